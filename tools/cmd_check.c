@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "check/print.h"
+#include "check/et_check.h"
 #include "command.h"
-#include "print/progress.h"
 #include "read/trace_file.h"
 
 enum {
@@ -29,42 +28,27 @@ struct request {
     int json, quiet;
 };
 
-static void read_all(struct sl_trace *t, struct sl_check *c, const char *path,
-                     struct sl_trace_item *item, struct sl_input_status *input)
-{
-    struct sl_progress progress;
-
-    sl_progress_begin(&progress, "checking", path);
-    while (sl_trace_next(t, item)) {
-        sl_check_item(c, t, item);
-        if (sl_progress_is_due(&progress)) {
-            sl_trace_get_status(t, input);
-            sl_progress_step(&progress, input->read_bytes, input->file_bytes);
-        }
-    }
-    sl_progress_end(&progress);
-    sl_trace_get_status(t, input);
-}
-
 static int cannot(const struct request *r, const char *path, struct sl_input *input, int rc)
 {
-    sl_args_complain(r->command, "cannot check %s: %s", path, strerror(-rc));
     sl_input_close(input);
-    return SL_EXIT_USAGE;
+    return sl_args_complain(r->command, "cannot check %s: %s", path, strerror(-rc));
+}
+
+static int exit_status(const struct sl_findings *f, int own)
+{
+    return sl_findings_worst(f, own) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
 }
 
 /* Checks a Chakra trace and closes it. Returns the exit status. */
 static int check_chakra(const struct request *r, const char *path, struct sl_input *input)
 {
-    struct sl_et_check *c;
+    struct sl_et_check *c = NULL;
+    int status, rc = sl_et_check_create(&c);
     struct sl_et_node node;
     struct sl_et *et;
-    int status, rc;
 
-    rc = sl_et_check_create(&c);
-    if (rc)
-        return cannot(r, path, input, rc);
-    rc = sl_et_open_input(&et, input);
+    if (rc == 0)
+        rc = sl_et_open_input(&et, input);
     if (rc) {
         sl_et_check_destroy(c);
         return cannot(r, path, input, rc);
@@ -72,11 +56,9 @@ static int check_chakra(const struct request *r, const char *path, struct sl_inp
     while (sl_et_next(et, &node))
         sl_et_check_node(c, &node);
     sl_et_check_end(c, et);
-    status = sl_et_check_worst(c) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
-    if (r->json && !r->quiet)
-        sl_check_print_et_json(stdout, path, c, et);
-    else if (!r->quiet)
-        sl_check_print_et_text(stdout, path, c, et);
+    status = exit_status(&c->findings, 1);
+    if (!r->quiet)
+        (r->json ? sl_check_print_et_json : sl_check_print_et_text)(stdout, path, c, et);
     sl_et_check_destroy(c);
     sl_et_close(et);
     return status;
@@ -85,36 +67,32 @@ static int check_chakra(const struct request *r, const char *path, struct sl_inp
 /* The same for a Kineto trace. */
 static int check_kineto(const struct request *r, const char *path, struct sl_input *file)
 {
-    int rc, status = SL_EXIT_USAGE;
+    struct sl_check *c = NULL;
+    int status, rc = sl_check_create(&c);
     struct sl_input_status input;
     struct sl_trace_item item;
     const char *strange;
-    struct sl_check *c;
     struct sl_trace *t;
 
-    rc = sl_check_create(&c);
-    if (rc)
-        return cannot(r, path, file, rc);
-    rc = sl_trace_open_input(&t, file);
+    if (rc == 0)
+        rc = sl_trace_open_input(&t, file);
     if (rc) {
         sl_check_destroy(c);
         return cannot(r, path, file, rc);
     }
-    read_all(t, c, path, &item, &input);
+    sl_trace_show(t, "checking", path);
+    while (sl_trace_next(t, &item))
+        sl_check_item(c, t, &item);
+    sl_trace_get_status(t, &input);
     strange = sl_trace_not_one(t, &item.span, &input);
     if (strange) {
-        sl_args_complain(r->command, "%s is not a Kineto trace: %s", path, strange);
-        goto out;
+        status = sl_args_complain(r->command, "%s is not a Kineto trace: %s", path, strange);
+    } else {
+        sl_check_end(c, &item.span, &input);
+        status = exit_status(&c->findings, c->header.own_file);
+        if (!r->quiet)
+            (r->json ? sl_check_print_json : sl_check_print_text)(stdout, path, c, &input);
     }
-    sl_check_end(c, &item.span, &input);
-    status = sl_check_worst(c) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
-    if (r->quiet)
-        goto out;
-    if (r->json)
-        sl_check_print_json(stdout, path, c, &input);
-    else
-        sl_check_print_text(stdout, path, c, &input);
-out:
     sl_check_destroy(c);
     sl_trace_close(t);
     return status;
@@ -155,42 +133,7 @@ const struct sl_command sl_cmd_check = {
     .name = "check",
     .summary = "is a trace valid and complete, and what is in it?",
     .usage = "check [options] FILE...",
-    .about =
-        "Checks traces and prints what is in them. FILE is a Kineto trace (.json, .json.gz, "
-        ".json.zst,\n"
-        "or the .part of a job that still runs or was killed) or a Chakra execution trace (.et).\n"
-        "- is standard input.\n"
-        "\n"
-        "For each Kineto trace it prints the events per category, the time span, the processes, "
-        "devices\n"
-        "and streams, the rank, and every problem with the place where it occurs first (bytes "
-        "count in\n"
-        "the uncompressed text). A problem is one of\n"
-        "  error    the file is invalid or incomplete\n"
-        "  warning  a reader may fail on it\n"
-        "  note     good to know\n"
-        "Files of syncline are checked for everything that syncline promises. Files of "
-        "torch.profiler\n"
-        "are checked as JSON and as Kineto traces; their known habits are notes. Memory stays "
-        "below\n"
-        "256 MiB whatever the size of the file.\n"
-        "\n"
-        "Chakra execution traces are checked for what simulators accept: framing, ids, "
-        "dependencies,\n"
-        "types and the attributes of communication. Nodes before their parents take memory, up to "
-        "1 GiB.\n"
-        "Two things are not checked, and are an error, since the file may be invalid: what would "
-        "take\n"
-        "more than that, and more than 4194304 different ids above 532676607.",
-    .after = "Exit status:\n"
-             "  0  every file is valid and complete\n"
-             "  1  a file has errors\n"
-             "  2  a file cannot be read or is not a trace, or wrong usage\n"
-             "\n"
-             "Examples:\n"
-             "  syncline check trace.json.gz\n"
-             "  syncline check --json syncline-out/*/*/*.json.zst | jq '.problems[]'\n"
-             "  syncline check -q trace.json.zst && echo complete\n",
+    .help = sl_help_check,
     .options = options,
     .operands_max = SL_ARGS_ANY,
     .run = run,

@@ -64,7 +64,6 @@ static const struct format *find_format(const struct sl_convert_request *r, cons
 {
     const struct format *found = NULL;
     const char *names[FORMAT_COUNT];
-    const char *nearest;
 
     for (int i = 0; i < FORMAT_COUNT; i++) {
         names[i] = formats[i].name;
@@ -72,13 +71,10 @@ static const struct format *find_format(const struct sl_convert_request *r, cons
             (!formats[i].end || ends_with(r->output, formats[i].end)))
             found = &formats[i];
     }
-    if (found)
-        return found;
-    nearest = sl_args_nearest(name, names, FORMAT_COUNT);
-    sl_args_complain(r->command,
-                     "no format '%s'%s%s%s: choose kineto, kineto-gz, kineto-zst or chakra", name,
-                     nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-    return NULL;
+    if (!found)
+        sl_args_unknown(r->command, "format", name, names, FORMAT_COUNT,
+                        "choose kineto, kineto-gz, kineto-zst or chakra");
+    return found;
 }
 
 /* Returns 0, or the exit status after a line on stderr. `level` NULL: the format's default. */
@@ -146,45 +142,7 @@ const struct sl_command sl_cmd_convert = {
     .name = "convert",
     .summary = "recompress a trace, complete a .part file, or make a Chakra execution trace",
     .usage = "convert FILE --to FORMAT -o FILE [options]",
-    .about =
-        "Writes the trace in FILE (plain, gzip or zstd; - is standard input) in another form.\n"
-        "\n"
-        "kineto, kineto-gz, kineto-zst:\n"
-        "  another compression. The JSON text stays the same, byte for byte. HTA and Perfetto read "
-        "kineto\n"
-        "  and kineto-gz, not kineto-zst. A trace that is truncated or damaged (the .part of a job "
-        "that\n"
-        "  was killed, an interrupted copy) is completed after its last whole event, so the output "
-        "is a\n"
-        "  valid trace. What was lost is reported on standard error.\n"
-        "\n"
-        "chakra:\n"
-        "  an execution trace of MLCommons Chakra, with every sync edge, from a trace of syncline "
-        "or\n"
-        "  torch.profiler. One file is one rank: name it PREFIX.RANK.et. A name that ends in .gz "
-        "or .zst\n"
-        "  is compressed; ASTRA-sim reads only raw files. With --et, operators get the inputs, "
-        "outputs\n"
-        "  and attributes that PyTorch's ExecutionTraceObserver wrote. Process groups are added "
-        "to\n"
-        "  PREFIX.comm_groups.json beside the output. If FILE is an execution trace itself, it is\n"
-        "  completed in the same way, or compressed.\n"
-        "\n"
-        "Memory stays below 500 MiB; what does not fit is sorted in temporary files (TMPDIR, else "
-        "/tmp).",
-    .after = "Exit status:\n"
-             "  0  the output is the whole trace\n"
-             "  1  the output is valid but not all of it: the input is broken, was changed by "
-             "another program,\n"
-             "     has events whose ids or times make no sense, or does not fit --et\n"
-             "  2  nothing was written: the input cannot be read, the output cannot be written, or "
-             "wrong usage\n"
-             "\n"
-             "Examples:\n"
-             "  syncline convert 1.pt.trace.json.zst --to kineto-gz -o trace.json.gz\n"
-             "  syncline convert 1.pt.trace.json.zst.part --to kineto -o rescued.json\n"
-             "  syncline convert trace.json.gz --to chakra -o job.0.et\n"
-             "  zcat trace.json.gz | syncline convert - --to kineto-zst -o trace.json.zst\n",
+    .help = sl_help_convert,
     .options = options,
     .operands_max = 1,
     .run = run,

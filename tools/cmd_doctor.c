@@ -58,22 +58,7 @@ const struct sl_command sl_cmd_doctor = {
     .name = "doctor",
     .summary = "what would be recorded on this machine, and why not?",
     .usage = "doctor [options]",
-    .about =
-        "Looks at this machine and environment as a job would find them: driver, devices and "
-        "their\n"
-        "permissions, CUPTI, libsyncline.so, the SYNCLINE_* options, the output folder, other "
-        "profilers.\n"
-        "Each line is ok, a note, or a problem with its remedy. Run it where the job runs: in its\n"
-        "container, with its environment. It changes nothing.",
-    .after = "Exit status:\n"
-             "  0  recording would work\n"
-             "  1  there are problems\n"
-             "  2  wrong usage\n"
-             "\n"
-             "Examples:\n"
-             "  syncline doctor\n"
-             "  SYNCLINE_WINDOW=time:2s/60s syncline doctor -q\n"
-             "  srun --nodes=1 --gpus=1 syncline doctor\n",
+    .help = sl_help_doctor,
     .options = options,
     .run = run,
 };

@@ -88,15 +88,11 @@ static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count
     return best;
 }
 
-static void print(struct work *w, const struct sl_edge *edge)
+static void print(const struct work *w, const struct sl_edge *edge, int is_first)
 {
-    if (w->request->json) {
-        sl_edges_print_json(stdout, w->feed->events, edge);
-        return;
-    }
-    if (w->shown == 0)
+    if (is_first && !w->request->json)
         sl_edges_print_title(stdout);
-    sl_edges_print_text(stdout, w->feed->events, edge);
+    (w->request->json ? sl_edges_print_json : sl_edges_print_text)(stdout, w->feed->events, edge);
 }
 
 /* With a summary: keeps a row on which a wait's time may have been spent. */
@@ -105,11 +101,24 @@ static void keep_event(void *user, const struct sl_event *ev)
     sl_wait_blame_event(((struct work *)user)->spent, ev);
 }
 
+/* Returns whether the edge is wanted. */
+static int show_one(struct work *w, const struct sl_edge *edge)
+{
+    int wanted = is_wanted(w->request, edge);
+
+    w->edges++;
+    w->shown += (uint64_t)wanted;
+    if (w->spent)
+        sl_wait_blame_edge(w->spent, edge);
+    if (wanted && !w->summary)
+        print(w, edge, w->shown == 1);
+    return wanted;
+}
+
 static void show(void *user, const struct sl_edge *edges, size_t count)
 {
     struct work *w = user;
 
-    w->edges += count;
     if (w->summary && count) {
         const struct sl_edge *edge = releasing(edges, count);
         const struct sl_edge_where place = where(w, edge);
@@ -117,15 +126,8 @@ static void show(void *user, const struct sl_edge *edges, size_t count)
         if (is_wanted(w->request, edge))
             sl_edge_summary_add(w->summary, edge, &place);
     }
-    for (size_t i = 0; i < count; i++) {
-        if (w->spent)
-            sl_wait_blame_edge(w->spent, &edges[i]);
-        if (!is_wanted(w->request, &edges[i]))
-            continue;
-        if (!w->summary)
-            print(w, &edges[i]);
-        w->shown++;
-    }
+    for (size_t i = 0; i < count; i++)
+        show_one(w, &edges[i]);
 }
 
 /* Shows a recorded edge. One of the edges of a wait released the wait. */
@@ -133,12 +135,7 @@ static void show_found(void *user, const struct sl_edge *edge)
 {
     struct work *w = user;
 
-    w->edges++;
-    if (w->spent)
-        sl_wait_blame_edge(w->spent, edge);
-    if (!is_wanted(w->request, edge))
-        return;
-    if (w->summary && edge->released) {
+    if (show_one(w, edge) && w->summary && edge->released) {
         const struct sl_trace_call *call =
             sl_trace_events_call(w->feed->events, edge->dst_correlation);
         struct sl_edge_where place = where(w, edge);
@@ -146,9 +143,6 @@ static void show_found(void *user, const struct sl_edge *edge)
         place.later_ns = call ? call->start_ns : 0;
         sl_edge_summary_add(w->summary, edge, &place);
     }
-    if (!w->summary)
-        print(w, edge);
-    w->shown++;
 }
 
 static void print_end(const struct work *w)
@@ -178,13 +172,10 @@ static void print_end(const struct work *w)
 static int analyse(struct work *w)
 {
     const struct request *r = w->request;
-    const struct sl_replay_sinks sinks = {
-        .edges = show, .event = w->spent ? keep_event : NULL, .user = w};
     char why[512];
 
-    sl_replay_take_found(w->feed, show_found, sinks.event, w);
     if (sl_replay_read(w->feed, r->input, why, sizeof(why)) != 0 ||
-        sl_replay_run(w->feed, r->input, &sinks, why, sizeof(why)) != 0)
+        sl_replay_run(w->feed, r->input, why, sizeof(why)) != 0)
         return sl_args_complain(r->command, "%s", why);
     print_end(w);
     return sl_replay_tell(w->feed, r->command, r->input, "the edges are");
@@ -193,16 +184,13 @@ static int analyse(struct work *w)
 static int find_kind(const struct sl_command *self, const char *name)
 {
     const char *names[SL_EDGE_KIND_COUNT];
-    const char *nearest;
 
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++) {
         names[i] = sl_edge_kind_name((enum sl_edge_kind)i);
         if (strcmp(name, names[i]) == 0)
             return i;
     }
-    nearest = sl_args_nearest(name, names, SL_EDGE_KIND_COUNT);
-    sl_args_complain(self, "no kind '%s'%s%s%s: see `syncline edges --help`", name,
-                     nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    sl_args_unknown(self, "kind", name, names, SL_EDGE_KIND_COUNT, "see `syncline edges --help`");
     return -1;
 }
 
@@ -215,6 +203,8 @@ static int run(const struct sl_args *args)
                         .summary = value[OPT_SUMMARY] != NULL,
                         .kind = -1};
     struct work w = {.request = &r};
+    const struct sl_replay_sinks sinks = {
+        .found = show_found, .edges = show, .event = r.summary ? keep_event : NULL, .user = &w};
     int status;
 
     if (value[OPT_KIND] && (r.kind = find_kind(r.command, value[OPT_KIND])) < 0)
@@ -225,7 +215,7 @@ static int run(const struct sl_args *args)
                                 value[OPT_MIN_WAIT]);
     if (!r.input)
         return sl_args_complain(r.command, "FILE is missing: syncline %s", r.command->usage);
-    if (sl_replay_create(&w.feed) == 0 &&
+    if (sl_replay_create(&w.feed, &sinks, 0) == 0 &&
         (!r.summary || (sl_edge_summary_create(&w.summary, step_at, &w) == 0 &&
                         sl_wait_blame_create(&w.spent) == 0))) {
         status = analyse(&w);
@@ -242,45 +232,7 @@ const struct sl_command sl_cmd_edges = {
     .name = "edges",
     .summary = "which GPU operation did each wait wait for, and how long?",
     .usage = "edges FILE [options]",
-    .about =
-        "Prints the sync edges of a Kineto trace of syncline or torch.profiler (plain, gzip or "
-        "zstd; - is\n"
-        "standard input). An edge says that a call, or a GPU operation, could not go on before "
-        "another\n"
-        "GPU operation had completed. It also says how long the wait took (0 if the operation had\n"
-        "completed before) and how long the waiter took to go on after that.\n"
-        "\n"
-        "Kinds:\n"
-        "  device_sync, context_sync, stream_sync, event_sync, event_query, stream_query, copy, "
-        "memset,\n"
-        "  free, alloc, stream_wait, legacy_default, graph, implicit\n"
-        "\n"
-        "An edge is\n"
-        "  exact        it follows from the order in which work was enqueued\n"
-        "  overlapping  another thread enqueued work during the wait, and a rule decided\n"
-        "  inferred     no record says it; it follows from times, or unseen work is possible\n"
-        "If the answer to a wait cannot be known, the wait has no edge and is counted by reason.\n"
-        "\n"
-        "--summary counts each wait once. If a wait ended with a copy (.item(), .cpu()) but the "
-        "GPU ran\n"
-        "kernels for longer before that, the summary names the last of these kernels.\n"
-        "\n"
-        "Traces of torch.profiler say most if they were made with enable_cuda_sync_events of\n"
-        "torch._C._profiler._ExperimentalConfig.\n"
-        "\n"
-        "Memory stays below 256 MiB; what does not fit is sorted in temporary files (TMPDIR, else "
-        "/tmp).",
-    .after = "Exit status:\n"
-             "  0  the edges of the whole trace were printed\n"
-             "  1  the edges of a part were printed: the file is broken, was changed by another "
-             "program, has\n"
-             "     events whose ids or times make no sense, or has several processes\n"
-             "  2  the file cannot be read or is not a trace, or wrong usage\n"
-             "\n"
-             "Examples:\n"
-             "  syncline edges --min-wait 1000000 trace.json.gz\n"
-             "  syncline edges --summary 1.pt.trace.json.zst\n"
-             "  syncline edges --json trace.json | jq 'select(.released)'\n",
+    .help = sl_help_edges,
     .options = options,
     .operands_max = 1,
     .run = run,

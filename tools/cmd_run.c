@@ -123,23 +123,10 @@ static int become(const struct sl_command *self, char **argv)
     return err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 
-static int run_command(const struct sl_command *self, char **argv)
-{
-    char library[PATH_MAX];
-    int with_python = wants_python();
-
-    if (sl_doctor_beside(library, sizeof(library)))
-        return sl_args_complain(self, "no libsyncline.so beside this command: install syncline");
-    if (set_injection(self, library))
-        return SL_EXIT_USAGE;
-    if (with_python)
-        set_python_path(library);
-    return become(self, argv);
-}
-
 static int run(const struct sl_args *args)
 {
     const char *output = args->value[OPT_OUTPUT], *window = args->value[OPT_WINDOW];
+    char library[PATH_MAX];
     struct sl_config config;
 
     if (window && sl_config_read_one(&config, "SYNCLINE_WINDOW", window))
@@ -150,30 +137,21 @@ static int run(const struct sl_args *args)
         setenv("SYNCLINE_OUTPUT", output, 1);
     if (window)
         setenv("SYNCLINE_WINDOW", window, 1);
-    return run_command(args->command, args->operand);
+    if (sl_doctor_beside(library, sizeof(library)))
+        return sl_args_complain(args->command,
+                                "no libsyncline.so beside this command: install syncline");
+    if (set_injection(args->command, library))
+        return SL_EXIT_USAGE;
+    if (wants_python())
+        set_python_path(library);
+    return become(args->command, args->operand);
 }
 
 const struct sl_command sl_cmd_run = {
     .name = "run",
     .summary = "run a command and record it",
     .usage = "run [options] [--] COMMAND [ARGUMENT]...",
-    .about =
-        "Runs COMMAND and records it. Every process of the command that uses CUDA loads "
-        "libsyncline.so,\n"
-        "and every Python interpreter loads the package syncline when it starts, before PyTorch.\n"
-        "COMMAND replaces this process: exit status, signals and output are the command's own.\n"
-        "\n"
-        "Sets CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH (unless it is set) and PYTHONPATH. A\n"
-        "sitecustomize of your own still runs. Further options are environment variables: see\n"
-        "docs/configuration.md and `syncline doctor`.",
-    .after = "Exit status: that of the command, or\n"
-             "  2    wrong usage, or the environment names another profiler\n"
-             "  126  the command cannot be run\n"
-             "  127  the command was not found\n"
-             "\n"
-             "Examples:\n"
-             "  syncline run python train.py\n"
-             "  syncline run -w steps:3/500 -- torchrun --nproc-per-node 8 train.py\n",
+    .help = sl_help_run,
     .options = options,
     .operands_max = SL_ARGS_COMMAND,
     .run = run,

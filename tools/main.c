@@ -16,27 +16,12 @@ static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_conve
 
 static void print_help(FILE *f)
 {
-    fputs("syncline - records GPU programs, and reads their traces and those of torch.profiler.\n\n"
-          "Usage: syncline COMMAND [options] ...\n\nCommands:\n",
-          f);
+    const char *after = strstr(sl_help_syncline, "Commands:\n") + strlen("Commands:\n");
+
+    fprintf(f, "%.*s", (int)(after - sl_help_syncline), sl_help_syncline);
     for (int i = 0; i < COMMAND_COUNT; i++)
         fprintf(f, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\nOptions:\n"
-          "  --help     this text; `syncline COMMAND --help` for one command\n"
-          "  --version  the version\n"
-          "\n"
-          "Recording needs no command, only an environment variable. The CUDA driver loads the\n"
-          "library that it names. (`syncline run` sets the variable, and also loads the Python\n"
-          "package when Python starts.)\n"
-          "  CUDA_INJECTION64_PATH=/usr/lib/libsyncline.so python train.py\n"
-          "\n"
-          "Examples:\n"
-          "  syncline doctor\n"
-          "  syncline run -- torchrun --nproc-per-node 8 train.py\n"
-          "  syncline check syncline-out/*/*/*.json.zst\n"
-          "  syncline edges --summary trace.json.gz\n"
-          "  syncline convert 1.pt.trace.json.zst --to kineto-gz -o trace.json.gz\n",
-          f);
+    fputs(after, f);
 }
 
 static const struct sl_command *find_command(const char *name)
@@ -51,14 +36,11 @@ static const struct sl_command *find_command(const char *name)
 static int unknown_command(const char *name)
 {
     const char *names[COMMAND_COUNT];
-    const char *nearest;
 
     for (int i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i]->name;
-    nearest = sl_args_nearest(name, names, COMMAND_COUNT);
-    return sl_args_complain(
-        NULL, "no %s '%s'%s%s%s: see `syncline --help`", name[0] == '-' ? "option" : "command",
-        name, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return sl_args_unknown(NULL, name[0] == '-' ? "option" : "command", name, names, COMMAND_COUNT,
+                           "see `syncline --help`");
 }
 
 static int dispatch(int argc, char **argv)

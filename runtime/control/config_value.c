@@ -12,6 +12,9 @@
 
 /* The most steps between windows. */
 #define COUNT_MAX 1000000000u
+/* Larger numbers are not readable, smaller ones out of range. */
+#define STEPS_MOST 10000000009ull
+#define LEVEL_MOST 1009u
 
 struct unit {
     const char *name;
@@ -145,65 +148,62 @@ static int read_set(const struct sl_option *option, const char *text, uint32_t *
     return 0;
 }
 
-/* Parses a level: digits with an optional minus. */
+int sl_config_value_digits(const char *text, size_t length, uint64_t most, uint64_t *out)
+{
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -EINVAL;
+        value = value * 10 + (uint64_t)(text[i] - '0');
+        if (value > most)
+            return -EINVAL;
+    }
+    *out = value;
+    return length ? 0 : -EINVAL;
+}
+
+/* Parses ":LEVEL", digits with an optional minus; "" is level 1. */
 static int read_level(const char *text, int min, int max, int *out)
 {
-    int negative = *text == '-', value = 0;
+    int negative = text[0] == ':' && text[1] == '-', level;
+    uint64_t value = 1;
 
-    text += negative;
-    if (!*text)
+    if (*text && sl_config_value_digits(text + 1 + negative, strlen(text + 1 + negative),
+                                        LEVEL_MOST, &value))
         return -EINVAL;
-    for (; *text; text++) {
-        if (*text < '0' || *text > '9' || value > 100)
-            return -EINVAL;
-        value = value * 10 + (*text - '0');
-    }
-    value = negative ? -value : value;
-    if (value < min || value > max || value == 0)
+    level = negative ? -(int)value : (int)value;
+    if (level < min || level > max || level == 0)
         return -ERANGE;
-    *out = value;
+    *out = level;
     return 0;
 }
 
 static int read_compression(const char *text, struct sl_config *out)
 {
-    int level, err;
+    static const struct {
+        const char *name;
+        enum sl_compression kind;
+        int min, max;
+    } known[] = {{"zstd", SL_COMPRESS_ZSTD, -7, 19}, {"gzip", SL_COMPRESS_GZIP, 1, 9}};
+    size_t length = strcspn(text, ":");
 
     if (!strcmp(text, "none")) {
         out->compression = SL_COMPRESS_NONE;
         out->level = 0;
-    } else if (!strcmp(text, "zstd") || !strncmp(text, "zstd:", 5)) {
-        level = 1;
-        if (text[4] && (err = read_level(text + 5, -7, 19, &level)))
-            return err;
-        out->compression = SL_COMPRESS_ZSTD;
-        out->level = level;
-    } else if (!strcmp(text, "gzip") || !strncmp(text, "gzip:", 5)) {
-        level = 1;
-        if (text[4] && (err = read_level(text + 5, 1, 9, &level)))
-            return err;
-        out->compression = SL_COMPRESS_GZIP;
-        out->level = level;
-    } else {
-        return -EINVAL;
+        return 0;
     }
-    return 0;
-}
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        int err;
 
-/* Parses digits up to `end`. 0 or -EINVAL. */
-static int read_count(const char *text, char end, uint64_t *out)
-{
-    uint64_t value = 0;
-
-    if (*text == end)
-        return -EINVAL;
-    for (; *text && *text != end; text++) {
-        if (*text < '0' || *text > '9' || value > COUNT_MAX)
-            return -EINVAL;
-        value = value * 10 + (uint64_t)(*text - '0');
+        if (length != strlen(known[i].name) || strncmp(text, known[i].name, length))
+            continue;
+        err = read_level(text + length, known[i].min, known[i].max, &out->level);
+        if (!err)
+            out->compression = known[i].kind;
+        return err;
     }
-    *out = value;
-    return *text == end ? 0 : -EINVAL;
+    return -EINVAL;
 }
 
 static int read_steps(const char *text, struct sl_config *out)
@@ -211,7 +211,8 @@ static int read_steps(const char *text, struct sl_config *out)
     uint64_t count, period;
     const char *slash = strchr(text, '/');
 
-    if (!slash || read_count(text, '/', &count) || read_count(slash + 1, '\0', &period))
+    if (!slash || sl_config_value_digits(text, (size_t)(slash - text), STEPS_MOST, &count) ||
+        sl_config_value_digits(slash + 1, strlen(slash + 1), STEPS_MOST, &period))
         return -EINVAL;
     if (!count || period < count || period > COUNT_MAX)
         return -ERANGE;
@@ -225,17 +226,10 @@ static int read_window(const struct sl_option *option, const char *text, struct 
 {
     uint64_t window_ns, period_ns;
     const char *slash;
+    int is_run = !strcmp(text, "run"), is_demand = !strcmp(text, "demand");
 
-    if (!strcmp(text, "run")) {
-        out->window_mode = SL_WINDOW_RUN;
-        return 0;
-    }
-    if (!strcmp(text, "demand")) {
-        out->window_mode = SL_WINDOW_DEMAND;
-        return 0;
-    }
-    if (!strcasecmp(text, "off")) {
-        out->window_mode = SL_WINDOW_OFF;
+    if (is_run || is_demand || !strcasecmp(text, "off")) {
+        out->window_mode = is_run ? SL_WINDOW_RUN : is_demand ? SL_WINDOW_DEMAND : SL_WINDOW_OFF;
         return 0;
     }
     if (!strncmp(text, "steps:", 6))
@@ -257,17 +251,14 @@ static int read_window(const struct sl_option *option, const char *text, struct 
 
 static int read_number(const struct sl_option *option, const char *text, uint64_t *out)
 {
+    const struct unit *units = option->type == SL_OPTION_SIZE       ? size_unit
+                               : option->type == SL_OPTION_DURATION ? duration_unit
+                                                                    : number_unit;
     uint64_t value;
-    int err;
 
-    if (option->type == SL_OPTION_SIZE)
-        err = sl_config_value_size(text, strlen(text), &value);
-    else if (option->type == SL_OPTION_NUMBER)
-        err = strchr(text, '.') ? -EINVAL : read_quantity(number_unit, text, strlen(text), &value);
-    else
-        err = sl_config_value_duration(text, strlen(text), &value);
-    if (err)
-        return err;
+    if ((units == number_unit && strchr(text, '.')) ||
+        read_quantity(units, text, strlen(text), &value))
+        return -EINVAL;
     if (value < option->min || value > option->max)
         return -ERANGE;
     *out = value;

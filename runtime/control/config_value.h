@@ -15,6 +15,9 @@
  * outside min..max. `out` is written only on success. */
 int sl_config_value_read(const struct sl_option *option, const char *text, struct sl_config *out);
 
+/* Parses digits to a number of at most `most`. 0 or -EINVAL. */
+int sl_config_value_digits(const char *text, size_t length, uint64_t most, uint64_t *out);
+
 /* Parses "64MiB", "64M" or "100000" to bytes. 0 or -EINVAL (also past 64 bits). */
 int sl_config_value_size(const char *text, size_t length, uint64_t *bytes);
 

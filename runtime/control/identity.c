@@ -5,13 +5,14 @@
  */
 #include "control/identity.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/own_file.h"
+#include "control/config_value.h"
 
 /* The variables of each launcher. The first launcher whose rank is set decides both values. So a
  * torchrun inside a Slurm step does not mix with the numbers of that step. */
@@ -52,19 +53,12 @@ void sl_identity_sanitise(char *out, size_t size, const char *text)
 /* Parses a count or a rank: 0..INT_MAX in plain digits. 0 or -EINVAL. */
 static int read_number(const char *text, int *out)
 {
-    long value = 0;
+    uint64_t value;
+    int err = sl_config_value_digits(text, strlen(text), INT_MAX, &value);
 
-    if (!*text)
-        return -EINVAL;
-    for (; *text; text++) {
-        if (*text < '0' || *text > '9')
-            return -EINVAL;
-        value = value * 10 + (*text - '0');
-        if (value > 0x7fffffff)
-            return -EINVAL;
-    }
-    *out = (int)value;
-    return 0;
+    if (!err)
+        *out = (int)value;
+    return err;
 }
 
 static void read_rank(struct sl_identity *out, char *const *environment, int may_speak)

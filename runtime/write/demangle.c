@@ -64,3 +64,13 @@ size_t sl_demangle(char *out, size_t size, const char *name)
     free(text);
     return length;
 }
+
+const char *sl_demangled(char *room, size_t size, const char *name, size_t *length)
+{
+    size_t demangled = strlen(name) == *length ? sl_demangle(room, size, name) : 0;
+
+    if (!demangled)
+        return name;
+    *length = demangled;
+    return room;
+}

@@ -13,4 +13,8 @@
  * The caller then uses `name` unchanged. */
 size_t sl_demangle(char *out, size_t size, const char *name);
 
+/* Returns the demangled form of a name of *length bytes, in `room` of `size` bytes, and its length;
+ * or the name itself, with the same exceptions. */
+const char *sl_demangled(char *room, size_t size, const char *name, size_t *length);
+
 #endif

@@ -16,20 +16,14 @@ static int open_chain(struct sl_window_file *f, const struct sl_window_file_opti
 {
     static const char *const suffix[] = {
         [SL_COMPRESS_NONE] = "", [SL_COMPRESS_ZSTD] = ".zst", [SL_COMPRESS_GZIP] = ".gz"};
-    struct sl_sink *file;
     int error;
 
     if (f->stem < sizeof(f->path))
         snprintf(f->path + f->stem, sizeof(f->path) - f->stem, "%s%s", opt->ending,
                  suffix[opt->compression]);
-    error = sl_sink_file_open(&file, f->path);
+    error = sl_sink_open(&f->sink, f->path, opt->compression, opt->level);
     if (error)
-        return error;
-    error = sl_sink_compress_open(&f->sink, file, opt->compression, opt->level);
-    if (error) {
         f->sink = NULL;
-        file->close(file, 0);
-    }
     return error;
 }
 

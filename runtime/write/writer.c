@@ -193,12 +193,9 @@ int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
     error = pthread_create(&w->thread, NULL, run, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error)
-        goto fail_thread;
-    *out = w;
-    return 0;
-
-fail_thread:
-    sl_pages_unmap(w, sizeof(*w));
+        sl_pages_unmap(w, sizeof(*w));
+    else
+        *out = w;
     return -error;
 }
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "check/et_check.h"
-#include "check/print.h"
 #include "fuzz.h"
 #include "read/et_file.h"
 #include "write/chakra/wire.h"
@@ -66,13 +65,13 @@ static void read_all(const char *path, int checked)
     if (checked && sl_et_check_create(&c) != 0)
         abort();
     while (sl_et_next(et, &node)) {
-        assert(node.at >= before && sl_et_state(et)->position > node.at);
+        assert(node.at >= before && et->state.position > node.at);
         before = node.at;
         touch(&node);
         if (c)
             sl_et_check_node(c, &node);
     }
-    assert(sl_et_state(et)->end != SL_ET_OPEN);
+    assert(et->state.end != SL_ET_OPEN);
     if (c) {
         sl_et_check_end(c, et);
         report(c, et);

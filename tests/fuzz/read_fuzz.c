@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "check/check.h"
-#include "check/print.h"
 #include "edges/print.h"
 #include "fuzz.h"
 #include "read/trace_events.h"
@@ -60,16 +59,14 @@ static void print_edges(void *user, const struct sl_edge *edges, size_t count)
 /* The edges of what was read. */
 static void find_edges(struct sl_trace_events *events)
 {
-    struct sl_edges_options opt = {.foreign = 1,
-                                   .shapes = sl_trace_events_shapes(events),
-                                   .sink = print_edges,
-                                   .sink_user = events};
+    struct sl_edges_options opt = {
+        .foreign = 1, .shapes = events->shapes, .sink = print_edges, .sink_user = events};
     struct sl_edges *engine;
     struct sl_event ev;
 
     if (sl_trace_events_end(events) != 0)
         abort();
-    opt.recording_since_ns = sl_trace_events_first_ns(events);
+    opt.recording_since_ns = events->first_ns;
     if (sl_edges_create(&engine, &opt) != 0)
         abort();
     while (sl_trace_events_next(events, &ev) == 1)

@@ -71,6 +71,16 @@ const char *sl_args_nearest(const char *name, const char *const *names, int coun
     return best;
 }
 
+int sl_args_unknown(const struct sl_command *command, const char *kind, const char *name,
+                    const char *const *names, int count, const char *remedy)
+{
+    const char *nearest = sl_args_nearest(name, names, count);
+
+    return sl_args_complain(command, "no %s '%s'%s%s%s: %s", kind, name,
+                            nearest ? "; did you mean " : "", nearest ? nearest : "",
+                            nearest ? "?" : "", remedy);
+}
+
 /* ---- the command line ---- */
 
 struct reader {
@@ -204,9 +214,11 @@ int sl_args_run(const struct sl_command *command, int argc, char **argv)
 
 void sl_args_print_help(const struct sl_command *command, FILE *f)
 {
+    const char *after = strstr(command->help, "Options:\n") + strlen("Options:\n");
     const struct sl_flag *o;
 
-    fprintf(f, "Usage: syncline %s\n\n%s\n\nOptions:\n", command->usage, command->about);
+    fprintf(f, "Usage: syncline %s\n\n%.*s", command->usage, (int)(after - command->help),
+            command->help);
     for (int i = 0; (o = option(command, i)); i++) {
         char left[64], letter[8] = "    ";
 
@@ -216,5 +228,5 @@ void sl_args_print_help(const struct sl_command *command, FILE *f)
                  o->value ? o->value : "");
         fprintf(f, "  %-24s %s\n", left, o->help);
     }
-    fprintf(f, "\n%s", command->after);
+    fputs(after, f);
 }

@@ -29,8 +29,7 @@ struct sl_command {
     const char *name;
     const char *summary; /* one line, for the list of commands */
     const char *usage;   /* "check [options] FILE..." */
-    const char *about;   /* paragraphs */
-    const char *after;   /* exit status, examples */
+    const char *help;    /* paragraphs, the line "Options:", exit status, examples: see help/ */
     const struct sl_flag *options;
     int operands_max;
     int (*run)(const struct sl_args *args); /* returns the exit status */
@@ -70,6 +69,11 @@ int sl_args_complain(const struct sl_command *command, const char *format, ...)
 
 /* Parses a number from 0 to `most`, digits only. Returns 0 or -EINVAL. */
 int sl_args_number(const char *text, uint64_t most, uint64_t *out);
+
+/* Prints "no KIND 'NAME'; did you mean ANOTHER?: REMEDY", the other if one of `names` is similar.
+ * Returns SL_EXIT_USAGE. */
+int sl_args_unknown(const struct sl_command *command, const char *kind, const char *name,
+                    const char *const *names, int count, const char *remedy);
 
 /* Returns the most similar of `count` names, or NULL if none is similar. */
 const char *sl_args_nearest(const char *name, const char *const *names, int count);

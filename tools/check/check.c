@@ -23,9 +23,9 @@ int sl_check_create(struct sl_check **out)
 
     if (!c)
         return -ENOMEM;
-    if (sl_tally_create(&c->tally) || sl_links_create(&c->links, &c->findings) ||
-        sl_overlap_create(&c->overlap, &c->findings) ||
-        sl_edge_check_create(&c->edges, &c->findings)) {
+    sl_tally_init(&c->tally);
+    c->overlap.findings = c->edges.findings = &c->findings;
+    if (sl_links_init(&c->links, &c->findings) != 0) {
         sl_check_destroy(c);
         return -ENOMEM;
     }
@@ -37,16 +37,15 @@ void sl_check_destroy(struct sl_check *c)
 {
     if (!c)
         return;
-    sl_edge_check_destroy(c->edges);
-    sl_overlap_destroy(c->overlap);
-    sl_links_destroy(c->links);
-    sl_tally_destroy(c->tally);
+    sl_overlap_free(&c->overlap);
+    sl_links_free(&c->links);
     free(c);
 }
 
-static int name_size(const struct sl_trace_row *row)
+static void add_row(struct sl_check *c, enum sl_finding_id id, const struct sl_trace_row *row,
+                    uint64_t at)
 {
-    return (int)(row->name.size < 80 ? row->name.size : 80);
+    sl_finding_add(&c->findings, id, 1, at, "%.*s", SL_TEXT_ARGS(row->name, 80));
 }
 
 /* Checks the members that every reader needs. Returns 1 if further checks are possible. */
@@ -69,7 +68,7 @@ static int check_members(struct sl_check *c, const struct sl_trace_row *row, uin
     if (!missing)
         return 1;
     sl_finding_add(&c->findings, SL_FIND_MEMBER_MISSING, 1, at, "no \"%s\": %.*s", missing,
-                   row->name.data ? name_size(row) : 0, row->name.data ? row->name.data : "");
+                   SL_TEXT_ARGS(row->name, 80));
     return 0;
 }
 
@@ -77,24 +76,23 @@ static void check_times(struct sl_check *c, const struct sl_trace_row *row, uint
 {
     if (row->dur_ns < 0)
         sl_finding_add(&c->findings, SL_FIND_DURATION_NEGATIVE, 1, at, "%.*s: %" PRId64 " ns",
-                       name_size(row), row->name.data, row->dur_ns);
+                       SL_TEXT_ARGS(row->name, 80), row->dur_ns);
     if (row->phase != 'M' && row->ts_ns > ABSOLUTE_NS)
         sl_finding_add(&c->findings, SL_FIND_TIME_ABSOLUTE, 1, at, "%.*s: ts %" PRId64 " us",
-                       name_size(row), row->name.data, row->ts_ns / 1000);
+                       SL_TEXT_ARGS(row->name, 80), row->ts_ns / 1000);
 }
 
 static void check_gpu(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
 {
     if (!(row->has & SL_HAS_STREAM) || !(row->has & SL_HAS_DEVICE)) {
         sl_finding_add(&c->findings, SL_FIND_MEMBER_MISSING, 1, at, "no device or stream: %.*s",
-                       name_size(row), row->name.data);
+                       SL_TEXT_ARGS(row->name, 80));
         return;
     }
     if (row->stream == 0)
-        sl_finding_add(&c->findings, SL_FIND_STREAM_ZERO, 1, at, "%.*s", name_size(row),
-                       row->name.data);
+        add_row(c, SL_FIND_STREAM_ZERO, row, at);
     if (row->dur_ns >= 0)
-        sl_overlap_row(c->overlap, row, at);
+        sl_overlap_row(&c->overlap, row, at);
 }
 
 /* Ids of 64 bits are valid in a syncline file, which may identify itself only at its end. */
@@ -103,29 +101,28 @@ static void check_use(struct sl_check *c, const struct sl_trace_row *row, uint64
     const char *why = sl_row_unusable(row, 1);
 
     if (why)
-        sl_finding_add(&c->findings, SL_FIND_ROW_UNUSABLE, 1, at, "%s: %.*s", why, name_size(row),
-                       row->name.data ? row->name.data : "");
+        sl_finding_add(&c->findings, SL_FIND_ROW_UNUSABLE, 1, at, "%s: %.*s", why,
+                       SL_TEXT_ARGS(row->name, 80));
     else if (sl_row_unusable(row, 0))
         sl_finding_add(&c->findings, SL_FIND_CORRELATION_LARGE, 1, at, "%" PRId64 ": %.*s",
-                       row->correlation, name_size(row), row->name.data ? row->name.data : "");
+                       row->correlation, SL_TEXT_ARGS(row->name, 80));
 }
 
 static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
 {
     int complete = check_members(c, row, at);
 
-    sl_tally_row(c->tally, row, at, &c->findings);
-    sl_edge_check_row(c->edges, row, at);
+    sl_tally_row(&c->tally, row, at, &c->findings);
+    sl_edge_check_row(&c->edges, row, at);
     check_use(c, row, at);
     if (!complete || row->phase == 'M')
         return;
     check_times(c, row, at);
     if (row->has & SL_HAS_STREAM && row->stream == UINT32_MAX)
-        sl_finding_add(&c->findings, SL_FIND_STREAM_UNSIGNED, 1, at, "%.*s", name_size(row),
-                       row->name.data);
+        add_row(c, SL_FIND_STREAM_UNSIGNED, row, at);
     if (row->phase == 'X' && sl_row_is_gpu(row))
         check_gpu(c, row, at);
-    sl_links_row(c->links, row, at);
+    sl_links_row(&c->links, row, at);
 }
 
 static void too_long(struct sl_check *c, const struct sl_span *span)
@@ -188,13 +185,13 @@ static void check_ending(struct sl_check *c, const struct sl_span *last,
 
     if (input->end == SL_INPUT_DAMAGED || input->end == SL_INPUT_FAILED)
         sl_finding_add(&c->findings, SL_FIND_DAMAGED, 1, end, "%s; %" PRIu64 " whole events before",
-                       input->what, c->tally->events);
+                       input->what, c->tally.events);
     else if (input->end == SL_INPUT_CUT)
         sl_finding_add(&c->findings, SL_FIND_TRUNCATED, 1, end, "%s; %" PRIu64 " whole events left",
-                       input->what, c->tally->events);
+                       input->what, c->tally.events);
     else if (last->kind == SL_SPAN_CUT)
         sl_finding_add(&c->findings, SL_FIND_TRUNCATED, 1, end,
-                       "the text ends here; %" PRIu64 " whole events left", c->tally->events);
+                       "the text ends here; %" PRIu64 " whole events left", c->tally.events);
     if (last->kind == SL_SPAN_BAD)
         sl_finding_add(&c->findings, SL_FIND_JSON_INVALID, 1, last->offset,
                        "%s; what follows was not read", last->why);
@@ -204,7 +201,7 @@ static void check_ending(struct sl_check *c, const struct sl_span *last,
 static void check_window(struct sl_check *c)
 {
     const struct sl_header *h = &c->header;
-    const struct sl_tally *t = c->tally;
+    const struct sl_tally *t = &c->tally;
     int64_t opened, closed;
 
     if (!h->has_window || !h->has_base || t->first_ns > t->last_ns ||
@@ -259,30 +256,17 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
 {
     c->whole = last->kind == SL_SPAN_END && input->end == SL_INPUT_WHOLE;
     check_ending(c, last, input);
-    sl_overlap_end(c->overlap);
-    sl_edge_check_end(c->edges);
-    sl_links_end(c->links);
+    sl_overlap_end(&c->overlap);
+    sl_edge_check_end(&c->edges);
+    sl_links_end(&c->links);
     check_window(c);
     check_header(c);
     if (c->header.own_file)
         c->findings.of[SL_FIND_CORRELATION_LARGE].count = 0;
-    if (c->tally->gpu_operations == 0)
+    if (c->tally.gpu_operations == 0)
         sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE,
                        "only CPU events, or none");
-    if (c->tally->lanes_full)
+    if (c->tally.lanes_full)
         sl_finding_add(&c->findings, SL_FIND_NOT_CHECKED, 1, SL_FINDING_NO_PLACE,
                        "too many processes, threads and streams to count separately");
-}
-
-enum sl_severity sl_check_worst(const struct sl_check *c)
-{
-    enum sl_severity worst = SL_SEVERITY_NOTE;
-
-    for (int i = 0; i < SL_FIND_COUNT; i++) {
-        enum sl_severity s = sl_finding_severity((enum sl_finding_id)i, c->header.own_file);
-
-        if (c->findings.of[i].count && s > worst)
-            worst = s;
-    }
-    return worst;
 }

@@ -21,10 +21,10 @@
 struct sl_check {
     struct sl_findings findings;
     struct sl_header header;
-    struct sl_tally *tally;
-    struct sl_links *links;
-    struct sl_overlap *overlap;
-    struct sl_edge_check *edges;
+    struct sl_tally tally;
+    struct sl_links links;
+    struct sl_overlap overlap;
+    struct sl_edge_check edges;
     unsigned event_arrays; /* traceEvents seen */
     uint64_t events_valid;
     uint64_t readable_end; /* end of the last complete span in the text, in bytes */
@@ -41,7 +41,10 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input);
 
-/* The worst severity found; SL_SEVERITY_NOTE without findings. */
-enum sl_severity sl_check_worst(const struct sl_check *c);
+/* print_text.c, print_json.c: the result as text, or as one JSON object on one line. */
+void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
+                         const struct sl_input_status *input);
+void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
+                         const struct sl_input_status *input);
 
 #endif

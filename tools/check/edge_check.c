@@ -5,87 +5,47 @@
  */
 #include "check/edge_check.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "read/edge_row.h"
 
-#define SPANS   65536u
 #define TICK_NS 1000
-
-/* Times of an operation or a call. Correlation id 0: none. */
-struct span {
-    uint64_t correlation, node; /* node: graph node; 0: none */
-    uint32_t stream;            /* SL_STREAM_NONE: a call */
-    int several;                /* several rows have these ids: ambiguous */
-    int64_t start_ns, end_ns;
-};
-
-struct sl_edge_check {
-    struct sl_findings *findings;
-    struct span op[SPANS], call[SPANS];
-
-    /* the edges of the current call */
-    uint64_t call_id, call_at;
-    unsigned waited, released;
-
-    /* the last edge, while its arrow may follow */
-    int may_point; /* 1: its tail; 2: its head */
-    int64_t arrow;
-    const struct span *tail, *head; /* NULL: unknown */
-};
-
-int sl_edge_check_create(struct sl_edge_check **out, struct sl_findings *findings)
-{
-    struct sl_edge_check *c = calloc(1, sizeof(*c));
-
-    if (!c)
-        return -ENOMEM;
-    c->findings = findings;
-    *out = c;
-    return 0;
-}
-
-void sl_edge_check_destroy(struct sl_edge_check *c)
-{
-    free(c);
-}
 
 /* ---- rows that edges connect ---- */
 
 /* Finds the place for a span with these ids; the result says whether the span is there. */
-static struct span *place(struct span *spans, uint64_t correlation, uint64_t node, uint32_t stream,
-                          int *is_there)
+static struct sl_edge_span *place(struct sl_edge_span *spans, uint64_t correlation, uint64_t node,
+                                  uint32_t stream, int *is_there)
 {
-    struct span *s = &spans[(correlation * 31 + node * 7 + stream) % SPANS];
+    struct sl_edge_span *s = &spans[(correlation * 31 + node * 7 + stream) % SL_EDGE_SPANS];
 
     *is_there = s->correlation == correlation && s->node == node && s->stream == stream;
     return s;
 }
 
-static void keep(struct span *spans, const struct sl_trace_row *row, uint32_t stream)
+static void keep(struct sl_edge_span *spans, const struct sl_trace_row *row, uint32_t stream)
 {
     uint64_t correlation = (uint64_t)row->correlation;
     uint64_t node = row->has & SL_HAS_GRAPH_NODE ? (uint64_t)row->graph_node : 0;
     int again;
-    struct span *s = place(spans, correlation, node, stream, &again);
+    struct sl_edge_span *s = place(spans, correlation, node, stream, &again);
 
-    *s = (struct span){correlation, node, stream, again, row->ts_ns, row->ts_ns + row->dur_ns};
+    *s = (struct sl_edge_span){correlation, node,       stream,
+                               again,       row->ts_ns, row->ts_ns + row->dur_ns};
 }
 
-static const struct span *find(struct span *spans, uint64_t correlation, uint64_t node,
-                               uint32_t stream)
+static const struct sl_edge_span *find(struct sl_edge_span *spans, uint64_t correlation,
+                                       uint64_t node, uint32_t stream)
 {
     int is_there;
-    const struct span *s = place(spans, correlation, node, stream, &is_there);
+    const struct sl_edge_span *s = place(spans, correlation, node, stream, &is_there);
 
     return is_there && !s->several ? s : NULL;
 }
 
-static const struct span *find_op(struct sl_edge_check *c, uint64_t correlation,
-                                  const struct sl_edge_op *op)
+static const struct sl_edge_span *find_op(struct sl_edge_check *c, uint64_t correlation,
+                                          const struct sl_edge_op *op)
 {
     return find(c->op, correlation, op->graph_node, op->stream);
 }
@@ -122,7 +82,8 @@ static int64_t later(int64_t a, int64_t b)
 
 /* Checks the numbers of an edge. For an operation that did not wait, they depend only on its launch
  * and the operation before it, so wake_ns is not checked. */
-static int times_agree(const struct sl_edge *edge, const struct span *source, const struct span *to)
+static int times_agree(const struct sl_edge *edge, const struct sl_edge_span *source,
+                       const struct sl_edge_span *to)
 {
     int64_t until = edge->at_start ? to->start_ns : to->end_ns;
     int64_t from = edge->at_start ? source->end_ns : later(source->end_ns, to->start_ns);
@@ -156,7 +117,7 @@ static void check_edge(struct sl_edge_check *c, const struct sl_trace_row *row, 
 
 /* ---- arrows ---- */
 
-static int is_inside(const struct span *s, int64_t ns)
+static int is_inside(const struct sl_edge_span *s, int64_t ns)
 {
     return !s || (ns >= s->start_ns && (ns < s->end_ns || s->start_ns == s->end_ns));
 }
@@ -181,10 +142,9 @@ void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, 
         check_arrow(c, row, at);
     } else if (row->phase == 'X' && row->correlation > 0) {
         c->may_point = 0;
-        if (row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER)
+        if (sl_row_is_call(row))
             keep(c->call, row, SL_STREAM_NONE);
-        else if (row->category == SL_CAT_KERNEL || row->category == SL_CAT_MEMCPY ||
-                 row->category == SL_CAT_MEMSET)
+        else if (sl_row_is_gpu(row))
             keep(c->op, row, (uint32_t)row->stream);
     }
 }

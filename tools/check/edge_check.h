@@ -14,11 +14,30 @@
 #include "check/finding.h"
 #include "read/json_event.h"
 
-struct sl_edge_check;
+#define SL_EDGE_SPANS 65536u
 
-/* 0 or -ENOMEM. */
-int sl_edge_check_create(struct sl_edge_check **out, struct sl_findings *findings);
-void sl_edge_check_destroy(struct sl_edge_check *c); /* NULL is fine */
+/* Times of an operation or a call. Correlation id 0: none. */
+struct sl_edge_span {
+    uint64_t correlation, node; /* node: graph node; 0: none */
+    uint32_t stream;            /* SL_STREAM_NONE: a call */
+    int several;                /* several rows have these ids: ambiguous */
+    int64_t start_ns, end_ns;
+};
+
+/* Zeroed, but for `findings`. */
+struct sl_edge_check {
+    struct sl_findings *findings; /* borrowed */
+    struct sl_edge_span op[SL_EDGE_SPANS], call[SL_EDGE_SPANS];
+
+    /* the edges of the current call */
+    uint64_t call_id, call_at;
+    unsigned waited, released;
+
+    /* the last edge, while its arrow may follow */
+    int may_point; /* 1: its tail; 2: its head */
+    int64_t arrow;
+    const struct sl_edge_span *tail, *head; /* NULL: unknown */
+};
 
 /* Takes any row, with its byte in the text. */
 void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at);

@@ -6,8 +6,6 @@
 #include "check/et_check.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/pages.h"
@@ -16,81 +14,9 @@
 
 #define SET_BYTES (SL_ET_IDS / 8)
 
-static const struct {
-    const char *name, *text;
-    enum sl_severity severity;
-} rules[SL_ET_RULES] = {
-    [SL_ET_RULE_METADATA] = {"metadata", "files whose first message is not GlobalMetadata",
-                             SL_SEVERITY_ERROR},
-    [SL_ET_RULE_CUT] = {"cut", "files that are truncated inside a message", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_DAMAGED] = {"damaged", "damaged places, where no message can be read",
-                            SL_SEVERITY_ERROR},
-    [SL_ET_RULE_INPUT] = {"input", "files whose compressed data is truncated or damaged",
-                          SL_SEVERITY_ERROR},
-    [SL_ET_RULE_EMPTY] = {"empty", "files without nodes", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_ID_TWICE] = {"id_twice", "nodes that share an id", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
-                                SL_SEVERITY_ERROR},
-    [SL_ET_RULE_DEP_LATER] =
-        {"dep_later",
-         "dependencies on nodes that come later: readers keep all nodes in between in memory",
-         SL_SEVERITY_WARNING},
-    [SL_ET_RULE_DEP_SELF] = {"dep_self", "nodes that depend on themselves", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_CYCLE] = {"cycle", "nodes that never run: they are in a cycle or depend on one",
-                          SL_SEVERITY_ERROR},
-    [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators reject",
-                         SL_SEVERITY_ERROR},
-    [SL_ET_RULE_NAME] = {"name", "names that are not UTF-8", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_TEXT] =
-        {"text",
-         "texts of attributes, inputs or outputs that are not UTF-8: readers reject their nodes",
-         SL_SEVERITY_ERROR},
-    [SL_ET_RULE_DURATION] = {"duration", "durations that are negative, or longer than 292 years",
-                             SL_SEVERITY_ERROR},
-    [SL_ET_RULE_NO_IS_CPU] = {"no_is_cpu_op",
-                              "nodes without is_cpu_op, which readers treat as GPU operations",
-                              SL_SEVERITY_WARNING},
-    [SL_ET_RULE_COMM_ON_CPU] = {"comm_on_cpu", "communication with is_cpu_op true",
-                                SL_SEVERITY_ERROR},
-    [SL_ET_RULE_MEMBER] = {"member",
-                           "attributes whose value has a type that simulators do not read",
-                           SL_SEVERITY_ERROR},
-    [SL_ET_RULE_COMM_FIELDS] = {"comm_fields", "communication without its type, size, peer or tag",
-                                SL_SEVERITY_ERROR},
-    [SL_ET_RULE_TWICE] =
-        {"attribute_twice",
-         "attributes that a node has twice: which one counts depends on the reader",
-         SL_SEVERITY_ERROR},
-    [SL_ET_RULE_COMM_SIZE] = {"comm_size", "communication with a negative size", SL_SEVERITY_ERROR},
-    [SL_ET_RULE_COMM_PEER] = {"comm_peer", "messages to or from a negative rank",
-                              SL_SEVERITY_ERROR},
-    [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for",
-                              SL_SEVERITY_ERROR},
-    [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is not a 31-bit number",
-                          SL_SEVERITY_ERROR},
-    [SL_ET_RULE_NO_LAUNCH] = {"no_launch",
-                              "GPU operations whose CUDA call is not in the file, so a replay may "
-                              "begin them too early: a few at a window's edges are normal; if "
-                              "there are many, add runtime and driver to SYNCLINE_KINDS",
-                              SL_SEVERITY_WARNING},
-    [SL_ET_RULE_NOT_CHECKED] =
-        {"not_checked",
-         "places not checked because a memory limit was reached: the file may be invalid there",
-         SL_SEVERITY_ERROR},
-};
-
-static void __attribute__((format(printf, 4, 5)))
-add(struct sl_et_check *c, enum sl_et_rule rule, uint64_t at, const char *example, ...)
+static void add(struct sl_et_check *c, enum sl_finding_id rule, const struct sl_et_node *n)
 {
-    struct sl_finding *f = &c->found[rule];
-    va_list args;
-
-    if (f->count++)
-        return;
-    f->at = at;
-    va_start(args, example);
-    vsnprintf(f->example, sizeof(f->example), example, args);
-    va_end(args);
+    sl_finding_add(&c->findings, rule, 1, n->at, "node %llu", (unsigned long long)n->id);
 }
 
 int sl_et_check_create(struct sl_et_check **out)
@@ -135,22 +61,23 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
     for (i = 0; i < n->deps; i++) {
         dep = sl_et_ids_slot(&c->ids, n->dep[i]);
         if (n->dep[i] == n->id)
-            add(c, SL_ET_RULE_DEP_SELF, n->at, "node %llu", id);
+            add(c, SL_ET_RULE_DEP_SELF, n);
         else if (dep == SL_ET_IDS_NONE)
-            add(c, SL_ET_RULE_NOT_CHECKED, n->at, "dependency of node %llu: too many large ids",
-                id);
+            sl_finding_add(&c->findings, SL_ET_RULE_NOT_CHECKED, 1, n->at,
+                           "dependency of node %llu: too many large ids", id);
         else if (!has(c->seen, dep))
             c->wanted[dep / 64] |= 1ull << dep % 64;
     }
     if (slot == SL_ET_IDS_NONE) {
-        add(c, SL_ET_RULE_NOT_CHECKED, n->at, "node %llu: too many large ids", id);
+        sl_finding_add(&c->findings, SL_ET_RULE_NOT_CHECKED, 1, n->at,
+                       "node %llu: too many large ids", id);
         return;
     }
     if (has(c->seen, slot))
-        add(c, SL_ET_RULE_ID_TWICE, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_ID_TWICE, n);
     c->seen[slot / 64] |= 1ull << slot % 64;
     if (has(c->wanted, slot)) {
-        add(c, SL_ET_RULE_DEP_LATER, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_DEP_LATER, n);
         c->wanted[slot / 64] &= ~(1ull << slot % 64);
     }
 }
@@ -182,25 +109,26 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         [SL_ET_COMM_SEND] = SL_ET_HAS_COMM_SIZE | SL_ET_HAS_COMM_DST | SL_ET_HAS_COMM_TAG,
         [SL_ET_COMM_RECV] = SL_ET_HAS_COMM_SIZE | SL_ET_HAS_COMM_SRC | SL_ET_HAS_COMM_TAG,
     };
-    int32_t peer = n->type == SL_ET_COMM_SEND   ? n->comm_dst
-                   : n->type == SL_ET_COMM_RECV ? n->comm_src
-                                                : 0;
+    uint64_t to = n->type == SL_ET_COMM_SEND ? n->comm_dst : n->comm_src;
+    int32_t peer = n->type == SL_ET_COMM_COLL ? 0 : (int32_t)(uint32_t)to;
     unsigned long long id = n->id;
 
     if (!needs[n->type])
         return;
     if (n->is_cpu)
-        add(c, SL_ET_RULE_COMM_ON_CPU, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_COMM_ON_CPU, n);
     if ((n->has & needs[n->type]) != needs[n->type])
-        add(c, SL_ET_RULE_COMM_FIELDS, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_COMM_FIELDS, n);
     else if (n->comm_size > INT64_MAX)
-        add(c, SL_ET_RULE_COMM_SIZE, n->at, "node %llu: %lld", id, (long long)n->comm_size);
+        sl_finding_add(&c->findings, SL_ET_RULE_COMM_SIZE, 1, n->at, "node %llu: %lld", id,
+                       (long long)n->comm_size);
     else if (peer < 0)
-        add(c, SL_ET_RULE_COMM_PEER, n->at, "node %llu: rank %d", id, (int)peer);
+        sl_finding_add(&c->findings, SL_ET_RULE_COMM_PEER, 1, n->at, "node %llu: rank %d", id,
+                       (int)peer);
     else if (n->type == SL_ET_COMM_COLL && is_refused(n->comm_type))
-        add(c, SL_ET_RULE_COMM_TYPE, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_COMM_TYPE, n);
     if (!is_group(n->pg_name))
-        add(c, SL_ET_RULE_GROUP, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_GROUP, n);
 }
 
 /* One duration field is signed. The other is unsigned, and simulators multiply it by 1000. */
@@ -210,9 +138,10 @@ static void check_duration(struct sl_et_check *c, const struct sl_et_node *n)
     unsigned long long id = n->id;
 
     if (n->duration_us > INT64_MAX / 1000)
-        add(c, SL_ET_RULE_DURATION, n->at, "duration_micros of node %llu", id);
+        sl_finding_add(&c->findings, SL_ET_RULE_DURATION, 1, n->at, "duration_micros of node %llu",
+                       id);
     else if (has_ns && n->duration_ns > INT64_MAX)
-        add(c, SL_ET_RULE_DURATION, n->at, "duration_ns of node %llu", id);
+        sl_finding_add(&c->findings, SL_ET_RULE_DURATION, 1, n->at, "duration_ns of node %llu", id);
     else
         *(n->is_cpu ? &c->cpu_ns : &c->gpu_ns) += has_ns ? n->duration_ns : n->duration_us * 1000;
 }
@@ -222,8 +151,8 @@ static void add_refused(struct sl_et_check *c, const struct sl_et_node *n)
     char name[SL_ET_TEXT_SHOWN];
 
     sl_et_text_show(name, n->refused_attribute.data, n->refused_attribute.size);
-    add(c, SL_ET_RULE_TEXT, n->at, "%s%s%s of node %llu", n->refused, *name ? " " : "", name,
-        (unsigned long long)n->id);
+    sl_finding_add(&c->findings, SL_ET_RULE_TEXT, 1, n->at, "%s%s%s of node %llu", n->refused,
+                   *name ? " " : "", name, (unsigned long long)n->id);
 }
 
 void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
@@ -239,20 +168,21 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
     c->wait_nodes +=
         n->is_cpu && n->name.size > 5 && memcmp(n->name.data + n->name.size - 5, ".wait", 5) == 0;
     if (n->type == SL_ET_INVALID || n->type == SL_ET_METADATA)
-        add(c, SL_ET_RULE_TYPE, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_TYPE, n);
     if (!sl_utf8_valid(n->name.data, n->name.size))
-        add(c, SL_ET_RULE_NAME, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_NAME, n);
     if (n->refused)
         add_refused(c, n);
     check_duration(c, n);
     if (!(n->has & SL_ET_HAS_IS_CPU))
-        add(c, SL_ET_RULE_NO_IS_CPU, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_NO_IS_CPU, n);
     if (n->has & SL_ET_HAS_NO_LAUNCH)
-        add(c, SL_ET_RULE_NO_LAUNCH, n->at, "node %llu", id);
+        add(c, SL_ET_RULE_NO_LAUNCH, n);
     if (n->misplaced)
-        add(c, SL_ET_RULE_MEMBER, n->at, "%s of node %llu", n->misplaced, id);
+        sl_finding_add(&c->findings, SL_ET_RULE_MEMBER, 1, n->at, "%s of node %llu", n->misplaced,
+                       id);
     if (n->twice)
-        add(c, SL_ET_RULE_TWICE, n->at, "%s of node %llu", n->twice, id);
+        sl_finding_add(&c->findings, SL_ET_RULE_TWICE, 1, n->at, "%s of node %llu", n->twice, id);
     check_communication(c, n);
     check_ids(c, n);
     sl_et_order_node(&c->order, n->id, n->dep, n->deps);
@@ -261,16 +191,14 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
 /* Reports dependencies on nodes that never came. */
 static void check_missing(struct sl_et_check *c)
 {
-    uint64_t i;
-
-    for (i = 0; i < SL_ET_IDS / 64; i++) {
+    for (uint64_t i = 0; i < SL_ET_IDS / 64; i++) {
         uint64_t missing = c->wanted[i];
 
         for (; missing; missing &= missing - 1) {
             uint64_t slot = i * 64 + (unsigned)__builtin_ctzll(missing);
 
-            add(c, SL_ET_RULE_DEP_MISSING, SL_FINDING_NO_PLACE, "id %llu",
-                (unsigned long long)sl_et_ids_id(&c->ids, slot));
+            sl_finding_add(&c->findings, SL_ET_RULE_DEP_MISSING, 1, SL_FINDING_NO_PLACE, "id %llu",
+                           (unsigned long long)sl_et_ids_id(&c->ids, slot));
             sl_et_order_missing(&c->order, slot);
         }
     }
@@ -281,64 +209,39 @@ static void check_order(struct sl_et_check *c)
     uint64_t example, stuck = sl_et_order_stuck(&c->order, &example);
 
     if (c->order.is_full)
-        add(c, SL_ET_RULE_NOT_CHECKED, SL_FINDING_NO_PLACE, "cycles: too many to follow");
+        sl_finding_add(&c->findings, SL_ET_RULE_NOT_CHECKED, 1, SL_FINDING_NO_PLACE,
+                       "cycles: too many to follow");
     if (!stuck)
         return;
-    add(c, SL_ET_RULE_CYCLE, SL_FINDING_NO_PLACE, "node %llu", (unsigned long long)example);
-    c->found[SL_ET_RULE_CYCLE].count = stuck;
+    sl_finding_add(&c->findings, SL_ET_RULE_CYCLE, 1, SL_FINDING_NO_PLACE, "node %llu",
+                   (unsigned long long)example);
+    c->findings.of[SL_ET_RULE_CYCLE].count = stuck;
 }
 
 void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et)
 {
+    const struct sl_et_state *state = &et->state;
     struct sl_input_status input;
 
-    sl_et_get_status(et, &input);
-    if (!sl_et_state(et)->has_metadata)
-        add(c, SL_ET_RULE_METADATA, 0, "the first message is not GlobalMetadata");
-    if (*sl_et_state(et)->refused)
-        add(c, SL_ET_RULE_TEXT, 0, "%s of GlobalMetadata", sl_et_state(et)->refused);
-    if (sl_et_state(et)->end == SL_ET_CUT)
-        add(c, SL_ET_RULE_CUT, sl_et_state(et)->position, "the last message is incomplete");
-    if (sl_et_state(et)->end == SL_ET_DAMAGED)
-        add(c, SL_ET_RULE_DAMAGED, sl_et_state(et)->position, "nothing after it can be read");
+    sl_input_get_status(et->input, &input);
+    if (!state->has_metadata)
+        sl_finding_add(&c->findings, SL_ET_RULE_METADATA, 1, 0,
+                       "the first message is not GlobalMetadata");
+    if (*state->refused)
+        sl_finding_add(&c->findings, SL_ET_RULE_TEXT, 1, 0, "%s of GlobalMetadata", state->refused);
+    if (state->end == SL_ET_CUT)
+        sl_finding_add(&c->findings, SL_ET_RULE_CUT, 1, state->position,
+                       "the last message is incomplete");
+    if (state->end == SL_ET_DAMAGED)
+        sl_finding_add(&c->findings, SL_ET_RULE_DAMAGED, 1, state->position,
+                       "nothing after it can be read");
     if (input.end == SL_INPUT_CUT || input.end == SL_INPUT_DAMAGED || input.end == SL_INPUT_FAILED)
-        add(c, SL_ET_RULE_INPUT, sl_et_state(et)->position, "%s", input.what);
+        sl_finding_add(&c->findings, SL_ET_RULE_INPUT, 1, state->position, "%s", input.what);
     if (c->nodes == 0)
-        add(c, SL_ET_RULE_EMPTY, 0, "no node");
+        sl_finding_add(&c->findings, SL_ET_RULE_EMPTY, 1, 0, "no node");
     check_missing(c);
     check_order(c);
 }
 
-enum sl_severity sl_et_check_worst(const struct sl_et_check *c)
-{
-    enum sl_severity worst = SL_SEVERITY_NOTE;
-    int i;
-
-    for (i = 0; i < SL_ET_RULES; i++)
-        if (c->found[i].count && rules[i].severity > worst)
-            worst = rules[i].severity;
-    return worst;
-}
-
-enum sl_severity sl_et_rule_severity(enum sl_et_rule rule)
-{
-    return rules[rule].severity;
-}
-
-const char *sl_et_rule_name(enum sl_et_rule rule)
-{
-    return rules[rule].name;
-}
-
-const char *sl_et_rule_text(enum sl_et_rule rule)
-{
-    return rules[rule].text;
-}
-
-const char *sl_et_type_name(enum sl_et_type type)
-{
-    static const char *const names[] = {"INVALID", "METADATA",  "MEM_LOAD",  "MEM_STORE",
-                                        "COMP",    "COMM_SEND", "COMM_RECV", "COMM_COLL"};
-
-    return names[type];
-}
+const char *const sl_et_type_name[SL_ET_TYPES] = {"INVALID", "METADATA",  "MEM_LOAD",  "MEM_STORE",
+                                                  "COMP",    "COMM_SEND", "COMM_RECV", "COMM_COLL"};

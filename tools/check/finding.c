@@ -8,11 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const struct {
-    const char *name;
-    const char *text;
-    enum sl_severity own, foreign;
-} table[SL_FIND_COUNT] = {
+const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT] = {
 #define NOTE    SL_SEVERITY_NOTE
 #define WARNING SL_SEVERITY_WARNING
 #define ERROR   SL_SEVERITY_ERROR
@@ -86,6 +82,59 @@ static const struct {
     [SL_FIND_NO_GPU_WORK] = {"no_gpu_work", "no GPU operation in the trace", NOTE, NOTE},
     [SL_FIND_NOT_CHECKED] = {"not_checked", "events or values not fully checked, to limit memory",
                              NOTE, NOTE},
+    [SL_ET_RULE_METADATA] = {"metadata", "files whose first message is not GlobalMetadata", ERROR,
+                             ERROR},
+    [SL_ET_RULE_CUT] = {"cut", "files that are truncated inside a message", ERROR, ERROR},
+    [SL_ET_RULE_DAMAGED] = {"damaged", "damaged places, where no message can be read", ERROR,
+                            ERROR},
+    [SL_ET_RULE_INPUT] = {"input", "files whose compressed data is truncated or damaged", ERROR,
+                          ERROR},
+    [SL_ET_RULE_EMPTY] = {"empty", "files without nodes", ERROR, ERROR},
+    [SL_ET_RULE_ID_TWICE] = {"id_twice", "nodes that share an id", ERROR, ERROR},
+    [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
+                                ERROR, ERROR},
+    [SL_ET_RULE_DEP_LATER] =
+        {"dep_later",
+         "dependencies on nodes that come later: readers keep all nodes in between in memory",
+         WARNING, WARNING},
+    [SL_ET_RULE_DEP_SELF] = {"dep_self", "nodes that depend on themselves", ERROR, ERROR},
+    [SL_ET_RULE_CYCLE] = {"cycle", "nodes that never run: they are in a cycle or depend on one",
+                          ERROR, ERROR},
+    [SL_ET_RULE_TYPE] = {"type", "nodes of type INVALID or METADATA, which simulators reject",
+                         ERROR, ERROR},
+    [SL_ET_RULE_NAME] = {"name", "names that are not UTF-8", ERROR, ERROR},
+    [SL_ET_RULE_TEXT] =
+        {"text",
+         "texts of attributes, inputs or outputs that are not UTF-8: readers reject their nodes",
+         ERROR, ERROR},
+    [SL_ET_RULE_DURATION] = {"duration", "durations that are negative, or longer than 292 years",
+                             ERROR, ERROR},
+    [SL_ET_RULE_NO_IS_CPU] = {"no_is_cpu_op",
+                              "nodes without is_cpu_op, which readers treat as GPU operations",
+                              WARNING, WARNING},
+    [SL_ET_RULE_COMM_ON_CPU] = {"comm_on_cpu", "communication with is_cpu_op true", ERROR, ERROR},
+    [SL_ET_RULE_MEMBER] = {"member",
+                           "attributes whose value has a type that simulators do not read", ERROR,
+                           ERROR},
+    [SL_ET_RULE_COMM_FIELDS] = {"comm_fields", "communication without its type, size, peer or tag",
+                                ERROR, ERROR},
+    [SL_ET_RULE_TWICE] =
+        {"attribute_twice",
+         "attributes that a node has twice: which one counts depends on the reader", ERROR, ERROR},
+    [SL_ET_RULE_COMM_SIZE] = {"comm_size", "communication with a negative size", ERROR, ERROR},
+    [SL_ET_RULE_COMM_PEER] = {"comm_peer", "messages to or from a negative rank", ERROR, ERROR},
+    [SL_ET_RULE_COMM_TYPE] = {"comm_type", "collectives that ASTRA-sim has no algorithm for", ERROR,
+                              ERROR},
+    [SL_ET_RULE_GROUP] = {"group", "groups whose pg_name is not a 31-bit number", ERROR, ERROR},
+    [SL_ET_RULE_NO_LAUNCH] = {"no_launch",
+                              "GPU operations whose CUDA call is not in the file, so a replay may "
+                              "begin them too early: a few at a window's edges are normal; if "
+                              "there are many, add runtime and driver to SYNCLINE_KINDS",
+                              WARNING, WARNING},
+    [SL_ET_RULE_NOT_CHECKED] =
+        {"not_checked",
+         "places not checked because a memory limit was reached: the file may be invalid there",
+         ERROR, ERROR},
 #undef NOTE
 #undef WARNING
 #undef ERROR
@@ -117,24 +166,22 @@ void sl_finding_add(struct sl_findings *f, enum sl_finding_id id, uint64_t n, ui
     finding->count += n;
 }
 
-const char *sl_finding_name(enum sl_finding_id id)
+enum sl_severity sl_finding_severity(enum sl_finding_id id, int own)
 {
-    return table[id].name;
+    return own ? sl_finding_kind[id].own : sl_finding_kind[id].foreign;
 }
 
-const char *sl_finding_text(enum sl_finding_id id)
+enum sl_severity sl_findings_worst(const struct sl_findings *f, int own)
 {
-    return table[id].text;
+    enum sl_severity worst = SL_SEVERITY_NOTE;
+
+    for (int i = 0; i < SL_FIND_COUNT; i++) {
+        enum sl_severity s = sl_finding_severity((enum sl_finding_id)i, own);
+
+        if (f->of[i].count && s > worst)
+            worst = s;
+    }
+    return worst;
 }
 
-enum sl_severity sl_finding_severity(enum sl_finding_id id, int own_file)
-{
-    return own_file ? table[id].own : table[id].foreign;
-}
-
-const char *sl_severity_name(enum sl_severity severity)
-{
-    static const char *const name[] = {"note", "warning", "error"};
-
-    return name[severity];
-}
+const char *const sl_severity_name[] = {"note", "warning", "error"};

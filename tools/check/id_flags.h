@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/store.h"
+
 enum sl_pair_flag {
     SL_PAIR_FIRST = 1 << 0,  /* call, or start of an arrow */
     SL_PAIR_SECOND = 1 << 1, /* GPU operation, or end of an arrow */
@@ -23,11 +25,25 @@ enum sl_pair_flag {
 
 #define SL_PAIR_NO_TIME INT64_MIN
 
-struct sl_id_flags;
+struct sl_id_times {
+    uint64_t id;
+    uint64_t at; /* place of the id's first row */
+    int64_t first_ns, second_ns;
+};
 
-/* 0 or -ENOMEM. */
-int sl_id_flags_create(struct sl_id_flags **out, size_t cap_bytes);
-void sl_id_flags_destroy(struct sl_id_flags *p); /* NULL is fine */
+struct sl_id_flags {
+    struct sl_store store;
+    struct sl_map page; /* 1 + id / 8192 -> the bits of a page */
+    size_t pages_max;
+    uint64_t last_number; /* the page used last, because ids come in runs; 0: none */
+    uint8_t *last;
+    struct sl_id_times *recent; /* indexed by the id's low bits */
+    uint64_t unchecked;         /* rows without a page */
+};
+
+/* `p` is zeroed before, and may be freed then. Returns 0 or -ENOMEM. */
+int sl_id_flags_init(struct sl_id_flags *p, size_t cap_bytes);
+void sl_id_flags_free(struct sl_id_flags *p);
 
 /* Adds flags to an id, with the row's start time and its byte in the text. Returns the id's
  * previous flags, or -ENOSPC: no page for the id. */
@@ -44,7 +60,5 @@ int64_t sl_id_flags_second_ns(const struct sl_id_flags *p, uint64_t id);
 /* Number of ids with exactly `flags` of FIRST and SECOND. *id is the lowest of them and *at its
  * place, UINT64_MAX if no longer known. */
 uint64_t sl_id_flags_count(const struct sl_id_flags *p, unsigned flags, uint64_t *id, uint64_t *at);
-
-uint64_t sl_id_flags_unchecked(const struct sl_id_flags *p); /* rows without a page */
 
 #endif

@@ -11,55 +11,25 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "check/id_flags.h"
+#define CALL_BYTES  (24u << 20)
+#define ARROW_BYTES (24u << 20)
+#define OTHER_BYTES (6u << 20)
 
-#define CALL_BYTES    (24u << 20)
-#define ARROW_BYTES   (24u << 20)
-#define OTHER_BYTES   (6u << 20)
-#define PENDING_WAITS 65536u
-
-struct pending {
-    uint64_t record; /* correlation id of the record call; 0 = free */
-    int64_t start_ns;
-    uint64_t at;
-};
-
-struct sl_links {
-    struct sl_findings *findings;
-    struct sl_id_flags *calls;  /* by correlation id */
-    struct sl_id_flags *arrows; /* ac2g flows */
-    struct sl_id_flags *others; /* flows of other categories */
-    struct pending waiting[PENDING_WAITS];
-    uint64_t unchecked;
-};
-
-int sl_links_create(struct sl_links **out, struct sl_findings *findings)
+int sl_links_init(struct sl_links *l, struct sl_findings *findings)
 {
-    struct sl_links *l = calloc(1, sizeof(*l));
-
-    if (!l)
-        return -ENOMEM;
     l->findings = findings;
-    if (sl_id_flags_create(&l->calls, CALL_BYTES) || sl_id_flags_create(&l->arrows, ARROW_BYTES) ||
-        sl_id_flags_create(&l->others, OTHER_BYTES)) {
-        sl_links_destroy(l);
-        return -ENOMEM;
-    }
-    *out = l;
-    return 0;
+    return sl_id_flags_init(&l->calls, CALL_BYTES) || sl_id_flags_init(&l->arrows, ARROW_BYTES) ||
+                   sl_id_flags_init(&l->others, OTHER_BYTES)
+               ? -ENOMEM
+               : 0;
 }
 
-void sl_links_destroy(struct sl_links *l)
+void sl_links_free(struct sl_links *l)
 {
-    if (!l)
-        return;
-    sl_id_flags_destroy(l->calls);
-    sl_id_flags_destroy(l->arrows);
-    sl_id_flags_destroy(l->others);
-    free(l);
+    sl_id_flags_free(&l->calls);
+    sl_id_flags_free(&l->arrows);
+    sl_id_flags_free(&l->others);
 }
 
 static void check_order(struct sl_links *l, const struct sl_trace_row *row, uint64_t id,
@@ -69,8 +39,7 @@ static void check_order(struct sl_links *l, const struct sl_trace_row *row, uint
         return;
     sl_finding_add(l->findings, SL_FIND_GPU_BEFORE_CALL, 1, at,
                    "%.*s, correlation %" PRIu64 ", %" PRId64 " ns before its call",
-                   (int)(row->name.size < 60 ? row->name.size : 60), row->name.data, id,
-                   call_ns - gpu_ns);
+                   SL_TEXT_ARGS(row->name, 60), id, call_ns - gpu_ns);
 }
 
 static void late_record(struct sl_links *l, uint64_t record, uint64_t at)
@@ -87,7 +56,7 @@ static void see_call(struct sl_links *l, const struct sl_trace_row *row, uint64_
 
     if (sl_text_begins(row->name, "cudaEventRecord") ||
         sl_text_begins(row->name, "cuEventRecord")) {
-        struct pending *wait = &l->waiting[id % PENDING_WAITS];
+        struct sl_links_wait *wait = &l->waiting[id % SL_LINKS_WAITS];
 
         flags |= SL_PAIR_MARK;
         if (wait->record == id) {
@@ -96,23 +65,23 @@ static void see_call(struct sl_links *l, const struct sl_trace_row *row, uint64_
             wait->record = 0;
         }
     }
-    before = sl_id_flags_add(l->calls, id, flags, row->ts_ns, at);
+    before = sl_id_flags_add(&l->calls, id, flags, row->ts_ns, at);
     if (before < 0)
         return;
     if (before & SL_PAIR_FIRST)
         sl_finding_add(l->findings, SL_FIND_CALL_TWICE, 1, at, "%.*s, correlation %" PRIu64,
-                       (int)(row->name.size < 60 ? row->name.size : 60), row->name.data, id);
+                       SL_TEXT_ARGS(row->name, 60), id);
     else if (before & SL_PAIR_SECOND)
-        check_order(l, row, id, row->ts_ns, sl_id_flags_second_ns(l->calls, id), at);
+        check_order(l, row, id, row->ts_ns, sl_id_flags_second_ns(&l->calls, id), at);
 }
 
 static void see_gpu(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
 {
     uint64_t id = (uint64_t)row->correlation;
-    int before = sl_id_flags_add(l->calls, id, SL_PAIR_SECOND, row->ts_ns, at);
+    int before = sl_id_flags_add(&l->calls, id, SL_PAIR_SECOND, row->ts_ns, at);
 
     if (before > 0 && (before & SL_PAIR_FIRST))
-        check_order(l, row, id, sl_id_flags_first_ns(l->calls, id), row->ts_ns, at);
+        check_order(l, row, id, sl_id_flags_first_ns(&l->calls, id), row->ts_ns, at);
 }
 
 /* Checks waits on events by the rules of PyTorch's validator. */
@@ -120,20 +89,19 @@ static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_
 {
     int is_stream_wait = sl_text_begins(row->name, "Stream Wait Event");
     uint64_t record = (uint64_t)row->wait_record;
-    struct pending *slot;
+    struct sl_links_wait *slot;
 
     if (!is_stream_wait && !sl_text_begins(row->name, "Event Sync"))
         return;
     if (!(row->has & SL_HAS_WAIT_RECORD) || row->wait_record < 0) {
         sl_finding_add(l->findings, SL_FIND_WAIT_NO_RECORD, 1, at, "%.*s, correlation %" PRId64,
-                       (int)(row->name.size < 60 ? row->name.size : 60), row->name.data,
-                       row->correlation);
+                       SL_TEXT_ARGS(row->name, 60), row->correlation);
         return;
     }
     if (!is_stream_wait || record == 0)
         return;
-    if (sl_id_flags_flags(l->calls, record) & SL_PAIR_MARK) {
-        int64_t ns = sl_id_flags_first_ns(l->calls, record);
+    if (sl_id_flags_flags(&l->calls, record) & SL_PAIR_MARK) {
+        int64_t ns = sl_id_flags_first_ns(&l->calls, record);
 
         if (ns == SL_PAIR_NO_TIME)
             l->unchecked++;
@@ -141,22 +109,21 @@ static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_
             late_record(l, record, at);
         return;
     }
-    slot = &l->waiting[record % PENDING_WAITS];
+    slot = &l->waiting[record % SL_LINKS_WAITS];
     if (slot->record && slot->record != record)
         l->unchecked++;
-    *slot = (struct pending){record, row->ts_ns, at};
+    *slot = (struct sl_links_wait){record, row->ts_ns, at};
 }
 
 static void see_flow(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
 {
-    struct sl_id_flags *pairs = row->category == SL_CAT_AC2G ? l->arrows : l->others;
+    struct sl_id_flags *pairs = row->category == SL_CAT_AC2G ? &l->arrows : &l->others;
     unsigned flag = row->phase == 's' ? SL_PAIR_FIRST : SL_PAIR_SECOND;
     int before = sl_id_flags_add(pairs, (uint64_t)row->id, flag, row->ts_ns, at);
 
     if (before > 0 && flag == SL_PAIR_FIRST && (before & SL_PAIR_FIRST))
         sl_finding_add(l->findings, SL_FIND_FLOW_TWICE, 1, at, "%.*s, id %" PRId64,
-                       (int)(row->category_text.size < 40 ? row->category_text.size : 40),
-                       row->category_text.data ? row->category_text.data : "", row->id);
+                       SL_TEXT_ARGS(row->category_text, 40), row->id);
 }
 
 void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
@@ -172,19 +139,10 @@ void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t a
         see_wait(l, row, at);
     if (!(row->has & SL_HAS_CORRELATION) || row->correlation == 0)
         return;
-    switch (row->category) {
-    case SL_CAT_RUNTIME:
-    case SL_CAT_DRIVER:
+    if (sl_row_is_call(row))
         see_call(l, row, at);
-        break;
-    case SL_CAT_KERNEL:
-    case SL_CAT_MEMCPY:
-    case SL_CAT_MEMSET:
+    else if (sl_row_is_gpu(row))
         see_gpu(l, row, at);
-        break;
-    default:
-        break;
-    }
 }
 
 static void lonely(struct sl_links *l, const struct sl_id_flags *pairs, unsigned flags,
@@ -199,18 +157,17 @@ static void lonely(struct sl_links *l, const struct sl_id_flags *pairs, unsigned
 
 void sl_links_end(struct sl_links *l)
 {
-    lonely(l, l->calls, SL_PAIR_SECOND, SL_FIND_GPU_WITHOUT_CALL, "correlation");
-    lonely(l, l->arrows, SL_PAIR_FIRST, SL_FIND_FLOW_NO_END, "ac2g, id");
-    lonely(l, l->arrows, SL_PAIR_SECOND, SL_FIND_FLOW_NO_START, "ac2g, id");
-    lonely(l, l->others, SL_PAIR_FIRST, SL_FIND_FLOW_NO_END, "id");
-    lonely(l, l->others, SL_PAIR_SECOND, SL_FIND_FLOW_NO_START, "id");
-    for (unsigned i = 0; i < PENDING_WAITS; i++) {
+    lonely(l, &l->calls, SL_PAIR_SECOND, SL_FIND_GPU_WITHOUT_CALL, "correlation");
+    lonely(l, &l->arrows, SL_PAIR_FIRST, SL_FIND_FLOW_NO_END, "ac2g, id");
+    lonely(l, &l->arrows, SL_PAIR_SECOND, SL_FIND_FLOW_NO_START, "ac2g, id");
+    lonely(l, &l->others, SL_PAIR_FIRST, SL_FIND_FLOW_NO_END, "id");
+    lonely(l, &l->others, SL_PAIR_SECOND, SL_FIND_FLOW_NO_START, "id");
+    for (unsigned i = 0; i < SL_LINKS_WAITS; i++) {
         if (l->waiting[i].record)
             sl_finding_add(l->findings, SL_FIND_WAIT_UNKNOWN_RECORD, 1, l->waiting[i].at,
                            "record call %" PRIu64, l->waiting[i].record);
     }
-    l->unchecked += sl_id_flags_unchecked(l->calls) + sl_id_flags_unchecked(l->arrows) +
-                    sl_id_flags_unchecked(l->others);
+    l->unchecked += l->calls.unchecked + l->arrows.unchecked + l->others.unchecked;
     if (l->unchecked)
         sl_finding_add(l->findings, SL_FIND_NOT_CHECKED, l->unchecked, SL_FINDING_NO_PLACE,
                        "ids too scattered, or waits too long before their records");

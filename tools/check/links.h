@@ -10,13 +10,30 @@
 #define SL_CHECK_LINKS_H
 
 #include "check/finding.h"
+#include "check/id_flags.h"
 #include "read/json_event.h"
 
-struct sl_links;
+#define SL_LINKS_WAITS 65536u
 
-/* 0 or -ENOMEM. `findings` is borrowed. */
-int sl_links_create(struct sl_links **out, struct sl_findings *findings);
-void sl_links_destroy(struct sl_links *l); /* NULL is fine */
+/* A wait whose record call has not come yet. */
+struct sl_links_wait {
+    uint64_t record; /* correlation id of the record call; 0 = free */
+    int64_t start_ns;
+    uint64_t at;
+};
+
+struct sl_links {
+    struct sl_findings *findings;
+    struct sl_id_flags calls;  /* by correlation id */
+    struct sl_id_flags arrows; /* ac2g flows */
+    struct sl_id_flags others; /* flows of other categories */
+    struct sl_links_wait waiting[SL_LINKS_WAITS];
+    uint64_t unchecked;
+};
+
+/* `l` is zeroed before, and may be freed then. `findings` is borrowed. Returns 0 or -ENOMEM. */
+int sl_links_init(struct sl_links *l, struct sl_findings *findings);
+void sl_links_free(struct sl_links *l);
 
 void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t at);
 

@@ -5,19 +5,17 @@
  */
 #include "check/overlap.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define HELD_MAX    1024u
-#define STREAMS_MAX 256u
+#define HELD_MAX 1024u
 
 struct operation {
     int64_t start_ns, end_ns;
     uint64_t at;
 };
 
-struct stream {
+struct sl_overlap_stream {
     int64_t device, id;
     int64_t end_ns;   /* latest end of the operations that left */
     int64_t start_ns; /* latest start of the operations that left */
@@ -25,37 +23,15 @@ struct stream {
     struct operation heap[HELD_MAX]; /* earliest start first */
 };
 
-struct sl_overlap {
-    struct sl_findings *findings;
-    struct stream *stream[STREAMS_MAX];
-    unsigned streams;
-    unsigned last; /* index of the stream used last */
-    uint64_t unchecked;
-};
-
-int sl_overlap_create(struct sl_overlap **out, struct sl_findings *findings)
+void sl_overlap_free(struct sl_overlap *o)
 {
-    struct sl_overlap *o = calloc(1, sizeof(*o));
-
-    if (!o)
-        return -ENOMEM;
-    o->findings = findings;
-    *out = o;
-    return 0;
-}
-
-void sl_overlap_destroy(struct sl_overlap *o)
-{
-    if (!o)
-        return;
     for (unsigned i = 0; i < o->streams; i++)
         free(o->stream[i]);
-    free(o);
 }
 
-static struct stream *find_stream(struct sl_overlap *o, int64_t device, int64_t id)
+static struct sl_overlap_stream *find_stream(struct sl_overlap *o, int64_t device, int64_t id)
 {
-    struct stream *s;
+    struct sl_overlap_stream *s;
 
     for (unsigned k = 0; k < o->streams; k++) {
         unsigned i = (o->last + k) % o->streams;
@@ -65,7 +41,7 @@ static struct stream *find_stream(struct sl_overlap *o, int64_t device, int64_t 
             return o->stream[i];
         }
     }
-    if (o->streams == STREAMS_MAX || !(s = malloc(sizeof(*s))))
+    if (o->streams == SL_OVERLAP_STREAMS || !(s = malloc(sizeof(*s))))
         return NULL;
     s->device = device;
     s->id = id;
@@ -76,7 +52,7 @@ static struct stream *find_stream(struct sl_overlap *o, int64_t device, int64_t 
     return s;
 }
 
-static void push(struct stream *s, struct operation op)
+static void push(struct sl_overlap_stream *s, struct operation op)
 {
     unsigned i = s->held++;
 
@@ -87,7 +63,7 @@ static void push(struct stream *s, struct operation op)
     s->heap[i] = op;
 }
 
-static struct operation pop(struct stream *s)
+static struct operation pop(struct sl_overlap_stream *s)
 {
     struct operation first = s->heap[0];
     struct operation last = s->heap[--s->held];
@@ -110,7 +86,7 @@ static struct operation pop(struct stream *s)
 }
 
 /* Removes the earliest operation and compares it with the operations before it. */
-static void leave(struct sl_overlap *o, struct stream *s)
+static void leave(struct sl_overlap *o, struct sl_overlap_stream *s)
 {
     struct operation op = pop(s);
     /* Whole microseconds are rounded: an end may exceed the next start by one. */
@@ -130,7 +106,7 @@ static void leave(struct sl_overlap *o, struct stream *s)
 
 void sl_overlap_row(struct sl_overlap *o, const struct sl_trace_row *row, uint64_t at)
 {
-    struct stream *s = find_stream(o, row->device, row->stream);
+    struct sl_overlap_stream *s = find_stream(o, row->device, row->stream);
 
     if (!s) {
         o->unchecked++;

@@ -13,11 +13,18 @@
 #include "check/finding.h"
 #include "read/json_event.h"
 
-struct sl_overlap;
+#define SL_OVERLAP_STREAMS 256u
 
-/* 0 or -ENOMEM. `findings` is borrowed. */
-int sl_overlap_create(struct sl_overlap **out, struct sl_findings *findings);
-void sl_overlap_destroy(struct sl_overlap *o); /* NULL is fine */
+/* Zeroed, but for `findings`. */
+struct sl_overlap {
+    struct sl_findings *findings; /* borrowed */
+    struct sl_overlap_stream *stream[SL_OVERLAP_STREAMS];
+    unsigned streams;
+    unsigned last; /* index of the stream used last */
+    uint64_t unchecked;
+};
+
+void sl_overlap_free(struct sl_overlap *o);
 
 /* Takes a GPU operation with device, stream, start and duration. */
 void sl_overlap_row(struct sl_overlap *o, const struct sl_trace_row *row, uint64_t at);

@@ -1,24 +1,24 @@
 /*
  * print_json.c - prints the result of a check as one JSON object.
  *
- * Threads, memory: see print.h.
+ * Threads, memory: main only.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "check/print.h"
+#include "check/check.h"
+#include "check/et_check.h"
 
 #define TEXT_MAX 4096
 
-static void put_string(FILE *f, const char *text)
+/* Writes the text as a JSON string, after `before`. */
+static void put_string(FILE *f, const char *before, const char *text)
 {
-    char out[TEXT_MAX * SL_JSON_ESCAPE_MAX];
-    size_t size = strnlen(text, TEXT_MAX);
+    char out[TEXT_MAX * SL_JSON_ESCAPE_MAX + 1];
 
-    fputc('"', f);
-    fwrite(out, 1, (size_t)(sl_json_escape(out, text, size) - out), f);
-    fputc('"', f);
+    *sl_json_escape(out, text, strnlen(text, TEXT_MAX)) = '\0';
+    fprintf(f, "%s\"%s\"", before, out);
 }
 
 static void put_optional(FILE *f, const char *key, int has, int64_t value)
@@ -49,17 +49,14 @@ static void put_tally(FILE *f, const struct sl_tally *t)
     put_optional(f, "last_ns", timed, t->last_ns);
     fputs(", \"categories\": {", f);
     for (unsigned i = 0; i < t->categories; i++) {
-        fputs(i ? ", " : "", f);
-        put_string(f, t->category[i].name);
+        put_string(f, i ? ", " : "", t->category[i].name);
         fprintf(f, ": {\"events\": %" PRIu64 ", \"total_ns\": %" PRIu64 "}", t->category[i].events,
                 t->category[i].total_ns);
     }
     fputs("}, \"processes\": [", f);
     for (unsigned i = 0; i < t->processes; i++) {
-        fprintf(f, "%s{\"pid\": ", i ? ", " : "");
-        put_string(f, t->process[i].pid);
-        fputs(", \"name\": ", f);
-        put_string(f, t->process[i].name);
+        put_string(f, i ? ", {\"pid\": " : "{\"pid\": ", t->process[i].pid);
+        put_string(f, ", \"name\": ", t->process[i].name);
         fprintf(f, ", \"threads\": %u}", t->process[i].threads);
     }
     fputs("], \"streams\": [", f);
@@ -81,31 +78,32 @@ static void put_counters(FILE *f, const struct sl_header *h)
 {
     fputs(", \"counters\": {", f);
     for (unsigned i = 0; i < h->counters; i++) {
-        fputs(i ? ", " : "", f);
-        put_string(f, h->counter[i].name);
+        put_string(f, i ? ", " : "", h->counter[i].name);
         fprintf(f, ": %" PRIu64, h->counter[i].value);
     }
     fputs("}", f);
 }
 
-static void put_findings(FILE *f, const struct sl_check *c)
+/* `is_long`: with description and place. */
+static void put_findings(FILE *f, const struct sl_findings *findings, int own, int is_long)
 {
     const char *separator = "";
 
     fputs(", \"problems\": [", f);
     for (int i = 0; i < SL_FIND_COUNT; i++) {
-        const struct sl_finding *finding = &c->findings.of[i];
+        const struct sl_finding *finding = &findings->of[i];
         enum sl_finding_id id = (enum sl_finding_id)i;
 
         if (!finding->count)
             continue;
-        fprintf(f, "%s{\"id\": \"%s\", \"severity\": \"%s\", \"count\": %" PRIu64 ", \"text\": ",
-                separator, sl_finding_name(id),
-                sl_severity_name(sl_finding_severity(id, c->header.own_file)), finding->count);
-        put_string(f, sl_finding_text(id));
-        put_optional(f, "byte", finding->at != SL_FINDING_NO_PLACE, (int64_t)finding->at);
-        fputs(", \"first\": ", f);
-        put_string(f, finding->example);
+        fprintf(f, "%s{\"id\": \"%s\", \"severity\": \"%s\", \"count\": %" PRIu64, separator,
+                sl_finding_kind[i].name, sl_severity_name[sl_finding_severity(id, own)],
+                finding->count);
+        if (is_long) {
+            put_string(f, ", \"text\": ", sl_finding_kind[i].text);
+            put_optional(f, "byte", finding->at != SL_FINDING_NO_PLACE, (int64_t)finding->at);
+        }
+        put_string(f, ", \"first\": ", finding->example);
         fputs("}", f);
         separator = ", ";
     }
@@ -117,22 +115,20 @@ void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
 {
     const struct sl_header *h = &c->header;
 
-    fputs("{\"file\": ", f);
-    put_string(f, path);
+    put_string(f, "{\"file\": ", path);
     fprintf(f, ", \"valid\": %s, \"whole\": %s, \"syncline\": %s",
-            sl_check_worst(c) < SL_SEVERITY_ERROR ? "true" : "false", c->whole ? "true" : "false",
-            h->own_file ? "true" : "false");
-    fputs(", \"version\": ", f);
-    put_string(f, h->version);
-    fputs(", \"host\": ", f);
-    put_string(f, h->host);
+            sl_findings_worst(&c->findings, c->header.own_file) < SL_SEVERITY_ERROR ? "true"
+                                                                                    : "false",
+            c->whole ? "true" : "false", h->own_file ? "true" : "false");
+    put_string(f, ", \"version\": ", h->version);
+    put_string(f, ", \"host\": ", h->host);
     put_input(f, input);
     put_optional(f, "rank", h->has_rank, h->rank);
     put_optional(f, "world_size", h->has_world_size, h->world_size);
     put_optional(f, "base_ns", h->has_base, h->base_ns);
-    put_tally(f, c->tally);
+    put_tally(f, &c->tally);
     put_counters(f, h);
-    put_findings(f, c);
+    put_findings(f, &c->findings, h->own_file, 1);
     fputs("}\n", f);
 }
 
@@ -142,35 +138,23 @@ void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check 
                             const struct sl_et *et)
 {
     const char *separator = "";
-    int i;
 
-    fputs("{\"file\": ", f);
-    put_string(f, path);
+    put_string(f, "{\"file\": ", path);
     fprintf(f, ", \"chakra\": \"%s\", \"valid\": %s, \"nodes\": %" PRIu64 ", \"deps\": %" PRIu64,
-            sl_et_state(et)->version, sl_et_check_worst(c) < SL_SEVERITY_ERROR ? "true" : "false",
-            c->nodes, c->deps);
+            et->state.version,
+            sl_findings_worst(&c->findings, 1) < SL_SEVERITY_ERROR ? "true" : "false", c->nodes,
+            c->deps);
     fprintf(f,
             ", \"cpu_nodes\": %" PRIu64 ", \"gap_nodes\": %" PRIu64 ", \"wait_nodes\": %" PRIu64
             ", \"cpu_ns\": %" PRIu64 ", \"gpu_ns\": %" PRIu64 ", \"types\": {",
             c->cpu_nodes, c->gap_nodes, c->wait_nodes, c->cpu_ns, c->gpu_ns);
-    for (i = 0; i < SL_ET_TYPES; i++) {
+    for (int i = 0; i < SL_ET_TYPES; i++) {
         if (!c->of_type[i])
             continue;
-        fprintf(f, "%s\"%s\": %" PRIu64, separator, sl_et_type_name((enum sl_et_type)i),
-                c->of_type[i]);
+        fprintf(f, "%s\"%s\": %" PRIu64, separator, sl_et_type_name[i], c->of_type[i]);
         separator = ", ";
     }
-    fputs("}, \"problems\": [", f);
-    separator = "";
-    for (i = 0; i < SL_ET_RULES; i++) {
-        if (!c->found[i].count)
-            continue;
-        fprintf(f, "%s{\"id\": \"%s\", \"severity\": \"%s\", \"count\": %" PRIu64 ", \"first\": ",
-                separator, sl_et_rule_name((enum sl_et_rule)i),
-                sl_severity_name(sl_et_rule_severity((enum sl_et_rule)i)), c->found[i].count);
-        put_string(f, c->found[i].example);
-        fputs("}", f);
-        separator = ", ";
-    }
-    fputs("]}\n", f);
+    fputs("}", f);
+    put_findings(f, &c->findings, 1, 0);
+    fputs("}\n", f);
 }

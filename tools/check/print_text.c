@@ -1,14 +1,15 @@
 /*
  * print_text.c - prints the result of a check as a page of text.
  *
- * Threads, memory: see print.h.
+ * Threads, memory: main only.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/stats.h"
-#include "check/print.h"
+#include "check/check.h"
+#include "check/et_check.h"
 #include "print/format.h"
 
 #define PROCESSES_SHOWN 20
@@ -48,7 +49,7 @@ static void print_input(FILE *f, const struct sl_input_status *input)
 
 static void print_time(FILE *f, const struct sl_check *c)
 {
-    const struct sl_tally *t = c->tally;
+    const struct sl_tally *t = &c->tally;
     char a[SL_FORMAT_SIZE], b[SL_FORMAT_SIZE];
     int64_t start;
 
@@ -137,7 +138,7 @@ static const char *device_name(const struct sl_header *h, int64_t device)
 static void print_devices(FILE *f, const struct sl_check *c)
 {
     const struct sl_tally_lane *stream[STREAMS_SHOWN];
-    const struct sl_tally *t = c->tally;
+    const struct sl_tally *t = &c->tally;
     char a[SL_FORMAT_SIZE], b[SL_FORMAT_SIZE];
     unsigned count = 0, more = 0;
 
@@ -182,8 +183,8 @@ static void print_finding(FILE *f, enum sl_finding_id id, enum sl_severity sever
 {
     char a[SL_FORMAT_SIZE];
 
-    fprintf(f, "  %-8s %s  %s: %s\n", sl_severity_name(severity), sl_finding_name(id),
-            sl_format_count(a, finding->count), sl_finding_text(id));
+    fprintf(f, "  %-8s %s  %s: %s\n", sl_severity_name[severity], sl_finding_kind[id].name,
+            sl_format_count(a, finding->count), sl_finding_kind[id].text);
     if (finding->at == SL_FINDING_NO_PLACE)
         fprintf(f, "           %s%s\n", finding->count > 1 ? "first: " : "", finding->example);
     else
@@ -233,9 +234,9 @@ void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
     print_input(f, input);
     print_time(f, c);
     print_rank(f, &c->header);
-    print_processes(f, c->tally);
+    print_processes(f, &c->tally);
     print_devices(f, c);
-    print_categories(f, c->tally);
+    print_categories(f, &c->tally);
     print_counters(f, &c->header);
     print_findings(f, c);
 }
@@ -248,30 +249,29 @@ void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check 
     char count[SL_FORMAT_SIZE], other[SL_FORMAT_SIZE];
     int i;
 
-    fprintf(f, "%s: Chakra execution trace%s%s\n", path, *sl_et_state(et)->version ? " " : "",
-            sl_et_state(et)->version);
+    fprintf(f, "%s: Chakra execution trace%s%s\n", path, *et->state.version ? " " : "",
+            et->state.version);
     fprintf(f, "  %s nodes, %s dependencies\n", sl_format_count(count, c->nodes),
             sl_format_count(other, c->deps));
     for (i = 0; i < SL_ET_TYPES; i++)
         if (c->of_type[i])
-            fprintf(f, "  %-12s %14s\n", sl_et_type_name((enum sl_et_type)i),
-                    sl_format_count(count, c->of_type[i]));
+            fprintf(f, "  %-12s %14s\n", sl_et_type_name[i], sl_format_count(count, c->of_type[i]));
     fprintf(f, "  on threads   %14s  %s", sl_format_count(count, c->cpu_nodes),
             sl_format_span(other, c->cpu_ns));
     fprintf(f, ", %s gaps", sl_format_count(count, c->gap_nodes));
     fprintf(f, ", %s waits\n", sl_format_count(count, c->wait_nodes));
     fprintf(f, "  on GPUs      %14s  %s\n", sl_format_count(count, c->nodes - c->cpu_nodes),
             sl_format_span(other, c->gpu_ns));
-    for (i = 0; i < SL_ET_RULES; i++) {
-        if (!c->found[i].count)
+    for (i = 0; i < SL_FIND_COUNT; i++) {
+        if (!c->findings.of[i].count)
             continue;
-        fprintf(f, "  %s: %s %s (first: %s", sl_severity_name(sl_et_rule_severity(i)),
-                sl_format_count(count, c->found[i].count), sl_et_rule_text((enum sl_et_rule)i),
-                c->found[i].example);
-        if (c->found[i].at != SL_FINDING_NO_PLACE)
-            fprintf(f, ", byte %" PRIu64, c->found[i].at);
+        fprintf(f, "  %s: %s %s (first: %s", sl_severity_name[sl_finding_kind[i].own],
+                sl_format_count(count, c->findings.of[i].count), sl_finding_kind[i].text,
+                c->findings.of[i].example);
+        if (c->findings.of[i].at != SL_FINDING_NO_PLACE)
+            fprintf(f, ", byte %" PRIu64, c->findings.of[i].at);
         fputs(")\n", f);
     }
-    if (sl_et_check_worst(c) < SL_SEVERITY_ERROR)
+    if (sl_findings_worst(&c->findings, 1) < SL_SEVERITY_ERROR)
         fputs("  valid\n", f);
 }

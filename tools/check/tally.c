@@ -5,42 +5,15 @@
  */
 #include "check/tally.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15ull
 
-int sl_tally_create(struct sl_tally **out)
+void sl_tally_init(struct sl_tally *t)
 {
-    struct sl_tally *t = calloc(1, sizeof(*t));
-
-    if (!t)
-        return -ENOMEM;
-    t->first_ns = INT64_MAX;
-    t->last_ns = INT64_MIN;
-    t->earliest_end_ns = INT64_MAX;
-    t->latest_start_ns = INT64_MIN;
-    *out = t;
-    return 0;
-}
-
-void sl_tally_destroy(struct sl_tally *t)
-{
-    free(t);
-}
-
-int sl_row_is_gpu(const struct sl_trace_row *row)
-{
-    return row->category == SL_CAT_KERNEL || row->category == SL_CAT_MEMCPY ||
-           row->category == SL_CAT_MEMSET;
-}
-
-static void copy_text(char *to, size_t to_size, struct sl_text text)
-{
-    snprintf(to, to_size, "%.*s", (int)(text.size < to_size ? text.size : to_size - 1),
-             text.data ? text.data : "");
+    t->first_ns = t->earliest_end_ns = INT64_MAX;
+    t->last_ns = t->latest_start_ns = INT64_MIN;
 }
 
 static struct sl_tally_category *find_category(struct sl_tally *t, const struct sl_trace_row *row)
@@ -64,7 +37,7 @@ static struct sl_tally_category *find_category(struct sl_tally *t, const struct 
         name = (struct sl_text){"(other)", 7};
     if (t->categories == SL_TALLY_CATEGORIES)
         return &t->category[SL_TALLY_CATEGORIES - 1];
-    copy_text(t->category[t->categories].name, sizeof(t->category[0].name), name);
+    sl_text_copy(t->category[t->categories].name, sizeof(t->category[0].name), name);
     return &t->category[t->categories++];
 }
 
@@ -99,7 +72,7 @@ static struct sl_tally_process *find_process(struct sl_tally *t, const struct sl
     t->last_process = t->processes;
     p = &t->process[t->processes++];
     p->key = key;
-    copy_text(p->pid, sizeof(p->pid), pid->text);
+    sl_text_copy(p->pid, sizeof(p->pid), pid->text);
     return p;
 }
 
@@ -152,8 +125,8 @@ static void count_lane(struct sl_tally *t, const struct sl_trace_row *row,
 static void see_metadata(const struct sl_trace_row *row, struct sl_tally_process *p)
 {
     if (sl_text_is(row->name, "process_name"))
-        copy_text(p->name, sizeof(p->name),
-                  row->args_name.data ? row->args_name : (struct sl_text){"?", 1});
+        sl_text_copy(p->name, sizeof(p->name),
+                     row->args_name.data ? row->args_name : (struct sl_text){"?", 1});
 }
 
 static void check_metadata(const struct sl_tally *t, const struct sl_tally_process *p, uint64_t at,

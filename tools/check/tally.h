@@ -27,7 +27,6 @@ struct sl_tally_process {
     uint64_t key; /* key of the pid */
     char pid[32];
     char name[64]; /* from process_name; "": unknown */
-    char label[32];
     uint64_t rows; /* without metadata */
     uint32_t threads;
 };
@@ -58,15 +57,11 @@ struct sl_tally {
     unsigned last_category, last_process;
 };
 
-/* 0 or -ENOMEM. */
-int sl_tally_create(struct sl_tally **out);
-void sl_tally_destroy(struct sl_tally *t); /* NULL is fine */
+/* The struct is zeroed before. */
+void sl_tally_init(struct sl_tally *t);
 
 /* Counts one event. Reports late metadata to `findings`. */
 void sl_tally_row(struct sl_tally *t, const struct sl_trace_row *row, uint64_t at,
                   struct sl_findings *findings);
-
-/* Whether the row is a kernel, copy or memset. */
-int sl_row_is_gpu(const struct sl_trace_row *row);
 
 #endif

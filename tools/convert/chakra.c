@@ -12,9 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "convert/chakra_report.h"
 #include "convert/et_nodes.h"
-#include "convert/groups.h"
 #include "convert/output.h"
 #include "convert/request.h"
 #include "event/call_name.h"
@@ -64,11 +62,11 @@ static size_t more(void *user, const struct sl_event *op, char *out, size_t room
         struct sl_text name = {"", 0};
 
         if (op->name)
-            name.data = sl_intern_get(sl_trace_events_names(w->feed->events), op->name, &name.size);
+            name.data = sl_intern_get(w->feed->events->names, op->name, &name.size);
         inputs = sl_et_nodes_find(w->nodes, op->u.row.record_function, name, &size);
     }
     if (!inputs)
-        inputs = sl_trace_events_inputs(w->feed->events, op->inputs, &size);
+        inputs = sl_intern_get(w->feed->events->inputs, op->inputs, &size);
     if (!inputs || size > room)
         return 0;
     memcpy(out, inputs, size);
@@ -77,20 +75,17 @@ static size_t more(void *user, const struct sl_event *op, char *out, size_t room
 
 static int64_t thread_of(void *user, uint32_t thread)
 {
-    return sl_trace_events_thread(user, thread);
-}
+    const struct sl_trace_events *t = user;
 
-static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
-{
-    sl_chakra_group(user, number, rank, ranks);
+    return sl_thread_ids_get(&t->threads, thread);
 }
 
 /* Returns 0 or -ENOMEM. */
 static int create(struct work *w)
 {
     struct sl_chakra_options opt = {
-        .intern = sl_trace_events_names(w->feed->events),
-        .shapes = sl_trace_events_shapes(w->feed->events),
+        .intern = w->feed->events->names,
+        .shapes = w->feed->events->shapes,
         .cap_bytes = WRITER_BYTES,
         .api_name = sl_call_name,
         .collective = sl_row_collectives_find,
@@ -103,11 +98,8 @@ static int create(struct work *w)
         .correlation_mask = w->feed->header.own_file ? UINT64_MAX : UINT32_MAX,
         .clock_offset_ns = w->feed->header.base_ns - SL_TRACE_EVENTS_ORIGIN_NS,
     };
-    int rc = sl_chakra_create(&w->chakra, &opt);
 
-    if (rc == 0)
-        sl_row_collectives_groups(w->feed->collectives, take_group, w->chakra);
-    return rc;
+    return sl_chakra_create(&w->chakra, &opt);
 }
 
 /* Decodes a JSON string of the header; the text never becomes longer. */
@@ -139,14 +131,12 @@ static struct sl_trace_meta meta_of(struct work *w)
  * after a message. */
 static int write_all(struct work *w)
 {
-    const struct sl_replay_sinks sinks = {
-        .edges = take_edges, .event = take_event, .complete = take_complete, .user = w};
     struct sl_trace_meta meta = meta_of(w);
     char why[512];
     int rc, failed;
 
     rc = sl_chakra_begin(w->chakra, w->out.sink, &meta);
-    failed = rc ? 0 : sl_replay_run(w->feed, w->request->input, &sinks, why, sizeof(why));
+    failed = rc ? 0 : sl_replay_run(w->feed, w->request->input, why, sizeof(why));
     if (rc == 0)
         rc = sl_chakra_end(w->chakra);
     if (failed)
@@ -255,6 +245,8 @@ static int make(struct work *w)
 int sl_convert_chakra(const struct sl_convert_request *r)
 {
     struct work w = {.request = r};
+    const struct sl_replay_sinks sinks = {
+        .edges = take_edges, .event = take_event, .complete = take_complete, .user = &w};
     char why[512];
     int status = sl_output_check(r->command, r->input, r->output, r->force);
 
@@ -262,8 +254,7 @@ int sl_convert_chakra(const struct sl_convert_request *r)
         return status;
     if (sl_et_is_file(r->input))
         return sl_convert_et(r);
-    if (sl_replay_create(&w.feed) != 0 || sl_replay_keep_rows(w.feed) != 0 ||
-        sl_replay_join_found(w.feed) != 0) {
+    if (sl_replay_create(&w.feed, &sinks, 1) != 0) {
         status = sl_args_complain(r->command, "not enough memory to read %s", r->input);
     } else if (sl_replay_read(w.feed, r->input, why, sizeof(why)) != 0) {
         status = sl_args_complain(r->command, "%s", why);

@@ -1,16 +1,17 @@
 /*
  * chakra_report.c - reports the counts of a conversion as text.
  *
- * Threads, memory: see chakra_report.h.
+ * Threads, memory: see request.h.
  */
-#include "convert/chakra_report.h"
-
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "convert/request.h"
 #include "print/format.h"
+#include "replay/replay.h"
+#include "write/chakra/chakra.h"
 
 /* A counter, and the text after its number. */
 struct meaning {
@@ -84,7 +85,7 @@ static void print_left_out(const struct sl_chakra_counts *n, const struct sl_rep
     struct sl_trace_events_counts events;
     char left[1024] = "", lost[512];
 
-    sl_trace_events_get_counts(feed->events, &events);
+    events = feed->events->counts;
     for (size_t i = 0; i < COUNT_OF(left_out); i++)
         add(left, sizeof(left), value_of(n, left_out[i].at), left_out[i].text);
     add(left, sizeof(left), events.inputs_lost, "operator inputs past the memory limit");

@@ -68,7 +68,7 @@ struct node {
     struct sl_text member[WANTED]; /* raw text; data NULL: absent */
     char bytes[NODE_MAX];
     size_t size;
-    uint64_t record_function;
+    int64_t record_function; /* 0: none */
     char name[NAME_BYTES];
     size_t name_size;
     struct sl_text attribute[ATTRIBUTES_MAX]; /* names of the attributes so far */
@@ -95,23 +95,14 @@ static void take_member(void *user, const char *path, enum sl_json_type type, st
         *m = value;
 }
 
-static int64_t number_of(struct sl_text t, int64_t fallback)
+/* Returns whether the text is a number that fits int64. *out is 0 if it is no number. */
+static int read_number(struct sl_text t, int64_t *out)
 {
-    int64_t value;
-    int exact;
+    int exact = 0;
 
-    if (!t.data || sl_number_scaled(t.data, t.size, 0, &value, &exact) != 0)
-        return fallback;
-    return value;
-}
-
-/* Whether the number fits int64. */
-static int is_whole_number(struct sl_text t)
-{
-    int64_t value;
-    int exact;
-
-    return t.data && sl_number_scaled(t.data, t.size, 0, &value, &exact) == 0 && exact;
+    if (!t.data || sl_number_scaled(t.data, t.size, 0, out, &exact) != 0)
+        *out = exact = 0;
+    return exact;
 }
 
 static int is_text(struct sl_text t)
@@ -156,11 +147,6 @@ static void put_io(struct node *n, uint32_t field, const char *values, const cha
         put(n, field, info, (size_t)(end - info));
 }
 
-static char *put_name(char *at, struct sl_text name)
-{
-    return sl_wire_bytes(at, SL_CHAKRA_NAME, name.data, name.size);
-}
-
 /* Whether the node has an attribute of this name. The first of two wins; an old member counts as an
  * attribute. */
 static int is_there(const struct node *n, struct sl_text name)
@@ -177,6 +163,7 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
 {
     char bytes[256 + TEXT_MAX + 32], text[TEXT_MAX];
     char *at = bytes;
+    int64_t number;
 
     if (!name.data || !value.data || is_there(n, name))
         return;
@@ -184,7 +171,7 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
         n->cut++;
         return;
     }
-    at = put_name(at, name);
+    at = sl_wire_bytes(at, SL_CHAKRA_NAME, name.data, name.size);
     if (is_text(value)) {
         size_t size = sl_unescape(text, inside(value).data, inside(value).size);
 
@@ -193,8 +180,8 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
         at = sl_wire_bytes(at, SL_CHAKRA_STRING, text, size);
     } else if (value.data[0] == 't' || value.data[0] == 'f') {
         at = sl_wire_u64(at, SL_CHAKRA_BOOL, value.data[0] == 't');
-    } else if (is_whole_number(value)) {
-        at = sl_wire_u64(at, as ? as : SL_CHAKRA_INT64, (uint64_t)number_of(value, 0));
+    } else if (read_number(value, &number)) {
+        at = sl_wire_u64(at, as ? as : SL_CHAKRA_INT64, (uint64_t)number);
     } else if (value.data[0] == '-' || isdigit((unsigned char)value.data[0])) {
         at = sl_wire_bytes(at, SL_CHAKRA_STRING, value.data, value.size); /* unchanged */
     } else {
@@ -234,7 +221,7 @@ static void take_attribute(void *user, const char *path, enum sl_json_type json,
     if (!is_text(name))
         return;
     if (sl_text_is(inside(name), "rf_id"))
-        n->record_function = (uint64_t)number_of(value, 0);
+        (void)read_number(value, &n->record_function);
     if (!is_ours(inside(name)))
         put_attribute(n, inside(name), value,
                       sl_text_is(type, "\"uint64\"") ? SL_CHAKRA_UINT64 : SL_CHAKRA_INT64);
@@ -263,7 +250,7 @@ static int make(struct node *n, struct sl_json *json)
     n->attributes = 0;
     n->cut = 0;
     take_name(n, *member(n, "name"));
-    n->record_function = (uint64_t)number_of(*member(n, "rf_id"), 0);
+    (void)read_number(*member(n, "rf_id"), &n->record_function);
     put_io(n, NODE_INPUTS, "inputs", "inputs.values");
     put_io(n, NODE_OUTPUTS, "outputs", "outputs.values");
     put_member(n, "id", "et_id");
@@ -280,7 +267,7 @@ static void keep(struct sl_et_nodes *nodes, const struct node *n)
 {
     struct kept *k =
         sl_arena_alloc(&nodes->arena, sizeof(*k) + n->size + n->name_size, _Alignof(struct kept));
-    uint64_t *place = k ? sl_map_put(&nodes->by_function, n->record_function) : NULL;
+    uint64_t *place = k ? sl_map_put(&nodes->by_function, (uint64_t)n->record_function) : NULL;
 
     if (!place) {
         nodes->counts.no_room++;
@@ -308,24 +295,15 @@ static void take(struct sl_et_nodes *nodes, struct sl_json *json, const struct s
         keep(nodes, &node);
 }
 
-static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, const char *path, char *why,
-                    size_t why_size)
+/* Returns 0, or -EBADMSG with a message. */
+static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, struct sl_split *split,
+                    struct sl_json *json, const char *path, char *why, size_t why_size)
 {
     struct sl_input_status status;
     struct sl_progress progress;
-    struct sl_split *split = NULL;
-    struct sl_json *json = NULL;
     struct sl_span span;
     uint64_t seen = 0;
-    int rc = sl_split_create(&split, sl_input_read, input);
 
-    if (rc == 0)
-        rc = sl_json_create(&json);
-    if (rc) {
-        snprintf(why, why_size, "not enough memory to read %s", path);
-        sl_split_destroy(split);
-        return rc;
-    }
     sl_split_array(split, "nodes");
     sl_progress_begin(&progress, "reading", path);
     for (sl_split_next(split, &span); span.kind < SL_SPAN_END; sl_split_next(split, &span)) {
@@ -341,38 +319,38 @@ static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, const cha
     sl_progress_end(&progress);
     sl_input_get_status(input, &status);
     why[0] = '\0';
-    if (seen == 0) {
+    if (seen == 0)
         snprintf(why, why_size, "%s is not an execution trace of PyTorch: it has no nodes", path);
-        rc = -EBADMSG;
-    } else if (span.kind != SL_SPAN_END || status.end != SL_INPUT_WHOLE) {
+    else if (span.kind != SL_SPAN_END || status.end != SL_INPUT_WHOLE)
         snprintf(why, why_size, "%s is truncated or damaged: %s; the part before is used", path,
                  status.what[0]             ? status.what
                  : span.kind == SL_SPAN_BAD ? span.why
                                             : "the text ends too early");
-    }
-    sl_json_destroy(json);
-    sl_split_destroy(split);
-    return rc;
+    return seen ? 0 : -EBADMSG;
 }
 
 int sl_et_nodes_read(struct sl_et_nodes **out, const char *path, char *why, size_t why_size)
 {
     struct sl_et_nodes *nodes;
+    struct sl_split *split = NULL;
+    struct sl_json *json = NULL;
     struct sl_input *input;
     int rc = sl_input_open(&input, path, why, why_size);
 
     if (rc)
         return rc;
     nodes = calloc(1, sizeof(*nodes));
-    if (nodes) {
+    if (nodes && sl_split_create(&split, sl_input_read, input) == 0 && sl_json_create(&json) == 0) {
         sl_arena_init(&nodes->arena, BYTES_MAX, CHUNK);
         nodes->store.cap_bytes = TABLE_MAX;
         sl_map_init(&nodes->by_function, &nodes->store);
-        rc = read_all(nodes, input, path, why, why_size);
+        rc = read_all(nodes, input, split, json, path, why, why_size);
     } else {
         snprintf(why, why_size, "not enough memory to read %s", path);
         rc = -ENOMEM;
     }
+    sl_json_destroy(json);
+    sl_split_destroy(split);
     sl_input_close(input);
     if (rc)
         sl_et_nodes_destroy(nodes);

@@ -5,10 +5,8 @@
  * collectives.h), so each conversion adds the missing groups, under a lock on the file. A new file
  * is written beside the old file and then renamed, so a full disk leaves the old file unchanged.
  *
- * Threads, memory: see groups.h.
+ * Threads: main only. Memory: that of the file.
  */
-#include "convert/groups.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,8 +19,10 @@
 
 #include "base/store.h"
 #include "convert/output.h"
+#include "convert/request.h"
 #include "read/json_event.h"
 #include "read/number.h"
+#include "read/row_collectives.h"
 #include "read/split.h"
 
 #define FILE_MAX  (64u << 20)
@@ -192,16 +192,12 @@ static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t 
 /* The new file gets the mode of the old file. */
 static int replace(const struct job *j, const char *path, const char *text, size_t size)
 {
-    struct sl_output out;
+    static struct sl_output out;
     int rc = sl_output_open(&out, path, SL_COMPRESS_NONE, 0);
 
     if (rc)
         return rc;
-    rc = out.sink->write(out.sink, text, size);
-    if (rc) {
-        sl_output_drop(&out);
-        return rc;
-    }
+    sl_output_write(&out, text, size);
     rc = sl_output_keep(&out, path, 1);
     if (rc == 0)
         (void)chmod(path, j->mode);

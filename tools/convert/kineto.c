@@ -7,24 +7,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "convert/output.h"
 #include "convert/request.h"
 #include "print/format.h"
-#include "print/progress.h"
 #include "read/trace_file.h"
-
-#define OUT_BYTES (256u << 10)
-
-/* Output text, collected into blocks. */
-struct copy {
-    struct sl_output out;
-    char *block;
-    size_t fill;
-    int error; /* sticky errno; 0: none */
-};
 
 /* The result of the copy. */
 struct outcome {
@@ -37,90 +25,38 @@ struct outcome {
     struct sl_input_status input;
 };
 
-static void put(struct copy *o, const void *data, size_t size)
+static void put_text(struct sl_output *o, const char *text)
 {
-    if (o->error)
-        return;
-    if (o->fill + size > OUT_BYTES) {
-        o->error = o->out.sink->write(o->out.sink, o->block, o->fill);
-        o->fill = 0;
-        if (!o->error && size > OUT_BYTES) {
-            o->error = o->out.sink->write(o->out.sink, data, size);
-            return;
-        }
-    }
-    if (o->error)
-        return;
-    memcpy(o->block + o->fill, data, size);
-    o->fill += size;
-}
-
-static void put_text(struct copy *o, const char *text)
-{
-    put(o, text, strlen(text));
-}
-
-static int open_copy(const struct sl_convert_request *r, struct copy *o)
-{
-    int rc;
-
-    *o = (struct copy){0};
-    o->block = malloc(OUT_BYTES);
-    if (!o->block)
-        return -ENOMEM;
-    rc = sl_output_open(&o->out, r->output, r->compression, r->level);
-    if (rc)
-        free(o->block);
-    return rc;
-}
-
-/* Closes the output. `keep`: gives the file its name; otherwise removes it. */
-static int close_copy(const struct sl_convert_request *r, struct copy *o, int keep)
-{
-    int rc = o->error;
-
-    if (!rc && keep)
-        rc = o->out.sink->write(o->out.sink, o->block, o->fill);
-    free(o->block);
-    if (rc || !keep) {
-        sl_output_drop(&o->out);
-        return rc;
-    }
-    return sl_output_keep(&o->out, r->output, r->force);
+    sl_output_write(o, text, strlen(text));
 }
 
 /* Copies complete spans until the text ends. */
-static void copy_all(struct sl_trace *t, struct copy *o, const char *path, struct outcome *result)
+static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
+                     struct outcome *result)
 {
-    struct sl_progress progress;
     struct sl_trace_item item;
 
-    sl_progress_begin(&progress, "converting", path);
+    sl_trace_show(t, "converting", path);
     while (sl_trace_next(t, &item) && !o->error) {
-        put(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
+        sl_output_write(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
         if (item.status == -EBADMSG && result->invalid++ == 0)
             result->invalid_at = item.span.offset + item.error.at;
         result->events += item.span.kind == SL_SPAN_EVENT;
-        if (sl_progress_is_due(&progress)) {
-            sl_trace_get_status(t, &result->input);
-            sl_progress_step(&progress, result->input.read_bytes, result->input.file_bytes);
-        }
     }
-    sl_progress_end(&progress);
     sl_trace_get_status(t, &result->input);
     result->last = item.span;
     result->lost_bytes = item.span.lead + item.span.size;
 }
 
 /* Writes the end: the rest of a complete trace, or text that closes a cut trace. */
-static void finish(struct copy *o, struct outcome *result)
+static void finish(struct sl_output *o, struct outcome *result)
 {
     const struct sl_span *last = &result->last;
 
     if (last->kind == SL_SPAN_END) {
-        put(o, last->text - last->lead, last->lead + last->size);
+        sl_output_write(o, last->text - last->lead, last->lead + last->size);
         return;
     }
     if (result->inside == SL_SPAN_EVENT || result->inside == SL_SPAN_EVENTS_OPEN)
@@ -178,9 +114,9 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
 
 int sl_convert_kineto(const struct sl_convert_request *r)
 {
+    static struct sl_output o;
     struct outcome result = {.inside = SL_SPAN_OPEN};
     struct sl_trace *t;
-    struct copy o;
     const char *why;
     char line[512];
     int rc, status = sl_output_check(r->command, r->input, r->output, r->force);
@@ -189,21 +125,20 @@ int sl_convert_kineto(const struct sl_convert_request *r)
         return status;
     if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0)
         return sl_args_complain(r->command, "%s", line);
-    rc = open_copy(r, &o);
-    if (rc) {
-        sl_trace_close(t);
-        return sl_output_complain(r->command, r->output, rc);
+    rc = sl_output_open(&o, r->output, r->compression, r->level);
+    if (rc == 0) {
+        copy_all(t, &o, r->input, &result);
+        if (!o.error && hopeless(&result, &why)) {
+            status = sl_args_complain(
+                r->command, "%s is not a Kineto trace: %s; nothing was written", r->input, why);
+            sl_output_drop(&o);
+        } else {
+            finish(&o, &result);
+            rc = sl_output_keep(&o, r->output, r->force);
+        }
     }
-    copy_all(t, &o, r->input, &result);
-    if (!o.error && hopeless(&result, &why)) {
-        sl_args_complain(r->command, "%s is not a Kineto trace: %s; nothing was written", r->input,
-                         why);
-        close_copy(r, &o, 0);
-        sl_trace_close(t);
-        return SL_EXIT_USAGE;
-    }
-    finish(&o, &result);
-    rc = close_copy(r, &o, 1);
     sl_trace_close(t);
+    if (status)
+        return status;
     return rc ? sl_output_complain(r->command, r->output, rc) : tell(r, &result);
 }

@@ -36,23 +36,38 @@ int sl_output_check(const struct sl_command *command, const char *input, const c
 int sl_output_open(struct sl_output *o, const char *output, enum sl_compression compression,
                    int level)
 {
-    struct sl_sink *file;
     int rc;
 
-    o->sink = NULL;
+    o->error = 0;
+    o->fill = 0;
     if (snprintf(o->temporary, sizeof(o->temporary), "%s.%ld", output, (long)getpid()) >=
         (int)sizeof(o->temporary))
         return -ENAMETOOLONG;
-    rc = sl_sink_file_open(&file, o->temporary);
-    if (rc)
-        return rc;
-    snprintf(o->part, sizeof(o->part), "%s", sl_sink_file_path(file));
-    rc = sl_sink_compress_open(&o->sink, file, compression, level);
-    if (rc) {
-        file->close(file, 0);
+    snprintf(o->part, sizeof(o->part), "%s.part", o->temporary);
+    rc = sl_sink_open(&o->sink, o->temporary, compression, level);
+    if (rc && rc != -EEXIST) /* another run's file */
         unlink(o->part);
-    }
     return rc;
+}
+
+static void pass_on(struct sl_output *o, const void *data, size_t size)
+{
+    if (!o->error)
+        o->error = o->sink->write(o->sink, data, size);
+}
+
+void sl_output_write(struct sl_output *o, const void *data, size_t size)
+{
+    if (o->fill + size > SL_OUTPUT_BLOCK) {
+        pass_on(o, o->block, o->fill);
+        o->fill = 0;
+    }
+    if (size > SL_OUTPUT_BLOCK) {
+        pass_on(o, data, size);
+        return;
+    }
+    memcpy(o->block + o->fill, data, size);
+    o->fill += size;
 }
 
 void sl_output_drop(struct sl_output *o)
@@ -63,8 +78,10 @@ void sl_output_drop(struct sl_output *o)
 
 int sl_output_keep(struct sl_output *o, const char *output, int force)
 {
-    int rc = o->sink->sync(o->sink);
+    int rc;
 
+    pass_on(o, o->block, o->fill);
+    rc = o->error ? o->error : o->sink->sync(o->sink);
     if (rc) {
         sl_output_drop(o);
         return rc;

@@ -11,10 +11,15 @@
 #include "args/args.h"
 #include "write/sink/sink.h"
 
+#define SL_OUTPUT_BLOCK (256u << 10)
+
 struct sl_output {
     struct sl_sink *sink;
+    int error;                   /* of sl_output_write(), sticky: -errno; 0: none */
+    char block[SL_OUTPUT_BLOCK]; /* collects what is written */
+    size_t fill;
     char temporary[PATH_MAX]; /* name of the complete file before the final rename */
-    char part[PATH_MAX];      /* the sink's name for the incomplete file */
+    char part[PATH_MAX + 8];  /* the sink's name for the incomplete file */
 };
 
 /* Checks that `output` may be written from `input`. Returns 0, or an exit status after a line on
@@ -25,6 +30,9 @@ int sl_output_check(const struct sl_command *command, const char *input, const c
 /* 0 or -errno. */
 int sl_output_open(struct sl_output *o, const char *output, enum sl_compression compression,
                    int level);
+
+/* Writes to the sink, in blocks. */
+void sl_output_write(struct sl_output *o, const void *data, size_t size);
 
 /* Completes the file and renames it to `output`. Returns 0, or -errno with no file left behind. */
 int sl_output_keep(struct sl_output *o, const char *output, int force);

@@ -27,4 +27,18 @@ int sl_convert_kineto(const struct sl_convert_request *r);
 int sl_convert_chakra(const struct sl_convert_request *r);
 int sl_convert_et(const struct sl_convert_request *r); /* from a Chakra trace */
 
+struct sl_chakra;
+struct sl_replay;
+struct sl_row_collectives;
+
+/* Reports the counts of a conversion to Chakra. */
+void sl_chakra_report(const struct sl_convert_request *r, const struct sl_replay *feed,
+                      const struct sl_chakra *chakra);
+
+/* Adds the groups to the comm-group file of the job, PREFIX.comm_groups.json: {"5": [0, 1]}. `et`
+ * is PREFIX.RANK.et, with or without a compression suffix. Several processes may add to one file at
+ * the same time. Returns the exit status: nonzero after a line on stderr. */
+int sl_groups_add(const struct sl_command *command, const char *et,
+                  const struct sl_row_collectives *collectives);
+
 #endif

@@ -163,24 +163,19 @@ void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config, char 
 
     sl_identity_read(&identity, config, environment);
     existing_folder(identity.folder, folder, sizeof(folder));
-    if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode)) {
+    if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output", "set SYNCLINE_OUTPUT to a folder",
                       "%s is not a folder", folder);
-        return;
-    }
-    if (access(folder, W_OK | X_OK) != 0) {
+    else if (access(folder, W_OK | X_OK) != 0)
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output",
                       "set SYNCLINE_OUTPUT to a folder that you can write to", "%s: %s", folder,
                       strerror(errno));
-        return;
-    }
-    if (statvfs(folder, &fs) == 0 && (unsigned long long)fs.f_bavail * fs.f_frsize < SPACE_LOW) {
+    else if (statvfs(folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < SPACE_LOW)
         sl_doctor_add(h, SL_DOCTOR_NOTE, "output",
                       "free some space, or set SYNCLINE_OUTPUT elsewhere",
                       "less than 1 GiB is free below %s", folder);
-        return;
-    }
-    sl_doctor_add(h, SL_DOCTOR_OK, "output", "", "traces go to %s", config->output);
+    else
+        sl_doctor_add(h, SL_DOCTOR_OK, "output", "", "traces go to %s", config->output);
 }
 
 void sl_doctor_profilers(struct sl_doctor *h, char *const *environment)

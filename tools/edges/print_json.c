@@ -7,19 +7,18 @@
 
 #include "edges/print.h"
 
-static void put_name(FILE *f, const char *key, const struct sl_trace_events *t, uint32_t id)
+/* Writes a member after `before`, a comma or what opens an object. */
+static void put_name(FILE *f, const char *before, const char *key, const struct sl_trace_events *t,
+                     uint32_t id)
 {
     size_t size;
-    const char *name = sl_intern_get(sl_trace_events_names(t), id, &size);
+    const char *name = sl_intern_get(t->names, id, &size);
 
-    fprintf(f, "\"%s\":", key);
-    if (!name) {
+    fprintf(f, "%s\"%s\":", before, key);
+    if (name)
+        fprintf(f, "\"%.*s\"", (int)size, name);
+    else
         fputs("null", f);
-        return;
-    }
-    fputc('"', f);
-    fwrite(name, 1, size, f);
-    fputc('"', f);
 }
 
 static void put_number(FILE *f, const char *key, int known, uint64_t value)
@@ -33,7 +32,7 @@ static void put_number(FILE *f, const char *key, int known, uint64_t value)
 static void put_thread(FILE *f, const char *key, const struct sl_trace_events *t, uint32_t thread)
 {
     if (thread)
-        fprintf(f, ",\"%s\":%" PRId64, key, sl_trace_events_thread(t, thread));
+        fprintf(f, ",\"%s\":%" PRId64, key, sl_thread_ids_get(&t->threads, thread));
     else
         fprintf(f, ",\"%s\":null", key);
 }
@@ -46,14 +45,12 @@ void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct 
     fprintf(f, "{\"kind\":\"%s\"", sl_edge_kind_name((enum sl_edge_kind)edge->kind));
     put_number(f, "src_correlation", src->correlation != 0,
                sl_trace_events_correlation(t, src->correlation));
-    fputc(',', f);
-    put_name(f, "src_name", t, src->name);
+    put_name(f, ",", "src_name", t, src->name);
     put_number(f, "src_stream", src->stream != SL_STREAM_NONE, src->stream);
     put_number(f, "src_device", src->device != SL_DEVICE_NONE, src->device);
     put_number(f, "dst_correlation", edge->dst_correlation != 0,
                sl_trace_events_correlation(t, edge->dst_correlation));
-    fputc(',', f);
-    put_name(f, "dst_name", t, name);
+    put_name(f, ",", "dst_name", t, name);
     fprintf(f, ",\"dst_point\":\"%s\"", edge->at_start ? "start" : "end");
     put_thread(f, "dst_thread", t, edge->dst_thread);
     put_number(f, "dst_stream", edge->at_start && edge->dst_op.stream != SL_STREAM_NONE,
@@ -74,8 +71,8 @@ static void put_waits(FILE *f, const struct sl_edge_waits *w)
 static void put_group(FILE *f, const char *comma, const struct sl_trace_events *t, uint32_t name,
                       const struct sl_edge_waits *w)
 {
-    fprintf(f, "%s{", comma);
-    put_name(f, "name", t, name);
+    fputs(comma, f);
+    put_name(f, "{", "name", t, name);
     fputc(',', f);
     put_waits(f, w);
 }
@@ -106,7 +103,7 @@ static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
 
 static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
 {
-    size_t steps = sl_trace_events_steps(t);
+    size_t steps = t->steps;
     const struct sl_edge_group *group;
     size_t count = sl_edge_summary_sort(s, SL_EDGE_BY_LINE, &group);
     struct sl_edge_waits all;
@@ -139,20 +136,14 @@ static void put_longest(FILE *f, const struct sl_trace_events *t,
         put_number(f, "wait_ns", 1, edge->wait_ns);
         put_number(f, "src_correlation", edge->source.correlation != 0,
                    sl_trace_events_correlation(t, edge->source.correlation));
-        fputc(',', f);
-        put_name(f, "src_name", t, edge->source.name);
-        fputc(',', f);
-        put_name(f, "spent_on", t, where->spent_on);
+        put_name(f, ",", "src_name", t, edge->source.name);
+        put_name(f, ",", "spent_on", t, where->spent_on);
         put_number(f, "dst_correlation", edge->dst_correlation != 0,
                    sl_trace_events_correlation(t, edge->dst_correlation));
-        fputc(',', f);
-        put_name(f, "dst_name", t, where->who);
-        fputc(',', f);
-        put_name(f, "place", t, where->place);
-        fputc(',', f);
-        put_name(f, "line", t, where->line);
-        fputc(',', f);
-        put_name(f, "step", t, where->step);
+        put_name(f, ",", "dst_name", t, where->who);
+        put_name(f, ",", "place", t, where->place);
+        put_name(f, ",", "line", t, where->line);
+        put_name(f, ",", "step", t, where->step);
         fputc('}', f);
     }
     fputc(']', f);

@@ -18,7 +18,7 @@
 static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, const char *unknown)
 {
     size_t size;
-    const char *name = sl_intern_get(sl_trace_events_names(t), id, &size);
+    const char *name = sl_intern_get(t->names, id, &size);
 
     return name ? sl_short_name(to, NAME_WIDTH, name, size)
                 : sl_short_name(to, NAME_WIDTH, unknown, strlen(unknown));
@@ -28,7 +28,7 @@ static char *shortened(char *to, const struct sl_trace_events *t, uint32_t id, c
 static char *shortened_line(char *to, const struct sl_trace_events *t, uint32_t id)
 {
     size_t size;
-    const char *name = sl_intern_get(sl_trace_events_names(t), id, &size), *from = name;
+    const char *name = sl_intern_get(t->names, id, &size), *from = name;
 
     if (!name || size <= LINE_WIDTH) {
         snprintf(to, LINE_WIDTH + 1, "%s", name ? name : "(no line known)");
@@ -134,7 +134,7 @@ static void put_line_row(FILE *f, const char *line, const char *source,
 static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
 {
     struct sl_edge_waits rest = sl_edge_summary_totals(s)->rest[SL_EDGE_BY_LINE], all;
-    size_t steps = sl_trace_events_steps(t), rows = 0;
+    size_t steps = t->steps, rows = 0;
     const struct sl_edge_group *pair;
     size_t pairs = sl_edge_summary_sort(s, SL_EDGE_BY_LINE, &pair);
     char line[LINE_WIDTH + 1], source[NAME_WIDTH + 1], others[NAME_WIDTH + 32];

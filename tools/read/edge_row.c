@@ -9,7 +9,7 @@
 
 #define NUMBERS_BYTES (4u << 20)
 
-/* Returns 0..count-1, or -1: unknown. */
+/* Returns the number of a name, or -1: unknown. */
 static int kind_of(struct sl_text text)
 {
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)
@@ -36,19 +36,12 @@ static int number(const struct sl_row_edge *e, enum sl_row_edge_number which, ui
 }
 
 /* The same for members that may be null. */
-static uint32_t number_or(const struct sl_row_edge *e, enum sl_row_edge_number which,
-                          uint32_t fallback)
+static uint64_t number_or(const struct sl_row_edge *e, enum sl_row_edge_number which, uint64_t most,
+                          uint64_t fallback)
 {
     uint64_t value;
 
-    return number(e, which, UINT32_MAX, &value) == 0 ? (uint32_t)value : fallback;
-}
-
-static uint64_t node_of(const struct sl_row_edge *e, enum sl_row_edge_number which)
-{
-    uint64_t value;
-
-    return number(e, which, UINT64_MAX, &value) == 0 ? value : 0;
+    return number(e, which, most, &value) == 0 ? value : fallback;
 }
 
 static uint32_t name_of(struct sl_edge_names *n, const struct sl_row_edge *e, struct sl_text text,
@@ -97,7 +90,7 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
     int kind = kind_of(e->kind), basis = basis_of(e->basis),
         at_start = sl_text_is(e->dst_point, "start");
     struct sl_edge edge = {.at_start = (uint8_t)at_start, .released = (uint8_t)e->released};
-    uint64_t device, thread;
+    uint64_t device;
 
     if (kind < 0 || basis < 0 || (!at_start && !sl_text_is(e->dst_point, "end")) ||
         number(e, SL_ROW_EDGE_SRC_CORRELATION, UINT64_MAX, &edge.source.correlation) ||
@@ -109,16 +102,16 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
     edge.kind = (uint8_t)kind;
     edge.basis = (uint8_t)basis;
     edge.source.device = sl_event_device(device);
-    edge.source.stream = number_or(e, SL_ROW_EDGE_SRC_STREAM, SL_STREAM_NONE);
-    edge.source.graph_node = node_of(e, SL_ROW_EDGE_SRC_NODE);
+    edge.source.stream = (uint32_t)number_or(e, SL_ROW_EDGE_SRC_STREAM, UINT32_MAX, SL_STREAM_NONE);
+    edge.source.graph_node = number_or(e, SL_ROW_EDGE_SRC_NODE, UINT64_MAX, 0);
     edge.source.name = name_of(names, e, e->src_name, SL_ROW_EDGE_SRC_NAME);
     /* Syncline writes system thread ids, which are not renumbered. */
-    if (number(e, SL_ROW_EDGE_DST_THREAD, INT32_MAX, &thread) == 0)
-        edge.dst_thread = (uint32_t)thread;
+    edge.dst_thread = (uint32_t)number_or(e, SL_ROW_EDGE_DST_THREAD, INT32_MAX, 0);
     if (at_start) {
         edge.dst_op.correlation = edge.dst_correlation;
-        edge.dst_op.graph_node = node_of(e, SL_ROW_EDGE_DST_NODE);
-        edge.dst_op.stream = number_or(e, SL_ROW_EDGE_DST_STREAM, SL_STREAM_NONE);
+        edge.dst_op.graph_node = number_or(e, SL_ROW_EDGE_DST_NODE, UINT64_MAX, 0);
+        edge.dst_op.stream =
+            (uint32_t)number_or(e, SL_ROW_EDGE_DST_STREAM, UINT32_MAX, SL_STREAM_NONE);
         edge.dst_op.name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
         /* The row's pid and tid are those of the operation's track. */
         if (row->pid.is_number && row->pid.number >= 0 && row->pid.number <= UINT16_MAX)

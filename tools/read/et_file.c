@@ -8,24 +8,18 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "read/et_text.h"
 #include "read/et_wire.h"
+#include "write/chakra/wire.h"
 
 _Static_assert(sizeof(((struct sl_et_state *)0)->refused) >= SL_ET_TEXT_SHOWN + 16,
                "\"attribute \"");
-
-struct sl_et {
-    struct sl_input *input;
-    struct sl_et_state state;
-    char *text; /* SL_ET_MESSAGE_MAX and the length before it */
-    size_t used, have;
-    uint64_t *dep;
-    size_t dep_room;
-};
 
 #define LENGTH_MAX 10
 
@@ -36,50 +30,28 @@ static struct sl_text bytes_of(struct sl_et_span s)
 
 /* ---- nodes ---- */
 
-enum {
-    VALUE_INT32 = 7,
-    VALUE_INT64 = 9,
-    VALUE_UINT64 = 13,
-    VALUE_BOOL = 27,
-    VALUE_STRING = 29
-};
+#define MEMBER(name) offsetof(struct sl_et_node, name)
 
 static const struct {
     const char *name;
     unsigned value; /* field of the oneof that feeders read */
     uint32_t has;   /* 0: only its position is checked */
+    size_t member;  /* 0: the value is not kept */
 } known[] = {
-    {"is_cpu_op", VALUE_BOOL, SL_ET_HAS_IS_CPU},
-    {"comm_type", VALUE_INT64, SL_ET_HAS_COMM_TYPE},
-    {"comm_size", VALUE_INT64, SL_ET_HAS_COMM_SIZE},
-    {"comm_src", VALUE_INT32, SL_ET_HAS_COMM_SRC},
-    {"comm_dst", VALUE_INT32, SL_ET_HAS_COMM_DST},
-    {"comm_tag", VALUE_INT32, SL_ET_HAS_COMM_TAG},
-    {"duration_ns", VALUE_INT64, SL_ET_HAS_DURATION_NS},
-    {"no_launch", VALUE_BOOL, SL_ET_HAS_NO_LAUNCH},
-    {"num_ops", VALUE_INT64, 0},
-    {"tensor_size", VALUE_UINT64, 0},
-    {"comm_priority", VALUE_INT32, 0},
+    {"is_cpu_op", SL_CHAKRA_BOOL, SL_ET_HAS_IS_CPU, MEMBER(is_cpu)},
+    {"comm_type", SL_CHAKRA_INT64, SL_ET_HAS_COMM_TYPE, MEMBER(comm_type)},
+    {"comm_size", SL_CHAKRA_INT64, SL_ET_HAS_COMM_SIZE, MEMBER(comm_size)},
+    {"comm_src", SL_CHAKRA_INT32, SL_ET_HAS_COMM_SRC, MEMBER(comm_src)},
+    {"comm_dst", SL_CHAKRA_INT32, SL_ET_HAS_COMM_DST, MEMBER(comm_dst)},
+    {"comm_tag", SL_CHAKRA_INT32, SL_ET_HAS_COMM_TAG, 0},
+    {"duration_ns", SL_CHAKRA_INT64, SL_ET_HAS_DURATION_NS, MEMBER(duration_ns)},
+    {"no_launch", SL_CHAKRA_BOOL, SL_ET_HAS_NO_LAUNCH, 0},
+    {"num_ops", SL_CHAKRA_INT64, 0, 0},
+    {"tensor_size", SL_CHAKRA_UINT64, 0, 0},
+    {"comm_priority", SL_CHAKRA_INT32, 0, 0},
 };
 
-static void take_known(struct sl_et_node *n, uint32_t has, const char *name, uint64_t value)
-{
-    if (n->has & has)
-        n->twice = name;
-    n->has |= has;
-    if (has == SL_ET_HAS_IS_CPU)
-        n->is_cpu = value != 0;
-    else if (has == SL_ET_HAS_COMM_TYPE)
-        n->comm_type = value;
-    else if (has == SL_ET_HAS_COMM_SIZE)
-        n->comm_size = value;
-    else if (has == SL_ET_HAS_DURATION_NS)
-        n->duration_ns = value;
-    else if (has == SL_ET_HAS_COMM_SRC)
-        n->comm_src = (int32_t)(uint32_t)value;
-    else if (has == SL_ET_HAS_COMM_DST)
-        n->comm_dst = (int32_t)(uint32_t)value;
-}
+#define KNOWN (sizeof(known) / sizeof(known[0]))
 
 /* Keeps the first refused text. */
 static void refuse(struct sl_et_node *n, const char *what, struct sl_text attribute)
@@ -92,36 +64,32 @@ static void refuse(struct sl_et_node *n, const char *what, struct sl_text attrib
 
 static int take_attribute(struct sl_et_span s, struct sl_et_node *n)
 {
-    struct sl_text name = {"", 0};
-    struct sl_et_field f, value = {0};
+    struct sl_et_field value;
+    struct sl_et_span at;
+    struct sl_text name;
     int refused = 0;
     size_t i;
 
-    while (s.at < s.end) {
-        if (!sl_et_take_field(&s, &f) || !sl_et_text_of_field(&f, &refused))
-            return 0;
-        if (f.number == 1 && f.wire == 2)
-            name = bytes_of(f.bytes);
-        else if (f.number > 2)
-            value = f;
-    }
+    if (!sl_et_text_of_attribute(s, &at, &value, &refused))
+        return 0;
+    name = bytes_of(at);
     if (refused)
         refuse(n, "attribute", name);
-    if (sl_text_is(name, "pg_name")) {
-        if (value.number == VALUE_STRING && value.wire == 2)
-            n->pg_name = bytes_of(value.bytes);
-        else
-            n->misplaced = "pg_name";
-        return 1;
-    }
-    for (i = 0; i < sizeof(known) / sizeof(known[0]) && !sl_text_is(name, known[i].name); i++)
+    for (i = 0; i < KNOWN && !sl_text_is(name, known[i].name); i++)
         ;
-    if (i == sizeof(known) / sizeof(known[0]))
-        return 1;
-    if (value.number == known[i].value && value.wire == 0)
-        take_known(n, known[i].has, known[i].name, value.value);
-    else
+    if (sl_text_is(name, "pg_name") && value.number == SL_CHAKRA_STRING && value.wire == 2) {
+        n->pg_name = bytes_of(value.bytes);
+    } else if (sl_text_is(name, "pg_name")) {
+        n->misplaced = "pg_name";
+    } else if (i < KNOWN && (value.number != known[i].value || value.wire != 0)) {
         n->misplaced = known[i].name;
+    } else if (i < KNOWN) {
+        if (n->has & known[i].has)
+            n->twice = known[i].name;
+        n->has |= known[i].has;
+        if (known[i].member)
+            *(uint64_t *)((char *)n + known[i].member) = value.value;
+    }
     return 1;
 }
 
@@ -226,6 +194,12 @@ static void fill(struct sl_et *et, size_t need)
     }
 }
 
+static int end_with(struct sl_et *et, enum sl_et_end end)
+{
+    et->state.end = end;
+    return 0;
+}
+
 /* Returns 1 and a message, or 0 with the reason in et->state.end. */
 static int take_message(struct sl_et *et, struct sl_et_span *out)
 {
@@ -238,25 +212,17 @@ static int take_message(struct sl_et *et, struct sl_et_span *out)
     fill(et, LENGTH_MAX);
     s.at = (const unsigned char *)et->text + et->used;
     s.end = (const unsigned char *)et->text + et->have;
-    if (s.at == s.end) {
-        et->state.end = SL_ET_WHOLE;
-        return 0;
-    }
     before = (size_t)(s.end - s.at);
-    if (!sl_et_take_varint(&s, &size)) {
-        et->state.end = before < LENGTH_MAX ? SL_ET_CUT : SL_ET_DAMAGED;
-        return 0;
-    }
-    if (size > SL_ET_MESSAGE_MAX) {
-        et->state.end = SL_ET_DAMAGED;
-        return 0;
-    }
+    if (before == 0)
+        return end_with(et, SL_ET_WHOLE);
+    if (!sl_et_take_varint(&s, &size))
+        return end_with(et, before < LENGTH_MAX ? SL_ET_CUT : SL_ET_DAMAGED);
+    if (size > SL_ET_MESSAGE_MAX)
+        return end_with(et, SL_ET_DAMAGED);
     before -= (size_t)(s.end - s.at);
     fill(et, before + (size_t)size);
-    if (et->have - et->used < before + size) {
-        et->state.end = SL_ET_CUT;
-        return 0;
-    }
+    if (et->have - et->used < before + size)
+        return end_with(et, SL_ET_CUT);
     out->at = (const unsigned char *)et->text + et->used + before;
     out->end = out->at + size;
     et->used += before + (size_t)size;
@@ -276,8 +242,7 @@ int sl_et_next(struct sl_et *et, struct sl_et_node *out)
     if (take_node(et, message, out))
         return 1;
     et->state.position = at;
-    et->state.end = SL_ET_DAMAGED;
-    return 0;
+    return end_with(et, SL_ET_DAMAGED);
 }
 
 /* GlobalMetadata holds a version, attributes, or both: MLCommons' converter writes no version. A
@@ -318,13 +283,13 @@ static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
 {
     char shown[SL_ET_TEXT_SHOWN];
     struct sl_et_span name;
-    struct sl_et_field f;
+    struct sl_et_field f, value;
     int refused = 0;
 
     while (!refused && s.at < s.end && sl_et_take_field(&s, &f)) {
         if (f.number == 1)
-            sl_et_text_of_field(&f, &refused); /* it is in the same place as an attribute's name */
-        else if (!sl_et_text_of_attribute(f.bytes, &name, &refused))
+            refused = !sl_utf8_valid((const char *)f.bytes.at, bytes_of(f.bytes).size);
+        else if (!sl_et_text_of_attribute(f.bytes, &name, &value, &refused))
             refused = 1;
     }
     if (!refused)
@@ -396,14 +361,4 @@ void sl_et_close(struct sl_et *et)
     free(et->dep);
     free(et->text);
     free(et);
-}
-
-const struct sl_et_state *sl_et_state(const struct sl_et *et)
-{
-    return &et->state;
-}
-
-void sl_et_get_status(const struct sl_et *et, struct sl_input_status *out)
-{
-    sl_input_get_status(et->input, out);
 }

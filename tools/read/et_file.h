@@ -47,16 +47,15 @@ struct sl_et_node {
     uint64_t at; /* offset of the message in the decoded text, in bytes */
     uint64_t id, start_us, duration_us, duration_ns;
     uint32_t type;
-    uint32_t has; /* enum sl_et_has: present, and of the type that feeders read */
-    int is_cpu;
+    uint32_t has;          /* enum sl_et_has: present, and of the type that feeders read */
     const char *misplaced; /* name of an attribute whose value is in a different oneof member from
                               the one feeders read; NULL: none */
     const char *twice;     /* name of an attribute that appears twice; NULL: none */
     const char *refused;   /* "attribute", "inputs" or "outputs" has text that is not UTF-8, which
                               protobuf readers refuse; NULL: none. The node's name is not checked. */
     struct sl_text refused_attribute; /* name of the refused attribute, itself perhaps not UTF-8 */
-    uint64_t comm_type, comm_size;
-    int32_t comm_src, comm_dst; /* as readers see them: the low 32 bits of longer values */
+    uint64_t is_cpu, comm_type, comm_size;
+    uint64_t comm_src, comm_dst; /* readers see the low 32 bits */
     struct sl_text name, pg_name;
     const uint64_t *dep; /* control and data dependencies */
     size_t deps;
@@ -77,7 +76,14 @@ struct sl_et_state {
     char refused[96];  /* the part of the metadata that is not UTF-8: "attribute host"; "": none */
 };
 
-struct sl_et;
+struct sl_et {
+    struct sl_input *input;
+    struct sl_et_state state; /* changes with each sl_et_next() */
+    char *text;               /* SL_ET_MESSAGE_MAX and the length before it */
+    size_t used, have;
+    uint64_t *dep; /* of the last node */
+    size_t dep_room;
+};
 
 /* Whether this text begins like a trace that starts with GlobalMetadata. `size` may be small. */
 int sl_et_looks_like(const char *text, size_t size);
@@ -97,9 +103,5 @@ void sl_et_close(struct sl_et *et); /* NULL is fine */
 
 /* Returns 1 and a node that is valid until the next call, or 0 at the end. */
 int sl_et_next(struct sl_et *et, struct sl_et_node *out);
-
-/* The state of the reader; it changes with each sl_et_next(). */
-const struct sl_et_state *sl_et_state(const struct sl_et *et);
-void sl_et_get_status(const struct sl_et *et, struct sl_input_status *out);
 
 #endif

@@ -6,12 +6,11 @@
 #include "read/et_text.h"
 
 #include "base/utf8.h"
+#include "write/chakra/wire.h"
 
-/* Fields of AttributeProto. */
+/* More fields of AttributeProto. */
 enum {
-    NAME = 1,
     DOC_STRING = 2,
-    STRING = 29,
     STRING_LIST = 30
 };
 
@@ -27,34 +26,30 @@ int sl_et_text_of_strings(struct sl_et_span s, uint64_t last, int *refused)
     while (s.at < s.end) {
         if (!sl_et_take_field(&s, &f))
             return 0;
-        if (f.wire == 2 && f.number >= 1 && f.number <= last && is_refused(f.bytes))
-            *refused = 1;
+        if (f.wire == 2 && f.number >= 1 && f.number <= last)
+            *refused |= is_refused(f.bytes);
     }
     return 1;
 }
 
-int sl_et_text_of_field(const struct sl_et_field *f, int *refused)
-{
-    if (f->wire != 2)
-        return 1;
-    if (f->number == STRING_LIST)
-        return sl_et_text_of_strings(f->bytes, 1, refused);
-    if ((f->number == NAME || f->number == DOC_STRING || f->number == STRING) &&
-        is_refused(f->bytes))
-        *refused = 1;
-    return 1;
-}
-
-int sl_et_text_of_attribute(struct sl_et_span s, struct sl_et_span *name, int *refused)
+int sl_et_text_of_attribute(struct sl_et_span s, struct sl_et_span *name, struct sl_et_field *value,
+                            int *refused)
 {
     struct sl_et_field f;
 
     *name = (struct sl_et_span){s.at, s.at};
+    *value = (struct sl_et_field){0};
     while (s.at < s.end) {
-        if (!sl_et_take_field(&s, &f) || !sl_et_text_of_field(&f, refused))
+        if (!sl_et_take_field(&s, &f) ||
+            (f.wire == 2 && f.number == STRING_LIST && !sl_et_text_of_strings(f.bytes, 1, refused)))
             return 0;
-        if (f.number == NAME && f.wire == 2)
+        if (f.wire == 2 &&
+            (f.number == SL_CHAKRA_NAME || f.number == DOC_STRING || f.number == SL_CHAKRA_STRING))
+            *refused |= is_refused(f.bytes);
+        if (f.wire == 2 && f.number == SL_CHAKRA_NAME)
             *name = f.bytes;
+        else if (f.number > DOC_STRING)
+            *value = f;
     }
     return 1;
 }

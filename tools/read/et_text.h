@@ -21,10 +21,9 @@
 
 /* Checks a message whose fields 1 to `last` are strings: IOInfo, StringList. */
 int sl_et_text_of_strings(struct sl_et_span s, uint64_t last, int *refused);
-/* Checks one field of an attribute. */
-int sl_et_text_of_field(const struct sl_et_field *f, int *refused);
-/* Checks an attribute and finds its name. */
-int sl_et_text_of_attribute(struct sl_et_span s, struct sl_et_span *name, int *refused);
+/* Checks an attribute and finds its name and its value, whose number is 0 if there is none. */
+int sl_et_text_of_attribute(struct sl_et_span s, struct sl_et_span *name, struct sl_et_field *value,
+                            int *refused);
 
 /* Copies the part of `text` that fits. '?' replaces bytes that are not UTF-8 and terminal control
  * characters. */

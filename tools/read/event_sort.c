@@ -27,7 +27,7 @@ struct sl_event_sort {
     struct sl_event *event; /* the run being collected; while merging, the slices of all runs */
     size_t run_events, used;
     uint64_t count;
-    int fd; /* -1: no file */
+    FILE *file; /* NULL: none */
     int error;
     struct run *run;
     unsigned runs;
@@ -42,7 +42,6 @@ int sl_event_sort_create(struct sl_event_sort **out, size_t run_events, sl_event
 
     if (!s)
         return -ENOMEM;
-    s->fd = -1;
     s->order = order;
     s->run_events = run_events;
     /* Pages use memory only once touched, so small traces need little. */
@@ -61,8 +60,8 @@ void sl_event_sort_destroy(struct sl_event_sort *s)
 {
     if (!s)
         return;
-    if (s->fd >= 0)
-        close(s->fd);
+    if (s->file)
+        fclose(s->file);
     free(s->heap);
     free(s->run);
     sl_pages_unmap(s->event, s->run_events * sizeof(*s->event));
@@ -73,51 +72,32 @@ static int open_file(struct sl_event_sort *s)
 {
     const char *folder = getenv("TMPDIR");
     char path[4096];
+    int fd;
 
     if (!folder || !folder[0])
         folder = "/tmp";
-    s->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (s->fd >= 0)
-        return 0;
+    fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     /* Some file systems do not support unnamed files. */
-    if (snprintf(path, sizeof(path), "%s/syncline-XXXXXX", folder) >= (int)sizeof(path))
+    if (fd < 0 && snprintf(path, sizeof(path), "%s/syncline-XXXXXX", folder) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    s->fd = mkostemp(path, O_CLOEXEC);
-    if (s->fd < 0)
-        return -errno;
-    unlink(path);
-    return 0;
-}
-
-static int write_all(int fd, const void *data, size_t size)
-{
-    const char *at = data;
-
-    while (size) {
-        ssize_t n = write(fd, at, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        at += n;
-        size -= (size_t)n;
-    }
-    return 0;
+    if (fd < 0 && (fd = mkostemp(path, O_CLOEXEC)) >= 0)
+        unlink(path);
+    s->file = fd < 0 ? NULL : fdopen(fd, "w+");
+    return s->file ? 0 : -errno;
 }
 
 static int write_run(struct sl_event_sort *s)
 {
-    int rc = s->fd < 0 ? open_file(s) : 0;
+    int rc = s->file ? 0 : open_file(s);
 
     if (rc)
         return rc;
     if (s->runs == RUNS_MAX)
         return -EFBIG;
     qsort(s->event, s->used, sizeof(*s->event), s->order);
-    rc = write_all(s->fd, s->event, s->used * sizeof(*s->event));
-    if (rc)
-        return rc;
+    errno = 0;
+    if (fwrite(s->event, sizeof(*s->event), s->used, s->file) != s->used || fflush(s->file) != 0)
+        return errno ? -errno : -EIO;
     s->run[s->runs++] = (struct run){.at = s->count - s->used, .left = s->used};
     s->used = 0;
     return 0;
@@ -138,22 +118,15 @@ int sl_event_sort_put(struct sl_event_sort *s, const struct sl_event *ev)
 static int fill(struct sl_event_sort *s, struct run *r)
 {
     size_t want = r->left < s->slice ? (size_t)r->left : s->slice;
-    size_t size = want * sizeof(*r->buffer), got = 0;
 
     if (r->pos < r->fill)
         return 1;
     if (want == 0)
         return 0;
-    while (got < size) {
-        ssize_t n = pread(s->fd, (char *)r->buffer + got, size - got,
-                          (off_t)(r->at * sizeof(*r->buffer) + got));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        got += (size_t)n;
-    }
+    errno = 0;
+    if (fseeko(s->file, (off_t)(r->at * sizeof(*r->buffer)), SEEK_SET) != 0 ||
+        fread(r->buffer, sizeof(*r->buffer), want, s->file) != want)
+        return errno ? -errno : -EIO;
     r->at += want;
     r->left -= want;
     r->pos = 0;

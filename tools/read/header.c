@@ -11,16 +11,9 @@
 
 #include "read/number.h"
 
-static void copy_text(char *to, size_t to_size, struct sl_text text)
-{
-    snprintf(to, to_size, "%.*s", (int)(text.size < to_size ? text.size : to_size - 1), text.data);
-}
-
 static int integer(struct sl_text value, int64_t *out)
 {
-    int exact;
-
-    return sl_number_scaled(value.data, value.size, 0, out, &exact) == 0;
+    return sl_number_scaled(value.data, value.size, 0, out, &(int){0}) == 0;
 }
 
 /* Reads the `syncline` object, which marks a syncline file. */
@@ -31,9 +24,9 @@ static void own_value(struct sl_header *h, const char *key, struct sl_text value
 
     h->own_file = 1;
     if (strcmp(key, "version") == 0)
-        copy_text(h->version, sizeof(h->version), value);
+        sl_text_copy(h->version, sizeof(h->version), value);
     else if (strcmp(key, "job") == 0)
-        copy_text(h->job, sizeof(h->job), value);
+        sl_text_copy(h->job, sizeof(h->job), value);
     else if (!integer(value, &number) || number < 0)
         return;
     else if (strcmp(key, "opened_ns") == 0)
@@ -59,7 +52,7 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
     else if (strcmp(path, "generator") == 0) /* a cut file lacks the `syncline` object */
         h->own_file |= sl_text_begins(value, "syncline ");
     else if (strcmp(path, "job") == 0 && h->own_file) /* comes after the generator */
-        copy_text(h->job, sizeof(h->job), value);
+        sl_text_copy(h->job, sizeof(h->job), value);
     else if (strcmp(path, "syncEdges") == 0)
         h->has_edges = h->own_file;
     else if (strcmp(path, "distributedInfo.rank") == 0)
@@ -69,32 +62,30 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
     else if (strcmp(path, "baseTimeNanoseconds") == 0)
         h->has_base = type == SL_JSON_NUMBER && integer(value, &h->base_ns);
     else if (strcmp(path, "host_name") == 0)
-        copy_text(h->host, sizeof(h->host), value);
+        sl_text_copy(h->host, sizeof(h->host), value);
     else if (strcmp(path, "deviceProperties.id") == 0 && h->devices < SL_HEADER_DEVICES)
         integer(value, &h->device[h->devices++].id);
     else if (strcmp(path, "deviceProperties.name") == 0 && h->devices > 0)
-        copy_text(h->device[h->devices - 1].name, sizeof(h->device[0].name), value);
+        sl_text_copy(h->device[h->devices - 1].name, sizeof(h->device[0].name), value);
 }
 
 void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text value)
 {
     static const char wanted[] = "\"rank\":";
     const char *end = value.data + value.size;
-    const char *p;
+    const char *p = sl_text_is(key, "distributedInfo")
+                        ? memmem(value.data, value.size, wanted, sizeof(wanted) - 1)
+                        : NULL;
+    const char *space;
 
-    h->fields++;
-    if (!sl_text_is(key, "distributedInfo"))
-        return;
-    p = memmem(value.data, value.size, wanted, sizeof(wanted) - 1);
     if (!p)
         return;
     /* HTA: "rank":\s+(\d+) */
-    p += sizeof(wanted) - 1;
-    if (p < end && isspace((unsigned char)*p)) {
-        while (p < end && isspace((unsigned char)*p))
-            p++;
+    space = p += sizeof(wanted) - 1;
+    while (p < end && isspace((unsigned char)*p))
+        p++;
+    if (p > space)
         h->rank_findable = p < end && isdigit((unsigned char)*p);
-    }
 }
 
 uint64_t sl_header_counter(const struct sl_header *h, const char *name)

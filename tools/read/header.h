@@ -27,7 +27,6 @@ struct sl_header {
     int64_t base_ns;              /* baseTimeNanoseconds */
     int64_t opened_ns, closed_ns; /* of the recording window, since the epoch */
     int rank_findable;            /* the regular expression of HTA finds the rank */
-    unsigned fields;
     struct sl_header_counter counter[SL_HEADER_COUNTERS];
     unsigned counters;
     struct {

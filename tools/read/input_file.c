@@ -24,7 +24,7 @@
 struct sl_input {
     int fd;
     int at_eof; /* read(2) gave 0 */
-    uint8_t *raw;
+    uint8_t raw[RAW_BYTES];
     size_t raw_pos, raw_fill;
     ZSTD_DStream *zstd;
     size_t zstd_hint; /* bytes that the decoder asks for; 0 between frames */
@@ -36,10 +36,8 @@ struct sl_input {
     struct sl_input_status status;
 };
 
-static void end_with(struct sl_input *in, enum sl_input_end end, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void end_with(struct sl_input *in, enum sl_input_end end, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+end_with(struct sl_input *in, enum sl_input_end end, const char *format, ...)
 {
     va_list args;
 
@@ -281,38 +279,29 @@ static int detect(struct sl_input *in)
 
 static void explain(int error, const char *path, char *why, size_t why_size)
 {
-    const char *hint = "";
-
-    switch (-error) {
-    case ENOENT:
-        hint = ": check the name";
-        break;
-    case EACCES:
-        hint = ": only its owner may read a trace; run this as that user";
-        break;
-    case EISDIR:
+    if (error == -EISDIR)
         snprintf(why, why_size,
                  "%s is a directory: name the trace files in it, such as %s/*.json.zst", path,
                  path);
-        return;
-    case ENODATA:
+    else if (error == -ENODATA)
         snprintf(why, why_size, "%s is empty: nothing was written to it", path);
-        return;
-    }
-    snprintf(why, why_size, "cannot read %s: %s%s", path, strerror(-error), hint);
+    else
+        snprintf(why, why_size, "cannot read %s: %s%s", path, strerror(-error),
+                 error == -ENOENT   ? ": check the name"
+                 : error == -EACCES ? ": only its owner may read a trace; run this as that user"
+                                    : "");
 }
 
 int sl_input_open(struct sl_input **out, const char *path, char *why, size_t why_size)
 {
     struct sl_input *in = calloc(1, sizeof(*in));
     struct stat st;
-    int rc = -ENOMEM;
+    int rc;
 
-    if (!in)
-        goto fail_alloc;
-    in->raw = malloc(RAW_BYTES);
-    if (!in->raw)
-        goto fail_raw;
+    if (!in) {
+        explain(-ENOMEM, path, why, why_size);
+        return -ENOMEM;
+    }
     in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (in->fd < 0 || fstat(in->fd, &st) != 0) {
         rc = -errno;
@@ -332,11 +321,6 @@ fail_open:
     explain(rc, strcmp(path, "-") == 0 ? "standard input" : path, why, why_size);
     sl_input_close(in);
     return rc;
-fail_raw:
-    free(in);
-fail_alloc:
-    explain(rc, path, why, why_size);
-    return rc;
 }
 
 void sl_input_close(struct sl_input *in)
@@ -348,7 +332,6 @@ void sl_input_close(struct sl_input *in)
     ZSTD_freeDStream(in->zstd);
     if (in->fd > STDIN_FILENO)
         close(in->fd);
-    free(in->raw);
     free(in);
 }
 
@@ -359,12 +342,8 @@ void sl_input_get_status(const struct sl_input *in, struct sl_input_status *out)
 
 const char *sl_input_format_name(enum sl_input_format format)
 {
-    switch (format) {
-    case SL_INPUT_ZSTD:
-        return "zstd";
-    case SL_INPUT_GZIP:
-        return "gzip";
-    default:
-        return "plain";
-    }
+    static const char *const names[] = {
+        [SL_INPUT_PLAIN] = "plain", [SL_INPUT_GZIP] = "gzip", [SL_INPUT_ZSTD] = "zstd"};
+
+    return names[format];
 }

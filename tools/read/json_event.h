@@ -141,6 +141,19 @@ struct sl_trace_row {
     int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
 };
 
+/* Whether the row is a kernel, copy or memset. */
+static inline int sl_row_is_gpu(const struct sl_trace_row *row)
+{
+    return row->category == SL_CAT_KERNEL || row->category == SL_CAT_MEMCPY ||
+           row->category == SL_CAT_MEMSET;
+}
+
+/* Whether the row is a call of the CUDA runtime or driver. */
+static inline int sl_row_is_call(const struct sl_trace_row *row)
+{
+    return row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER;
+}
+
 struct sl_json_error {
     size_t at; /* byte within the text, approximate */
     char what[96];

@@ -241,9 +241,8 @@ struct row_walk : visitor {
     {
         od::json_type type;
         string_view token;
-        error_code e = v.type().get(type);
 
-        if (e)
+        if (error_code e = v.type().get(type))
             return fail(e);
         if (type == od::json_type::object)
             return value(v, 0, 1);
@@ -284,9 +283,8 @@ struct row_walk : visitor {
     bool args(od::value v)
     {
         od::object object;
-        error_code e = v.get_object().get(object);
 
-        if (e)
+        if (error_code e = v.get_object().get(object))
             return fail(e);
         row->has |= SL_HAS_ARGS;
         if (is_metadata("sync_edge")) {
@@ -304,13 +302,12 @@ struct row_walk : visitor {
     bool member(string_view name, od::value v)
     {
         od::json_type json;
-        error_code e = v.type().get(json);
         sl_json_type type;
         string_view token;
         char room[WORD_MAX];
         sl_text text;
 
-        if (e)
+        if (error_code e = v.type().get(json))
             return fail(e);
         if (json == od::json_type::object && name == "args")
             return args(v);
@@ -346,9 +343,8 @@ struct row_walk : visitor {
     bool document(od::document &doc)
     {
         od::object object;
-        error_code e = doc.get_object().get(object);
 
-        if (e)
+        if (error_code e = doc.get_object().get(object))
             return fail(e);
         return members(object, [&](string_view name, od::field &field) {
             char room[WORD_MAX];

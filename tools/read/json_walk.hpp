@@ -103,9 +103,8 @@ struct walk {
         for (auto result : object) {
             od::field field;
             string_view name;
-            error_code e = std::move(result).get(field);
 
-            if (e)
+            if (error_code e = std::move(result).get(field))
                 return fail(e);
             if (!key(field, &name) || !each(name, field))
                 return false;
@@ -148,9 +147,8 @@ struct visitor : walk {
     bool value(od::value v, size_t path_size, int depth)
     {
         od::json_type type;
-        error_code e = v.type().get(type);
 
-        if (e)
+        if (error_code e = v.type().get(type))
             return fail(e);
         if (depth > DEPTH_MAX)
             return fail(simdjson::DEPTH_ERROR);
@@ -220,9 +218,8 @@ struct visitor : walk {
     template <typename T> bool object(T &v, size_t path_size, int depth)
     {
         od::object object;
-        error_code e = v.get_object().get(object);
 
-        if (e)
+        if (error_code e = v.get_object().get(object))
             return fail(e);
         return members(object, [&](string_view name, od::field &field) {
             return value(field.value(), extended(path_size, name), depth + 1);
@@ -232,14 +229,13 @@ struct visitor : walk {
     template <typename T> bool array(T &v, size_t path_size, int depth)
     {
         od::array array;
-        error_code e = v.get_array().get(array);
 
-        if (e)
+        if (error_code e = v.get_array().get(array))
             return fail(e);
         for (auto result : array) {
             od::value element;
 
-            if ((e = std::move(result).get(element)))
+            if (error_code e = std::move(result).get(element))
                 return fail(e);
             if (!value(element, path_size, depth + 1))
                 return false;
@@ -250,16 +246,15 @@ struct visitor : walk {
     bool document(od::document &doc, size_t path_size)
     {
         od::json_type type;
-        error_code e = doc.type().get(type);
         string_view token;
 
-        if (e)
+        if (error_code e = doc.type().get(type))
             return fail(e);
         if (type == od::json_type::object)
             return object(doc, path_size, 0);
         if (type == od::json_type::array)
             return array(doc, path_size, 0);
-        if ((e = doc.raw_json_token().get(token)))
+        if (error_code e = doc.raw_json_token().get(token))
             return fail(e);
         return show(token, path_size);
     }

@@ -16,7 +16,7 @@ struct block {
     size_t size; /* 0: the end */
     size_t taken;
     struct sl_input_status status; /* input status after this block */
-    char *data;
+    char data[SL_READ_AHEAD_BLOCK_BYTES];
 };
 
 struct sl_read_ahead {
@@ -68,35 +68,29 @@ static void *run(void *arg)
     return NULL;
 }
 
+static void destroy(struct sl_read_ahead *a)
+{
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
 int sl_read_ahead_start(struct sl_read_ahead **out, struct sl_input *input)
 {
     struct sl_read_ahead *a = calloc(1, sizeof(*a));
-    int rc = -ENOMEM;
+    int rc;
 
     if (!a)
         return -ENOMEM;
     a->input = input;
-    for (int i = 0; i < SL_READ_AHEAD_BLOCKS; i++) {
-        a->block[i].data = malloc(SL_READ_AHEAD_BLOCK_BYTES);
-        if (!a->block[i].data)
-            goto fail_block;
-    }
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->changed, NULL);
     sl_input_get_status(input, &a->status); /* from now on only the helper uses the input */
     rc = -pthread_create(&a->thread, NULL, run, a);
     if (rc)
-        goto fail_thread;
-    *out = a;
-    return 0;
-
-fail_thread:
-    pthread_cond_destroy(&a->changed);
-    pthread_mutex_destroy(&a->lock);
-fail_block:
-    for (int i = 0; i < SL_READ_AHEAD_BLOCKS; i++)
-        free(a->block[i].data);
-    free(a);
+        destroy(a);
+    else
+        *out = a;
     return rc;
 }
 
@@ -109,11 +103,7 @@ void sl_read_ahead_stop(struct sl_read_ahead *a)
     pthread_cond_signal(&a->changed);
     pthread_mutex_unlock(&a->lock);
     pthread_join(a->thread, NULL);
-    pthread_cond_destroy(&a->changed);
-    pthread_mutex_destroy(&a->lock);
-    for (int i = 0; i < SL_READ_AHEAD_BLOCKS; i++)
-        free(a->block[i].data);
-    free(a);
+    destroy(a);
 }
 
 size_t sl_read_ahead_read(void *ahead, void *data, size_t size)

@@ -9,31 +9,23 @@
 
 static const char *wrong_time(const struct sl_trace_row *row)
 {
-    if (!(row->has & SL_HAS_TS))
-        return "ts is no time";
-    if (row->ts_ns < 0)
-        return "ts is below 0";
-    return row->has & SL_HAS_DUR ? NULL : "dur is no time";
+    return !(row->has & SL_HAS_TS)    ? "ts is no time"
+           : row->ts_ns < 0           ? "ts is below 0"
+           : !(row->has & SL_HAS_DUR) ? "dur is no time"
+                                      : NULL;
+}
+
+static const char *wrong_correlation(const struct sl_trace_row *row, int own)
+{
+    return !(row->has & SL_HAS_CORRELATION)        ? "correlation is no number"
+           : row->correlation <= 0                 ? "correlation is below 1"
+           : row->correlation > UINT32_MAX && !own ? "correlation has more than CUPTI's 32 bits"
+                                                   : NULL;
 }
 
 static const char *wrong_thread(const struct sl_trace_row *row)
 {
     return row->tid.is_number ? NULL : "tid is no whole number of 64 bits";
-}
-
-static const char *wrong_ids(const struct sl_trace_row *row, int own)
-{
-    const char *why = wrong_time(row);
-
-    if (why)
-        return why;
-    if (!(row->has & SL_HAS_CORRELATION))
-        return "correlation is no number";
-    if (row->correlation <= 0)
-        return "correlation is below 1";
-    if (row->correlation > UINT32_MAX && !own)
-        return "correlation has more than CUPTI's 32 bits";
-    return NULL;
 }
 
 static const char *wrong_device(const struct sl_trace_row *row)
@@ -53,28 +45,17 @@ static const char *wrong_place(const struct sl_trace_row *row)
 
 const char *sl_row_unusable(const struct sl_trace_row *row, int own)
 {
+    int is_range = row->category == SL_CAT_CPU_OP || row->category == SL_CAT_USER_ANNOTATION;
+    int is_call = sl_row_is_call(row);
+    int is_wait = row->category == SL_CAT_SYNC;
     const char *why;
 
-    if (row->phase != 'X')
+    if (row->phase != 'X' || !(is_range || is_call || is_wait || sl_row_is_gpu(row)))
         return NULL;
-    switch (row->category) {
-    case SL_CAT_CPU_OP:
-    case SL_CAT_USER_ANNOTATION:
-        why = wrong_time(row);
-        return why ? why : wrong_thread(row);
-    case SL_CAT_RUNTIME:
-    case SL_CAT_DRIVER:
-        why = wrong_ids(row, own);
-        return why ? why : wrong_thread(row);
-    case SL_CAT_KERNEL:
-    case SL_CAT_MEMCPY:
-    case SL_CAT_MEMSET:
-        why = wrong_ids(row, own);
-        return why ? why : wrong_place(row);
-    case SL_CAT_SYNC:
-        why = wrong_ids(row, own);
-        return why ? why : wrong_device(row);
-    default:
-        return NULL;
-    }
+    why = wrong_time(row);
+    if (!why && !is_range)
+        why = wrong_correlation(row, own);
+    if (why)
+        return why;
+    return is_range || is_call ? wrong_thread(row) : is_wait ? wrong_device(row) : wrong_place(row);
 }

@@ -72,11 +72,11 @@ void sl_split_destroy(struct sl_split *s)
     free(s);
 }
 
-/* Ends the splitting. The rest of an incomplete span is the final span's text. */
-static void finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
+/* Ends the splitting. The rest of an incomplete span is the final span's text. Returns 0. */
+static int finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
 {
     if (s->state == AT_END)
-        return; /* keep the first reason */
+        return 0; /* keep the first reason */
     s->state = AT_END;
     s->last = (struct sl_span){.kind = kind,
                                .text = s->buffer + s->head,
@@ -89,6 +89,7 @@ static void finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
         s->last.offset = s->base + s->pos;
         s->last.lead = s->pos - s->head;
     }
+    return 0;
 }
 
 /* Appends text at `fill`, after moving the buffer's content to its front. Returns 1, or 0 at the
@@ -113,8 +114,7 @@ static int refill(struct sl_split *s)
 
         if (!buffer) {
             s->pos = s->head;
-            finish(s, SL_SPAN_BAD, "one value is longer than 16 MiB");
-            return 0;
+            return finish(s, SL_SPAN_BAD, "one value is longer than 16 MiB");
         }
         s->buffer = buffer;
         s->capacity = capacity;
@@ -169,9 +169,9 @@ static size_t value_size(struct sl_split *s)
     }
 }
 
-/* Returns the `size` bytes at `pos` as a span. */
-static void emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind, size_t size,
-                 enum state next)
+/* Returns 1 with the `size` bytes at `pos` as a span. */
+static int emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind, size_t size,
+                enum state next)
 {
     *out = (struct sl_span){.kind = kind,
                             .text = s->buffer + s->pos,
@@ -181,50 +181,36 @@ static void emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind
     s->pos += size;
     s->head = s->pos;
     s->state = next;
+    return 1;
 }
 
 /* Reads a field whose key is at `pos`. Returns 1 with a span. */
 static int field(struct sl_split *s, struct sl_span *out)
 {
-    size_t key, key_size, size;
+    size_t key = s->pos + 1 - s->head; /* an offset, because the buffer may move */
+    size_t size = value_size(s), key_size = size - 2;
     int is_events;
 
-    size = value_size(s);
-    if (size == 0) {
-        finish(s, SL_SPAN_CUT, NULL);
-        return 0;
-    }
-    key = s->pos + 1 - s->head; /* an offset, because the buffer may move */
-    key_size = size - 2;
+    if (size == 0)
+        return finish(s, SL_SPAN_CUT, NULL);
     s->pos += size;
-    if (peek(s) < 0) {
-        finish(s, SL_SPAN_CUT, NULL);
-        return 0;
-    }
-    if (s->buffer[s->pos] != ':') {
-        finish(s, SL_SPAN_BAD, "expected ':' after a key");
-        return 0;
-    }
+    if (peek(s) < 0)
+        return finish(s, SL_SPAN_CUT, NULL);
+    if (s->buffer[s->pos] != ':')
+        return finish(s, SL_SPAN_BAD, "expected ':' after a key");
     s->pos++;
-    if (peek(s) < 0) {
-        finish(s, SL_SPAN_CUT, NULL);
-        return 0;
-    }
+    if (peek(s) < 0)
+        return finish(s, SL_SPAN_CUT, NULL);
     is_events =
         key_size == strlen(s->array) && memcmp(s->buffer + s->head + key, s->array, key_size) == 0;
-    if (is_events && s->buffer[s->pos] == '[') {
-        emit(s, out, SL_SPAN_EVENTS_OPEN, 1, AT_FIRST_EVENT);
-        return 1;
-    }
-    if (is_events || strchr(",:]}", s->buffer[s->pos])) {
-        finish(s, SL_SPAN_BAD, is_events ? "its events are not an array" : "a key has no value");
-        return 0;
-    }
+    if (is_events && s->buffer[s->pos] == '[')
+        return emit(s, out, SL_SPAN_EVENTS_OPEN, 1, AT_FIRST_EVENT);
+    if (is_events || strchr(",:]}", s->buffer[s->pos]))
+        return finish(s, SL_SPAN_BAD,
+                      is_events ? "its events are not an array" : "a key has no value");
     size = value_size(s);
-    if (size == 0) {
-        finish(s, SL_SPAN_CUT, NULL);
-        return 0;
-    }
+    if (size == 0)
+        return finish(s, SL_SPAN_CUT, NULL);
     key += s->head;
     emit(s, out, SL_SPAN_FIELD, size, AFTER_FIELD);
     out->key = s->buffer + key;
@@ -236,71 +222,35 @@ static int event(struct sl_split *s, struct sl_span *out)
 {
     size_t size = value_size(s);
 
-    if (size == 0) {
-        finish(s, SL_SPAN_CUT, NULL);
-        return 0;
-    }
-    emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT);
-    return 1;
+    return size ? emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT) : finish(s, SL_SPAN_CUT, NULL);
 }
 
 /* Takes one step of the outline; `c` is the next byte. Returns 1 with a span. */
 static int step(struct sl_split *s, struct sl_span *out, int c)
 {
-    switch (s->state) {
-    case AT_START:
-        if (c != '{')
-            break;
-        emit(s, out, SL_SPAN_OPEN, 1, AT_FIRST_FIELD);
-        return 1;
-    case AFTER_FIELD:
-        if (c == ',') {
-            s->pos++;
-            s->state = AT_FIELD;
-            return 0;
-        }
-        /* fall through */
-    case AT_FIRST_FIELD:
-        if (c == '}') {
-            emit(s, out, SL_SPAN_CLOSE, 1, AFTER_TRACE);
-            return 1;
-        }
-        if (s->state == AFTER_FIELD)
-            break;
-        /* fall through */
-    case AT_FIELD:
-        if (c != '"')
-            break;
-        return field(s, out);
-    case AFTER_EVENT:
-        if (c == ',') {
-            s->pos++;
-            s->state = AT_EVENT;
-            return 0;
-        }
-        /* fall through */
-    case AT_FIRST_EVENT:
-        if (c == ']') {
-            emit(s, out, SL_SPAN_EVENTS_CLOSE, 1, AFTER_FIELD);
-            return 1;
-        }
-        if (s->state == AFTER_EVENT)
-            break;
-        /* fall through */
-    case AT_EVENT:
-        if (c != '{')
-            break;
-        return event(s, out);
-    case AFTER_TRACE:
-    case AT_END:
-        break;
+    int is_after = s->state == AFTER_FIELD || s->state == AFTER_EVENT;
+    int is_event = s->state >= AT_FIRST_EVENT && s->state <= AFTER_EVENT;
+
+    if (s->state == AT_START && c == '{')
+        return emit(s, out, SL_SPAN_OPEN, 1, AT_FIRST_FIELD);
+    if (is_after && c == ',') {
+        s->pos++;
+        s->state = is_event ? AT_EVENT : AT_FIELD;
+        return 0;
     }
-    finish(s, SL_SPAN_BAD,
-           s->state == AT_START         ? "not a JSON object"
-           : s->state == AFTER_TRACE    ? "text after the end of the trace"
-           : s->state >= AT_FIRST_EVENT ? "expected an event, ',' or ']'"
-                                        : "expected a key, ',' or '}'");
-    return 0;
+    if ((s->state == AFTER_FIELD || s->state == AT_FIRST_FIELD) && c == '}')
+        return emit(s, out, SL_SPAN_CLOSE, 1, AFTER_TRACE);
+    if ((s->state == AFTER_EVENT || s->state == AT_FIRST_EVENT) && c == ']')
+        return emit(s, out, SL_SPAN_EVENTS_CLOSE, 1, AFTER_FIELD);
+    if ((s->state == AT_FIRST_FIELD || s->state == AT_FIELD) && c == '"')
+        return field(s, out);
+    if (is_event && !is_after && c == '{')
+        return event(s, out);
+    return finish(s, SL_SPAN_BAD,
+                  s->state == AT_START      ? "not a JSON object"
+                  : s->state == AFTER_TRACE ? "text after the end of the trace"
+                  : is_event                ? "expected an event, ',' or ']'"
+                                            : "expected a key, ',' or '}'");
 }
 
 void sl_split_next(struct sl_split *s, struct sl_span *out)

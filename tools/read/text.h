@@ -7,6 +7,7 @@
 #define SL_TEXT_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Valid as long as the text that contains it. */
@@ -14,6 +15,16 @@ struct sl_text {
     const char *data; /* NULL: absent */
     size_t size;
 };
+
+/* For "%.*s": at most `most` bytes of a text, which may be absent. */
+#define SL_TEXT_ARGS(text, most)                                                                   \
+    (int)((text).size < (most) ? (text).size : (most)), (text).data ? (text).data : ""
+
+/* Copies what fits, with a NUL at its end. */
+static inline void sl_text_copy(char *to, size_t to_size, struct sl_text text)
+{
+    snprintf(to, to_size, "%.*s", SL_TEXT_ARGS(text, to_size - 1));
+}
 
 static inline int sl_text_begins(struct sl_text text, const char *with)
 {

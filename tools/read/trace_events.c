@@ -13,8 +13,6 @@
 #include <string.h>
 
 #include "base/pages.h"
-#include "read/event_sort.h"
-#include "read/trace_events_impl.h"
 
 #define RUN_EVENTS   (512u << 10) /* 32 MiB */
 #define NAMES_BYTES  (40u << 20)
@@ -150,11 +148,6 @@ uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
     return low && t->step[low - 1].end_ns > ns ? t->step[low - 1].name : 0;
 }
 
-size_t sl_trace_events_steps(const struct sl_trace_events *t)
-{
-    return t->steps;
-}
-
 /* A range without its own values inherits those of the range around it. */
 static struct range inside(const struct range *around, const struct sl_event *ev)
 {
@@ -180,6 +173,8 @@ int sl_trace_events_end(struct sl_trace_events *t)
     struct sl_event ev;
     int rc = sl_event_sort_end(t->by_time);
 
+    if (t->first_ns == UINT64_MAX)
+        t->first_ns = 0;
     sort_steps(t);
     while (rc == 0 && (rc = sl_event_sort_next(t->by_time, &ev)) == 1) {
         rc = 0;
@@ -201,8 +196,6 @@ int sl_trace_events_end(struct sl_trace_events *t)
         ev.around_line = depth ? stack[depth - 1].line : 0;
         ev.around_step = sl_trace_events_step(t, ev.start_ns);
         rc = sl_event_sort_put(t->by_correlation, &ev);
-        if (rc == 0)
-            continue;
     }
     /* Free its memory now, because the edge engine needs memory. */
     sl_event_sort_destroy(t->by_time);
@@ -287,8 +280,6 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
             return rc;
         if (!is_repeated(&t->last, out))
             break;
-        /* Each wait that names a record adds the record again. */
-        t->counts.twice += out->kind != SL_EV_CUDA_EVENT;
         t->counts.strange += (uint64_t)is_strange(&t->last, out);
     } while (1);
     t->last = *out;
@@ -301,11 +292,9 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
         break;
     case 2:
         place_wait(t, out);
-        t->counts.waits++;
         break;
     case 3:
         place_operation(t, out);
-        t->counts.operations += out->kind != SL_EV_META_STREAM;
         break;
     default:
         break;
@@ -351,11 +340,6 @@ int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectiv
     return rc || t->plain ? rc : -ENOMEM;
 }
 
-const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t inputs, size_t *size)
-{
-    return t->inputs ? sl_intern_get(t->inputs, inputs, size) : NULL;
-}
-
 int sl_trace_events_create(struct sl_trace_events **out)
 {
     struct sl_trace_events *t = calloc(1, sizeof(*t));
@@ -398,11 +382,6 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     free(t);
 }
 
-void sl_trace_events_own(struct sl_trace_events *t)
-{
-    t->own = 1;
-}
-
 const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,
                                                  uint64_t correlation)
 {
@@ -413,37 +392,7 @@ const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t
     return correlation && call->correlation == correlation ? call : NULL;
 }
 
-uint64_t sl_trace_events_count(const struct sl_trace_events *t)
-{
-    return sl_event_sort_count(t->by_correlation);
-}
-
 uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation)
 {
     return t->own ? correlation : (uint32_t)correlation;
-}
-
-int64_t sl_trace_events_thread(const struct sl_trace_events *t, uint32_t thread)
-{
-    return sl_thread_ids_get(&t->threads, thread);
-}
-
-struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t)
-{
-    return t->names;
-}
-
-const struct sl_shape_table *sl_trace_events_shapes(const struct sl_trace_events *t)
-{
-    return t->shapes;
-}
-
-uint64_t sl_trace_events_first_ns(const struct sl_trace_events *t)
-{
-    return t->first_ns == UINT64_MAX ? 0 : t->first_ns;
-}
-
-void sl_trace_events_get_counts(const struct sl_trace_events *t, struct sl_trace_events_counts *out)
-{
-    *out = t->counts;
 }

@@ -27,8 +27,11 @@
 #include "base/intern.h"
 #include "event/event.h"
 #include "event/shape.h"
+#include "read/event_sort.h"
 #include "read/json_event.h"
 #include "read/row_collectives.h"
+#include "read/stream_home.h"
+#include "read/thread_ids.h"
 
 /* Kinds of events of the tool's own. */
 enum sl_trace_kind {
@@ -38,13 +41,12 @@ enum sl_trace_kind {
 };
 
 struct sl_trace_events_counts {
-    uint64_t calls, operations, waits; /* returned by sl_trace_events_next() */
-    uint64_t unusable;                 /* rows with invalid ids or times */
+    uint64_t calls;        /* returned by sl_trace_events_next() */
+    uint64_t unusable;     /* rows with invalid ids or times */
     uint64_t negative;     /* rows that end before they begin; their duration becomes 0 */
     uint64_t numbered;     /* calls whose row has a CUPTI callback id */
     uint64_t of_others;    /* calls from a process other than that of the first call */
-    uint64_t twice;        /* calls and waits with a correlation id that was already used */
-    uint64_t strange;      /* of these calls, those not made inside the earlier call */
+    uint64_t strange;      /* calls that repeat an id, but were not made inside the earlier call */
     uint64_t threads_lost; /* rows of threads beyond the limit of thread_ids.h */
     uint64_t steps_lost;   /* rows of steps beyond the table's size */
     uint64_t names_lost;   /* rows whose name did not fit */
@@ -62,15 +64,47 @@ struct sl_trace_call {
     uint64_t start_ns;
 };
 
-struct sl_trace_events;
+#define SL_TRACE_PLAIN_MAX (64u << 10) /* longest unescaped name, in bytes */
+#define SL_TRACE_CALLS     131072u
+#define SL_TRACE_STEPS     65536u
+
+struct sl_trace_step {
+    uint64_t start_ns, end_ns;
+    uint32_t name;
+};
+
+struct sl_trace_events {
+    struct sl_intern *names;
+    struct sl_shape_table *shapes;
+    struct sl_event_sort *by_time, *by_correlation;
+    struct sl_event_sort *by_start; /* kept rows; NULL: rows are not kept */
+    struct sl_event row;            /* the next kept row, if has_row */
+    int has_row;
+    struct sl_intern *inputs; /* of operators, as fields of a Chakra Node; by an event's `inputs` */
+    struct sl_row_collectives *collectives;
+    struct sl_thread_ids threads;
+    struct sl_stream_home home; /* contexts of waits and event records */
+    char *plain;                /* buffer for an unescaped name */
+    /* SL_TRACE_CALLS entries each, indexed by the low bits of the correlation id. When calls are
+     * noted, `other_call` holds the calls that did not wait. Those are many, and the row of a wait
+     * comes long after its call. */
+    struct sl_trace_call *call, *other_call;
+    struct sl_trace_step *step; /* SL_TRACE_STEPS entries, sorted at the first lookup */
+    size_t steps, steps_sorted; /* `steps` is final after the end */
+    /* Set before the first row: syncline wrote the file, so its correlation ids have 64 bits. */
+    int own;
+    int has_process;
+    uint64_t process; /* of the first call, if has_process: its number, or its name's number */
+    uint64_t ranges;
+    uint64_t newest;      /* the latest correlation id, widened to 64 bits */
+    uint64_t first_ns;    /* of the earliest event; after the end 0 if there is none */
+    struct sl_event last; /* the last event returned */
+    struct sl_trace_events_counts counts;
+};
 
 /* 0 or -ENOMEM. */
 int sl_trace_events_create(struct sl_trace_events **out);
 void sl_trace_events_destroy(struct sl_trace_events *t); /* NULL is fine */
-
-/* States that syncline wrote the file: its correlation ids have 64 bits. Call before the first
- * row. */
-void sl_trace_events_own(struct sl_trace_events *t);
 
 /* Before the first row: operators and ranges are wanted too, names as their strings mean them, and
  * `collectives` (borrowed; NULL: none) learns what does what. 0 or -ENOMEM. */
@@ -78,10 +112,6 @@ int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectiv
 
 /* Takes any row of the file. Returns 0, or the sticky error of the temporary files. */
 int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *row);
-
-/* Takes an edge, packed into an event of kind SL_TRACE_EDGE. It comes out unchanged, as the last
- * event of its correlation id. */
-int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge);
 
 /* Takes the row of a call or step from a file whose rows are not kept. The facts about a call are
  * then found by its correlation id, except its step. A step is found by its time. */
@@ -92,9 +122,8 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                               struct sl_event *out);
 
-/* The name of the ProfilerStep at a time (0: none), and after the end the number of steps. */
+/* The name of the ProfilerStep at a time; 0: none. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns);
-size_t sl_trace_events_steps(const struct sl_trace_events *t);
 
 /* Call after the last row. Returns 0 or the sticky error. */
 int sl_trace_events_end(struct sl_trace_events *t);
@@ -111,31 +140,14 @@ int sl_trace_events_next_context(const struct sl_trace_events *t, size_t *at, st
  * if none did, or the sticky error. */
 int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out);
 
-/* An operator's `inputs`, encoded as fields of a Chakra Node. NULL for 0. */
-const char *sl_trace_events_inputs(const struct sl_trace_events *t, uint32_t inputs, size_t *size);
-
 /* Finds a call that was returned or noted. NULL: unknown, or forgotten after 131072 newer calls. */
 const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,
                                                  uint64_t correlation);
 
-uint64_t sl_trace_events_count(const struct sl_trace_events *t); /* events to be returned */
-
 /* The correlation id as the file has it. */
 uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation);
 
-/* The thread id as the file has it. */
-int64_t sl_trace_events_thread(const struct sl_trace_events *t, uint32_t thread);
-
-struct sl_intern *sl_trace_events_names(const struct sl_trace_events *t);
-const struct sl_shape_table *sl_trace_events_shapes(const struct sl_trace_events *t);
-
-/* Start of the earliest event, known after the end; 0 without events. */
-uint64_t sl_trace_events_first_ns(const struct sl_trace_events *t);
-
 /* Event times are the file's times plus this offset, so no time is 0. */
 #define SL_TRACE_EVENTS_ORIGIN_NS 1000000000
-
-void sl_trace_events_get_counts(const struct sl_trace_events *t,
-                                struct sl_trace_events_counts *out);
 
 #endif

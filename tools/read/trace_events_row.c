@@ -11,10 +11,8 @@
 
 #include "event/call_name.h"
 #include "event/device.h"
-#include "read/event_sort.h"
 #include "read/python_row.h"
 #include "read/row_usable.h"
-#include "read/trace_events_impl.h"
 #include "read/unescape.h"
 #include "write/chakra/et_inputs.h"
 #include "write/copy_name.h"
@@ -149,16 +147,25 @@ static int set_thread(struct sl_trace_events *t, const struct sl_trace_row *row,
     return ev->thread ? 0 : -ENOSPC;
 }
 
+/* The same with thread and name: an event for the first order. */
+static int begin_named(struct sl_trace_events *t, const struct sl_trace_row *row,
+                       struct sl_event *ev)
+{
+    if (begin_range(t, row, ev) != 0 || set_thread(t, row, ev) != 0)
+        return -EINVAL;
+    ev->name = intern(t, row->name);
+    ev->order = ++t->ranges;
+    return 0;
+}
+
 static int take_python(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     struct sl_event ev;
 
     if (t->by_start || !row->tid.is_number || !sl_python_row_is_users(row->name) ||
-        begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
+        begin_named(t, row, &ev) != 0)
         return 0;
-    ev.name = intern(t, row->name);
     ev.kind = SL_TRACE_PYTHON;
-    ev.order = ++t->ranges;
     return sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -167,10 +174,8 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
     struct sl_event ev;
     int rc = 0;
 
-    if (begin_range(t, row, &ev) != 0 || set_thread(t, row, &ev) != 0)
+    if (begin_named(t, row, &ev) != 0)
         return 0;
-    ev.name = intern(t, row->name);
-    ev.order = ++t->ranges;
     note_step(t, row, &ev);
     if (t->by_start)
         rc = keep_row(t, row, &ev);
@@ -255,19 +260,12 @@ static void memset_kind(struct sl_text name, struct sl_shape *shape)
             number_of(sl_copy_name_memory, name.data + at, name.data + name.size - 1);
 }
 
-/* SL_EV_NONE: not a GPU operation. */
+/* Of a GPU operation. */
 static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
 {
-    switch (row->category) {
-    case SL_CAT_KERNEL:
-        return SL_EV_KERNEL;
-    case SL_CAT_MEMCPY:
-        return SL_EV_MEMCPY;
-    case SL_CAT_MEMSET:
-        return SL_EV_MEMSET;
-    default:
-        return SL_EV_NONE;
-    }
+    return row->category == SL_CAT_KERNEL   ? SL_EV_KERNEL
+           : row->category == SL_CAT_MEMCPY ? SL_EV_MEMCPY
+                                            : SL_EV_MEMSET;
 }
 
 /* The pid of a GPU row is the device number. A number that no GPU can have is not a device. */
@@ -394,24 +392,15 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
         t->counts.unusable++;
         return 0;
     }
-    switch (row->category) {
-    case SL_CAT_CPU_OP:
-    case SL_CAT_USER_ANNOTATION:
-        return take_range(t, row);
-    case SL_CAT_PYTHON:
-        return take_python(t, row);
-    case SL_CAT_RUNTIME:
-    case SL_CAT_DRIVER:
-        return take_call(t, row);
-    case SL_CAT_KERNEL:
-    case SL_CAT_MEMCPY:
-    case SL_CAT_MEMSET:
+    if (sl_row_is_gpu(row))
         return take_operation(t, row);
-    case SL_CAT_SYNC:
-        return take_wait(t, row);
-    default:
-        return 0;
-    }
+    if (sl_row_is_call(row))
+        return take_call(t, row);
+    if (row->category == SL_CAT_CPU_OP || row->category == SL_CAT_USER_ANNOTATION)
+        return take_range(t, row);
+    if (row->category == SL_CAT_PYTHON)
+        return take_python(t, row);
+    return row->category == SL_CAT_SYNC ? take_wait(t, row) : 0;
 }
 
 static void note_call(struct sl_trace_events *t, const struct sl_trace_row *row)
@@ -434,7 +423,7 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 {
     struct sl_event ev;
 
-    if (row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER)
+    if (sl_row_is_call(row))
         note_call(t, row);
     if (row->phase != 'X' || row->category != SL_CAT_USER_ANNOTATION ||
         begin_range(t, row, &ev) != 0 || !sl_text_begins(row->name, "ProfilerStep#"))
@@ -446,13 +435,8 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                               struct sl_event *out)
 {
-    if (row->phase != 'X' || operation_kind(row) == SL_EV_NONE || sl_row_unusable(row, t->own))
+    if (row->phase != 'X' || !sl_row_is_gpu(row) || sl_row_unusable(row, t->own))
         return -EINVAL;
     begin_operation(t, row, out);
     return 0;
-}
-
-int sl_trace_events_edge(struct sl_trace_events *t, const struct sl_event *edge)
-{
-    return sl_event_sort_put(t->by_correlation, edge);
 }

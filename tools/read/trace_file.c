@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print/progress.h"
 #include "read/et_file.h"
 #include "read/read_ahead.h"
 
@@ -19,6 +20,7 @@ struct sl_trace {
     struct sl_split *split;
     struct sl_json *json;
     uint64_t events, event_arrays, fields;
+    struct sl_progress progress;
 };
 
 int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *user)
@@ -27,18 +29,12 @@ int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *use
 
     if (!t)
         return -ENOMEM;
-    if (sl_split_create(&t->split, read, user) != 0)
-        goto fail_split;
-    if (sl_json_create(&t->json) != 0)
-        goto fail_json;
+    if (sl_split_create(&t->split, read, user) != 0 || sl_json_create(&t->json) != 0) {
+        sl_trace_close(t);
+        return -ENOMEM;
+    }
     *out = t;
     return 0;
-
-fail_json:
-    sl_split_destroy(t->split);
-fail_split:
-    free(t);
-    return -ENOMEM;
 }
 
 int sl_trace_open_input(struct sl_trace **out, struct sl_input *input)
@@ -79,11 +75,29 @@ void sl_trace_close(struct sl_trace *t)
 {
     if (!t)
         return;
+    sl_progress_end(&t->progress);
     sl_read_ahead_stop(t->ahead);
     sl_json_destroy(t->json);
     sl_split_destroy(t->split);
     sl_input_close(t->input);
     free(t);
+}
+
+void sl_trace_show(struct sl_trace *t, const char *what, const char *path)
+{
+    sl_progress_begin(&t->progress, what, path);
+}
+
+static void show_progress(struct sl_trace *t, const struct sl_span *span)
+{
+    struct sl_input_status status;
+
+    if (span->kind >= SL_SPAN_END) {
+        sl_progress_end(&t->progress);
+    } else if (sl_progress_is_due(&t->progress)) {
+        sl_trace_get_status(t, &status);
+        sl_progress_step(&t->progress, status.read_bytes, status.file_bytes);
+    }
 }
 
 /* Checks that key and value of a field are valid JSON, as for events. */
@@ -98,6 +112,7 @@ static int check_field(struct sl_trace *t, const struct sl_span *span, struct sl
 int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
 {
     sl_split_next(t->split, &item->span);
+    show_progress(t, &item->span);
     item->status = 0;
     item->index = t->events;
     switch (item->span.kind) {
@@ -113,12 +128,8 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
         t->fields++;
         item->status = check_field(t, &item->span, &item->error);
         return 1;
-    case SL_SPAN_END:
-    case SL_SPAN_CUT:
-    case SL_SPAN_BAD:
-        return 0;
     default:
-        return 1;
+        return item->span.kind < SL_SPAN_END;
     }
 }
 

@@ -35,6 +35,9 @@ int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why
 int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *user);
 void sl_trace_close(struct sl_trace *t); /* NULL is fine */
 
+/* Shows the progress of reading on a terminal, until the end: "checking FILE: ...". */
+void sl_trace_show(struct sl_trace *t, const char *what, const char *path);
+
 /* Returns 1 and an item, or 0 and the last item, whose span has kind END, CUT or BAD. Text is valid
  * until the next call. */
 int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);

@@ -20,13 +20,6 @@
 #define ENGINE_CALLS 512
 #define ENGINE_BYTES (48u << 20)
 
-static int keep_rows(struct sl_replay *f)
-{
-    int rc = sl_row_collectives_create(&f->collectives);
-
-    return rc ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
-}
-
 /* Creates the structures that take the rows. */
 static int begin_rows(struct sl_replay *f)
 {
@@ -34,8 +27,10 @@ static int begin_rows(struct sl_replay *f)
 
     if (rc)
         return rc;
-    sl_edge_names_init(&f->names, sl_trace_events_names(f->events));
-    return f->keeps_rows ? keep_rows(f) : 0;
+    sl_edge_names_init(&f->names, f->events->names);
+    if (f->keeps_rows)
+        rc = sl_row_collectives_create(&f->collectives);
+    return rc || !f->keeps_rows ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
 }
 
 static void forget_rows(struct sl_replay *f)
@@ -49,14 +44,16 @@ static void forget_rows(struct sl_replay *f)
     f->invalid = f->too_long = f->unusable = f->edge_rows = 0;
 }
 
-int sl_replay_create(struct sl_replay **out)
+int sl_replay_create(struct sl_replay **out, const struct sl_replay_sinks *sinks, int keeps_rows)
 {
     struct sl_replay *f = calloc(1, sizeof(*f));
 
     if (!f)
         return -ENOMEM;
-    if (begin_rows(f) != 0) {
-        free(f);
+    f->sinks = *sinks;
+    f->keeps_rows = keeps_rows;
+    if (begin_rows(f) != 0 || (!sinks->found && sl_recorded_edges_create(&f->joined) != 0)) {
+        sl_replay_destroy(f);
         return -ENOMEM;
     }
     *out = f;
@@ -70,26 +67,6 @@ void sl_replay_destroy(struct sl_replay *f)
     forget_rows(f);
     sl_recorded_edges_destroy(f->joined);
     free(f);
-}
-
-int sl_replay_keep_rows(struct sl_replay *f)
-{
-    f->keeps_rows = 1;
-    return keep_rows(f);
-}
-
-void sl_replay_take_found(struct sl_replay *f,
-                          void (*found)(void *user, const struct sl_edge *edge),
-                          void (*event)(void *user, const struct sl_event *ev), void *user)
-{
-    f->found = found;
-    f->found_event = event;
-    f->found_user = user;
-}
-
-int sl_replay_join_found(struct sl_replay *f)
-{
-    return sl_recorded_edges_create(&f->joined);
 }
 
 /* ---- reading ---- */
@@ -111,12 +88,12 @@ static int join_found(struct sl_replay *f, const struct sl_trace_row *row)
     }
     f->edge_rows++;
     ev = sl_recorded_edges_event(&edge);
-    return sl_trace_events_edge(f->events, &ev);
+    return sl_event_sort_put(f->events->by_correlation, &ev);
 }
 
 static int has_found(const struct sl_replay *f)
 {
-    return f->found && f->header.has_edges;
+    return f->sinks.found && f->header.has_edges;
 }
 
 static void give_found(struct sl_replay *f, const struct sl_trace_row *row)
@@ -134,7 +111,7 @@ static void give_found(struct sl_replay *f, const struct sl_trace_row *row)
     if (f->order == SL_REPLAY_NAMES_SOUGHT || f->edge_rows <= f->given)
         return;
     f->given++;
-    f->found(f->found_user, &edge);
+    f->sinks.found(f->sinks.user, &edge);
 }
 
 static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
@@ -152,8 +129,8 @@ static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
     if (row->is_edge_name)
         sl_edge_names_row(&f->names, row);
     sl_trace_events_note(f->events, row); /* a call comes before its edges */
-    if (f->found_event && sl_trace_events_operation(f->events, row, &ev) == 0)
-        f->found_event(f->found_user, &ev);
+    if (f->sinks.event && sl_trace_events_operation(f->events, row, &ev) == 0)
+        f->sinks.event(f->sinks.user, &ev);
     if (row->edge)
         give_found(f, row);
 }
@@ -193,7 +170,7 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
     case SL_SPAN_EVENTS_OPEN:
         f->knew_whose = f->header.own_file;
         if (f->header.own_file)
-            sl_trace_events_own(f->events);
+            f->events->own = 1;
         return 0;
     case SL_SPAN_EVENT:
         if (has_found(f)) {
@@ -211,21 +188,14 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
 /* Adds all rows to the sort. Returns 0 or -errno of the temporary files. */
 static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
 {
-    struct sl_progress progress;
     struct sl_trace_item item;
     int rc = 0;
 
     sl_trace_get_status(t, &f->input);
     f->can_read_again = f->input.file_bytes != 0 && strcmp(path, "-") != 0;
-    sl_progress_begin(&progress, "reading", path);
-    while (sl_trace_next(t, &item) && rc == 0) {
+    sl_trace_show(t, "reading", path);
+    while (sl_trace_next(t, &item) && rc == 0)
         rc = take_item(f, t, &item);
-        if (sl_progress_is_due(&progress)) {
-            sl_trace_get_status(t, &f->input);
-            sl_progress_step(&progress, f->input.read_bytes, f->input.file_bytes);
-        }
-    }
-    sl_progress_end(&progress);
     sl_trace_get_status(t, &f->input);
     f->last = item.span;
     return rc;
@@ -303,7 +273,6 @@ int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_
 
 struct run {
     struct sl_replay *feed;
-    const struct sl_replay_sinks *sinks;
     struct sl_edges *engine; /* NULL: the edges are recorded */
     struct sl_progress progress;
     uint64_t calls, events;
@@ -316,8 +285,8 @@ static int give_rows(struct run *r, uint64_t until_ns)
     int rc;
 
     while ((rc = sl_trace_events_next_row(r->feed->events, until_ns, &row)) == 1)
-        if (r->sinks->event)
-            r->sinks->event(r->sinks->user, &row);
+        if (r->feed->sinks.event)
+            r->feed->sinks.event(r->feed->sinks.user, &row);
     return rc;
 }
 
@@ -339,7 +308,7 @@ static void give_joined(struct run *r, const struct sl_event *ev)
         return;
     }
     edge = sl_recorded_edges_edge(r->feed->joined, ev);
-    r->sinks->edges(r->sinks->user, &edge, 1);
+    r->feed->sinks.edges(r->feed->sinks.user, &edge, 1);
 }
 
 static int give(struct run *r, const struct sl_event *ev)
@@ -351,18 +320,19 @@ static int give(struct run *r, const struct sl_event *ev)
     if (is_call && ++r->calls % ENGINE_CALLS == 0) {
         if (r->engine)
             sl_edges_delivered(r->engine, ev->start_ns);
-        if (r->sinks->complete)
-            r->sinks->complete(r->sinks->user, decided_before(r, ev->start_ns));
+        if (r->feed->sinks.complete)
+            r->feed->sinks.complete(r->feed->sinks.user, decided_before(r, ev->start_ns));
     }
     r->events++;
     if (sl_progress_is_due(&r->progress))
-        sl_progress_step(&r->progress, r->events, sl_trace_events_count(r->feed->events));
+        sl_progress_step(&r->progress, r->events,
+                         sl_event_sort_count(r->feed->events->by_correlation));
     if (r->engine)
         sl_edges_event(r->engine, ev);
     else
         give_joined(r, ev);
-    if (r->sinks->event && ev->kind != SL_TRACE_EDGE)
-        r->sinks->event(r->sinks->user, ev);
+    if (r->feed->sinks.event && ev->kind != SL_TRACE_EDGE)
+        r->feed->sinks.event(r->feed->sinks.user, ev);
     return rc;
 }
 
@@ -414,19 +384,18 @@ static int has_everything(const struct sl_header *h)
     return h->own_file && told;
 }
 
-int sl_replay_run(struct sl_replay *f, const char *path, const struct sl_replay_sinks *sinks,
-                  char *why, size_t why_size)
+int sl_replay_run(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
     struct sl_edges_options opt = {
         .cap_bytes = ENGINE_BYTES,
         .online = f->header.own_file,
         .foreign = !f->header.own_file,
-        .recording_since_ns = has_everything(&f->header) ? 0 : sl_trace_events_first_ns(f->events),
-        .shapes = sl_trace_events_shapes(f->events),
-        .sink = sinks->edges,
-        .sink_user = sinks->user,
+        .recording_since_ns = has_everything(&f->header) ? 0 : f->events->first_ns,
+        .shapes = f->events->shapes,
+        .sink = f->sinks.edges,
+        .sink_user = f->sinks.user,
     };
-    struct run r = {.feed = f, .sinks = sinks};
+    struct run r = {.feed = f};
     int rc;
 
     if (has_found(f)) {

@@ -1,12 +1,9 @@
 /*
  * replay.h - runs a Kineto file through the edge engine, for `edges` and `convert --to chakra`.
  *
- *   sl_replay_create(&f);
- *   sl_replay_keep_rows(f, ...)                     if operators and ranges are wanted
- *   sl_replay_take_found(f, ...)                    if recorded edges suffice alone
- *   sl_replay_join_found(f)                         or recorded edges with all events
+ *   sl_replay_create(&f, &sinks, keeps_rows);
  *   sl_replay_read(f, path, why, sizeof(why));      the file, to its end
- *   sl_replay_run(f, &sinks);                       its events and edges, in order of enqueue
+ *   sl_replay_run(f, path, why, sizeof(why));       its events and edges, in order of enqueue
  *   sl_replay_tell(f, command, path, "the edges")   reports what was left out; exit status
  *
  * Threads: main; a helper thread decompresses. Memory: see trace_events.h and edge.h.
@@ -30,7 +27,26 @@ enum sl_replay_names {
     SL_REPLAY_NAMES_KNOWN   /* all names are known; a second pass reads the edges */
 };
 
+struct sl_replay_sinks {
+    /* Syncline files have a row for each recorded edge. These edges are passed to `found` while the
+     * file is read, without times except `wait_ns` and `wake_ns`. Nothing is sorted, and
+     * sl_replay_run() does nothing. If another program reordered the rows, a second pass provides
+     * the remaining edges. `event` gets the GPU operations, each before the edges that start or end
+     * at it. NULL: sl_replay_run() provides the recorded edges, complete and in order of enqueue.
+     */
+    void (*found)(void *user, const struct sl_edge *edge);
+    sl_edge_sink_fn edges;
+    /* Called for each event passed to the engine, after the kept rows that began before it. NULL:
+     * not wanted. */
+    void (*event)(void *user, const struct sl_event *ev);
+    /* Called at intervals: every event that ended by `ns`, with all its edges, and every row that
+     * began by `ns` has been passed on. NULL: not wanted. */
+    void (*complete)(void *user, uint64_t ns);
+    void *user;
+};
+
 struct sl_replay {
+    struct sl_replay_sinks sinks;
     struct sl_trace_events *events;
     struct sl_row_collectives *collectives; /* NULL: rows are not kept */
     int keeps_rows;
@@ -43,46 +59,15 @@ struct sl_replay {
     uint64_t lost[SL_EDGE_LOST_COUNT];
     struct sl_span last;
     struct sl_input_status input;
-    /* NULL: the engine always computes the edges. */
-    void (*found)(void *user, const struct sl_edge *edge);
-    void (*found_event)(void *user, const struct sl_event *ev);
-    void *found_user;
-    struct sl_recorded_edges *joined; /* NULL: recorded edges are not joined */
+    struct sl_recorded_edges *joined; /* NULL: recorded edges are passed to `found` */
     struct sl_edge_names names;
     enum sl_replay_names order;
     uint64_t given; /* recorded edges passed on */
 };
 
-struct sl_replay_sinks {
-    sl_edge_sink_fn edges;
-    /* Called for each event passed to the engine, after the kept rows that began before it. NULL:
-     * not wanted. */
-    void (*event)(void *user, const struct sl_event *ev);
-    /* Called at intervals: every event that ended by `ns`, with all its edges, and every row that
-     * began by `ns` has been passed on. NULL: not wanted. */
-    void (*complete)(void *user, uint64_t ns);
-    void *user;
-};
-
-/* 0 or -ENOMEM. */
-int sl_replay_create(struct sl_replay **out);
+/* `keeps_rows`: operators and ranges are wanted. Returns 0 or -ENOMEM. */
+int sl_replay_create(struct sl_replay **out, const struct sl_replay_sinks *sinks, int keeps_rows);
 void sl_replay_destroy(struct sl_replay *f); /* NULL is fine */
-
-/* 0 or -ENOMEM. */
-int sl_replay_keep_rows(struct sl_replay *f);
-
-/* Syncline files have a row for each recorded edge. These edges are passed to `found` while the
- * file is read, without times except `wait_ns` and `wake_ns`. Nothing is sorted, and
- * sl_replay_run() does nothing. If another program reordered the rows, a second pass provides the
- * remaining edges. `event` (NULL: not wanted) gets the GPU operations, each before the edges that
- * start or end at it. */
-void sl_replay_take_found(struct sl_replay *f,
-                          void (*found)(void *user, const struct sl_edge *edge),
-                          void (*event)(void *user, const struct sl_event *ev), void *user);
-
-/* Makes sl_replay_run() provide the recorded edges, complete and in order of enqueue, without the
- * engine. Returns 0 or -ENOMEM. */
-int sl_replay_join_found(struct sl_replay *f);
 
 /* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. A cut or damaged
  * file is read up to that place. A syncline file is read twice if its header, or a name, comes
@@ -90,8 +75,7 @@ int sl_replay_join_found(struct sl_replay *f);
 int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_size);
 
 /* Returns 0, or a negative errno with a one-line message in `why`. */
-int sl_replay_run(struct sl_replay *f, const char *path, const struct sl_replay_sinks *sinks,
-                  char *why, size_t why_size);
+int sl_replay_run(struct sl_replay *f, const char *path, char *why, size_t why_size);
 
 /* Reports on stderr what was left out; `result` names the output ("the edges"). Returns the exit
  * status. */

@@ -16,7 +16,7 @@ int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, 
     int status = SL_EXIT_OK;
     uint64_t written;
 
-    sl_trace_events_get_counts(f->events, &counts);
+    counts = f->events->counts;
     if (f->last.kind != SL_SPAN_END || f->input.end != SL_INPUT_WHOLE)
         status = sl_args_problem(command,
                                  "%s is truncated or damaged: %s, at byte %" PRIu64

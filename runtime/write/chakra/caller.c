@@ -13,16 +13,9 @@
 
 #include "write/chakra/chakra_internal.h"
 
-static int is_busy(const struct sl_chakra_thread *t, uint64_t ns)
+static int is_no_range(const struct sl_event *row)
 {
-    const struct sl_chakra_open *o;
-
-    if (t->pending && t->row.end_ns > ns && !sl_chakra_is_range(&t->row))
-        return 1;
-    for (o = t->open; o; o = o->around)
-        if (o->row.end_ns > ns && !sl_chakra_is_range(&o->row))
-            return 1;
-    return 0;
+    return !sl_chakra_is_range(row);
 }
 
 static struct sl_chakra_forward *forward_slot(const struct sl_chakra *c, const struct sl_event *op)
@@ -150,5 +143,6 @@ struct sl_chakra_thread *sl_chakra_caller_of(struct sl_chakra *c, const struct s
     if (!thread || thread == ev->thread)
         return NULL;
     t = sl_chakra_find_thread(c, thread);
-    return t && (t->last || t->pending) && !is_busy(t, ev->start_ns) ? t : NULL;
+    return t && (t->last || t->pending) && !sl_chakra_is_in(t, ev->start_ns, is_no_range) ? t
+                                                                                          : NULL;
 }

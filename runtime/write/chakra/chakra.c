@@ -39,6 +39,7 @@ static size_t divide(struct sl_chakra *c, char *memory)
                    SL_CHAKRA_DEPS * SL_WIRE_VARINT_MAX);
     TAKE(name, 2 * SL_CHAKRA_NAME_MAX);
     TAKE(dep, SL_CHAKRA_DEPS * sizeof(*c->dep));
+    /* From here to `held`: what belongs to one file. */
     TAKE(edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
     TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
     TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
@@ -77,27 +78,19 @@ int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt
     c->edges_max = cap / 4 / sizeof(*c->edge);
     c->area_bytes = divide(c, NULL);
     c->area = sl_pages_map(c->area_bytes);
-    if (!c->area)
-        goto fail_area;
+    if (!c->area || sl_text_cache_init(&c->names, SL_CHAKRA_NAMES_BYTES) != 0) {
+        sl_chakra_destroy(c);
+        return -ENOMEM;
+    }
     divide(c, c->area);
-    if (sl_text_cache_init(&c->names, SL_CHAKRA_NAMES_BYTES) != 0)
-        goto fail_names;
-    sl_arena_init(&c->group_arena, SL_CHAKRA_GROUPS_BYTES, 64 * 1024);
     *out = c;
     return 0;
-
-fail_names:
-    sl_pages_unmap(c->area, c->area_bytes);
-fail_area:
-    sl_pages_unmap(c, sizeof(*c));
-    return -ENOMEM;
 }
 
 void sl_chakra_destroy(struct sl_chakra *c)
 {
     if (!c)
         return;
-    sl_arena_destroy(&c->group_arena);
     sl_text_cache_destroy(&c->names);
     sl_pages_unmap(c->area, c->area_bytes);
     sl_pages_unmap(c, sizeof(*c));
@@ -106,17 +99,8 @@ void sl_chakra_destroy(struct sl_chakra *c)
 /* Ids belong to one file, so nothing that refers to them may outlive the file. */
 static void forget(struct sl_chakra *c)
 {
-    sl_pages_clear(c->edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
-    sl_pages_clear(c->op, SL_CHAKRA_OPS * sizeof(*c->op));
-    sl_pages_clear(c->launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
-    sl_pages_clear(c->thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
-    sl_pages_clear(c->thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
-    sl_pages_clear(c->open, SL_CHAKRA_OPEN * sizeof(*c->open));
-    sl_pages_clear(c->forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
-    sl_pages_clear(c->number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
-    sl_pages_clear(c->stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
-    sl_pages_clear(c->stream_at, SL_CHAKRA_STREAM_PLACES * sizeof(*c->stream_at));
-    sl_pages_clear(c->called, SL_CHAKRA_CALLED * sizeof(*c->called));
+    /* These areas lie together. */
+    sl_pages_clear(c->edge_bucket, (size_t)((char *)c->held - (char *)c->edge_bucket));
     memset(&c->unseen, 0, sizeof(c->unseen));
     memset(&c->forgotten, 0, sizeof(c->forgotten));
     memset(c->first_context, 0, sizeof(c->first_context));
@@ -190,22 +174,6 @@ static uint64_t ready_ns(const struct sl_event *ev)
     return sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns;
 }
 
-static int is_ready(const struct sl_event *ev, uint64_t until_ns)
-{
-    return ready_ns(ev) <= until_ns;
-}
-
-/* Marks the row as removed. Its place in `held` is reused when the others move together. */
-static void mark_out(struct sl_event *ev)
-{
-    ev->start_ns = 0;
-}
-
-static int is_out(const struct sl_event *ev)
-{
-    return ev->start_ns == 0;
-}
-
 static void put_row(struct sl_chakra *c, const struct sl_event *ev)
 {
     if (sl_chakra_is_end(ev))
@@ -233,7 +201,7 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
 
     c->unseen.until_ns = 0;
     for (i = 0; i < c->held_count; i++) {
-        if (is_ready(&c->held[i], until_ns))
+        if (ready_ns(&c->held[i]) <= until_ns)
             c->turn[ready++] = (struct sl_chakra_turn){c->held[i].start_ns, (uint32_t)i};
     }
     if (ready && !c->header_out)
@@ -254,10 +222,10 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
             break;
         }
         put_row(c, ev);
-        mark_out(ev);
+        ev->start_ns = 0; /* removed: its place is reused when the others move together */
     }
     for (i = 0; i < c->held_count; i++)
-        if (!is_out(&c->held[i]))
+        if (c->held[i].start_ns)
             c->held[kept++] = c->held[i];
     c->held_count = kept;
     sl_chakra_settle_waits(c, until_ns);

@@ -145,15 +145,6 @@ static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
     close_open(c, t, end_ns);
 }
 
-static int works_at(const struct sl_chakra_thread *t, uint64_t ns)
-{
-    int works = t->pending && t->row.end_ns > ns;
-
-    for (const struct sl_chakra_open *o = t->open; o; o = o->around)
-        works |= o->row.end_ns > ns;
-    return works;
-}
-
 /* Takes back the threads that worked for this one. If all of them are idle by then, this thread
  * continued when the last of them had ended; else it never waited. */
 static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
@@ -168,7 +159,7 @@ static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t 
 
         if (!w->has_caller || w->caller != t->id)
             continue;
-        waited &= !works_at(w, until_ns);
+        waited &= !sl_chakra_is_in(w, until_ns, NULL);
         if (waited)
             finish_worker(c, w);
         done_ns = w->frontier_ns > done_ns ? w->frontier_ns : done_ns;
@@ -298,7 +289,7 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
         finish_row(c, t);
     if (ev->kind == SL_EV_CPU_OP)
         sl_chakra_note_sequence(c, ev);
-    caller = ev->kind == SL_EV_CPU_OP && !t->has_caller && !works_at(t, ev->start_ns)
+    caller = ev->kind == SL_EV_CPU_OP && !t->has_caller && !sl_chakra_is_in(t, ev->start_ns, NULL)
                  ? sl_chakra_caller_of(c, ev)
                  : NULL;
     if (caller)

@@ -121,15 +121,6 @@ void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call)
         c->unseen.until_ns = 0;
 }
 
-static int is_in_call(const struct sl_chakra_thread *t, uint64_t ns)
-{
-    int is_in = t->pending && sl_chakra_is_call(&t->row) && t->row.end_ns > ns;
-
-    for (const struct sl_chakra_open *o = t->open; o; o = o->around)
-        is_in |= sl_chakra_is_call(&o->row) && o->row.end_ns > ns;
-    return is_in;
-}
-
 /* As far as known, the thread was in no other call then, and has made no later one. */
 static int can_be_in(const struct sl_chakra *c, const struct sl_chakra_thread *t,
                      const struct sl_event *op)
@@ -137,7 +128,8 @@ static int can_be_in(const struct sl_chakra *c, const struct sl_chakra_thread *t
     uint64_t called = *called_by(c, t->id);
 
     return called && called < op->correlation && (!t->unseen || t->unseen == op->correlation) &&
-           !t->waits_for && t->frontier_ns <= op->start_ns && !is_in_call(t, op->start_ns);
+           !t->waits_for && t->frontier_ns <= op->start_ns &&
+           !sl_chakra_is_in(t, op->start_ns, sl_chakra_is_call);
 }
 
 static struct sl_chakra_thread *last_launcher(const struct sl_chakra *c,

@@ -72,38 +72,45 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
     return c->error;
 }
 
-static int leads_to(const struct sl_chakra_edge *e, uint64_t correlation, uint64_t which,
-                    int at_start)
+/* Returns the first edge from `at` on, an index + 1, that leads there and is not written yet. */
+static struct sl_chakra_edge *find_edge(const struct sl_chakra *c, uint32_t at,
+                                        uint64_t correlation, uint64_t which, int at_start)
 {
-    return e->dst_correlation == correlation && e->dst_which == which && e->at_start == at_start;
+    for (; at; at = c->edge[at - 1].next) {
+        struct sl_chakra_edge *e = &c->edge[at - 1];
+
+        if (!e->used && e->dst_correlation == correlation && e->dst_which == which &&
+            e->at_start == at_start)
+            return e;
+    }
+    return NULL;
 }
 
-/* Whether this is an edge to the call's end that is not written yet. */
-static int is_awaited(const struct sl_chakra_edge *e, uint64_t correlation)
+static struct sl_chakra_edge *first_edge(const struct sl_chakra *c, uint64_t correlation,
+                                         uint64_t which, int at_start)
 {
-    return !e->used && leads_to(e, correlation, 0, 0);
+    uint32_t at = c->edges ? *bucket_of(c, correlation, which, at_start) : 0;
+
+    return find_edge(c, at, correlation, which, at_start);
+}
+
+static struct sl_chakra_edge *next_edge(const struct sl_chakra *c, const struct sl_chakra_edge *e)
+{
+    return find_edge(c, e->next, e->dst_correlation, e->dst_which, e->at_start);
 }
 
 int sl_chakra_waits(const struct sl_chakra *c, uint64_t correlation)
 {
-    uint32_t at = c->edges ? *bucket_of(c, correlation, 0, 0) : 0;
-
-    while (at && !is_awaited(&c->edge[at - 1], correlation))
-        at = c->edge[at - 1].next;
-    return at != 0;
+    return first_edge(c, correlation, 0, 0) != NULL;
 }
 
 int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_t start_ns)
 {
-    uint32_t at = c->edges ? *bucket_of(c, correlation, 0, 0) : 0;
+    const struct sl_chakra_edge *e = first_edge(c, correlation, 0, 0);
 
-    for (; at; at = c->edge[at - 1].next) {
-        const struct sl_chakra_edge *e = &c->edge[at - 1];
-
-        if (is_awaited(e, correlation) &&
-            (e->src_correlation == correlation || e->src_end_ns > start_ns + TICK_NS))
+    for (; e; e = next_edge(c, e))
+        if (e->src_correlation == correlation || e->src_end_ns > start_ns + TICK_NS)
             return 0;
-    }
     return 1;
 }
 
@@ -153,43 +160,33 @@ static const struct sl_chakra_op *op_of(const struct sl_chakra *c, const struct 
 void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t which, int at_start,
                            uint64_t *latest_ns)
 {
-    uint32_t at = c->edges ? *bucket_of(c, correlation, which, at_start) : 0;
+    struct sl_chakra_edge *e = first_edge(c, correlation, which, at_start);
 
-    for (; at; at = c->edge[at - 1].next) {
-        struct sl_chakra_edge *e = &c->edge[at - 1];
-        const struct sl_chakra_op *op;
+    for (; e; e = next_edge(c, e)) {
+        const struct sl_chakra_op *op = op_of(c, e);
 
-        if (e->used || !leads_to(e, correlation, which, at_start))
-            continue;
         e->used = 1;
-        op = op_of(c, e);
         if (!op) {
             c->count.edges_no_source++;
-            continue;
-        }
-        if (c->deps == SL_CHAKRA_DEPS) {
+        } else if (c->deps == SL_CHAKRA_DEPS) {
             c->count.edges_full++;
-            continue;
+        } else {
+            sl_chakra_add_dep(c, op->id);
+            c->count.edges++;
+            if (e->src_end_ns + op->late_ns > *latest_ns)
+                *latest_ns = e->src_end_ns + op->late_ns;
         }
-        sl_chakra_add_dep(c, op->id);
-        c->count.edges++;
-        if (e->src_end_ns + op->late_ns > *latest_ns)
-            *latest_ns = e->src_end_ns + op->late_ns;
     }
 }
 
 uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, uint64_t which,
                                int at_start)
 {
-    uint32_t at = c->edges ? *bucket_of(c, correlation, which, at_start) : 0;
+    const struct sl_chakra_edge *e = first_edge(c, correlation, which, at_start);
     uint64_t end_ns = 0;
 
-    for (; at; at = c->edge[at - 1].next) {
-        const struct sl_chakra_edge *e = &c->edge[at - 1];
-
-        if (!e->used && leads_to(e, correlation, which, at_start) && e->src_end_ns > end_ns)
-            end_ns = e->src_end_ns;
-    }
+    for (; e; e = next_edge(c, e))
+        end_ns = e->src_end_ns > end_ns ? e->src_end_ns : end_ns;
     return end_ns;
 }
 

@@ -26,6 +26,17 @@ static uint16_t *place_of(const struct sl_chakra *c, uint32_t id)
     return &c->thread_at[at];
 }
 
+int sl_chakra_is_in(const struct sl_chakra_thread *t, uint64_t ns,
+                    int (*is)(const struct sl_event *row))
+{
+    if (t->pending && t->row.end_ns > ns && (!is || is(&t->row)))
+        return 1;
+    for (const struct sl_chakra_open *o = t->open; o; o = o->around)
+        if (o->row.end_ns > ns && (!is || is(&o->row)))
+            return 1;
+    return 0;
+}
+
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id)
 {
     uint16_t index = *place_of(c, id);

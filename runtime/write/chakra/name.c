@@ -19,15 +19,8 @@
 static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
 {
     const char *name = id && c->opt.intern ? sl_intern_get(c->opt.intern, id, length) : NULL;
-    size_t demangled;
 
-    if (!name || !mangled || strlen(name) != *length)
-        return name;
-    demangled = sl_demangle(c->name, SL_CHAKRA_NAME_MAX, name);
-    if (!demangled)
-        return name;
-    *length = demangled;
-    return c->name;
+    return name && mangled ? sl_demangled(c->name, SL_CHAKRA_NAME_MAX, name, length) : name;
 }
 
 static char *put(char *at, const char *text, size_t length)
@@ -67,18 +60,10 @@ static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *
         n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "unknown");
         break;
     case SL_EV_MEMCPY:
-        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "Memcpy %s (%s -> %s)",
-                     sl_copy_name_kind(s ? s->copy_kind : 0),
-                     sl_copy_name_memory(s ? s->src_memory : 0),
-                     sl_copy_name_memory(s ? s->dst_memory : 0));
-        break;
     case SL_EV_MEMSET:
-        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "Memset (%s)",
-                     sl_copy_name_memory(s ? s->dst_memory : 0));
-        break;
     case SL_EV_GRAPH:
-        n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "CUDA Graph");
-        break;
+        *length = sl_copy_name_put(c->name, ev->kind, s ? s : &(const struct sl_shape){0});
+        return c->name;
     case SL_EV_CPU_OP:
     case SL_EV_RANGE:
         n = snprintf(c->name, SL_CHAKRA_NAME_MAX, "unnamed");

@@ -56,37 +56,53 @@ static void count_nodes(struct chakra_output *o)
 
 /* ---- groups of ranks ---- */
 
-static void take_group(void *output, uint32_t number, const uint32_t *rank, size_t ranks)
-{
-    struct chakra_output *o = output;
-
-    if (sl_chakra_group(o->chakra, number, rank, ranks) == 0)
-        o->has_groups = 1;
-}
-
 static void see_collectives(struct chakra_output *o, const struct sl_event *ev, size_t events)
 {
     for (size_t i = 0; o->comms && i < events; i++)
-        if ((ev[i].kind == SL_EV_RUNTIME || ev[i].kind == SL_EV_DRIVER) &&
-            sl_et_comms_call(o->comms, &ev[i]))
-            sl_et_comms_groups(o->comms, take_group, o);
+        if (ev[i].kind == SL_EV_RUNTIME || ev[i].kind == SL_EV_DRIVER)
+            o->has_groups |= sl_et_comms_call(o->comms, &ev[i]);
 }
 
+struct group_file {
+    struct sl_sink *sink;
+    int error, groups;
+};
+
+static void put(struct group_file *f, const char *text, int length)
+{
+    if (!f->error)
+        f->error = f->sink->write(f->sink, text, (size_t)length);
+}
+
+/* {"5": [0, 1], ... */
+static void put_group(void *file, uint32_t number, const uint32_t *rank, size_t ranks)
+{
+    struct group_file *f = file;
+    char text[48];
+
+    put(f, text, snprintf(text, sizeof(text), "%s\"%u\": [", f->groups++ ? ", " : "{", number));
+    for (size_t i = 0; i < ranks; i++)
+        put(f, text, snprintf(text, sizeof(text), i ? ", %u" : "%u", rank[i]));
+    put(f, "]", 1);
+}
+
+/* Writes the comm-group file that ASTRA-sim needs beside the traces. Returns 0 or -errno. */
 static int write_groups(const struct chakra_output *o)
 {
+    struct group_file f = {0};
     char path[PATH_MAX];
-    struct sl_sink *file;
     int error, closed;
 
     if (!o->has_groups || o->file->stem >= sizeof(path))
         return 0;
     snprintf(path, sizeof(path), "%.*s.comm_groups.json", (int)o->file->stem, o->file->path);
-    error = sl_sink_file_open(&file, path);
+    error = sl_sink_file_open(&f.sink, path);
     if (error)
         return error;
-    error = sl_chakra_put_groups(o->chakra, file);
-    closed = file->close(file, error == 0);
-    return error ? error : closed;
+    sl_et_comms_groups(o->comms, put_group, &f);
+    put(&f, "}\n", 2);
+    closed = f.sink->close(f.sink, f.error == 0);
+    return f.error ? f.error : closed;
 }
 
 /* ---- events and edges ---- */

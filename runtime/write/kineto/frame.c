@@ -9,7 +9,6 @@
  */
 #include <string.h>
 
-#include "base/json.h"
 #include "base/software.h"
 #include "base/stats.h"
 #include "write/distributed.h"

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/pages.h"
 #include "base/stats.h"
 #include "write/kineto/kineto_internal.h"
@@ -87,12 +86,9 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         sl_kineto_cuda_event(k, ev);
         return;
     case SL_EV_FLOW:
-        if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
-            sl_kineto_flow(k, ev);
-        return;
     case SL_EV_FLOW_BACK:
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
-            sl_kineto_flow_back(k, ev);
+            (ev->kind == SL_EV_FLOW ? sl_kineto_flow : sl_kineto_flow_back)(k, ev);
         return;
     case SL_EV_DELIVERED: /* arrives here only if no edges are looked for */
     case SL_EV_KINDS_ON:
@@ -167,61 +163,49 @@ int sl_kineto_complete(struct sl_kineto *k, const struct sl_output_progress *pro
     return k->error;
 }
 
+/* Divides `memory` and returns the bytes used. NULL: only returns the bytes. */
 static size_t areas(struct sl_kineto *k, char *memory)
 {
     size_t at = 0;
 
-    k->block = memory + at;
-    at += sl_pages_round(SL_KINETO_BLOCK);
-    k->scratch = memory + at;
-    at += sl_pages_round(SL_KINETO_SCRATCH);
-    k->name = memory + at;
-    at += sl_pages_round(SL_KINETO_NAME_MAX);
-    k->join = (struct sl_event_join *)(memory + at);
-    at += sl_pages_round(sizeof(*k->join));
-    k->wait = (struct sl_kineto_wait *)(memory + at);
-    at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait));
-    k->wait_key = (uint64_t *)(memory + at);
-    at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait_key));
-    k->match = (struct sl_match *)(memory + at);
-    at += sl_pages_round(SL_KINETO_MATCHES * sizeof(*k->match));
-    k->call = (struct sl_kineto_call *)(memory + at);
-    at += sl_pages_round(SL_KINETO_CALLS * sizeof(*k->call));
-    k->captures.capture = (struct sl_capture *)(memory + at);
-    at += sl_pages_round(SL_CAPTURES * sizeof(struct sl_capture));
-    k->place = (struct sl_place *)(memory + at);
-    at += sl_pages_round(SL_KINETO_NAMES * sizeof(*k->place));
+#define TAKE(member, count)                                                                        \
+    do {                                                                                           \
+        k->member = (void *)(memory + at);                                                         \
+        at += sl_pages_round((count) * sizeof(*k->member));                                        \
+    } while (0)
+    TAKE(block, SL_KINETO_BLOCK);
+    TAKE(scratch, SL_KINETO_SCRATCH);
+    TAKE(name, SL_KINETO_NAME_MAX);
+    TAKE(join, 1);
+    TAKE(wait, SL_KINETO_WAITS);
+    TAKE(wait_key, SL_KINETO_WAITS);
+    TAKE(match, SL_KINETO_MATCHES);
+    TAKE(call, SL_KINETO_CALLS);
+    TAKE(captures.capture, SL_CAPTURES);
+    TAKE(place, SL_KINETO_NAMES);
+#undef TAKE
     return at;
 }
 
 int sl_kineto_create(struct sl_kineto **out, const struct sl_kineto_options *opt)
 {
     struct sl_kineto *k = sl_pages_map(sizeof(*k));
-    size_t bytes;
     char *memory;
 
     if (!k)
         return -ENOMEM;
     k->opt = *opt;
-    bytes = areas(k, NULL);
-    memory = sl_pages_map(bytes);
-    if (!memory)
-        goto fail_areas;
-    areas(k, memory);
-    if (sl_text_cache_init(&k->cache, opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP_BYTES) != 0)
-        goto fail_cache;
-    if (sl_held_rows_init(&k->held, opt->held_bytes ? opt->held_bytes : DEFAULT_HELD_BYTES) != 0)
-        goto fail_held;
+    memory = sl_pages_map(areas(k, NULL));
+    if (memory)
+        areas(k, memory);
+    if (!memory ||
+        sl_text_cache_init(&k->cache, opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP_BYTES) != 0 ||
+        sl_held_rows_init(&k->held, opt->held_bytes ? opt->held_bytes : DEFAULT_HELD_BYTES) != 0) {
+        sl_kineto_destroy(k);
+        return -ENOMEM;
+    }
     *out = k;
     return 0;
-
-fail_held:
-    sl_text_cache_destroy(&k->cache);
-fail_cache:
-    sl_pages_unmap(memory, bytes);
-fail_areas:
-    sl_pages_unmap(k, sizeof(*k));
-    return -ENOMEM;
 }
 
 void sl_kineto_destroy(struct sl_kineto *k)

@@ -17,6 +17,7 @@
 #ifndef SL_KINETO_INTERNAL_H
 #define SL_KINETO_INTERNAL_H
 
+#include "base/json.h"
 #include "base/stats.h"
 #include "write/captures.h"
 #include "write/event_join.h"
@@ -180,6 +181,16 @@ static inline char *sl_kineto_field(struct sl_kineto *k, char *from, char *to)
     return to;
 }
 
+static inline char *sl_kineto_u32(struct sl_kineto *k, char *at, uint32_t v)
+{
+    return sl_kineto_field(k, at, sl_json_u32(at, v));
+}
+
+static inline char *sl_kineto_u64(struct sl_kineto *k, char *at, uint64_t v)
+{
+    return sl_kineto_field(k, at, sl_json_u64(at, v));
+}
+
 /* Ends a text that was started at sl_kineto_loose(); it ends at `end`. The text is kept in the
  * cache. It stays where it is if it is too long, or if keeping it is not worthwhile (`key` NULL).
  */
@@ -201,12 +212,14 @@ char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uin
  * event. */
 struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
                                    const struct sl_event *ev);
-/* Writes the duration and time of a row, and the row's end. */
+/* Writes the duration and time of a row, and the row's end; or the time alone. */
 char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev);
+char *sl_kineto_end_at(struct sl_kineto *k, char *at, uint64_t ns);
+/* Writes one end of an arrow: the text, the arrow's number and a time. */
+void sl_kineto_put_end(struct sl_kineto *k, struct sl_text *text, uint64_t arrow, uint64_t ns);
 
-/* Writes the row of an SL_EV_CPU_OP, or the arrow of an SL_EV_FLOW_BACK. */
+/* Writes the row of an SL_EV_CPU_OP. */
 void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev);
-void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev);
 /* Writes the constant part of an operator's row, or the members of an interned detail
  * (event/op_detail.h), each with a comma after it. */
 char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
@@ -256,10 +269,11 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
 /* Passes the block so far to the sink. */
 void sl_kineto_hand_over(struct sl_kineto *k);
 
-/* Writes the row of one event (a wait's row may follow later), or the arrow of an SL_EV_FLOW. `by`:
- * the edge of a call that waited. */
+/* Writes the row of one event (a wait's row may follow later), or the arrow of an SL_EV_FLOW*.
+ * `by`: the edge of a call that waited. */
 void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev);
+void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev);
 
 /* Writes a wait's row. `record`: the awaited event record; NULL: not known, or the wait is not for
  * an event. */

@@ -12,7 +12,6 @@
  *
  * Threads: one owner, the writer thread. Memory: the marks are beside the text in the cache.
  */
-#include "base/json.h"
 #include "write/kineto/kineto_internal.h"
 
 #define MATCH_MIN 4

@@ -8,7 +8,6 @@
  * of threads or streams), it is emptied. Names still in use are then written again, under their
  * number.
  */
-#include "base/json.h"
 #include "base/stats.h"
 #include "write/kineto/kineto_internal.h"
 

@@ -9,7 +9,6 @@
  *
  * Threads: one owner. Memory: the block; texts in the cache; the table of calls.
  */
-#include "base/json.h"
 #include "event/op_detail.h"
 #include "event/ops.h"
 #include "write/kineto/kineto_internal.h"
@@ -65,9 +64,8 @@ void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
     uint64_t id = ev->u.row.record_function;
     char *at = sl_kineto_row_begin(k, text);
 
-    at = sl_kineto_field(k, at, sl_json_u32(at, (uint32_t)id));
-    at = SL_JSON_LITERAL(at, ",\"Record function id\":");
-    at = sl_kineto_field(k, at, sl_json_u64(at, id));
+    at = sl_kineto_u32(k, at, (uint32_t)id);
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"Record function id\":"), id);
     if (ev->u.row.sequence >= 0) {
         at = SL_JSON_LITERAL(at, ",\"Fwd thread id\":");
         at = sl_json_u32(at, ev->forward_thread);
@@ -85,8 +83,7 @@ void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev)
 
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op)
 {
-    at = SL_JSON_LITERAL(at, ",\"External id\":");
-    return sl_kineto_field(k, at, sl_json_u32(at, op));
+    return sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"External id\":"), op);
 }
 
 char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
@@ -134,28 +131,4 @@ char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_ev
         return at;
     at = SL_JSON_LITERAL(at, ",\"wait_at\":\"");
     return SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
-}
-
-/* Writes one end of an arrow. */
-static void put_end(struct sl_kineto *k, const struct sl_event *ev, uint64_t ns)
-{
-    uint64_t key0 = (uint64_t)ev->flags << 8 | ev->kind;
-    char *at = sl_kineto_row_begin(k, sl_kineto_text_for(k, key0, ev->thread, ev));
-
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->arrow));
-    at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
-    k->time_ns = ns;
-    sl_kineto_row_end(k, SL_JSON_LITERAL(at, "},\n"));
-}
-
-void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev)
-{
-    struct sl_event end = *ev;
-
-    end.flags = SL_EVF_FLOW_FIRST;
-    put_end(k, &end, ev->start_ns);
-    end.flags = 0;
-    end.thread = (uint32_t)ev->u.flow.head_thread;
-    put_end(k, &end, ev->u.flow.head_ns);
 }

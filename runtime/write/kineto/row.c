@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "base/json.h"
 #include "write/kineto/kineto_internal.h"
 
 char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text)
@@ -78,6 +77,14 @@ struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t 
     return make_text(k, text, key0, key1, ev);
 }
 
+char *sl_kineto_end_at(struct sl_kineto *k, char *at, uint64_t ns)
+{
+    at = SL_JSON_LITERAL(at, ",\"ts\":");
+    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
+    k->time_ns = ns;
+    return SL_JSON_LITERAL(at, "},\n");
+}
+
 /* The time is last. The following arrow ends in the same digits, so the compressor takes them and
  * the end of the line as one repetition. */
 char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
@@ -86,10 +93,7 @@ char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 
     at = SL_JSON_LITERAL(at, ",\"dur\":");
     at = sl_kineto_field(k, at, sl_json_micros(at, duration));
-    at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ev->start_ns));
-    k->time_ns = ev->start_ns;
-    return SL_JSON_LITERAL(at, "},\n");
+    return sl_kineto_end_at(k, at, ev->start_ns);
 }
 
 /* Writes GB/s with three decimals, six if below one; nothing if the duration is 0. */
@@ -121,12 +125,12 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
     }
     at = sl_kineto_row_begin(k, sl_kineto_text_for(k, key0, key1, ev));
     if (ev->kind == SL_EV_MEMCPY || ev->kind == SL_EV_MEMSET) {
-        at = sl_kineto_field(k, at, sl_json_u64(at, ev->u.op.bytes));
+        at = sl_kineto_u64(k, at, ev->u.op.bytes);
         if (k->opt.detail != SL_DETAIL_LEAN)
             at = put_bandwidth(k, at, ev);
         at = SL_JSON_LITERAL(at, ",\"correlation\":");
     }
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    at = sl_kineto_u64(k, at, ev->correlation);
     if (call && call->op)
         at = sl_kineto_put_external(k, at, call->op);
     if (ev->graph) {
@@ -145,7 +149,7 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struc
         sl_kineto_row_begin(k, sl_kineto_text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
                                                   (uint64_t)ev->name << 32 | ev->thread, ev));
 
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    at = sl_kineto_u64(k, at, ev->correlation);
     if (ev->u.call.op) {
         at = sl_kineto_put_external(k, at, ev->u.call.op);
         sl_kineto_expect(k, ev);
@@ -181,16 +185,14 @@ static char *put_record(struct sl_kineto *k, char *at, const struct sl_event *wa
                         const struct sl_event_record *record)
 {
     if (has_common_names(wait, record)) {
-        at = SL_JSON_LITERAL(at, ",\"wait_on_stream\":");
-        at = sl_kineto_field(k, at, sl_json_u32(at, record->stream));
-        at = SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":");
-        return sl_kineto_field(k, at, sl_json_u64(at, record->correlation));
+        at = sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"wait_on_stream\":"), record->stream);
+        return sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":"),
+                             record->correlation);
     }
     at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_context\":"), record->context);
-    at = SL_JSON_LITERAL(at, ",\"wait_on_context_stream\":");
-    at = sl_kineto_field(k, at, sl_json_u32(at, record->stream));
-    at = SL_JSON_LITERAL(at, ",\"wait_on_context_record_corr_id\":");
-    return sl_kineto_field(k, at, sl_json_u64(at, record->correlation));
+    at = sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"wait_on_context_stream\":"), record->stream);
+    return sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wait_on_context_record_corr_id\":"),
+                         record->correlation);
 }
 
 void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
@@ -203,32 +205,33 @@ void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
     if (record)
         at = put_record(k, at, ev, record);
     if (ev->u.sync.event_id) {
-        at = SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_id\":");
-        at = sl_kineto_field(k, at, sl_json_u32(at, ev->u.sync.event_id));
+        at = sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_id\":"),
+                           ev->u.sync.event_id);
     }
     if (k->opt.detail == SL_DETAIL_FULL && ev->u.sync.event_sync_id) {
-        at = SL_JSON_LITERAL(at, ",\"cuda_event_sync_id\":");
-        at = sl_kineto_field(k, at, sl_json_u64(at, ev->u.sync.event_sync_id));
+        at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"cuda_event_sync_id\":"),
+                           ev->u.sync.event_sync_id);
     }
     if (ev->u.sync.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.sync.result);
-    at = SL_JSON_LITERAL(at, ",\"correlation\":");
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"correlation\":"), ev->correlation);
     sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
-/* Writes one end of an arrow. */
-static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t ns)
+void sl_kineto_put_end(struct sl_kineto *k, struct sl_text *text, uint64_t arrow, uint64_t ns)
 {
-    char *at = sl_kineto_row_begin(
-        k, sl_kineto_text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
+    char *at = sl_kineto_u64(k, sl_kineto_row_begin(k, text), arrow);
 
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
-    at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
     k->row.repeats_time = ns == k->time_ns;
-    k->time_ns = ns;
-    sl_kineto_row_end(k, SL_JSON_LITERAL(at, "},\n"));
+    sl_kineto_row_end(k, sl_kineto_end_at(k, at, ns));
+}
+
+static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t arrow,
+                      uint64_t ns)
+{
+    uint64_t key0 = (uint64_t)ev->flags << 8 | ev->kind;
+
+    sl_kineto_put_end(k, sl_kineto_text_for(k, key0, key1, ev), arrow, ns);
 }
 
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
@@ -237,11 +240,23 @@ void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
 
     /* The head is written first: it follows its GPU operation's row and repeats that row's time. */
     end.flags = 0;
-    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->u.flow.head_ns);
+    put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->correlation,
+              ev->u.flow.head_ns);
     if (ev->flags & SL_EVF_FLOW_FIRST) {
         end.flags = SL_EVF_FLOW_FIRST;
-        put_arrow(k, &end, ev->thread, ev->start_ns);
+        put_arrow(k, &end, ev->thread, ev->correlation, ev->start_ns);
     }
+}
+
+void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev)
+{
+    struct sl_event end = *ev;
+
+    end.flags = SL_EVF_FLOW_FIRST;
+    put_arrow(k, &end, ev->thread, ev->arrow, ev->start_ns);
+    end.flags = 0;
+    end.thread = (uint32_t)ev->u.flow.head_thread;
+    put_arrow(k, &end, end.thread, ev->arrow, ev->u.flow.head_ns);
 }
 
 /* ---- all rows ---- */

@@ -6,7 +6,6 @@
  *
  * Threads: one owner. Memory: the caller's scratch; the demangled name in the writer's name area.
  */
-#include "base/json.h"
 #include "write/copy_name.h"
 #include "write/demangle.h"
 #include "write/kineto/kineto_internal.h"
@@ -23,61 +22,52 @@ static char *put_text(char *at, const char *text)
 /* Writes the inside of a JSON string for an interned name; kernel names are demangled. */
 static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
 {
-    size_t length = 0, demangled;
+    size_t length = 0;
     const char *name = k->opt.intern ? sl_intern_get(k->opt.intern, id, &length) : NULL;
 
     if (!name)
         return SL_JSON_LITERAL(at, "unknown");
-    if (mangled && strlen(name) == length) {
-        demangled = sl_demangle(k->name, SL_KINETO_NAME_MAX, name);
-        if (demangled) {
-            name = k->name;
-            length = demangled;
-        }
-    }
+    if (mangled)
+        name = sl_demangled(k->name, SL_KINETO_NAME_MAX, name, &length);
     return sl_json_escape(at, name, length < SL_KINETO_NAME_MAX ? length : SL_KINETO_NAME_MAX);
 }
 
 static char *put_operation_name(struct sl_kineto *k, char *at, uint8_t kind,
                                 const struct sl_shape *s)
 {
-    switch (kind) {
-    case SL_EV_GRAPH:
-        return SL_JSON_LITERAL(at, "CUDA Graph");
-    case SL_EV_MEMCPY:
-        at = put_text(SL_JSON_LITERAL(at, "Memcpy "), sl_copy_name_kind(s->copy_kind));
-        at = put_text(SL_JSON_LITERAL(at, " ("), sl_copy_name_memory(s->src_memory));
-        at = put_text(SL_JSON_LITERAL(at, " -> "), sl_copy_name_memory(s->dst_memory));
-        break;
-    case SL_EV_MEMSET:
-        at = put_text(SL_JSON_LITERAL(at, "Memset ("), sl_copy_name_memory(s->dst_memory));
-        break;
-    default:
-        return put_name(k, at, s->name, 1);
-    }
-    return SL_JSON_LITERAL(at, ")");
+    return kind == SL_EV_KERNEL ? put_name(k, at, s->name, 1) : at + sl_copy_name_put(at, kind, s);
+}
+
+/* Gives the shape with this number, or, if there is none, `other`; with the name if it has none. */
+static struct sl_shape named_shape(const struct sl_kineto *k, uint32_t shape, uint32_t name,
+                                   struct sl_shape other)
+{
+    const struct sl_shape *known = k->opt.shapes ? sl_shape_get(k->opt.shapes, shape) : NULL;
+
+    if (known)
+        other = *known;
+    if (!other.name)
+        other.name = name;
+    return other;
 }
 
 char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint32_t shape,
                                uint32_t name)
 {
-    const struct sl_shape *known = k->opt.shapes ? sl_shape_get(k->opt.shapes, shape) : NULL;
-    struct sl_shape s;
+    const struct sl_shape s = named_shape(k, shape, name, (struct sl_shape){0});
 
-    if (known)
-        s = *known;
-    else
-        memset(&s, 0, sizeof(s));
-    if (!s.name)
-        s.name = name;
     return put_operation_name(k, at, kind, &s);
 }
 
-static char *put_row_of_stream(char *at, const struct sl_shape *s)
+/* Writes the members from pid to the stream among the args, whose first is `first`. */
+static char *put_row_of_stream(char *at, const struct sl_shape *s, const char *first)
 {
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "pid", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", s->stream);
-    return SL_JSON_LITERAL(at, ",\"args\":{");
+    at = put_text(SL_JSON_LITERAL(at, ",\"args\":{"), first);
+    at = PUT_FIELD(at, "device", s->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
+    return PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
 }
 
 static char *put_triple(char *at, const uint32_t v[3])
@@ -117,10 +107,7 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
 
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"");
     at = put_operation_name(k, at, ev->kind, s);
-    at = put_row_of_stream(at, s);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, "\"queued\":0,"), "device", s->device);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    at = put_row_of_stream(at, s, "\"queued\":0,");
     if (s->priority != SL_PRIORITY_UNKNOWN)
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "priority", s->priority);
     if (ev->kind == SL_EV_KERNEL && ev->shape) {
@@ -147,10 +134,7 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
 static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"");
-    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMCPY, s), s);
-    at = PUT_FIELD(at, "device", s->device);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMCPY, s), s, "");
     if (s->is_peer) {
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "fromDevice", s->src_device);
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "inDevice", s->device);
@@ -169,10 +153,7 @@ static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *
 static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"");
-    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMSET, s), s);
-    at = PUT_FIELD(at, "device", s->device);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMSET, s), s, "");
     if (k->opt.detail == SL_DETAIL_FULL)
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "value", s->memset_value);
     return SL_JSON_LITERAL(at, ",\"bytes\":");
@@ -180,28 +161,18 @@ static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape
 
 static char *text_of_gpu_operation(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
-    const struct sl_shape *s = k->opt.shapes ? sl_shape_get(k->opt.shapes, ev->shape) : NULL;
-    struct sl_shape named;
+    /* Without a shape: the table of shapes was full, or the kind has none. */
+    const struct sl_shape s = named_shape(k, ev->shape, ev->name,
+                                          (struct sl_shape){.device = ev->device,
+                                                            .context = ev->context,
+                                                            .stream = ev->stream,
+                                                            .priority = SL_PRIORITY_UNKNOWN});
 
-    if (!s) { /* the table of shapes was full, or the kind has none */
-        memset(&named, 0, sizeof(named));
-        named.device = ev->device;
-        named.context = ev->context;
-        named.stream = ev->stream;
-        named.priority = SL_PRIORITY_UNKNOWN;
-        s = &named;
-    }
-    if (!s->name) {
-        if (s != &named)
-            named = *s;
-        named.name = ev->name;
-        s = &named;
-    }
     if (ev->kind == SL_EV_MEMCPY)
-        return text_of_copy(k, at, s);
+        return text_of_copy(k, at, &s);
     if (ev->kind == SL_EV_MEMSET)
-        return text_of_memset(k, at, s);
-    return text_of_kernel(k, at, ev, s);
+        return text_of_memset(k, at, &s);
+    return text_of_kernel(k, at, ev, &s);
 }
 
 char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,

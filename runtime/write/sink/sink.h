@@ -49,9 +49,6 @@ struct sl_sink {
  * (base/own_file.h). The sink never touches the file again. */
 int sl_sink_file_open(struct sl_sink **out, const char *path);
 
-/* Returns the file's current path (with or without .part), for messages; owned by the sink. */
-const char *sl_sink_file_path(const struct sl_sink *sink);
-
 /* A sink in memory, for tests and benchmarks. *data and *size may be read at any time. Close frees
  * them unless sl_sink_memory_take() took them. */
 int sl_sink_memory_open(struct sl_sink **out);
@@ -60,5 +57,7 @@ void sl_sink_memory_get(const struct sl_sink *sink, const void **data, size_t *s
 /* Owns `below` if it succeeds. level: zstd -7..19 (0 means 1: see config), gzip 1..9. */
 int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_compression kind,
                           int level);
+/* Both: a compressed file. If the compressor cannot start, an empty `path`.part may stay. */
+int sl_sink_open(struct sl_sink **out, const char *path, enum sl_compression kind, int level);
 
 #endif

@@ -213,19 +213,18 @@ static int compress_close(struct sl_sink *sink, int complete)
  */
 static int start_zstd(struct compress_sink *c, int level)
 {
+    static const struct {
+        ZSTD_cParameter parameter;
+        int value;
+    } fast[] = {{ZSTD_c_windowLog, 21}, {ZSTD_c_hashLog, 16}, {ZSTD_c_minMatch, 6}};
     int error;
 
     c->zstd = ZSTD_createCCtx();
     if (!c->zstd)
         return -ENOMEM;
     error = set_zstd(c, ZSTD_c_compressionLevel, level ? level : 1);
-    if (!error && level <= 1) {
-        error = set_zstd(c, ZSTD_c_windowLog, 21);
-        if (!error)
-            error = set_zstd(c, ZSTD_c_hashLog, 16);
-        if (!error)
-            error = set_zstd(c, ZSTD_c_minMatch, 6);
-    }
+    for (size_t i = 0; !error && level <= 1 && i < sizeof(fast) / sizeof(fast[0]); i++)
+        error = set_zstd(c, fast[i].parameter, fast[i].value);
     if (!error)
         error = set_zstd(c, ZSTD_c_checksumFlag, 1);
     if (level <= 1) /* the search of higher levels finds more than the writer reports */
@@ -260,8 +259,10 @@ int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_c
         error = start_gzip(c, level);
     else if (kind != SL_COMPRESS_NONE)
         error = -EINVAL;
-    if (error)
-        goto fail_start;
+    if (error) {
+        free(c);
+        return error;
+    }
     c->kind = kind;
     c->below = below;
     c->sink.write = compress_write;
@@ -269,8 +270,17 @@ int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_c
     c->sink.close = compress_close;
     *out = &c->sink;
     return 0;
+}
 
-fail_start:
-    free(c);
+int sl_sink_open(struct sl_sink **out, const char *path, enum sl_compression kind, int level)
+{
+    struct sl_sink *file;
+    int error = sl_sink_file_open(&file, path);
+
+    if (error)
+        return error;
+    error = sl_sink_compress_open(out, file, kind, level);
+    if (error)
+        file->close(file, 0);
     return error;
 }

@@ -113,8 +113,3 @@ fail_open:
     free(f);
     return error;
 }
-
-const char *sl_sink_file_path(const struct sl_sink *sink)
-{
-    return ((const struct file_sink *)sink)->path;
-}

@@ -39,8 +39,7 @@ static int note(const struct sl_args *args)
 
 static struct sl_command command = {.name = "test",
                                     .usage = "test",
-                                    .about = "",
-                                    .after = "",
+                                    .help = "Options:\n",
                                     .options = options,
                                     .operands_max = SL_ARGS_ANY,
                                     .run = note};

@@ -88,7 +88,7 @@ static void expect(const char *text, enum sl_finding_id id, uint64_t count)
         uint64_t wanted = i == (int)id ? count : 0;
 
         if (c->findings.of[i].count != wanted)
-            fail_msg("%s: %llu found, %llu expected: %s", sl_finding_name((enum sl_finding_id)i),
+            fail_msg("%s: %llu found, %llu expected: %s", sl_finding_kind[i].name,
                      (unsigned long long)c->findings.of[i].count, (unsigned long long)wanted,
                      c->findings.of[i].example);
     }
@@ -135,13 +135,13 @@ static void test_good(void **state)
     assert_true(c->whole && c->header.own_file);
     assert_string_equal(c->header.version, "0.1.0");
     assert_true(c->header.rank == 3 && c->header.world_size == 8);
-    assert_int_equal(c->tally->events, 7);
-    assert_int_equal(c->tally->gpu_operations, 2);
-    assert_true(c->tally->first_ns == 10000 && c->tally->last_ns == 25000);
-    assert_int_equal(c->tally->categories, 4);
-    assert_string_equal(c->tally->category[3].name, "kernel");
-    assert_int_equal(c->tally->category[3].events, 2);
-    assert_int_equal(c->tally->category[3].total_ns, 4500);
+    assert_int_equal(c->tally.events, 7);
+    assert_int_equal(c->tally.gpu_operations, 2);
+    assert_true(c->tally.first_ns == 10000 && c->tally.last_ns == 25000);
+    assert_int_equal(c->tally.categories, 4);
+    assert_string_equal(c->tally.category[3].name, "kernel");
+    assert_int_equal(c->tally.category[3].events, 2);
+    assert_int_equal(c->tally.category[3].total_ns, 4500);
     assert_int_equal(c->header.counters, 2);
     sl_check_destroy(c);
     c = check("{\"generator\":\"syncline 0.1.0\",\"traceEvents\":[");
@@ -168,7 +168,7 @@ static void test_json(void **state)
                      (strstr(FOREIGN_TRACE(",{\"ph\":\"X\",\"dur\":1.}"), "1.}") -
                       FOREIGN_TRACE(",{\"ph\":\"X\",\"dur\":1.}")) /
                          10);
-    assert_int_equal(sl_check_worst(c), SL_SEVERITY_ERROR);
+    assert_int_equal(sl_findings_worst(&c->findings, c->header.own_file), SL_SEVERITY_ERROR);
     sl_check_destroy(c);
 }
 
@@ -221,7 +221,7 @@ static void test_ids_and_times(void **state)
     c = check(FOREIGN_TRACE("," CALL("6", "-1.000") "," CALL("0", "1.000")));
     assert_string_equal(c->findings.of[SL_FIND_ROW_UNUSABLE].example,
                         "ts is below 0: cudaLaunchKernel");
-    assert_int_equal(sl_check_worst(c), SL_SEVERITY_WARNING);
+    assert_int_equal(sl_findings_worst(&c->findings, c->header.own_file), SL_SEVERITY_WARNING);
     sl_check_destroy(c);
 }
 
@@ -262,13 +262,14 @@ static void test_severity(void **state)
     struct sl_check *foreign = check(FOREIGN_TRACE("," FLOW("f", "6")));
 
     (void)state;
-    assert_int_equal(sl_check_worst(own), SL_SEVERITY_ERROR);
-    assert_int_equal(sl_check_worst(foreign), SL_SEVERITY_NOTE);
+    assert_int_equal(sl_findings_worst(&own->findings, own->header.own_file), SL_SEVERITY_ERROR);
+    assert_int_equal(sl_findings_worst(&foreign->findings, foreign->header.own_file),
+                     SL_SEVERITY_NOTE);
     sl_check_destroy(own);
     sl_check_destroy(foreign);
     for (int i = 0; i < SL_FIND_COUNT; i++) {
-        assert_non_null(sl_finding_name((enum sl_finding_id)i));
-        assert_non_null(sl_finding_text((enum sl_finding_id)i));
+        assert_non_null(sl_finding_kind[i].name);
+        assert_non_null(sl_finding_kind[i].text);
         assert_true(sl_finding_severity((enum sl_finding_id)i, 1) >=
                     sl_finding_severity((enum sl_finding_id)i, 0));
     }
@@ -279,8 +280,8 @@ static void test_docs(void **state)
     char wanted[64];
 
     (void)state;
-    for (int i = 0; i < SL_FIND_COUNT; i++) {
-        snprintf(wanted, sizeof(wanted), "`%s`", sl_finding_name((enum sl_finding_id)i));
+    for (int i = 0; i < SL_ET_RULE_METADATA; i++) { /* those of Kineto traces */
+        snprintf(wanted, sizeof(wanted), "`%s`", sl_finding_kind[i].name);
         if (!strstr(page_read("trace-format.md"), wanted))
             fail_msg("docs/trace-format.md does not name %s", wanted);
     }

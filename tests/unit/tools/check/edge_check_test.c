@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -20,13 +21,15 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&findings, 0, sizeof(findings));
-    return sl_edge_check_create(&check, &findings);
+    check = calloc(1, sizeof(*check));
+    check->findings = &findings;
+    return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    sl_edge_check_destroy(check);
+    free(check);
     return 0;
 }
 

@@ -28,16 +28,16 @@ static void check_file(void)
     sl_et_close(et);
 }
 
-/* The file breaks this rule, once, and no other; SL_ET_RULES: none. */
-static void assert_breaks(enum sl_et_rule rule)
+/* The file breaks this rule, once, and no other; SL_FIND_COUNT: none. */
+static void assert_breaks(enum sl_finding_id rule)
 {
     check_file();
-    for (int i = 0; i < SL_ET_RULES; i++)
-        if (checked->found[i].count != (i == (int)rule))
-            fail_msg("rule %s broken %llu times", sl_et_rule_name((enum sl_et_rule)i),
-                     (unsigned long long)checked->found[i].count);
-    assert_int_equal(sl_et_check_worst(checked),
-                     rule < SL_ET_RULES ? sl_et_rule_severity(rule) : SL_SEVERITY_NOTE);
+    for (int i = 0; i < SL_FIND_COUNT; i++)
+        if (checked->findings.of[i].count != (i == (int)rule))
+            fail_msg("rule %s broken %llu times", sl_finding_kind[i].name,
+                     (unsigned long long)checked->findings.of[i].count);
+    assert_int_equal(sl_findings_worst(&checked->findings, 1),
+                     rule < SL_FIND_COUNT ? sl_finding_kind[rule].own : SL_SEVERITY_NOTE);
 }
 
 static void test_valid_file(void **state)
@@ -45,7 +45,7 @@ static void test_valid_file(void **state)
     (void)state;
     ET_FILE(ET_MESSAGE(ET_META), FIRST, ET_MESSAGE(ET_ID("\x02") ET_COMP ET_CPU ET_DEP("\x01")),
             ET_MESSAGE(ET_ID("\x03") ET_COLL ET_GPU ET_TYPE("\x00") ET_SIZE ET_GROUP("1")));
-    assert_breaks(SL_ET_RULES);
+    assert_breaks(SL_FIND_COUNT);
     assert_int_equal(checked->nodes, 3);
     assert_int_equal(checked->cpu_nodes, 1);
     assert_int_equal(checked->deps, 1);
@@ -94,19 +94,19 @@ static void test_large_ids(void **state)
     (void)state;
     ET_FILE(ET_MESSAGE(ET_META), NODE("\x01", ""), NODE(LARGE, ET_DEP("\x01")),
             NODE(LAST, LARGE_DEP), NODE("\x02", LAST_DEP LARGE_DEP));
-    assert_breaks(SL_ET_RULES);
+    assert_breaks(SL_FIND_COUNT);
     ET_FILE(ET_MESSAGE(ET_META), NODE(LARGE, ""), NODE(LAST, ""), NODE(LARGE, ""));
     assert_breaks(SL_ET_RULE_ID_TWICE);
-    assert_string_equal(checked->found[SL_ET_RULE_ID_TWICE].example, "node " LARGE_NUMBER);
+    assert_string_equal(checked->findings.of[SL_ET_RULE_ID_TWICE].example, "node " LARGE_NUMBER);
     ET_FILE(ET_MESSAGE(ET_META), NODE("\x01", "\x2a\x05" TWO_31));
     assert_breaks(SL_ET_RULE_DEP_MISSING);
-    assert_string_equal(checked->found[SL_ET_RULE_DEP_MISSING].example, "id 2147483648");
+    assert_string_equal(checked->findings.of[SL_ET_RULE_DEP_MISSING].example, "id 2147483648");
     ET_FILE(ET_MESSAGE(ET_META), NODE(LARGE, LAST_DEP));
     assert_breaks(SL_ET_RULE_DEP_MISSING);
-    assert_string_equal(checked->found[SL_ET_RULE_DEP_MISSING].example, "id " LAST_NUMBER);
+    assert_string_equal(checked->findings.of[SL_ET_RULE_DEP_MISSING].example, "id " LAST_NUMBER);
     ET_FILE(ET_MESSAGE(ET_META), NODE("\x01", LAST_DEP), NODE(LAST, ""));
     assert_breaks(SL_ET_RULE_DEP_LATER);
-    assert_string_equal(checked->found[SL_ET_RULE_DEP_LATER].example, "node " LAST_NUMBER);
+    assert_string_equal(checked->findings.of[SL_ET_RULE_DEP_LATER].example, "node " LAST_NUMBER);
     ET_FILE(ET_MESSAGE(ET_META), NODE(LAST, LAST_DEP));
     assert_breaks(SL_ET_RULE_DEP_SELF);
 }
@@ -117,8 +117,8 @@ static void test_cycle_of_large_ids(void **state)
     ET_FILE(ET_MESSAGE(ET_META), NODE("\x01", ""), NODE(LARGE, LAST_DEP ET_DEP("\x01")),
             NODE(LAST, LARGE_DEP));
     check_file();
-    assert_int_equal(checked->found[SL_ET_RULE_CYCLE].count, 2);
-    assert_string_equal(checked->found[SL_ET_RULE_CYCLE].example, "node " LARGE_NUMBER);
+    assert_int_equal(checked->findings.of[SL_ET_RULE_CYCLE].count, 2);
+    assert_string_equal(checked->findings.of[SL_ET_RULE_CYCLE].example, "node " LARGE_NUMBER);
 }
 
 /* Nobody knows then whether the file is valid, so it is not called so. */
@@ -134,14 +134,14 @@ static void test_more_large_ids_than_can_be_told_apart(void **state)
         n.id = (1ull << 32) + i;
         sl_et_check_node(checked, &n);
     }
-    assert_int_equal(checked->found[SL_ET_RULE_NOT_CHECKED].count, 0);
+    assert_int_equal(checked->findings.of[SL_ET_RULE_NOT_CHECKED].count, 0);
     n.id = UINT64_MAX;
     sl_et_check_node(checked, &n);
-    assert_int_equal(checked->found[SL_ET_RULE_NOT_CHECKED].count, 1);
-    assert_int_equal(sl_et_check_worst(checked), SL_SEVERITY_ERROR);
+    assert_int_equal(checked->findings.of[SL_ET_RULE_NOT_CHECKED].count, 1);
+    assert_int_equal(sl_findings_worst(&checked->findings, 1), SL_SEVERITY_ERROR);
     n.id = 1ull << 32; /* those that have a place keep it */
     sl_et_check_node(checked, &n);
-    assert_int_equal(checked->found[SL_ET_RULE_ID_TWICE].count, 1);
+    assert_int_equal(checked->findings.of[SL_ET_RULE_ID_TWICE].count, 1);
 }
 
 /* 3 and 4 need each other, 5 needs 4; nothing is wrong with 2, which stands before what it needs.
@@ -153,17 +153,17 @@ static void test_cycles(void **state)
             NODE("\x03", ET_DEP("\x01") ET_DEP("\x04")),
             NODE("\x04", ET_DEP("\x03") ET_DEP("\x02")), NODE("\x05", ET_DEP("\x04")));
     check_file();
-    assert_int_equal(checked->found[SL_ET_RULE_CYCLE].count, 3);
-    assert_string_equal(checked->found[SL_ET_RULE_CYCLE].example, "node 3");
-    assert_int_equal(checked->found[SL_ET_RULE_DEP_LATER].count, 2);
-    assert_int_equal(sl_et_check_worst(checked), SL_SEVERITY_ERROR);
+    assert_int_equal(checked->findings.of[SL_ET_RULE_CYCLE].count, 3);
+    assert_string_equal(checked->findings.of[SL_ET_RULE_CYCLE].example, "node 3");
+    assert_int_equal(checked->findings.of[SL_ET_RULE_DEP_LATER].count, 2);
+    assert_int_equal(sl_findings_worst(&checked->findings, 1), SL_SEVERITY_ERROR);
     /* All parents behind their children, and one that is not there: no cycle. */
     ET_FILE(ET_MESSAGE(ET_META), NODE("\x05", ET_DEP("\x04") ET_DEP("\x03") ET_DEP("\x04")),
             NODE("\x04", ET_DEP("\x03") ET_DEP("\x09")), NODE("\x03", ET_DEP("\x02")),
             NODE("\x02", ET_CTRL("\x01")), NODE("\x01", ""));
     check_file();
-    assert_int_equal(checked->found[SL_ET_RULE_CYCLE].count, 0);
-    assert_int_equal(checked->found[SL_ET_RULE_DEP_MISSING].count, 1);
+    assert_int_equal(checked->findings.of[SL_ET_RULE_CYCLE].count, 0);
+    assert_int_equal(checked->findings.of[SL_ET_RULE_DEP_MISSING].count, 1);
 }
 
 static void test_nodes(void **state)
@@ -187,9 +187,9 @@ static void assert_refused(const char *more, size_t size, const char *example)
     memcpy(text + sizeof(node) - 1, more, size);
     et_write_messages((struct et_message[]){ET_MESSAGE(ET_META), {text, sizeof(node) - 1 + size}},
                       2);
-    assert_breaks(example ? SL_ET_RULE_TEXT : SL_ET_RULES);
+    assert_breaks(example ? SL_ET_RULE_TEXT : SL_FIND_COUNT);
     if (example)
-        assert_string_equal(checked->found[SL_ET_RULE_TEXT].example, example);
+        assert_string_equal(checked->findings.of[SL_ET_RULE_TEXT].example, example);
 }
 
 #define REFUSED(more, example) assert_refused(more, sizeof(more) - 1, example)
@@ -241,10 +241,11 @@ static void test_texts_of_the_metadata(void **state)
                                "ab\xea\x01\x01\xff"),
             FIRST);
     assert_breaks(SL_ET_RULE_TEXT);
-    assert_string_equal(checked->found[SL_ET_RULE_TEXT].example, "attribute ab of GlobalMetadata");
+    assert_string_equal(checked->findings.of[SL_ET_RULE_TEXT].example,
+                        "attribute ab of GlobalMetadata");
     ET_FILE(ET_MESSAGE(ET_META "\x0a\x01\xff"), FIRST);
     assert_breaks(SL_ET_RULE_TEXT);
-    assert_string_equal(checked->found[SL_ET_RULE_TEXT].example, "version of GlobalMetadata");
+    assert_string_equal(checked->findings.of[SL_ET_RULE_TEXT].example, "version of GlobalMetadata");
 }
 
 #define NO_LAUNCH                                                                                  \
@@ -256,7 +257,7 @@ static void test_operation_without_its_call(void **state)
     (void)state;
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU NO_LAUNCH));
     assert_breaks(SL_ET_RULE_NO_LAUNCH);
-    assert_int_equal(sl_et_check_worst(checked), SL_SEVERITY_WARNING);
+    assert_int_equal(sl_findings_worst(&checked->findings, 1), SL_SEVERITY_WARNING);
 }
 
 #define BYTES(value)                                                                               \
@@ -269,7 +270,7 @@ static void test_types_of_attributes(void **state)
     (void)state;
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU BYTES("\x68\x08")));
     check_file();
-    assert_int_equal(checked->found[SL_ET_RULE_MEMBER].count, 0);
+    assert_int_equal(checked->findings.of[SL_ET_RULE_MEMBER].count, 0);
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU BYTES("\x48\x08")));
     assert_breaks(SL_ET_RULE_MEMBER);
 }
@@ -296,7 +297,7 @@ static void test_durations(void **state)
     assert_breaks(SL_ET_RULE_DURATION);
     ET_FILE(ET_MESSAGE(ET_META),
             ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU MICROS("\xf7\xa7\x8d\xaf\xba\x93\xb1\x10")));
-    assert_breaks(SL_ET_RULES);
+    assert_breaks(SL_FIND_COUNT);
 }
 
 static void test_communication(void **state)
@@ -326,9 +327,9 @@ static void test_groups_fit_an_int(void **state)
 {
     (void)state;
     ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x16", "\x0a", "2147483647"));
-    assert_breaks(SL_ET_RULES);
+    assert_breaks(SL_FIND_COUNT);
     ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x16", "\x0a", "0000000012"));
-    assert_breaks(SL_ET_RULES);
+    assert_breaks(SL_FIND_COUNT);
     ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x16", "\x0a", "2147483648"));
     assert_breaks(SL_ET_RULE_GROUP);
     ET_FILE(ET_MESSAGE(ET_META), LONG_GROUP("\x17", "\x0b", "99999999999"));
@@ -350,12 +351,12 @@ static void test_peers(void **state)
             ET_MESSAGE(ET_ID("\x01") SEND ET_GPU ET_SIZE TAG PEER("comm_dst", "\x0c", "\x03")
                            PEER("comm_src", "\x10", "\xff\xff\xff\xff\x0f")),
             ET_MESSAGE(ET_ID("\x02") RECV ET_GPU ET_SIZE TAG PEER("comm_src", "\x0c", "\x00")));
-    assert_breaks(SL_ET_RULES);
+    assert_breaks(SL_FIND_COUNT);
     ET_FILE(ET_MESSAGE(ET_META),
             ET_MESSAGE(ET_ID("\x01") SEND ET_GPU ET_SIZE TAG PEER(
                 "comm_dst", "\x15", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")));
     assert_breaks(SL_ET_RULE_COMM_PEER);
-    assert_string_equal(checked->found[SL_ET_RULE_COMM_PEER].example, "node 1: rank -1");
+    assert_string_equal(checked->findings.of[SL_ET_RULE_COMM_PEER].example, "node 1: rank -1");
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") RECV ET_GPU ET_SIZE TAG PEER(
                                      "comm_src", "\x10", "\xff\xff\xff\xff\x0f")));
     assert_breaks(SL_ET_RULE_COMM_PEER);
@@ -371,7 +372,7 @@ static void test_size_below_0(void **state)
                                           "\x48"
                                           "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
     assert_breaks(SL_ET_RULE_COMM_SIZE);
-    assert_string_equal(checked->found[SL_ET_RULE_COMM_SIZE].example, "node 1: -1");
+    assert_string_equal(checked->findings.of[SL_ET_RULE_COMM_SIZE].example, "node 1: -1");
 }
 
 static void test_attribute_twice(void **state)
@@ -379,7 +380,7 @@ static void test_attribute_twice(void **state)
     (void)state;
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_CPU ET_GPU));
     assert_breaks(SL_ET_RULE_TWICE);
-    assert_string_equal(checked->found[SL_ET_RULE_TWICE].example, "is_cpu_op of node 1");
+    assert_string_equal(checked->findings.of[SL_ET_RULE_TWICE].example, "is_cpu_op of node 1");
 }
 
 static int clean_up(void **state)

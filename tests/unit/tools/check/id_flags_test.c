@@ -15,77 +15,78 @@
 
 static void test_flags(void **state)
 {
-    struct sl_id_flags *p;
+    struct sl_id_flags p = {0};
 
     (void)state;
-    assert_int_equal(sl_id_flags_create(&p, 1u << 20), 0);
-    assert_int_equal(sl_id_flags_flags(p, 5), 0);
-    assert_int_equal(sl_id_flags_add(p, 5, SL_PAIR_SECOND, 900, 1), 0);
-    assert_int_equal(sl_id_flags_add(p, 5, SL_PAIR_FIRST | SL_PAIR_MARK, 100, 2), SL_PAIR_SECOND);
-    assert_int_equal(sl_id_flags_add(p, 5, SL_PAIR_SECOND, 800, 3),
+    assert_int_equal(sl_id_flags_init(&p, 1u << 20), 0);
+    assert_int_equal(sl_id_flags_flags(&p, 5), 0);
+    assert_int_equal(sl_id_flags_add(&p, 5, SL_PAIR_SECOND, 900, 1), 0);
+    assert_int_equal(sl_id_flags_add(&p, 5, SL_PAIR_FIRST | SL_PAIR_MARK, 100, 2), SL_PAIR_SECOND);
+    assert_int_equal(sl_id_flags_add(&p, 5, SL_PAIR_SECOND, 800, 3),
                      SL_PAIR_FIRST | SL_PAIR_SECOND | SL_PAIR_MARK);
-    assert_int_equal(sl_id_flags_first_ns(p, 5), 100);
-    assert_int_equal(sl_id_flags_second_ns(p, 5), 800);
-    sl_id_flags_add(p, 5, SL_PAIR_FIRST, 50, 4);
-    assert_int_equal(sl_id_flags_flags(p, 5), 15);
-    assert_int_equal(sl_id_flags_flags(p, 4), 0); /* neighbours share a byte */
-    assert_int_equal(sl_id_flags_flags(p, 6), 0);
-    assert_true(sl_id_flags_first_ns(p, 6) == SL_PAIR_NO_TIME);
-    sl_id_flags_destroy(p);
+    assert_int_equal(sl_id_flags_first_ns(&p, 5), 100);
+    assert_int_equal(sl_id_flags_second_ns(&p, 5), 800);
+    sl_id_flags_add(&p, 5, SL_PAIR_FIRST, 50, 4);
+    assert_int_equal(sl_id_flags_flags(&p, 5), 15);
+    assert_int_equal(sl_id_flags_flags(&p, 4), 0); /* neighbours share a byte */
+    assert_int_equal(sl_id_flags_flags(&p, 6), 0);
+    assert_true(sl_id_flags_first_ns(&p, 6) == SL_PAIR_NO_TIME);
+    sl_id_flags_free(&p);
 }
 
 static void test_count(void **state)
 {
-    struct sl_id_flags *p;
+    struct sl_id_flags p = {0};
     uint64_t id, at;
 
     (void)state;
-    assert_int_equal(sl_id_flags_create(&p, 1u << 20), 0);
-    assert_int_equal(sl_id_flags_count(p, SL_PAIR_SECOND, &id, &at), 0);
+    assert_int_equal(sl_id_flags_init(&p, 1u << 20), 0);
+    assert_int_equal(sl_id_flags_count(&p, SL_PAIR_SECOND, &id, &at), 0);
     /* Over the 32-bit border, as widened correlation ids do. */
     for (uint64_t i = 4294960000; i < 4294970000; i++) {
-        sl_id_flags_add(p, i, SL_PAIR_FIRST, 0, i);
+        sl_id_flags_add(&p, i, SL_PAIR_FIRST, 0, i);
         if (i % 1000 != 1)
-            sl_id_flags_add(p, i, SL_PAIR_SECOND, 0, i);
+            sl_id_flags_add(&p, i, SL_PAIR_SECOND, 0, i);
     }
-    assert_int_equal(sl_id_flags_count(p, SL_PAIR_FIRST, &id, &at), 10);
+    assert_int_equal(sl_id_flags_count(&p, SL_PAIR_FIRST, &id, &at), 10);
     assert_true(id == 4294960001 && at == id);
-    assert_int_equal(sl_id_flags_count(p, SL_PAIR_FIRST | SL_PAIR_SECOND, &id, &at), 9990);
-    assert_int_equal(sl_id_flags_count(p, SL_PAIR_SECOND, &id, &at), 0);
-    sl_id_flags_destroy(p);
+    assert_int_equal(sl_id_flags_count(&p, SL_PAIR_FIRST | SL_PAIR_SECOND, &id, &at), 9990);
+    assert_int_equal(sl_id_flags_count(&p, SL_PAIR_SECOND, &id, &at), 0);
+    sl_id_flags_free(&p);
 }
 
 static void test_forgotten_place(void **state)
 {
-    struct sl_id_flags *p;
+    struct sl_id_flags p = {0};
     uint64_t id, at;
 
     (void)state;
-    assert_int_equal(sl_id_flags_create(&p, 1u << 20), 0);
-    sl_id_flags_add(p, 7, SL_PAIR_FIRST, 11, 1);
-    sl_id_flags_add(p, 7 + 65536, SL_PAIR_FIRST, 22, 2); /* takes its place among the recent */
-    assert_true(sl_id_flags_first_ns(p, 7) == SL_PAIR_NO_TIME);
-    assert_int_equal(sl_id_flags_count(p, SL_PAIR_FIRST, &id, &at), 2);
+    assert_int_equal(sl_id_flags_init(&p, 1u << 20), 0);
+    sl_id_flags_add(&p, 7, SL_PAIR_FIRST, 11, 1);
+    sl_id_flags_add(&p, 7 + 65536, SL_PAIR_FIRST, 22, 2); /* takes its place among the recent */
+    assert_true(sl_id_flags_first_ns(&p, 7) == SL_PAIR_NO_TIME);
+    assert_int_equal(sl_id_flags_count(&p, SL_PAIR_FIRST, &id, &at), 2);
     assert_true(id == 7 && at == UINT64_MAX);
-    sl_id_flags_destroy(p);
+    sl_id_flags_free(&p);
 }
 
 static void test_full(void **state)
 {
-    struct sl_id_flags *p;
+    struct sl_id_flags p = {0};
     uint64_t id, at;
 
     (void)state;
-    assert_int_equal(sl_id_flags_create(&p, 4096 * 3), 0);
+    assert_int_equal(sl_id_flags_init(&p, 4096 * 3), 0);
     for (uint64_t i = 0; i < 5; i++) {
-        int rc = sl_id_flags_add(p, i << 40, SL_PAIR_FIRST, 0, i);
+        int rc = sl_id_flags_add(&p, i << 40, SL_PAIR_FIRST, 0, i);
 
         assert_int_equal(rc, i < 3 ? 0 : -ENOSPC);
     }
-    assert_int_equal(sl_id_flags_unchecked(p), 2);
-    assert_int_equal(sl_id_flags_add(p, (1ull << 40) + 1, SL_PAIR_FIRST, 0, 9), 0); /* known page */
-    assert_int_equal(sl_id_flags_count(p, SL_PAIR_FIRST, &id, &at), 4);
-    sl_id_flags_destroy(p);
+    assert_int_equal(p.unchecked, 2);
+    assert_int_equal(sl_id_flags_add(&p, (1ull << 40) + 1, SL_PAIR_FIRST, 0, 9),
+                     0); /* known page */
+    assert_int_equal(sl_id_flags_count(&p, SL_PAIR_FIRST, &id, &at), 4);
+    sl_id_flags_free(&p);
 }
 
 int main(void)

@@ -26,18 +26,17 @@ static void add(struct sl_overlap *o, int64_t stream, int64_t start, int64_t end
 static void test_shuffled(void **state)
 {
     struct sl_findings f = {0};
-    struct sl_overlap *o;
+    struct sl_overlap o = {.findings = &f};
 
     (void)state;
-    assert_int_equal(sl_overlap_create(&o, &f), 0);
     for (int64_t i = 0; i < 50000; i++) {
         int64_t k = i ^ 255; /* blocks of 256, backwards */
 
-        add(o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i); /* one begins as the other ends */
-        add(o, 8, k * 100 + 1, k * 100 + 101, (uint64_t)i);
+        add(&o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i); /* one begins as the other ends */
+        add(&o, 8, k * 100 + 1, k * 100 + 101, (uint64_t)i);
     }
-    sl_overlap_end(o);
-    sl_overlap_destroy(o);
+    sl_overlap_end(&o);
+    sl_overlap_free(&o);
     assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 0);
     assert_int_equal(f.of[SL_FIND_NOT_CHECKED].count, 0);
 }
@@ -45,18 +44,17 @@ static void test_shuffled(void **state)
 static void test_found(void **state)
 {
     struct sl_findings f = {0};
-    struct sl_overlap *o;
+    struct sl_overlap o = {.findings = &f};
 
     (void)state;
-    assert_int_equal(sl_overlap_create(&o, &f), 0);
-    add(o, 7, 1001, 1101, 1);
-    add(o, 7, 1, 501, 2);
-    add(o, 7, 400, 401, 3);   /* inside of the second */
-    add(o, 7, 450, 460, 4);   /* also inside, and behind the third */
-    add(o, 8, 400, 2001, 5);  /* another stream: fine */
-    add(o, 7, 1100, 1200, 6); /* 1 ns too early */
-    sl_overlap_end(o);
-    sl_overlap_destroy(o);
+    add(&o, 7, 1001, 1101, 1);
+    add(&o, 7, 1, 501, 2);
+    add(&o, 7, 400, 401, 3);   /* inside of the second */
+    add(&o, 7, 450, 460, 4);   /* also inside, and behind the third */
+    add(&o, 8, 400, 2001, 5);  /* another stream: fine */
+    add(&o, 7, 1100, 1200, 6); /* 1 ns too early */
+    sl_overlap_end(&o);
+    sl_overlap_free(&o);
     assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 3);
     assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].at, 3);
     assert_string_equal(f.of[SL_FIND_GPU_OVERLAP].example, "device 0, stream 7: 101 ns too early");
@@ -66,29 +64,27 @@ static void test_found(void **state)
 static void test_rounded_times(void **state)
 {
     struct sl_findings f = {0};
-    struct sl_overlap *o;
+    struct sl_overlap o = {.findings = &f};
 
     (void)state;
-    assert_int_equal(sl_overlap_create(&o, &f), 0);
-    add(o, 7, 1000, 4000, 1);
-    add(o, 7, 3000, 5000, 2);
-    sl_overlap_end(o);
-    sl_overlap_destroy(o);
+    add(&o, 7, 1000, 4000, 1);
+    add(&o, 7, 3000, 5000, 2);
+    sl_overlap_end(&o);
+    sl_overlap_free(&o);
     assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 0);
 }
 
 static void test_too_late(void **state)
 {
     struct sl_findings f = {0};
-    struct sl_overlap *o;
+    struct sl_overlap o = {.findings = &f};
 
     (void)state;
-    assert_int_equal(sl_overlap_create(&o, &f), 0);
     for (int64_t i = 1; i < 3000; i++)
-        add(o, 7, i * 100, i * 100 + 10, 1);
-    add(o, 7, 5, 6, 2); /* nobody knows any more what was there */
-    sl_overlap_end(o);
-    sl_overlap_destroy(o);
+        add(&o, 7, i * 100, i * 100 + 10, 1);
+    add(&o, 7, 5, 6, 2); /* nobody knows any more what was there */
+    sl_overlap_end(&o);
+    sl_overlap_free(&o);
     assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 0);
     assert_int_equal(f.of[SL_FIND_NOT_CHECKED].count, 1);
 }

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -19,13 +20,15 @@ static int set_up(void **state)
 {
     (void)state;
     findings = (struct sl_findings){0};
-    return sl_tally_create(&tally);
+    tally = calloc(1, sizeof(*tally));
+    sl_tally_init(tally);
+    return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    sl_tally_destroy(tally);
+    free(tally);
     return 0;
 }
 

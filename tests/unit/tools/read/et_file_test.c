@@ -27,7 +27,7 @@ static unsigned read_all(enum sl_et_end end)
 
     while (sl_et_next(et, &n))
         nodes++;
-    assert_int_equal(sl_et_state(et)->end, end);
+    assert_int_equal(et->state.end, end);
     assert_int_equal(sl_et_next(et, &n), 0);
     sl_et_close(et);
     return nodes;
@@ -44,7 +44,7 @@ static void test_fields_of_a_node(void **state)
                            ET_DEP("\x02") "\x30\x05"
                                           "\x38\x09" ET_CPU ET_TYPE("\x02") ET_SIZE ET_GROUP("4")));
     et = open_it();
-    assert_string_equal(sl_et_state(et)->version, "0.0.4");
+    assert_string_equal(et->state.version, "0.0.4");
     assert_int_equal(sl_et_next(et, &n), 1);
     assert_int_equal(n.at, 8);
     assert_int_equal(n.id, 7);
@@ -60,7 +60,7 @@ static void test_fields_of_a_node(void **state)
     assert_int_equal(n.has, SL_ET_HAS_IS_CPU | SL_ET_HAS_COMM_TYPE | SL_ET_HAS_COMM_SIZE);
     assert_memory_equal(n.pg_name.data, "4", 1);
     assert_int_equal(sl_et_next(et, &n), 0);
-    assert_int_equal(sl_et_state(et)->end, SL_ET_WHOLE);
+    assert_int_equal(et->state.end, SL_ET_WHOLE);
     sl_et_close(et);
 }
 
@@ -71,7 +71,7 @@ static void test_without_metadata_the_first_message_is_a_node(void **state)
     (void)state;
     ET_FILE(ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP));
     et = open_it();
-    assert_false(sl_et_state(et)->has_metadata);
+    assert_false(et->state.has_metadata);
     sl_et_close(et);
     assert_int_equal(read_all(SL_ET_WHOLE), 1);
 }
@@ -89,8 +89,8 @@ static void test_metadata_without_a_version(void **state)
                        "1.1"),
             ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP));
     et = open_it();
-    assert_true(sl_et_state(et)->has_metadata);
-    assert_string_equal(sl_et_state(et)->version, "");
+    assert_true(et->state.has_metadata);
+    assert_string_equal(et->state.version, "");
     assert_int_equal(sl_et_next(et, &n), 1);
     assert_int_equal(n.id, 1);
     sl_et_close(et);

@@ -35,24 +35,27 @@ static void test_strings_of_a_message(void **state)
 static void test_texts_of_an_attribute(void **state)
 {
     struct sl_et_span name;
+    struct sl_et_field value;
     int refused = 0;
 
     (void)state;
-    assert_int_equal(
-        sl_et_text_of_attribute(SPAN("\xea\x01\x01v\x0a\x02it\x12\x01\x64"), &name, &refused), 1);
+    assert_int_equal(sl_et_text_of_attribute(SPAN("\xea\x01\x01v\x0a\x02it\x12\x01\x64"), &name,
+                                             &value, &refused),
+                     1);
     assert_int_equal(name.end - name.at, 2);
     assert_memory_equal(name.at, "it", 2);
     /* bytes, and a list of them */
-    assert_int_equal(
-        sl_et_text_of_attribute(SPAN("\xfa\x01\x01\xff\x82\x02\x03\x0a\x01\xff"), &name, &refused),
-        1);
+    assert_int_equal(sl_et_text_of_attribute(SPAN("\xfa\x01\x01\xff\x82\x02\x03\x0a\x01\xff"),
+                                             &name, &value, &refused),
+                     1);
     assert_int_equal(name.end - name.at, 0);
     assert_int_equal(refused, 0);
     assert_int_equal(
-        sl_et_text_of_attribute(SPAN("\x0a\x01n\xf2\x01\x02\x0a\x01"), &name, &refused), 0);
+        sl_et_text_of_attribute(SPAN("\x0a\x01n\xf2\x01\x02\x0a\x01"), &name, &value, &refused), 0);
     /* the value that another member of the oneof takes the place of is refused too */
     assert_int_equal(
-        sl_et_text_of_attribute(SPAN("\x0a\x01n\xea\x01\x01\xff\x48\x01"), &name, &refused), 1);
+        sl_et_text_of_attribute(SPAN("\x0a\x01n\xea\x01\x01\xff\x48\x01"), &name, &value, &refused),
+        1);
     assert_int_equal(refused, 1);
 }
 
