@@ -113,8 +113,11 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
         return 0;
     error = sl_chakra_output_create(out, &opt);
     if (error == -EINVAL)
-        sl_log(SL_LOG_WARN, "SYNCLINE_MEMORY is too small for Chakra execution traces: none are "
-                            "written; set it to 64MiB or more, or set SYNCLINE_CHAKRA=off");
+        sl_log(SL_LOG_WARN,
+               "%llu MiB of SYNCLINE_MEMORY are too small for Chakra execution traces: none are "
+               "written; set it to 64MiB or more (under a memory limit, raise that too), or set "
+               "SYNCLINE_CHAKRA=off",
+               (unsigned long long)(config->memory_bytes >> 20));
     else if (error)
         sl_log(SL_LOG_WARN, "not enough memory for Chakra execution traces: none are written; "
                             "lower SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA=off");

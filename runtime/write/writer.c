@@ -23,6 +23,8 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "base/stats.h"
+#include "base/thread.h"
+#include "write/demangle.h"
 
 #define BILLION   1000000000u
 #define BATCH     512 /* events taken from the ring at a time */
@@ -180,18 +182,13 @@ static void *run(void *user)
 int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
 {
     struct sl_writer *w = sl_pages_map(sizeof(*w));
-    sigset_t all, before;
     int error;
 
     if (!w)
         return -ENOMEM;
     w->opt = *opt;
     w->opt.meta.has_edges = opt->edges != NULL;
-    /* The host's signal handlers must never run on our thread, which inherits this mask. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&w->thread, NULL, run, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    error = sl_thread_start(&w->thread, SL_DEMANGLE_STACK_BYTES, run, w);
     if (error)
         goto fail_thread;
     *out = w;
@@ -199,7 +196,7 @@ int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
 
 fail_thread:
     sl_pages_unmap(w, sizeof(*w));
-    return -error;
+    return error;
 }
 
 void sl_writer_wake(struct sl_writer *w)

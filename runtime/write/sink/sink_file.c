@@ -11,11 +11,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/own_file.h"
+#include "base/pages.h"
 
 struct file_sink {
     struct sl_sink sink; /* first: a sink is cast to this */
@@ -77,7 +77,7 @@ static int file_close(struct sl_sink *sink, int complete)
         to[f->final_length] = 0;
         error = sl_own_file_rename(&f->file, f->path, to);
     }
-    free(f);
+    sl_pages_unmap(f, sizeof(*f));
     return error;
 }
 
@@ -94,7 +94,7 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
         return error;
     if (lstat(path, &st) == 0)
         return -EEXIST;
-    f = calloc(1, sizeof(*f));
+    f = sl_pages_map(sizeof(*f));
     if (!f)
         return -ENOMEM;
     f->final_length = strlen(path);
@@ -110,7 +110,7 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
     return 0;
 
 fail_open:
-    free(f);
+    sl_pages_unmap(f, sizeof(*f));
     return error;
 }
 

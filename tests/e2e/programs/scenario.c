@@ -8,6 +8,7 @@
  *     init             cuInit alone            context[:D]    the primary context of device D
  *     stream           a new stream becomes the current one; `stream:0` the legacy default
  *     kernel[:N]       N kernels of 20 us       long:MS        one kernel of MS milliseconds
+ *     flood:MS         as many kernels of 1 us as can be launched in MS milliseconds
  *     copy[:BYTES]     to the device and back, async, pinned; `blocking[:BYTES]` both, pageable
  *     memset[:BYTES]   peer                    copy from device 0 to device 1
  *     event            record, wait on another stream, synchronize, query
@@ -88,6 +89,21 @@ static void do_kernels(long n)
 {
     for (long i = 0; i < n; i++)
         spin_launch(i % 2 ? s.plain : s.mangled, s.stream, 1 + (unsigned)(i % 3), 128, KERNEL_NS);
+}
+
+static void do_flood(long ms)
+{
+    struct timespec now;
+    long long end = 0, at;
+
+    do {
+        for (int i = 0; i < 200; i++)
+            spin_launch(s.plain, s.stream, 1, 32, 1000);
+        CHECK(cu.StreamSynchronize(s.stream));
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        at = now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+        end = end ? end : at + ms;
+    } while (at < end);
 }
 
 static void do_copy(size_t bytes)
@@ -322,6 +338,8 @@ static int do_step(const char *step, long n, const char *text)
         CHECK(cu.StreamCreate(&s.stream, CU_STREAM_NON_BLOCKING));
     else if (!strcmp(step, "kernel"))
         do_kernels(text ? n : 1);
+    else if (!strcmp(step, "flood"))
+        do_flood(n);
     else if (!strcmp(step, "long"))
         spin_launch(s.plain, s.stream, 1, 32, (uint64_t)n * 1000000);
     else if (!strcmp(step, "copy"))
