@@ -168,6 +168,16 @@ const struct sl_option sl_config_table[] = {
      "from then on. (torch.profiler's library does so before its first session.) With "
      "SYNCLINE_HANDOVER=0 syncline keeps the place.",
      FIELD(graph_edges), 0, 0, NULL, INVALID_IS_DEFAULT},
+    {"SYNCLINE_DISK", SL_OPTION_SIZE, "10GiB", "1MiB to 1024GiB",
+     "Maximum size of the files of this process. Besides, 5 % of the file system stays free, at "
+     "most 10 GiB.\n"
+     "\n"
+     "- With `run` the window ends at a limit, and nothing more is recorded.\n"
+     "- In the other modes the oldest windows are deleted, but never the first. Only files that "
+     "this process wrote and that nobody has changed since are deleted.\n"
+     "\n"
+     "The first time is logged; `windows_deleted` in the trace counts.",
+     FIELD(disk_bytes), MIB, 1024 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
      "Maximum host memory for names and for events on their way to the file. Past it, events are "
      "dropped and counted; the trace says how many.\n"

@@ -225,13 +225,20 @@ static int see_step(void *recorder)
 }
 
 /* A window of the whole run would stay without a file until the process ends; other windows are
- * short. At most one new file a second: a host may close descriptors in a loop. */
+ * short. At most one new file a second: a host may close descriptors in a loop. If the disk's limit
+ * is reached, there is nothing more to record for. */
 static void renew_lost(struct sl_recorder *r)
 {
-    uint64_t now = sl_clock_monotonic();
+    uint64_t now = sl_clock_monotonic(), renew_ns;
 
-    if (r->window.mode != SL_WINDOW_RUN || r->window.state != SL_WIN_RECORDING ||
-        sl_pipeline_lost_window(r->pipeline) != r->window.number || now < r->renew_due_ns)
+    if (r->window.mode != SL_WINDOW_RUN || r->window.state != SL_WIN_RECORDING)
+        return;
+    if (sl_pipeline_full_window(r->pipeline) == r->window.number) {
+        sl_recorder_request_stop(r);
+        return;
+    }
+    if (sl_pipeline_lost_window(r->pipeline, &renew_ns) != r->window.number || now < renew_ns ||
+        now < r->renew_due_ns)
         return;
     r->renew_due_ns = now + RENEW_NS;
     sl_recorder_request_dump(r);

@@ -86,6 +86,8 @@ static int write_groups(const struct chakra_output *o)
         return error;
     error = sl_chakra_put_groups(o->chakra, file);
     closed = file->close(file, error == 0);
+    if (!error && !closed)
+        sl_disk_add(o->file->disk, o->file->window, path);
     return error ? error : closed;
 }
 

@@ -3,8 +3,8 @@
  *
  * Threads: one owner. Memory: the sink is the opener's until close, which frees it.
  *
- * If a write fails, the bytes that fitted stay. Readers handle a truncated frame like that of a
- * killed process.
+ * If a write fails, the file keeps what the last sync made readable. A file without any such part
+ * is removed.
  */
 #include "write/sink/sink.h"
 
@@ -21,8 +21,9 @@ struct file_sink {
     struct sl_sink sink; /* first: a sink is cast to this */
     struct sl_own_file file;
     int error;
-    char path[PATH_MAX]; /* the file's current name */
-    size_t final_length; /* length of the name without .part */
+    uint64_t bytes, synced; /* written; readable since the last sync */
+    char path[PATH_MAX];    /* the file's current name */
+    size_t final_length;    /* length of the name without .part */
 };
 
 static const char part[] = ".part";
@@ -56,18 +57,40 @@ static int file_write(struct sl_sink *sink, const void *data, size_t size)
 
     if (!f->error && size > 0)
         f->error = sl_own_file_write(&f->file, &all, 1);
+    if (!f->error)
+        f->bytes += size;
     return f->error;
 }
 
 static int file_sync(struct sl_sink *sink)
 {
-    return ((struct file_sink *)sink)->error;
+    struct file_sink *f = (struct file_sink *)sink;
+
+    if (!f->error)
+        f->synced = f->bytes;
+    return f->error;
+}
+
+/* After an error: leaves nothing that ends within a frame. */
+static void cut(struct file_sink *f)
+{
+    if (f->synced)
+        sl_own_file_truncate(&f->file, f->synced);
+    else
+        sl_own_file_unlink(&f->file, f->path);
 }
 
 static int file_close(struct sl_sink *sink, int complete)
 {
     struct file_sink *f = (struct file_sink *)sink;
-    int closed = sl_own_file_close(&f->file), error = f->error ? f->error : closed;
+    int closed, error;
+
+    if (f->error && f->error != -EBADF) /* a lost file is left as it is */
+        cut(f);
+    else if ((f->error || !complete) && !f->bytes)
+        sl_own_file_unlink(&f->file, f->path);
+    closed = sl_own_file_close(&f->file);
+    error = f->error ? f->error : closed;
 
     if (complete && !error) {
         char to[PATH_MAX];

@@ -23,7 +23,7 @@
  *     recording        waits until a window is open (10 s at most)
  *     lost             waits until something was lost (10 s at most)
  *     status           prints `state N window N completed N`
- *     chdir:PATH       unlink:PATH
+ *     chdir:PATH       unlink:PATH             append           a byte to the last complete trace
  *     load:PATH        dlopen                   sleep:MS
  *     fork             a child that makes a kernel call and exits 5; waits for it
  *     fds              prints the open descriptors that exec would inherit
@@ -89,6 +89,16 @@ static void do_kernels(long n)
 {
     for (long i = 0; i < n; i++)
         spin_launch(i % 2 ? s.plain : s.mangled, s.stream, 1 + (unsigned)(i % 3), 128, KERNEL_NS);
+}
+
+static int do_append(void)
+{
+    struct sl_status status = {.size = sizeof(status)};
+    FILE *f;
+
+    sl_status(&status);
+    f = fopen(status.last_file, "a");
+    return !f || fputc('\n', f) == EOF || fclose(f);
 }
 
 static void do_flood(long ms)
@@ -386,6 +396,8 @@ static int do_step(const char *step, long n, const char *text)
         return chdir(text);
     else if (!strcmp(step, "unlink"))
         return unlink(text);
+    else if (!strcmp(step, "append"))
+        return do_append();
     else if (!strcmp(step, "status"))
         do_status();
     else if (!strcmp(step, "load"))
