@@ -205,7 +205,7 @@ static void begin_edges(struct path *p)
     must(sl_edge_rows_create(&p->edges, &opt), "edges");
     sl_outputs_add(&p->outputs,
                    &(struct sl_output){.functions = &out_functions, .user = p->trace.kineto});
-    sl_outputs_open(&p->outputs, &trace_meta);
+    sl_outputs_open(&p->outputs, &trace_meta, 0);
     sl_edge_rows_open(p->edges, START_NS);
 }
 

@@ -61,3 +61,24 @@ void sl_pages_unmap(void *memory, size_t bytes)
         munmap(memory, sl_pages_round(bytes));
     errno = saved;
 }
+
+/* In front of each block: its size. */
+#define HEAD_BYTES 64
+
+void *sl_pages_alloc(size_t bytes)
+{
+    char *memory = bytes <= SIZE_MAX - HEAD_BYTES ? sl_pages_map(bytes + HEAD_BYTES) : NULL;
+
+    if (!memory)
+        return NULL;
+    *(size_t *)(void *)memory = bytes + HEAD_BYTES;
+    return memory + HEAD_BYTES;
+}
+
+void sl_pages_free(void *memory)
+{
+    char *start = memory ? (char *)memory - HEAD_BYTES : NULL;
+
+    if (start)
+        sl_pages_unmap(start, *(size_t *)(void *)start);
+}

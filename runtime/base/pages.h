@@ -26,4 +26,10 @@ void sl_pages_clear(void *memory, size_t bytes);
 /* `bytes` is what sl_pages_map() was given. NULL is allowed. */
 void sl_pages_unmap(void *memory, size_t bytes);
 
+/* malloc() and free() for libraries that take such functions; meant for few and large blocks. If a
+ * thread of ours called malloc(), the host's allocator would give it an arena: 64 MiB of address
+ * space. */
+void *sl_pages_alloc(size_t bytes);
+void sl_pages_free(void *memory); /* NULL is allowed */
+
 #endif

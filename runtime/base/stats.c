@@ -38,6 +38,12 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
                                "events dropped because the file could not be written"},
     [SL_STAT_FILES_LOST] = {"files_lost",
                             "files that the program closed or replaced while they were written"},
+    [SL_STAT_WINDOWS_DELETED] =
+        {"windows_deleted",
+         "earlier windows of this process, deleted to keep within SYNCLINE_DISK or the free space"},
+    [SL_STAT_WINDOWS_FAILED] =
+        {"windows_failed",
+         "windows whose file could not be written, or was not tried because that failed before"},
     [SL_STAT_OUTSIDE_WINDOW] = {"outside_window",
                                 "events of lead-ins and pauses, decoded but not written"},
     [SL_STAT_NAMES_LOST] = {"names_lost", "names and texts dropped because their table was full"},

@@ -26,6 +26,8 @@ enum sl_stat {
     SL_STAT_DROPPED_RING,
     SL_STAT_DROPPED_WRITE, /* the sink had failed */
     SL_STAT_FILES_LOST,    /* see base/own_file.h */
+    SL_STAT_WINDOWS_DELETED,
+    SL_STAT_WINDOWS_FAILED,
     SL_STAT_OUTSIDE_WINDOW,
     SL_STAT_NAMES_LOST,
     SL_STAT_FOREIGN_BUFFERS,

@@ -168,14 +168,29 @@ const struct sl_option sl_config_table[] = {
      "from then on. (torch.profiler's library does so before its first session.) With "
      "SYNCLINE_HANDOVER=0 syncline keeps the place.",
      FIELD(graph_edges), 0, 0, NULL, INVALID_IS_DEFAULT},
+    {"SYNCLINE_DISK", SL_OPTION_SIZE, "10GiB", "1MiB to 1024GiB",
+     "Maximum size of the files of this process. Besides, 5 % of the file system stays free, at "
+     "most 10 GiB.\n"
+     "\n"
+     "- With `run` the window ends at a limit, and nothing more is recorded.\n"
+     "- In the other modes the oldest windows are deleted, but never the first. Only files that "
+     "this process wrote and that nobody has changed since are deleted.\n"
+     "\n"
+     "The first time is logged; `windows_deleted` in the trace counts.",
+     FIELD(disk_bytes), MIB, 1024 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
      "Maximum host memory for names and for events on their way to the file. Past it, events are "
-     "dropped and counted; the trace says how many.",
+     "dropped and counted; the trace says how many.\n"
+     "\n"
+     "All memory options together take at most an eighth of what the host's limits leave (the "
+     "memory of its container or cgroup divided by the ranks of the machine, `ulimit -v`, `ulimit "
+     "-d`). If they ask for more, syncline lowers them and says so. If not even their minima fit, "
+     "nothing is recorded.",
      FIELD(memory_bytes), 16 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
-    {"SYNCLINE_CUPTI_MEMORY", SL_OPTION_SIZE, "128MiB", "8MiB to 64GiB",
+    {"SYNCLINE_CUPTI_MEMORY", SL_OPTION_SIZE, "128MiB", "4MiB to 64GiB",
      "Maximum host memory for CUPTI buffers. Each thread that calls CUDA holds one of 512 KiB. "
      "Past it, records are dropped and counted.",
-     FIELD(cupti_memory_bytes), 8 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
+     FIELD(cupti_memory_bytes), 4 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CUPTI_API", SL_OPTION_CHOICE, "auto", "auto, v1, v2, v2-whole",
      "Which CUPTI interface is used.", FIELD(cupti_api), 0, 0, cupti_api_words, INVALID_IS_DEFAULT},
     {"SYNCLINE_HANDOVER", SL_OPTION_BOOL, "1", "0 or 1",
@@ -192,11 +207,11 @@ const struct sl_option sl_config_table[] = {
      "1: ranges, marks and names that the program gives to NVTX are recorded; about 30 ns a "
      "range. 0: NVTX is left alone.",
      FIELD(nvtx), 0, 0, NULL, "0", "NVTX is left alone"},
-    {"SYNCLINE_NVTX_MEMORY", SL_OPTION_SIZE, "24MiB", "2MiB to 1GiB",
+    {"SYNCLINE_NVTX_MEMORY", SL_OPTION_SIZE, "24MiB", "1MiB to 1GiB",
      "Maximum host memory for ranges. Two thirds are for what threads record, ranges and "
      "operators: 64 KiB to 1 MiB for each thread that is recording. The rest is for ranges whose "
      "GPU work is not known yet. Past it, both are dropped and counted.",
-     FIELD(nvtx_memory_bytes), 2 * MIB, GIB, NULL, INVALID_IS_DEFAULT},
+     FIELD(nvtx_memory_bytes), MIB, GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_PYTHON", SL_OPTION_BOOL, "1", "0 or 1",
      "1: a Python interpreter in the process loads syncline's package, which finds the job's "
      "steps and hands CUPTI over to torch.profiler (docs/pytorch.md). 0: Python is left alone.",

@@ -49,6 +49,7 @@ struct sl_config {
     int level;
     enum sl_chakra_files chakra;     /* SYNCLINE_CHAKRA */
     int graph_edges;                 /* SYNCLINE_GRAPH_EDGES */
+    uint64_t disk_bytes;             /* SYNCLINE_DISK */
     uint64_t memory_bytes;           /* SYNCLINE_MEMORY */
     uint64_t cupti_memory_bytes;     /* SYNCLINE_CUPTI_MEMORY */
     enum sl_detail detail;           /* SYNCLINE_DETAIL */

@@ -14,21 +14,21 @@
 #include "base/own_file.h"
 #include "control/config_value.h"
 
-/* The variables of each launcher. The first launcher whose rank is set decides both values. So a
+/* The variables of each launcher. The first launcher whose rank is set decides all values. So a
  * torchrun inside a Slurm step does not mix with the numbers of that step. */
 static const struct launcher {
-    const char *rank, *world_size;
+    const char *rank, *world_size, *local_size; /* local_size NULL: there is none */
 } launcher[] = {
-    {"RANK", "WORLD_SIZE"},
-    {"SLURM_PROCID", "SLURM_NTASKS"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"PMI_RANK", "PMI_SIZE"},
-    {"PMIX_RANK", "PMIX_SIZE"},
-    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
-    {"PALS_RANKID", "PALS_NRANKS"},
+    {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
+    {"PMIX_RANK", "PMIX_SIZE", NULL},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"PALS_RANKID", "PALS_NRANKS", "PALS_LOCAL_SIZE"},
     /* A Kubernetes job whose pods are its ranks. Kubernetes sets only the index of a pod; the pod
      * template may set the count. */
-    {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},
+    {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", NULL},
 };
 
 static const char *const job_variable[] = {
@@ -65,6 +65,7 @@ static void read_rank(struct sl_identity *out, char *const *environment, int may
 {
     out->rank = 0;
     out->world_size = 1;
+    out->local_ranks = 1;
     out->rank_source = NULL;
     for (size_t i = 0; i < sizeof(launcher) / sizeof(*launcher); i++) {
         const struct launcher *l = &launcher[i];
@@ -81,6 +82,9 @@ static void read_rank(struct sl_identity *out, char *const *environment, int may
         text = sl_config_lookup(environment, l->world_size);
         if (!text || read_number(text, &out->world_size) || out->world_size <= out->rank)
             out->world_size = out->rank + 1; /* there are at least that many ranks */
+        text = l->local_size ? sl_config_lookup(environment, l->local_size) : NULL;
+        if (!text || read_number(text, &out->local_ranks) || out->local_ranks < 1)
+            out->local_ranks = 1;
         return;
     }
 }

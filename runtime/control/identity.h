@@ -16,6 +16,7 @@ struct sl_identity {
     uint32_t pid;
     /* 0 of 1 without a launcher; if only the size is unknown, it is rank + 1 */
     int rank, world_size;
+    int local_ranks;         /* ranks of the job on this machine; 1 if no launcher says it */
     const char *rank_source; /* the variable that gave the rank; NULL: none did, rank is 0 */
     char host[65];           /* the kernel's host name, for the trace */
     char job[65];            /* usable as a file name; "local" without a scheduler */

@@ -194,7 +194,7 @@ int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_option
 
     if (!opt->sink || cap < 4 * recent_bytes)
         return -EINVAL;
-    a = calloc(1, sizeof(*a));
+    a = sl_pages_map(sizeof(*a));
     if (!a)
         return -ENOMEM;
     memory = sl_pages_map(cap);
@@ -226,7 +226,7 @@ int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_option
 fail_table:
     sl_pages_unmap(memory, cap);
 fail_map:
-    free(a);
+    sl_pages_unmap(a, sizeof(*a));
     return error;
 }
 
@@ -235,7 +235,7 @@ void sl_assemble_destroy(struct sl_assemble *a)
     if (!a)
         return;
     sl_pages_unmap(a->memory, a->opt.cap_bytes);
-    free(a);
+    sl_pages_unmap(a, sizeof(*a));
 }
 
 void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)

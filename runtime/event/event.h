@@ -243,9 +243,9 @@ struct sl_event {
             uint64_t id, other;
         } node;
         struct {
-            uint32_t number;   /* counts from 1 in a process */
-            uint32_t reason;   /* enum sl_window_reason */
-            uint64_t reserved; /* keeps all members at one size: events are compared as bytes */
+            uint32_t number;       /* counts from 1 in a process */
+            uint32_t reason;       /* enum sl_window_reason */
+            uint64_t is_requested; /* 1: the program asked for it */
         } window;
     } u;
 };

@@ -62,7 +62,7 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     while (slots < 1u << 30 &&
            (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <= cap_bytes)
         slots *= 2;
-    t = calloc(1, sizeof(*t));
+    t = sl_pages_map(sizeof(*t));
     if (!t)
         return -ENOMEM;
     t->index_mask = slots - 1;
@@ -78,7 +78,7 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     return 0;
 
 fail_map:
-    free(t);
+    sl_pages_unmap(t, sizeof(*t));
     return -ENOMEM;
 }
 
@@ -87,7 +87,7 @@ void sl_shape_destroy(struct sl_shape_table *t)
     if (!t)
         return;
     sl_pages_unmap(t->shape, t->mapped_bytes);
-    free(t);
+    sl_pages_unmap(t, sizeof(*t));
 }
 
 uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape)

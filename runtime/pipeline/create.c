@@ -67,6 +67,7 @@ static int create_kineto(const struct sl_pipeline *p, struct sl_output *out)
         .folder = p->opt.identity->folder,
         .compression = config->compression,
         .level = config->level,
+        .disk = p->disk,
     };
     const struct sl_kineto_options opt = {
         .detail = config->detail,
@@ -102,6 +103,7 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
                 .folder = p->opt.identity->folder,
                 .compression = compression[config->chakra],
                 .level = 1,
+                .disk = p->disk,
             },
         .details = p->details,
         .rank = p->opt.identity->rank,
@@ -113,8 +115,11 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
         return 0;
     error = sl_chakra_output_create(out, &opt);
     if (error == -EINVAL)
-        sl_log(SL_LOG_WARN, "SYNCLINE_MEMORY is too small for Chakra execution traces: none are "
-                            "written; set it to 64MiB or more, or set SYNCLINE_CHAKRA=off");
+        sl_log(SL_LOG_WARN,
+               "%llu MiB of SYNCLINE_MEMORY are too small for Chakra execution traces: none are "
+               "written; set it to 64MiB or more (under a memory limit, raise that too), or set "
+               "SYNCLINE_CHAKRA=off",
+               (unsigned long long)(config->memory_bytes >> 20));
     else if (error)
         sl_log(SL_LOG_WARN, "not enough memory for Chakra execution traces: none are written; "
                             "lower SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA=off");
@@ -133,12 +138,22 @@ static const struct {
 
 static int create_outputs(struct sl_pipeline *p)
 {
+    const struct sl_disk_options disk = {
+        .folder = p->opt.identity->folder,
+        .limit_bytes = p->opt.config->disk_bytes,
+        .keeps_all = p->opt.config->window_mode == SL_WINDOW_RUN,
+    };
+
+    if (sl_disk_create(&p->disk, &disk) != 0)
+        p->disk = NULL;
+    p->outputs.disk = p->disk;
     for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
         struct sl_output output = {.functions = NULL};
         int error = outputs[i].create(p, &output);
 
         if (error) {
             sl_outputs_destroy(&p->outputs);
+            sl_disk_destroy(p->disk);
             return error;
         }
         if (!output.functions)
@@ -248,6 +263,7 @@ fail_writer:
     sl_pipeline_ops_destroy(p);
     sl_pipeline_ranges_destroy(p);
     sl_outputs_destroy(&p->outputs);
+    sl_disk_destroy(p->disk);
 fail_outputs:
     sl_edge_rows_destroy(p->edges);
     sl_intern_destroy(p->details);

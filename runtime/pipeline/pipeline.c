@@ -249,9 +249,14 @@ int sl_pipeline_is_crowded(const struct sl_pipeline *p)
     return sl_ring_used(p->ring) > sl_ring_slots(p->ring) / 2;
 }
 
-uint32_t sl_pipeline_lost_window(const struct sl_pipeline *p)
+uint32_t sl_pipeline_lost_window(const struct sl_pipeline *p, uint64_t *renew_ns)
 {
-    return sl_writer_lost_window(p->writer);
+    return sl_writer_lost_window(p->writer, renew_ns);
+}
+
+uint32_t sl_pipeline_full_window(const struct sl_pipeline *p)
+{
+    return sl_writer_full_window(p->writer);
 }
 
 void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows)

@@ -105,8 +105,10 @@ int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
 size_t sl_pipeline_queued(const struct sl_pipeline *p);
 int sl_pipeline_is_crowded(const struct sl_pipeline *p);
 
-/* Any thread: the last window whose file the host has closed or replaced; 0: none. */
-uint32_t sl_pipeline_lost_window(const struct sl_pipeline *p);
+/* Any thread: the last window whose trace failed, and from when on (monotonic) another may be
+ * tried; the last that had to end because the disk's limit was reached. 0: none. */
+uint32_t sl_pipeline_lost_window(const struct sl_pipeline *p, uint64_t *renew_ns);
+uint32_t sl_pipeline_full_window(const struct sl_pipeline *p);
 
 /* Any thread, never blocks: the last complete file ("": none), the number of files, bytes held. */
 void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows);

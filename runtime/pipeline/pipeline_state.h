@@ -63,6 +63,7 @@ struct sl_pipeline {
     void (*decoded)(void *pipeline, const struct sl_event *ev); /* the decoder's sink */
     struct sl_ring *ring;
     struct sl_outputs outputs;
+    struct sl_disk *disk; /* NULL: no memory for it, so no limit */
     size_t outputs_bytes;
     struct sl_edge_rows *edges; /* NULL: no memory for it */
     struct sl_writer *writer;

@@ -31,6 +31,7 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
 
     ev.u.window.number = number;
     ev.u.window.reason = reason;
+    ev.u.window.is_requested = reason == SL_REASON_API;
     if (!p->used && reason != SL_REASON_API)
         p->opening = ev;
     else if (sl_ring_push_control(p->ring, &ev))

@@ -13,6 +13,7 @@
 #include "process/process.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/cuda_facts.h"
 #include "collect/source.h"
+#include "control/memory_limit.h"
 #include "process/process_impl.h"
 #include "session/peer.h"
 
@@ -99,6 +101,33 @@ static void say_of_windows(const struct sl_config *config)
                (unsigned long long)config->window_steps, (unsigned long long)config->period_steps);
 }
 
+/* Lowers the memory options to what the host's limits leave. NULL, or why nothing can be recorded.
+ */
+static const char *fit_memory(void)
+{
+    struct sl_memory_limit limit;
+    uint64_t need;
+    int fits;
+
+    sl_memory_limit_read(&limit, "", sl_process.identity.local_ranks);
+    fits = sl_memory_limit_apply(&sl_process.config, limit.share_bytes, &need);
+    if (fits == -ENOMEM) {
+        snprintf(sl_process.why, sizeof(sl_process.why),
+                 "%s is %.1f MB, and %.1f MB are in use: syncline may take %.1f MB and needs %.1f",
+                 limit.source, (double)limit.limit_bytes / 1e6, (double)limit.used_bytes / 1e6,
+                 (double)limit.share_bytes / 1e6, (double)need / 1e6);
+        return sl_process.why;
+    }
+    if (fits > 0)
+        sl_log(
+            SL_LOG_INFO,
+            "%s is %.1f MB, and %.1f MB are in use: syncline takes at most %.1f MB (an eighth of "
+            "the rest for the ranks of this machine)",
+            limit.source, (double)limit.limit_bytes / 1e6, (double)limit.used_bytes / 1e6,
+            (double)limit.share_bytes / 1e6);
+    return NULL;
+}
+
 int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *environment)
 {
     int expected = SL_LIFE_NOT_INJECTED;
@@ -118,7 +147,9 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
     }
     sl_identity_read(&sl_process.identity, &sl_process.config, environment);
     say_of_windows(&sl_process.config);
-    why = sl_process_attach(cupti);
+    why = fit_memory();
+    if (!why)
+        why = sl_process_attach(cupti);
     if (why) {
         sl_process_fail(why);
         return 0;

@@ -16,6 +16,7 @@
 #include "collect/cupti/buffer.h"
 #include "collect/lane/step.h"
 #include "collect/source.h"
+#include "control/memory_limit.h"
 
 #define CALIBRATE_NS (500 * SL_NS_PER_MS)
 #define RENEW_NS     (1000 * SL_NS_PER_MS)
@@ -99,6 +100,19 @@ static int begin_drain(struct sl_recorder *r)
     return sl_session_flush(&r->session, 0);
 }
 
+/* The host may have less memory left than when the process began. What is mapped stays. */
+static void limit_buffers(const struct sl_recorder *r)
+{
+    struct sl_config config = *r->opt.config;
+    struct sl_memory_limit limit;
+    uint64_t need;
+
+    sl_memory_limit_read(&limit, "", r->opt.identity->local_ranks);
+    sl_cupti_pool_limit(sl_memory_limit_apply(&config, limit.share_bytes, &need) < 0
+                            ? 0
+                            : (size_t)config.cupti_memory_bytes);
+}
+
 /* In the order of the bits. -ECANCELED: cut off; -EIO: no kind could be turned on. */
 static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
 {
@@ -111,6 +125,7 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
         err = sl_kinds_want(s, 1);
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&r->window_number, r->window.number, memory_order_relaxed);
+        limit_buffers(r);
         /* Before the window begins, so that its first calls have their operators and lines. */
         sl_sources_enable(1);
         sl_window_ready(&r->window, window_now());
@@ -210,13 +225,20 @@ static int see_step(void *recorder)
 }
 
 /* A window of the whole run would stay without a file until the process ends; other windows are
- * short. At most one new file a second: a host may close descriptors in a loop. */
+ * short. At most one new file a second: a host may close descriptors in a loop. If the disk's limit
+ * is reached, there is nothing more to record for. */
 static void renew_lost(struct sl_recorder *r)
 {
-    uint64_t now = sl_clock_monotonic();
+    uint64_t now = sl_clock_monotonic(), renew_ns;
 
-    if (r->window.mode != SL_WINDOW_RUN || r->window.state != SL_WIN_RECORDING ||
-        sl_pipeline_lost_window(r->pipeline) != r->window.number || now < r->renew_due_ns)
+    if (r->window.mode != SL_WINDOW_RUN || r->window.state != SL_WIN_RECORDING)
+        return;
+    if (sl_pipeline_full_window(r->pipeline) == r->window.number) {
+        sl_recorder_request_stop(r);
+        return;
+    }
+    if (sl_pipeline_lost_window(r->pipeline, &renew_ns) != r->window.number || now < renew_ns ||
+        now < r->renew_due_ns)
         return;
     r->renew_due_ns = now + RENEW_NS;
     sl_recorder_request_dump(r);

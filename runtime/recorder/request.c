@@ -9,9 +9,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "base/futex.h"
+#include "base/thread.h"
 #include "collect/cupti/buffer.h"
 
 /* CUPTI runs on this stack, and compiles instrumentation on it when a kind is first turned on. */
@@ -36,33 +36,19 @@ int sl_recorder_init(struct sl_recorder **out, const struct sl_recorder_options 
 
 static int start(struct sl_recorder *r, int is_exit)
 {
-    pthread_attr_t attributes;
-    sigset_t all, before;
     pthread_t thread;
     int err;
 
     if (atomic_exchange_explicit(&r->started, 1, memory_order_acq_rel))
         return -EALREADY;
     r->is_started_at_exit = is_exit;
-    /* The host's signal handlers must never run there; a thread inherits its creator's mask. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    err = pthread_create(&thread, &attributes, sl_recorder_run, r);
-    if (err == EINVAL) {
-        /* The host's thread-local data does not fit: the host's own default must. */
-        pthread_attr_destroy(&attributes);
-        pthread_attr_init(&attributes);
-        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        err = pthread_create(&thread, &attributes, sl_recorder_run, r);
-    }
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (err)
+    err = sl_thread_start(&thread, STACK_BYTES, sl_recorder_run, r);
+    if (err) {
         sl_recorder_end(r);
-    return -err;
+        return err;
+    }
+    pthread_detach(thread);
+    return 0;
 }
 
 int sl_recorder_start(struct sl_recorder *r)

@@ -8,6 +8,10 @@
 
 #include <stddef.h>
 
+/* Stack that sl_demangle() needs at most. libc++abi takes 3.3 MiB for a name of 32 KB that is one
+ * nested template; longer names are not demangled. */
+#define SL_DEMANGLE_STACK_BYTES (4u * 1024u * 1024u)
+
 /* Writes the demangled form of `name`, at most `size` bytes without NUL, and returns its length.
  * Returns 0 if there is nothing to demangle, no demangler is available, or the result does not fit.
  * The caller then uses `name` unchanged. */

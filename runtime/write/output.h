@@ -66,8 +66,8 @@ struct sl_output_functions {
     int (*events)(void *output, const struct sl_event *ev, size_t count);
     int (*edges)(void *output, const struct sl_output_edges *edges);
     int (*complete)(void *output, const struct sl_output_progress *progress);
-    /* Data arrived a second ago. Write it to the disk, so that a killed process loses no more than
-     * that. */
+    /* Data arrived a second ago, or is the first of the window. Write it to the disk, so that a
+     * killed process loses no more than that. */
     int (*sync)(void *output);
     /* The window ended at `closed_ns`. Close the file. */
     int (*close)(void *output, uint64_t closed_ns);

@@ -10,8 +10,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stats.h"
 
-#define SAY_NS 1000000000u
+#define SECOND_NS        1000000000ull
+#define SAY_NS           SECOND_NS
+#define DISK_NS          (SECOND_NS / 2)
+#define BACKOFF_LEAST_NS (60 * SECOND_NS)
+#define BACKOFF_MOST_NS  (600 * SECOND_NS)
 
 void sl_outputs_add(struct sl_outputs *o, const struct sl_output *output)
 {
@@ -38,6 +43,7 @@ static int is_said(const struct sl_outputs *o, int error)
     return 0;
 }
 
+/* Only the first failure of a series is logged. */
 static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
 {
     const struct sl_output_functions *f = e->output.functions;
@@ -45,7 +51,7 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     char text[128];
 
     e->is_unsaid = 0;
-    if (e != o->entry && is_said(o, e->error))
+    if (o->failed > 1 || (e != o->entry && is_said(o, e->error)))
         return;
     e->is_said = 1;
     if (e->error == -ENOSPC || e->error == -EDQUOT)
@@ -53,15 +59,16 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
         remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
     sl_log(SL_LOG_ERROR,
-           "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; %s%s",
+           "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; the "
+           "next try is in a minute or later, and a line reports when it succeeds; %s%s",
            e->file.path, strerror_r(-e->error, text, sizeof(text)), o->window, f->lost,
-           e->has_part ? " (the .part file keeps what was written)" : "", remedy, f->remedy);
+           sl_window_file_has_part(&e->file) ? " (the .part file keeps what was written)" : "",
+           remedy, f->remedy);
 }
 
 /* The host has closed or replaced a file of this window. */
 static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
 {
-    atomic_store_explicit(&o->lost_window, o->window, memory_order_relaxed);
     sl_log_once(&o->is_loss_said, SL_LOG_ERROR,
                 "the program closed or replaced the descriptor of a trace file of window %u in %s "
                 "(closefrom() and loops over all descriptors do); the rest of that trace is lost, "
@@ -70,24 +77,62 @@ static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
                 o->window, e->output.file.folder);
 }
 
-uint32_t sl_outputs_lost_window(const struct sl_outputs *o)
+/* From now on `window` has no trace. The recorder may try another one from renew_ns on. */
+static void give_up_window(struct sl_outputs *o, uint64_t renew_ns)
 {
-    return atomic_load_explicit(&o->lost_window, memory_order_relaxed);
+    sl_stats_add(SL_STAT_WINDOWS_FAILED, 1);
+    atomic_store_explicit(&o->renew_ns, renew_ns, memory_order_relaxed);
+    /* Release pairs with the acquire in sl_outputs_lost_window(). */
+    atomic_store_explicit(&o->lost_window, o->window, memory_order_release);
+}
+
+uint32_t sl_outputs_lost_window(const struct sl_outputs *o, uint64_t *renew_ns)
+{
+    uint32_t window = atomic_load_explicit(&o->lost_window, memory_order_acquire);
+
+    *renew_ns = atomic_load_explicit(&o->renew_ns, memory_order_relaxed);
+    return window;
+}
+
+/* Several outputs of one window may fail; that is one failure. */
+static void prolong_series(struct sl_outputs *o)
+{
+    if (o->failed && o->failed_window == o->window)
+        return;
+    o->failed_window = o->window;
+    o->failed++;
+    o->backoff_ns = o->backoff_ns ? 2 * o->backoff_ns : BACKOFF_LEAST_NS;
+    if (o->backoff_ns > BACKOFF_MOST_NS)
+        o->backoff_ns = BACKOFF_MOST_NS;
+    o->retry_ns = sl_clock_monotonic() + o->backoff_ns;
+}
+
+static void end_series(struct sl_outputs *o, const char *path)
+{
+    if (!o->failed || o->failed_window == o->window)
+        return;
+    sl_log(SL_LOG_WARN, "traces are written again: %s is complete, after %llu windows were lost",
+           path, (unsigned long long)o->failed);
+    o->failed = o->backoff_ns = o->retry_ns = 0;
 }
 
 static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
 {
     e->error = error;
-    e->has_part = e->is_open;
     e->is_said = 0;
     if (error == -EBADF) {
         lose_window(o, e);
+        give_up_window(o, 0);
         return;
     }
+    if (error != -ENOMEM)
+        prolong_series(o);
     e->is_unsaid = 1;
     e->error_ns = sl_clock_monotonic();
-    if (e == o->entry)
-        say(o, e);
+    if (e != o->entry)
+        return;
+    say(o, e);
+    give_up_window(o, o->retry_ns);
 }
 
 /* A failed output loses the rest of this window. No other output loses anything. */
@@ -95,10 +140,10 @@ static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
 {
     if (!error)
         return;
-    note(o, e, error);
     e->is_open = 0;
     e->output.functions->fail(e->output.user);
     sl_window_file_close(&e->file, 0);
+    note(o, e, error);
 }
 
 /* Logs errors that are old enough. Returns in how many ns the next one is due. */
@@ -119,13 +164,46 @@ static uint64_t say_old(struct sl_outputs *o)
     return due;
 }
 
+/* ---- the disk's limit ---- */
+
+static void check_disk(struct sl_outputs *o)
+{
+    uint64_t now = sl_clock_monotonic(), bytes = 0;
+
+    if (!o->disk || now < o->disk_due_ns)
+        return;
+    o->disk_due_ns = now + DISK_NS;
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++)
+        bytes += sl_window_file_bytes(&e->file);
+    o->is_full = sl_disk_check(o->disk, bytes) != 0;
+    if (o->is_full && sl_disk_keeps_all(o->disk))
+        atomic_store_explicit(&o->full_window, o->window, memory_order_relaxed);
+}
+
+int sl_outputs_is_full(const struct sl_outputs *o)
+{
+    return o->is_full;
+}
+
+uint32_t sl_outputs_full_window(const struct sl_outputs *o)
+{
+    return atomic_load_explicit(&o->full_window, memory_order_relaxed);
+}
+
 /* ---- what comes ---- */
 
-void sl_outputs_open(struct sl_outputs *o, const struct sl_trace_meta *meta)
+void sl_outputs_open(struct sl_outputs *o, const struct sl_trace_meta *meta, int is_requested)
 {
     o->window = meta->window;
+    o->disk_due_ns = 0;
     for (size_t i = 0; i < o->count; i++)
         o->entry[i].error = o->entry[i].is_said = 0;
+    check_disk(o);
+    if (o->is_full || (!is_requested && o->failed && sl_clock_monotonic() < o->retry_ns)) {
+        o->failed += o->failed != 0;
+        give_up_window(o, o->retry_ns);
+        return;
+    }
     for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++) {
         const struct sl_output *output = &e->output;
         int has_file = output->file.folder != NULL;
@@ -166,6 +244,7 @@ uint64_t sl_outputs_sync(struct sl_outputs *o)
 {
     uint64_t due = say_old(o);
 
+    check_disk(o);
     for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++) {
         uint64_t its;
 
@@ -189,6 +268,8 @@ const char *sl_outputs_close(struct sl_outputs *o, uint64_t closed_ns)
         if (!e->is_open || !e->output.file.folder)
             continue;
         sl_log(i == 0 ? SL_LOG_INFO : SL_LOG_DEBUG, "wrote %s", e->file.path);
+        if (i == 0)
+            end_series(o, e->file.path);
         path = i == 0 ? e->file.path : NULL;
         e->is_open = 0;
     }

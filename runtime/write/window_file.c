@@ -7,10 +7,15 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 
-#define SYNC_NS 1000000000u /* a killed process loses no more than this */
+/* How long data waits for its sync: the first data of a file, which is its header, and later data.
+ * A killed process loses no more than the last of these, and a young process less. */
+static const uint64_t wait_ns[] = {0, 50000000, 200000000, 1000000000};
+
+#define WAITS (sizeof(wait_ns) / sizeof(wait_ns[0]))
 
 static int open_chain(struct sl_window_file *f, const struct sl_window_file_options *opt)
 {
@@ -33,6 +38,9 @@ int sl_window_file_open(struct sl_window_file *f, const struct sl_window_file_op
     int error;
 
     f->is_unsynced = 0;
+    f->syncs = 0;
+    f->disk = opt->disk;
+    f->window = meta->window;
     f->stem = (size_t)snprintf(f->path, sizeof(f->path), "%s/%u", opt->folder, meta->window);
     error = open_chain(f, opt);
     if (error != -EEXIST)
@@ -57,18 +65,44 @@ int sl_window_file_is_due(struct sl_window_file *f, uint64_t *due_ns)
     *due_ns = UINT64_MAX;
     if (!f->sink || !f->is_unsynced)
         return 0;
-    if (age < SYNC_NS) {
-        *due_ns = SYNC_NS - age;
+    if (age < wait_ns[f->syncs]) {
+        *due_ns = wait_ns[f->syncs] - age;
         return 0;
     }
     f->is_unsynced = 0;
+    if (f->syncs > 0 || sl_window_file_bytes(f) > 0) /* an output may hold its header back */
+        f->syncs += f->syncs + 1 < WAITS;
     return 1;
+}
+
+static int look_at_part(const struct sl_window_file *f, struct stat *st)
+{
+    char part[PATH_MAX + 8];
+
+    snprintf(part, sizeof(part), "%s.part", f->path);
+    return lstat(part, st) == 0;
+}
+
+uint64_t sl_window_file_bytes(const struct sl_window_file *f)
+{
+    struct stat st;
+
+    return f->sink && look_at_part(f, &st) ? (uint64_t)st.st_size : 0;
+}
+
+int sl_window_file_has_part(const struct sl_window_file *f)
+{
+    struct stat st;
+
+    return look_at_part(f, &st);
 }
 
 int sl_window_file_close(struct sl_window_file *f, int complete)
 {
     int error = f->sink ? f->sink->close(f->sink, complete) : 0;
 
+    if (f->sink && complete && !error)
+        sl_disk_add(f->disk, f->window, f->path);
     f->sink = NULL;
     return error;
 }

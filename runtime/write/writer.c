@@ -23,6 +23,8 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "base/stats.h"
+#include "base/thread.h"
+#include "write/demangle.h"
 
 #define BILLION   1000000000u
 #define BATCH     512 /* events taken from the ring at a time */
@@ -49,7 +51,9 @@ struct sl_writer {
     _Atomic uint32_t stop; /* enum stop */
     _Atomic uint32_t ended;
 
-    int is_window; /* used by the writer thread: 1: a window is open */
+    /* used by the writer thread */
+    int is_window; /* 1: a window is open */
+    int is_cut;    /* 1: it was closed before its end, because the disk's limit was reached */
 
     /* The results of sl_writer_last(), for application threads, which must not block: a sequence
      * lock over words. Odd: being written. */
@@ -81,7 +85,7 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
     w->opt.meta.window = ev->u.window.number;
     w->opt.meta.opened_ns = ev->start_ns;
     w->is_window = 1;
-    sl_outputs_open(w->opt.outputs, &w->opt.meta);
+    sl_outputs_open(w->opt.outputs, &w->opt.meta, ev->u.window.is_requested != 0);
     if (w->opt.edges)
         sl_edge_rows_open(w->opt.edges, ev->start_ns);
 }
@@ -112,7 +116,7 @@ static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t cou
         return;
     }
     if (!sl_outputs_is_first_open(w->opt.outputs))
-        sl_stats_add(w->is_window ? SL_STAT_DROPPED_WRITE : SL_STAT_OUTSIDE_WINDOW,
+        sl_stats_add(w->is_window || w->is_cut ? SL_STAT_DROPPED_WRITE : SL_STAT_OUTSIDE_WINDOW,
                      sl_output_count_rows(ev, count));
     if (w->opt.edges)
         sl_edge_rows_events(w->opt.edges, ev, count);
@@ -131,11 +135,24 @@ static void take_events(struct sl_writer *w, const struct sl_event *ev, size_t c
             write_run(w, ev + from, i - from);
         from = i + 1;
         close_window(w, ev[i].end_ns);
+        w->is_cut = 0;
         if (ev[i].kind == SL_EV_WINDOW_OPEN)
             open_window(w, &ev[i]);
     }
     if (count > from)
         write_run(w, ev + from, count - from);
+}
+
+/* Returns in how many ns the next sync is due. */
+static uint64_t sync_outputs(struct sl_writer *w)
+{
+    uint64_t due = sl_outputs_sync(w->opt.outputs);
+
+    if (w->is_window && sl_outputs_is_full(w->opt.outputs)) {
+        close_window(w, sl_clock_now());
+        w->is_cut = 1;
+    }
+    return due;
 }
 
 static void *run(void *user)
@@ -157,11 +174,11 @@ static void *run(void *user)
         while ((ev = sl_ring_peek(w->opt.ring, BATCH, &count)) != NULL) {
             take_events(w, ev, count);
             sl_ring_release(w->opt.ring, count);
-            sl_outputs_sync(w->opt.outputs);
+            sync_outputs(w);
         }
         if (stop)
             break;
-        due = sl_outputs_sync(w->opt.outputs);
+        due = sync_outputs(w);
         atomic_store(&w->asleep, 1);
         /* Sequentially consistent with sl_writer_wake(): either it sees a sleeper, or the count has
          * changed and the wait returns at once. */
@@ -180,23 +197,18 @@ static void *run(void *user)
 int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
 {
     struct sl_writer *w = sl_pages_map(sizeof(*w));
-    sigset_t all, before;
     int error;
 
     if (!w)
         return -ENOMEM;
     w->opt = *opt;
     w->opt.meta.has_edges = opt->edges != NULL;
-    /* The host's signal handlers must never run on our thread, which inherits this mask. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&w->thread, NULL, run, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    error = sl_thread_start(&w->thread, SL_DEMANGLE_STACK_BYTES, run, w);
     if (error)
         sl_pages_unmap(w, sizeof(*w));
     else
         *out = w;
-    return -error;
+    return error;
 }
 
 void sl_writer_wake(struct sl_writer *w)
@@ -230,9 +242,14 @@ int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
     return 0;
 }
 
-uint32_t sl_writer_lost_window(const struct sl_writer *w)
+uint32_t sl_writer_lost_window(const struct sl_writer *w, uint64_t *renew_ns)
 {
-    return sl_outputs_lost_window(w->opt.outputs);
+    return sl_outputs_lost_window(w->opt.outputs, renew_ns);
+}
+
+uint32_t sl_writer_full_window(const struct sl_writer *w)
+{
+    return sl_outputs_full_window(w->opt.outputs);
 }
 
 void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows)

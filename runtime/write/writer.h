@@ -39,8 +39,9 @@ void sl_writer_wake(struct sl_writer *w);
  * had to be left running: it keeps its memory, and the file stays .part. */
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
 
-/* Any thread. Returns the last window with a file that the host closed or replaced; 0: none. */
-uint32_t sl_writer_lost_window(const struct sl_writer *w);
+/* Any thread. As the functions of struct sl_outputs. */
+uint32_t sl_writer_lost_window(const struct sl_writer *w, uint64_t *renew_ns);
+uint32_t sl_writer_full_window(const struct sl_writer *w);
 
 /* Any thread, never blocks. Gives the path of the last file that the first output completed ("" if
  * none), and the number of such files. Not after stop. */

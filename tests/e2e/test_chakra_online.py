@@ -196,12 +196,12 @@ def test_a_full_disk_is_said_once_and_what_fitted_stays(go, small_disk):
     run = go("context " + "kernel:3000 syncall sleep:1100 " * 6 + "return:3", log="warn",
              output=str(small_disk))
     assert run.status == 3
-    # Of each file that it hit: one of the two, or both.
-    said = [line.split("cannot write ")[1].split(": ")[0] for line in run.said()
-            if "cannot write" in line]
+    # Of each file that it hit: one of the two, or both. Or the window ended before.
+    said = [line.split("cannot write ")[-1].split(": ")[0] for line in run.said()
+            if "No space left" in line or "stay free" in line]
     assert 1 <= len(said) == len(set(said)), said
-    (path,) = run.files("*.et.part")
-    assert check(path).returncode in (0, 1)  # at most cut: the disk may be full between two nodes
+    for path in run.files("*.et*"):  # none if it was hit before its first sync
+        assert check(path).returncode in (0, 1)  # at most cut: the disk may be full between two nodes
     assert "1" in run.files()[0].name and harness.Trace(run.files()[0]).events
 
 

@@ -63,6 +63,7 @@ static struct {
     _Atomic uint64_t turn; /* number of requests served so far */
     _Atomic int passive, used;
 
+    _Atomic uint32_t limit;    /* slots that may be used now; at most `slots` */
     _Atomic uint32_t prepared; /* slots 0 .. prepared - 1 were used at some time */
 
     /* recorder thread */
@@ -113,7 +114,7 @@ static struct slot *take_fresh(void)
     struct slot *s;
 
     do {
-        if (index >= pool.slots)
+        if (index >= atomic_load_explicit(&pool.limit, memory_order_relaxed))
             return NULL;
     } while (!atomic_compare_exchange_weak_explicit(&pool.prepared, &index, index + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -157,6 +158,7 @@ int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, vo
         goto fail_base;
     pool.buffer_bytes = rounded;
     pool.slots = (uint32_t)slots;
+    atomic_store_explicit(&pool.limit, pool.slots, memory_order_relaxed);
     pool.wake = wake;
     pool.ready_goal = ready < pool.slots ? ready : pool.slots;
     atomic_store_explicit(&pool.ready, NO_SLOT, memory_order_relaxed);
@@ -168,6 +170,14 @@ fail_base:
     sl_pages_unmap(pool.slot, slots * sizeof *pool.slot);
     pool.slot = NULL;
     return -ENOMEM;
+}
+
+void sl_cupti_pool_limit(size_t bytes)
+{
+    size_t slots = pool.base ? bytes / pool.buffer_bytes : 0;
+
+    atomic_store_explicit(&pool.limit, slots < pool.slots ? (uint32_t)slots : pool.slots,
+                          memory_order_relaxed);
 }
 
 void sl_cupti_pool_set_first_use(void (*on_first_use)(void))

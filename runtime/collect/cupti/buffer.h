@@ -34,6 +34,10 @@ struct sl_cupti_buffer {
  * 0, -ENOMEM, -EALREADY, -EINVAL (the cap is below one buffer). */
 int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void));
 
+/* Recorder thread only. Maps no more buffers than these bytes; buffers that are mapped stay. At
+ * most the cap of init. */
+void sl_cupti_pool_limit(size_t bytes);
+
 /* The two callbacks to register. `request` also calls `on_first_use` once (see below). */
 void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
 void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,

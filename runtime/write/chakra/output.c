@@ -102,6 +102,8 @@ static int write_groups(const struct chakra_output *o)
     sl_et_comms_groups(o->comms, put_group, &f);
     put(&f, "}\n", 2);
     closed = f.sink->close(f.sink, f.error == 0);
+    if (!f.error && !closed)
+        sl_disk_add(o->file->disk, o->file->window, path);
     return f.error ? f.error : closed;
 }
 

@@ -45,7 +45,8 @@ struct sl_sink {
 /* `path` is the final name. Bytes are written to `path`.part, opened O_EXCL|O_CLOEXEC|O_NOFOLLOW
  * with mode 0600. Missing parent folders are created (0700). -EEXIST: either name is taken. No
  * signal is raised (writes go only to regular files), and EINTR is retried. A short write on a full
- * disk returns -ENOSPC; the bytes that fitted stay. -EBADF: the host closed or replaced the file
+ * disk returns -ENOSPC. After an error, close() cuts the file to what was there at the last sync,
+ * or removes it if that is nothing. -EBADF: the host closed or replaced the file
  * (base/own_file.h). The sink never touches the file again. */
 int sl_sink_file_open(struct sl_sink **out, const char *path);
 

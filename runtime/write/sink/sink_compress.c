@@ -11,13 +11,14 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <zlib.h>
 
 #ifndef ZSTD_STATIC_LINKING_ONLY
 #define ZSTD_STATIC_LINKING_ONLY /* sequence producers; our zstd is linked statically */
 #endif
 #include <zstd.h>
+
+#include "base/pages.h"
 
 #define OUTPUT_BYTES (256 * 1024)
 
@@ -200,8 +201,28 @@ static int compress_close(struct sl_sink *sink, int complete)
         ZSTD_freeCCtx(c->zstd);
     else if (c->kind == SL_COMPRESS_GZIP)
         deflateEnd(&c->gzip);
-    free(c);
+    sl_pages_unmap(c, sizeof(*c));
     return error ? error : below_error;
+}
+
+/* ---- memory of the libraries: off the host's malloc ---- */
+
+static void *zstd_alloc(void *unused, size_t bytes)
+{
+    (void)unused;
+    return sl_pages_alloc(bytes);
+}
+
+static void pages_free(void *unused, void *memory)
+{
+    (void)unused;
+    sl_pages_free(memory);
+}
+
+static void *zlib_alloc(void *unused, unsigned items, unsigned each)
+{
+    (void)unused;
+    return sl_pages_alloc((size_t)items * each);
 }
 
 /*
@@ -219,7 +240,7 @@ static int start_zstd(struct compress_sink *c, int level)
     } fast[] = {{ZSTD_c_windowLog, 21}, {ZSTD_c_hashLog, 16}, {ZSTD_c_minMatch, 6}};
     int error;
 
-    c->zstd = ZSTD_createCCtx();
+    c->zstd = ZSTD_createCCtx_advanced((ZSTD_customMem){zstd_alloc, pages_free, NULL});
     if (!c->zstd)
         return -ENOMEM;
     error = set_zstd(c, ZSTD_c_compressionLevel, level ? level : 1);
@@ -237,8 +258,12 @@ static int start_zstd(struct compress_sink *c, int level)
 static int start_gzip(struct compress_sink *c, int level)
 {
     const int window_bits = 15, gzip_header = 16, memory_level = 8;
-    int result = deflateInit2(&c->gzip, level ? level : 1, Z_DEFLATED, window_bits + gzip_header,
-                              memory_level, Z_DEFAULT_STRATEGY);
+    int result;
+
+    c->gzip.zalloc = zlib_alloc;
+    c->gzip.zfree = pages_free;
+    result = deflateInit2(&c->gzip, level ? level : 1, Z_DEFLATED, window_bits + gzip_header,
+                          memory_level, Z_DEFAULT_STRATEGY);
 
     if (result == Z_OK)
         return 0;
@@ -248,7 +273,7 @@ static int start_gzip(struct compress_sink *c, int level)
 int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_compression kind,
                           int level)
 {
-    struct compress_sink *c = calloc(1, sizeof(*c));
+    struct compress_sink *c = sl_pages_map(sizeof(*c));
     int error = 0;
 
     if (!c)
@@ -260,7 +285,7 @@ int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_c
     else if (kind != SL_COMPRESS_NONE)
         error = -EINVAL;
     if (error) {
-        free(c);
+        sl_pages_unmap(c, sizeof(*c));
         return error;
     }
     c->kind = kind;

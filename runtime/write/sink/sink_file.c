@@ -3,26 +3,27 @@
  *
  * Threads: one owner. Memory: the sink is the opener's until close, which frees it.
  *
- * If a write fails, the bytes that fitted stay. Readers handle a truncated frame like that of a
- * killed process.
+ * If a write fails, the file keeps what the last sync made readable. A file without any such part
+ * is removed.
  */
 #include "write/sink/sink.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/own_file.h"
+#include "base/pages.h"
 
 struct file_sink {
     struct sl_sink sink; /* first: a sink is cast to this */
     struct sl_own_file file;
     int error;
-    char path[PATH_MAX]; /* the file's current name */
-    size_t final_length; /* length of the name without .part */
+    uint64_t bytes, synced; /* written; readable since the last sync */
+    char path[PATH_MAX];    /* the file's current name */
+    size_t final_length;    /* length of the name without .part */
 };
 
 static const char part[] = ".part";
@@ -56,18 +57,40 @@ static int file_write(struct sl_sink *sink, const void *data, size_t size)
 
     if (!f->error && size > 0)
         f->error = sl_own_file_write(&f->file, &all, 1);
+    if (!f->error)
+        f->bytes += size;
     return f->error;
 }
 
 static int file_sync(struct sl_sink *sink)
 {
-    return ((struct file_sink *)sink)->error;
+    struct file_sink *f = (struct file_sink *)sink;
+
+    if (!f->error)
+        f->synced = f->bytes;
+    return f->error;
+}
+
+/* After an error: leaves nothing that ends within a frame. */
+static void cut(struct file_sink *f)
+{
+    if (f->synced)
+        sl_own_file_truncate(&f->file, f->synced);
+    else
+        sl_own_file_unlink(&f->file, f->path);
 }
 
 static int file_close(struct sl_sink *sink, int complete)
 {
     struct file_sink *f = (struct file_sink *)sink;
-    int closed = sl_own_file_close(&f->file), error = f->error ? f->error : closed;
+    int closed, error;
+
+    if (f->error && f->error != -EBADF) /* a lost file is left as it is */
+        cut(f);
+    else if ((f->error || !complete) && !f->bytes)
+        sl_own_file_unlink(&f->file, f->path);
+    closed = sl_own_file_close(&f->file);
+    error = f->error ? f->error : closed;
 
     if (complete && !error) {
         char to[PATH_MAX];
@@ -77,7 +100,7 @@ static int file_close(struct sl_sink *sink, int complete)
         to[f->final_length] = 0;
         error = sl_own_file_rename(&f->file, f->path, to);
     }
-    free(f);
+    sl_pages_unmap(f, sizeof(*f));
     return error;
 }
 
@@ -94,7 +117,7 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
         return error;
     if (lstat(path, &st) == 0)
         return -EEXIST;
-    f = calloc(1, sizeof(*f));
+    f = sl_pages_map(sizeof(*f));
     if (!f)
         return -ENOMEM;
     f->final_length = strlen(path);
@@ -110,6 +133,6 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
     return 0;
 
 fail_open:
-    free(f);
+    sl_pages_unmap(f, sizeof(*f));
     return error;
 }

@@ -8,6 +8,7 @@
  *     init             cuInit alone            context[:D]    the primary context of device D
  *     stream           a new stream becomes the current one; `stream:0` the legacy default
  *     kernel[:N]       N kernels of 20 us       long:MS        one kernel of MS milliseconds
+ *     flood:MS         as many kernels of 1 us as can be launched in MS milliseconds
  *     copy[:BYTES]     to the device and back, async, pinned; `blocking[:BYTES]` both, pageable
  *     memset[:BYTES]   peer                    copy from device 0 to device 1
  *     event            record, wait on another stream, synchronize, query
@@ -22,7 +23,7 @@
  *     recording        waits until a window is open (10 s at most)
  *     lost             waits until something was lost (10 s at most)
  *     status           prints `state N window N completed N`
- *     chdir:PATH       unlink:PATH
+ *     chdir:PATH       unlink:PATH             append           a byte to the last complete trace
  *     load:PATH        dlopen                   sleep:MS
  *     fork             a child that makes a kernel call and exits 5; waits for it
  *     fds              prints the open descriptors that exec would inherit
@@ -88,6 +89,31 @@ static void do_kernels(long n)
 {
     for (long i = 0; i < n; i++)
         spin_launch(i % 2 ? s.plain : s.mangled, s.stream, 1 + (unsigned)(i % 3), 128, KERNEL_NS);
+}
+
+static int do_append(void)
+{
+    struct sl_status status = {.size = sizeof(status)};
+    FILE *f;
+
+    sl_status(&status);
+    f = fopen(status.last_file, "a");
+    return !f || fputc('\n', f) == EOF || fclose(f);
+}
+
+static void do_flood(long ms)
+{
+    struct timespec now;
+    long long end = 0, at;
+
+    do {
+        for (int i = 0; i < 200; i++)
+            spin_launch(s.plain, s.stream, 1, 32, 1000);
+        CHECK(cu.StreamSynchronize(s.stream));
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        at = now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+        end = end ? end : at + ms;
+    } while (at < end);
 }
 
 static void do_copy(size_t bytes)
@@ -322,6 +348,8 @@ static int do_step(const char *step, long n, const char *text)
         CHECK(cu.StreamCreate(&s.stream, CU_STREAM_NON_BLOCKING));
     else if (!strcmp(step, "kernel"))
         do_kernels(text ? n : 1);
+    else if (!strcmp(step, "flood"))
+        do_flood(n);
     else if (!strcmp(step, "long"))
         spin_launch(s.plain, s.stream, 1, 32, (uint64_t)n * 1000000);
     else if (!strcmp(step, "copy"))
@@ -368,6 +396,8 @@ static int do_step(const char *step, long n, const char *text)
         return chdir(text);
     else if (!strcmp(step, "unlink"))
         return unlink(text);
+    else if (!strcmp(step, "append"))
+        return do_append();
     else if (!strcmp(step, "status"))
         do_status();
     else if (!strcmp(step, "load"))

@@ -87,7 +87,7 @@ static void play_small(void)
     snprintf(command, sizeof(command), "! ls %s | grep -q '[.]et'", folder);
     CHECK(system(command) == 0);
     snprintf(command, sizeof(command),
-             "grep -q 'SYNCLINE_MEMORY is too small for Chakra execution traces' %s", child_stderr);
+             "grep -q 'SYNCLINE_MEMORY are too small for Chakra execution traces' %s", child_stderr);
     CHECK(system(command) == 0);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "write/demangle.h"
 
 static char out[65536];
@@ -41,11 +42,39 @@ static void others_are_left_to_the_caller(void **state)
     free(giant);
 }
 
+static void *demangle(void *name)
+{
+    sl_demangle(out, sizeof(out), name);
+    return NULL;
+}
+
+/* A name of 32 KB that is one nested template: f<a<a<...a<int>...>>>(). The demangler may give it
+ * up; the thread survives on the stack that the writer has. */
+static void the_deepest_name_fits_the_stack(void **state)
+{
+    const int depth = 8188;
+    char *name = malloc(5 + 3 * (size_t)depth + 1 + (size_t)depth + 3 + 1), *at = name;
+    pthread_t thread;
+
+    (void)state;
+    at = stpcpy(at, "_Z1fI");
+    for (int i = 0; i < depth; i++)
+        at = stpcpy(at, "1aI");
+    *at++ = 'i';
+    memset(at, 'E', (size_t)depth);
+    strcpy(at + depth, "Evv");
+    assert_in_range(strlen(name), 32700, 32768);
+    assert_int_equal(sl_thread_start(&thread, SL_DEMANGLE_STACK_BYTES, demangle, name), 0);
+    pthread_join(thread, NULL);
+    free(name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mangled_names_become_readable),
         cmocka_unit_test(others_are_left_to_the_caller),
+        cmocka_unit_test(the_deepest_name_fits_the_stack),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static void delivered(uint64_t us, uint16_t flags)
 static void open_at(uint64_t us)
 {
     begin();
-    sl_outputs_open(&outputs, &f.meta);
+    sl_outputs_open(&outputs, &f.meta, 0);
     sl_edge_rows_open(rows, BASE + us * US);
 }
 

@@ -315,6 +315,7 @@ static void wait_for_file(void)
 
 static void a_file_that_the_host_closed_costs_its_window(void **state)
 {
+    uint64_t renew_ns;
     const char *text;
     size_t size;
     char *data;
@@ -330,7 +331,7 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
         push(SL_EV_RUNTIME, 1);
         push(SL_EV_WINDOW_CLOSE, window);
         sl_writer_wake(writer);
-        while (sl_writer_lost_window(writer) < window)
+        while (sl_writer_lost_window(writer, &renew_ns) < window)
             usleep(1000);
     }
     push_window(3, 5);

@@ -120,6 +120,25 @@ static void at_the_cap_cupti_gets_a_buffer_that_nobody_reads(void **state)
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
 }
 
+/* The host has less memory left than at the start, so no more buffers are mapped for now. */
+static void a_lower_limit_maps_no_more(void **state)
+{
+    uint8_t *one, *spare;
+
+    (void)state;
+    assert_int_equal(sl_cupti_pool_init(BYTES, 4 * BYTES, 1, wake), 0);
+    sl_cupti_pool_limit(BYTES);
+    one = request();
+    spare = request();
+    assert_ptr_equal(request(), spare);
+    sl_cupti_pool_refill();
+    assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
+    sl_cupti_pool_limit(100 * BYTES);
+    assert_ptr_not_equal(request(), spare);
+    complete(one, 64);
+    assert_ptr_equal(sl_cupti_pool_take()->data, one);
+}
+
 static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
@@ -383,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(buffers_go_out_zeroed_and_come_back_oldest_first, fresh),
         cmocka_unit_test_setup(at_the_cap_cupti_gets_a_buffer_that_nobody_reads, fresh),
+        cmocka_unit_test_setup(a_lower_limit_maps_no_more, fresh),
         cmocka_unit_test_setup(impossible_sizes_are_refused, fresh),
         cmocka_unit_test_setup(a_strangers_buffer_is_accepted_and_not_touched, fresh),
         cmocka_unit_test_setup(the_collector_is_woken_above_a_quarter_and_when_nothing_is_ready,

@@ -163,7 +163,8 @@ static int tear_down(void **state)
 
 static void open_window(void)
 {
-    sl_outputs_open(&outputs, &meta);
+    outputs.failed = 0; /* no window of these tests waits for an earlier one */
+    sl_outputs_open(&outputs, &meta, 1);
     sl_edge_rows_open(rows, OPENED);
 }
 
@@ -250,7 +251,8 @@ static void test_nodes_go_out_though_all_is_lossy(void **state)
     delivery_flags = SL_EVF_RECORDS_LOST;
     give(1, 100);
     assert_true(sl_stats_get(SL_STAT_CHAKRA_NODES) >= 190);
-    assert_true(sl_outputs_sync(&outputs) <= 1000000000u); /* there is something to sync, soon */
+    sl_outputs_sync(&outputs);
+    assert_true(size_of("1.3.et.part") > 0);
     close_window();
 }
 

@@ -130,7 +130,7 @@ static void a_folder_that_cannot_be_is_an_error(void **state)
 }
 
 /* A limit on the file's size stands in for a full disk. */
-static void a_failed_write_keeps_what_fitted(void **state)
+static void a_failed_write_keeps_what_was_synced(void **state)
 {
     struct rlimit before, small = {5000, 5000};
     static char block[4000];
@@ -150,8 +150,17 @@ static void a_failed_write_keeps_what_fitted(void **state)
     assert_int_equal(s->write(s, block, 1), -EFBIG);
     assert_int_equal(s->sync(s), -EFBIG);
     assert_int_equal(s->close(s, 1), -EFBIG);
-    assert_int_equal(size_of(in_folder("x.part")), 5000);
+    assert_int_equal(size_of(in_folder("x.part")), 1000);
     assert_int_equal(size_of(in_folder("x")), -1);
+
+    /* Without a sync, nothing of the file can be read, so it is removed. */
+    assert_int_equal(sl_sink_file_open(&s, in_folder("y")), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(s->write(s, block, 4000), 0);
+    assert_int_equal(s->write(s, block, 4000), -EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(s->close(s, 1), -EFBIG);
+    assert_int_equal(size_of(in_folder("y.part")), -1);
 }
 
 /* A daemon has closed them. Whoever prints then must not print into the trace. */
@@ -238,7 +247,7 @@ int main(void)
         T(nothing_is_ever_overwritten),
         T(a_planted_link_is_not_followed),
         T(a_folder_that_cannot_be_is_an_error),
-        T(a_failed_write_keeps_what_fitted),
+        T(a_failed_write_keeps_what_was_synced),
         T(the_standard_streams_are_not_taken),
         T(a_host_that_has_our_number_gets_no_byte),
         T(a_file_that_was_put_in_our_place_keeps_its_name),

@@ -1,0 +1,17 @@
+/*
+ * thread.h - starts a thread of ours.
+ *
+ * The host's signal handlers never run on it, because every signal is blocked there from the start.
+ * Any thread. errno is preserved.
+ */
+#ifndef SL_THREAD_H
+#define SL_THREAD_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+/* Starts `run(argument)` on a stack of `stack_bytes`, or of the host's default size if the host's
+ * thread-local data does not fit in that. The caller joins or detaches the thread. 0 or -errno. */
+int sl_thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *argument);
+
+#endif

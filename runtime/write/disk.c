@@ -1,0 +1,185 @@
+/*
+ * disk.c - how much of the disk the traces of this process may take.
+ *
+ * Threads, memory: see disk.h. The newest FILES files are known; older ones are never deleted.
+ */
+#include "write/disk.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/pages.h"
+#include "base/stats.h"
+
+#define FILES      8192u
+#define NAME_BYTES 96
+#define FREE_MOST  (10ull << 30)
+#define FREE_PART  20 /* one in this many: 5 % */
+
+struct file {
+    dev_t device;
+    ino_t inode;
+    uint64_t bytes;
+    struct timespec changed;
+    uint32_t window;
+    char name[NAME_BYTES];
+};
+
+struct sl_disk {
+    struct sl_disk_options opt;
+    uint64_t bytes;          /* of the files that are complete */
+    uint32_t first_window;   /* 0: none is complete */
+    uint64_t oldest, newest; /* file[n % FILES] for n in [oldest, newest) */
+    int is_said;
+    struct file file[FILES];
+};
+
+int sl_disk_create(struct sl_disk **out, const struct sl_disk_options *opt)
+{
+    struct sl_disk *d = sl_pages_map(sizeof(*d));
+
+    if (!d)
+        return -ENOMEM;
+    d->opt = *opt;
+    *out = d;
+    return 0;
+}
+
+void sl_disk_destroy(struct sl_disk *d)
+{
+    sl_pages_unmap(d, sizeof(*d));
+}
+
+void sl_disk_add(struct sl_disk *d, uint32_t window, const char *path)
+{
+    const char *name = strrchr(path, '/');
+    struct file *f;
+    struct stat st;
+
+    if (!d || lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    d->bytes += (uint64_t)st.st_size;
+    if (!d->first_window)
+        d->first_window = window;
+    name = name ? name + 1 : path;
+    if (window == d->first_window || strlen(name) >= NAME_BYTES)
+        return;
+    if (d->newest - d->oldest == FILES)
+        d->oldest++;
+    f = &d->file[d->newest++ % FILES];
+    *f = (struct file){.device = st.st_dev,
+                       .inode = st.st_ino,
+                       .bytes = (uint64_t)st.st_size,
+                       .changed = st.st_mtim,
+                       .window = window};
+    strcpy(f->name, name);
+}
+
+/* Removes the file, unless somebody has changed or replaced it. In both cases it counts no longer.
+ */
+static void delete_file(struct sl_disk *d, const struct file *f)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    d->bytes -= f->bytes;
+    snprintf(path, sizeof(path), "%s/%s", d->opt.folder, f->name);
+    if (lstat(path, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode &&
+        (uint64_t)st.st_size == f->bytes && st.st_mtim.tv_sec == f->changed.tv_sec &&
+        st.st_mtim.tv_nsec == f->changed.tv_nsec)
+        unlink(path);
+}
+
+/* Returns the bytes that this frees; 0: there is no window to delete. */
+static uint64_t delete_oldest_window(struct sl_disk *d)
+{
+    uint64_t before = d->bytes;
+    uint32_t window;
+
+    if (d->opt.keeps_all || d->oldest == d->newest)
+        return 0;
+    window = d->file[d->oldest % FILES].window;
+    while (d->oldest < d->newest && d->file[d->oldest % FILES].window == window)
+        delete_file(d, &d->file[d->oldest++ % FILES]);
+    sl_stats_add(SL_STAT_WINDOWS_DELETED, 1);
+    return before - d->bytes;
+}
+
+struct space {
+    uint64_t left, stays; /* bytes that are free, and that must stay free; 0 and 0: not known */
+};
+
+/* The folder may not exist yet, so the nearest folder above it that does is asked. */
+static struct space look_at_space(const struct sl_disk *d)
+{
+    char folder[PATH_MAX], *slash;
+    struct statvfs vfs;
+    struct space s = {0, 0};
+
+    snprintf(folder, sizeof(folder), "%s", d->opt.folder);
+    while (statvfs(folder, &vfs) != 0) {
+        slash = strrchr(folder, '/');
+        if (errno != ENOENT || !slash || slash == folder)
+            return s;
+        *slash = '\0';
+    }
+    s.left = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+    s.stays = (uint64_t)vfs.f_blocks * vfs.f_frsize / FREE_PART;
+    if (s.stays > FREE_MOST)
+        s.stays = FREE_MOST;
+    return s;
+}
+
+int sl_disk_keeps_all(const struct sl_disk *d)
+{
+    return d->opt.keeps_all;
+}
+
+/* `space` NULL: the folder's limit is reached. */
+static void say(struct sl_disk *d, const struct space *space)
+{
+    char which[160];
+
+    if (space)
+        snprintf(
+            which, sizeof(which),
+            "%.1f MB of the file system are free, and %.1f MB (5 %%, at most 10 GiB) stay free",
+            (double)space->left / 1e6, (double)space->stays / 1e6);
+    else
+        snprintf(which, sizeof(which), "the traces of this process take SYNCLINE_DISK, %.1f MB",
+                 (double)d->opt.limit_bytes / 1e6);
+    sl_log_once(&d->is_said, SL_LOG_WARN, "%s: %s, in %s; the job is not affected; %s", which,
+                d->opt.keeps_all ? "the window ends here, and nothing more is recorded"
+                                 : "the oldest windows are deleted, but never the first",
+                d->opt.folder,
+                space ? "free some space, or set SYNCLINE_OUTPUT to a folder on another disk"
+                      : "raise SYNCLINE_DISK, or record less (SYNCLINE_WINDOW)");
+}
+
+int sl_disk_check(struct sl_disk *d, uint64_t open_bytes)
+{
+    struct space space;
+    uint64_t freed = 0;
+
+    if (!d)
+        return 0;
+    space = look_at_space(d);
+    for (;;) {
+        int is_over = d->opt.limit_bytes && d->bytes + open_bytes > d->opt.limit_bytes;
+        uint64_t step;
+
+        if (!is_over && space.left + freed >= space.stays)
+            return 0;
+        say(d, is_over ? NULL : &space);
+        step = delete_oldest_window(d);
+        if (!step)
+            return is_over ? -EDQUOT : -ENOSPC;
+        freed += step;
+    }
+}

@@ -1,0 +1,62 @@
+"""How much of the disk traces take, and what becomes of windows that cannot be written."""
+import pathlib
+import re
+import subprocess
+
+import harness
+
+TIME = "time:20ms/40ms"
+WORK = "context stream flood:"
+
+
+def sizes(out: pathlib.Path) -> dict[str, int]:
+    """Size in bytes of each file below a folder, by name."""
+    return {path.name: path.stat().st_size for path in out.rglob("*") if path.is_file()}
+
+
+def window_of(name: str) -> int:
+    return int(re.match(r"\d+", name).group())
+
+
+def test_run_ends_its_window_at_the_limit(go):
+    """SYNCLINE_DISK=1MiB in `run`: the window ends as a valid file of about that size, one line
+    says so, and the job runs on."""
+    run = go(WORK + "2500 sync status", disk="1MiB", log="warn")
+    assert (run.status, run.stdout.splitlines()[-1]) == (0, "done"), run.stderr
+    (said,) = run.said()
+    assert "SYNCLINE_DISK" in said and "the window ends here" in said
+    (path,) = run.files()
+    checked = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True,
+                             check=False)
+    assert "valid and complete Kineto trace" in checked.stdout.splitlines()[0]
+    assert "state 1 " in run.stdout  # armed: nothing is recorded any more
+    # Half a second passes between two looks at the disk.
+    assert 1 << 20 <= sum(sizes(run.out).values())
+    assert not [name for name in sizes(run.out) if name.endswith(".part")]
+
+
+def test_old_windows_are_deleted_at_the_limit(go):
+    """By time: the oldest windows go, the first and the newest stay, a file that somebody changed
+    stays, and the trace counts them."""
+    run = go("context stream kernel sync windows:3 append flood:3000 sync",
+             window=TIME, lead_in="0", disk="2MiB", log="warn")
+    assert run.status == 0, run.stderr
+    (said,) = run.said()
+    assert "SYNCLINE_DISK" in said and "the oldest windows are deleted" in said
+    windows = {window_of(name) for name in sizes(run.out)}
+    last = max(windows)
+    changed = [name for name in sizes(run.out) if 1 < window_of(name) < min(windows - {1, 2, 3, 4})]
+    assert 1 in windows and last > 10
+    assert len(changed) == 1 and changed[0].endswith(".pt.trace.json.zst"), changed
+    traces = [harness.Trace(path) for path in run.files() if path.name not in changed]
+    assert max(trace.counters["windows_deleted"] for trace in traces) > 0
+
+
+def test_windows_on_a_full_disk(go, small_disk):
+    """A disk that is full from the start on: one line, no file, and every window is counted."""
+    (small_disk / "filler").write_bytes(b"x" * 256 * 1024)
+    run = go("context kernel:50 sync " + "sleep:50 kernel:50 sync " * 20, window=TIME,
+             lead_in="0", log="warn", output=str(small_disk / "out"))
+    assert (run.status, run.stdout) == (0, "done\n")
+    assert len(run.said()) == 1, run.stderr
+    assert not sizes(small_disk / "out")
