@@ -15,6 +15,7 @@
 #include <glob.h>
 #include <string.h>
 
+#include "sync/edge.h"
 #include "sync/scenario.h"
 
 #define FOLDER SYNCLINE_SOURCE_DIR "/tests/unit/sync/scenarios/"
@@ -31,8 +32,10 @@ static char why[1 << 16];
 
 static void as_expected(void **state)
 {
-    if (scenario_run(*state, why, sizeof why) != 0)
-        fail_msg("\n%s", why);
+    if (scenario_run(*state, why, sizeof why) != 0) {
+        fprintf(stderr, "%s", why); /* fail_msg() cuts what is long */
+        fail();
+    }
 }
 
 /* The first scenario of a text, and what is said of it. */
@@ -87,6 +90,17 @@ static void edges_and_losses_are_told_in_full(void **state)
                            "lost no_record: expected 1, found 0"));
 }
 
+static void every_kind_and_reason_has_a_name(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)
+        assert_string_not_equal(sl_edge_kind_name((enum sl_edge_kind)i), "unknown");
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
+        assert_string_not_equal(sl_edge_loss_name((enum sl_edge_loss)i), "unknown");
+    assert_string_equal(sl_edge_kind_name(SL_EDGE_KIND_COUNT), "unknown");
+    assert_string_equal(sl_edge_basis_name(SL_BASIS_EXACT), "exact");
+}
+
 static void read_file(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -128,6 +142,7 @@ int main(int argc, char **argv)
     globfree(&files);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(a_mistake_is_told_with_its_line);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(edges_and_losses_are_told_in_full);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(every_kind_and_reason_has_a_name);
     for (size_t i = 0; i < scripts; i++)
         count = add_scenarios(script[i], count);
     failed = _cmocka_run_group_tests("scenarios", tests, count, NULL, NULL);
