@@ -65,7 +65,7 @@ struct run {
     struct label *label;
     size_t labels, label_slots;
     struct facts expected, found;
-    uint64_t lost[SL_EDGE_LOST_COUNT]; /* expected; UINT64_MAX: at least 1 */
+    uint64_t lost[SL_EDGE_LOST_COUNT]; /* expected; UINT64_MAX (printed as -1): at least 1 */
 
     unsigned seed; /* 0: not shuffled */
     struct sl_event held[LINE];
@@ -75,6 +75,11 @@ struct run {
     char *why;
     size_t why_size;
 };
+
+static int is(const char *word, const char *other)
+{
+    return strcmp(word, other) == 0;
+}
 
 /* ---- what is wrong ---- */
 
@@ -137,7 +142,7 @@ static const char *take(struct run *r, const char *what)
 
 static int take_if(struct run *r, const char *word)
 {
-    if (r->next == r->words || strcmp(r->word[r->next], word) != 0)
+    if (r->next == r->words || !is(r->word[r->next], word))
         return 0;
     r->next++;
     return 1;
@@ -240,7 +245,7 @@ static enum sl_edge_loss reason(struct run *r)
     const char *word = take(r, "a reason");
 
     for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
-        if (strcmp(word, sl_edge_loss_name((enum sl_edge_loss)i)) == 0)
+        if (is(word, sl_edge_loss_name((enum sl_edge_loss)i)))
             return (enum sl_edge_loss)i;
     wrong(r, "'%s' is not a reason why an edge is left out", word);
 }
@@ -269,7 +274,7 @@ static struct label *label_find(struct run *r, const char *word, size_t length)
 
     make_name(r, word, length, name);
     for (size_t i = r->labels; i-- > 0;)
-        if (strcmp(r->label[i].name, name) == 0)
+        if (is(r->label[i].name, name))
             return &r->label[i];
     wrong(r, "no call is named '%s'", name);
 }
@@ -289,7 +294,7 @@ static struct label *label_put(struct run *r, const char *word, uint64_t id)
 
     make_name(r, word, strlen(word) - 1, new.name);
     for (size_t i = 0; r->known && i < r->labels && !label; i++)
-        if (strcmp(r->label[i].name, new.name) == 0)
+        if (is(r->label[i].name, new.name))
             label = &r->label[i];
     if (!label) {
         r->label = grow(r->label, r->labels, &r->label_slots, sizeof *r->label);
@@ -385,7 +390,7 @@ static const char *read_kind(struct run *r)
     const char *word = take(r, "the edge's kind");
 
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)
-        if (strcmp(word, sl_edge_kind_name((enum sl_edge_kind)i)) == 0)
+        if (is(word, sl_edge_kind_name((enum sl_edge_kind)i)))
             return word;
     wrong(r, "'%s' is not a kind of edge", word);
 }
@@ -428,6 +433,12 @@ static int by_text(const void *a, const void *b)
     return strcmp(((const struct fact *)a)->text, ((const struct fact *)b)->text);
 }
 
+static void sort(struct facts *facts)
+{
+    if (facts->count)
+        qsort(facts->at, facts->count, sizeof *facts->at, by_text);
+}
+
 /* Both lists side by side, if they differ. Returns 1 if so. */
 static int differ(struct run *r)
 {
@@ -435,8 +446,8 @@ static int differ(struct run *r)
     size_t i = 0, k = 0;
     int differs = e->count != f->count;
 
-    qsort(e->at, e->count, sizeof *e->at, by_text);
-    qsort(f->at, f->count, sizeof *f->at, by_text);
+    sort(e);
+    sort(f);
     for (size_t n = 0; !differs && n < e->count; n++)
         differs = by_text(&e->at[n], &f->at[n]) != 0;
     if (!differs)
@@ -468,9 +479,8 @@ static void check(struct run *r)
         if (r->lost[i] == UINT64_MAX ? found > 0 : found == r->lost[i])
             continue;
         differs = 1;
-        say(r, "        lost %s: expected %lld, found %llu\n",
-            sl_edge_loss_name((enum sl_edge_loss)i), (long long)r->lost[i],
-            (unsigned long long)found);
+        say(r, "        lost %s: expected %lld, found %lld\n",
+            sl_edge_loss_name((enum sl_edge_loss)i), (long long)r->lost[i], (long long)found);
     }
     if (differs)
         longjmp(r->out, 1);
@@ -530,39 +540,44 @@ static int read_memory(const char *word, struct scenario_row *row)
     return 1;
 }
 
+static void read_ran(struct run *r, struct scenario_row *row)
+{
+    row->ran = 1;
+    span(r, take(r, "when it ran"), &row->ran_from_ns, &row->ran_to_ns);
+}
+
+static uint64_t read_id(struct run *r)
+{
+    const char *name = take(r, "a call");
+
+    return label_find(r, name, strlen(name))->id;
+}
+
 static void read_row(struct run *r, struct scenario_row *row)
 {
-    static const struct {
-        const char *word;
-        size_t flag;
-    } flags[] = {{"call_only", offsetof(struct scenario_row, call_only)},
-                 {"record_only", offsetof(struct scenario_row, record_only)},
-                 {"failed", offsetof(struct scenario_row, failed)},
-                 {"pending", offsetof(struct scenario_row, pending)},
-                 {"peer", offsetof(struct scenario_row, peer)}};
-
     while (r->next < r->words) {
         const char *word = take(r, "a word");
-        size_t i = 0;
 
-        while (i < sizeof flags / sizeof *flags && strcmp(flags[i].word, word) != 0)
-            i++;
-        if (i < sizeof flags / sizeof *flags) {
-            *(int *)((char *)row + flags[i].flag) = 1;
-        } else if (strcmp(word, "ran") == 0) {
+        if (is(word, "call_only"))
+            row->call_only = 1;
+        else if (is(word, "record_only"))
+            row->record_only = 1;
+        else if (is(word, "failed"))
+            row->failed = 1;
+        else if (is(word, "pending"))
+            row->pending = 1;
+        else if (is(word, "peer"))
+            row->peer = 1;
+        else if (is(word, "untimed"))
             row->ran = 1;
-            span(r, take(r, "when it ran"), &row->ran_from_ns, &row->ran_to_ns);
-        } else if (strcmp(word, "untimed") == 0) {
-            row->ran = 1;
-        } else if (strcmp(word, "of") == 0) {
-            const char *name = take(r, "a call");
-
-            row->id = label_find(r, name, strlen(name))->id;
-        } else if (strstr(word, "..")) {
+        else if (is(word, "ran"))
+            read_ran(r, row);
+        else if (is(word, "of"))
+            row->id = read_id(r);
+        else if (strstr(word, ".."))
             span(r, word, &row->from_ns, &row->to_ns);
-        } else if (!read_memory(word, row) && !read_letter(r, word, row)) {
+        else if (!read_memory(word, row) && !read_letter(r, word, row))
             wrong(r, "'%s' is not known here", word);
-        }
     }
 }
 
@@ -596,21 +611,21 @@ static void run_row(struct run *r, const char *name, const struct scenario_verb 
     struct scenario_row row = {.thread = 100, .context = 1, .stream = SL_STREAM_NONE};
     struct sl_event ev[2];
     struct label *label;
-    int is_ran = strcmp(verb->word, "ran") == 0;
+    int has_call = verb->cbid != 0;
     size_t count;
 
     read_row(r, &row);
-    if (is_ran) {
+    if (!has_call) {
         row.ran = 1;
         row.ran_from_ns = row.from_ns;
         row.ran_to_ns = row.to_ns;
     }
     if (row.id == 0)
-        row.id = is_ran ? r->last_id : ++r->last_id;
+        row.id = has_call ? ++r->last_id : r->last_id;
     if (name)
         label_put(r, name, row.id);
     label = label_of(r, row.id);
-    if (label && !is_ran)
+    if (label && has_call)
         label->thread = row.thread;
     if (label && row.ran) {
         label->device = row.device;
@@ -655,7 +670,7 @@ static void run_node(struct run *r)
     if (r->next < r->words)
         other = number(r, take(r, "a node"));
     for (uint64_t id = first; id <= last; id++) {
-        int copied = strcmp(fact, "copied") == 0;
+        int copied = is(fact, "copied");
 
         if (scenario_node_event(fact, copied ? other + id - first : id, copied ? id : other, &ev))
             wrong(r, "'%s' is not a fact about a node", fact);
@@ -695,11 +710,9 @@ static void run_never(struct run *r)
 
 static void run_undecided(struct run *r)
 {
-    uint64_t found = sl_edges_undecided(r->edges), expected = UINT64_MAX;
-    const char *name = take(r, "a call, or `none`");
+    uint64_t found = sl_edges_undecided(r->edges);
+    uint64_t expected = take_if(r, "none") ? UINT64_MAX : read_id(r);
 
-    if (strcmp(name, "none") != 0)
-        expected = label_find(r, name, strlen(name))->id;
     if (found != expected)
         wrong(r, "the first call that is not decided is number %lld (none: -1), not %lld",
               (long long)found, (long long)expected);
@@ -708,31 +721,31 @@ static void run_undecided(struct run *r)
 /* Lines that are no rows. Returns 0: not one of them. */
 static int run_control(struct run *r, const char *word)
 {
-    if (strcmp(word, "expect") == 0)
+    if (is(word, "expect"))
         run_expect(r);
-    else if (strcmp(word, "lost") == 0)
+    else if (is(word, "lost"))
         run_lost(r);
-    else if (strcmp(word, "check") == 0)
+    else if (is(word, "check"))
         check(r);
-    else if (strcmp(word, "never") == 0)
+    else if (is(word, "never"))
         run_never(r);
-    else if (strcmp(word, "ignore") == 0)
+    else if (is(word, "ignore"))
         r->found.count = 0;
-    else if (strcmp(word, "undecided") == 0)
+    else if (is(word, "undecided"))
         run_undecided(r);
-    else if (strcmp(word, "stream") == 0)
+    else if (is(word, "stream"))
         run_stream(r);
-    else if (strcmp(word, "node") == 0)
+    else if (is(word, "node"))
         run_node(r);
-    else if (strcmp(word, "delivered") == 0)
+    else if (is(word, "delivered"))
         sl_edges_delivered(r->edges, one_time(r));
-    else if (strcmp(word, "close") == 0)
+    else if (is(word, "close"))
         sl_edges_close(r->edges, one_time(r));
-    else if (strcmp(word, "flush") == 0)
+    else if (is(word, "flush"))
         sl_edges_flush(r->edges);
-    else if (strcmp(word, "forget") == 0)
+    else if (is(word, "forget"))
         sl_edges_forget(r->edges, reason(r));
-    else if (strcmp(word, "begin") == 0)
+    else if (is(word, "begin"))
         sl_edges_begin(r->edges, one_time(r));
     else
         return 0;
@@ -751,7 +764,7 @@ static void run_line(struct run *r)
     verb = scenario_verb_find(word);
     if (verb) {
         run_row(r, name, verb);
-    } else if (strcmp(word, "later") == 0 && name) {
+    } else if (is(word, "later") && name) {
         label_put(r, name, ++r->last_id);
     } else if (name || !run_control(r, word)) {
         wrong(r, "'%s' is not known", word);
@@ -794,9 +807,9 @@ static unsigned run_lines(struct run *r, unsigned from, unsigned last, int in_lo
         split(r, r->script->line[line - 1]);
         if (r->words == 0)
             continue;
-        if (strcmp(r->word[0], "end") == 0 && in_loop)
+        if (is(r->word[0], "end") && in_loop)
             return line;
-        if (strcmp(r->word[0], "repeat") == 0) {
+        if (is(r->word[0], "repeat")) {
             r->next = 1;
             line = run_repeat(r, last);
         } else {

@@ -7,7 +7,7 @@
 
 static const struct scenario_verb verbs[] = {
     {"kernel", 211, SL_EV_KERNEL, 0},
-    {"graph", 311, 0, 0},
+    {"graph", 311, SL_EV_KERNEL, 0},
     {"copy", 31, SL_EV_MEMCPY, 0},
     {"copy_async", 41, SL_EV_MEMCPY, 0},
     {"copy_peer", 160, SL_EV_MEMCPY, 0},
@@ -102,7 +102,7 @@ static void make_call(const struct scenario_verb *verb, const struct scenario_ro
                             .end_ns = row->to_ns,
                             .thread = row->thread,
                             .stream = SL_STREAM_NONE};
-    if (is_operation(verb) || strcmp(verb->word, "graph") == 0)
+    if (is_operation(verb))
         ev->flags = SL_EVF_LAUNCH;
     ev->u.call.cbid = verb->cbid;
     ev->u.call.result = row->failed ? 700 : 0;
