@@ -100,8 +100,7 @@ static void make_call(const struct scenario_verb *verb, const struct scenario_ro
                             .correlation = row->id,
                             .start_ns = row->from_ns,
                             .end_ns = row->to_ns,
-                            .thread = row->thread,
-                            .stream = SL_STREAM_NONE};
+                            .thread = row->thread};
     if (is_operation(verb))
         ev->flags = SL_EVF_LAUNCH;
     ev->u.call.cbid = verb->cbid;

@@ -17,7 +17,7 @@ struct scenario_verb {
     uint8_t sync;  /* enum sl_sync_type */
 };
 
-/* What a line says. */
+/* A call and the record beside it, as a line describes them. */
 struct scenario_row {
     uint64_t id; /* correlation id */
     uint64_t from_ns, to_ns;

@@ -60,6 +60,7 @@ static void a_mistake_is_told_with_its_line(void **state)
         {"scenario a\n  kernel s13 10-12\n", "x.txt:2: '10-12' is not known here"},
         {"scenario a\n  kernel s13 10..x\n", "x.txt:2: 'x' is not a number"},
         {"scenario a\n  undecided b\n", "x.txt:2: no call is named 'b'"},
+        {"scenario a\n  b: free 1..2\n  b: free 3..4\n", "x.txt:3: two calls are named 'b'"},
         {"scenario a offline\n", "x.txt:1: 'offline' is not an option"},
         {"scenario a\n  check now\n", "x.txt:2: 'now' is one word too many"},
         {"scenario a\n  repeat i 1..2\n  check\n", "x.txt:3: `end` of the loop is missing"},
