@@ -3,9 +3,14 @@
  */
 #include "sync/wait.h"
 
-#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "sync/streams.h"
+#include <cmocka.h>
+
+#include <errno.h>
 
 enum {
     MANY = 5000
