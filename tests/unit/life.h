@@ -175,5 +175,6 @@ static inline void record_window(const char *name, int launches)
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define LIFE(play) CHILD_WITH(play, make_folder, remove_folder)
 
 #endif

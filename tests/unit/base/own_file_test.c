@@ -135,7 +135,7 @@ static int open_under(int limit, const char *name)
     return error ? error : f.fd;
 }
 
-static void open_under_limits(void)
+static void below_a_low_limit_as_high_as_fits(void)
 {
     close(STDIN_FILENO);
     for (int fd = 3; fd < 1024; fd++)
@@ -153,13 +153,7 @@ static void open_under_limits(void)
     CHECK(size_of(in_folder("h")) == -1);
 }
 
-static void below_a_low_limit_as_high_as_fits(void **state)
-{
-    (void)state;
-    in_child(open_under_limits);
-}
-
-static void print_nowhere(void)
+static void not_where_the_host_may_print(void)
 {
     struct sl_own_file f;
 
@@ -168,12 +162,6 @@ static void print_nowhere(void)
     CHECK(sl_own_file_open(&f, in_folder("file")) == 0);
     CHECK(f.fd > STDERR_FILENO && !is_open(0) && !is_open(1));
     CHECK(sl_own_file_close(&f) == 0);
-}
-
-static void not_where_the_host_may_print(void **state)
-{
-    (void)state;
-    in_child(print_nowhere);
 }
 
 /* ---- lost while it is opened ---- */
@@ -390,8 +378,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(ours_alone),
         T(what_is_there_stays),
-        T(below_a_low_limit_as_high_as_fits),
-        T(not_where_the_host_may_print),
+        CHILD_WITH(below_a_low_limit_as_high_as_fits, set_up, tear_down),
+        CHILD_WITH(not_where_the_host_may_print, set_up, tear_down),
         T(lost_in_the_moment_of_opening),
         T(a_name_that_vanishes),
         T(small_files_are_read_as_carefully),

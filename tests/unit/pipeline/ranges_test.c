@@ -58,7 +58,7 @@ static double duration_of(const char *text, const char *row)
 #define GPU_RANGE(name) "\"cat\":\"gpu_user_annotation\",\"name\":\"" name "\""
 
 /* Kernels take 50 ns each. */
-static void play_spans(void)
+static void a_range_spans_what_its_thread_launched_in_it(void)
 {
     const char *text;
 
@@ -81,12 +81,6 @@ static void play_spans(void)
     CHECK(duration_of(text, GPU_RANGE("inner")) < 0.051);
     /* From k_outer to the end of k_inner, which is inside it too. */
     CHECK(duration_of(text, GPU_RANGE("outer")) > 0.051);
-}
-
-static void a_range_spans_what_its_thread_launched_in_it(void **state)
-{
-    (void)state;
-    in_child(play_spans);
 }
 
 static void play_no_memory(void)
@@ -140,7 +134,7 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_range_spans_what_its_thread_launched_in_it),
+        CHILD_WITH(a_range_spans_what_its_thread_launched_in_it, make_folder, remove_folder),
         CASE(without_memory_for_ranges_the_rest_is_recorded),
     };
 

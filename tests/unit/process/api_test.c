@@ -9,7 +9,7 @@
 #include "collect/nvtx/calls.h"
 #include "process/process_impl.h"
 
-static void play_before(void)
+static void before_the_injection_all_is_to_be_tried_again(void)
 {
     CHECK(sl_process_start() == -EAGAIN);
     CHECK(sl_process_stop() == -EAGAIN);
@@ -23,13 +23,7 @@ static void play_before(void)
     CHECK(sl_process_mark("name") == -EAGAIN);
 }
 
-static void before_the_injection_all_is_to_be_tried_again(void **state)
-{
-    (void)state;
-    in_child(play_before);
-}
-
-static void play_passive(void)
+static void where_nothing_is_recorded_nothing_is_kept(void)
 {
     inject("SYNCLINE_ENABLED=0");
     CHECK(sl_process_start() == -ENODEV);
@@ -40,12 +34,6 @@ static void play_passive(void)
     CHECK(sl_process_range_pop() == -ENODEV);
     CHECK(sl_process_mark("name") == -ENODEV);
     CHECK(sl_lanes_used() == 0);
-}
-
-static void where_nothing_is_recorded_nothing_is_kept(void **state)
-{
-    (void)state;
-    in_child(play_passive);
 }
 
 static void start_window(void)
@@ -64,7 +52,7 @@ static void stop_window(void)
 
 #define TRACE "1.pt.trace.json"
 
-static void play_ranges(void)
+static void ranges_have_a_nesting_of_their_own(void)
 {
     const struct sl_nvtx_event theirs = {.message = {.text = "theirs", .length = 6}};
 
@@ -90,14 +78,8 @@ static void play_ranges(void)
     sl_process_exit();
 }
 
-static void ranges_have_a_nesting_of_their_own(void **state)
-{
-    (void)state;
-    in_child(play_ranges);
-}
-
 /* Who asks for a window by hand gets a file, and in it what the program said. */
-static void play_no_gpu(void)
+static void ranges_of_a_program_that_has_not_used_the_gpu(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     start_window();
@@ -110,13 +92,7 @@ static void play_no_gpu(void)
     sl_process_exit();
 }
 
-static void ranges_of_a_program_that_has_not_used_the_gpu(void **state)
-{
-    (void)state;
-    in_child(play_no_gpu);
-}
-
-static void play_steps(void)
+static void steps_are_rows(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k", 1);
@@ -128,14 +104,8 @@ static void play_steps(void)
     sl_process_exit();
 }
 
-static void steps_are_rows(void **state)
-{
-    (void)state;
-    in_child(play_steps);
-}
-
 /* A caller whose text has another length: it ends all the same. */
-static void play_cut_status(void)
+static void a_text_that_is_cut_ends(void)
 {
     struct sl_status s;
 
@@ -155,19 +125,13 @@ static void play_cut_status(void)
     sl_process_exit();
 }
 
-static void a_text_that_is_cut_ends(void **state)
-{
-    (void)state;
-    in_child(play_cut_status);
-}
-
 static void *range_without_end(void *user)
 {
     CHECK(sl_process_range_push("its thread ended it") == 0);
     return user;
 }
 
-static void play_threads(void)
+static void ranges_end_with_their_threads(void)
 {
     pthread_t thread;
 
@@ -184,22 +148,16 @@ static void play_threads(void)
     sl_process_exit();
 }
 
-static void ranges_end_with_their_threads(void **state)
-{
-    (void)state;
-    in_child(play_threads);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(before_the_injection_all_is_to_be_tried_again),
-        CASE(where_nothing_is_recorded_nothing_is_kept),
-        CASE(ranges_have_a_nesting_of_their_own),
-        CASE(ranges_of_a_program_that_has_not_used_the_gpu),
-        CASE(steps_are_rows),
-        CASE(a_text_that_is_cut_ends),
-        CASE(ranges_end_with_their_threads),
+        LIFE(before_the_injection_all_is_to_be_tried_again),
+        LIFE(where_nothing_is_recorded_nothing_is_kept),
+        LIFE(ranges_have_a_nesting_of_their_own),
+        LIFE(ranges_of_a_program_that_has_not_used_the_gpu),
+        LIFE(steps_are_rows),
+        LIFE(a_text_that_is_cut_ends),
+        LIFE(ranges_end_with_their_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

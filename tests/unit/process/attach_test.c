@@ -29,7 +29,7 @@ static void what_the_first_window_needs_is_on_at_once(void **state)
     in_child(play_demand);
 }
 
-static void play_missing_function(void)
+static void a_cupti_that_lacks_something_is_left_alone(void)
 {
     struct sl_cupti_functions functions = fake_functions;
 
@@ -41,14 +41,8 @@ static void play_missing_function(void)
     sl_process_exit();
 }
 
-static void a_cupti_that_lacks_something_is_left_alone(void **state)
-{
-    (void)state;
-    in_child(play_missing_function);
-}
-
 /* The fake is a 13.0. */
-static void play_no_subscribers(void)
+static void without_subscribers_the_older_way_is_taken(void)
 {
     CHECK(inject("SYNCLINE_CUPTI_API=v2"));
     CHECK(stderr_has("lacks the subscriber interface of CUPTI 13.2: using SYNCLINE_CUPTI_API=v1"));
@@ -57,25 +51,13 @@ static void play_no_subscribers(void)
     CHECK(in_file("1.pt.trace.json", "\"cat\":\"kernel\",\"name\":\"k\"") == 1);
 }
 
-static void play_auto(void)
+static void of_two_ways_one_is_chosen_without_a_word(void)
 {
     CHECK(inject("SYNCLINE_CUPTI_API=auto"));
     CHECK(!stderr_has("SYNCLINE_CUPTI_API"));
     fake_launch("k", 1);
     sl_process_exit();
     CHECK(in_file("1.pt.trace.json", "\"cat\":\"kernel\",\"name\":\"k\"") == 1);
-}
-
-static void without_subscribers_the_older_way_is_taken(void **state)
-{
-    (void)state;
-    in_child(play_no_subscribers);
-}
-
-static void of_two_ways_one_is_chosen_without_a_word(void **state)
-{
-    (void)state;
-    in_child(play_auto);
 }
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
@@ -113,9 +95,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(what_the_first_window_needs_is_on_at_once),
-        CASE(a_cupti_that_lacks_something_is_left_alone),
-        CASE(without_subscribers_the_older_way_is_taken),
-        CASE(of_two_ways_one_is_chosen_without_a_word),
+        LIFE(a_cupti_that_lacks_something_is_left_alone),
+        LIFE(without_subscribers_the_older_way_is_taken),
+        LIFE(of_two_ways_one_is_chosen_without_a_word),
         CASE(nvtx_is_invited_if_it_is_wanted),
     };
 

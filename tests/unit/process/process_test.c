@@ -4,7 +4,7 @@
  */
 #include "life.h"
 
-static void play_no_context(void)
+static void without_a_context_no_thread_and_no_file(void)
 {
     CHECK(sl_process_start() == -EAGAIN);
     CHECK(sl_process_stop() == -EAGAIN);
@@ -16,12 +16,6 @@ static void play_no_context(void)
     sl_process_exit();
     CHECK(files("*") == 0);
     CHECK(!stderr_has("recording"));
-}
-
-static void without_a_context_no_thread_and_no_file(void **state)
-{
-    (void)state;
-    in_child(play_no_context);
 }
 
 static void play_killed(void)
@@ -41,7 +35,7 @@ static void what_was_flushed_is_on_disk_without_an_exit(void **state)
     assert_int_equal(files("*"), 2);
 }
 
-static void play_fork(void)
+static void a_forked_child_does_nothing(void)
 {
     pid_t child;
     int status;
@@ -73,7 +67,7 @@ static void play_fork(void)
 }
 
 /* No handler of fork() runs in such a child. */
-static void play_bare_clone(void)
+static void a_child_of_a_bare_clone_does_nothing(void)
 {
     pid_t child;
     int status;
@@ -92,18 +86,6 @@ static void play_bare_clone(void)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(sl_process_start() == 0);
     sl_process_exit();
-}
-
-static void a_child_of_a_bare_clone_does_nothing(void **state)
-{
-    (void)state;
-    in_child(play_bare_clone);
-}
-
-static void a_forked_child_does_nothing(void **state)
-{
-    (void)state;
-    in_child(play_fork);
 }
 
 static void check_passive(const char *reason)
@@ -180,7 +162,7 @@ static void whatever_is_wrong_the_host_runs_on_unprofiled(void **state)
     in_child(play_disabled);
 }
 
-static void play_no_disk(void)
+static void an_unwritable_folder_is_one_line(void)
 {
     struct sl_status s;
     char path[64];
@@ -197,13 +179,7 @@ static void play_no_disk(void)
     CHECK(s.dropped > 0);
 }
 
-static void an_unwritable_folder_is_one_line(void **state)
-{
-    (void)state;
-    in_child(play_no_disk);
-}
-
-static void play_status(void)
+static void status_fills_what_fits(void)
 {
     struct {
         struct sl_status s;
@@ -226,23 +202,17 @@ static void play_status(void)
     sl_process_exit();
 }
 
-static void status_fills_what_fits(void **state)
-{
-    (void)state;
-    in_child(play_status);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(without_a_context_no_thread_and_no_file),
+        LIFE(without_a_context_no_thread_and_no_file),
         CASE(what_was_flushed_is_on_disk_without_an_exit),
-        CASE(a_child_of_a_bare_clone_does_nothing),
-        CASE(a_forked_child_does_nothing),
+        LIFE(a_child_of_a_bare_clone_does_nothing),
+        LIFE(a_forked_child_does_nothing),
         CASE(whatever_is_wrong_the_host_runs_on_unprofiled),
         CASE(a_window_that_is_off_or_invalid_records_nothing_by_itself),
-        CASE(an_unwritable_folder_is_one_line),
-        CASE(status_fills_what_fits),
+        LIFE(an_unwritable_folder_is_one_line),
+        LIFE(status_fills_what_fits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

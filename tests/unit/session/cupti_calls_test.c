@@ -6,7 +6,7 @@
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/tables.h"
 
-static void play_long_kernel(void)
+static void a_kernel_without_end_does_not_lose_the_rest(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
     for (int i = 0; i < 20; i++)
@@ -21,13 +21,7 @@ static void play_long_kernel(void)
     sl_process_exit();
 }
 
-static void a_kernel_without_end_does_not_lose_the_rest(void **state)
-{
-    (void)state;
-    in_child(play_long_kernel);
-}
-
-static void play_drops(void)
+static void what_cupti_dropped_is_said_and_in_the_trace(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake.drops = 7;
@@ -38,13 +32,7 @@ static void play_drops(void)
     CHECK(in_file("1.pt.trace.json", "dropped_cupti") == 1);
 }
 
-static void what_cupti_dropped_is_said_and_in_the_trace(void **state)
-{
-    (void)state;
-    in_child(play_drops);
-}
-
-static void play_enable_fails_later(void)
+static void kinds_that_are_refused_make_it_passive(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake.enable_result = 999;
@@ -58,12 +46,6 @@ static void play_enable_fails_later(void)
     CHECK(files("*") == 0);
 }
 
-static void kinds_that_are_refused_make_it_passive(void **state)
-{
-    (void)state;
-    in_child(play_enable_fails_later);
-}
-
 /* An hour and half a second: the measured offset may be some microseconds less. */
 static int ahead(uint64_t *ns)
 {
@@ -71,7 +53,7 @@ static int ahead(uint64_t *ns)
     return 0;
 }
 
-static void play_clock(void)
+static void a_clock_of_another_tool_is_said(void)
 {
     struct sl_cupti_functions functions = fake_functions;
 
@@ -84,25 +66,13 @@ static void play_clock(void)
     sl_process_exit();
 }
 
-static void a_clock_of_another_tool_is_said(void **state)
-{
-    (void)state;
-    in_child(play_clock);
-}
-
-static void play_right_clock(void)
+static void a_clock_that_is_right_is_not_spoken_of(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake_launch("k", 1);
     UNTIL(status_now().records >= 2);
     sl_process_exit();
     CHECK(!stderr_has("clock"));
-}
-
-static void a_clock_that_is_right_is_not_spoken_of(void **state)
-{
-    (void)state;
-    in_child(play_right_clock);
 }
 
 static uint64_t monotonic(void)
@@ -174,7 +144,7 @@ static void a_wall_clock_that_is_set_is_no_other_tool(void **state)
 
 /* Buffers that are back after a forced flush are decoded before the window's file is closed: the
  * kernel that ran on is there too, marked. */
-static void play_still_running(void)
+static void a_kernel_that_runs_on_is_a_row_that_says_so(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
@@ -187,12 +157,6 @@ static void play_still_running(void)
     CHECK(in_file("1.pt.trace.json", "k_long") == 1);
     CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
     sl_process_exit();
-}
-
-static void a_kernel_that_runs_on_is_a_row_that_says_so(void **state)
-{
-    (void)state;
-    in_child(play_still_running);
 }
 
 static _Atomic int holds, is_held, flushes;
@@ -213,7 +177,7 @@ static int count_flush(uint32_t flag)
 }
 
 /* CUPTI may be gone by the time that one of its calls returns. */
-static void play_cut_off(void)
+static void a_recorder_that_was_cut_off_calls_cupti_no_more(void)
 {
     struct sl_cupti_functions functions = fake_functions;
     int before;
@@ -230,12 +194,6 @@ static void play_cut_off(void)
     holds = 0;
     UNTIL(threads() == 0);
     CHECK(flushes == before);
-}
-
-static void a_recorder_that_was_cut_off_calls_cupti_no_more(void **state)
-{
-    (void)state;
-    in_child(play_cut_off);
 }
 
 /* Another client takes CUPTI and leaves its clock alone. */
@@ -271,7 +229,7 @@ static void steal(void)
     UNTIL(given);
 }
 
-static void play_stolen(void)
+static void what_does_not_come_though_it_is_complete_is_not_forced(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake_launch("k_before", 1);
@@ -288,24 +246,18 @@ static void play_stolen(void)
     CHECK(in_file("1.pt.trace.json", "k_before") == 1);
 }
 
-static void what_does_not_come_though_it_is_complete_is_not_forced(void **state)
-{
-    (void)state;
-    in_child(play_stolen);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_kernel_without_end_does_not_lose_the_rest),
-        CASE(what_cupti_dropped_is_said_and_in_the_trace),
-        CASE(kinds_that_are_refused_make_it_passive),
-        CASE(a_clock_of_another_tool_is_said),
-        CASE(a_clock_that_is_right_is_not_spoken_of),
+        LIFE(a_kernel_without_end_does_not_lose_the_rest),
+        LIFE(what_cupti_dropped_is_said_and_in_the_trace),
+        LIFE(kinds_that_are_refused_make_it_passive),
+        LIFE(a_clock_of_another_tool_is_said),
+        LIFE(a_clock_that_is_right_is_not_spoken_of),
         CASE(a_wall_clock_that_is_set_is_no_other_tool),
-        CASE(a_kernel_that_runs_on_is_a_row_that_says_so),
-        CASE(a_recorder_that_was_cut_off_calls_cupti_no_more),
-        CASE(what_does_not_come_though_it_is_complete_is_not_forced),
+        LIFE(a_kernel_that_runs_on_is_a_row_that_says_so),
+        LIFE(a_recorder_that_was_cut_off_calls_cupti_no_more),
+        LIFE(what_does_not_come_though_it_is_complete_is_not_forced),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

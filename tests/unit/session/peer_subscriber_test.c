@@ -3,7 +3,7 @@
 #include "unit/session/peer_rig.h"
 
 /* Beside the newer calls a subscriber would be refused: ours is given up before. */
-static void play_subscriber(void)
+static void a_subscriber_of_the_older_calls(void)
 {
     watch(0);
     start_recorder();
@@ -15,12 +15,6 @@ static void play_subscriber(void)
     CHECK(cupti->subscribed == 2);
     until_ours(); /* it does not record */
     stop_recorder();
-}
-
-static void a_subscriber_of_the_older_calls(void **state)
-{
-    (void)state;
-    in_child(play_subscriber);
 }
 
 static _Atomic int unsubscribed;
@@ -56,7 +50,7 @@ static int node_id(void *node, uint64_t *id)
 }
 
 /* There is one subscriber: it is not kept from others, also when nobody is watched any more. */
-static void play_subscriber_of_ours(void)
+static void our_subscriber_makes_room_at_the_end_too(void)
 {
     watch(0);
     api.fn = api.v1;
@@ -70,17 +64,11 @@ static void play_subscriber_of_ours(void)
     CHECK(atomic_load(&unsubscribed) == 1);
 }
 
-static void our_subscriber_makes_room_at_the_end_too(void **state)
-{
-    (void)state;
-    in_child(play_subscriber_of_ours);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_subscriber_of_the_older_calls),
-        cmocka_unit_test(our_subscriber_makes_room_at_the_end_too),
+        CHILD(a_subscriber_of_the_older_calls),
+        CHILD(our_subscriber_makes_room_at_the_end_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #include "unit/session/peer_rig.h"
 
-static void play_sessions(void)
+static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void)
 {
     uint8_t *buffer[2];
 
@@ -34,14 +34,8 @@ static void play_sessions(void)
     stop_recorder();
 }
 
-static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void **state)
-{
-    (void)state;
-    in_child(play_sessions);
-}
-
 /* It had begun before we watched: its buffers from then are not known, and count for nothing. */
-static void play_begun_before(void)
+static void one_that_began_before_is_seen_to_the_end(void)
 {
     uint8_t *buffer;
 
@@ -78,14 +72,8 @@ static void play_begun_before(void)
     stop_recorder();
 }
 
-static void one_that_began_before_is_seen_to_the_end(void **state)
-{
-    (void)state;
-    in_child(play_begun_before);
-}
-
 /* It did not wait until we had let go: what it has disabled by then was its own. */
-static void play_let_go_late(void)
+static void a_late_hand_over_forgets_nothing(void)
 {
     uint8_t *buffer;
 
@@ -102,14 +90,8 @@ static void play_let_go_late(void)
     CHECK(sl_peer_state() == SL_PEER_LEFT);
 }
 
-static void a_late_hand_over_forgets_nothing(void **state)
-{
-    (void)state;
-    in_child(play_let_go_late);
-}
-
 /* libkineto takes nothing at its flush if none of its buffers is out by then. */
-static void play_fetched(void)
+static void what_is_fetched_in_its_stead_waits_for_its_flush(void)
 {
     uint8_t *buffer[2];
 
@@ -146,14 +128,8 @@ static void play_fetched(void)
     stop_recorder();
 }
 
-static void what_is_fetched_in_its_stead_waits_for_its_flush(void **state)
-{
-    (void)state;
-    in_child(play_fetched);
-}
-
 /* What its flush brings is its, even if the recorder is about to fetch that. */
-static void play_fetch_in_its_flush(void)
+static void nothing_is_fetched_in_its_flush(void)
 {
     uint8_t *buffer;
 
@@ -168,12 +144,6 @@ static void play_fetch_in_its_flush(void)
     CHECK(cupti->flushed == 1);
     give_back(buffer);
     stop_recorder();
-}
-
-static void nothing_is_fetched_in_its_flush(void **state)
-{
-    (void)state;
-    in_child(play_fetch_in_its_flush);
 }
 
 static uint8_t *fetched;
@@ -195,7 +165,7 @@ static void give_late(void)
 }
 
 /* Its flush in the middle of ours has what that brings. */
-static void play_flush_in_fetch(void)
+static void its_flush_waits_for_ours(void)
 {
     watch(0);
     start_recorder();
@@ -210,14 +180,8 @@ static void play_flush_in_fetch(void)
     stop_recorder();
 }
 
-static void its_flush_waits_for_ours(void **state)
-{
-    (void)state;
-    in_child(play_flush_in_fetch);
-}
-
 /* What it does behind its last flush does not touch what is ours. */
-static void play_tidying(void)
+static void calls_that_come_too_late_change_nothing_of_ours(void)
 {
     int disabled;
 
@@ -236,19 +200,13 @@ static void play_tidying(void)
     stop_recorder();
 }
 
-static void calls_that_come_too_late_change_nothing_of_ours(void **state)
-{
-    (void)state;
-    in_child(play_tidying);
-}
-
 static uint64_t stamp(void)
 {
     return 1;
 }
 
 /* Results are CUPTI's own; a kind that was refused is not on, and who was refused has not begun. */
-static void play_refused(void)
+static void results_are_cupti_s(void)
 {
     watch(0);
     start_recorder();
@@ -273,7 +231,7 @@ static void play_refused(void)
 }
 
 /* CUPTI's own clock again, when it is over. */
-static void play_clock_put_back(void)
+static void the_clock_put_back_begins_nothing(void)
 {
     watch(0);
     start_recorder();
@@ -290,12 +248,6 @@ static void play_clock_put_back(void)
     stop_recorder();
 }
 
-static void the_clock_put_back_begins_nothing(void **state)
-{
-    (void)state;
-    in_child(play_clock_put_back);
-}
-
 static uint8_t *late;
 
 static void come_late(void)
@@ -306,7 +258,7 @@ static void come_late(void)
 }
 
 /* The last buffer of the session before comes back while CUPTI turns this one's first kind on. */
-static void play_late_buffer(void)
+static void a_late_buffer_ends_no_session_that_begins(void)
 {
     watch(0);
     start_recorder();
@@ -324,12 +276,6 @@ static void play_late_buffer(void)
     stop_recorder();
 }
 
-static void a_late_buffer_ends_no_session_that_begins(void **state)
-{
-    (void)state;
-    in_child(play_late_buffer);
-}
-
 static void *begin_when_left(void *unused)
 {
     while (sl_peer_state() != SL_PEER_LEFT)
@@ -339,7 +285,7 @@ static void *begin_when_left(void *unused)
 }
 
 /* No recorder: it would have to come back in between. */
-static void play_end_beside_begin(void)
+static void an_end_does_not_wait_where_another_thread_begins(void)
 {
     pthread_t other;
 
@@ -350,21 +296,9 @@ static void play_end_beside_begin(void)
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
 }
 
-static void an_end_does_not_wait_where_another_thread_begins(void **state)
-{
-    (void)state;
-    in_child(play_end_beside_begin);
-}
-
-static void results_are_cupti_s(void **state)
-{
-    (void)state;
-    in_child(play_refused);
-}
-
 /* ---- clients that say so themselves ---- */
 
-static void play_said(void)
+static void a_client_may_say_when_it_begins_and_ends(void)
 {
     CHECK(sl_peer_begin() == -ENOTSUP); /* nobody is watched */
     watch(0);
@@ -383,27 +317,21 @@ static void play_said(void)
     stop_recorder();
 }
 
-static void a_client_may_say_when_it_begins_and_ends(void **state)
-{
-    (void)state;
-    in_child(play_said);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_begins_when_we_let_go_and_ends_with_its_buffers),
-        cmocka_unit_test(one_that_began_before_is_seen_to_the_end),
-        cmocka_unit_test(what_is_fetched_in_its_stead_waits_for_its_flush),
-        cmocka_unit_test(nothing_is_fetched_in_its_flush),
-        cmocka_unit_test(its_flush_waits_for_ours),
-        cmocka_unit_test(a_late_hand_over_forgets_nothing),
-        cmocka_unit_test(calls_that_come_too_late_change_nothing_of_ours),
-        cmocka_unit_test(results_are_cupti_s),
-        cmocka_unit_test(the_clock_put_back_begins_nothing),
-        cmocka_unit_test(a_late_buffer_ends_no_session_that_begins),
-        cmocka_unit_test(an_end_does_not_wait_where_another_thread_begins),
-        cmocka_unit_test(a_client_may_say_when_it_begins_and_ends),
+        CHILD(a_session_begins_when_we_let_go_and_ends_with_its_buffers),
+        CHILD(one_that_began_before_is_seen_to_the_end),
+        CHILD(what_is_fetched_in_its_stead_waits_for_its_flush),
+        CHILD(nothing_is_fetched_in_its_flush),
+        CHILD(its_flush_waits_for_ours),
+        CHILD(a_late_hand_over_forgets_nothing),
+        CHILD(calls_that_come_too_late_change_nothing_of_ours),
+        CHILD(results_are_cupti_s),
+        CHILD(the_clock_put_back_begins_nothing),
+        CHILD(a_late_buffer_ends_no_session_that_begins),
+        CHILD(an_end_does_not_wait_where_another_thread_begins),
+        CHILD(a_client_may_say_when_it_begins_and_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

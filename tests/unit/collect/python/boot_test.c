@@ -61,7 +61,7 @@ static int run_call(void)
     return python->call(python->argument);
 }
 
-static void play_queue(void)
+static void it_is_queued_once_and_again_when_asked(void)
 {
     CHECK(sl_python_boot(home) == -ENOENT); /* there is no Python */
     load();
@@ -88,12 +88,6 @@ static void play_queue(void)
     CHECK(python->evaluated == 2 && python->references == 0);
 }
 
-static void it_is_queued_once_and_again_when_asked(void **state)
-{
-    (void)state;
-    in_child(play_queue);
-}
-
 static void play_left_alone(void)
 {
     load();
@@ -118,7 +112,7 @@ static void where_it_is_not_for_nothing_is_queued(void **state)
     in_child(play_no_package);
 }
 
-static void play_sub(void)
+static void a_sub_interpreter_is_left_alone(void)
 {
     load();
     CHECK(sl_python_boot(home) == 0);
@@ -131,13 +125,7 @@ static void play_sub(void)
     CHECK(python->evaluated == 1);
 }
 
-static void a_sub_interpreter_is_left_alone(void **state)
-{
-    (void)state;
-    in_child(play_sub);
-}
-
-static void play_fork(void)
+static void a_forked_child_leaves_its_interpreter_alone(void)
 {
     pid_t child;
 
@@ -155,14 +143,8 @@ static void play_fork(void)
     CHECK(run_call() == 0 && python->evaluated == 1);
 }
 
-static void a_forked_child_leaves_its_interpreter_alone(void **state)
-{
-    (void)state;
-    in_child(play_fork);
-}
-
 /* Whatever Python refuses: no exception of ours stays, and no reference. */
-static void play_trouble(void)
+static void what_goes_wrong_leaves_nothing_behind(void)
 {
     int *wrong[4];
 
@@ -187,20 +169,14 @@ static void play_trouble(void)
     CHECK(python->cleared == 0 && python->references == 0);
 }
 
-static void what_goes_wrong_leaves_nothing_behind(void **state)
-{
-    (void)state;
-    in_child(play_trouble);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_queued_once_and_again_when_asked),
+        CHILD(it_is_queued_once_and_again_when_asked),
         cmocka_unit_test(where_it_is_not_for_nothing_is_queued),
-        cmocka_unit_test(a_sub_interpreter_is_left_alone),
-        cmocka_unit_test(a_forked_child_leaves_its_interpreter_alone),
-        cmocka_unit_test(what_goes_wrong_leaves_nothing_behind),
+        CHILD(a_sub_interpreter_is_left_alone),
+        CHILD(a_forked_child_leaves_its_interpreter_alone),
+        CHILD(what_goes_wrong_leaves_nothing_behind),
     };
 
     return cmocka_run_group_tests(tests, make_home, remove_home);
