@@ -196,15 +196,6 @@ static void without_a_counter_the_kernel_is_asked_always(void **state)
     assert_int_equal(fake.kernel_asked, 1);
 }
 
-static void monotonic_is_the_sources(void **state)
-{
-    uint64_t before = sl_clock_monotonic();
-
-    (void)state;
-    advance(SECOND, 0);
-    assert_int_equal(sl_clock_monotonic() - before, SECOND);
-}
-
 /* Another clock, 700 ns ahead; asking takes 4000, 100 and 2000 ns, and the second time is taken
  * in the middle of it. */
 static int other_clock(void *user, uint64_t *ns)
@@ -292,25 +283,6 @@ static void readers_see_whole_lines(void **state)
     }
 }
 
-static void the_real_clock_agrees_with_the_kernels(void **state)
-{
-    const struct timespec pause = {0, 60 * 1000 * 1000};
-    struct timespec t;
-    uint64_t low, now, high;
-
-    (void)state;
-    sl_clock_set_source(NULL);
-    sl_clock_calibrate();
-    nanosleep(&pause, NULL);
-    sl_clock_calibrate();
-    clock_gettime(CLOCK_REALTIME, &t);
-    low = (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-    now = sl_clock_now();
-    clock_gettime(CLOCK_REALTIME, &t);
-    high = (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-    assert_in_range(now, low - 10000, high + 10000);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,10 +299,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(too_short_an_interval_changes_nothing, use_fake, use_real),
         cmocka_unit_test_setup_teardown(without_a_counter_the_kernel_is_asked_always, use_fake,
                                         use_real),
-        cmocka_unit_test_setup_teardown(monotonic_is_the_sources, use_fake, use_real),
         cmocka_unit_test_setup_teardown(the_tightest_bracket_wins, use_fake, use_real),
         cmocka_unit_test_setup_teardown(readers_see_whole_lines, use_fake, use_real),
-        cmocka_unit_test(the_real_clock_agrees_with_the_kernels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

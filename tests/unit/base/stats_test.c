@@ -54,26 +54,11 @@ static void every_counter_is_in_the_docs(void **state)
     }
 }
 
-static void they_add_up_and_reset(void **state)
-{
-    (void)state;
-    sl_stats_add(SL_STAT_RECORDS, 40);
-    sl_stats_add(SL_STAT_RECORDS, 2);
-    sl_stats_set(SL_STAT_DUPLICATES, 7);
-    assert_int_equal(sl_stats_get(SL_STAT_RECORDS), 42);
-    assert_int_equal(sl_stats_get(SL_STAT_DUPLICATES), 7);
-    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_RING), 0);
-    sl_stats_reset();
-    assert_int_equal(sl_stats_get(SL_STAT_RECORDS), 0);
-    assert_int_equal(sl_stats_get(SL_STAT_DUPLICATES), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_counter_is_named_once),
         cmocka_unit_test(every_counter_is_in_the_docs),
-        cmocka_unit_test(they_add_up_and_reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,32 +150,6 @@ static void an_invalid_value_never_means_everything(void **state)
     assert_int_equal(config.enabled, 0);
 }
 
-/* The message shows its own consequence even when it is about the messages. */
-static void an_invalid_log_level_is_said_at_the_default_one(void **state)
-{
-    (void)state;
-    sl_log_set_level(SL_LOG_OFF);
-    READ("SYNCLINE_LOG=loud");
-    assert_int_equal(lines_said(), 1);
-    assert_int_equal(config.log_level, SL_LOG_INFO);
-}
-
-static void off_and_none_are_values(void **state)
-{
-    (void)state;
-    READ("SYNCLINE_WINDOW=off", "SYNCLINE_KINDS=none", "SYNCLINE_CHAKRA=none", "SYNCLINE_OPS=none");
-    assert_string_equal(said, "");
-    assert_int_equal(config.window_mode, SL_WINDOW_OFF);
-    assert_int_equal(config.kinds, 0);
-    assert_int_equal(config.chakra, SL_CHAKRA_OFF);
-    assert_int_equal(config.ops, SL_TORCH_OPS_OFF);
-    READ("SYNCLINE_KINDS=off", "SYNCLINE_CHAKRA=off", "SYNCLINE_OPS=off");
-    assert_string_equal(said, "");
-    assert_int_equal(config.kinds, 0);
-    assert_int_equal(config.chakra, SL_CHAKRA_OFF);
-    assert_int_equal(config.ops, SL_TORCH_OPS_OFF);
-}
-
 static void rank_0_speaks_for_all(void **state)
 {
     (void)state;
@@ -203,38 +177,6 @@ static void an_empty_value_is_the_default(void **state)
         assert_string_equal(said, "");
         assert_memory_equal(&config, &defaults, sizeof(config));
     }
-}
-
-static void an_unknown_name_is_said_with_the_nearest(void **state)
-{
-    (void)state;
-    READ("SYNCLINE_WINDOWS=demand", "SYNCLINE_OUPTUT=/tmp", "SYNC=1", "XSYNCLINE_Y=1");
-    assert_int_equal(lines_said(), 2);
-    assert_non_null(strstr(said, "syncline: SYNCLINE_WINDOWS is not an option of syncline and is "
-                                 "ignored; did you mean SYNCLINE_WINDOW?\n"));
-    assert_non_null(strstr(said, "SYNCLINE_OUPTUT is not an option of syncline and is ignored; did "
-                                 "you mean SYNCLINE_OUTPUT?\n"));
-    assert_int_equal(config.window_mode, SL_WINDOW_RUN);
-}
-
-static void many_unknown_names_are_counted(void **state)
-{
-    static char name[1000][32];
-    static const char *environment[1001];
-
-    (void)state;
-    for (int i = 0; i < 1000; i++) {
-        snprintf(name[i], sizeof(name[i]), "SYNCLINE_UNKNOWN_%d=1", i);
-        environment[i] = name[i];
-    }
-    read_config(environment);
-    assert_int_equal(lines_said(), 9);
-    assert_non_null(strstr(said, "SYNCLINE_UNKNOWN_7 is not an option"));
-    assert_non_null(
-        strstr(said, "syncline: 992 more SYNCLINE_* variables are not options and are ignored\n"));
-    environment[8] = NULL;
-    read_config(environment);
-    assert_int_equal(lines_said(), 8);
 }
 
 static void the_nearest_name_by_edits(void **state)
@@ -277,12 +219,8 @@ int main(void)
         cmocka_unit_test(every_option_can_be_set),
         cmocka_unit_test(a_wrong_value_is_one_line_and_the_default),
         cmocka_unit_test(an_invalid_value_never_means_everything),
-        cmocka_unit_test(an_invalid_log_level_is_said_at_the_default_one),
-        cmocka_unit_test(off_and_none_are_values),
         cmocka_unit_test(rank_0_speaks_for_all),
         cmocka_unit_test(an_empty_value_is_the_default),
-        cmocka_unit_test(an_unknown_name_is_said_with_the_nearest),
-        cmocka_unit_test(many_unknown_names_are_counted),
         cmocka_unit_test(the_nearest_name_by_edits),
         cmocka_unit_test(disabled_or_silent_says_nothing),
         cmocka_unit_test(every_default_is_a_value),

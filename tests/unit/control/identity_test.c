@@ -31,17 +31,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static void the_first_launcher_decides(void **state)
-{
-    (void)state;
-    READ("RANK=3", "WORLD_SIZE=8", "LOCAL_RANK=1", "TORCHELASTIC_RUN_ID=my run", "SLURM_PROCID=0",
-         "SLURM_NTASKS=2", "SLURM_JOB_ID=77");
-    assert_int_equal(who.rank, 3);
-    assert_int_equal(who.world_size, 8);
-    assert_string_equal(who.rank_source, "RANK");
-    assert_string_equal(who.job, "my_run");
-}
-
 static void each_launcher_tells_its_rank(void **state)
 {
     static const struct {
@@ -142,18 +131,6 @@ static void our_own_name_of_the_job_wins_and_is_safe(void **state)
     assert_int_equal(strncmp(who.folder, "/data/traces/llama-7b.v2/", 25), 0);
 }
 
-static void a_relative_folder_is_fixed_at_once(void **state)
-{
-    char current[1024], expect[1100];
-
-    (void)state;
-    strcpy(config.output, "./out");
-    READ("RANK=0");
-    assert_non_null(getcwd(current, sizeof(current)));
-    snprintf(expect, sizeof(expect), "%s/out/local/", current);
-    assert_int_equal(strncmp(who.folder, expect, strlen(expect)), 0);
-}
-
 static void sanitising(void **state)
 {
     char out[8];
@@ -172,13 +149,11 @@ static void sanitising(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_first_launcher_decides, set_up),
         cmocka_unit_test_setup(each_launcher_tells_its_rank, set_up),
         cmocka_unit_test_setup(each_scheduler_names_the_job, set_up),
         cmocka_unit_test_setup(without_a_launcher, set_up),
         cmocka_unit_test_setup(garbage_is_passed_over, set_up),
         cmocka_unit_test_setup(our_own_name_of_the_job_wins_and_is_safe, set_up),
-        cmocka_unit_test_setup(a_relative_folder_is_fixed_at_once, set_up),
         cmocka_unit_test(sanitising),
     };
 

@@ -380,20 +380,6 @@ static void requests_survive_packing(void **state)
     }
 }
 
-static void a_dump_closes_the_window_and_opens_the_next(void **state)
-{
-    (void)state;
-    begin(SL_WINDOW_RUN, T0);
-    assert_int_equal(step(T0), SL_ACT_OPEN);
-    assert_int_equal(sl_window_renew(&w), 0);
-    assert_int_equal(sl_window_renew(&w), -EALREADY);
-    assert_int_equal(step(T0 + S), SL_ACT_DRAIN);
-    assert_int_equal(sl_window_renew(&w), -EALREADY);
-    assert_int_equal(sl_window_step(&w, at(T0 + 2 * S), 1), SL_ACT_CLOSE);
-    assert_int_equal(step(T0 + 2 * S), SL_ACT_OPEN);
-    assert_int_equal(w.number, 2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,7 +403,6 @@ int main(void)
         cmocka_unit_test(a_slewed_clock_is_not_a_set_one),
         cmocka_unit_test(exit_closes_what_is_open_and_opens_nothing),
         cmocka_unit_test(requests_survive_packing),
-        cmocka_unit_test(a_dump_closes_the_window_and_opens_the_next),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,23 +203,6 @@ static void a_row_for_each_stream_of_each_device(void **state)
     assert_row(1, 1, 7, 540, 550);
 }
 
-static void what_is_inside_counts_for_what_is_around(void **state)
-{
-    (void)state;
-    push_numbered(100, 1);
-    launch_on(110, 0, 7, 500, 510);
-    push_numbered(120, 2);
-    launch_on(130, 0, 7, 600, 610);
-    pop(0, 140);
-    launch_on(150, 0, 7, 700, 710);
-    pop(0, 160);
-    launch_on(170, 0, 7, 800, 810); /* in none */
-    sl_ranges_complete(ranges, 10000);
-    assert_int_equal(gpu_rows(), 2);
-    assert_row(1, 0, 7, 500, 710);
-    assert_row(2, 0, 7, 600, 610);
-}
-
 static void a_call_has_the_innermost_range_and_its_numbers(void **state)
 {
     struct sl_event ev;
@@ -297,7 +280,6 @@ int main(void)
                                         destroy),
         cmocka_unit_test_setup_teardown(a_launch_that_failed_has_no_operation, create, destroy),
         cmocka_unit_test_setup_teardown(a_row_for_each_stream_of_each_device, create, destroy),
-        cmocka_unit_test_setup_teardown(what_is_inside_counts_for_what_is_around, create, destroy),
         cmocka_unit_test_setup_teardown(a_call_has_the_innermost_range_and_its_numbers, create,
                                         destroy),
         cmocka_unit_test_setup_teardown(a_launch_is_waited_for, create, destroy),

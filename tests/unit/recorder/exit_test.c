@@ -4,30 +4,6 @@
 
 #include "base/clock.h"
 
-static void run_records_everything_into_one_file(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    CHECK(fake.on[10] && fake.on[5]); /* before any context */
-    for (int i = 0; i < 500; i++)
-        fake_launch("k_run", 1);
-    UNTIL(status_now().records >= 1000);
-    CHECK(status_now().state == SL_STATE_RECORDING);
-    CHECK(status_now().window == 1);
-    CHECK(status_now().memory_bytes > 0);
-    UNTIL(files("1.pt.trace.json.part") == 1);
-    for (int i = 0; i < 300; i++)
-        fake_launch("k_run", 1);
-    sl_process_exit();
-    sl_process_exit();
-    CHECK(files("1.pt.trace.json") == 1);
-    CHECK(files("*") == 2);
-    CHECK(in_file("1.pt.trace.json", KERNEL) == 800);
-    CHECK(in_file("1.pt.trace.json", "\"name\":\"cudaLaunchKernel\"") == 800);
-    CHECK(in_file("1.pt.trace.json", "\"ph\":\"f\"") == 800);
-    CHECK(status_now().state == SL_STATE_PASSIVE);
-    CHECK(sl_process_start() == -ENODEV);
-}
-
 static void a_cupti_that_hangs_does_not_keep_the_process(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
@@ -74,23 +50,6 @@ static void without_an_open_window_there_is_nothing_to_bring_in(void)
     CHECK(fake.forced_flushes == 0); /* CUPTI is not asked for what nobody would write */
 }
 
-/* The last launches were never flushed: only the exit brings them. */
-static void an_open_window_gets_the_last_records_and_its_end(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=demand"));
-    fake_launch("k_context", 1);
-    CHECK(sl_process_start() == 0);
-    UNTIL(status_now().state == SL_STATE_RECORDING);
-    for (int i = 0; i < 30; i++)
-        fake_launch("k_last", 1);
-    fake_launch("k_long", 0);
-    sl_process_exit();
-    CHECK(files("*.part") == 0);
-    CHECK(in_file("1.pt.trace.json", "k_last") == 30);
-    CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
-    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
-}
-
 /* While the last flush runs, the whole machine stands still. */
 static _Atomic uint64_t stood_still_ns;
 
@@ -109,6 +68,23 @@ static int flush_and_stand_still(uint32_t flag)
     if (flag)
         stood_still_ns = 1550000000;
     return err;
+}
+
+/* The last launches were never flushed: only the exit brings them. */
+static void an_open_window_gets_the_last_records_and_its_end(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    fake_launch("k_context", 1);
+    CHECK(sl_process_start() == 0);
+    UNTIL(status_now().state == SL_STATE_RECORDING);
+    for (int i = 0; i < 30; i++)
+        fake_launch("k_last", 1);
+    fake_launch("k_long", 0);
+    sl_process_exit();
+    CHECK(files("*.part") == 0);
+    CHECK(in_file("1.pt.trace.json", "k_last") == 30);
+    CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
 }
 
 static void what_a_machine_brings_that_stood_still_is_in_the_file(void)
@@ -144,7 +120,6 @@ static void a_status_after_the_end_does_not_read_what_is_gone(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LIFE(run_records_everything_into_one_file),
         LIFE(a_cupti_that_hangs_does_not_keep_the_process),
         LIFE(an_empty_buffer_that_stays_out_is_no_loss),
         LIFE(without_an_open_window_there_is_nothing_to_bring_in),

@@ -6,32 +6,6 @@
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/tables.h"
 
-static void a_kernel_without_end_does_not_lose_the_rest(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    for (int i = 0; i < 20; i++)
-        fake_launch("k_short", 1);
-    fake_launch("k_long", 0);
-    for (int i = 0; i < 20; i++)
-        fake_launch("k_short", 1);
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 1); /* although the kernel never ends */
-    CHECK(fake.forced_flushes == 1);
-    CHECK(in_file("1.pt.trace.json", "k_short") == 40);
-    sl_process_exit();
-}
-
-static void what_cupti_dropped_is_said_and_in_the_trace(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake.drops = 7;
-    fake_launch("k", 1);
-    UNTIL(status_now().dropped == 7);
-    sl_process_exit();
-    CHECK(stderr_has("CUPTI dropped 7 records"));
-    CHECK(in_file("1.pt.trace.json", "dropped_cupti") == 1);
-}
-
 static void kinds_that_are_refused_make_it_passive(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
@@ -64,15 +38,6 @@ static void a_clock_of_another_tool_is_said(void)
     CHECK(stderr_has("another tool changed it"));
     CHECK(stderr_has("differs from CLOCK_REALTIME by 3600"));
     sl_process_exit();
-}
-
-static void a_clock_that_is_right_is_not_spoken_of(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake_launch("k", 1);
-    UNTIL(status_now().records >= 2);
-    sl_process_exit();
-    CHECK(!stderr_has("clock"));
 }
 
 static uint64_t monotonic(void)
@@ -142,23 +107,6 @@ static void a_wall_clock_that_is_set_is_no_other_tool(void **state)
     }
 }
 
-/* Buffers that are back after a forced flush are decoded before the window's file is closed: the
- * kernel that ran on is there too, marked. */
-static void a_kernel_that_runs_on_is_a_row_that_says_so(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=demand"));
-    fake_launch("k_context", 1);
-    CHECK(sl_process_start() == 0);
-    UNTIL(status_now().state == SL_STATE_RECORDING);
-    fake_launch("k_long", 0);
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 1);
-    CHECK(fake.forced_flushes == 1);
-    CHECK(in_file("1.pt.trace.json", "k_long") == 1);
-    CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
-    sl_process_exit();
-}
-
 static _Atomic int holds, is_held, flushes;
 
 static int hold(uint64_t *stamp)
@@ -196,68 +144,13 @@ static void a_recorder_that_was_cut_off_calls_cupti_no_more(void)
     CHECK(flushes == before);
 }
 
-/* Another client takes CUPTI and leaves its clock alone. */
-static _Atomic int given; /* buffers of ours */
-
-static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
-{
-    static uint64_t memory[8192];
-
-    *buffer = (uint8_t *)memory;
-    *size = sizeof(memory);
-    *max_records = 0;
-}
-
-static void thief_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-                           size_t valid)
-{
-    (void)context;
-    (void)stream;
-    (void)size;
-    (void)valid;
-    given += sl_cupti_pool_owns(buffer);
-}
-
-/* With a buffer of ours, as in a program that has the GPU at work. */
-static void steal(void)
-{
-    fake_launch("k_in_it", 1);
-    pthread_mutex_lock(&fake.lock);
-    fake.request = thief_request;
-    fake.complete = thief_complete;
-    pthread_mutex_unlock(&fake.lock);
-    UNTIL(given);
-}
-
-static void what_does_not_come_though_it_is_complete_is_not_forced(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake_launch("k_before", 1);
-    UNTIL(status_now().records >= 2);
-    steal();
-    fake.disables = 0;
-    fake_launch("k_theirs", 0); /* force would cut it off */
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 1 && status_now().state == SL_STATE_ARMED);
-    sl_process_exit();
-    CHECK(fake.forced_flushes == 0 && fake.disables == 0);
-    CHECK(stderr_has("the 2 records in them are lost; if another profiler runs"));
-    CHECK(in_file("1.pt.trace.json", "\"undelivered_buffers\":1,") == 1);
-    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LIFE(a_kernel_without_end_does_not_lose_the_rest),
-        LIFE(what_cupti_dropped_is_said_and_in_the_trace),
         LIFE(kinds_that_are_refused_make_it_passive),
         LIFE(a_clock_of_another_tool_is_said),
-        LIFE(a_clock_that_is_right_is_not_spoken_of),
         CASE(a_wall_clock_that_is_set_is_no_other_tool),
-        LIFE(a_kernel_that_runs_on_is_a_row_that_says_so),
         LIFE(a_recorder_that_was_cut_off_calls_cupti_no_more),
-        LIFE(what_does_not_come_though_it_is_complete_is_not_forced),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

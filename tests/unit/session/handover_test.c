@@ -61,33 +61,6 @@ static uint64_t gap_end(void)
     return until_ns;
 }
 
-/* A forced flush would truncate the other profiler's records, too. */
-static void what_has_cupti_now_is_not_disturbed(void)
-{
-    uint64_t stopped_ns;
-    int forced;
-
-    begin(1);
-    forced = fake.forced_flushes;
-    stopped_ns = sl_clock_now();
-    sl_process_exit();
-    CHECK(fake.forced_flushes == forced);
-    CHECK(gap_end() >= stopped_ns);
-    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
-}
-
-/* The process ends before the recorder looks at the clock again. */
-static void the_last_flush_is_the_first_to_see_it(void)
-{
-    record(1);
-    has_taken = 1;
-    sl_process_exit();
-    CHECK(fake.forced_flushes == 0);
-    CHECK(stderr_has("another profiler took CUPTI while syncline was recording"));
-    CHECK(in_file("1.pt.trace.json", "\"handovers\":1,") == 1);
-    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
-}
-
 /* A buffer is asked of us: it had changed the clock alone, and what it records we do too. */
 static void a_clock_that_was_changed_and_nothing_else(void)
 {
@@ -236,8 +209,6 @@ static void refused_when_it_is_taken_back(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LIFE(what_has_cupti_now_is_not_disturbed),
-        LIFE(the_last_flush_is_the_first_to_see_it),
         LIFE(a_clock_that_was_changed_and_nothing_else),
         LIFE(a_clock_alone_leaves_rows_their_threads),
         LIFE(a_clock_alone_and_the_end),

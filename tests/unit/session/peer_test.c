@@ -2,6 +2,8 @@
  * and is over when its kinds are off and its buffers are back, and not before. */
 #include <errno.h>
 
+#include "collect/cupti/graph_nodes.h"
+#include "unit/collect/cupti/graphs.h"
 #include "unit/session/peer_rig.h"
 
 static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void)
@@ -180,6 +182,11 @@ static void its_flush_waits_for_ours(void)
     stop_recorder();
 }
 
+static uint64_t stamp(void)
+{
+    return 1;
+}
+
 /* What it does behind its last flush does not touch what is ours. */
 static void calls_that_come_too_late_change_nothing_of_ours(void)
 {
@@ -198,11 +205,6 @@ static void calls_that_come_too_late_change_nothing_of_ours(void)
     CHECK(cupti->flag == 0); /* plain: a forced one would cut off our records */
     CHECK(sl_peer_state() == SL_PEER_OURS);
     stop_recorder();
-}
-
-static uint64_t stamp(void)
-{
-    return 1;
 }
 
 /* Results are CUPTI's own; a kind that was refused is not on, and who was refused has not begun. */
@@ -317,6 +319,19 @@ static void a_client_may_say_when_it_begins_and_ends(void)
     stop_recorder();
 }
 
+/* There is one subscriber: it is not kept from others, also when nobody is watched any more. */
+static void our_subscriber_makes_room_at_the_end_too(void)
+{
+    watch(0);
+    api.fn = api.v1;
+    graphs_add_to(&api.fn);
+    api.fn.Subscribe = api.v1.Subscribe;
+    CHECK(sl_graph_nodes_start(&api) == 0);
+    sl_peer_stop();
+    CHECK(client.subscribe() == 0 && client.subscribe() == 0);
+    CHECK(graphs.unsubscribed == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +347,7 @@ int main(void)
         CHILD(a_late_buffer_ends_no_session_that_begins),
         CHILD(an_end_does_not_wait_where_another_thread_begins),
         CHILD(a_client_may_say_when_it_begins_and_ends),
+        CHILD(our_subscriber_makes_room_at_the_end_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,20 +262,6 @@ static void everything_on_and_off_with_the_per_call_filter(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 0);
 }
 
-static void only_what_is_asked_for(void **state)
-{
-    int filter;
-
-    (void)state;
-    adopt(130001, &complete_table);
-    assert_int_equal(sl_cupti_enable(&api, SL_CUPTI_MEMCPY, 0, &filter), SL_CUPTI_MEMCPY);
-    assert_int_equal(cupti.kind[SL_CUPTI_KIND_MEMCPY], 1);
-    assert_int_equal(cupti.kind[SL_CUPTI_KIND_MEMCPY2], 1);
-    assert_int_equal(cupti.kind[SL_CUPTI_KIND_CONCURRENT_KERNEL], 0);
-    assert_int_equal(cupti.runtime[211], 0);
-    assert_int_equal(cupti.all_sync, -1);
-}
-
 static void calls_that_a_version_does_not_know_are_not_asked_of_it(void **state)
 {
     int filter;
@@ -461,7 +447,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unusable_libraries_are_refused),
         cmocka_unit_test(everything_on_and_off_with_the_per_call_filter),
-        cmocka_unit_test(only_what_is_asked_for),
         cmocka_unit_test(calls_that_a_version_does_not_know_are_not_asked_of_it),
         cmocka_unit_test(without_the_per_call_filter_whole_kinds_and_a_filter_at_decode),
         cmocka_unit_test(a_filter_that_fails_falls_back_to_the_whole_kind),

@@ -51,38 +51,6 @@ static int make_line(void **state)
     return 0;
 }
 
-static void stamps_of_the_wall_clock_stay(void **state)
-{
-    struct sl_cupti_clock clock = {0};
-    uint64_t stamp = 12345;
-
-    (void)state;
-    assert_int_equal(sl_cupti_clock_look(&clock, realtime), SL_CUPTI_CLOCK_REALTIME);
-    assert_false(clock.is_mixed);
-    assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
-    assert_int_equal(stamp, 12345); /* whatever they are: nobody has set a clock */
-}
-
-static void one_buffer_may_hold_both(void **state)
-{
-    struct sl_cupti_clock clock = {0};
-    uint64_t before = sl_clock_now(), stamp = before, ticks = sl_clock_ticks(), after;
-
-    (void)state;
-    if (!ticks)
-        skip();
-    sl_cupti_clock_look(&clock, realtime);
-    assert_int_equal(sl_cupti_clock_look(&clock, counter), SL_CUPTI_CLOCK_TICKS);
-    after = sl_clock_now();
-    assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
-    assert_int_equal(stamp, before);
-    assert_int_equal(sl_cupti_clock_to_real(&clock, &ticks), 0);
-    assert_in_range(ticks, before - 1000, after);
-    stamp = 0;
-    assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
-    assert_int_equal(stamp, 0);
-}
-
 static void what_neither_clock_gives_is_refused(void **state)
 {
     struct sl_cupti_clock clock = {0};
@@ -179,8 +147,6 @@ static void a_setting_of_the_wall_clock_is_no_other_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stamps_of_the_wall_clock_stay),
-        cmocka_unit_test(one_buffer_may_hold_both),
         cmocka_unit_test(what_neither_clock_gives_is_refused),
         cmocka_unit_test(without_an_answer_stamps_tell),
         cmocka_unit_test(a_setting_of_the_wall_clock_is_no_other_clock),

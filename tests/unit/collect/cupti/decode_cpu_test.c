@@ -126,34 +126,6 @@ static void a_thread_is_told_once_with_its_name(void **state)
     record_close(b);
 }
 
-static unsigned asked;
-
-static int two_devices(uint32_t device, struct sl_device *out)
-{
-    asked++;
-    *out = (struct sl_device){.id = device, .known = 1};
-    return device < 2 ? 0 : -ENOENT;
-}
-
-static void devices_are_known_before_the_first_call(void **state)
-{
-    struct record_rig *b = record_open(130001, 0);
-
-    (void)state;
-    sl_decode_destroy(b->decode);
-    b->opt.query_device = two_devices;
-    assert_int_equal(sl_decode_create(&b->decode, &b->opt), 0);
-    add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL);
-    add_call(b, SL_CUPTI_KIND_DRIVER, CU_LAUNCH_KERNEL);
-    record_decode(b);
-    assert_int_equal(b->event[0].kind, SL_EV_META_DEVICE);
-    assert_int_equal(b->event[1].kind, SL_EV_META_DEVICE);
-    assert_int_equal(b->event[1].device, 1);
-    assert_non_null(record_event(b, SL_EV_RUNTIME, 0));
-    assert_int_equal(asked, 3);
-    record_close(b);
-}
-
 static uint8_t *add_sync(struct record_rig *b, uint32_t type)
 {
     const struct sl_cupti_sync_layout *at = b->layout->sync;
@@ -223,14 +195,6 @@ static void waits_of_every_version(void **state)
         assert_int_equal(sl_stats_get(SL_STAT_RECORDS_FILTERED), at->result != 0);
         record_close(b);
     }
-}
-
-static void the_sync_id_is_there_from_12_8(void **state)
-{
-    (void)state;
-    assert_int_equal(record_layout(24)->sync->event_sync, 0);
-    assert_int_not_equal(record_layout(26)->sync->event_sync, 0);
-    assert_int_not_equal(record_layout(26)->cuda_event->event_sync, 0);
 }
 
 static void event_records_of_every_version(void **state)
@@ -312,12 +276,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_of_every_version),
-        cmocka_unit_test(devices_are_known_before_the_first_call),
         cmocka_unit_test(a_call_without_a_name_says_which_it_is),
         cmocka_unit_test(the_filter_leaves_out_what_readers_do_not_need),
         cmocka_unit_test(a_thread_is_told_once_with_its_name),
         cmocka_unit_test(waits_of_every_version),
-        cmocka_unit_test(the_sync_id_is_there_from_12_8),
         cmocka_unit_test(event_records_of_every_version),
         cmocka_unit_test(overhead_of_every_version),
     };

@@ -255,24 +255,6 @@ static void times_that_are_none(void **state)
     record_close(b);
 }
 
-static void the_streams_priority_is_used_where_the_record_has_none(void **state)
-{
-    struct record_rig *b = record_open(130001, 0);
-    uint8_t *r = record_add(b, SL_CUPTI_KIND_STREAM);
-    const struct sl_event *ev;
-
-    (void)state;
-    put32(r, b->layout->stream->context, 5);
-    put32(r, b->layout->stream->stream, 13);
-    put32(r, b->layout->stream->priority, (uint32_t)-3);
-    put32(r, b->layout->stream->flag, 2);
-    add_kernel(b);
-    record_decode(b);
-    ev = record_event(b, SL_EV_KERNEL, 0);
-    assert_int_equal(sl_shape_get(b->opt.shapes, ev->shape)->priority, -3);
-    record_close(b);
-}
-
 /* CUPTI has a buffer for each thread: the kernel's may come before the one with its stream. */
 static void a_priority_is_unknown_until_the_stream_is_described(void **state)
 {
@@ -325,7 +307,6 @@ int main(void)
         cmocka_unit_test(memsets_and_graphs_of_every_version),
         cmocka_unit_test(equal_launches_share_a_shape_and_a_name),
         cmocka_unit_test(times_that_are_none),
-        cmocka_unit_test(the_streams_priority_is_used_where_the_record_has_none),
         cmocka_unit_test(a_priority_is_unknown_until_the_stream_is_described),
         cmocka_unit_test(device_context_and_stream_are_told_before_the_first_row),
     };

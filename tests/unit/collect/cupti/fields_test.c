@@ -67,47 +67,6 @@ static int setup(void **state)
     return 0;
 }
 
-static void test_selection(void **state)
-{
-    size_t count = 0;
-    const int *ids = sl_cupti_fields_select(SL_CUPTI_KIND_CONCURRENT_KERNEL, &count);
-
-    (void)state;
-    assert_int_equal(ids[0], 0); /* NVIDIA: the kind must be the first */
-    assert_in_range(count, 20, SL_CUPTI_FIELDS_MOST);
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < i; j++)
-            assert_int_not_equal(ids[i], ids[j]);
-    assert_null(sl_cupti_fields_select(SL_CUPTI_KIND_GRAPH_TRACE, &count));
-    /* The object of a name is a union: one field for its five members. */
-    sl_cupti_fields_select(SL_CUPTI_KIND_NAME, &count);
-    assert_int_equal(count, 4);
-}
-
-static void test_layout_is_what_was_told(void **state)
-{
-    (void)state;
-    for (int backwards = 0; backwards < 2; backwards++) {
-        const struct sl_cupti_layout *layout;
-
-        setup(NULL);
-        tell(SL_CUPTI_KIND_MEMSET, backwards);
-        tell(SL_CUPTI_KIND_NAME, backwards);
-        assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
-        layout = sl_cupti_fields_layout();
-        assert_int_equal(layout->record_size[SL_CUPTI_KIND_MEMSET],
-                         told.of[SL_CUPTI_KIND_MEMSET].record_size);
-        assert_int_equal(layout->memset->size, told.of[SL_CUPTI_KIND_MEMSET].record_size);
-        for (size_t i = 0; i < told.of[SL_CUPTI_KIND_MEMSET].count; i++)
-            if (told.place[SL_CUPTI_KIND_MEMSET][i].id == 2) /* MEMSET_FIELD_BYTES */
-                assert_int_equal(layout->memset->bytes, told.place[SL_CUPTI_KIND_MEMSET][i].offset);
-        assert_int_equal(layout->memset->flags, 0); /* not asked for */
-        assert_int_equal(layout->name->stream, layout->name->pid + 8);
-        assert_int_equal(layout->record_size[SL_CUPTI_KIND_MEMCPY], 0);
-        assert_null(layout->memcpy);
-    }
-}
-
 static void test_what_cannot_be_true(void **state)
 {
     struct sl_cupti_complete_info none = {0};
@@ -270,8 +229,6 @@ static void test_from_several_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_selection, setup),
-        cmocka_unit_test_setup(test_layout_is_what_was_told, setup),
         cmocka_unit_test_setup(test_what_cannot_be_true, setup),
         cmocka_unit_test_setup(test_another_layout_later, setup),
         cmocka_unit_test_setup(test_fields_in_another_order_later, setup),

@@ -194,34 +194,12 @@ static void threads_come_and_go(void **state)
     assert_int_equal(sum.pushes, 2 * LIVES);
 }
 
-static void strings_and_domains_have_one_number_each(void **state)
-{
-    size_t length;
-
-    (void)state;
-    assert_int_equal(sl_text_table_put("forward", 7), sl_text_table_put("forward", 7));
-    assert_int_not_equal(sl_text_table_put("forward", 7), sl_text_table_put("forwards", 8));
-    assert_string_equal(sl_text_table_get(sl_text_table_put("forward", 7), &length), "forward");
-    assert_int_equal(length, 7);
-    assert_null(sl_text_table_get(0, NULL));
-    assert_null(sl_text_table_get(1 << 30, NULL));
-    assert_int_equal(sl_nvtx_domain("NCCL", 4), sl_nvtx_domain("NCCL", 4));
-    for (int i = 0; i < 2 * SL_LANE_DOMAINS;
-         i++) { /* more than there are: the last one stands for the rest */
-        char name[8] = {(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676)};
-
-        assert_in_range(sl_nvtx_domain(name, 3), 1, SL_LANE_DOMAINS - 1);
-    }
-    assert_int_equal(sl_nvtx_domain("one more", 8), SL_LANE_DOMAINS - 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_come_out_whole),
         cmocka_unit_test(a_full_lane_keeps_the_nesting),
         cmocka_unit_test(threads_come_and_go),
-        cmocka_unit_test(strings_and_domains_have_one_number_each),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);

@@ -154,23 +154,6 @@ static void what_is_not_said_is_not_there(void **state)
     assert_string_equal(sl_intern_get(intern, got.more, NULL), "\"sync\":\"held\"");
 }
 
-/* Members that come one after the other; numbers stand in their places again. */
-static void payloads_are_joined(void **state)
-{
-    struct sl_range_look got = {.name = 1};
-    char text[256], *at = text;
-    size_t length;
-    const char *pattern;
-
-    (void)state;
-    sl_nvtx_attributes_add_payload(look, &got, "\"payload\":{\"a\":10,\"b\":20}", 25);
-    sl_nvtx_attributes_add_payload(look, &got, "\"end payload\":30", 16);
-    pattern = sl_intern_get(intern, got.payload, &length);
-    at = sl_pattern_expand(at, pattern, length, got.payload_numbers, sl_json_raw);
-    *at = '\0';
-    assert_string_equal(text, "\"payload\":{\"a\":10,\"b\":20},\"end payload\":30");
-}
-
 #define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 int main(void)
@@ -180,7 +163,6 @@ int main(void)
         CASE(names_that_are_no_utf8),
         CASE(looks_do_not_get_mixed_up),
         CASE(what_is_not_said_is_not_there),
-        CASE(payloads_are_joined),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);

@@ -152,35 +152,6 @@ static uint64_t time_domain(const nvtxTimeDomainAttr_t *a)
                 const nvtxTimeDomainAttr_t *)(NULL, a);
 }
 
-static void a_field_names_its_clock(void **state)
-{
-    const int64_t now = (int64_t)sl_clock_monotonic(), event[] = {now - MINUTE, now};
-
-    (void)state;
-    for (uint64_t first = 0; first < 2; first++) {
-        const nvtxPayloadData_t data = {
-            schema_in(first, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC), 16, event};
-        const struct said *s;
-
-        submit(&data, 1);
-        s = only(SL_LANE_PAST);
-        assert_int_equal(s->end_ns - s->start_ns, MINUTE);
-        assert_in_range(s->end_ns, sl_clock_now() - 60000000000u, sl_clock_now());
-    }
-}
-
-static void a_clock_that_nobody_knows_is_counted(void **state)
-{
-    const int64_t event[] = {1, 2};
-    const nvtxPayloadData_t data = {schema_in(0, NVTX_TIMESTAMP_TYPE_WIN_QPC), 16, event};
-    uint64_t before = sl_stats_get(SL_STAT_RANGES_NO_CLOCK);
-
-    (void)state;
-    submit(&data, 1);
-    assert_int_equal(read_said(), 0);
-    assert_int_equal(sl_stats_get(SL_STAT_RANGES_NO_CLOCK), before + 1);
-}
-
 /* A domain of the program's, first by a function that reads it, then by points. */
 static int64_t minutes_ago(void)
 {
@@ -284,8 +255,6 @@ int main(void)
         cmocka_unit_test(a_batch_is_its_events),
         cmocka_unit_test(what_a_batch_loses_is_counted),
         cmocka_unit_test(a_batch_of_events_that_lie),
-        cmocka_unit_test(a_field_names_its_clock),
-        cmocka_unit_test(a_clock_that_nobody_knows_is_counted),
         cmocka_unit_test(every_way_to_tell_a_clock),
         cmocka_unit_test(calls_without_what_they_need),
         cmocka_unit_test(the_clock_of_a_batch_s_scope),

@@ -219,26 +219,6 @@ static void an_integer_behind_a_pointer(void **state)
     }
 }
 
-static void a_length_behind_a_pointer(void **state)
-{
-    const uint32_t length = 3;
-    const struct {
-        const uint32_t *length;
-        uint8_t item[5];
-    } bytes = {&length, {1, 2, 3, 4, 5}};
-    struct sl_nvtx_field fields[] = {
-        {.type = TYPE(UINT32), .flags = FLAG(POINTER)},
-        {.type = TYPE(UINT8), .flags = FLAG(ARRAY_LENGTH_INDEX), .detail = 0},
-    };
-    uint64_t schema = add(fields, 2, 13);
-    const struct sl_nvtx_schema *s = sl_nvtx_schema_find(0, schema);
-    const struct sl_nvtx_blob b = blob(schema, &bytes, 13);
-
-    (void)state;
-    assert_int_equal(
-        sl_nvtx_layout_count(&b, s, sl_nvtx_schema_field(s, 1), (const char *)bytes.item, 5), 3);
-}
-
 /* ---- lengths ---- */
 
 static size_t count_of(uint64_t schema, const void *bytes, size_t size, size_t i)
@@ -378,7 +358,6 @@ int main(void)
         cmocka_unit_test(an_enum_stands_as_an_integer_of_its_size),
         cmocka_unit_test(schemas_without_end_end),
         cmocka_unit_test(an_integer_behind_a_pointer),
-        cmocka_unit_test(a_length_behind_a_pointer),
         cmocka_unit_test(lengths_that_are_told),
         cmocka_unit_test(a_size_that_is_not_told_is_the_schema_s),
         cmocka_unit_test(a_schema_s_size_is_the_compiler_s),

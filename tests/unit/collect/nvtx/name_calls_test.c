@@ -159,31 +159,12 @@ static void resources_are_named_as_what_they_are(void **state)
                      nvtxResourceAttributes_t *)(domain, &a)); /* a shorter one */
 }
 
-static void locks_have_names(void **state)
-{
-    nvtxSyncUserAttributes_t a = {.version = NVTX_VERSION,
-                                  .size = sizeof(a),
-                                  .messageType = NVTX_MESSAGE_TYPE_ASCII,
-                                  .message.ascii = "mutex"};
-    nvtxSyncUser_t (*create)(nvtxDomainHandle_t, const nvtxSyncUserAttributes_t *) =
-        CALL(SYNC, DomainSyncUserCreate, nvtxSyncUser_t, nvtxDomainHandle_t,
-             const nvtxSyncUserAttributes_t *);
-
-    (void)state;
-    skip_names();
-    assert_non_null(create(NULL, &a));
-    assert_named(SL_NVTX_OTHER, 0, 0, 0, "mutex");
-    assert_non_null(create(NULL, NULL));
-    assert_named(SL_NVTX_OTHER, 0, 0, 0, "lock");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(registered_strings_have_one_number_in_all_domains),
         cmocka_unit_test(streams_and_contexts_have_cupti_s_ids),
         cmocka_unit_test(resources_are_named_as_what_they_are),
-        cmocka_unit_test(locks_have_names),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);

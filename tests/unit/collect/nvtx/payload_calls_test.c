@@ -39,24 +39,6 @@ static const char *json_of(uint64_t id, const void *bytes, size_t size)
     return only(SL_LANE_MARK)->json;
 }
 
-static void a_schema_says_what_its_payloads_are(void **state)
-{
-    const nvtxPayloadSchemaEntry_t entries[] = {
-        {.type = TYPE(UINT32), .name = "n"},
-        {.type = TYPE(INT16), .flags = FLAG(ARRAY_FIXED_SIZE), .arrayOrUnionDetail = 2},
-    };
-    const struct {
-        uint32_t n;
-        int16_t item[2];
-    } bytes = {5, {-1, 2}};
-
-    (void)state;
-    assert_string_equal(json_of(schema(entries, 2, 8), &bytes, 8),
-                        "\"payload\":{\"n\":5,\"field 1\":[-1,2]}");
-    assert_string_equal(json_of(schema(entries, 2, 8), &bytes, SIZE_MAX),
-                        "\"payload\":{\"n\":5,\"field 1\":[-1,2]}");
-}
-
 /* Its size is not told, whatever stands there. */
 static void a_dynamic_payload_is_as_long_as_it_is(void **state)
 {
@@ -172,20 +154,6 @@ struct event {
     uint32_t category, color;
 };
 
-static void an_event_that_is_a_payload(void **state)
-{
-    const struct event event = {"message", 7, 0xff00aa11};
-    const nvtxPayloadData_t data = {event_schema(), sizeof(event), &event};
-    const struct said *s;
-
-    (void)state;
-    mark(&data, 1);
-    s = only(SL_LANE_MARK);
-    assert_string_equal(s->text, "message");
-    assert_true(s->category == 7 && s->color == 0xff00aa11);
-    assert_non_null(strstr(s->json, "\"payload\":{\"message\":\"message\""));
-}
-
 static void levels_of_ranges_with_payloads(void **state)
 {
     const struct event event = {"message", 7, 0xff00aa11};
@@ -238,12 +206,10 @@ static void a_number_of_payloads_that_lies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_schema_says_what_its_payloads_are),
         cmocka_unit_test(a_dynamic_payload_is_as_long_as_it_is),
         cmocka_unit_test(schemas_that_are_refused),
         cmocka_unit_test(a_schema_that_is_told_again_and_again),
         cmocka_unit_test(enums_of_any_size),
-        cmocka_unit_test(an_event_that_is_a_payload),
         cmocka_unit_test(levels_of_ranges_with_payloads),
         cmocka_unit_test(a_number_of_payloads_that_lies),
     };

@@ -136,19 +136,6 @@ static void a_message_of_any_form(void **state)
     assert_false(ev.has_message);
 }
 
-/* The program's handle is from before NVTX had a tool, or there was no room for its string. */
-static void a_message_without_a_string_is_none(void **state)
-{
-    const uint64_t none = 0;
-    struct sl_nvtx_field registered[] = {
-        {.flags = FLAG(EVENT_MESSAGE), .type = TYPE(NVTX_REGISTERED_STRING_HANDLE)}};
-
-    (void)state;
-    read_one(add(registered, 1, 8), &none, 8);
-    assert_false(ev.has_message);
-    assert_int_equal(ev.string, 0);
-}
-
 static void values_behind_pointers(void **state)
 {
     const int64_t begin = 1000;
@@ -233,7 +220,6 @@ int main(void)
         cmocka_unit_test(fields_say_what_the_event_is),
         cmocka_unit_test(nothing_is_said_of_what_is_not_marked),
         cmocka_unit_test(a_message_of_any_form),
-        cmocka_unit_test(a_message_without_a_string_is_none),
         cmocka_unit_test(values_behind_pointers),
         cmocka_unit_test(a_message_as_long_as_another_payload_says),
         cmocka_unit_test(payloads_that_end_early),

@@ -16,44 +16,6 @@
 
 #define TYPE(name) NVTX_TIMESTAMP_TYPE_##name
 
-static int64_t now(clockid_t id)
-{
-    struct timespec t;
-
-    clock_gettime(id, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
-static void clocks_are_those_of_the_kernel(void **state)
-{
-    static const struct {
-        uint64_t type;
-        clockid_t id;
-    } pairs[] = {
-        {TYPE(CPU_CLOCK_GETTIME_MONOTONIC), CLOCK_MONOTONIC},
-        {TYPE(CPU_CLOCK_GETTIME_MONOTONIC_COARSE), CLOCK_MONOTONIC},
-        {TYPE(CPP_STEADY_CLOCK), CLOCK_MONOTONIC},
-        {TYPE(CPU_CLOCK_GETTIME_MONOTONIC_RAW), CLOCK_MONOTONIC_RAW},
-        {TYPE(CPU_CLOCK_GETTIME_BOOTTIME), CLOCK_BOOTTIME},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-        int64_t before = now(pairs[i].id), at = sl_nvtx_system_clock(pairs[i].type)->read();
-
-        assert_in_range(at, before, now(pairs[i].id));
-    }
-}
-
-static void the_tick_counter_is_the_one_that_stamps(void **state)
-{
-    int64_t before = (int64_t)sl_clock_ticks();
-    int64_t at = sl_nvtx_system_clock(TYPE(CPU_TSC))->read();
-
-    (void)state;
-    assert_in_range(at, before, (int64_t)sl_clock_ticks());
-}
-
 static uint64_t standing(void)
 {
     return 1000;
@@ -70,15 +32,6 @@ static void a_tick_counter_that_cannot_be_used_is_none(void **state)
     assert_non_null(sl_nvtx_system_clock(TYPE(CPU_TSC)));
 }
 
-static void clocks_of_the_trace_s_time_need_no_reading(void **state)
-{
-    (void)state;
-    assert_null(sl_nvtx_system_clock(TYPE(CPP_SYSTEM_CLOCK))->read);
-    assert_int_equal(sl_nvtx_system_clock(TYPE(CPU_CLOCK_GETTIME_REALTIME))->ticks_per_s,
-                     1000000000);
-    assert_int_equal(sl_nvtx_system_clock(TYPE(C_TIME))->ticks_per_s, 1);
-}
-
 static void clocks_that_are_none(void **state)
 {
     static const uint64_t none[] = {TYPE(NONE), TYPE(CPU_CLOCK_GETTIME_THREAD_CPUTIME_ID),
@@ -92,10 +45,7 @@ static void clocks_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clocks_are_those_of_the_kernel),
-        cmocka_unit_test(the_tick_counter_is_the_one_that_stamps),
         cmocka_unit_test(a_tick_counter_that_cannot_be_used_is_none),
-        cmocka_unit_test(clocks_of_the_trace_s_time_need_no_reading),
         cmocka_unit_test(clocks_that_are_none),
     };
 

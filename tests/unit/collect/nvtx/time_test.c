@@ -83,24 +83,6 @@ static void clocks_of_the_system(void **state)
     assert_time_of(1, TYPE(CPP_STEADY_CLOCK), BOOT - 3ll * S, EPOCH - 3ll * S);
 }
 
-/* Its rate is not told: it is measured since the first look. */
-static void the_tick_counter(void **state)
-{
-    (void)state;
-    assert_time_of(1, TYPE(CPU_TSC), 1 + 3 * (BOOT + 4 * MS), EPOCH + 4 * MS);
-    passed += 1 * S;
-    assert_time_of(1, TYPE(CPU_TSC), 1 + 3 * (BOOT + passed - 20), EPOCH + passed - 20);
-}
-
-static void clocks_that_are_not_known(void **state)
-{
-    (void)state;
-    assert_unknown(1, TYPE(CPU_CLOCK_GETTIME_THREAD_CPUTIME_ID), 5);
-    assert_unknown(1, TYPE(WIN_QPC), 5);
-    assert_unknown(1, ID(1000), 5);
-    assert_unknown(1, UINT64_MAX, 5);
-}
-
 /* What happened before the wall clock was set stays where the trace has the rest of that time. */
 static void the_wall_clock_is_set(void **state)
 {
@@ -328,8 +310,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clocks_of_the_system),
-        cmocka_unit_test(the_tick_counter),
-        cmocka_unit_test(clocks_that_are_not_known),
         cmocka_unit_test(the_wall_clock_is_set),
         cmocka_unit_test(a_unit_of_its_own),
         cmocka_unit_test(a_scope_has_a_clock),

@@ -63,16 +63,6 @@ static const char *line_of(void *file, void *function, int line)
     return line_behind("", file, function, line, MOST);
 }
 
-static void a_line_of_the_source(void **state)
-{
-    (void)state;
-    assert_string_equal(line_of(ascii("train.py"), ascii("step"), 7), "train.py:7 step");
-    assert_string_equal(line_of(ascii("a.py"), ascii("f"), 0), "a.py:0 f");
-    assert_string_equal(line_of(ascii(""), ascii(""), 2147483647), ":2147483647 ");
-    assert_string_equal(line_behind("a.py:1 f", ascii("b.py"), ascii("g"), 23, 100),
-                        "a.py:1 f < b.py:23 g");
-}
-
 /* A str has 1, 2 or 4 bytes a character, by its largest one. */
 static void characters_of_all_sizes(void **state)
 {
@@ -222,7 +212,6 @@ static void whose_a_long_path_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_of_the_source),
         cmocka_unit_test(characters_of_all_sizes),
         cmocka_unit_test(a_long_path_loses_its_beginning),
         cmocka_unit_test(a_long_function_leaves_room_for_the_path),

@@ -80,19 +80,6 @@ static struct sl_torch find(const char *library, const char *version_py)
     return t;
 }
 
-static void a_release(void **state)
-{
-    struct sl_torch t = find(FIXTURE_TORCH, "from typing import Optional\n\n"
-                                            "__all__ = ['__version__', 'debug']\n"
-                                            "__version__ = '2.11.0+cu130'\ndebug = False\n");
-
-    (void)state;
-    assert_string_equal(t.version, "2.11.0+cu130");
-    assert_int_equal(t.major, 2);
-    assert_int_equal(t.minor, 11);
-    assert_true(t.is_release && t.is_named && !t.is_old_abi);
-}
-
 static void the_old_abi(void **state)
 {
     struct sl_torch t = find(FIXTURE_TORCH_OLD, "__version__ = \"2.4.1\"\n");
@@ -191,7 +178,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions),
         cmocka_unit_test(none_is_loaded),
-        cmocka_unit_test(a_release),
         cmocka_unit_test(the_old_abi),
         cmocka_unit_test(a_package_that_does_not_tell),
         cmocka_unit_test(libraries_beside_all_others),

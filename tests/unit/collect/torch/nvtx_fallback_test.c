@@ -94,29 +94,6 @@ static void texts_are_operators(void **state)
     assert_int_equal(seen[3].record.aux, 7);
 }
 
-static void ranges_of_the_program_between_them(void **state)
-{
-    static const uint8_t order[] = {SL_LANE_PUSH, SL_LANE_OP_BEGIN, SL_LANE_PUSH,   SL_LANE_PUSH,
-                                    SL_LANE_POP,  SL_LANE_POP,      SL_LANE_OP_END, SL_LANE_PUSH,
-                                    SL_LANE_POP,  SL_LANE_POP};
-
-    (void)state;
-    assert_int_equal(push("epoch"), 0);
-    assert_int_equal(push("aten::mm, op_id = 9"), 1);
-    assert_int_equal(push_in(1, "aten::mm, op_id = 10"), 0); /* another domain's */
-    assert_int_equal(push("mine"), 1);
-    pop();
-    sl_nvtx_pop(1, NULL);
-    pop();
-    push("next");
-    pop();
-    pop();
-    assert_int_equal(pop(), -2);
-    assert_int_equal(read_seen(), sizeof(order));
-    for (unsigned i = 0; i < sizeof(order); i++)
-        assert_int_equal(seen[i].record.what, order[i]);
-}
-
 static void scopes_and_backward_ones(void **state)
 {
     (void)state;
@@ -214,7 +191,6 @@ int main(void)
         cmocka_unit_test(before_that_texts_are_texts),
         cmocka_unit_test(a_version_that_is_not_known),
         cmocka_unit_test(texts_are_operators),
-        cmocka_unit_test(ranges_of_the_program_between_them),
         cmocka_unit_test(scopes_and_backward_ones),
         cmocka_unit_test(between_windows),
         cmocka_unit_test(deeper_than_is_kept),

@@ -114,31 +114,6 @@ static int is_name(const struct sl_event *ev, const char *name)
     return text && length == strlen(name) && memcmp(text, name, length) == 0;
 }
 
-static void rows_of_operators(void **state)
-{
-    struct sl_op_detail detail;
-    const char *text;
-    size_t length;
-
-    (void)state;
-    begin(SL_LANE_OP_BEGIN, 100,
-          &(struct told){.name = "aten::linear", .handle = 1, .sequence = 5});
-    begin(SL_LANE_OP_BEGIN, 110,
-          &(struct told){.name = "aten::mm", .handle = 2, .sequence = -1, .more = "\"a\":1"});
-    end(SL_LANE_OP_END, 120, 2);
-    end(SL_LANE_OP_END, 130, 1);
-    assert_int_equal(f.rows, 2);
-    assert_true(f.row[0].kind == SL_EV_CPU_OP && is_name(&f.row[0], "aten::mm"));
-    assert_true(f.row[0].start_ns == 110 && f.row[0].end_ns == 120);
-    text = sl_intern_get(f.details, f.row[0].shape, &length);
-    assert_int_equal(sl_op_detail_unpack(&detail, text, length), 0);
-    assert_int_equal(detail.more_length, 5);
-    assert_memory_equal(detail.more, "\"a\":1", 5);
-    assert_true(is_name(&f.row[1], "aten::linear") && f.row[1].shape == 0);
-    assert_int_equal(f.row[1].u.row.sequence, 5);
-    assert_int_equal(f.row[1].u.row.record_function, 1);
-}
-
 static void backward_ones_get_an_arrow(void **state)
 {
     (void)state;
@@ -160,62 +135,6 @@ static void backward_ones_get_an_arrow(void **state)
     assert_int_equal(f.row[1].kind, SL_EV_FLOW_BACK);
     assert_true(f.row[1].start_ns == 100 && f.row[1].end_ns == 210);
     assert_int_equal(f.row[3].u.row.sequence, 5); /* the engine's own has it from its node */
-}
-
-static void scopes_of_the_users_are_ranges(void **state)
-{
-    const struct told scope = {
-        .name = "forward", .handle = 1, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
-    const struct told async = {.name = "nccl:all_reduce",
-                               .handle = 1ull << 33 | 1,
-                               .sequence = -1,
-                               .scope = SL_TORCH_SCOPE_USER};
-
-    (void)state;
-    begin(SL_LANE_OP_BEGIN, 100, &scope);
-    begin(SL_LANE_OP_START, 110, &async);
-    end(SL_LANE_OP_END, 120, 1);
-    end(SL_LANE_OP_FINISH, 130, async.handle);
-    sl_ranges_close(f.ranges, 1000);
-    assert_int_equal(f.rows, 2);
-    for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(f.row[i].kind, SL_EV_NVTX_RANGE);
-    assert_true(is_name(&f.row[0], "forward") && f.row[0].end_ns == 120);
-    assert_true(is_name(&f.row[1], "nccl:all_reduce") && f.row[1].end_ns == 130);
-}
-
-/* Two coroutines, each with a scope of its own, and an operator that never ended in the first. */
-static void scopes_end_in_any_order(void **state)
-{
-    struct told scope = {.name = "one", .handle = 1, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
-    const struct told op = {.name = "aten::mm", .handle = 3, .sequence = -1};
-
-    (void)state;
-    begin(SL_LANE_OP_BEGIN, 100, &scope);
-    begin(SL_LANE_OP_BEGIN, 105, &op);
-    scope.name = "two";
-    scope.handle = 2;
-    begin(SL_LANE_OP_BEGIN, 110, &scope);
-    end(SL_LANE_OP_END, 120, 1);
-    end(SL_LANE_OP_END, 130, 2);
-    sl_ranges_close(f.ranges, 1000);
-    assert_int_equal(f.rows, 3);
-    assert_true(is_name(&f.row[0], "aten::mm") && f.row[0].end_ns == 120);
-    assert_true(is_name(&f.row[1], "one") && f.row[1].start_ns == 100 && f.row[1].end_ns == 120);
-    assert_true(is_name(&f.row[2], "two") && f.row[2].start_ns == 110 && f.row[2].end_ns == 130);
-}
-
-static void operators_that_end_anywhere(void **state)
-{
-    const struct told op = {.name = "async", .handle = 1ull << 33 | 1, .sequence = -1};
-
-    (void)state;
-    begin(SL_LANE_OP_START, 100, &op);
-    end(SL_LANE_OP_FINISH, 105, 1); /* another one's */
-    assert_int_equal(f.rows, 0);
-    end(SL_LANE_OP_FINISH, 110, op.handle);
-    assert_int_equal(f.rows, 1);
-    assert_true(f.row[0].start_ns == 100 && f.row[0].end_ns == 110);
 }
 
 /* Those that said nothing of it, too; the end's lane may be read first. */
@@ -301,11 +220,7 @@ static void records_of_others_are_passed_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rows_of_operators, set_up, tear_down),
         cmocka_unit_test_setup_teardown(backward_ones_get_an_arrow, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(scopes_of_the_users_are_ranges, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(scopes_end_in_any_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(operators_that_end_anywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ends_on_other_threads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_that_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_without_end, set_up, tear_down),
