@@ -8,12 +8,7 @@
 #ifndef TEST_CHILD_H
 #define TEST_CHILD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdio.h>

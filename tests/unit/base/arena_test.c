@@ -1,10 +1,5 @@
 /* arena_test.c - alignment, zeroing, large pieces and the cap. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 

@@ -1,10 +1,5 @@
 /* clock_test.c - the clock's line, driven by a fake source: slope, slew, steps, brackets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

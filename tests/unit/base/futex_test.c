@@ -1,10 +1,5 @@
 /* futex_test.c - a sleeper wakes when told, does not sleep on a changed word, and gives up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,10 +1,5 @@
 /* home_test.c - the folder beside the library, or the one that is named instead. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

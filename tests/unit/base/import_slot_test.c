@@ -1,10 +1,5 @@
 /* import_slot_test.c - this program's own import slots, in pages that the linker made read-only. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,10 +1,5 @@
 /* intern_test.c - one id per text, hints that lie, the cap, and a reader beside the inserter. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>

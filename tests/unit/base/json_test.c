@@ -1,10 +1,5 @@
 /* json_test.c - numbers to the digit, any bytes as valid strings that give the bytes back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <inttypes.h>
 #include <stdio.h>

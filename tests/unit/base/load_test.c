@@ -1,10 +1,5 @@
 /* load_test.c - how many threads want to run, and that more than there are processors is seen. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,11 +1,7 @@
 /* nearest_test.c - distances that can be counted on one's fingers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "base/nearest.h"
 

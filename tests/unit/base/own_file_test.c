@@ -1,10 +1,5 @@
 /* own_file_test.c - a file takes our bytes only while its descriptor and its name are ours. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +13,7 @@
 #include "base/own_file.h"
 #include "base/stats.h"
 #include "unit/child.h"
-
-static char folder[64];
+#include "unit/folder.h"
 
 /* The host's part while a file is opened: own_file.c asks for the limit right after open(). */
 static void (*meanwhile)(void);
@@ -47,17 +41,13 @@ static int set_up(void **state)
     umask(0);
     meanwhile = NULL;
     sl_stats_reset();
-    strcpy(folder, "/tmp/sl_own_file_XXXXXX");
-    return mkdtemp(folder) == NULL;
+    return folder_make();
 }
 
 static int tear_down(void **state)
 {
-    char command[128];
-
     (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    return system(command) != 0;
+    return folder_remove();
 }
 
 static int put(struct sl_own_file *f, const char *text)

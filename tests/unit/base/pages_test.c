@@ -1,10 +1,5 @@
 /* pages_test.c - pages come zeroed and whole, or not at all; errno stays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,10 +1,5 @@
 /* software_test.c - the first version that is told counts, as far as its first space. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 

@@ -1,10 +1,5 @@
 /* stats_test.c - every counter has a name and help of its own, is in the docs, and counts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 

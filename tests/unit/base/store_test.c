@@ -1,10 +1,5 @@
 /* store_test.c - the bound, the pool, and the map beside a plain array. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 

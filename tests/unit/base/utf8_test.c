@@ -1,10 +1,5 @@
 /* utf8_test.c - what is UTF-8 passes, what is not becomes '?', other forms become UTF-8. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 

@@ -1,10 +1,5 @@
 /* config_print_test.c - the option table for people: the committed page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,5 @@
 /* config_test.c - what users may write, and what they are told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/stderr.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,22 +11,12 @@
 
 /* Reads a configuration and returns what was said on stderr meanwhile. */
 static struct sl_config config;
-static char said[16384];
 
 static void read_config(const char *const *environment)
 {
-    int saved = dup(STDERR_FILENO), end[2];
-    ssize_t got;
-
-    assert_int_equal(pipe(end), 0);
-    dup2(end[1], STDERR_FILENO);
-    close(end[1]);
+    listen_to_stderr();
     sl_config_read(&config, (char *const *)environment);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    got = read(end[0], said, sizeof(said) - 1);
-    close(end[0]);
-    said[got > 0 ? got : 0] = '\0';
+    stop_listening();
 }
 
 #define READ(...) read_config((const char *const[]){__VA_ARGS__, NULL})

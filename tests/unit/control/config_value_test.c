@@ -1,10 +1,5 @@
 /* config_value_test.c - sizes, durations and the other spellings, right and wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>

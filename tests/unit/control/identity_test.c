@@ -1,10 +1,5 @@
 /* identity_test.c - rank, job and folder from what launchers tell, and from what they garble. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,7 @@
 /* collective_test.c - PyTorch's words for a collective become Chakra's; ranks become groups, each
  * once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

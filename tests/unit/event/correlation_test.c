@@ -1,10 +1,5 @@
 /* correlation_test.c - slots by id; the done are forgotten first, oldest first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,6 @@
 /* op_detail_test.c - the parts of an operator's text come back; members are found as JSON has them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>

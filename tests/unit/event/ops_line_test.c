@@ -2,13 +2,9 @@
  * ops_line_test.c - at which line of the source a call was made: that of the innermost operator, or
  * of what is none and waits, that has one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "event/ops.h"
 

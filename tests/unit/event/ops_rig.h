@@ -4,12 +4,7 @@
 #ifndef SL_TEST_OPS_RIG_H
 #define SL_TEST_OPS_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 

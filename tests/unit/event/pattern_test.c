@@ -1,10 +1,5 @@
 /* pattern_test.c - texts and their numbers come apart and together again, whatever they are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,5 @@
 /* ring_test.c - order, wrap, full, the slots kept for control, and two threads at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,10 +1,5 @@
 /* shape_test.c - equal shapes share an id, entries never move, the cap holds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

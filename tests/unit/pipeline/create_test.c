@@ -117,12 +117,14 @@ static void without_memory_for_ranges_the_rest_is_recorded(void)
     CHECK(system(command) == 0);
 }
 
-static char said[64];
+static char said[96];
 
 static int set_up_folder(void **state)
 {
     (void)state;
-    snprintf(identity.folder, sizeof(identity.folder), "%s", mkdtemp(folder));
+    if (folder_make())
+        return -1;
+    strcpy(identity.folder, folder);
     snprintf(said, sizeof(said), "%s.stderr", folder);
     child_stderr = said;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -131,11 +133,8 @@ static int set_up_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    char command[128];
-
     (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s %s", folder, said);
-    return system(command) != 0;
+    return folder_remove();
 }
 
 int main(void)

@@ -1,12 +1,7 @@
 /*
  * kept_buffers_test.c - buffers that wait for their client's flush: none is lost, none comes twice.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,11 +1,6 @@
 /* ownership_test.c - who owns CUPTI: each transition of the table in docs/architecture.md, and the
  * silence after which nothing is forced. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "session/ownership.h"
 

@@ -1,11 +1,6 @@
 /* api_test.c - which kinds and calls are asked of CUPTI, in which way, and what happens when
  * it refuses: the others go on, and a line on stderr says what is lost and what to do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/stderr.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -169,31 +164,6 @@ static void adopt(uint32_t version, const struct sl_cupti_functions *fn)
     sl_stats_reset();
     assert_int_equal(sl_cupti_api_adopt(&api, fn), 0);
     assert_int_equal(api.version, version);
-}
-
-/* What was written to stderr since the last call. */
-static int stderr_kept, stderr_pipe[2];
-static char said[16384];
-
-static void listen_to_stderr(void)
-{
-    fflush(stderr);
-    assert_int_equal(pipe(stderr_pipe), 0);
-    stderr_kept = dup(2);
-    assert_int_equal(dup2(stderr_pipe[1], 2), 2);
-}
-
-static const char *stop_listening(void)
-{
-    ssize_t n;
-
-    assert_int_equal(dup2(stderr_kept, 2), 2);
-    close(stderr_kept);
-    close(stderr_pipe[1]);
-    n = read(stderr_pipe[0], said, sizeof said - 1);
-    close(stderr_pipe[0]);
-    said[n > 0 ? n : 0] = '\0';
-    return said;
 }
 
 static void unusable_libraries_are_refused(void **state)

@@ -1,11 +1,6 @@
 /* buffer_test.c - buffers go out zeroed, come back in order, and nothing else gets in: the
  * cap, strangers' pointers, double completion, wake-ups, and many threads at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,12 +1,7 @@
 /* callbacks_test.c - the buffer callbacks run on application threads: this program replaces
  * the allocator, the mutex, condition variable, rwlock and semaphore functions and mmap for its
  * whole process, and fails when one of them is called inside a callback. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,10 +1,5 @@
 /* clock_test.c - CUPTI on the wall clock, on the tick counter, on a clock of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <time.h>

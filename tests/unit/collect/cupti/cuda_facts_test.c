@@ -1,11 +1,6 @@
 /* cuda_facts_test.c - asking a CUDA that is not there. What one answers is in the end-to-end tests:
  * the trace's deviceProperties, versions and occupancy, on the simulated GPU. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,6 @@
 /* decode_cpu_test.c - calls, waits, event records and overhead, from the record layouts of
  * every known version; the filter at decode; ids that mean "none". */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>

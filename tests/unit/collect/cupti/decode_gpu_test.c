@@ -1,11 +1,6 @@
 /* decode_gpu_test.c - every field of a GPU operation, from the record layouts of every known
  * version; what is told before its first row; times that say something else than a length. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "unit/collect/cupti/record.h"
 

@@ -1,11 +1,6 @@
 /* decode_held_test.c - collect/cupti/decode_held.c: waits that come before their context, as
  * buffers of several threads do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "collect/cupti/decode_impl.h"
 #include "unit/collect/cupti/record.h"

@@ -1,11 +1,6 @@
 /* decode_object_test.c - devices, contexts, streams and names: each told once, again only
  * when something new is known, and never beyond the tables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>

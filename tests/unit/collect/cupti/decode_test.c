@@ -1,11 +1,6 @@
 /* decode_test.c - the walk through a buffer: by the table and by the library, ends that are
  * cut, kinds that nobody knows, addresses that lead nowhere; and the table of calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,5 @@
 /* dump_test.c - what stands in a dump, read by hand; what it refuses; how it ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +16,10 @@
 #include "base/log.h"
 #include "collect/cupti/dump.h"
 #include "unit/collect/cupti/record.h"
+#include "unit/folder.h"
 
 #define VERSION 130001u
 
-static char folder[] = "/tmp/sl_dump_XXXXXX";
 static char path[128], said_path[128];
 static struct sl_device_table devices;
 static int standard_error;
@@ -34,8 +29,7 @@ static int set_up(void **state)
     int fd;
 
     (void)state;
-    strcpy(strchr(folder, 0) - 6, "XXXXXX");
-    assert_non_null(mkdtemp(folder));
+    assert_int_equal(folder_make(), 0);
     snprintf(path, sizeof path, "%s/dump", folder);
     snprintf(said_path, sizeof said_path, "%s/said", folder);
     fd = open(said_path, O_RDWR | O_CREAT, 0600);
@@ -48,13 +42,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    char command[128];
-
     (void)state;
     dup2(standard_error, STDERR_FILENO);
     close(standard_error);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command) != 0;
+    return folder_remove();
 }
 
 struct file {

@@ -2,19 +2,14 @@
  * fields_test.c - what is asked for of user-defined records, and what is learned of where it
  * stands.
  */
-#include "collect/cupti/fields.h"
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/stats.h"
+#include "collect/cupti/fields.h"
 #include "unit/collect/cupti/record.h"
 
 #define KINDS 64

@@ -1,11 +1,6 @@
 /* find_test.c - the places where libcupti is looked for, and that a copy which is already in
  * the process is taken before all others. The steps share one process, as a job would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>

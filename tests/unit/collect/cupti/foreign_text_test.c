@@ -1,10 +1,5 @@
 /* foreign_text_test.c - texts that end, that do not, and addresses of nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>

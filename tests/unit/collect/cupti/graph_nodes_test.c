@@ -1,11 +1,6 @@
 /* graph_nodes_test.c - what a CUPTI tells of graphs comes out as facts, in order, and a loss in its
  * place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,10 +1,5 @@
 /* layout_test.c - which table of layouts a version of CUPTI is read by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "collect/cupti/layout.h"
 

@@ -1,11 +1,6 @@
 /* objects_test.c - first sightings stay first in tables of a fixed size: twenty thousand threads
  * and streams, far more than are remembered, never repeat and never loop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/stats.h"
 #include "collect/cupti/objects.h"

@@ -2,12 +2,7 @@
  * tables_test.c - what the decoder relies on in the generated tables, whatever the generator
  * was fed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,6 @@
 /* v2_test.c - the table of functions while we have a subscriber, and as it was before; who
  * holds CUPTI where we get none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,11 +1,6 @@
 /* lane_full_test.c - a lane that is full in the middle of its ring, the reader being somewhere
  * behind it, becomes longer all the same; records stay whole and in order, wherever both are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

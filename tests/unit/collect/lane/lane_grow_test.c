@@ -1,10 +1,5 @@
 /* lane_grow_test.c - a lane whose reader is late becomes longer, as far as the memory goes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

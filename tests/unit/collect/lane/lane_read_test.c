@@ -1,11 +1,6 @@
 /* lane_read_test.c - records of all lanes with the times of their stamps, and none before its time.
  * The clock is the test's: 2 ticks a nanosecond, then another rate. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,11 +1,6 @@
 /* lane_test.c - records of many threads come out whole and in order; what finds no room is a
  * whole range; threads that come and go take no more memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

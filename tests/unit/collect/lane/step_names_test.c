@@ -1,10 +1,5 @@
 /* step_names_test.c - a job that names its steps from the first on: its numbers count. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 

@@ -1,10 +1,5 @@
 /* step_test.c - which source of steps counts, and who is told when a step begins. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,6 @@
 /* attributes_test.c - the longest and the oddest that an event may say of itself, as members of its
  * row's args: valid JSON, each text once, and within the room that there is for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

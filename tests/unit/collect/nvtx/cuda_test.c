@@ -1,11 +1,6 @@
 /* cuda_test.c - handles of CUDA's become CUPTI's ids where CUPTI and the driver are there, and
  * none where something is missing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,12 +2,7 @@
  * what looks much like one is not. */
 #include <nvtx3/nvToolsExt.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,48 +1,9 @@
 /* layout_test.c - where the compiler puts the fields of a struct, there they are looked for
  * when its schema tells no offsets; and what refers to something else is followed. */
-#define NVTX_NO_IMPL
-#include <nvtx3/nvToolsExtPayload.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "collect/nvtx/layout.h"
-#include "collect/nvtx/names.h"
-#include "collect/nvtx/schema.h"
-
-#define TYPE(name) NVTX_PAYLOAD_ENTRY_TYPE_##name
-#define FLAG(name) NVTX_PAYLOAD_ENTRY_FLAG_##name
-
-static int init(void **state)
-{
-    (void)state;
-    return sl_nvtx_names_init() || sl_nvtx_schemas_init();
-}
-
-static void fill(void *user, struct sl_nvtx_field *field, size_t i)
-{
-    *field = ((const struct sl_nvtx_field *)user)[i];
-}
-
-static uint64_t add_packed(uint32_t kind, struct sl_nvtx_field *field, uint32_t fields, size_t size,
-                           size_t pack_align)
-{
-    const struct sl_nvtx_schema s = {
-        .kind = kind, .fields = fields, .size = size, .pack_align = pack_align};
-
-    return sl_nvtx_schema_add(&s, fill, field);
-}
-
-static uint64_t add(struct sl_nvtx_field *field, uint32_t fields, size_t size)
-{
-    return add_packed(SL_NVTX_STRUCT, field, fields, size, 0);
-}
+#include "unit/collect/nvtx/schemas.h"
 
 /* Of one payload, with what its fields may take of it. */
 static unsigned left;

@@ -5,12 +5,7 @@
 #include <nvtx3/nvToolsExtCudaRt.h>
 #include <nvtx3/nvToolsExtSync.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <wchar.h>

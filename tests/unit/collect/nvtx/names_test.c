@@ -1,11 +1,6 @@
 /* names_test.c - strings, domains and names keep their numbers, from any thread, and a table
  * that is full says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>

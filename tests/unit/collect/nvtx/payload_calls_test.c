@@ -3,12 +3,7 @@
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 

@@ -1,42 +1,10 @@
 /* payload_event_test.c - message, category, colour and times out of the fields that a schema
  * marks as such; nothing outside of a payload is read. */
-#define NVTX_NO_IMPL
-#include <nvtx3/nvToolsExtPayload.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/nvtx/names.h"
 #include "collect/nvtx/payload.h"
-#include "collect/nvtx/schema.h"
-
-#define TYPE(name) NVTX_PAYLOAD_ENTRY_TYPE_##name
-#define FLAG(name) NVTX_PAYLOAD_ENTRY_FLAG_##name
-
-static int init(void **state)
-{
-    (void)state;
-    return sl_nvtx_names_init() || sl_nvtx_schemas_init();
-}
-
-static void fill(void *user, struct sl_nvtx_field *field, size_t i)
-{
-    *field = ((const struct sl_nvtx_field *)user)[i];
-}
-
-static uint64_t add(struct sl_nvtx_field *field, uint32_t fields, size_t size)
-{
-    const struct sl_nvtx_schema s = {.kind = SL_NVTX_STRUCT, .fields = fields, .size = size};
-
-    return sl_nvtx_schema_add(&s, fill, field);
-}
+#include "unit/collect/nvtx/schemas.h"
 
 static struct sl_nvtx_payload_event ev;
 

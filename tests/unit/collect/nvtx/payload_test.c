@@ -1,49 +1,17 @@
 /* payload_test.c - payloads by schemas of every kind, and by schemas and sizes that lie: what
  * comes out is valid JSON, and nothing outside of a payload is read. */
-#define NVTX_NO_IMPL
-#include <nvtx3/nvToolsExtPayload.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text_table.h"
-#include "collect/nvtx/names.h"
 #include "collect/nvtx/payload.h"
-#include "collect/nvtx/schema.h"
+#include "unit/collect/nvtx/schemas.h"
 #include "unit/write/json_dom.h"
-
-#define TYPE(name) NVTX_PAYLOAD_ENTRY_TYPE_##name
-#define FLAG(name) NVTX_PAYLOAD_ENTRY_FLAG_##name
-
-static int init(void **state)
-{
-    (void)state;
-    return sl_nvtx_names_init() || sl_nvtx_schemas_init();
-}
-
-static void fill(void *user, struct sl_nvtx_field *field, size_t i)
-{
-    *field = ((const struct sl_nvtx_field *)user)[i];
-}
 
 static uint32_t named(const char *text)
 {
     return sl_text_table_put(text, strlen(text));
-}
-
-static uint64_t add(uint32_t kind, struct sl_nvtx_field *field, uint32_t fields, size_t size)
-{
-    const struct sl_nvtx_schema s = {.kind = kind, .fields = fields, .size = size};
-
-    return sl_nvtx_schema_add(&s, fill, field);
 }
 
 /* The JSON of one payload, "" if there is none. */
@@ -104,7 +72,7 @@ static void arrays_and_texts(void **state)
     } value = {3, {1, -1, 2}, {7, 8, 0}, "\"x\"", 9};
 
     (void)state;
-    EXPECT(add(SL_NVTX_DYNAMIC, field, 5, 0), &value, sizeof(value),
+    EXPECT(add_of(SL_NVTX_DYNAMIC, field, 5, 0), &value, sizeof(value),
            "{\"n\":3,\"counted\":[1,-1,2],\"ended\":[7,8],\"letters\":\"\\\"x\\\"\"}");
 }
 
@@ -113,7 +81,7 @@ static void offsets_lead_into_the_payload_alone(void **state)
     struct sl_nvtx_field field[] = {{.type = TYPE(CSTRING),
                                      .flags = FLAG(OFFSET_FROM_BASE) | FLAG(ARRAY_ZERO_TERMINATED),
                                      .name = named("text")}};
-    uint64_t schema = add(SL_NVTX_STRUCT, field, 1, 8);
+    uint64_t schema = add_of(SL_NVTX_STRUCT, field, 1, 8);
     struct {
         uint64_t offset;
         char text[8];
@@ -181,7 +149,7 @@ static void payloads_that_do_not_fit_together(void **state)
         {.type = TYPE(CSTRING), .detail = 100, .name = named("text")},
         {.type = TYPE(UINT8), .name = named("byte")},
     };
-    uint64_t schema = add(SL_NVTX_STRUCT, field, 2, 101);
+    uint64_t schema = add_of(SL_NVTX_STRUCT, field, 2, 101);
     nvtxPayloadData_t data[16];
     size_t count, length;
 
@@ -237,7 +205,7 @@ static void schemas_that_lie(void **state)
         }
         for (size_t j = 0; j < size; j++)
             bytes[j] = (unsigned char)(rand() % 3 ? 0 : rand());
-        known[i % 64] = add((uint32_t)rand() % 5, field, fields, (size_t)rand() % 80);
+        known[i % 64] = add_of((uint32_t)rand() % 5, field, fields, (size_t)rand() % 80);
         expect_valid(json(known[i % 64], bytes, size));
         free(bytes);
     }

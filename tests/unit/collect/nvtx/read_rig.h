@@ -3,12 +3,7 @@
 #ifndef SL_NVTX_READ_RIG_H
 #define SL_NVTX_READ_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

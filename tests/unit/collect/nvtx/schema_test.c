@@ -1,11 +1,6 @@
 /* schema_test.c - schemas are found by their id, in their domain or everywhere, and the first
  * that has an id keeps it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 

@@ -4,14 +4,9 @@
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
+#include "test.h"
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/stats.h"

@@ -1,10 +1,5 @@
 /* value_test.c - a value of each of NVTX's predefined types, as JSON and as an integer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdalign.h>
 #include <stdlib.h>

@@ -2,12 +2,7 @@
  * line_table_test.c - lines from tables typed by hand after CPython's description of each
  * form. Those that compilers make are checked in tests/e2e/test_python_lines.py.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "collect/python/line_table.h"
 

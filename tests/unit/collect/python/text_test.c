@@ -1,10 +1,5 @@
 /* text_test.c - str objects, as CPython lays them out, become "FILE:LINE FUNCTION". */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,5 @@
 /* discover_test.c - which PyTorch is loaded, and which file is the observer for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>

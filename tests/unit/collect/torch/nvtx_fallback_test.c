@@ -1,11 +1,6 @@
 /* nvtx_fallback_test.c - a PyTorch that has no observer: texts of NVTX become operators, between
  * ranges of the program's that stay what they are. The tests share one process, as a job would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

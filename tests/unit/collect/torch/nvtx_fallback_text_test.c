@@ -1,11 +1,6 @@
 /* nvtx_fallback_text_test.c - the texts that PyTorch gives NVTX for operators, those that only look
  * like them, and those that somebody made to hurt. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,5 @@
 /* ops_read_test.c - records of operators become rows, those of the user's scopes ranges. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,6 @@
 /* ops_test.c - PyTorch is found with its observer, which is told what is wanted; what it
  * tells is in the lanes. The tests share one process, as a job would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,12 +1,7 @@
 /* wait_sites_test.c - PyTorch's calls of the CUDA runtime are what they are without us. The lines
  * that they leave are checked in tests/torch/test_lines.py. The tests share one process, as a job
  * would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 
