@@ -43,7 +43,6 @@ static void advance(uint64_t ns, int64_t slew_ppm)
 
 static int use_fake(void **state)
 {
-    (void)state;
     fake.ticks = 123456789;
     fake.realtime = 1700000000ull * SECOND;
     fake.kernel_asked = 0;
@@ -53,7 +52,6 @@ static int use_fake(void **state)
 
 static int use_real(void **state)
 {
-    (void)state;
     sl_clock_set_source(NULL);
     return 0;
 }
@@ -67,7 +65,6 @@ static void calibrate_over(uint64_t ns, int64_t slew_ppm)
 
 static void before_calibration_the_kernel_is_asked(void **state)
 {
-    (void)state;
     assert_int_equal(sl_clock_now(), fake.realtime);
     assert_int_equal(fake.kernel_asked, 1);
     sl_clock_calibrate(); /* one point is no line yet */
@@ -79,7 +76,6 @@ static void after_it_the_counter_gives_the_time(void **state)
 {
     uint64_t start;
 
-    (void)state;
     calibrate_over(SECOND, 0);
     fake.kernel_asked = 0;
     start = fake.realtime;
@@ -90,7 +86,6 @@ static void after_it_the_counter_gives_the_time(void **state)
 
 static void a_slewed_clock_is_followed(void **state)
 {
-    (void)state;
     calibrate_over(SECOND, 0);
     calibrate_over(SECOND, 200); /* NTP begins to slew */
     advance(SECOND, 200);
@@ -99,7 +94,6 @@ static void a_slewed_clock_is_followed(void **state)
 
 static void a_slew_change_errs_by_no_more_than_one_interval_of_it(void **state)
 {
-    (void)state;
     calibrate_over(SECOND, 0);
     advance(SECOND / 4, 100);
     assert_in_range(sl_clock_now(), fake.realtime - 25100, fake.realtime);
@@ -109,7 +103,6 @@ static void a_slew_change_errs_by_no_more_than_one_interval_of_it(void **state)
 
 static void a_clock_set_by_hand_is_not_a_slope(void **state)
 {
-    (void)state;
     calibrate_over(SECOND, 0);
     advance(SECOND, 0);
     fake.realtime += 3600ull * SECOND;
@@ -126,7 +119,6 @@ static void a_clock_set_by_hand_is_not_a_slope(void **state)
 
 static void a_clock_set_back_and_a_counter_restarted(void **state)
 {
-    (void)state;
     calibrate_over(SECOND, 0);
     advance(SECOND, 0);
     fake.realtime -= 3600ull * SECOND;
@@ -143,7 +135,6 @@ static void a_clock_set_back_and_a_counter_restarted(void **state)
 /* At once, however short the interval since the last calibration. */
 static void a_clock_set_by_hand_is_followed(void **state)
 {
-    (void)state;
     calibrate_over(SECOND, 0);
     assert_int_equal(sl_clock_follow(), 0);
     fake.realtime += 3600ull * SECOND;
@@ -163,7 +154,6 @@ static void a_clock_set_by_hand_is_followed(void **state)
 
 static void a_slew_is_no_setting(void **state)
 {
-    (void)state;
     calibrate_over(SECOND, 0);
     advance(SECOND / 2, 500);
     assert_int_equal(sl_clock_follow(), 0);
@@ -171,7 +161,6 @@ static void a_slew_is_no_setting(void **state)
 
 static void too_short_an_interval_changes_nothing(void **state)
 {
-    (void)state;
     calibrate_over(SECOND, 0);
     fake.ticks += 3000;
     fake.realtime += 1500; /* the reading was late by half a microsecond: 50 % of slope */
@@ -183,7 +172,6 @@ static void too_short_an_interval_changes_nothing(void **state)
 
 static void without_a_counter_the_kernel_is_asked_always(void **state)
 {
-    (void)state;
     sl_clock_set_source(&fake_source_no_ticks);
     calibrate_over(SECOND, 0);
     fake.kernel_asked = 0;
@@ -218,7 +206,6 @@ static void the_tightest_bracket_wins(void **state)
     uint64_t uncertainty = 0;
     int round = 0;
 
-    (void)state;
     assert_int_equal(sl_clock_offset(other_clock, &round, 3, &uncertainty), 700);
     assert_int_equal(uncertainty, 50);
     assert_int_equal(round, 3);
@@ -260,7 +247,6 @@ static void readers_see_whole_lines(void **state)
     pthread_t thread[2];
     void *wrong;
 
-    (void)state;
     sl_clock_set_source(&exact_source);
     reading.stop = 0;
     reading.readings = 0;

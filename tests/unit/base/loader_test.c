@@ -144,7 +144,6 @@ static void neither_waits_for_ever(void **state)
     char path[] = "/tmp/loader_test.XXXXXX";
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     child_stderr = path;
     in_child(wait_for_what_does_not_end);

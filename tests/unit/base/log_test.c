@@ -12,7 +12,6 @@
 
 static void a_line_is_prefixed_and_ended(void **state)
 {
-    (void)state;
     sl_log_set_level(SL_LOG_WARN);
     listen_to_stderr();
     sl_log(SL_LOG_ERROR, "disk %s is full", "sda");
@@ -23,7 +22,6 @@ static void a_line_is_prefixed_and_ended(void **state)
 
 static void off_says_nothing(void **state)
 {
-    (void)state;
     sl_log_set_level(SL_LOG_OFF);
     listen_to_stderr();
     sl_log(SL_LOG_ERROR, "silence");
@@ -35,7 +33,6 @@ static void a_long_line_is_cut_and_still_ended(void **state)
 {
     char longer[3000];
 
-    (void)state;
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
     listen_to_stderr();
@@ -48,7 +45,6 @@ static void a_long_line_is_cut_and_still_ended(void **state)
 /* What the environment says is quoted in messages; it must not forge lines or drive a terminal. */
 static void control_characters_stay_out(void **state)
 {
-    (void)state;
     listen_to_stderr();
     sl_log(SL_LOG_ERROR, "JOB=%s is bad", "a\nsyncline: b\033[31m\x7f\xc3\xa4");
     assert_string_equal(stop_listening(), "syncline: JOB=a?syncline: b?[31m?\xc3\xa4 is bad\n");
@@ -58,7 +54,6 @@ static void once_is_once(void **state)
 {
     int flag = 0;
 
-    (void)state;
     listen_to_stderr();
     for (int i = 0; i < 3; i++)
         sl_log_once(&flag, SL_LOG_ERROR, "number %d", i);
@@ -67,7 +62,6 @@ static void once_is_once(void **state)
 
 static void errno_is_kept(void **state)
 {
-    (void)state;
     listen_to_stderr();
     close(STDERR_FILENO);
     errno = ECHILD;
@@ -82,7 +76,6 @@ static void a_broken_stderr_raises_no_signal(void **state)
     int end[2], status;
     pid_t child;
 
-    (void)state;
     assert_int_equal(pipe(end), 0);
     child = fork();
     if (child == 0) {
@@ -108,7 +101,6 @@ static void a_stalled_stderr_does_not_block(void **state)
     char fill[4096] = {0};
     int flags;
 
-    (void)state;
     listen_to_stderr();
     flags = fcntl(STDERR_FILENO, F_GETFL);
     fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);

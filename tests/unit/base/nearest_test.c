@@ -9,7 +9,6 @@ static void distances(void **state)
 {
     char a[200], b[200];
 
-    (void)state;
     assert_int_equal(sl_nearest_distance("", ""), 0);
     assert_int_equal(sl_nearest_distance("check", "check"), 0);
     assert_int_equal(sl_nearest_distance("chek", "check"), 1);

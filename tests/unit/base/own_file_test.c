@@ -37,7 +37,6 @@ static const char *in_folder(const char *name)
 
 static int set_up(void **state)
 {
-    (void)state;
     umask(0);
     meanwhile = NULL;
     sl_stats_reset();
@@ -46,7 +45,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     return folder_remove();
 }
 
@@ -86,7 +84,6 @@ static void ours_alone(void **state)
     struct sl_own_file f;
     struct stat st;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
     assert_true(f.fd >= 512);
     assert_int_equal(fstat(f.fd, &st), 0);
@@ -103,7 +100,6 @@ static void what_is_there_stays(void **state)
 {
     struct sl_own_file f;
 
-    (void)state;
     close(open(in_folder("file"), O_WRONLY | O_CREAT, 0600));
     assert_int_equal(sl_own_file_open(&f, in_folder("file")), -EEXIST);
     assert_int_equal(symlink(in_folder("aim"), in_folder("link")), 0);
@@ -194,7 +190,6 @@ static void open_while_reused(void)
 
 static void lost_in_the_moment_of_opening(void **state)
 {
-    (void)state;
     in_child(open_while_closed);
     in_child(open_while_reused);
 }
@@ -224,7 +219,6 @@ static void a_name_that_vanishes(void **state)
     struct sl_own_file f;
     char text[16];
 
-    (void)state;
     close(lowest);
     meanwhile = remove_name;
     assert_int_equal(sl_own_file_open(&f, in_folder("gone")), -ENOENT);
@@ -239,7 +233,6 @@ static void small_files_are_read_as_carefully(void **state)
     char text[64] = "";
     int lowest = dup(STDERR_FILENO);
 
-    (void)state;
     close(lowest);
     assert_true(sl_own_file_read("/proc/self/comm", text, sizeof(text)) > 0);
     assert_non_null(strstr(text, "own_file"));
@@ -255,7 +248,6 @@ static void closed_under_us(void **state)
 {
     struct sl_own_file f;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
     assert_int_equal(put(&f, "hello"), 0);
     close(f.fd);
@@ -285,7 +277,6 @@ static void reused_by_another_file(void **state)
 {
     static int (*const use[])(struct sl_own_file *) = {use_write, use_truncate, sl_own_file_close};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(use) / sizeof(use[0]); i++) {
         char name[] = "file0";
         struct sl_own_file f;
@@ -312,7 +303,6 @@ static void lost_for_good(void **state)
     int hosts = open_hosts(), ours, high;
     struct sl_own_file f;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
     high = f.fd;
     ours = dup(high);
@@ -332,7 +322,6 @@ static void a_replaced_name_is_left_alone(void **state)
 {
     struct sl_own_file f;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("a")), 0);
     assert_int_equal(put(&f, "hello"), 0);
     close(open_hosts());
@@ -349,7 +338,6 @@ static void a_name_is_never_taken_from_another(void **state)
 {
     struct sl_own_file f;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("a")), 0);
     assert_int_equal(sl_own_file_close(&f), 0);
     close(open_hosts());

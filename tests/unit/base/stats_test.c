@@ -8,7 +8,6 @@
 
 static void every_counter_is_named_once(void **state)
 {
-    (void)state;
     for (int i = 0; i < SL_STAT_COUNT; i++) {
         const char *name = sl_stats_name((enum sl_stat)i);
 
@@ -38,7 +37,6 @@ static void every_counter_is_in_the_docs(void **state)
     static const char lost[] = "edges_lost_";
     const size_t length = sizeof(lost) - 1;
 
-    (void)state;
     for (int i = 0; i < SL_STAT_COUNT; i++) {
         const char *name = sl_stats_name((enum sl_stat)i);
 

@@ -32,7 +32,6 @@ static int lines_said(void)
 
 static void the_defaults(void **state)
 {
-    (void)state;
     READ("PATH=/bin", "HOME=/");
     assert_string_equal(said, "");
     assert_int_equal(config.enabled, 1);
@@ -53,7 +52,6 @@ static void the_defaults(void **state)
 
 static void every_option_can_be_set(void **state)
 {
-    (void)state;
     READ("SYNCLINE_OUTPUT=/tmp/x", "SYNCLINE_JOB=llama 7b", "SYNCLINE_KINDS=kernel,SYNC",
          "SYNCLINE_API=all", "SYNCLINE_COMPRESSION=gzip:6", "SYNCLINE_MEMORY=256MiB",
          "SYNCLINE_CUPTI_MEMORY=1G", "SYNCLINE_DETAIL=lean", "SYNCLINE_LOG=debug",
@@ -77,7 +75,6 @@ static void every_option_can_be_set(void **state)
 
 static void a_wrong_value_is_one_line_and_the_default(void **state)
 {
-    (void)state;
     READ("SYNCLINE_MEMORY=lots");
     assert_int_equal(lines_said(), 1);
     assert_string_equal(said, "syncline: SYNCLINE_MEMORY=lots is not valid (expected 16MiB to "
@@ -100,7 +97,6 @@ static void a_wrong_value_is_one_line_and_the_default(void **state)
 /* What says whether, when or what to record: never more for a slip of the pen. */
 static void an_invalid_value_never_means_everything(void **state)
 {
-    (void)state;
     READ("SYNCLINE_WINDOW=steps:3");
     assert_string_equal(said, "syncline: SYNCLINE_WINDOW=steps:3 is not valid (expected "
                               "steps:COUNT/PERIOD); recording waits for start(). Fix the value or "
@@ -137,7 +133,6 @@ static void an_invalid_value_never_means_everything(void **state)
 
 static void rank_0_speaks_for_all(void **state)
 {
-    (void)state;
     READ("RANK=0", "SYNCLINE_WINDOW=steps:3", "SYNCLINE_FOO=1");
     assert_int_equal(lines_said(), 2);
     READ("RANK=3", "SYNCLINE_WINDOW=steps:3", "SYNCLINE_FOO=1", "SYNCLINE_MEMORY=lots");
@@ -147,7 +142,6 @@ static void rank_0_speaks_for_all(void **state)
 
 static void an_empty_value_is_the_default(void **state)
 {
-    (void)state;
     READ("SYNCLINE_MEMORY=", "SYNCLINE_OUTPUT=");
     assert_string_equal(said, "");
     assert_string_equal(config.output, "./syncline-out");
@@ -166,7 +160,6 @@ static void an_empty_value_is_the_default(void **state)
 
 static void the_nearest_name_by_edits(void **state)
 {
-    (void)state;
     assert_string_equal(sl_config_nearest("SYNCLINE_KIND"), "SYNCLINE_KINDS");
     assert_string_equal(sl_config_nearest("SYNCLINE_LEADIN"), "SYNCLINE_LEAD_IN");
     assert_string_equal(sl_config_nearest("SYNCLINE_CUPTI_MEM"), "SYNCLINE_CUPTI_MEMORY");
@@ -176,7 +169,6 @@ static void the_nearest_name_by_edits(void **state)
 
 static void disabled_or_silent_says_nothing(void **state)
 {
-    (void)state;
     READ("SYNCLINE_ENABLED=0", "SYNCLINE_MEMORY=lots", "SYNCLINE_FOO=1");
     assert_string_equal(said, "");
     assert_int_equal(config.enabled, 0);
@@ -187,7 +179,6 @@ static void disabled_or_silent_says_nothing(void **state)
 
 static void every_default_is_a_value(void **state)
 {
-    (void)state;
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         char text[256];
 

@@ -20,7 +20,6 @@ static void read_identity(const char *const *environment)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&config, 0, sizeof(config));
     strcpy(config.output, "/data/traces");
     return 0;
@@ -42,7 +41,6 @@ static void each_launcher_tells_its_rank(void **state)
     };
     char rank[64], world_size[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(tells) / sizeof(*tells); i++) {
         snprintf(rank, sizeof(rank), "%s=5", tells[i].rank);
         snprintf(world_size, sizeof(world_size), "%s=16", tells[i].world_size);
@@ -72,7 +70,6 @@ static void each_scheduler_names_the_job(void **state)
     };
     char said[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         snprintf(said, sizeof(said), "%s=4711.server-%zu", names[i], i);
         READ(said, "RANK=1");
@@ -85,7 +82,6 @@ static void each_scheduler_names_the_job(void **state)
 
 static void without_a_launcher(void **state)
 {
-    (void)state;
     READ("PATH=/bin");
     assert_int_equal(who.rank, 0);
     assert_int_equal(who.world_size, 1);
@@ -97,7 +93,6 @@ static void without_a_launcher(void **state)
 
 static void garbage_is_passed_over(void **state)
 {
-    (void)state;
     READ("RANK=two", "SLURM_PROCID=4", "SLURM_NTASKS=many");
     assert_int_equal(who.rank, 4);
     assert_int_equal(who.world_size, 5); /* at least */
@@ -114,7 +109,6 @@ static void our_own_name_of_the_job_wins_and_is_safe(void **state)
 {
     char expect[512];
 
-    (void)state;
     strcpy(config.job, "../etc/pass wd");
     READ("RANK=2", "SLURM_JOB_ID=1");
     assert_string_equal(who.job, "_._etc_pass_wd");
@@ -130,7 +124,6 @@ static void sanitising(void **state)
 {
     char out[8];
 
-    (void)state;
     sl_identity_sanitise(out, sizeof(out), "a/b\nc\xff");
     assert_string_equal(out, "a_b_c_");
     sl_identity_sanitise(out, sizeof(out), "..");

@@ -35,7 +35,6 @@ static inline int create(void **state)
 {
     int err = create_with(0);
 
-    (void)state;
     if (!err)
         sl_ranges_window(ranges, 0, UINT64_MAX);
     return err;
@@ -43,7 +42,6 @@ static inline int create(void **state)
 
 static inline int destroy(void **state)
 {
-    (void)state;
     sl_ranges_destroy(ranges);
     return 0;
 }

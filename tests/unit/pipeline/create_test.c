@@ -62,7 +62,6 @@ static void what_a_start_that_fails_took_is_given_back(void **state)
 {
     unsigned failed = 0;
 
-    (void)state;
     if (IS_SANITIZED)
         skip();
     for (shared->room_bytes = 0; !shared->made; shared->room_bytes += STEP_BYTES) {
@@ -121,7 +120,6 @@ static char said[96];
 
 static int set_up_folder(void **state)
 {
-    (void)state;
     if (folder_make())
         return -1;
     strcpy(identity.folder, folder);
@@ -133,7 +131,6 @@ static int set_up_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void)state;
     return folder_remove();
 }
 

@@ -17,7 +17,6 @@ static void rows_find_room_behind_a_huge_graph(void **state)
 {
     static struct sl_cupti_api api;
 
-    (void)state;
     graphs_add_to(&api.fn);
     api.v1 = api.fn;
     assert_int_equal(sl_graph_nodes_start(&api), 0);

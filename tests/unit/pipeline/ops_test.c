@@ -60,7 +60,6 @@ static void operators_over_an_edge_are_cut_there(void **state)
     uint64_t over;
     const char *text;
 
-    (void)state;
     run_op("aten::before");
     over = begin_op("aten::over_the_start", SL_TORCH_SCOPE_FUNCTION, 0);
     open_window(1, SL_REASON_API);
@@ -99,7 +98,6 @@ static void one_that_ends_on_another_thread(void **state)
     pthread_t thread;
     const char *text;
 
-    (void)state;
     open_window(4, SL_REASON_API);
     which = begin_op("aten::async", SL_TORCH_SCOPE_FUNCTION, 1);
     run_op("aten::meanwhile");
@@ -117,7 +115,6 @@ static void operators_that_find_no_room_are_counted(void **state)
     uint64_t lost = sl_stats_get(SL_STAT_RANGES_LOST), ops = sl_stats_get(SL_STAT_OPS);
     const char *text;
 
-    (void)state;
     open_window(6, SL_REASON_API);
     for (unsigned i = 0; i < 50000; i++)
         run_op("aten::many");

@@ -32,7 +32,6 @@ static inline int set_up(void **state)
 {
     const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
 
-    (void)state;
     if (folder_make())
         return -1;
     strcpy(identity.folder, folder);
@@ -41,7 +40,6 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-    (void)state;
     sl_pipeline_stop(pipeline, 2000000000);
     return folder_remove();
 }

@@ -61,7 +61,6 @@ static int rows(const char *text, const char *name)
 
 static void a_window_of_a_process_that_uses_no_gpu_has_no_file(void **state)
 {
-    (void)state;
     open_window(1, SL_REASON_RUN);
     push("of nothing");
     pop();
@@ -75,7 +74,6 @@ static void ranges_from_before_the_first_use_are_in_its_window(void **state)
 {
     const char *text;
 
-    (void)state;
     open_window(2, SL_REASON_RUN);
     push("before the first use");
     pop();
@@ -98,7 +96,6 @@ static void marks_belong_by_their_time(void **state)
     uint64_t outside = sl_stats_get(SL_STAT_OUTSIDE_WINDOW);
     const char *text;
 
-    (void)state;
     mark("too early");
     open_window(5, SL_REASON_API);
     mark("in it");
@@ -117,7 +114,6 @@ static void what_may_be_behind_the_end_waits(void **state)
     uint64_t ended_ns;
     const char *text;
 
-    (void)state;
     open_window(6, SL_REASON_STEPS);
     push("before the end");
     pop();
@@ -143,7 +139,6 @@ static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
     uint64_t call_ns, ended_ns;
     const char *text;
 
-    (void)state;
     open_window(7, SL_REASON_API);
     call_ns = apart();
     ended_ns = apart();

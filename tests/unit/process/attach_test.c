@@ -24,7 +24,6 @@ static void play_demand(void)
 
 static void what_the_first_window_needs_is_on_at_once(void **state)
 {
-    (void)state;
     in_child(play_run);
     in_child(play_demand);
 }

@@ -95,7 +95,6 @@ static void a_wall_clock_that_is_set_is_no_other_tool(void **state)
 {
     static const int64_t by_ns[] = {3600000000000, -3600000000000};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(by_ns) / sizeof(*by_ns); i++) {
         set_by_ns = by_ns[i];
         in_child(play_set_between);

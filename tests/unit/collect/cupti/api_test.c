@@ -170,7 +170,6 @@ static void unusable_libraries_are_refused(void **state)
 {
     struct sl_cupti_functions fn = complete_table;
 
-    (void)state;
     cupti.version = 17; /* CUDA 11.8 */
     assert_int_equal(sl_cupti_api_adopt(&api, &complete_table), -ENOTSUP);
     cupti.version = 0;
@@ -208,7 +207,6 @@ static void everything_on_and_off_with_the_per_call_filter(void **state)
     unsigned on = 0;
     int filter = 9;
 
-    (void)state;
     adopt(130001, &complete_table);
     assert_int_equal(sl_cupti_enable(&api, ALL, 0, &filter), ALL);
     assert_int_equal(filter, 0);
@@ -236,7 +234,6 @@ static void calls_that_a_version_does_not_know_are_not_asked_of_it(void **state)
 {
     int filter;
 
-    (void)state;
     adopt(23, &complete_table); /* 12.5: runtime ids below 470, driver ids below 761 */
     sl_cupti_enable(&api, ALL, 0, &filter);
     for (unsigned i = 470; i < sizeof cupti.runtime; i++)
@@ -250,7 +247,6 @@ static void without_the_per_call_filter_whole_kinds_and_a_filter_at_decode(void 
     struct sl_cupti_functions fn = complete_table;
     int filter = 0;
 
-    (void)state;
     fn.ActivityEnableRuntimeApi = fn.ActivityEnableDriverApi = NULL;
     adopt(22, &fn);
     assert_int_equal(sl_cupti_enable(&api, SL_CUPTI_RUNTIME, 0, &filter), SL_CUPTI_RUNTIME);
@@ -274,7 +270,6 @@ static void a_filter_that_fails_falls_back_to_the_whole_kind(void **state)
     int filter = 0;
     const char *line;
 
-    (void)state;
     adopt(130001, &complete_table);
     cupti.refuse_calls = 1;
     listen_to_stderr();
@@ -291,7 +286,6 @@ static void a_filter_that_takes_some_calls_falls_back_to_the_whole_kind(void **s
 {
     int filter = 0;
 
-    (void)state;
     adopt(130001, &complete_table);
     cupti.refuse_calls = 1;
     cupti.refused_from = 100;
@@ -321,7 +315,6 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
         {SL_CUPTI_KIND_STREAM, 0, "stream flags and priorities are not recorded"},
     };
 
-    (void)state;
     for (unsigned i = 0; i < sizeof want / sizeof *want; i++) {
         int filter;
         const char *line;
@@ -359,7 +352,6 @@ static void results_become_errnos(void **state)
     };
     const char *line;
 
-    (void)state;
     adopt(130001, &complete_table);
     listen_to_stderr();
     for (unsigned i = 0; i < sizeof want / sizeof *want; i++)
@@ -373,7 +365,6 @@ static void results_become_errnos(void **state)
 
 static void buffers_are_zeroed_by_us_and_threads_are_the_systems(void **state)
 {
-    (void)state;
     adopt(130001, &complete_table);
     sl_cupti_attach(&api, NULL, NULL);
     assert_int_equal(cupti.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER], 1);
@@ -392,7 +383,6 @@ static void another_client_finds_everything_as_it_was(void **state)
     struct sl_cupti_functions fn = complete_table;
     int filter;
 
-    (void)state;
     fn.ActivityGetAttribute = read_attribute;
     adopt(130001, &fn);
     *per_thread = 1;

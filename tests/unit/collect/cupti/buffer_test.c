@@ -28,7 +28,6 @@ static void first_use(void)
 
 static int fresh(void **state)
 {
-    (void)state;
     sl_cupti_pool_reset();
     sl_stats_reset();
     atomic_store(&wakes, 0);
@@ -59,7 +58,6 @@ static void buffers_go_out_zeroed_and_come_back_oldest_first(void **state)
     struct sl_cupti_buffer *b;
     uint8_t *one, *two;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), 0);
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), -EALREADY);
     assert_null(sl_cupti_pool_take());
@@ -97,7 +95,6 @@ static void at_the_cap_cupti_gets_a_buffer_that_nobody_reads(void **state)
 {
     uint8_t *one, *spare;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES + 100, 5, wake), 0);
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
     one = request();
@@ -117,7 +114,6 @@ static void at_the_cap_cupti_gets_a_buffer_that_nobody_reads(void **state)
 
 static void impossible_sizes_are_refused(void **state)
 {
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES - 1, 1, NULL), -EINVAL);
     assert_int_equal(sl_cupti_pool_init(0, BYTES, 1, NULL), -EINVAL);
     assert_int_equal(sl_cupti_pool_init(BYTES, SIZE_MAX / 2, 1, NULL), -EINVAL);
@@ -131,7 +127,6 @@ static void a_strangers_buffer_is_accepted_and_not_touched(void **state)
     struct sl_cupti_buffer *b;
     uint8_t *ours;
 
-    (void)state;
     assert_ptr_not_equal(strange, MAP_FAILED);
     complete(strange, 100); /* before init */
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), 0);
@@ -159,7 +154,6 @@ static void the_collector_is_woken_above_a_quarter_and_when_nothing_is_ready(voi
 {
     uint8_t *buffer[8];
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 8 * BYTES, 8, wake), 0);
     for (int i = 0; i < 8; i++)
         buffer[i] = request();
@@ -185,7 +179,6 @@ static void the_collector_is_woken_above_a_quarter_and_when_nothing_is_ready(voi
 
 static void more_are_kept_ready_after_a_shortage(void **state)
 {
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 16 * BYTES, 1, wake), 0);
     sl_cupti_pool_refill();
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
@@ -213,7 +206,6 @@ static void more_are_kept_ready_after_a_shortage(void **state)
 
 static void the_first_request_is_told_once(void **state)
 {
-    (void)state;
     sl_cupti_pool_set_first_use(first_use);
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 1, NULL), 0);
     assert_int_equal(atomic_load(&first_uses), 0);
@@ -227,7 +219,6 @@ static void a_passive_pool_gives_and_takes_nothing(void **state)
 {
     uint8_t *ours;
 
-    (void)state;
     sl_cupti_pool_set_first_use(first_use);
     assert_int_equal(sl_cupti_pool_init(BYTES, 4 * BYTES, 4, wake), 0);
     ours = request();
@@ -285,7 +276,6 @@ static void many_threads_share_the_pool(void **state)
     uint64_t taken = 0, wrong = 0;
     int last = 0;
 
-    (void)state;
     discard_buffer = request();
     complete(discard_buffer, 0);
     sl_cupti_pool_set_first_use(first_use);
@@ -324,7 +314,6 @@ static void all_back_looks_only_at_what_was_requested_before(void **state)
     uint8_t *early, *late;
     uint64_t turn;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 4 * BYTES, 4, wake), 0);
     assert_true(sl_cupti_pool_all_back(sl_cupti_pool_turn()));
     early = request();
@@ -356,7 +345,6 @@ static void a_buffer_is_back_when_the_collector_has_it(void **state)
     uint8_t *ours;
     uint64_t turn;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), 0);
     ours = request();
     turn = sl_cupti_pool_turn();

@@ -146,7 +146,6 @@ static void callbacks_do_not_allocate_or_lock(void **state)
     pthread_t thread[2];
     unsigned before;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES * BUFFERS, BUFFERS, wake), 0);
     before = atomic_load(&forbidden);
     for (int i = 0; i < 2; i++)
@@ -167,7 +166,6 @@ static void a_forbidden_call_would_be_seen(void **state)
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     char *volatile copy;
 
-    (void)state;
 #ifdef SANITIZED
     skip();
 #endif

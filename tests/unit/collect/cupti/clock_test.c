@@ -39,7 +39,6 @@ static int make_line(void **state)
 {
     struct timespec nap = {.tv_nsec = 60 * MS};
 
-    (void)state;
     sl_clock_calibrate();
     nanosleep(&nap, NULL);
     sl_clock_calibrate();
@@ -51,7 +50,6 @@ static void what_neither_clock_gives_is_refused(void **state)
     struct sl_cupti_clock clock = {0};
     uint64_t stamp;
 
-    (void)state;
     if (!sl_clock_ticks())
         skip();
     sl_cupti_clock_look(&clock, counter);
@@ -73,7 +71,6 @@ static void without_an_answer_stamps_tell(void **state)
     struct sl_cupti_clock clock = {0};
     uint64_t before = sl_clock_now(), stamp = before, ticks = sl_clock_ticks();
 
-    (void)state;
     if (!ticks)
         skip();
     assert_int_equal(sl_cupti_clock_look(&clock, no_answer), SL_CUPTI_CLOCK_REALTIME);
@@ -120,7 +117,6 @@ static void a_setting_of_the_wall_clock_is_no_other_clock(void **state)
     static const int64_t by_ns[] = {3600000000000, -7200000000000, 5 * MS, -5 * (int64_t)MS};
     struct sl_cupti_clock clock = {0};
 
-    (void)state;
     machine.ticks = 1ull << 40;
     far_ns = 3600000000000;
     for (size_t i = 0; i < 2 * sizeof(by_ns) / sizeof(*by_ns); i++) {

@@ -33,7 +33,6 @@ static uint8_t *add_call(struct record_rig *b, uint32_t kind, uint32_t cbid)
 
 static void calls_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_event *ev;
@@ -72,7 +71,6 @@ static void a_call_without_a_name_says_which_it_is(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     add_call(b, SL_CUPTI_KIND_RUNTIME, 1999);
     add_call(b, SL_CUPTI_KIND_DRIVER, 70000);
     record_decode(b);
@@ -85,7 +83,6 @@ static void the_filter_leaves_out_what_readers_do_not_need(void **state)
 {
     struct record_rig *b = record_open(22, 1);
 
-    (void)state;
     add_call(b, SL_CUPTI_KIND_RUNTIME, GET_DEVICE);
     add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL);
     add_call(b, SL_CUPTI_KIND_RUNTIME, 1999);
@@ -104,7 +101,6 @@ static void a_thread_is_told_once_with_its_name(void **state)
     uint32_t own = (uint32_t)syscall(SYS_gettid);
     const struct sl_event *ev;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         put32(add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL), b->layout->api->thread, own);
     add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL);
@@ -138,7 +134,6 @@ static uint8_t *add_sync(struct record_rig *b, uint32_t type)
 
 static void waits_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_cupti_sync_layout *at = b->layout->sync;
@@ -194,7 +189,6 @@ static void waits_of_every_version(void **state)
 
 static void event_records_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_cupti_cuda_event_layout *at = b->layout->cuda_event;
@@ -238,7 +232,6 @@ static void overhead_of_every_version(void **state)
         {99u << 16, "Unknown"},
     };
 
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_cupti_overhead_layout *at = b->layout->overhead;

@@ -48,7 +48,6 @@ static void add_memset(struct record_rig *b, uint32_t device, uint32_t context, 
 
 static void a_context_brings_its_default_stream(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_event *ev;
@@ -77,7 +76,6 @@ static void what_comes_later_is_told_again(void **state)
     struct record_rig *b = record_open(130001, 0);
     const struct sl_event *ev;
 
-    (void)state;
     add_memset(b, 1, 2, 13); /* a row before any description */
     record_decode(b);
     ev = record_event(b, SL_EV_META_STREAM, 0);
@@ -103,7 +101,6 @@ static void names_reach_their_objects(void **state)
     const struct sl_event *ev;
     uint8_t *r;
 
-    (void)state;
     r = add_name(b, SL_CUPTI_OBJECT_THREAD, "loader");
     put32(r, at->pid, 50);
     put32(r, at->thread, 51);
@@ -143,7 +140,6 @@ static void impossible_objects_are_damage(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     add_context(b, 0, 0, 7);
     add_stream(b, 0, 13, 1, 0);
     add_name(b, SL_CUPTI_OBJECT_STREAM, "of no context");

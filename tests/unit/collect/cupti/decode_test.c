@@ -37,7 +37,6 @@ static void kinds_that_others_enabled_are_stepped_over(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     record_add(b, SL_CUPTI_KIND_EXTERNAL_CORRELATION);
     add_memset(b, 1);
     record_add(b, SL_CUPTI_KIND_MARKER);
@@ -53,7 +52,6 @@ static void damage_ends_the_buffer_and_is_counted(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     add_memset(b, 1); /* a record whose end is missing */
     add_memset(b, 2);
     b->valid -= 8;
@@ -78,7 +76,6 @@ static void a_record_that_cannot_be_true_is_left_out_alone(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     put64(add_memset(b, 1), b->layout->memset->end, 5);
     add_memset(b, 2);
     put32(add_memset(b, 3), b->layout->memset->device, 70000);
@@ -94,7 +91,6 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
         mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint8_t *r;
 
-    (void)state;
     assert_ptr_not_equal(text, MAP_FAILED);
     assert_int_equal(munmap(text + page, (size_t)page), 0);
     memcpy(text + page - 5, "_Z1f", 5); /* ends with its page */
@@ -153,7 +149,6 @@ static void a_newer_library_steps_by_itself(void **state)
     struct sl_decode_options opt = b->opt;
     uint8_t *r;
 
-    (void)state;
     sl_decode_destroy(b->decode);
     opt.get_next_record = step_by_128;
     assert_int_equal(sl_decode_create(&b->decode, &opt), 0);
@@ -207,7 +202,6 @@ static void what_is_unfinished_in_a_buffer_is_seen(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     add_launch(b);
     add_memset(b, 1);
     add_memset(b, 2); /* as of a graph */
@@ -231,7 +225,6 @@ static void versions_below_12_are_refused(void **state)
     struct sl_decode_options opt = {.version = 17};
     struct sl_decode *d;
 
-    (void)state;
     assert_int_equal(sl_decode_create(&d, &opt), -ENOTSUP);
     sl_decode_destroy(NULL);
 }

@@ -28,7 +28,6 @@ static int set_up(void **state)
 {
     int fd;
 
-    (void)state;
     assert_int_equal(folder_make(), 0);
     snprintf(path, sizeof path, "%s/dump", folder);
     snprintf(said_path, sizeof said_path, "%s/said", folder);
@@ -42,7 +41,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     dup2(standard_error, STDERR_FILENO);
     close(standard_error);
     return folder_remove();
@@ -132,7 +130,6 @@ static void what_stands_in_it(void **state)
     const char *texts;
     struct stat st;
 
-    (void)state;
     fill(b, first, second);
     sl_cupti_dump_clock(d, -250, 40);
     sl_cupti_dump_buffer(d, b->buffer, b->valid, 9);
@@ -223,7 +220,6 @@ static void what_ticks_are(void **state)
     const struct sl_cupti_dump_ticks *ticks;
     const struct file *f;
 
-    (void)state;
     sl_clock_set_source(&source);
     sl_cupti_dump_ticks(d); /* there is no line yet */
     sl_cupti_dump_ticks(d);
@@ -253,7 +249,6 @@ static void addresses_that_lead_nowhere(void **state)
     const struct sl_cupti_dump_buffer *head;
     const struct file *f;
 
-    (void)state;
     fill(b, (const char *)(uintptr_t)0x10, NULL);
     sl_cupti_dump_buffer(d, b->buffer, b->valid, 0);
     sl_cupti_dump_end(d);
@@ -277,7 +272,6 @@ static void records_that_are_not_known(void **state)
     const struct sl_cupti_dump_buffer *head;
     size_t known;
 
-    (void)state;
     fill(b, "first", "second");
     known = b->valid;
     put32(b->buffer, (uint16_t)b->valid, 999);
@@ -304,7 +298,6 @@ static void more_names_than_fit(void **state)
     const struct sl_cupti_dump_ref *ref;
     const struct file *f;
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         name[i] = malloc(60001);
         memset(name[i], 'a' + i, 60000);
@@ -335,7 +328,6 @@ static void a_file_that_exists_stays(void **state)
     struct sl_cupti_dump *d = NULL;
     FILE *f = fopen(path, "w");
 
-    (void)state;
     fputs("mine", f);
     fclose(f);
     assert_int_equal(sl_cupti_dump_open(&d, &opt), -EEXIST);
@@ -355,7 +347,6 @@ static void what_cannot_be_opened(void **state)
     struct sl_cupti_dump_options opt = {.path = "/nowhere/dump", .version = VERSION};
     struct sl_cupti_dump *d = NULL;
 
-    (void)state;
     assert_int_equal(sl_cupti_dump_open(&d, &opt), -ENOENT);
     opt.path = path;
     opt.version = 17;
@@ -377,7 +368,6 @@ static void the_bound(void **state)
     const struct sl_cupti_dump_end *end;
     const struct file *f;
 
-    (void)state;
     fill(b, "first", "second");
     for (int i = 0; i < 9; i++)
         sl_cupti_dump_buffer(d, b->buffer, b->valid, 0);
@@ -401,7 +391,6 @@ static void writing_fails(void **state)
     struct sl_cupti_dump *d;
     const struct file *f;
 
-    (void)state;
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
     fill(b, "first", "second");

@@ -55,7 +55,6 @@ static void tell(uint32_t kind, int backwards)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&told, 0, sizeof(told));
     sl_cupti_fields_reset();
     sl_stats_reset();
@@ -66,7 +65,6 @@ static void test_what_cannot_be_true(void **state)
 {
     struct sl_cupti_complete_info none = {0};
 
-    (void)state;
     assert_int_equal(sl_cupti_fields_learn(NULL), -EINVAL);
     assert_int_equal(sl_cupti_fields_learn(&none), -EINVAL);
     tell(SL_CUPTI_KIND_MEMSET, 0);
@@ -86,7 +84,6 @@ static void test_what_cannot_be_true(void **state)
 
 static void test_another_layout_later(void **state)
 {
-    (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 0);
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
@@ -99,7 +96,6 @@ static void test_another_layout_later(void **state)
 /* Of the same fields and the same size: read by the first, each number would be another's. */
 static void test_fields_in_another_order_later(void **state)
 {
-    (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 0);
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
     tell(SL_CUPTI_KIND_MEMSET, 1);
@@ -117,7 +113,6 @@ static void test_larger_entries(void **state)
     } larger[SL_CUPTI_FIELDS_MOST];
     struct sl_cupti_record_places *r = &told.of[SL_CUPTI_KIND_STREAM];
 
-    (void)state;
     tell(SL_CUPTI_KIND_STREAM, 1);
     for (size_t i = 0; i < r->count; i++) {
         larger[i].place = r->fields[i];
@@ -148,7 +143,6 @@ static void test_decoding(void **state)
     struct record_rig *b = record_open(130401, 0);
     const struct sl_event *ev;
 
-    (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 1);
     tell(SL_CUPTI_KIND_STREAM, 1);
     told.of[SL_CUPTI_KIND_STREAM].count--;
@@ -181,7 +175,6 @@ static void test_looking(void **state)
     struct record_rig *b = record_open(130401, 0);
     struct sl_decode_held held = {0};
 
-    (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 1);
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
     b->layout = sl_cupti_fields_layout();
@@ -208,7 +201,6 @@ static void test_from_several_threads(void **state)
     pthread_t thread[4];
     int result[4] = {0};
 
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_selection_count; i++)
         tell(sl_cupti_tables_selections[i].kind, 1);
     for (int i = 0; i < 4; i++)

@@ -59,7 +59,6 @@ static void a_cupti_without_the_functions_is_left_alone(void **state)
 {
     struct sl_cupti_api api = api_of_all();
 
-    (void)state;
     api.fn.GetGraphNodeId = NULL;
     assert_int_equal(sl_graph_nodes_start(&api), -ENOTSUP);
     assert_null(graphs.callback);
@@ -70,7 +69,6 @@ static void facts_come_out_in_order(void **state)
 {
     static struct sl_cupti_api api;
 
-    (void)state;
     api = api_of_all();
     assert_int_equal(sl_graph_nodes_start(&api), 0);
     assert_int_equal(graphs.enabled, 4);
@@ -96,7 +94,6 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     struct sl_event ev;
     uint64_t facts = 0;
 
-    (void)state;
     for (uintptr_t node = 1; node <= 300000; node++)
         graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(node)});
     while (sl_graph_nodes_next(&ev) && ev.shape == SL_NODE_CREATED)
@@ -115,7 +112,6 @@ static void a_loss_stands_before_what_came_after_it(void **state)
     struct sl_event ev;
     uint64_t facts = 0;
 
-    (void)state;
     for (uintptr_t node = 1; node <= 300000; node++)
         graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(node)});
     for (; facts < 100; facts++)
@@ -146,7 +142,6 @@ static void threads_tell_at_the_same_time(void **state)
     pthread_t thread[THREADS];
     struct sl_event ev;
 
-    (void)state;
     for (uintptr_t t = 0; t < THREADS; t++)
         assert_int_equal(pthread_create(&thread[t], NULL, tell_many, AT(t + 1)), 0);
     while (all < THREADS * EACH) {
@@ -167,7 +162,6 @@ static void given_up_nothing_is_known(void **state)
 {
     struct sl_event ev;
 
-    (void)state;
     graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(1)});
     sl_graph_nodes_give_up();
     graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(2)});

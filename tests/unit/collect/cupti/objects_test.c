@@ -23,7 +23,6 @@ static void full_tables_stop_telling_and_count(void **state)
     struct sl_cupti_objects_options opt = {.sink = sink};
     struct sl_cupti_objects *s;
 
-    (void)state;
     sl_stats_reset();
     assert_int_equal(sl_intern_create(&opt.intern, 1 << 20), 0);
     assert_int_equal(sl_cupti_objects_create(&s, &opt), 0);

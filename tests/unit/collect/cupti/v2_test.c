@@ -15,7 +15,6 @@ static struct fixture_subscriber *cupti;
 
 static int init(void **state)
 {
-    (void)state;
     library = dlopen(FIXTURE_SUBSCRIBER, RTLD_NOW);
     cupti = library ? dlsym(library, "fixture_subscriber") : NULL;
     return cupti ? 0 : -1;
@@ -89,7 +88,6 @@ static int subscribe(int wanted)
 
 static int reset(void **state)
 {
-    (void)state;
     memset(cupti, 0, sizeof(*cupti));
     return 0;
 }
@@ -98,7 +96,6 @@ static int reset(void **state)
 
 static void without_the_newer_calls_there_is_none(void **state)
 {
-    (void)state;
     fn = before;
     assert_int_equal(sl_cupti_v2_subscribe(&fn, &old, NULL, &fields, holder, sizeof(holder)),
                      -ENOTSUP);
@@ -115,7 +112,6 @@ static void another_tool_that_holds_cupti_is_named(void **state)
     static const char longest[] =
         "a tool whose name is longer than all the room that there is for it, by far";
 
-    (void)state;
     cupti->subscribe_result = SL_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     assert_int_equal(subscribe(0), -EBUSY);
     assert_string_equal(holder, "");
@@ -134,7 +130,6 @@ static void another_tool_that_holds_cupti_is_named(void **state)
 /* Whatever it has written: there is no subscriber then. */
 static void a_refusal_leaves_none(void **state)
 {
-    (void)state;
     cupti->subscribe_result = 999;
     assert_int_equal(subscribe(0), -EIO);
     assert_memory_equal(&fn, &before, sizeof(fn));
@@ -178,7 +173,6 @@ static void calls_name_our_subscriber(void **state)
     uint32_t value = 0;
     void *record;
 
-    (void)state;
     assert_int_equal(subscribe(0), 0);
     assert_memory_equal(&old, &before, sizeof(old));
     assert_int_equal(fields, 0);
@@ -213,7 +207,6 @@ static void after_the_end_calls_are_the_older_ones(void **state)
     int (*next)(uint8_t *, size_t, void **);
     void *record;
 
-    (void)state;
     assert_int_equal(subscribe(0), 0);
     next = fn.ActivityGetNextRecord;
     sl_cupti_v2_unsubscribe(&fn, &old);

@@ -101,7 +101,6 @@ static void *make_ranges(void *user)
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_init(32 * 70 * 1024);
 }
 
@@ -111,7 +110,6 @@ static void records_come_out_whole(void **state)
     uint64_t lost = sl_lanes_lost();
     struct seen sum;
 
-    (void)state;
     atomic_store(&at_work, THREADS);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread[i], NULL, make_ranges, NULL);
@@ -133,7 +131,6 @@ static void a_full_lane_keeps_the_nesting(void **state)
     int level, pushed = 0;
     struct seen sum;
 
-    (void)state;
     read_all();
     total();
     for (int i = 0; i < 50; i++)
@@ -171,7 +168,6 @@ static void threads_come_and_go(void **state)
     pthread_t thread;
     struct seen sum;
 
-    (void)state;
     read_all();
     total();
     for (int i = 0; i < LIVES; i++) {

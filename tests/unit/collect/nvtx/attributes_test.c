@@ -17,13 +17,11 @@ static struct sl_nvtx_attributes *look;
 
 static int begin(void **state)
 {
-    (void)state;
     return sl_intern_create(&intern, 1 << 20) || sl_nvtx_attributes_create(&look, intern, 1 << 19);
 }
 
 static int end(void **state)
 {
-    (void)state;
     sl_nvtx_attributes_destroy(look);
     sl_intern_destroy(intern);
     return 0;
@@ -31,7 +29,6 @@ static int end(void **state)
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_names_init();
 }
 
@@ -82,7 +79,6 @@ static void the_longest_names_fit_into_args(void **state)
     unsigned domain;
     size_t length;
 
-    (void)state;
     memset(name, '\1', sizeof(name));
     domain = sl_nvtx_domain(name, sizeof(name));
     sl_nvtx_attributes_category(look, domain, 9, sl_text_table_put(name, sizeof(name)));
@@ -101,7 +97,6 @@ static void names_that_are_no_utf8(void **state)
     unsigned domain;
     size_t length;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(name); i++)
         name[i] = (char)(0x80 + i % 128);
     domain = sl_nvtx_domain(name, sizeof(name));
@@ -117,7 +112,6 @@ static void looks_do_not_get_mixed_up(void **state)
     char expected[16];
     size_t length;
 
-    (void)state;
     for (unsigned round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 3000; i++) {
             uint32_t color = i * 2654435761u;
@@ -136,7 +130,6 @@ static void what_is_not_said_is_not_there(void **state)
     struct sl_range_look got;
     uint64_t id = 5;
 
-    (void)state;
     sl_nvtx_attributes_make(look, &plain, NULL, &got, &id);
     assert_int_equal(got.more, 0);
     assert_int_equal(got.payload, 0);

@@ -14,7 +14,6 @@
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_init(8 << 20);
 }
 
@@ -27,7 +26,6 @@ static void a_text_may_be_anything(void **state)
     const wchar_t odd[] = {L'a', (wchar_t)0xd800, (wchar_t)-1, 0x20ac, 0};
     wchar_t *ends = malloc(3 * sizeof(*ends)); /* the address sanitizer watches */
 
-    (void)state;
     CALL(CORE, MarkA, void, const char *)(NULL);
     assert_int_equal(only(SL_LANE_MARK)->record.parts, 0);
     CALL(CORE, MarkW, void, const wchar_t *)(NULL);
@@ -77,7 +75,6 @@ static void an_event_of_an_older_version(void **state)
     nvtxEventAttributes_t whole = full(), *cut;
     const struct said *s;
 
-    (void)state;
     for (uint16_t size = 8; size <= sizeof(whole); size += 8) {
         cut = malloc(size);
         whole.size = size;
@@ -102,7 +99,6 @@ static void events_that_say_what_is_not_known(void **state)
     nvtxEventAttributes_t a = full();
     const struct said *s;
 
-    (void)state;
     a.messageType = 77;
     a.colorType = 77;
     a.payloadType = 77;
@@ -139,7 +135,6 @@ static void plain_ranges_and_others_have_one_nesting(void **state)
         CALL(CORE, RangePushEx, int, const nvtxEventAttributes_t *);
     int (*pop)(void) = CALL(CORE, RangePop, int, void);
 
-    (void)state;
     assert_int_equal(pop(), -2);
     assert_int_equal(push(&plain), 0); /* its string is none */
     assert_int_equal(push(&other), 1);
@@ -158,7 +153,6 @@ static void handles_that_are_none(void **state)
 {
     static const uintptr_t none[] = {200, SL_LANE_DOMAINS, 0x7fff00000001u, UINTPTR_MAX};
 
-    (void)state;
     for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
         nvtxDomainHandle_t domain = (nvtxDomainHandle_t)none[i];
 
@@ -174,7 +168,6 @@ static void handles_that_are_none(void **state)
 
 static void errno_is_the_program_s(void **state)
 {
-    (void)state;
     errno = EXDEV;
     CALL(CORE, MarkA, void, const char *)("text");
     CALL(CORE, RangeEnd, void, nvtxRangeId_t)(12345);

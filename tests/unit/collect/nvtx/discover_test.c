@@ -68,7 +68,6 @@ static void find(void)
 
 static void what_has_all_of_a_copy_s_state_is_one(void **state)
 {
-    (void)state;
     find();
     assert_int_equal(is_found(&whole), 1);
     assert_int_equal(is_found(&other_state), 0);
@@ -76,7 +75,6 @@ static void what_has_all_of_a_copy_s_state_is_one(void **state)
 
 static void what_lacks_something_is_none(void **state)
 {
-    (void)state;
     other_size.callbacks.struct_size++;
     other_version.version.version++;
     no_functions.callbacks.GetModuleFunctionTable = NULL;

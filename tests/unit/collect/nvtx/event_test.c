@@ -13,7 +13,6 @@
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_init(8 << 20);
 }
 
@@ -35,7 +34,6 @@ static void the_longest_event_fits_into_a_record(void **state)
     };
     const struct said *s;
 
-    (void)state;
     memset(text, 't', sizeof(text));
     for (size_t i = 0; i < SL_NVTX_PAYLOADS; i++)
         payloads[i] = (nvtxPayloadData_t){NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, sizeof(text), text};
@@ -61,7 +59,6 @@ static void pops_of_a_full_lane_are_there(void **state)
     const struct sl_nvtx_event ev = {.message = {.text = text, .length = sizeof(text)}};
     int depth = 0, at = 0;
 
-    (void)state;
     memset(text, 't', sizeof(text));
     while (sl_nvtx_push(0, &ev) == depth && sl_lane_mine->skipped[0] == 0)
         depth++;
@@ -101,7 +98,6 @@ static void ranges_that_end_on_other_threads_take_no_room(void **state)
     const struct sl_nvtx_event ev = {.message = {.text = "range", .length = 5}};
     const size_t count = sizeof(begun) / sizeof(*begun);
 
-    (void)state;
     for (int round = 0; round < 1500; round++) {
         pthread_t other;
 
@@ -124,7 +120,6 @@ static void ranges_called_as_steps_are_steps(void **state)
                                earlier = {.message = {.text = "ProfilerStep#2", .length = 14}},
                                other = {.message = {.text = "ProfilerStep#", .length = 13}};
 
-    (void)state;
     assert_int_equal(sl_step_number(), 0);
     sl_nvtx_push(0, &step);
     sl_nvtx_pop(0, NULL);
@@ -177,7 +172,6 @@ static void a_thread_that_has_ended_has_no_ranges(void **state)
     uint64_t lost = sl_lanes_lost();
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pthread_key_create(&late, after_the_end), 0);
     assert_int_equal(pthread_create(&thread, NULL, push_twice, levels), 0);
     pthread_join(thread, NULL);

@@ -87,7 +87,6 @@ static void the_environment_of_threads_is_left_alone(void)
 
 static void the_variable_leads_to_us_where_nothing_is_said(void **state)
 {
-    (void)state;
     in_child(play_nothing_said);
     in_child(play_empty);
 }

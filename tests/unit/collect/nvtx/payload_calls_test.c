@@ -14,7 +14,6 @@
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_init(8 << 20);
 }
 
@@ -48,7 +47,6 @@ static void a_dynamic_payload_is_as_long_as_it_is(void **state)
                                  .payloadStaticSize = 2};
     nvtxPayloadSchemaEntry_t around[] = {{.name = "inner"}};
 
-    (void)state;
     around[0].type = register_schema(&a);
     assert_string_equal(json_of(around[0].type, "\003abc", 4),
                         "\"payload\":{\"n\":3,\"text\":\"abc\"}");
@@ -64,7 +62,6 @@ static void schemas_that_are_refused(void **state)
     nvtxPayloadSchemaAttr_t a = {
         .fieldMask = SCHEMA_FIELDS, .entries = entries, .numEntries = 2000};
 
-    (void)state;
     assert_int_equal(register_schema(NULL), 0);
     assert_int_equal(register_schema(&a), 0); /* more fields than any has */
     a.numEntries = SIZE_MAX;
@@ -91,7 +88,6 @@ static void a_schema_that_is_told_again_and_again(void **state)
                                        .payloadStaticSize = 1,
                                        .schemaId = 1u << 24};
 
-    (void)state;
     for (unsigned i = 0; i < 10000; i++)
         assert_int_equal(register_schema(&a), 1u << 24);
     assert_string_equal(json_of(1u << 24, "\x07", 1), "\"payload\":{\"one\":7}");
@@ -117,7 +113,6 @@ static void enums_of_any_size(void **state)
                             bits[] = {{"a", 1, 1}, {"b", 2, 1}, {"both", 3, 0}};
     const int64_t minus = -2;
 
-    (void)state;
     for (size_t size = 1; size <= 8; size *= 2) {
         assert_string_equal(json_of(enumeration(entries, 2, size), &minus, size),
                             "\"payload\":\"minus\"");
@@ -159,7 +154,6 @@ static void levels_of_ranges_with_payloads(void **state)
         CALL(nvtxRangePopPayload, int, nvtxDomainHandle_t, const nvtxPayloadData_t *, size_t);
     nvtxRangeId_t id;
 
-    (void)state;
     assert_int_equal(pop(NULL, &data, 1), -2);
     assert_int_equal(push(NULL, &data, 1), 0);
     assert_int_equal(push(NULL, NULL, 5), 1);
@@ -186,7 +180,6 @@ static void a_number_of_payloads_that_lies(void **state)
     nvtxPayloadData_t *data = calloc(SL_NVTX_PAYLOADS, sizeof(*data));
     const uint8_t byte = 9;
 
-    (void)state;
     assert_non_null(data);
     for (size_t i = 0; i < SL_NVTX_PAYLOADS; i++)
         data[i] = (nvtxPayloadData_t){TYPE(UINT8), 1, i % 2 ? &byte : NULL};

@@ -36,7 +36,6 @@ static void predefined_types_need_no_schema(void **state)
     const double d = 0.1;
     const uint32_t color = 0xff00aa11;
 
-    (void)state;
     EXPECT(TYPE(INT8), &i8, 1, "-5");
     EXPECT(TYPE(FLOAT16), &half, 2, "1.5");
     EXPECT(TYPE(BF16), &brain, 2, "1.5");
@@ -71,7 +70,6 @@ static void arrays_and_texts(void **state)
         uint8_t hidden;
     } value = {3, {1, -1, 2}, {7, 8, 0}, "\"x\"", 9};
 
-    (void)state;
     EXPECT(add_of(SL_NVTX_DYNAMIC, field, 5, 0), &value, sizeof(value),
            "{\"n\":3,\"counted\":[1,-1,2],\"ended\":[7,8],\"letters\":\"\\\"x\\\"\"}");
 }
@@ -87,7 +85,6 @@ static void offsets_lead_into_the_payload_alone(void **state)
         char text[8];
     } value = {8, "inside"};
 
-    (void)state;
     EXPECT(schema, &value, sizeof(value), "{\"text\":\"inside\"}");
     value.offset = 16;
     EXPECT(schema, &value, sizeof(value), "{\"text\":\"\"}");
@@ -104,7 +101,6 @@ static void a_schema_inside_itself_ends(void **state)
         .id = 1u << 24, .kind = SL_NVTX_STRUCT, .fields = 1, .size = 8};
     const uint64_t value = 0;
 
-    (void)state;
     assert_int_equal(sl_nvtx_schema_add(&s, fill, field), 1u << 24);
     assert_non_null(strstr(json(1u << 24, &value, sizeof(value)), "null"));
 }
@@ -130,7 +126,6 @@ static void each_end_says_that_it_was_cut(void **state)
                                        {TYPE(CSTRING), sizeof(text), text}};
     size_t length;
 
-    (void)state;
     memset(text, '\1', sizeof(text));
     length = sl_nvtx_payload_json(members, 2560, "\"payload\":", 0, data, 3);
     members[length++] = ',';
@@ -153,7 +148,6 @@ static void payloads_that_do_not_fit_together(void **state)
     nvtxPayloadData_t data[16];
     size_t count, length;
 
-    (void)state;
     srand(11);
     for (unsigned i = 0; i < 3000; i++) {
         const uint64_t types[] = {TYPE(CSTRING), NVTX_TYPE_PAYLOAD_SCHEMA_RAW, schema, TYPE(UINT8)};
@@ -183,7 +177,6 @@ static void schemas_that_lie(void **state)
                                      FLAG(OFFSET_FROM_HERE) | FLAG(ARRAY_FIXED_SIZE)};
     uint64_t known[64] = {0};
 
-    (void)state;
     srand(7);
     for (unsigned i = 0; i < 3000; i++) {
         uint32_t fields = 1 + (uint32_t)rand() % 6;

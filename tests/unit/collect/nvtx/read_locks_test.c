@@ -40,7 +40,6 @@ static void threads_that_take_turns_hold_it_one_after_the_other(void **state)
 {
     uint32_t lock = new_lock("shared");
 
-    (void)state;
     plain(SL_LANE_ACQUIRED, lock, ONE, 10);
     plain(SL_LANE_RELEASE, lock, ONE, 20);
     plain(SL_LANE_ACQUIRED, lock, ONE, 50);
@@ -57,7 +56,6 @@ static void a_lock_that_another_thread_gives_back(void **state)
 {
     uint32_t lock = new_lock("semaphore");
 
-    (void)state;
     plain(SL_LANE_ACQUIRED, lock, ONE, 10);
     plain(SL_LANE_RELEASE, lock, TWO, 20);
     sl_nvtx_read_done(reader);
@@ -83,7 +81,6 @@ static void what_nobody_gives_back_without_end(void **state)
 {
     uint32_t lock = new_lock("without end");
 
-    (void)state;
     plain(SL_LANE_ACQUIRED, lock, ONE, 10);
     for (unsigned i = 0; i < 1000; i++)
         plain(SL_LANE_RELEASE, new_lock("of nobody"), TWO, 11 + i);
@@ -95,7 +92,6 @@ static void what_nobody_gives_back_without_end(void **state)
 /* A handle that we never gave is a number like any other. */
 static void a_lock_of_another_tool_touches_no_ranges(void **state)
 {
-    (void)state;
     push("mine", ONE, 10);
     for (uint64_t handle = 1; handle; handle = (uint32_t)(handle * 2)) {
         plain(SL_LANE_ACQUIRE, (uint32_t)handle, ONE, 20);

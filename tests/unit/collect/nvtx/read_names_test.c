@@ -13,7 +13,6 @@ static void more_categories_than_are_kept_have_numbers(void **state)
 {
     struct sl_nvtx_name name = {.what = SL_NVTX_CATEGORY, .string = string("one of many")};
 
-    (void)state;
     for (name.key = 5000; name.key < 7000; name.key++)
         assert_int_not_equal(sl_nvtx_name(&name), 0);
     sl_nvtx_read_names(reader);
@@ -26,7 +25,6 @@ static void more_categories_than_are_kept_have_numbers(void **state)
 
 static int begin_small(void **state)
 {
-    (void)state;
     return begin_with(600);
 }
 
@@ -34,7 +32,6 @@ static void rows_stay_valid_when_texts_have_no_room(void **state)
 {
     char text[64];
 
-    (void)state;
     for (unsigned i = 0; i < 100; i++) {
         make(SL_LANE_MARK, 0, 0);
         add_look(SL_LANE_HAS_COLOR, 0, i);
@@ -56,7 +53,6 @@ static void strings_that_are_none(void **state)
 {
     static const uint32_t none[] = {0, 65535, 65536, 65537, UINT32_MAX};
 
-    (void)state;
     for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
         make(SL_LANE_MARK, 0, none[i]);
         made.record.parts = SL_LANE_HAS_STRING;

@@ -63,13 +63,11 @@ static inline int begin_with(size_t texts_bytes)
 
 static inline int begin(void **state)
 {
-    (void)state;
     return begin_with(1 << 18);
 }
 
 static inline int end(void **state)
 {
-    (void)state;
     sl_nvtx_read_destroy(reader);
     sl_ranges_destroy(ranges);
     sl_intern_destroy(intern);
@@ -81,7 +79,6 @@ static inline int end(void **state)
 /* Of the group. */
 static inline int init(void **state)
 {
-    (void)state;
     return sl_nvtx_names_init();
 }
 

@@ -7,7 +7,6 @@ static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **s
 {
     const uint64_t one = (uint64_t)ONE << 32 | 1, two = (uint64_t)ONE << 32 | 2;
 
-    (void)state;
     started(SL_LANE_PUSH, one, ONE, 10);
     push("inner", ONE, 12);
     started(SL_LANE_POP, one, TWO, 20);
@@ -23,7 +22,6 @@ static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **s
 /* What the end says is not lost where it is read before the start. */
 static void an_end_that_is_read_first_adds_to_its_range(void **state)
 {
-    (void)state;
     make(SL_LANE_END, 0, 0);
     add_id(5);
     add_text(SL_LANE_HAS_JSON, "\"end payload\":9");
@@ -35,7 +33,6 @@ static void an_end_that_is_read_first_adds_to_its_range(void **state)
 
 static void an_end_that_says_nothing_changes_nothing(void **state)
 {
-    (void)state;
     for (unsigned first = 0; first < 2; first++) {
         uint64_t id = 600 + first;
 
@@ -58,7 +55,6 @@ static void an_end_that_says_nothing_changes_nothing(void **state)
 
 static void a_range_ends_once(void **state)
 {
-    (void)state;
     started(SL_LANE_START, 1, ONE, 10);
     started(SL_LANE_END, 1, ONE, 20);
     started(SL_LANE_END, 1, ONE, 30);
@@ -74,7 +70,6 @@ static void ranges_at_one_time_have_rows_of_their_own(void **state)
     static uint8_t used[SL_ROW_FIRST + 512];
     unsigned shared = 0;
 
-    (void)state;
     for (uint64_t id = 1; id <= 260; id++)
         started(SL_LANE_START, id, ONE, id);
     for (uint64_t id = 1; id <= 260; id++)
@@ -99,7 +94,6 @@ static void ranges_that_are_lost_leave_their_rows(void **state)
 {
     struct sl_ranges_counts counts = {0, 0};
 
-    (void)state;
     while (counts.lost == 0) {
         plain(SL_LANE_PUSH, 0, ONE, 1);
         sl_ranges_get_counts(ranges, &counts);

@@ -4,7 +4,6 @@
 
 static void an_end_adds_to_what_its_range_says(void **state)
 {
-    (void)state;
     make(SL_LANE_PUSH, 0, 0);
     add_look(SL_LANE_HAS_CATEGORY, 2, 0);
     add_text(SL_LANE_HAS_TEXT, "before");
@@ -26,7 +25,6 @@ static void the_longest_payloads_of_both_ends_are_kept(void **state)
     char json[SL_LANE_JSON_MAX + 1];
     const char *args;
 
-    (void)state;
     memset(json, 'b', SL_LANE_JSON_MAX);
     json[SL_LANE_JSON_MAX] = '\0';
     memcpy(json, "\"payload\":\"", 11);

@@ -16,7 +16,6 @@
 /* Of the group. */
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_names_init() || sl_nvtx_schemas_init();
 }
 

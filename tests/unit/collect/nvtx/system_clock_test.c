@@ -20,7 +20,6 @@ static void a_tick_counter_that_cannot_be_used_is_none(void **state)
 {
     static const struct sl_clock_source source = {standing, standing, NULL};
 
-    (void)state;
     sl_clock_set_source(&source);
     assert_null(sl_nvtx_system_clock(TYPE(CPU_TSC)));
     sl_clock_set_source(NULL);
@@ -32,7 +31,6 @@ static void clocks_that_are_none(void **state)
     static const uint64_t none[] = {TYPE(NONE), TYPE(CPU_CLOCK_GETTIME_THREAD_CPUTIME_ID),
                                     TYPE(WIN_QPC), TYPE(GPU_GLOBALTIMER), UINT64_MAX};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         assert_null(sl_nvtx_system_clock(none[i]));
 }

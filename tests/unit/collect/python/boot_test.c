@@ -23,7 +23,6 @@ static int make_home(void **state)
     char path[128];
     int fd;
 
-    (void)state;
     if (folder_make())
         return -1;
     snprintf(path, sizeof(path), "%s/python", folder);
@@ -37,7 +36,6 @@ static int make_home(void **state)
 
 static int remove_home(void **state)
 {
-    (void)state;
     return folder_remove();
 }
 
@@ -104,7 +102,6 @@ static void play_no_package(void)
 
 static void where_it_is_not_for_nothing_is_queued(void **state)
 {
-    (void)state;
     in_child(play_left_alone);
     in_child(play_no_package);
 }

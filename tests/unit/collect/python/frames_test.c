@@ -13,14 +13,12 @@ static struct sl_python_code_cache seen;
 
 static int without_hashes(void **state)
 {
-    (void)state;
     are_hashed = 0;
     return 0;
 }
 
 static int with_hashes(void **state)
 {
-    (void)state;
     are_hashed = 1;
     return 0;
 }
@@ -47,7 +45,6 @@ static const char *text_of(const void *frame)
 
 static void without_python_there_are_none(void **state)
 {
-    (void)state;
     assert_int_equal(sl_python_lines_init(0), 0);
     assert_int_equal(sl_python_lines_init(1), -ENOENT);
     assert_null(sl_python_frame());
@@ -65,7 +62,6 @@ static void every_version_has_lines(void **state)
 {
     char file[32];
 
-    (void)state;
     for (unsigned minor = 9; minor <= 15; minor++) {
         void *code, *first, *second;
         char expected[64];
@@ -89,7 +85,6 @@ static void every_version_has_lines(void **state)
 /* The thread's state, what has its frame there, the frame. */
 static void a_thread_has_an_innermost_frame(void **state)
 {
-    (void)state;
     for (unsigned minor = 9; minor <= 15; minor++) {
         char thread[4096] = "", between[64] = "", frame[8];
         const void *found;
@@ -120,7 +115,6 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
 {
     void *mine, *outer, *torch, *frame[4];
 
-    (void)state;
     for (unsigned depth = 1; depth <= 3; depth++) {
         be(12, depth);
         mine = new_code("/home/me/model.py", "Model.forward", 10);
@@ -148,7 +142,6 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
 
 static void frames_that_run_no_python_code_are_passed_over(void **state)
 {
-    (void)state;
     for (unsigned minor = 9; minor <= 15; minor++) {
         void *code, *outer, *inner, *other;
 
@@ -185,7 +178,6 @@ static void frames_that_run_no_python_code_are_passed_over(void **state)
 /* Of code that is not whole, or damaged: each part in turn. */
 static void code_that_is_damaged_is_passed_over(void **state)
 {
-    (void)state;
     for (unsigned minor = 9; minor <= 15; minor++) {
         void *code, *frame, *was;
         uint16_t parts[3];
@@ -218,7 +210,6 @@ static void frames_without_end_end(void **state)
 {
     void *code, *frame, *library;
 
-    (void)state;
     be(11, 8);
     code = new_code("/home/me/circle.py", "f", 10);
     library = new_code("/usr/lib/python3.11/threading.py", "run", 10);
@@ -245,7 +236,6 @@ static void more_lines_than_are_kept(void **state)
     void *code, *frame;
     unsigned known = 0;
 
-    (void)state;
     be(11, 1);
     code = new_code("/home/me/many.py", "f", 0);
     frame = new_frame(code, NULL, 1);
@@ -269,7 +259,6 @@ static void code_that_is_made_anew_is_no_new_line(void **state)
     void *code, *other, *frame;
     uint32_t line = 0;
 
-    (void)state;
     be(12, 1);
     code = new_code("<string>", "<module>", 1);
     for (int version = 1; version < 40000; version++) {

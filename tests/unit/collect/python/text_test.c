@@ -64,7 +64,6 @@ static void characters_of_all_sizes(void **state)
     static const uint16_t two[] = {'n', 0xe9, 0x4e2d};
     static const uint32_t four[] = {'x', 0x1f600};
 
-    (void)state;
     assert_string_equal(line_of(wide("d\xe9\xff.py", 6, 1), ascii("f"), 1),
                         "d\xc3\xa9\xc3\xbf.py:1 f");
     assert_string_equal(line_of(wide(two, 3, 2), wide(four, 2, 4), 1),
@@ -78,7 +77,6 @@ static void a_long_path_loses_its_beginning(void **state)
     uint16_t characters[1500];
     const char *text;
 
-    (void)state;
     memset(path, 'p', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
     memcpy(path + sizeof(path) - 8, "last.py", 7);
@@ -99,7 +97,6 @@ static void a_long_function_leaves_room_for_the_path(void **state)
     char function[3000];
     const char *text;
 
-    (void)state;
     memset(function, 'f', sizeof(function) - 1);
     function[sizeof(function) - 1] = '\0';
     text = line_of(ascii("folder/train.py"), ascii(function), 5);
@@ -116,7 +113,6 @@ static void a_str_of_another_form(void **state)
     void *endless = ascii("x");
     struct sl_python_chars chars;
 
-    (void)state;
     memcpy((char *)not_compact + SL_PYTHON_STR_LENGTH, &(uint64_t){5}, sizeof(uint64_t));
     memcpy((char *)endless + SL_PYTHON_STR_LENGTH, &(uint64_t){1ull << 40}, sizeof(uint64_t));
     sl_python_chars_of(&layout, not_compact, &chars);
@@ -166,7 +162,6 @@ static void whose_file_it_is(void **state)
         "",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
         if (!is_library(libraries[i]))
             fail_msg("%s is a library's", libraries[i]);
@@ -178,7 +173,6 @@ static void whose_file_it_is(void **state)
 /* PyTorch may lie anywhere. */
 static void packages_in_a_folder_of_their_own(void **state)
 {
-    (void)state;
     assert_int_equal(is_library("/srv/deps/torch/_tensor_str.py"), 0);
     sl_python_packages_are_in("");
     sl_python_packages_are_in("/srv/deps");
@@ -196,7 +190,6 @@ static void whose_a_long_path_is(void **state)
 {
     static char path[9000];
 
-    (void)state;
     memset(path, 'p', sizeof(path) - 1);
     strcpy(path + 8000, "/lib/python3.12/site-packages/torch/cuda/__init__.py");
     assert_int_equal(is_library(path), 1);

@@ -32,7 +32,6 @@ static void versions(void **state)
         {"99999999999999999999.1.0", -EINVAL, 0, 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct sl_torch t = {.is_release = -1};
 
@@ -49,7 +48,6 @@ static void none_is_loaded(void **state)
 {
     struct sl_torch t;
 
-    (void)state;
     assert_int_equal(sl_torch_discover(&t), -ENOENT);
 }
 
@@ -79,7 +77,6 @@ static void the_old_abi(void **state)
 {
     struct sl_torch t = find(FIXTURE_TORCH_OLD, "__version__ = \"2.4.1\"\n");
 
-    (void)state;
     assert_string_equal(t.version, "2.4.1");
     assert_true(t.is_old_abi);
 }
@@ -95,7 +92,6 @@ static void a_package_that_does_not_tell(void **state)
                                         "__version__ = '2.4.11111111111111111111111111111111111111"
                                         "111111111111111111111111111111111111111'\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         struct sl_torch t = find(FIXTURE_TORCH, texts[i]);
         char path[PATH_MAX];
@@ -113,7 +109,6 @@ static void libraries_beside_all_others(void **state)
     char part[128];
     void *library, *package;
 
-    (void)state;
     torch_tree_make(&tree, FIXTURE_TORCH);
     torch_tree_version(&tree, "__version__ = '2.11.0'\n");
     torch_tree_link(&tree, "torch/_C.cpython-311-x86_64-linux-gnu.so", FIXTURE_OBSERVER);
@@ -147,7 +142,6 @@ static void observers(void **state)
     struct torch_tree tree;
     char path[PATH_MAX];
 
-    (void)state;
     torch_tree_make(&tree, FIXTURE_TORCH);
     assert_int_equal(path_for(tree.home, "2.11.0", 0, path), -ENOENT);
     torch_tree_link(&tree, "home/observers/torch-2.11.so", FIXTURE_TORCH);

@@ -16,7 +16,6 @@ static struct torch_tree tree;
 
 static int set_up(void **state)
 {
-    (void)state;
     torch_tree_make(&tree, FIXTURE_TORCH);
     torch_tree_version(&tree, "__version__ = '2.99.0'\n");
     torch_tree_link(&tree, "home/observers/torch-2.11.so", FIXTURE_OBSERVER);
@@ -25,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     torch_tree_remove(&tree);
     return 0;
 }
@@ -49,7 +47,6 @@ static int pop(void)
 
 static void before_that_texts_are_texts(void **state)
 {
-    (void)state;
     sl_torch_ops_enable(1);
     push("aten::mm, op_id = 1");
     pop();
@@ -62,7 +59,6 @@ static void a_version_that_is_not_known(void **state)
 {
     static const struct sl_nvtx_text_taker taker = {sl_nvtx_fallback_begin, sl_nvtx_fallback_end};
 
-    (void)state;
     assert_non_null(dlopen(tree.library, RTLD_NOW | RTLD_LOCAL));
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 1);
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 0);
@@ -72,7 +68,6 @@ static void a_version_that_is_not_known(void **state)
 
 static void texts_are_operators(void **state)
 {
-    (void)state;
     assert_int_equal(push("aten::linear, seq = 4, op_id = 7, sizes = [[2, 3], []]"), 0);
     assert_int_equal(push("aten::mm, op_id = 8"), 1);
     assert_int_equal(pop(), 1);
@@ -91,7 +86,6 @@ static void texts_are_operators(void **state)
 
 static void scopes_and_backward_ones(void **state)
 {
-    (void)state;
     push("ProfilerStep#3, op_id = 20");
     push("autograd::engine::evaluate_function: MmBackward0, op_id = 21");
     push("MmBackward0, seq = 4, op_id = 22");
@@ -110,7 +104,6 @@ static void scopes_and_backward_ones(void **state)
 /* One that began when nobody wanted it has no record, and neither has its end. */
 static void between_windows(void **state)
 {
-    (void)state;
     sl_torch_ops_enable(0);
     push("aten::a, op_id = 30");
     push("mine");
@@ -136,7 +129,6 @@ static void deeper_than_is_kept(void **state)
 {
     unsigned begins = 0, ends = 0;
 
-    (void)state;
     for (int i = 0; i < 300; i++)
         push("aten::x, op_id = 40");
     for (int i = 0; i < 300; i++)
@@ -163,7 +155,6 @@ static void several_threads_that_go_forward(void **state)
 {
     pthread_t thread;
 
-    (void)state;
     for (int i = 0; i < 2; i++) { /* the second gets the first one's lane */
         assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
         pthread_join(thread, NULL);

@@ -32,7 +32,6 @@ static int set_up(void **state)
     struct sl_ops_options ops = {.sink = take};
     const struct sl_ranges_options ranges = {.sink = take};
 
-    (void)state;
     memset(&f, 0, sizeof(f));
     assert_int_equal(sl_intern_create(&f.names, 1 << 20), 0);
     assert_int_equal(sl_intern_create(&f.details, 1 << 20), 0);
@@ -50,7 +49,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     sl_torch_ops_read_destroy(f.read);
     sl_torch_ops_read_destroy(NULL);
     sl_ranges_destroy(f.ranges);
@@ -111,7 +109,6 @@ static int is_name(const struct sl_event *ev, const char *name)
 
 static void backward_ones_get_an_arrow(void **state)
 {
-    (void)state;
     begin(SL_LANE_OP_BEGIN, 100, &(struct told){.name = "aten::mm", .handle = 1, .sequence = 5});
     end(SL_LANE_OP_END, 110, 1);
     begin(SL_LANE_OP_BEGIN, 200,
@@ -139,7 +136,6 @@ static void ends_on_other_threads(void **state)
     const struct told scope = {
         .name = "answer", .handle = 1ull << 33 | 2, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
 
-    (void)state;
     begin(SL_LANE_OP_BEGIN, 100, &scope);
     begin(SL_LANE_OP_BEGIN, 110, &op);
     end(SL_LANE_OP_FINISH, 120, op.handle);
@@ -169,7 +165,6 @@ static void a_thread_that_ends(void **state)
 {
     const struct sl_lane_record ended = {.what = SL_LANE_THREAD_END};
 
-    (void)state;
     begin(SL_LANE_OP_BEGIN, 100, &(struct told){.name = "a", .handle = 1, .sequence = -1});
     begin(SL_LANE_OP_BEGIN, 110, &(struct told){.name = "b", .handle = 2, .sequence = -1});
     sl_torch_ops_read_record(f.read, THREAD, &ended, 150);
@@ -183,7 +178,6 @@ static void names_without_end(void **state)
     struct sl_torch_ops_lost lost;
     char name[16];
 
-    (void)state;
     for (uint64_t i = 1; i <= 30; i++) {
         snprintf(name, sizeof(name), "operator%02u", (unsigned)i);
         begin(SL_LANE_OP_BEGIN, i * 10, &(struct told){.name = name, .handle = i, .sequence = -1});
@@ -205,7 +199,6 @@ static void records_of_others_are_passed_over(void **state)
 {
     const struct sl_lane_record push = {.what = SL_LANE_PUSH}, mark = {.what = SL_LANE_MARK};
 
-    (void)state;
     sl_torch_ops_read_record(f.read, THREAD, &push, 10);
     sl_torch_ops_read_record(f.read, THREAD, &mark, 20);
     end(SL_LANE_OP_END, 30, 1); /* its beginning was lost */

@@ -20,7 +20,6 @@ static const int *enabled;
 
 static int set_up(void **state)
 {
-    (void)state;
     torch_tree_make(&tree, FIXTURE_TORCH);
     torch_tree_version(&tree, "__version__ = '2.11.0+cu130'\n");
     torch_tree_link(&tree, "home/observers/torch-2.11.so", FIXTURE_OBSERVER);
@@ -29,14 +28,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     torch_tree_remove(&tree);
     return 0;
 }
 
 static void nothing_without_pytorch(void **state)
 {
-    (void)state;
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_LEAN, tree.home), 0);
     sl_torch_ops_enable(1);
     assert_int_equal(sl_torch_ops_by_strings(), SL_TORCH_OPS_OFF);
@@ -46,7 +43,6 @@ static void the_observer_is_told(void **state)
 {
     void *observer;
 
-    (void)state;
     assert_non_null(dlopen(tree.library, RTLD_NOW | RTLD_LOCAL));
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_OFF, tree.home), 0);
     observer = dlopen(FIXTURE_OBSERVER, RTLD_NOW | RTLD_LOCAL);
@@ -97,7 +93,6 @@ static void there_is_room_for_their_ends(void **state)
     const struct sl_lane_record *r;
     unsigned ends = 0;
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++)
         host->begin(&op);
     fill(sl_lane_mine);
@@ -125,7 +120,6 @@ static void what_is_too_long_does_without(void **state)
                              .inputs = inputs,
                              .inputs_length = sizeof(inputs)};
 
-    (void)state;
     memset(name, 'n', sizeof(name) - 1);
     host->begin(&op);
     host->end(1, 0, 0);
@@ -146,7 +140,6 @@ static void pieces_of_any_length_arrive(void **state)
     const struct sl_lane_record *r;
     char *name;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)('a' + i % 23);
     for (size_t length = 0; length <= 200; length++) {
@@ -179,7 +172,6 @@ static void outer_ones_of_too_many_are_forgotten(void **state)
 {
     unsigned begins = 0;
 
-    (void)state;
     for (uint64_t i = 1; i <= 600; i++) {
         host->begin(&(struct sl_torch_op){NAMED("x"), .handle = i, .sequence = -1});
         if (i == 300)
@@ -211,7 +203,6 @@ static void scope(const char *name, uint64_t handle)
 /* Those of the program's are told between windows, too. */
 static void scopes_that_are_steps(void **state)
 {
-    (void)state;
     sl_torch_ops_enable(0);
     scope("ProfilerStep#0", 1);
     assert_int_equal(sl_step_number(), 0);
@@ -239,7 +230,6 @@ static void scopes_that_are_steps(void **state)
 
 static void stopped_is_for_good(void **state)
 {
-    (void)state;
     host->begin(&(struct sl_torch_op){NAMED("x"), .handle = 1, .sequence = -1});
     read_seen();
     errno = ERANGE;

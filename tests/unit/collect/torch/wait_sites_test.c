@@ -33,7 +33,6 @@ static int set_up(void **state)
     void *library = dlopen(FIXTURE_C10_CUDA, RTLD_NOW | RTLD_LOCAL);
     int (**to)(const char *, void *);
 
-    (void)state;
     if (!library)
         return -1;
     pytorch = dlsym(library, "fixture_c10");
@@ -48,7 +47,6 @@ static void all_of_it_is_passed_on(void **state)
 {
     int object;
 
-    (void)state;
     assert_int_equal(pytorch->stream_synchronize(&object), 1);
     sl_wait_sites_watch();
     assert_int_equal(pytorch->stream_synchronize(&object), 2);
@@ -70,7 +68,6 @@ static void all_of_it_is_passed_on(void **state)
 
 static void after_a_fork_calls_are_passed_on(void **state)
 {
-    (void)state;
     sl_torch_ops_stop();
     sl_python_lines_stop();
     asked.calls = 0;
