@@ -2,7 +2,6 @@
 records have just the fields that are read from 13.4. The same traces from all, and room for others
 beside either."""
 import collections
-import itertools
 import json
 import re
 import subprocess
@@ -12,7 +11,7 @@ import pytest
 import harness
 import player
 from test_neighbour import NEIGHBOUR, kernels_outside, play
-from tiers import cupti_versions, full_but
+from tiers import cupti_versions
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
 NEWER = ["13.2", "13.3", "13.4", "13.5"]
@@ -348,26 +347,16 @@ def test_an_older_client_was_there(tmp_path):
     assert run.files() == []
 
 
-FUNCTIONS = ["cuptiSubscribe_v2", "cuptiActivityRegisterCallbacks_v2", "cuptiActivityEnable_v2",
-             "cuptiActivityEnableRuntimeApi_v2", "cuptiActivityEnableDriverApi_v2",
-             "cuptiActivityGetNextRecord_v2", "cuptiActivityGetNumDroppedRecords_v2",
-             "cuptiActivitySetAttribute_v2", "cuptiActivityGetAttribute_v2", "cuptiGetTimestamp_v2"]
-
-
-@pytest.mark.parametrize("function, call, version", full_but(
-    [("cuptiSubscribe_v2", 1, "13.4"), ("cuptiActivitySetAttribute_v2", 1, "13.4"),
-     ("cuptiActivityEnable_v2", 2, "13.4")],
-    itertools.product(FUNCTIONS, range(3), ["13.3", "13.4"]), seconds=0.12))
-def test_cupti_function_fails(go, function, call, version):
+# Each function of the older calls at each call: tests/unit/process/cupti_failures_test.c.
+@pytest.mark.parametrize("function, call", [
+    ("cuptiSubscribe_v2", 1), ("cuptiActivitySetAttribute_v2", 1), ("cuptiActivityEnable_v2", 2)])
+def test_cupti_function_fails(go, function, call):
     run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn", cupti_api="v2",
-             sim=["--cupti", version, "--fail", f"{function}:{call}:999"])
-    assert (run.status, run.stdout) == (3, "done\n")
-    failed = [line for line in run.log if line["what"] == "failed"]
-    falls_back = (function, call, version) == ("cuptiActivitySetAttribute_v2", 1, "13.4")
-    if not failed or falls_back:  # to whole records
-        assert len(run.trace().of("kernel")) == 15
-        assert not (falls_back and chosen(run))
-    elif function not in ("cuptiActivityGetNextRecord_v2", "cuptiGetTimestamp_v2"):
+             sim=["--cupti", "13.4", "--fail", f"{function}:{call}:999"])
+    assert (run.status, run.stdout) == (3, "done\n") and run.failed(function)
+    if function == "cuptiActivitySetAttribute_v2":  # falls back to whole records
+        assert len(run.trace().of("kernel")) == 15 and not chosen(run)
+    else:
         assert run.said(), f"{function} failed and nothing was said"
 
 

@@ -8,12 +8,7 @@
 #ifndef TEST_CHILD_H
 #define TEST_CHILD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,5 +63,16 @@ static inline void in_child(void (*play)(void))
         show_child_stderr();
     assert_int_equal(result, 0);
 }
+
+/* For CHILD(): the state is what the child plays. */
+static inline void play_in_child(void **state)
+{
+    in_child(*(void (**)(void))state);
+}
+
+/* In a list of tests: a function without arguments that is a case of its own. */
+#define CHILD_WITH(play, set_up, tear_down)                                                        \
+    ((struct CMUnitTest){#play, play_in_child, set_up, tear_down, (void *)(play)})
+#define CHILD(play) CHILD_WITH(play, NULL, NULL)
 
 #endif

@@ -23,6 +23,7 @@
 
 #include "child.h"
 #include "fake_cupti.h"
+#include "folder.h"
 #include "process/process.h"
 
 /* Waits for what another thread will do; a test that waits in vain is ended by ctest. */
@@ -30,25 +31,22 @@
     while (!(condition))                                                                           \
     usleep(1000)
 
-static char folder[] = "/tmp/sl_runtime_XXXXXX";
-static char said[256]; /* file with the child's stderr */
+static char said[96]; /* file with the child's stderr */
 
 static inline int make_folder(void **state)
 {
+    int err = folder_make();
+
     (void)state;
-    strcpy(strchr(folder, 0) - 6, "XXXXXX");
-    snprintf(said, sizeof(said), "%s.stderr", mkdtemp(folder));
+    snprintf(said, sizeof(said), "%s.stderr", folder);
     child_stderr = said;
-    return 0;
+    return err;
 }
 
 static inline int remove_folder(void **state)
 {
-    char command[512];
-
     (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s %s", folder, said);
-    return system(command) != 0;
+    return folder_remove();
 }
 
 /* Starts the library as the driver would, with one more variable. */
@@ -175,5 +173,6 @@ static inline void record_window(const char *name, int launches)
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define LIFE(play) CHILD_WITH(play, make_folder, remove_folder)
 
 #endif

@@ -6,12 +6,7 @@
 #ifndef TEST_PAGE_H
 #define TEST_PAGE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,5 @@
 /* arena_test.c - alignment, zeroing, large pieces and the cap. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -16,7 +11,6 @@ static void pieces_are_aligned_zeroed_and_apart(void **state)
     char *piece[200];
     size_t size[200];
 
-    (void)state;
     sl_arena_init(&a, 1 << 20, 8192);
     assert_int_equal(a.taken_bytes, 0);
     for (int i = 0; i < 200; i++) {
@@ -42,7 +36,6 @@ static void a_page_aligned_piece(void **state)
     struct sl_arena a;
     char *piece;
 
-    (void)state;
     sl_arena_init(&a, 1 << 20, 0);
     sl_arena_alloc(&a, 3, 1);
     piece = sl_arena_alloc(&a, 100, 4096);
@@ -56,7 +49,6 @@ static void a_piece_larger_than_a_chunk(void **state)
     struct sl_arena a;
     char *piece;
 
-    (void)state;
     sl_arena_init(&a, 1 << 20, 8192);
     piece = sl_arena_alloc(&a, 100000, 8);
     assert_non_null(piece);
@@ -70,7 +62,6 @@ static void the_cap_holds(void **state)
     struct sl_arena a;
     size_t got = 0;
 
-    (void)state;
     sl_arena_init(&a, 65536, 8192);
     while (sl_arena_alloc(&a, 1000, 8))
         got += 1000;

@@ -1,10 +1,5 @@
 /* futex_test.c - a sleeper wakes when told, does not sleep on a changed word, and gives up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +25,6 @@ static void a_sleeper_wakes(void **state)
 {
     pthread_t thread;
 
-    (void)state;
     atomic_store(&word, 0);
     assert_int_equal(pthread_create(&thread, NULL, change_and_wake, NULL), 0);
     while (atomic_load(&word) == 0)
@@ -43,7 +37,6 @@ static void it_gives_up_after_the_timeout_and_keeps_errno(void **state)
 {
     uint64_t begun = sl_clock_monotonic();
 
-    (void)state;
     atomic_store(&word, 5);
     errno = ECHILD;
     while (sl_clock_monotonic() - begun < 2000000)

@@ -1,10 +1,5 @@
 /* home_test.c - the folder beside the library, or the one that is named instead. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,7 +13,6 @@ static void beside_the_library(void **state)
 {
     char self[PATH_MAX], path[PATH_MAX], expected[PATH_MAX + 32];
 
-    (void)state;
     assert_non_null(realpath("/proc/self/exe", self));
     *strrchr(self, '/') = '\0';
     assert_int_equal(sl_home_path(path, sizeof(path), "", "python"), 0);
@@ -30,7 +24,6 @@ static void instead(void **state)
 {
     char path[PATH_MAX];
 
-    (void)state;
     assert_int_equal(sl_home_path(path, sizeof(path), "/usr/../usr/./lib", "a/b"), 0);
     assert_string_equal(path, "/usr/lib/a/b");
     assert_int_equal(sl_home_path(path, sizeof(path), "/no/such/folder", "a"), -ENOENT);

@@ -1,10 +1,5 @@
 /* import_slot_test.c - this program's own import slots, in pages that the linker made read-only. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -39,7 +34,6 @@ static void calls_go_where_the_slot_says(void **state)
     pid_t parent = getppid();
     int writable = writable_maps();
 
-    (void)state;
     assert_int_not_equal(parent, NOT_OURS);
     sl_import_redirect(&import, 1);
     assert_true(import.slots >= 1);
@@ -56,7 +50,6 @@ static void another_function_of_that_name_is_left_alone(void **state)
     struct sl_import import = {
         .name = "getppid", .instead = (void *)other_getppid, .function = (void *)writable_maps};
 
-    (void)state;
     sl_import_redirect(&import, 1);
     assert_int_equal(import.redirected, 0);
     assert_int_not_equal(getppid(), NOT_OURS);
@@ -69,7 +62,6 @@ static void only_the_object_that_is_meant(void **state)
         .name = "getppid", .instead = (void *)other_getppid, .within = (void *)stdout};
     pid_t parent = getppid();
 
-    (void)state;
     sl_import_redirect(&import, 1); /* libc's */
     assert_int_equal(import.slots, 0);
     assert_int_equal(getppid(), parent);
@@ -85,7 +77,6 @@ static void looking_changes_nothing(void **state)
 {
     struct sl_import import[] = {{.name = "getppid"}, {.name = "no_such_function_anywhere"}};
 
-    (void)state;
     sl_import_redirect(import, 2);
     assert_true(import[0].slots >= 1);
     assert_int_equal(import[1].slots, 0);
@@ -96,7 +87,6 @@ static void loading_an_object_is_seen(void **state)
 {
     uint64_t before = sl_import_generation();
 
-    (void)state;
     assert_int_equal(sl_import_generation(), before);
     assert_true(dlopen("libutil.so.1", RTLD_NOW) || dlopen("libanl.so.1", RTLD_NOW)); /* glibc's */
     assert_int_not_equal(sl_import_generation(), before);

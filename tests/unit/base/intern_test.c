@@ -1,10 +1,5 @@
 /* intern_test.c - one id per text, hints that lie, the cap, and a reader beside the inserter. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +15,6 @@ static void equal_texts_share_an_id(void **state)
     struct sl_intern *in;
     size_t length = 0;
 
-    (void)state;
     assert_int_equal(sl_intern_create(&in, 1 << 20), 0);
     assert_int_equal(sl_intern_put(in, "gemm", 4), 1);
     assert_int_equal(sl_intern_put(in, "gemm_f16", 8), 2);
@@ -44,7 +38,6 @@ static void many_texts_survive_the_growth_of_the_index(void **state)
     const char *first;
     char text[32];
 
-    (void)state;
     assert_int_equal(sl_intern_create(&in, 16 << 20), 0);
     sl_intern_put(in, "n0", 2);
     first = sl_intern_get(in, 1, NULL);
@@ -67,7 +60,6 @@ static void a_hint_whose_address_holds_another_text_later(void **state)
     char name[16] = "kernel_a";
     uint32_t a, b;
 
-    (void)state;
     assert_int_equal(sl_intern_create(&in, 1 << 20), 0);
     a = sl_intern_put_hinted(in, name);
     assert_int_equal(sl_intern_put_hinted(in, name), a);
@@ -90,7 +82,6 @@ static void the_cap_holds_and_known_texts_stay_known(void **state)
     uint32_t kept = 0;
     char text[64];
 
-    (void)state;
     assert_int_equal(sl_intern_create(&in, 100), -ENOMEM);
     assert_int_equal(sl_intern_create(&in, cap), 0);
     for (uint32_t i = 0; i < 100000; i++) {
@@ -145,7 +136,6 @@ static void a_reader_beside_the_inserter(void **state)
     char text[32];
     void *wrong;
 
-    (void)state;
     assert_int_equal(sl_intern_create(&h.in, 4 << 20), 0);
     assert_int_equal(pthread_create(&thread, NULL, read_ids, &h), 0);
     for (uint32_t i = 1; i <= HANDED; i++) {

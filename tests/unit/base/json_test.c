@@ -1,10 +1,5 @@
 /* json_test.c - numbers to the digit, any bytes as valid strings that give the bytes back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +43,6 @@ static void numbers_are_as_printf_writes_them(void **state)
     uint64_t v = 1;
     int i;
 
-    (void)state;
     for (i = 0; i < 20; i++, v *= 10) {
         check_u64(v - 1);
         check_u64(v);
@@ -64,7 +58,6 @@ static void decimals_end_where_zeros_begin(void **state)
 {
     char out[64];
 
-    (void)state;
     *sl_json_millis(out, 1500) = 0;
     assert_string_equal(out, "1.5");
     *sl_json_millis(out, 2000) = 0;
@@ -134,7 +127,6 @@ static void any_bytes_come_back(void **state)
     char bytes[64];
     size_t i, j;
 
-    (void)state;
     for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
         check_string(odd[i], strlen(odd[i]));
     check_string("nul\0inside", 10);
@@ -155,7 +147,6 @@ static void good_text_stays_readable(void **state)
 {
     char out[128];
 
-    (void)state;
     *sl_json_string(out, "a<b> \xc3\xa9 \"c\"") = 0;
     assert_string_equal(out, "\"a<b> \xc3\xa9 \\\"c\\\"\"");
     *sl_json_string(out, "\xff") = 0;

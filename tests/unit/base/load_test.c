@@ -1,10 +1,5 @@
 /* load_test.c - how many threads want to run, and that more than there are processors is seen. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +11,6 @@
 
 static void the_fourth_field_is_read(void **state)
 {
-    (void)state;
     assert_int_equal(sl_load_runnable("0.20 0.18 0.12 3/480 11206\n"), 3);
     assert_int_equal(sl_load_runnable("120.00 99.18 70.12 1024/4480 11206\n"), 1024);
     assert_int_equal(sl_load_runnable(""), 0);
@@ -40,7 +34,6 @@ static void more_threads_than_processors_is_high(void **state)
     long count = sysconf(_SC_NPROCESSORS_ONLN) + 1;
     pthread_t *thread = calloc((size_t)count, sizeof(*thread));
 
-    (void)state;
     assert_non_null(thread);
     for (long i = 0; i < count; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, spin, NULL), 0);

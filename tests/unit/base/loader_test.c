@@ -66,7 +66,7 @@ static int load_in_a_child(void)
 }
 
 /* Before, and where glibc does not free the lock: killed by the alarm. */
-static void fork_while_somebody_looks(void)
+static void a_fork_waits_for_a_look_and_the_looks_in_it(void)
 {
     pthread_t thread;
 
@@ -77,12 +77,6 @@ static void fork_while_somebody_looks(void)
     wait_until(&is_inside);
     CHECK(load_in_a_child() == 0);
     CHECK(atomic_load(&has_left));
-}
-
-static void a_fork_waits_for_a_look_and_the_looks_in_it(void **state)
-{
-    (void)state;
-    in_child(fork_while_somebody_looks);
 }
 
 static void *look_and_tell(void *arg)
@@ -96,7 +90,7 @@ static void *look_and_tell(void *arg)
     return NULL;
 }
 
-static void look_while_somebody_forks(void)
+static void a_look_waits_for_a_fork_of_another_thread(void)
 {
     _Atomic int has_looked = 0;
     int seen = 0;
@@ -112,12 +106,6 @@ static void look_while_somebody_forks(void)
     sl_loader_after_fork();
     pthread_join(thread, NULL);
     CHECK(atomic_load(&has_looked));
-}
-
-static void a_look_waits_for_a_fork_of_another_thread(void **state)
-{
-    (void)state;
-    in_child(look_while_somebody_forks);
 }
 
 static void *stay(void *arg)
@@ -156,7 +144,6 @@ static void neither_waits_for_ever(void **state)
     char path[] = "/tmp/loader_test.XXXXXX";
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     child_stderr = path;
     in_child(wait_for_what_does_not_end);
@@ -168,7 +155,7 @@ static void neither_waits_for_ever(void **state)
 }
 
 /* The look and the fork of the parent's are none of the child's. */
-static void fork_out_of_a_look(void)
+static void a_child_begins_anew(void)
 {
     pid_t child;
 
@@ -186,19 +173,13 @@ static void fork_out_of_a_look(void)
     sl_loader_leave();
 }
 
-static void a_child_begins_anew(void **state)
-{
-    (void)state;
-    in_child(fork_out_of_a_look);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fork_waits_for_a_look_and_the_looks_in_it),
-        cmocka_unit_test(a_look_waits_for_a_fork_of_another_thread),
+        CHILD(a_fork_waits_for_a_look_and_the_looks_in_it),
+        CHILD(a_look_waits_for_a_fork_of_another_thread),
         cmocka_unit_test(neither_waits_for_ever),
-        cmocka_unit_test(a_child_begins_anew),
+        CHILD(a_child_begins_anew),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,5 @@
 /* log_test.c - what a user sees on stderr, and what the host does not notice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/stderr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,116 +10,64 @@
 
 #include "base/log.h"
 
-struct capture {
-    int saved, reader;
-};
-
-static void capture_begin(struct capture *c)
-{
-    int end[2];
-
-    assert_int_equal(pipe(end), 0);
-    c->saved = dup(STDERR_FILENO);
-    c->reader = end[0];
-    dup2(end[1], STDERR_FILENO);
-    close(end[1]);
-}
-
-static size_t capture_end(struct capture *c, char *text, size_t size)
-{
-    ssize_t got;
-
-    dup2(c->saved, STDERR_FILENO);
-    close(c->saved);
-    got = read(c->reader, text, size - 1);
-    close(c->reader);
-    assert_true(got >= 0);
-    text[got] = '\0';
-    return (size_t)got;
-}
-
 static void a_line_is_prefixed_and_ended(void **state)
 {
-    struct capture c;
-    char text[4096];
-
-    (void)state;
     sl_log_set_level(SL_LOG_WARN);
-    capture_begin(&c);
+    listen_to_stderr();
     sl_log(SL_LOG_ERROR, "disk %s is full", "sda");
     sl_log(SL_LOG_WARN, "two");
     sl_log(SL_LOG_INFO, "not at this level");
-    capture_end(&c, text, sizeof(text));
-    assert_string_equal(text, "syncline: disk sda is full\nsyncline: two\n");
+    assert_string_equal(stop_listening(), "syncline: disk sda is full\nsyncline: two\n");
 }
 
 static void off_says_nothing(void **state)
 {
-    struct capture c;
-    char text[64];
-
-    (void)state;
     sl_log_set_level(SL_LOG_OFF);
-    capture_begin(&c);
+    listen_to_stderr();
     sl_log(SL_LOG_ERROR, "silence");
-    assert_int_equal(capture_end(&c, text, sizeof(text)), 0);
+    assert_string_equal(stop_listening(), "");
     sl_log_set_level(SL_LOG_WARN);
 }
 
 static void a_long_line_is_cut_and_still_ended(void **state)
 {
-    struct capture c;
-    char text[4096], longer[3000];
+    char longer[3000];
 
-    (void)state;
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
-    capture_begin(&c);
+    listen_to_stderr();
     sl_log(SL_LOG_ERROR, "%s", longer);
-    assert_int_equal(capture_end(&c, text, sizeof(text)), 1024);
-    assert_int_equal(text[1022], 'x');
-    assert_int_equal(text[1023], '\n');
+    assert_int_equal(strlen(stop_listening()), 1024);
+    assert_int_equal(said[1022], 'x');
+    assert_int_equal(said[1023], '\n');
 }
 
 /* What the environment says is quoted in messages; it must not forge lines or drive a terminal. */
 static void control_characters_stay_out(void **state)
 {
-    struct capture c;
-    char text[256];
-
-    (void)state;
-    capture_begin(&c);
+    listen_to_stderr();
     sl_log(SL_LOG_ERROR, "JOB=%s is bad", "a\nsyncline: b\033[31m\x7f\xc3\xa4");
-    capture_end(&c, text, sizeof(text));
-    assert_string_equal(text, "syncline: JOB=a?syncline: b?[31m?\xc3\xa4 is bad\n");
+    assert_string_equal(stop_listening(), "syncline: JOB=a?syncline: b?[31m?\xc3\xa4 is bad\n");
 }
 
 static void once_is_once(void **state)
 {
-    struct capture c;
-    char text[4096];
     int flag = 0;
 
-    (void)state;
-    capture_begin(&c);
+    listen_to_stderr();
     for (int i = 0; i < 3; i++)
         sl_log_once(&flag, SL_LOG_ERROR, "number %d", i);
-    capture_end(&c, text, sizeof(text));
-    assert_string_equal(text, "syncline: number 0\n");
+    assert_string_equal(stop_listening(), "syncline: number 0\n");
 }
 
 static void errno_is_kept(void **state)
 {
-    struct capture c;
-    char text[64];
-
-    (void)state;
-    capture_begin(&c);
+    listen_to_stderr();
     close(STDERR_FILENO);
     errno = ECHILD;
     sl_log(SL_LOG_ERROR, "into nothing");
     assert_int_equal(errno, ECHILD);
-    capture_end(&c, text, sizeof(text));
+    stop_listening();
 }
 
 /* In a child, because the default action of SIGPIPE would end the test. */
@@ -133,7 +76,6 @@ static void a_broken_stderr_raises_no_signal(void **state)
     int end[2], status;
     pid_t child;
 
-    (void)state;
     assert_int_equal(pipe(end), 0);
     child = fork();
     if (child == 0) {
@@ -156,20 +98,18 @@ static void a_broken_stderr_raises_no_signal(void **state)
 /* A full pipe that nobody empties: the line is lost, the caller goes on. */
 static void a_stalled_stderr_does_not_block(void **state)
 {
-    struct capture c;
-    char text[256], fill[4096] = {0};
+    char fill[4096] = {0};
     int flags;
 
-    (void)state;
-    capture_begin(&c);
+    listen_to_stderr();
     flags = fcntl(STDERR_FILENO, F_GETFL);
     fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
     while (write(STDERR_FILENO, fill, sizeof(fill)) > 0)
         ;
     fcntl(STDERR_FILENO, F_SETFL, flags);
     sl_log(SL_LOG_ERROR, "no room");
-    capture_end(&c, text, sizeof(text)); /* reached at all: that is the point */
-    assert_int_equal(text[0], 0);
+    stop_listening(); /* reached at all: that is the point */
+    assert_int_equal(said[0], 0);
 }
 
 int main(void)

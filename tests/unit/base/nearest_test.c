@@ -1,11 +1,7 @@
 /* nearest_test.c - distances that can be counted on one's fingers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "base/nearest.h"
 
@@ -13,7 +9,6 @@ static void distances(void **state)
 {
     char a[200], b[200];
 
-    (void)state;
     assert_int_equal(sl_nearest_distance("", ""), 0);
     assert_int_equal(sl_nearest_distance("check", "check"), 0);
     assert_int_equal(sl_nearest_distance("chek", "check"), 1);

@@ -1,10 +1,5 @@
 /* own_file_test.c - a file takes our bytes only while its descriptor and its name are ours. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +13,7 @@
 #include "base/own_file.h"
 #include "base/stats.h"
 #include "unit/child.h"
-
-static char folder[64];
+#include "unit/folder.h"
 
 /* The host's part while a file is opened: own_file.c asks for the limit right after open(). */
 static void (*meanwhile)(void);
@@ -43,21 +37,15 @@ static const char *in_folder(const char *name)
 
 static int set_up(void **state)
 {
-    (void)state;
     umask(0);
     meanwhile = NULL;
     sl_stats_reset();
-    strcpy(folder, "/tmp/sl_own_file_XXXXXX");
-    return mkdtemp(folder) == NULL;
+    return folder_make();
 }
 
 static int tear_down(void **state)
 {
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    return system(command) != 0;
+    return folder_remove();
 }
 
 static int put(struct sl_own_file *f, const char *text)
@@ -96,7 +84,6 @@ static void ours_alone(void **state)
     struct sl_own_file f;
     struct stat st;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
     assert_true(f.fd >= 512);
     assert_int_equal(fstat(f.fd, &st), 0);
@@ -113,7 +100,6 @@ static void what_is_there_stays(void **state)
 {
     struct sl_own_file f;
 
-    (void)state;
     close(open(in_folder("file"), O_WRONLY | O_CREAT, 0600));
     assert_int_equal(sl_own_file_open(&f, in_folder("file")), -EEXIST);
     assert_int_equal(symlink(in_folder("aim"), in_folder("link")), 0);
@@ -135,7 +121,7 @@ static int open_under(int limit, const char *name)
     return error ? error : f.fd;
 }
 
-static void open_under_limits(void)
+static void below_a_low_limit_as_high_as_fits(void)
 {
     close(STDIN_FILENO);
     for (int fd = 3; fd < 1024; fd++)
@@ -153,13 +139,7 @@ static void open_under_limits(void)
     CHECK(size_of(in_folder("h")) == -1);
 }
 
-static void below_a_low_limit_as_high_as_fits(void **state)
-{
-    (void)state;
-    in_child(open_under_limits);
-}
-
-static void print_nowhere(void)
+static void not_where_the_host_may_print(void)
 {
     struct sl_own_file f;
 
@@ -168,12 +148,6 @@ static void print_nowhere(void)
     CHECK(sl_own_file_open(&f, in_folder("file")) == 0);
     CHECK(f.fd > STDERR_FILENO && !is_open(0) && !is_open(1));
     CHECK(sl_own_file_close(&f) == 0);
-}
-
-static void not_where_the_host_may_print(void **state)
-{
-    (void)state;
-    in_child(print_nowhere);
 }
 
 /* ---- lost while it is opened ---- */
@@ -216,7 +190,6 @@ static void open_while_reused(void)
 
 static void lost_in_the_moment_of_opening(void **state)
 {
-    (void)state;
     in_child(open_while_closed);
     in_child(open_while_reused);
 }
@@ -246,7 +219,6 @@ static void a_name_that_vanishes(void **state)
     struct sl_own_file f;
     char text[16];
 
-    (void)state;
     close(lowest);
     meanwhile = remove_name;
     assert_int_equal(sl_own_file_open(&f, in_folder("gone")), -ENOENT);
@@ -261,7 +233,6 @@ static void small_files_are_read_as_carefully(void **state)
     char text[64] = "";
     int lowest = dup(STDERR_FILENO);
 
-    (void)state;
     close(lowest);
     assert_true(sl_own_file_read("/proc/self/comm", text, sizeof(text)) > 0);
     assert_non_null(strstr(text, "own_file"));
@@ -277,7 +248,6 @@ static void closed_under_us(void **state)
 {
     struct sl_own_file f;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
     assert_int_equal(put(&f, "hello"), 0);
     close(f.fd);
@@ -307,7 +277,6 @@ static void reused_by_another_file(void **state)
 {
     static int (*const use[])(struct sl_own_file *) = {use_write, use_truncate, sl_own_file_close};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(use) / sizeof(use[0]); i++) {
         char name[] = "file0";
         struct sl_own_file f;
@@ -334,7 +303,6 @@ static void lost_for_good(void **state)
     int hosts = open_hosts(), ours, high;
     struct sl_own_file f;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
     high = f.fd;
     ours = dup(high);
@@ -354,7 +322,6 @@ static void a_replaced_name_is_left_alone(void **state)
 {
     struct sl_own_file f;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("a")), 0);
     assert_int_equal(put(&f, "hello"), 0);
     close(open_hosts());
@@ -371,7 +338,6 @@ static void a_name_is_never_taken_from_another(void **state)
 {
     struct sl_own_file f;
 
-    (void)state;
     assert_int_equal(sl_own_file_open(&f, in_folder("a")), 0);
     assert_int_equal(sl_own_file_close(&f), 0);
     close(open_hosts());
@@ -390,8 +356,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(ours_alone),
         T(what_is_there_stays),
-        T(below_a_low_limit_as_high_as_fits),
-        T(not_where_the_host_may_print),
+        CHILD_WITH(below_a_low_limit_as_high_as_fits, set_up, tear_down),
+        CHILD_WITH(not_where_the_host_may_print, set_up, tear_down),
         T(lost_in_the_moment_of_opening),
         T(a_name_that_vanishes),
         T(small_files_are_read_as_carefully),

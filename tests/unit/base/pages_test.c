@@ -1,10 +1,5 @@
 /* pages_test.c - pages come zeroed and whole, or not at all; errno stays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -16,7 +11,6 @@ static void rounds_up_to_whole_pages(void **state)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-    (void)state;
     assert_int_equal(sl_pages_round(1), page);
     assert_int_equal(sl_pages_round(page), page);
     assert_int_equal(sl_pages_round(page + 1), 2 * page);
@@ -28,7 +22,6 @@ static void memory_is_zeroed_and_writable_to_the_last_byte(void **state)
     size_t bytes = sl_pages_round(10000);
     unsigned char *memory = sl_pages_map(10000);
 
-    (void)state;
     assert_non_null(memory);
     for (size_t i = 0; i < bytes; i++)
         assert_int_equal(memory[i], 0);
@@ -55,7 +48,6 @@ static void what_is_cleared_is_zero_and_takes_no_memory(void **state)
     size_t page = sl_pages_round(1);
     unsigned char *memory = sl_pages_map(4 * page);
 
-    (void)state;
     memory[0] = memory[2 * page - 1] = memory[2 * page] = 1;
     errno = EDOM;
     sl_pages_clear(memory, 2 * page);
@@ -71,7 +63,6 @@ static void what_the_job_has_locked_is_cleared_too(void **state)
     size_t page = sl_pages_round(1);
     unsigned char *memory = sl_pages_map(page);
 
-    (void)state;
     if (mlock(memory, page) != 0)
         skip(); /* the user may lock nothing */
     memory[7] = 1;
@@ -86,7 +77,6 @@ static void grows_with_what_is_in_it(void **state)
 {
     unsigned char *memory = sl_pages_map(100);
 
-    (void)state;
     memory[99] = 7;
     memory = sl_pages_grow(memory, 100, 10 << 20);
     assert_non_null(memory);
@@ -99,7 +89,6 @@ static void grows_with_what_is_in_it(void **state)
 
 static void refuses_without_touching_errno(void **state)
 {
-    (void)state;
     errno = ECHILD;
     assert_null(sl_pages_map(0));
     assert_null(sl_pages_map(SIZE_MAX / 2)); /* more than any address space has */

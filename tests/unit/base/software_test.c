@@ -1,10 +1,5 @@
 /* software_test.c - the first version that is told counts, as far as its first space. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -12,7 +7,6 @@
 
 static void nothing_is_known_that_was_not_told(void **state)
 {
-    (void)state;
     sl_software_set(SL_SOFTWARE_PYTHON, NULL);
     sl_software_set(SL_SOFTWARE_PYTHON, "");
     sl_software_set(SL_SOFTWARE_PYTHON, " 3.11");
@@ -21,7 +15,6 @@ static void nothing_is_known_that_was_not_told(void **state)
 
 static void the_first_one_counts(void **state)
 {
-    (void)state;
     sl_software_set(SL_SOFTWARE_PYTHON, "3.11.7 (main, Dec  8 2023)");
     sl_software_set(SL_SOFTWARE_PYTHON, "3.12.1");
     assert_string_equal(sl_software_get(SL_SOFTWARE_PYTHON), "3.11.7");
@@ -32,7 +25,6 @@ static void a_long_one_is_cut(void **state)
 {
     char text[200];
 
-    (void)state;
     memset(text, '1', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     sl_software_set(SL_SOFTWARE_PYTORCH, text);

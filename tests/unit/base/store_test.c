@@ -1,10 +1,5 @@
 /* store_test.c - the bound, the pool, and the map beside a plain array. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 
@@ -17,7 +12,6 @@ static void the_bound_holds_for_all_together(void **state)
     struct sl_store store = {.cap_bytes = 2 * BLOCK};
     struct sl_pool pool;
     struct sl_map map;
-    (void)state;
 
     sl_pool_init(&pool, &store, 64);
     sl_map_init(&map, &store);
@@ -41,7 +35,6 @@ static void what_grows_counts_its_growth(void **state)
 {
     struct sl_store store = {.cap_bytes = 3 * BLOCK};
     uint8_t *memory = sl_store_grow(&store, NULL, 0, BLOCK);
-    (void)state;
 
     assert_non_null(memory);
     memory[BLOCK - 1] = 7;
@@ -60,7 +53,6 @@ static void a_pool_gives_zeroed_objects_and_takes_them_back(void **state)
     struct sl_pool pool;
     uint64_t *object[BLOCK / 64], *more;
     size_t count = 0;
-    (void)state;
 
     sl_pool_init(&pool, &store, 64);
     while ((object[count] = sl_pool_get(&pool))) {
@@ -87,7 +79,6 @@ static void an_object_larger_than_a_block_is_refused(void **state)
 {
     struct sl_store store = {.cap_bytes = 4 * BLOCK};
     struct sl_pool pool;
-    (void)state;
 
     sl_pool_init(&pool, &store, BLOCK);
     assert_null(sl_pool_get(&pool));
@@ -104,7 +95,6 @@ static void the_map_is_an_array_with_holes(void **state)
     struct sl_store store = {.cap_bytes = 1 << 20};
     struct sl_map map;
     size_t there = 0;
-    (void)state;
 
     srand(1);
     sl_map_init(&map, &store);
@@ -140,7 +130,6 @@ static void a_map_never_ages(void **state)
     struct sl_store store = {.cap_bytes = 1 << 20};
     struct sl_map map;
     size_t slots;
-    (void)state;
 
     sl_map_init(&map, &store);
     for (uint64_t key = 1; key <= 64; key++)
@@ -163,7 +152,6 @@ static void a_full_map_refuses(void **state)
     struct sl_store store = {.cap_bytes = 256 * sizeof(struct sl_map_slot)};
     struct sl_map map;
     uint64_t key;
-    (void)state;
 
     sl_map_init(&map, &store);
     for (key = 1; sl_map_put(&map, key); key++)

@@ -1,10 +1,5 @@
 /* utf8_test.c - what is UTF-8 passes, what is not becomes '?', other forms become UTF-8. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -22,7 +17,6 @@ static void assert_clean(const char *from, const char *to)
 
 static void test_only_valid_utf8_passes(void **state)
 {
-    (void)state;
     assert_clean("plain", "plain");
     assert_clean("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
     assert_clean("a\xff"
@@ -40,7 +34,6 @@ static void test_every_byte_of_a_long_text_counts(void **state)
 {
     char text[40];
 
-    (void)state;
     for (size_t size = 1; size < sizeof(text); size++)
         for (size_t at = 0; at < size; at++) {
             memset(text, 'a', sizeof(text));
@@ -57,7 +50,6 @@ static void test_a_sequence_is_not_cut_in_two(void **state)
 {
     char out[4];
 
-    (void)state;
     assert_int_equal(sl_utf8_clean(out, 4, "abc\xc3\xa9", 5), 3);
 }
 
@@ -81,7 +73,6 @@ static void assert_32(const uint32_t *units, size_t most, const char *utf8)
 
 static void test_characters_of_each_length(void **state)
 {
-    (void)state;
     /* Roman a, e acute, euro, grinning face: 1, 2, 3, 4 bytes; the last is a pair of units. */
     assert_16((const uint16_t[]){'a', 0xe9, 0x20ac, 0xd83d, 0xde00, 0}, SIZE_MAX,
               "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
@@ -95,7 +86,6 @@ static void test_characters_of_each_length(void **state)
 
 static void test_what_is_no_character_is_replaced(void **state)
 {
-    (void)state;
     assert_16((const uint16_t[]){0xde00, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* low alone */
     assert_16((const uint16_t[]){0xd83d, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* high alone */
     assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");         /* cut between */
@@ -107,7 +97,6 @@ static void test_a_character_is_not_cut_in_two(void **state)
     const uint32_t euro[] = {'a', 0x20ac, 0};
     char out[4] = "....";
 
-    (void)state;
     assert_int_equal(sl_utf8_from_utf32(out, 3, euro, SIZE_MAX), 1);
     assert_memory_equal(out, "a...", 4);
     assert_int_equal(sl_utf8_from_utf32(out, 4, euro, SIZE_MAX), 4);
@@ -118,7 +107,6 @@ static void test_a_text_need_not_be_aligned(void **state)
     const uint16_t text[] = {'o', 'k', 0};
     char bytes[1 + sizeof(text)], out[8];
 
-    (void)state;
     memcpy(bytes + 1, text, sizeof(text));
     assert_int_equal(sl_utf8_from_utf16(out, sizeof(out), bytes + 1, SIZE_MAX), 2);
     assert_memory_equal(out, "ok", 2);

@@ -1,10 +1,5 @@
 /* config_print_test.c - the option table for people: the committed page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +36,6 @@ static void the_committed_page_is_the_table(void **state)
     const char *committed = page_read("configuration.md");
     char *text = print_to_memory(sl_config_print_markdown);
 
-    (void)state;
     if (strcmp(text, committed))
         print_message("docs/configuration.md is old: build the target configuration_doc\n");
     assert_string_equal(text, committed);
@@ -53,7 +47,6 @@ static void the_page_has_a_row_and_a_section_for_each_option(void **state)
 {
     char *text = print_to_memory(sl_config_print_markdown), line[512];
 
-    (void)state;
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         snprintf(line, sizeof(line), "\n| `%s` | `%s` | %s |\n", o->name,
                  *o->fallback ? o->fallback : "(empty)", o->values);

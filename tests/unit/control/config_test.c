@@ -1,10 +1,5 @@
 /* config_test.c - what users may write, and what they are told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/stderr.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,22 +11,12 @@
 
 /* Reads a configuration and returns what was said on stderr meanwhile. */
 static struct sl_config config;
-static char said[16384];
 
 static void read_config(const char *const *environment)
 {
-    int saved = dup(STDERR_FILENO), end[2];
-    ssize_t got;
-
-    assert_int_equal(pipe(end), 0);
-    dup2(end[1], STDERR_FILENO);
-    close(end[1]);
+    listen_to_stderr();
     sl_config_read(&config, (char *const *)environment);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    got = read(end[0], said, sizeof(said) - 1);
-    close(end[0]);
-    said[got > 0 ? got : 0] = '\0';
+    stop_listening();
 }
 
 #define READ(...) read_config((const char *const[]){__VA_ARGS__, NULL})
@@ -47,7 +32,6 @@ static int lines_said(void)
 
 static void the_defaults(void **state)
 {
-    (void)state;
     READ("PATH=/bin", "HOME=/");
     assert_string_equal(said, "");
     assert_int_equal(config.enabled, 1);
@@ -68,7 +52,6 @@ static void the_defaults(void **state)
 
 static void every_option_can_be_set(void **state)
 {
-    (void)state;
     READ("SYNCLINE_OUTPUT=/tmp/x", "SYNCLINE_JOB=llama 7b", "SYNCLINE_KINDS=kernel,SYNC",
          "SYNCLINE_API=all", "SYNCLINE_COMPRESSION=gzip:6", "SYNCLINE_MEMORY=256MiB",
          "SYNCLINE_CUPTI_MEMORY=1G", "SYNCLINE_DETAIL=lean", "SYNCLINE_LOG=debug",
@@ -92,7 +75,6 @@ static void every_option_can_be_set(void **state)
 
 static void a_wrong_value_is_one_line_and_the_default(void **state)
 {
-    (void)state;
     READ("SYNCLINE_MEMORY=lots");
     assert_int_equal(lines_said(), 1);
     assert_string_equal(said, "syncline: SYNCLINE_MEMORY=lots is not valid (expected 16MiB to "
@@ -115,7 +97,6 @@ static void a_wrong_value_is_one_line_and_the_default(void **state)
 /* What says whether, when or what to record: never more for a slip of the pen. */
 static void an_invalid_value_never_means_everything(void **state)
 {
-    (void)state;
     READ("SYNCLINE_WINDOW=steps:3");
     assert_string_equal(said, "syncline: SYNCLINE_WINDOW=steps:3 is not valid (expected "
                               "steps:COUNT/PERIOD); recording waits for start(). Fix the value or "
@@ -150,35 +131,8 @@ static void an_invalid_value_never_means_everything(void **state)
     assert_int_equal(config.enabled, 0);
 }
 
-/* The message shows its own consequence even when it is about the messages. */
-static void an_invalid_log_level_is_said_at_the_default_one(void **state)
-{
-    (void)state;
-    sl_log_set_level(SL_LOG_OFF);
-    READ("SYNCLINE_LOG=loud");
-    assert_int_equal(lines_said(), 1);
-    assert_int_equal(config.log_level, SL_LOG_INFO);
-}
-
-static void off_and_none_are_values(void **state)
-{
-    (void)state;
-    READ("SYNCLINE_WINDOW=off", "SYNCLINE_KINDS=none", "SYNCLINE_CHAKRA=none", "SYNCLINE_OPS=none");
-    assert_string_equal(said, "");
-    assert_int_equal(config.window_mode, SL_WINDOW_OFF);
-    assert_int_equal(config.kinds, 0);
-    assert_int_equal(config.chakra, SL_CHAKRA_OFF);
-    assert_int_equal(config.ops, SL_TORCH_OPS_OFF);
-    READ("SYNCLINE_KINDS=off", "SYNCLINE_CHAKRA=off", "SYNCLINE_OPS=off");
-    assert_string_equal(said, "");
-    assert_int_equal(config.kinds, 0);
-    assert_int_equal(config.chakra, SL_CHAKRA_OFF);
-    assert_int_equal(config.ops, SL_TORCH_OPS_OFF);
-}
-
 static void rank_0_speaks_for_all(void **state)
 {
-    (void)state;
     READ("RANK=0", "SYNCLINE_WINDOW=steps:3", "SYNCLINE_FOO=1");
     assert_int_equal(lines_said(), 2);
     READ("RANK=3", "SYNCLINE_WINDOW=steps:3", "SYNCLINE_FOO=1", "SYNCLINE_MEMORY=lots");
@@ -188,7 +142,6 @@ static void rank_0_speaks_for_all(void **state)
 
 static void an_empty_value_is_the_default(void **state)
 {
-    (void)state;
     READ("SYNCLINE_MEMORY=", "SYNCLINE_OUTPUT=");
     assert_string_equal(said, "");
     assert_string_equal(config.output, "./syncline-out");
@@ -205,41 +158,8 @@ static void an_empty_value_is_the_default(void **state)
     }
 }
 
-static void an_unknown_name_is_said_with_the_nearest(void **state)
-{
-    (void)state;
-    READ("SYNCLINE_WINDOWS=demand", "SYNCLINE_OUPTUT=/tmp", "SYNC=1", "XSYNCLINE_Y=1");
-    assert_int_equal(lines_said(), 2);
-    assert_non_null(strstr(said, "syncline: SYNCLINE_WINDOWS is not an option of syncline and is "
-                                 "ignored; did you mean SYNCLINE_WINDOW?\n"));
-    assert_non_null(strstr(said, "SYNCLINE_OUPTUT is not an option of syncline and is ignored; did "
-                                 "you mean SYNCLINE_OUTPUT?\n"));
-    assert_int_equal(config.window_mode, SL_WINDOW_RUN);
-}
-
-static void many_unknown_names_are_counted(void **state)
-{
-    static char name[1000][32];
-    static const char *environment[1001];
-
-    (void)state;
-    for (int i = 0; i < 1000; i++) {
-        snprintf(name[i], sizeof(name[i]), "SYNCLINE_UNKNOWN_%d=1", i);
-        environment[i] = name[i];
-    }
-    read_config(environment);
-    assert_int_equal(lines_said(), 9);
-    assert_non_null(strstr(said, "SYNCLINE_UNKNOWN_7 is not an option"));
-    assert_non_null(
-        strstr(said, "syncline: 992 more SYNCLINE_* variables are not options and are ignored\n"));
-    environment[8] = NULL;
-    read_config(environment);
-    assert_int_equal(lines_said(), 8);
-}
-
 static void the_nearest_name_by_edits(void **state)
 {
-    (void)state;
     assert_string_equal(sl_config_nearest("SYNCLINE_KIND"), "SYNCLINE_KINDS");
     assert_string_equal(sl_config_nearest("SYNCLINE_LEADIN"), "SYNCLINE_LEAD_IN");
     assert_string_equal(sl_config_nearest("SYNCLINE_CUPTI_MEM"), "SYNCLINE_CUPTI_MEMORY");
@@ -249,7 +169,6 @@ static void the_nearest_name_by_edits(void **state)
 
 static void disabled_or_silent_says_nothing(void **state)
 {
-    (void)state;
     READ("SYNCLINE_ENABLED=0", "SYNCLINE_MEMORY=lots", "SYNCLINE_FOO=1");
     assert_string_equal(said, "");
     assert_int_equal(config.enabled, 0);
@@ -260,7 +179,6 @@ static void disabled_or_silent_says_nothing(void **state)
 
 static void every_default_is_a_value(void **state)
 {
-    (void)state;
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         char text[256];
 
@@ -277,12 +195,8 @@ int main(void)
         cmocka_unit_test(every_option_can_be_set),
         cmocka_unit_test(a_wrong_value_is_one_line_and_the_default),
         cmocka_unit_test(an_invalid_value_never_means_everything),
-        cmocka_unit_test(an_invalid_log_level_is_said_at_the_default_one),
-        cmocka_unit_test(off_and_none_are_values),
         cmocka_unit_test(rank_0_speaks_for_all),
         cmocka_unit_test(an_empty_value_is_the_default),
-        cmocka_unit_test(an_unknown_name_is_said_with_the_nearest),
-        cmocka_unit_test(many_unknown_names_are_counted),
         cmocka_unit_test(the_nearest_name_by_edits),
         cmocka_unit_test(disabled_or_silent_says_nothing),
         cmocka_unit_test(every_default_is_a_value),

@@ -1,10 +1,5 @@
 /* config_value_test.c - sizes, durations and the other spellings, right and wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,7 +25,6 @@ static void sizes(void **state)
     static const char *const wrong[] = {"",     "MiB", "-1",  "64 MiB",       "64MX",
                                         "1..5", "1e6", "+64", "1.0000000001K"};
 
-    (void)state;
     assert_int_equal(size_of("0"), 0);
     assert_int_equal(size_of("100000"), 100000);
     assert_int_equal(size_of("64MiB"), 64 << 20);
@@ -47,7 +41,6 @@ static void sizes(void **state)
 
 static void durations(void **state)
 {
-    (void)state;
     assert_int_equal(duration_of("2s"), 2000000000);
     assert_int_equal(duration_of("2"), 2000000000);
     assert_int_equal(duration_of("0.25"), 250000000);
@@ -75,7 +68,6 @@ static void compression(void **state)
     const struct sl_option *o = option("SYNCLINE_COMPRESSION");
     struct sl_config c = {.level = 77};
 
-    (void)state;
     assert_int_equal(sl_config_value_read(o, "zstd:-5", &c), 0);
     assert_int_equal(c.compression, SL_COMPRESS_ZSTD);
     assert_int_equal(c.level, -5);
@@ -99,7 +91,6 @@ static void numbers(void **state)
     const struct sl_option *o = option("SYNCLINE_SOURCE_DEPTH");
     struct sl_config c = {.source_depth = 77};
 
-    (void)state;
     assert_int_equal(sl_config_value_read(o, "9", &c), -ERANGE);
     assert_int_equal(sl_config_value_read(o, "1.5", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, "-1", &c), -EINVAL);
@@ -116,7 +107,6 @@ static void windows(void **state)
     const struct sl_option *o = option("SYNCLINE_WINDOW");
     struct sl_config c = {0};
 
-    (void)state;
     assert_int_equal(sl_config_value_read(o, "time:100ms/1min", &c), 0);
     assert_int_equal(c.window_mode, SL_WINDOW_TIME);
     assert_int_equal(c.window_ns, 100000000);
@@ -152,7 +142,6 @@ static void texts_that_are_too_long_are_refused_whole(void **state)
     struct sl_config c = {.output = "before"};
     char longer[2000];
 
-    (void)state;
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
     assert_int_equal(sl_config_value_read(option("SYNCLINE_OUTPUT"), longer, &c), -ERANGE);
@@ -164,7 +153,6 @@ static void sets(void **state)
     const struct sl_option *o = option("SYNCLINE_KINDS");
     struct sl_config c = {.kinds = 99};
 
-    (void)state;
     assert_int_equal(sl_config_value_read(o, "kernel,", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, ",kernel", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, "kern", &c), -EINVAL);

@@ -1,10 +1,5 @@
 /* identity_test.c - rank, job and folder from what launchers tell, and from what they garble. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,21 +20,9 @@ static void read_identity(const char *const *environment)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&config, 0, sizeof(config));
     strcpy(config.output, "/data/traces");
     return 0;
-}
-
-static void the_first_launcher_decides(void **state)
-{
-    (void)state;
-    READ("RANK=3", "WORLD_SIZE=8", "LOCAL_RANK=1", "TORCHELASTIC_RUN_ID=my run", "SLURM_PROCID=0",
-         "SLURM_NTASKS=2", "SLURM_JOB_ID=77");
-    assert_int_equal(who.rank, 3);
-    assert_int_equal(who.world_size, 8);
-    assert_string_equal(who.rank_source, "RANK");
-    assert_string_equal(who.job, "my_run");
 }
 
 static void each_launcher_tells_its_rank(void **state)
@@ -58,7 +41,6 @@ static void each_launcher_tells_its_rank(void **state)
     };
     char rank[64], world_size[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(tells) / sizeof(*tells); i++) {
         snprintf(rank, sizeof(rank), "%s=5", tells[i].rank);
         snprintf(world_size, sizeof(world_size), "%s=16", tells[i].world_size);
@@ -88,7 +70,6 @@ static void each_scheduler_names_the_job(void **state)
     };
     char said[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         snprintf(said, sizeof(said), "%s=4711.server-%zu", names[i], i);
         READ(said, "RANK=1");
@@ -101,7 +82,6 @@ static void each_scheduler_names_the_job(void **state)
 
 static void without_a_launcher(void **state)
 {
-    (void)state;
     READ("PATH=/bin");
     assert_int_equal(who.rank, 0);
     assert_int_equal(who.world_size, 1);
@@ -113,7 +93,6 @@ static void without_a_launcher(void **state)
 
 static void garbage_is_passed_over(void **state)
 {
-    (void)state;
     READ("RANK=two", "SLURM_PROCID=4", "SLURM_NTASKS=many");
     assert_int_equal(who.rank, 4);
     assert_int_equal(who.world_size, 5); /* at least */
@@ -130,7 +109,6 @@ static void our_own_name_of_the_job_wins_and_is_safe(void **state)
 {
     char expect[512];
 
-    (void)state;
     strcpy(config.job, "../etc/pass wd");
     READ("RANK=2", "SLURM_JOB_ID=1");
     assert_string_equal(who.job, "_._etc_pass_wd");
@@ -142,23 +120,10 @@ static void our_own_name_of_the_job_wins_and_is_safe(void **state)
     assert_int_equal(strncmp(who.folder, "/data/traces/llama-7b.v2/", 25), 0);
 }
 
-static void a_relative_folder_is_fixed_at_once(void **state)
-{
-    char current[1024], expect[1100];
-
-    (void)state;
-    strcpy(config.output, "./out");
-    READ("RANK=0");
-    assert_non_null(getcwd(current, sizeof(current)));
-    snprintf(expect, sizeof(expect), "%s/out/local/", current);
-    assert_int_equal(strncmp(who.folder, expect, strlen(expect)), 0);
-}
-
 static void sanitising(void **state)
 {
     char out[8];
 
-    (void)state;
     sl_identity_sanitise(out, sizeof(out), "a/b\nc\xff");
     assert_string_equal(out, "a_b_c_");
     sl_identity_sanitise(out, sizeof(out), "..");
@@ -172,13 +137,11 @@ static void sanitising(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_first_launcher_decides, set_up),
         cmocka_unit_test_setup(each_launcher_tells_its_rank, set_up),
         cmocka_unit_test_setup(each_scheduler_names_the_job, set_up),
         cmocka_unit_test_setup(without_a_launcher, set_up),
         cmocka_unit_test_setup(garbage_is_passed_over, set_up),
         cmocka_unit_test_setup(our_own_name_of_the_job_wins_and_is_safe, set_up),
-        cmocka_unit_test_setup(a_relative_folder_is_fixed_at_once, set_up),
         cmocka_unit_test(sanitising),
     };
 

@@ -2,12 +2,7 @@
 #ifndef SL_TEST_WINDOW_RIG_H
 #define SL_TEST_WINDOW_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "control/window.h"
 

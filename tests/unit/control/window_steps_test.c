@@ -21,7 +21,6 @@ static uint32_t step_begun(uint64_t number, uint64_t now_ns)
 
 static void windows_of_steps_lie_on_their_boundaries(void **state)
 {
-    (void)state;
     begin_steps(3, 500, T0 - S);
     assert_int_equal(step(T0), SL_ACT_NONE); /* what leads to the first step is its lead-in */
     assert_int_equal(w.await_step, 1);
@@ -47,7 +46,6 @@ static void windows_of_steps_lie_on_their_boundaries(void **state)
 
 static void a_window_of_steps_that_opens_late_is_as_long_and_the_next_is_where_it_was(void **state)
 {
-    (void)state;
     begin_steps(3, 10, T0 - S);
     assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
     assert_int_equal(step_begun(7, T0 + S), SL_ACT_DRAIN); /* nobody looked for a while */
@@ -65,7 +63,6 @@ static void a_window_of_steps_that_opens_late_is_as_long_and_the_next_is_where_i
 
 static void between_near_windows_of_steps_the_kinds_stay_on(void **state)
 {
-    (void)state;
     begin_steps(3, 4, T0 - S);
     assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
     assert_int_equal(step_begun(4, T0 + S), SL_ACT_DRAIN);
@@ -78,7 +75,6 @@ static void between_near_windows_of_steps_the_kinds_stay_on(void **state)
 
 static void windows_of_steps_without_a_pause_follow_as_soon_as_can_be(void **state)
 {
-    (void)state;
     begin_steps(3, 3, T0 - S);
     assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
     assert_int_equal(step_begun(4, T0 + S), SL_ACT_DRAIN);
@@ -90,7 +86,6 @@ static void windows_of_steps_without_a_pause_follow_as_soon_as_can_be(void **sta
 
 static void requests_between_windows_of_steps(void **state)
 {
-    (void)state;
     begin_steps(3, 500, T0 - S);
     assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
     assert_int_equal(step_begun(4, T0 + S), SL_ACT_DRAIN);
@@ -115,7 +110,6 @@ static void requests_between_windows_of_steps(void **state)
 
 static void steps_before_the_kinds_are_on(void **state)
 {
-    (void)state;
     begin_steps(2, 10, 0);
     assert_int_equal(step(T0), SL_ACT_NONE);
     assert_int_equal(w.await_step, 0);

@@ -7,7 +7,6 @@ static void a_driver_row_waits_for_the_row_around_it(void **state)
     struct sl_assemble *a = make(0);
     struct sl_assemble_counts counts;
 
-    (void)state;
     feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 100);
     feed(a, row(SL_EV_KERNEL, 9, 30, 40), 100);
     sl_assemble_tick(a, 1099);
@@ -28,7 +27,6 @@ static void of_two_nested_driver_rows_the_outer_stays(void **state)
 {
     struct sl_assemble *a = make(0);
 
-    (void)state;
     feed(a, launch(SL_EV_DRIVER, 9, 12, 18), 0);
     feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 0);
     feed(a, launch(SL_EV_DRIVER, 9, 13, 17), 0);
@@ -43,7 +41,6 @@ static void what_is_held_is_known(void **state)
 {
     struct sl_assemble *a = make(0);
 
-    (void)state;
     assert_int_equal(sl_assemble_held_ns(a), UINT64_MAX);
     feed(a, launch(SL_EV_DRIVER, 9, 12, 18), 0);
     feed(a, launch(SL_EV_DRIVER, 10, 10, 40), 0);
@@ -60,7 +57,6 @@ static void a_full_queue_lets_the_oldest_driver_row_go(void **state)
     struct sl_assemble *a = make(256 * 1024);
     uint32_t id;
 
-    (void)state;
     for (id = 1; id <= 3000; id++)
         feed(a, launch(SL_EV_DRIVER, id, id, id + 1), 0);
     assert_true(got.count > 1000);
@@ -77,7 +73,6 @@ static void queries_of_unfinished_work_are_no_waits(void **state)
     struct sl_assemble_counts counts;
     struct sl_assemble *a;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct sl_event query = row(call[i / 2], 1, 10, 20), ready = row(call[i / 2], 2, 30, 40);
         struct sl_event wait[2] = {row(SL_EV_SYNC, 1, 11, 19), row(SL_EV_SYNC, 2, 31, 39)};
@@ -116,7 +111,6 @@ static void a_wait_without_its_call_is_written(void **state)
     struct sl_assemble *a = make(0);
     struct sl_event wait = row(SL_EV_SYNC, 1, 11, 19);
 
-    (void)state;
     wait.flags = SL_EVF_NO_RESULT;
     feed(a, wait, 0);
     sl_assemble_tick(a, 999);
@@ -141,7 +135,6 @@ static void test_a_later_call_of_the_thread_releases(void **state)
 {
     struct sl_assemble *a = make(0);
 
-    (void)state;
     driver(a, 1, 100, 10, 20, 0);
     driver(a, 2, 101, 15, 40, 0);
     sl_assemble_complete(a, 50);
@@ -164,7 +157,6 @@ static void test_calls_inside_one_call_wait_for_it(void **state)
     struct sl_assemble *a = make(0);
     struct sl_event outer = row(SL_EV_RUNTIME, 1, 5, 60);
 
-    (void)state;
     driver(a, 1, 100, 10, 20, 0);
     driver(a, 1, 100, 30, 35, 0);
     sl_assemble_complete(a, 50);
@@ -185,7 +177,6 @@ static void test_a_launch_releases_itself(void **state)
     const uint64_t ms = 1000000;
     struct sl_assemble *a = make(0);
 
-    (void)state;
     driver(a, 1, 100, ms, 2 * ms, SL_EVF_LAUNCH);
     driver(a, 2, 101, ms, 2 * ms, 0);
     sl_assemble_complete(a, 20 * ms);

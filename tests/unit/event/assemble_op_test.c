@@ -9,7 +9,6 @@ static void the_same_record_twice_is_one_row(void **state)
     struct sl_assemble *a = make(0);
     int i;
 
-    (void)state;
     for (i = 0; i < 2; i++) {
         feed(a, call, 0);
         feed(a, kernel, 0);
@@ -37,7 +36,6 @@ static void the_same_record_twice_is_one_row_whatever_is_known_of_its_stream(voi
     struct sl_assemble_counts counts;
     struct sl_assemble *a = make(0);
 
-    (void)state;
     kernel.shape = 1;
     feed(a, kernel, 0);
     kernel.shape = 2;
@@ -59,7 +57,6 @@ static void an_operation_without_a_time_does_not_take_the_start_of_the_arrow(voi
         struct sl_assemble *a = make(0);
         int starts = 0;
 
-        (void)state;
         if (call_first)
             feed(a, launch(SL_EV_RUNTIME, 6, 10, 20), 0);
         feed(a, node(6, 0, 1), 0);
@@ -81,7 +78,6 @@ static void a_graph_told_twice_is_told_once(void **state)
     struct sl_assemble *a = make(0);
     struct sl_assemble_counts counts;
 
-    (void)state;
     for (int turn = 0; turn < 2; turn++)
         for (uint64_t i = 0; i < 1000; i++)
             feed(a, node(6, 100 + 20 * i, i + 1), 0);
@@ -98,7 +94,6 @@ static void waits_delivered_twice_pass_once(void **state)
     struct sl_event other = wait;
     struct sl_assemble_counts counts;
 
-    (void)state;
     wait.u.sync.event_id = 3;
     other.u.sync.event_id = 4;
     feed(a, wait, 0);
@@ -118,7 +113,6 @@ static void launches_wait_until_their_operation_comes(void **state)
     struct sl_assemble *a = make(0);
     struct sl_event failed = launch(SL_EV_RUNTIME, 3, 30, 40);
 
-    (void)state;
     feed(a, launch(SL_EV_RUNTIME, 1, 10, 20), 0);
     feed(a, launch(SL_EV_RUNTIME, 2, 20, 30), 0);
     assert_int_equal(sl_assemble_waiting(a), 2);

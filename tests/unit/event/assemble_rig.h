@@ -5,12 +5,7 @@
 #ifndef ASSEMBLE_RIG_H
 #define ASSEMBLE_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -152,7 +152,6 @@ static void any_order_gives_the_same_set(void **state)
 {
     uint64_t seed;
 
-    (void)state;
     check_order(1000, 1200, 1, 1); /* as they happened */
     for (seed = 1; seed <= 30; seed++) {
         check_order(1000, 1200, seed, 50);
@@ -164,7 +163,6 @@ static void any_order_is_right_across_the_wrap(void **state)
 {
     uint64_t seed;
 
-    (void)state;
     for (seed = 1; seed <= 20; seed++)
         check_order((1ull << 32) - 604, 1200, seed, UINT32_MAX);
 }
@@ -174,7 +172,6 @@ static void the_wrap_is_counted_once(void **state)
     struct sl_assemble *a = make(0);
     struct sl_assemble_counts counts;
 
-    (void)state;
     feed(a, row(SL_EV_SYNC, 0xfffffff0, 1, 2), 0);
     feed(a, row(SL_EV_SYNC, 3, 3, 4), 0);
     feed(a, row(SL_EV_SYNC, 0xfffffff1, 5, 6), 0);
@@ -191,7 +188,6 @@ static void ids_from_before_the_first_one_seen_keep_their_bits(void **state)
 {
     struct sl_assemble *a = make(0);
 
-    (void)state;
     feed(a, launch(SL_EV_RUNTIME, 5, 1, 2), 0);
     feed(a, launch(SL_EV_RUNTIME, 0xfffffff0, 3, 4), 0);
     feed(a, row(SL_EV_KERNEL, 0xfffffff0, 5, 6), 0);
@@ -206,7 +202,6 @@ static void events_without_an_id_pass(void **state)
     struct sl_assemble *a = make(0);
     struct sl_event thread = row(SL_EV_META_THREAD, 0, 0, 0);
 
-    (void)state;
     feed(a, thread, 0);
     feed(a, row(SL_EV_OVERHEAD, 0, 5, 6), 0);
     feed(a, row(SL_EV_OVERHEAD, 0, 6, 7), 0);
@@ -224,7 +219,6 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
     uint32_t id, launches = 2048; /* a page each: more than there are */
     uint64_t lost;
 
-    (void)state;
     /* A launch that waits, followed by very many that do not: it must not be forgotten. */
     feed(a, launch(SL_EV_RUNTIME, 1, 10, 20), 0);
     for (id = 1000; id < 1000000; id += 100) {
@@ -260,7 +254,6 @@ static void wrong_options_are_refused(void **state)
     struct sl_assemble_options opt = {0};
     struct sl_assemble *a;
 
-    (void)state;
     assert_true(sl_assemble_create(&a, &opt) < 0);
     opt.sink = keep;
     opt.cap_bytes = 1000;

@@ -1,12 +1,7 @@
 /* collective_test.c - PyTorch's words for a collective become Chakra's; ranks become groups, each
  * once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +12,6 @@ static struct sl_collectives *comms;
 
 static int set_up(void **state)
 {
-    (void)state;
     assert_int_equal(sl_collectives_create(&comms, 1 << 20), 0);
     sl_collectives_world(comms, 4);
     return 0;
@@ -25,7 +19,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     sl_collectives_destroy(comms);
     return 0;
 }
@@ -89,7 +82,6 @@ static void names_of_all_versions_mean_one_thing(void **state)
     };
     struct sl_collective_args t;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         t = told(known[i].name, "Int", 3);
         t.group_size = 4;
@@ -111,7 +103,6 @@ static void an_element_has_the_bytes_of_its_type(void **state)
                  {"Long", 8},     {"ComplexDouble", 16}, {"Float8_e4m3fn", 1}, {"UInt16", 2}};
     struct sl_collective_args t;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         t = told("allreduce", known[i].dtype, 5);
         t.group_size = 4;
@@ -134,7 +125,6 @@ static void the_same_is_the_same(void **state)
 {
     uint32_t first = put_ranks("[1, 3]"), group = found.group;
 
-    (void)state;
     assert_int_not_equal(first, 0);
     assert_int_not_equal(group, 0);
     assert_int_equal(put_ranks("[1, 3]"), first);
@@ -179,7 +169,6 @@ static void take(void *user, uint32_t number, const uint32_t *rank, size_t ranks
 
 static void groups_are_told_once_each(void **state)
 {
-    (void)state;
     put_ranks("[1, 3]");
     put_ranks("[0, 1, 2, 3]");
     put_ranks("[1, 3]");
@@ -193,7 +182,6 @@ static void a_name_stands_for_its_ranks(void **state)
 {
     struct sl_collective_args t = told("broadcast", "Float", 1);
 
-    (void)state;
     put_ranks("[0, 2]"); /* no part of what is named next */
     sl_collectives_name(comms, text("data"));
     sl_collectives_name_rank(comms, 1);
@@ -220,7 +208,6 @@ static void a_group_of_one_rank(void **state)
     struct sl_collective_args t = told("allreduce", "Float", 1);
     uint32_t group;
 
-    (void)state;
     put_ranks("[1]");
     group = found.group;
     t.group_ranks = text("[]");
@@ -240,7 +227,6 @@ static void ranks_that_are_not_told_whole(void **state)
 {
     struct sl_collective_args t = told("allreduce", "Float", 1);
 
-    (void)state;
     t.group_ranks = text("[0, 1, ...]");
     t.group_size = 64;
     assert_int_equal(put(&t), 0);
@@ -284,7 +270,6 @@ static void messages_have_a_peer(void **state)
 {
     struct sl_collective_args t = told("send", "Byte", 7);
 
-    (void)state;
     t.group_size = 4;
     t.src_rank = 1;
     assert_int_equal(put(&t), 0); /* to whom? */
@@ -301,7 +286,6 @@ static void groups_that_do_not_fit(void **state)
 {
     uint32_t number = 1, first;
 
-    (void)state;
     first = put_ranks("[1, 3]");
     for (unsigned i = 0; number && i < 100; i++) {
         struct sl_collective_args t = told("allreduce", "Float", 1);

@@ -1,10 +1,5 @@
 /* correlation_test.c - slots by id; the done are forgotten first, oldest first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +21,6 @@ static void note(void *user, struct sl_corr_page *page)
 
 static int make(void **state)
 {
-    (void)state;
     memory = calloc(1, BYTES);
     forgets = 0;
     return sl_corr_init(&table, memory, BYTES, note, &table);
@@ -34,7 +28,6 @@ static int make(void **state)
 
 static int drop(void **state)
 {
-    (void)state;
     free(memory);
     return 0;
 }
@@ -52,7 +45,6 @@ static void slots_keep_what_was_put(void **state)
     struct sl_corr_page *page, *again;
     uint64_t id;
 
-    (void)state;
     for (id = 0; id < 10 * SL_CORR_PAGE_IDS; id += 3)
         sl_corr_get(&table, id * 1000000007, &page)->place = (uint32_t)id + 1;
     for (id = 10 * SL_CORR_PAGE_IDS - 60; id < 10 * SL_CORR_PAGE_IDS; id++) {
@@ -71,7 +63,6 @@ static void the_page_done_longest_goes_first(void **state)
     struct sl_corr_page *page;
     uint64_t n;
 
-    (void)state;
     for (n = 0; n < table.pages; n++)
         touch(n);
     assert_int_equal(forgets, 0);
@@ -91,7 +82,6 @@ static void when_all_wait_the_oldest_goes(void **state)
     struct sl_corr_page *page;
     uint64_t n;
 
-    (void)state;
     for (n = 0; n < table.pages; n++) {
         page = touch(n);
         sl_corr_wait(&table, page);
@@ -108,7 +98,6 @@ static void too_little_memory_is_refused(void **state)
 {
     struct sl_corr_table t;
 
-    (void)state;
     assert_int_equal(sl_corr_init(&t, memory, sizeof(struct sl_corr_page), note, &t), -EINVAL);
 }
 

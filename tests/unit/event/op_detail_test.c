@@ -1,11 +1,6 @@
 /* op_detail_test.c - the parts of an operator's text come back; members are found as JSON has them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +20,6 @@ static void parts_come_back(void **state)
     char text[64];
     size_t length;
 
-    (void)state;
     detail.inputs = inputs;
     detail.inputs_length = sizeof(inputs);
     for (int cut = 0; cut < 2; cut++) {
@@ -47,7 +41,6 @@ static void equal_details_have_equal_texts(void **state)
     char a[64], b[64];
     struct sl_op_detail detail = of("\"n\":5");
 
-    (void)state;
     memset(a, 0x11, sizeof(a));
     memset(b, 0x22, sizeof(b));
     assert_int_equal(sl_op_detail_pack(a, &detail), sl_op_detail_pack(b, &detail));
@@ -61,7 +54,6 @@ static void a_part_may_be_missing(void **state)
     char text[16];
     size_t length = sl_op_detail_pack(text, &only_inputs);
 
-    (void)state;
     assert_int_equal(sl_op_detail_unpack(&back, text, length), 0);
     assert_int_equal(back.more_length, 0);
     assert_int_equal(back.inputs_length, 1);
@@ -78,7 +70,6 @@ static void texts_that_end_early(void **state)
     char text[64];
     size_t length = sl_op_detail_pack(text, &detail);
 
-    (void)state;
     assert_int_equal(sl_op_detail_unpack(&back, NULL, 0), -EINVAL);
     for (size_t i = 0; i < length; i++) {
         char *part = malloc(i + !i);
@@ -108,7 +99,6 @@ static void members_are_found_by_their_whole_names(void **state)
 {
     struct sl_op_detail detail = of("\"Ranks\":\"[0, 1]\",\"dtype\":\"Float\",\"n\":5");
 
-    (void)state;
     expect(&detail, "Ranks", "\"[0, 1]\"");
     expect(&detail, "dtype", "\"Float\"");
     expect(&detail, "n", "5");
@@ -125,7 +115,6 @@ static void values_of_any_form(void **state)
         of("\"text\":\"a,\\\"n\\\":1]\",\"list\":[1,[2,\"}\"],3],\"object\":{\"n\":2,\"m\":[4]},"
            "\"slash\":\"\\\\\",\"n\":true");
 
-    (void)state;
     expect(&detail, "text", "\"a,\\\"n\\\":1]\"");
     expect(&detail, "list", "[1,[2,\"}\"],3]");
     expect(&detail, "object", "{\"n\":2,\"m\":[4]}");
@@ -141,7 +130,6 @@ static void members_of_what_is_no_json(void **state)
         "\"",  "\"n", "\"n\"", "n:",  "\"n\":\"",       "\"n\":\"\\",
         ",:,", ":::", "[[[",   "]]]", "\"a\":[,\"n\":1"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         size_t length = strlen(texts[i]), found;
         char *text = malloc(length);

@@ -12,7 +12,6 @@ static void calls_are_in_the_innermost_operator(void **state)
     } wanted[] = {{99, 0},  {100, 1}, {250, 2}, {300, 1}, {450, 3},
                   {599, 4}, {600, 3}, {850, 1}, {900, 0}};
 
-    (void)state;
     nest();
     for (int back = 0; back < 2; back++)
         for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
@@ -29,7 +28,6 @@ static void other_threads_are_others(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_DRIVER, .thread = THREAD + 1, .start_ns = 250};
 
-    (void)state;
     nest();
     sl_ops_call(f.ops, &ev);
     assert_int_equal(ev.u.call.op, 0);
@@ -40,7 +38,6 @@ static void scopes_are_passed_over(void **state)
 {
     struct sl_op scope = op(5);
 
-    (void)state;
     scope.is_user = 1;
     begin(1, 100);
     sl_ops_begin(f.ops, THREAD, 150, &scope);
@@ -59,7 +56,6 @@ static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
     struct sl_op around = op(9), node = op(10), inner = op(11), own = op(12);
 
-    (void)state;
     begin(1, 100);
     end(1, 150);
     around.number = node.number = inner.number = own.number = 2;
@@ -99,7 +95,6 @@ static void a_backward_pass_is_for_its_caller_where_that_is_known(void **state)
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
     struct sl_op around = op(9), node = op(10), own = op(12);
 
-    (void)state;
     begin(1, 100);
     end(1, 150);
     around.number = node.number = 2;
@@ -125,7 +120,6 @@ static void a_call_has_its_place(void **state)
     size_t length = 0;
     const char *text;
 
-    (void)state;
     outer.line = 11;
     collective.is_collective = 1;
     collective.detail = 22;
@@ -148,7 +142,6 @@ static void the_oldest_are_forgotten(void **state)
 {
     struct sl_ops_counts counts;
 
-    (void)state;
     begin(1, 1);
     for (uint64_t i = 0; i < MANY; i++) {
         begin(10 + i, 10 + 10 * i);
@@ -166,7 +159,6 @@ static void the_oldest_are_forgotten(void **state)
  * its thread have by now, and those name it. */
 static void places_that_are_taken_again_are_not_taken_for_parents(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < MANY; i++) {
         begin(10 + i, 50);
         if (i % 100) /* the others run on, and are the parents of what comes */
@@ -179,7 +171,6 @@ static void what_is_in_makes_room(void **state)
 {
     struct sl_ops_counts counts;
 
-    (void)state;
     for (uint64_t i = 0; i < MANY; i++) {
         begin(10 + i, 10 + 10 * i);
         end(10 + i, 15 + 10 * i);
@@ -197,7 +188,6 @@ static void more_threads_than_places_are_kept_apart(void **state)
     struct sl_op lasting = op(1), other = op(2);
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD};
 
-    (void)state;
     sl_ops_begin(f.ops, THREAD, 1, &lasting);
     for (uint32_t thread = 1000; thread < 5000; thread++) {
         sl_ops_begin(f.ops, thread, 10 * thread, &other);

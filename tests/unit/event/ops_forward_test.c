@@ -5,7 +5,6 @@ static void backward_follows_forward(void **state)
 {
     struct sl_op forward = op(1), later = op(2), engine = op(3), backward = op(4);
 
-    (void)state;
     forward.sequence = later.sequence = backward.sequence = 9;
     engine.is_evaluation = backward.is_backward = 1;
     engine.number = backward.number = 2;
@@ -32,7 +31,6 @@ static void arrows_go_from_the_thread_that_autograd_names(void **state)
 {
     struct sl_op forward = op(1), backward = op(2);
 
-    (void)state;
     forward.sequence = backward.sequence = 9;
     forward.number = 1;
     sl_ops_begin(f.ops, THREAD, 100, &forward);
@@ -55,7 +53,6 @@ static void without_a_forward_operator_there_is_no_arrow(void **state)
 {
     struct sl_op forward = op(1), backward = op(2);
 
-    (void)state;
     backward.number = 2;
     backward.is_backward = 1;
     backward.forward_number = 1;

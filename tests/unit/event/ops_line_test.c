@@ -2,13 +2,9 @@
  * ops_line_test.c - at which line of the source a call was made: that of the innermost operator, or
  * of what is none and waits, that has one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "event/ops.h"
 
@@ -28,7 +24,6 @@ static int setup(void **state)
 {
     struct sl_ops_options opt = {.sink = take};
 
-    (void)state;
     rows = 0;
     if (sl_intern_create(&places, 1 << 20))
         return -1;
@@ -38,7 +33,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     sl_ops_destroy(ops);
     sl_intern_destroy(places);
     return 0;
@@ -72,7 +66,6 @@ static void test_the_innermost_line(void **state)
 {
     uint32_t op;
 
-    (void)state;
     begin(100, 11, 5, 0);
     begin(110, 12, 0, 0); /* called by the one around it */
     begin(120, 13, 6, 0); /* called by Python code */
@@ -97,7 +90,6 @@ static void test_what_waits_and_is_no_operator(void **state)
 {
     uint32_t op;
 
-    (void)state;
     begin(100, 0, 5, 1);
     sl_ops_end(ops, THREAD, 0, 110);
     begin(120, 11, 6, 0);

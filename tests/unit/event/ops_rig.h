@@ -4,12 +4,7 @@
 #ifndef SL_TEST_OPS_RIG_H
 #define SL_TEST_OPS_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -36,7 +31,6 @@ static inline int set_up(void **state)
 {
     struct sl_ops_options opt = {.cap_bytes = 3 << 20, .begins = 1, .sink = take};
 
-    (void)state;
     memset(&f, 0, sizeof(f));
     assert_int_equal(sl_intern_create(&f.places, 1 << 20), 0);
     opt.places = f.places;
@@ -45,7 +39,6 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-    (void)state;
     sl_ops_destroy(f.ops);
     sl_intern_destroy(f.places);
     return 0;

@@ -4,7 +4,6 @@
 /* Ends that were lost: those inside end with the outer one. */
 static void an_end_may_be_lost(void **state)
 {
-    (void)state;
     begin(1, 100);
     begin(2, 200);
     assert_int_equal(end(1, 300), 0);
@@ -20,7 +19,6 @@ static void one_may_end_elsewhere(void **state)
 {
     struct sl_op it = op(1ull << 40);
 
-    (void)state;
     sl_ops_start(f.ops, THREAD, 100, &it);
     assert_int_equal(call_at(150).u.call.op, 0);
     sl_ops_finish(f.ops, 1, 200);
@@ -31,7 +29,6 @@ static void one_may_end_elsewhere(void **state)
 
 static void what_runs_at_a_windows_end_is_cut(void **state)
 {
-    (void)state;
     begin(1, 100);
     begin(2, 200);
     sl_ops_tell_begun(f.ops);
@@ -53,7 +50,6 @@ static void a_node_has_the_innermost_operator(void **state)
 {
     struct sl_op scope = op(9), nameless = op(8);
 
-    (void)state;
     scope.is_user = 1;
     nameless.name = 0;
     sl_ops_node(f.ops, THREAD, 70); /* nothing runs there */

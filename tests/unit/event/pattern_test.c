@@ -1,10 +1,5 @@
 /* pattern_test.c - texts and their numbers come apart and together again, whatever they are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +27,6 @@ static void names_that_count_are_one_pattern(void **state)
     uint64_t numbers;
     size_t length;
 
-    (void)state;
     length = apart("epoch 3 batch 17", first, &numbers);
     assert_int_equal(numbers, 3 | 17ull << 32);
     assert_int_equal(apart("epoch 12 batch 999999999", second, &numbers), length);
@@ -48,7 +42,6 @@ static void the_last_two_numbers_vary(void **state)
     char pattern[256];
     uint64_t numbers;
 
-    (void)state;
     apart("layer 1 conv 2 step 3", pattern, &numbers);
     assert_int_equal(numbers, 2 | 3ull << 32);
 }
@@ -59,7 +52,6 @@ static void what_would_not_come_back_stays_text(void **state)
     char pattern[256];
     uint64_t numbers;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++) {
         size_t length = apart(text[i], pattern, &numbers);
 
@@ -74,7 +66,6 @@ static void any_text_comes_back(void **state)
     char text[40], pattern[256];
     uint64_t numbers;
 
-    (void)state;
     srand(1);
     for (int i = 0; i < 20000; i++) {
         size_t length = (size_t)rand() % (sizeof(text) - 1);

@@ -5,7 +5,6 @@ static void the_gpu_is_shown_once_all_of_it_is_in(void **state)
 {
     const struct sl_event *gpu;
 
-    (void)state;
     push(0, 10, 1);
     push(0, 20, 2);
     launch(THREAD, 25, 5, 100, 200);
@@ -26,7 +25,6 @@ static void a_worker_works_for_the_one_that_has_a_range(void **state)
 {
     const struct sl_range_look look = {.name = 9};
 
-    (void)state;
     push(0, 10, 1);
     launch(50, 20, 5, 100, 200); /* not known as a worker yet */
     sl_ranges_worker(ranges, 50);
@@ -45,7 +43,6 @@ static void a_worker_works_for_the_one_that_is_known(void **state)
 {
     const struct sl_range_look look = {.name = 9};
 
-    (void)state;
     sl_ranges_worker(ranges, 50);
     push(0, 10, 1);
     sl_ranges_push(ranges, THREAD + 1, 0, 12, &look);
@@ -64,7 +61,6 @@ static void a_worker_works_for_the_one_that_is_known(void **state)
 /* A worker that works for itself does so for somebody else. */
 static void a_worker_works_for_no_worker(void **state)
 {
-    (void)state;
     sl_ranges_worker(ranges, 50);
     sl_ranges_worker(ranges, 51);
     push(0, 10, 1);
@@ -78,7 +74,6 @@ static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
 {
     const struct sl_event *gpu;
 
-    (void)state;
     sl_ranges_window(ranges, 100, 200);
     push(0, 10, 1);
     launch(THREAD, 20, 5, 50, 90);
@@ -101,7 +96,6 @@ static void a_launch_that_failed_has_no_operation(void **state)
     struct sl_event call = {
         .kind = SL_EV_RUNTIME, .flags = SL_EVF_LAUNCH, .start_ns = 15, .thread = THREAD};
 
-    (void)state;
     push(0, 10, 1);
     launch(THREAD, 12, 5, 20, 30);
     call.u.call.result = 2;
@@ -188,7 +182,6 @@ static void assert_row(uint32_t name, uint8_t device, uint32_t stream, uint64_t 
 
 static void a_row_for_each_stream_of_each_device(void **state)
 {
-    (void)state;
     push_numbered(100, 1);
     launch_on(110, 0, 7, 500, 600);
     launch_on(120, 0, 8, 520, 530);
@@ -203,28 +196,10 @@ static void a_row_for_each_stream_of_each_device(void **state)
     assert_row(1, 1, 7, 540, 550);
 }
 
-static void what_is_inside_counts_for_what_is_around(void **state)
-{
-    (void)state;
-    push_numbered(100, 1);
-    launch_on(110, 0, 7, 500, 510);
-    push_numbered(120, 2);
-    launch_on(130, 0, 7, 600, 610);
-    pop(0, 140);
-    launch_on(150, 0, 7, 700, 710);
-    pop(0, 160);
-    launch_on(170, 0, 7, 800, 810); /* in none */
-    sl_ranges_complete(ranges, 10000);
-    assert_int_equal(gpu_rows(), 2);
-    assert_row(1, 0, 7, 500, 710);
-    assert_row(2, 0, 7, 600, 610);
-}
-
 static void a_call_has_the_innermost_range_and_its_numbers(void **state)
 {
     struct sl_event ev;
 
-    (void)state;
     push_numbered(100, 1);
     push_numbered(120, 2);
     ev = call(130, 0);
@@ -237,7 +212,6 @@ static void a_call_has_the_innermost_range_and_its_numbers(void **state)
 /* A row goes out once: not before the last launch's operation is in. */
 static void a_launch_is_waited_for(void **state)
 {
-    (void)state;
     push_numbered(100, 1);
     launch_on(110, 0, 7, 500, 510);
     call(120, SL_EVF_LAUNCH);
@@ -254,7 +228,6 @@ static void a_launch_is_waited_for(void **state)
 /* How many operations a graph has is not known: a while after the last one it is taken for all. */
 static void a_graph_may_have_more(void **state)
 {
-    (void)state;
     push_numbered(100, 1);
     launch_on(110, 0, 7, 500, 510);
     operation(110, 0, 7, 520, 530, 0);
@@ -272,7 +245,6 @@ static void more_streams_than_there_is_room_for(void **state)
     struct sl_ranges_counts counts;
     uint32_t stream = 0;
 
-    (void)state;
     push_numbered(100, 1);
     do {
         launch_on(110, 0, ++stream, 500, 600);
@@ -296,7 +268,6 @@ int main(void)
                                         destroy),
         cmocka_unit_test_setup_teardown(a_launch_that_failed_has_no_operation, create, destroy),
         cmocka_unit_test_setup_teardown(a_row_for_each_stream_of_each_device, create, destroy),
-        cmocka_unit_test_setup_teardown(what_is_inside_counts_for_what_is_around, create, destroy),
         cmocka_unit_test_setup_teardown(a_call_has_the_innermost_range_and_its_numbers, create,
                                         destroy),
         cmocka_unit_test_setup_teardown(a_launch_is_waited_for, create, destroy),

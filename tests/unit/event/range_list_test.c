@@ -3,7 +3,6 @@
 
 static void calls_that_come_late_find_their_range(void **state)
 {
-    (void)state;
     push(0, 10, 1);
     push(0, 20, 2);
     pop(0, 30);
@@ -25,7 +24,6 @@ static void memory_is_bounded(void **state)
     struct sl_ranges_counts counts;
     const struct sl_range_look look = {.name = 1};
 
-    (void)state;
     sl_ranges_destroy(ranges);
     assert_int_equal(create_with(512 * 1024), 0);
     /* Ended ones make room, and threads come and go. */
@@ -47,7 +45,6 @@ static void what_ended_first_gives_way(void **state)
 {
     uint32_t ended = 0;
 
-    (void)state;
     sl_ranges_destroy(ranges);
     assert_int_equal(create_with(512 * 1024), 0);
     sl_ranges_window(ranges, UINT64_MAX, UINT64_MAX);

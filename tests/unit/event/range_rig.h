@@ -4,12 +4,7 @@
 #ifndef SL_TEST_RANGE_RIG_H
 #define SL_TEST_RANGE_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -40,7 +35,6 @@ static inline int create(void **state)
 {
     int err = create_with(0);
 
-    (void)state;
     if (!err)
         sl_ranges_window(ranges, 0, UINT64_MAX);
     return err;
@@ -48,7 +42,6 @@ static inline int create(void **state)
 
 static inline int destroy(void **state)
 {
-    (void)state;
     sl_ranges_destroy(ranges);
     return 0;
 }

@@ -6,7 +6,6 @@ static void windows_cut(void **state)
     struct sl_ranges_counts counts;
     const struct sl_event *ev;
 
-    (void)state;
     sl_ranges_window(ranges, UINT64_MAX, UINT64_MAX);
     push(0, 10, 1);
     sl_ranges_window(ranges, 100, UINT64_MAX);
@@ -38,7 +37,6 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     const struct sl_ranges_options opt = {.sink = take, .begins = 1};
     const struct sl_range_look look = {.name = 9};
 
-    (void)state;
     outs = 0;
     assert_int_equal(sl_ranges_create(&ranges, &opt), 0);
     push(0, 10, 1);
@@ -85,7 +83,6 @@ static void what_was_begun_is_ended(void **state)
 {
     const struct sl_ranges_options opt = {.sink = take, .begins = 1};
 
-    (void)state;
     outs = 0;
     assert_int_equal(sl_ranges_create(&ranges, &opt), 0);
     push(0, 10, 1);
@@ -101,7 +98,6 @@ static void a_range_that_was_over_is_cut_like_others(void **state)
 {
     const struct sl_range_look look[] = {{.name = 1}, {.name = 2}, {.name = 3}, {.name = 4}};
 
-    (void)state;
     sl_ranges_window(ranges, 100, 200);
     sl_ranges_past(ranges, 1000, 50, 150, &look[0]);
     sl_ranges_past(ranges, 1000, 150, 250, &look[1]);

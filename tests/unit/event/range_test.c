@@ -5,7 +5,6 @@
 /* Two domains need not be nested in each other. */
 static void domains_nest_on_their_own(void **state)
 {
-    (void)state;
     push(1, 10, 1);
     push(2, 20, 2);
     pop(1, 30);
@@ -25,7 +24,6 @@ static void started_ranges_end_in_any_order(void **state)
     const struct sl_range_look one = {.name = 1}, two = {.name = 2};
     uint32_t where;
 
-    (void)state;
     sl_ranges_start(ranges, THREAD, 100, 10, 1000, &one);
     sl_ranges_start(ranges, THREAD, 200, 20, 1001, &two);
     assert_non_null(sl_ranges_started(ranges, 100, &where));
@@ -42,7 +40,6 @@ static void started_ranges_end_in_any_order(void **state)
 
 static void a_thread_takes_its_ranges_along(void **state)
 {
-    (void)state;
     push(0, 10, 1);
     push(3, 20, 2);
     sl_ranges_end_thread(ranges, THREAD, 30);

@@ -1,10 +1,5 @@
 /* ring_test.c - order, wrap, full, the slots kept for control, and two threads at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +19,6 @@ static void slots_are_a_power_of_two(void **state)
 {
     struct sl_ring *r;
 
-    (void)state;
     assert_int_equal(sl_ring_create(&r, 1000), 0);
     assert_int_equal(sl_ring_slots(r), 1024);
     sl_ring_destroy(r);
@@ -39,7 +33,6 @@ static void what_goes_in_comes_out_in_order_over_the_wrap(void **state)
     struct sl_ring *r;
     size_t count;
 
-    (void)state;
     assert_int_equal(sl_ring_create(&r, 64), 0);
     assert_null(sl_ring_peek(r, 10, &count));
     assert_int_equal(count, 0);
@@ -67,7 +60,6 @@ static void a_full_ring_drops_and_counts_but_takes_control(void **state)
     struct sl_ring *r;
     size_t count, left = 0;
 
-    (void)state;
     assert_int_equal(sl_ring_create(&r, 128), 0);
     while (push_number(r, taken) == 0)
         taken++;
@@ -113,7 +105,6 @@ static void two_threads_lose_and_tear_nothing(void **state)
     pthread_t thread;
     size_t count;
 
-    (void)state;
     assert_int_equal(sl_ring_create(&r, 256), 0);
     assert_int_equal(pthread_create(&thread, NULL, produce, r), 0);
     while (next < EVENTS) {

@@ -1,10 +1,5 @@
 /* shape_test.c - equal shapes share an id, entries never move, the cap holds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,7 +25,6 @@ static void equal_shapes_share_an_id(void **state)
     struct sl_shape a = kernel(1, 2), b = kernel(1, 2), c = kernel(1, 2);
     struct sl_shape_table *t;
 
-    (void)state;
     c.dst_context++;
     assert_int_equal(sl_shape_create(&t, 1 << 20), 0);
     assert_int_equal(sl_shape_put(t, &a), 1);
@@ -50,7 +44,6 @@ static void a_full_table_gives_zero_and_keeps_what_it_has(void **state)
     struct sl_shape s;
     uint32_t n = 0, i;
 
-    (void)state;
     assert_int_equal(sl_shape_create(&t, 64 * 1024), 0);
     while (s = kernel(n, n * 7), sl_shape_put(t, &s) != 0)
         n++;
@@ -89,7 +82,6 @@ static void readers_see_whole_entries(void **state)
     pthread_t thread;
     uint32_t i;
 
-    (void)state;
     assert_int_equal(sl_shape_create(&r.table, 8 << 20), 0);
     assert_int_equal(pthread_create(&thread, NULL, read_all_the_time, &r), 0);
     for (i = 1; i <= 20000; i++) {

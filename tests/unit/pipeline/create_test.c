@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "collect/nvtx/calls.h"
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1 /* its own memory is without bounds */
 #else
@@ -60,7 +62,6 @@ static void what_a_start_that_fails_took_is_given_back(void **state)
 {
     unsigned failed = 0;
 
-    (void)state;
     if (IS_SANITIZED)
         skip();
     for (shared->room_bytes = 0; !shared->made; shared->room_bytes += STEP_BYTES) {
@@ -71,7 +72,7 @@ static void what_a_start_that_fails_took_is_given_back(void **state)
     assert_in_range(failed, 5, 512); /* in the middle, too */
 }
 
-static void play_small(void)
+static void too_little_for_execution_traces_is_said(void)
 {
     const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
     char command[256];
@@ -91,18 +92,37 @@ static void play_small(void)
     CHECK(system(command) == 0);
 }
 
-static void too_little_for_execution_traces_is_said(void **state)
+static void without_memory_for_ranges_the_rest_is_recorded(void)
 {
-    (void)state;
-    in_child(play_small);
+    const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
+    const struct sl_nvtx_event in_vain = {.message = {.text = "in vain", .length = 7}};
+    char command[256];
+    const char *text;
+
+    config.nvtx_memory_bytes = 3;
+    CHECK(sl_nvtx_init(8 << 20) == 0);
+    CHECK(sl_pipeline_create(&pipeline, &opt) == 0);
+    CHECK(sl_pipeline_open(pipeline, 2, SL_REASON_API, apart()) == 0);
+    CHECK(sl_nvtx_push(0, &in_vain) >= 0);
+    deliver("k", sl_clock_now(), 10);
+    CHECK(sl_nvtx_pop(0, NULL) >= 0);
+    close_window(2, SL_REASON_API);
+    text = read_window(2);
+    CHECK(sl_pipeline_stop(pipeline, 60000000000u) == 0);
+    CHECK(count(text, "\"cat\":\"kernel\"") == 1);
+    CHECK(count(text, "in vain") == 0);
+    snprintf(command, sizeof(command),
+             "grep -q 'not enough memory for ranges: the trace has none' %s", child_stderr);
+    CHECK(system(command) == 0);
 }
 
-static char said[64];
+static char said[96];
 
 static int set_up_folder(void **state)
 {
-    (void)state;
-    snprintf(identity.folder, sizeof(identity.folder), "%s", mkdtemp(folder));
+    if (folder_make())
+        return -1;
+    strcpy(identity.folder, folder);
     snprintf(said, sizeof(said), "%s.stderr", folder);
     child_stderr = said;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -111,18 +131,15 @@ static int set_up_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s %s", folder, said);
-    return system(command) != 0;
+    return folder_remove();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_start_that_fails_took_is_given_back),
-        cmocka_unit_test(too_little_for_execution_traces_is_said),
+        CHILD(too_little_for_execution_traces_is_said),
+        CHILD(without_memory_for_ranges_the_rest_is_recorded),
     };
 
     return cmocka_run_group_tests(tests, set_up_folder, remove_folder);

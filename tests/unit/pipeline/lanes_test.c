@@ -41,7 +41,6 @@ static void a_thread_that_calls_no_cuda_has_its_name(void **state)
     pthread_t thread;
     const char *text;
 
-    (void)state;
     pthread_barrier_init(&told, NULL, 2);
     pthread_barrier_init(&heard, NULL, 2);
     open_window(1, SL_REASON_API);

@@ -60,7 +60,6 @@ static void operators_over_an_edge_are_cut_there(void **state)
     uint64_t over;
     const char *text;
 
-    (void)state;
     run_op("aten::before");
     over = begin_op("aten::over_the_start", SL_TORCH_SCOPE_FUNCTION, 0);
     open_window(1, SL_REASON_API);
@@ -86,23 +85,6 @@ static void operators_over_an_edge_are_cut_there(void **state)
     assert_int_equal(count(text, "\"cut end\":true"), 0);
 }
 
-static void scopes_of_the_user_s_are_ranges(void **state)
-{
-    const char *text;
-    uint64_t scope;
-
-    (void)state;
-    open_window(3, SL_REASON_API);
-    scope = begin_op("## forward \"1\" ##", SL_TORCH_SCOPE_USER, 0);
-    run_op("aten::in_it");
-    sl_torch_ops_end(scope, SL_TORCH_SCOPE_USER, 0);
-    close_window(3, SL_REASON_API);
-    text = read_window(3);
-    assert_int_equal(rows(text, "aten::in_it"), 1);
-    assert_int_equal(count(text, "## forward \\\"1\\\" ##"), 1);
-    assert_int_equal(count(text, "\"cat\":\"user_annotation\""), 1);
-}
-
 static void *finish(void *which)
 {
     sl_torch_ops_end(*(const uint64_t *)which, SL_TORCH_SCOPE_FUNCTION, 1);
@@ -116,7 +98,6 @@ static void one_that_ends_on_another_thread(void **state)
     pthread_t thread;
     const char *text;
 
-    (void)state;
     open_window(4, SL_REASON_API);
     which = begin_op("aten::async", SL_TORCH_SCOPE_FUNCTION, 1);
     run_op("aten::meanwhile");
@@ -128,32 +109,12 @@ static void one_that_ends_on_another_thread(void **state)
     assert_int_equal(rows(text, "aten::meanwhile"), 1);
 }
 
-/* An end that belongs to nothing ends nothing. */
-static void ends_without_a_beginning(void **state)
-{
-    uint64_t which;
-    const char *text;
-
-    (void)state;
-    end_op(12345);
-    open_window(5, SL_REASON_API);
-    which = begin_op("aten::whole", SL_TORCH_SCOPE_FUNCTION, 0);
-    end_op(which);
-    end_op(which);
-    run_op("aten::after");
-    close_window(5, SL_REASON_API);
-    text = read_window(5);
-    assert_int_equal(rows(text, "aten::whole"), 1);
-    assert_int_equal(rows(text, "aten::after"), 1);
-}
-
 /* Far more than the lane holds: what is missing is counted, what is there is whole. */
 static void operators_that_find_no_room_are_counted(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_RANGES_LOST), ops = sl_stats_get(SL_STAT_OPS);
     const char *text;
 
-    (void)state;
     open_window(6, SL_REASON_API);
     for (unsigned i = 0; i < 50000; i++)
         run_op("aten::many");
@@ -169,9 +130,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators_over_an_edge_are_cut_there),
-        cmocka_unit_test(scopes_of_the_user_s_are_ranges),
         cmocka_unit_test(one_that_ends_on_another_thread),
-        cmocka_unit_test(ends_without_a_beginning),
         cmocka_unit_test(operators_that_find_no_room_are_counted),
     };
 

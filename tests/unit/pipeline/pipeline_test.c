@@ -10,7 +10,6 @@ static void rows_belong_by_their_start(void **state)
 {
     const char *text;
 
-    (void)state;
     deliver("k_before_all", T0 - 9000, 10);
     assert_int_equal(sl_pipeline_open(pipeline, 1, SL_REASON_API, T0), 0);
     deliver("k_call_before", T0 - 1000, 5000); /* kernel in, call and arrow out */
@@ -40,7 +39,6 @@ static void names_seen_between_windows_are_in_the_next(void **state)
 {
     const char *text;
 
-    (void)state;
     assert_int_equal(sl_pipeline_open(pipeline, 2, SL_REASON_API, T0 + 30000), 0);
     deliver("k_second", T0 + 31000, 200);
     assert_int_equal(sl_pipeline_close(pipeline, 2, SL_REASON_API, T0 + 40000), 0);
@@ -53,7 +51,6 @@ static void only_launches_of_the_window_are_waited_for(void **state)
 {
     struct mix_api call = {.kind = 5, .cbid = 211, .pid = 77, .thread = 77};
 
-    (void)state;
     call.start = T0 + 45000;
     call.end = call.start + 10;
     call.correlation = ++correlation;
@@ -95,7 +92,6 @@ static void waits_are_for_work_from_before_the_window_too(void **state)
 {
     const char *text;
 
-    (void)state;
     sl_pipeline_kinds_on(pipeline, 0);
     assert_int_equal(sl_pipeline_open(pipeline, 4, SL_REASON_API, T0 + 80000), 0);
     deliver("k_lead_in", T0 + 70000, 40000);
@@ -114,7 +110,6 @@ static void after_a_loss_no_edge_is_claimed(void **state)
 {
     const char *text;
 
-    (void)state;
     assert_int_equal(sl_pipeline_open(pipeline, 5, SL_REASON_API, T0 + 400000), 0);
     deliver("k_known", T0 + 410000, 40000);
     sl_stats_add(SL_STAT_DROPPED_CUPTI, 1);
@@ -128,7 +123,6 @@ static void after_a_loss_no_edge_is_claimed(void **state)
 
 static void memory_stays_within_its_shares(void **state)
 {
-    (void)state;
     assert_in_range(sl_pipeline_bytes(pipeline), 1 << 20, config.memory_bytes);
 }
 

@@ -5,12 +5,7 @@
 #ifndef SL_PIPELINE_RIG_H
 #define SL_PIPELINE_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +17,10 @@
 #include "base/stats.h"
 #include "control/window.h"
 #include "pipeline/pipeline.h"
+#include "unit/folder.h"
 
 #define T0 1700000000000000000ull
 
-static char folder[] = "/tmp/sl_pipeline_XXXXXX";
 static struct sl_config config = {.memory_bytes = 16 << 20, .detail = SL_DETAIL_DEFAULT};
 static struct sl_identity identity = {
     .pid = 77, .world_size = 1, .host = "h", .job = "j", .process_name = "p"};
@@ -37,19 +32,16 @@ static inline int set_up(void **state)
 {
     const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
 
-    (void)state;
-    snprintf(identity.folder, sizeof(identity.folder), "%s", mkdtemp(folder));
+    if (folder_make())
+        return -1;
+    strcpy(identity.folder, folder);
     return sl_pipeline_create(&pipeline, &opt);
 }
 
 static inline int tear_down(void **state)
 {
-    char command[128];
-
-    (void)state;
     sl_pipeline_stop(pipeline, 2000000000);
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    return system(command) != 0;
+    return folder_remove();
 }
 
 static uint32_t correlation; /* the last launch's */

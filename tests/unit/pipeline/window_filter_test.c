@@ -57,27 +57,10 @@ static int rows(const char *text, const char *name)
     return count(text, row);
 }
 
-/* The row's line, for what else stands in it. */
-static const char *line_of(const char *text, const char *name)
-{
-    static char line[1024];
-    char row[128];
-    const char *at;
-    size_t length;
-
-    snprintf(row, sizeof(row), "\"cat\":\"user_annotation\",\"name\":\"%s\"", name);
-    at = strstr(text, row);
-    assert_non_null(at);
-    length = strcspn(at, "\n");
-    snprintf(line, sizeof(line), "%.*s", (int)(length < 1000 ? length : 1000), at);
-    return line;
-}
-
 /* ---- before the GPU is used ---- */
 
 static void a_window_of_a_process_that_uses_no_gpu_has_no_file(void **state)
 {
-    (void)state;
     open_window(1, SL_REASON_RUN);
     push("of nothing");
     pop();
@@ -91,7 +74,6 @@ static void ranges_from_before_the_first_use_are_in_its_window(void **state)
 {
     const char *text;
 
-    (void)state;
     open_window(2, SL_REASON_RUN);
     push("before the first use");
     pop();
@@ -109,44 +91,11 @@ static void ranges_from_before_the_first_use_are_in_its_window(void **state)
 
 /* ---- at a window's edges ---- */
 
-static void ranges_are_cut_to_the_window(void **state)
-{
-    const char *text;
-
-    (void)state;
-    push("from before");
-    push("over all of it");
-    open_window(3, SL_REASON_API);
-    push("inside");
-    pop();
-    pop();
-    pop();
-    push("to after");
-    close_window(3, SL_REASON_API);
-    push("between windows");
-    pop();
-    open_window(4, SL_REASON_API);
-    pop();
-    close_window(4, SL_REASON_API);
-
-    text = read_window(3);
-    assert_non_null(strstr(line_of(text, "from before"), "\"cut start\":true"));
-    assert_null(strstr(line_of(text, "from before"), "\"cut end\""));
-    assert_null(strstr(line_of(text, "inside"), "\"cut "));
-    assert_non_null(strstr(line_of(text, "to after"), "\"cut end\":true"));
-    assert_int_equal(rows(text, "between windows"), 0);
-    text = read_window(4);
-    assert_int_equal(rows(text, "inside"), 0);
-    assert_int_equal(rows(text, "between windows"), 0);
-    assert_non_null(strstr(line_of(text, "to after"), "\"cut start\":true"));
-}
-
 static void marks_belong_by_their_time(void **state)
 {
     uint64_t outside = sl_stats_get(SL_STAT_OUTSIDE_WINDOW);
     const char *text;
 
-    (void)state;
     mark("too early");
     open_window(5, SL_REASON_API);
     mark("in it");
@@ -165,7 +114,6 @@ static void what_may_be_behind_the_end_waits(void **state)
     uint64_t ended_ns;
     const char *text;
 
-    (void)state;
     open_window(6, SL_REASON_STEPS);
     push("before the end");
     pop();
@@ -191,7 +139,6 @@ static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
     uint64_t call_ns, ended_ns;
     const char *text;
 
-    (void)state;
     open_window(7, SL_REASON_API);
     call_ns = apart();
     ended_ns = apart();
@@ -210,40 +157,14 @@ static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
 
 /* ---- names ---- */
 
-static void names_that_the_program_gives(void **state)
-{
-    const struct sl_nvtx_name stream = {.what = SL_NVTX_STREAM,
-                                        .key = 7,
-                                        .within = 1,
-                                        .string = sl_text_table_put("the \"compute\" stream", 20)},
-                              thread = {.what = SL_NVTX_THREAD,
-                                        .key = (uint64_t)syscall(SYS_gettid),
-                                        .string = sl_text_table_put("trainer", 7)};
-    const char *text;
-
-    (void)state;
-    assert_int_not_equal(sl_nvtx_name(&stream), 0);
-    assert_int_not_equal(sl_nvtx_name(&thread), 0);
-    open_window(8, SL_REASON_API);
-    push("named");
-    pop();
-    deliver("k_named", sl_clock_now(), 10);
-    close_window(8, SL_REASON_API);
-    text = read_window(8);
-    assert_non_null(strstr(text, "the \\\"compute\\\" stream"));
-    assert_non_null(strstr(text, "trainer"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_window_of_a_process_that_uses_no_gpu_has_no_file),
         cmocka_unit_test(ranges_from_before_the_first_use_are_in_its_window),
-        cmocka_unit_test(ranges_are_cut_to_the_window),
         cmocka_unit_test(marks_belong_by_their_time),
         cmocka_unit_test(what_may_be_behind_the_end_waits),
         cmocka_unit_test(an_arrow_to_behind_the_end_does_not_take_the_start),
-        cmocka_unit_test(names_that_the_program_gives),
     };
 
     return cmocka_run_group_tests(tests, set_up_ranges, tear_down);

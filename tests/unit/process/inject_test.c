@@ -64,7 +64,7 @@ static void set_variables(void)
     setenv("SYNCLINE_WINDOW", "steps:3", 1);
 }
 
-static void play_secure(void)
+static void a_set_user_id_program_is_left_alone(void)
 {
     struct sl_status status = {.size = sizeof(status)};
     uint8_t module[256] = {0}, untouched[256] = {0};
@@ -90,7 +90,7 @@ static void play_secure(void)
     CHECK(lines_said() == 1 && stderr_has("set-user-id"));
 }
 
-static void play_plain(void)
+static void any_other_is_not(void)
 {
     set_variables();
     CHECK(InitializeInjection() == 1);
@@ -98,23 +98,11 @@ static void play_plain(void)
     CHECK(!stderr_has("set-user-id"));
 }
 
-static void a_set_user_id_program_is_left_alone(void **state)
-{
-    (void)state;
-    in_child(play_secure);
-}
-
-static void any_other_is_not(void **state)
-{
-    (void)state;
-    in_child(play_plain);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_set_user_id_program_is_left_alone),
-        CASE(any_other_is_not),
+        LIFE(a_set_user_id_program_is_left_alone),
+        LIFE(any_other_is_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

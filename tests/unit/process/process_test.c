@@ -4,76 +4,8 @@
  */
 #include "life.h"
 
-static void play_no_context(void)
-{
-    CHECK(sl_process_start() == -EAGAIN);
-    CHECK(sl_process_stop() == -EAGAIN);
-    CHECK(sl_process_status(&(struct sl_status){.size = sizeof(struct sl_status)}) == -EAGAIN);
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls once, others may call again */
-    CHECK(threads() == 0);
-    CHECK(status_now().state == SL_STATE_ARMED);
-    sl_process_exit();
-    CHECK(files("*") == 0);
-    CHECK(!stderr_has("recording"));
-}
-
-static void without_a_context_no_thread_and_no_file(void **state)
-{
-    (void)state;
-    in_child(play_no_context);
-}
-
-static void play_killed(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake_launch("k_flushed", 1);
-    UNTIL(files("1.pt.trace.json.part") == 1 &&
-          in_file("1.pt.trace.json.part", "k_flushed") == 1); /* within a second or so */
-    _exit(0);
-}
-
-static void what_was_flushed_is_on_disk_without_an_exit(void **state)
-{
-    (void)state;
-    in_child(play_killed);
-    assert_int_equal(files("1.pt.trace.json.part"), 1);
-    assert_int_equal(files("*"), 2);
-}
-
-static void play_fork(void)
-{
-    pid_t child;
-    int status;
-
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    pthread_atfork(NULL, NULL, sl_process_fork_child);
-    fake_launch("k_parent", 1);
-    UNTIL(files("*.part") == 2);
-    child = fork();
-    if (child == 0) {
-        struct sl_status s = status_now();
-
-        CHECK(s.state == SL_STATE_PASSIVE);
-        CHECK(strstr(s.reason, "fork"));
-        CHECK(sl_process_start() == -ENODEV);
-        CHECK(sl_process_stop() == -ENODEV);
-        CHECK(threads() == 0);
-        fake_launch("k_child", 1); /* CUDA does not work there, but nothing may break */
-        sl_process_exit();
-        CHECK(files("*.part") == 2); /* the parent's, still open */
-        _exit(0);
-    }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
-    fake_launch("k_parent", 1);
-    sl_process_exit();
-    CHECK(files("*") == 2);
-    CHECK(in_file("1.pt.trace.json", "k_parent") == 2);
-    CHECK(in_file("1.pt.trace.json", "k_child") == 0);
-}
-
 /* No handler of fork() runs in such a child. */
-static void play_bare_clone(void)
+static void a_child_of_a_bare_clone_does_nothing(void)
 {
     pid_t child;
     int status;
@@ -94,116 +26,7 @@ static void play_bare_clone(void)
     sl_process_exit();
 }
 
-static void a_child_of_a_bare_clone_does_nothing(void **state)
-{
-    (void)state;
-    in_child(play_bare_clone);
-}
-
-static void a_forked_child_does_nothing(void **state)
-{
-    (void)state;
-    in_child(play_fork);
-}
-
-static void check_passive(const char *reason)
-{
-    fake_launch("k", 1);
-    CHECK(status_now().state == SL_STATE_PASSIVE);
-    CHECK(strstr(status_now().reason, reason));
-    CHECK(sl_process_start() == -ENODEV);
-    CHECK(sl_process_stop() == -ENODEV);
-    CHECK(threads() == 0);
-    sl_process_exit();
-    CHECK(files("*") == 0);
-}
-
-static void play_other_profiler(void)
-{
-    fake.register_result = 39;
-    CHECK(!inject("SYNCLINE_WINDOW=run"));
-    CHECK(stderr_has("another profiler uses CUPTI"));
-    check_passive("another profiler uses CUPTI");
-}
-
-static void play_nothing_enabled(void)
-{
-    fake.enable_result = 999;
-    CHECK(!inject("SYNCLINE_WINDOW=run"));
-    CHECK(stderr_has("nothing is recorded, the job is not affected"));
-    check_passive("CUPTI refused");
-}
-
-static void play_disabled(void)
-{
-    CHECK(!inject("SYNCLINE_ENABLED=0"));
-    CHECK(!fake.request);
-    CHECK(!stderr_has("syncline"));
-    CHECK(status_now().state == SL_STATE_PASSIVE);
-    CHECK(strstr(status_now().reason, "SYNCLINE_ENABLED"));
-}
-
-static void play_window_off(void)
-{
-    CHECK(!inject("SYNCLINE_WINDOW=off"));
-    CHECK(!fake.request);
-    CHECK(!stderr_has("syncline"));
-    check_passive("SYNCLINE_WINDOW=off");
-    CHECK(stderr_has("start() failed: SYNCLINE_WINDOW=off records nothing"));
-}
-
-/* As on demand: nothing but what start() asks for. */
-static void play_window_invalid(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=steps:3"));
-    CHECK(stderr_has("recording waits for start()"));
-    fake_launch("k_before", 1);
-    record_window("k_inside", 2);
-    sl_process_exit();
-    CHECK(files("*") == 2);
-    CHECK(in_file("1.pt.trace.json", "k_before") == 0);
-    CHECK(in_file("1.pt.trace.json", "k_inside") > 0);
-}
-
-static void a_window_that_is_off_or_invalid_records_nothing_by_itself(void **state)
-{
-    (void)state;
-    in_child(play_window_off);
-    in_child(play_window_invalid);
-}
-
-static void whatever_is_wrong_the_host_runs_on_unprofiled(void **state)
-{
-    (void)state;
-    in_child(play_other_profiler);
-    in_child(play_nothing_enabled);
-    in_child(play_disabled);
-}
-
-static void play_no_disk(void)
-{
-    struct sl_status s;
-    char path[64];
-
-    /* A file where the job's folder should be: even root cannot write there. */
-    snprintf(path, sizeof(path), "%s/local", folder);
-    close(open(path, O_CREAT | O_WRONLY, 0600));
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake_launch("k", 1);
-    UNTIL(stderr_has("cannot write"));
-    sl_process_exit();
-    s = status_now();
-    CHECK(s.windows_completed == 0);
-    CHECK(s.dropped > 0);
-}
-
-static void an_unwritable_folder_is_one_line(void **state)
-{
-    (void)state;
-    in_child(play_no_disk);
-}
-
-static void play_status(void)
+static void status_fills_what_fits(void)
 {
     struct {
         struct sl_status s;
@@ -211,6 +34,7 @@ static void play_status(void)
     } old = {.s.size = offsetof(struct sl_status, reason)};
 
     CHECK(inject("SYNCLINE_WINDOW=run"));
+    CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls once, others may call again */
     memset(old.s.reason, 'x', sizeof(old.s.reason));
     memset(old.guard, 'g', sizeof(old.guard));
     CHECK(sl_process_status(&old.s) == 0); /* an older, shorter struct */
@@ -226,23 +50,11 @@ static void play_status(void)
     sl_process_exit();
 }
 
-static void status_fills_what_fits(void **state)
-{
-    (void)state;
-    in_child(play_status);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(without_a_context_no_thread_and_no_file),
-        CASE(what_was_flushed_is_on_disk_without_an_exit),
-        CASE(a_child_of_a_bare_clone_does_nothing),
-        CASE(a_forked_child_does_nothing),
-        CASE(whatever_is_wrong_the_host_runs_on_unprofiled),
-        CASE(a_window_that_is_off_or_invalid_records_nothing_by_itself),
-        CASE(an_unwritable_folder_is_one_line),
-        CASE(status_fills_what_fits),
+        LIFE(a_child_of_a_bare_clone_does_nothing),
+        LIFE(status_fills_what_fits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,37 +4,7 @@
 
 #include "base/clock.h"
 
-static void play_run(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    CHECK(fake.on[10] && fake.on[5]); /* before any context */
-    for (int i = 0; i < 500; i++)
-        fake_launch("k_run", 1);
-    UNTIL(status_now().records >= 1000);
-    CHECK(status_now().state == SL_STATE_RECORDING);
-    CHECK(status_now().window == 1);
-    CHECK(status_now().memory_bytes > 0);
-    UNTIL(files("1.pt.trace.json.part") == 1);
-    for (int i = 0; i < 300; i++)
-        fake_launch("k_run", 1);
-    sl_process_exit();
-    sl_process_exit();
-    CHECK(files("1.pt.trace.json") == 1);
-    CHECK(files("*") == 2);
-    CHECK(in_file("1.pt.trace.json", KERNEL) == 800);
-    CHECK(in_file("1.pt.trace.json", "\"name\":\"cudaLaunchKernel\"") == 800);
-    CHECK(in_file("1.pt.trace.json", "\"ph\":\"f\"") == 800);
-    CHECK(status_now().state == SL_STATE_PASSIVE);
-    CHECK(sl_process_start() == -ENODEV);
-}
-
-static void run_records_everything_into_one_file(void **state)
-{
-    (void)state;
-    in_child(play_run);
-}
-
-static void play_hang(void)
+static void a_cupti_that_hangs_does_not_keep_the_process(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
     for (int i = 0; i < 100; i++)
@@ -51,14 +21,8 @@ static void play_hang(void)
     _exit(0); /* the hung thread is still in there */
 }
 
-static void a_cupti_that_hangs_does_not_keep_the_process(void **state)
-{
-    (void)state;
-    in_child(play_hang);
-}
-
 /* An empty buffer that does not come back is no loss. */
-static void play_hang_with_nothing(void)
+static void an_empty_buffer_that_stays_out_is_no_loss(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake_launch("k_before_hang", 1);
@@ -73,13 +37,7 @@ static void play_hang_with_nothing(void)
     _exit(0);
 }
 
-static void an_empty_buffer_that_stays_out_is_no_loss(void **state)
-{
-    (void)state;
-    in_child(play_hang_with_nothing);
-}
-
-static void play_exit_between_windows(void)
+static void without_an_open_window_there_is_nothing_to_bring_in(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
@@ -90,35 +48,6 @@ static void play_exit_between_windows(void)
     CHECK(in_file("1.pt.trace.json", "k_inside") == 5);
     CHECK(in_file("1.pt.trace.json", "k_after") == 0);
     CHECK(fake.forced_flushes == 0); /* CUPTI is not asked for what nobody would write */
-}
-
-static void without_an_open_window_there_is_nothing_to_bring_in(void **state)
-{
-    (void)state;
-    in_child(play_exit_between_windows);
-}
-
-/* The last launches were never flushed: only the exit brings them. */
-static void play_last_records(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=demand"));
-    fake_launch("k_context", 1);
-    CHECK(sl_process_start() == 0);
-    UNTIL(status_now().state == SL_STATE_RECORDING);
-    for (int i = 0; i < 30; i++)
-        fake_launch("k_last", 1);
-    fake_launch("k_long", 0);
-    sl_process_exit();
-    CHECK(files("*.part") == 0);
-    CHECK(in_file("1.pt.trace.json", "k_last") == 30);
-    CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
-    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
-}
-
-static void an_open_window_gets_the_last_records_and_its_end(void **state)
-{
-    (void)state;
-    in_child(play_last_records);
 }
 
 /* While the last flush runs, the whole machine stands still. */
@@ -141,7 +70,24 @@ static int flush_and_stand_still(uint32_t flag)
     return err;
 }
 
-static void play_stand_still(void)
+/* The last launches were never flushed: only the exit brings them. */
+static void an_open_window_gets_the_last_records_and_its_end(void)
+{
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    fake_launch("k_context", 1);
+    CHECK(sl_process_start() == 0);
+    UNTIL(status_now().state == SL_STATE_RECORDING);
+    for (int i = 0; i < 30; i++)
+        fake_launch("k_last", 1);
+    fake_launch("k_long", 0);
+    sl_process_exit();
+    CHECK(files("*.part") == 0);
+    CHECK(in_file("1.pt.trace.json", "k_last") == 30);
+    CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
+}
+
+static void what_a_machine_brings_that_stood_still_is_in_the_file(void)
 {
     static const struct sl_clock_source source = {fake_now, monotonic_ns, NULL};
     struct sl_cupti_functions functions = fake_functions;
@@ -157,13 +103,7 @@ static void play_stand_still(void)
     CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":0,") == 1);
 }
 
-static void what_a_machine_brings_that_stood_still_is_in_the_file(void **state)
-{
-    (void)state;
-    in_child(play_stand_still);
-}
-
-static void play_status_after_the_end(void)
+static void a_status_after_the_end_does_not_read_what_is_gone(void)
 {
     struct sl_status s;
 
@@ -177,22 +117,15 @@ static void play_status_after_the_end(void)
     CHECK(s.last_file[0] == '\0'); /* the pipeline is not read any more */
 }
 
-static void a_status_after_the_end_does_not_read_what_is_gone(void **state)
-{
-    (void)state;
-    in_child(play_status_after_the_end);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(run_records_everything_into_one_file),
-        CASE(a_cupti_that_hangs_does_not_keep_the_process),
-        CASE(an_empty_buffer_that_stays_out_is_no_loss),
-        CASE(without_an_open_window_there_is_nothing_to_bring_in),
-        CASE(an_open_window_gets_the_last_records_and_its_end),
-        CASE(what_a_machine_brings_that_stood_still_is_in_the_file),
-        CASE(a_status_after_the_end_does_not_read_what_is_gone),
+        LIFE(a_cupti_that_hangs_does_not_keep_the_process),
+        LIFE(an_empty_buffer_that_stays_out_is_no_loss),
+        LIFE(without_an_open_window_there_is_nothing_to_bring_in),
+        LIFE(an_open_window_gets_the_last_records_and_its_end),
+        LIFE(what_a_machine_brings_that_stood_still_is_in_the_file),
+        LIFE(a_status_after_the_end_does_not_read_what_is_gone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
  * by time. */
 #include "life.h"
 
-static void play_demand(void)
+static void demand_records_between_start_and_stop(void)
 {
     char last[64];
 
@@ -28,38 +28,7 @@ static void play_demand(void)
     CHECK(files("*") == 4);
 }
 
-static void demand_records_between_start_and_stop(void **state)
-{
-    (void)state;
-    in_child(play_demand);
-}
-
-static void play_time(void)
-{
-    uint64_t launched = 0;
-
-    CHECK(inject("SYNCLINE_WINDOW=time:30ms/120ms"));
-    while (status_now().windows_completed < 3) {
-        fake_launch("k_time", 1);
-        launched++;
-        usleep(500);
-    }
-    CHECK(files("1.pt.trace.json") == 1 && files("2.pt.trace.json") == 1 &&
-          files("3.pt.trace.json") == 1);
-    CHECK(fake.disables > 0);
-    CHECK(in_file("2.pt.trace.json", KERNEL) > 0);
-    CHECK(in_file("2.pt.trace.json", KERNEL) + in_file("3.pt.trace.json", KERNEL) < (int)launched);
-    sl_process_exit();
-    CHECK(files("*.part") == 0);
-}
-
-static void time_windows_are_files_of_their_own(void **state)
-{
-    (void)state;
-    in_child(play_time);
-}
-
-static void play_empty_window(void)
+static void a_window_without_work_closes_too(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
@@ -70,35 +39,11 @@ static void play_empty_window(void)
     sl_process_exit();
 }
 
-static void a_window_without_work_closes_too(void **state)
-{
-    (void)state;
-    in_child(play_empty_window);
-}
-
-/* An exit may come before the thread's first look: the run's one window still opens. */
-static void play_short_run(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake_launch("k_only", 1);
-    sl_process_exit();
-    CHECK(in_file("1.pt.trace.json", "k_only") == 1);
-    CHECK(in_file("1.pt.trace.json", KERNEL) == 1);
-}
-
-static void a_process_that_ends_at_once_has_its_file(void **state)
-{
-    (void)state;
-    in_child(play_short_run);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(demand_records_between_start_and_stop),
-        CASE(time_windows_are_files_of_their_own),
-        CASE(a_window_without_work_closes_too),
-        CASE(a_process_that_ends_at_once_has_its_file),
+        LIFE(demand_records_between_start_and_stop),
+        LIFE(a_window_without_work_closes_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 static _Atomic int stop_asking;
 
-static void play_threads(void)
+static void two_threads_that_take_no_signals(void)
 {
     const unsigned long long standard = 0x7fffffff & ~(1ull << 8 | 1ull << 18); /* KILL, STOP */
     unsigned long long blocked;
@@ -18,13 +18,7 @@ static void play_threads(void)
     sl_process_exit();
 }
 
-static void two_threads_that_take_no_signals(void **state)
-{
-    (void)state;
-    in_child(play_threads);
-}
-
-static void play_start_before_use(void)
+static void a_start_before_the_first_context_and_while_closing(void)
 {
     int answer;
 
@@ -43,12 +37,6 @@ static void play_start_before_use(void)
     UNTIL(status_now().windows_completed == 2);
     CHECK(in_file("2.pt.trace.json", KERNEL) == 1);
     sl_process_exit();
-}
-
-static void a_start_before_the_first_context_and_while_closing(void **state)
-{
-    (void)state;
-    in_child(play_start_before_use);
 }
 
 static void *ask_all_the_time(void *arg)
@@ -74,7 +62,7 @@ static void *ask_all_the_time(void *arg)
     return NULL;
 }
 
-static void play_many(void)
+static void threads_that_start_and_stop_all_the_time(void)
 {
     pthread_t thread[3];
 
@@ -88,12 +76,6 @@ static void play_many(void)
         pthread_join(thread[i], NULL);
     CHECK(files("*.part") == 0);
     CHECK(files("*.json") >= 5);
-}
-
-static void threads_that_start_and_stop_all_the_time(void **state)
-{
-    (void)state;
-    in_child(play_many);
 }
 
 /* The recorder alone, without the runtime around it. */
@@ -112,7 +94,7 @@ static struct sl_recorder *prepare(void)
     return c;
 }
 
-static void play_requests_without_a_thread(void)
+static void requests_are_kept_before_there_is_a_thread(void)
 {
     struct sl_recorder *c = prepare();
     struct sl_recorder_status s;
@@ -134,19 +116,13 @@ static void play_requests_without_a_thread(void)
     CHECK(files("*") == 0);
 }
 
-static void requests_are_kept_before_there_is_a_thread(void **state)
-{
-    (void)state;
-    in_child(play_requests_without_a_thread);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(two_threads_that_take_no_signals),
-        CASE(a_start_before_the_first_context_and_while_closing),
-        CASE(threads_that_start_and_stop_all_the_time),
-        CASE(requests_are_kept_before_there_is_a_thread),
+        LIFE(two_threads_that_take_no_signals),
+        LIFE(a_start_before_the_first_context_and_while_closing),
+        LIFE(threads_that_start_and_stop_all_the_time),
+        LIFE(requests_are_kept_before_there_is_a_thread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,45 +6,7 @@
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/tables.h"
 
-static void play_long_kernel(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    for (int i = 0; i < 20; i++)
-        fake_launch("k_short", 1);
-    fake_launch("k_long", 0);
-    for (int i = 0; i < 20; i++)
-        fake_launch("k_short", 1);
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 1); /* although the kernel never ends */
-    CHECK(fake.forced_flushes == 1);
-    CHECK(in_file("1.pt.trace.json", "k_short") == 40);
-    sl_process_exit();
-}
-
-static void a_kernel_without_end_does_not_lose_the_rest(void **state)
-{
-    (void)state;
-    in_child(play_long_kernel);
-}
-
-static void play_drops(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake.drops = 7;
-    fake_launch("k", 1);
-    UNTIL(status_now().dropped == 7);
-    sl_process_exit();
-    CHECK(stderr_has("CUPTI dropped 7 records"));
-    CHECK(in_file("1.pt.trace.json", "dropped_cupti") == 1);
-}
-
-static void what_cupti_dropped_is_said_and_in_the_trace(void **state)
-{
-    (void)state;
-    in_child(play_drops);
-}
-
-static void play_enable_fails_later(void)
+static void kinds_that_are_refused_make_it_passive(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake.enable_result = 999;
@@ -58,12 +20,6 @@ static void play_enable_fails_later(void)
     CHECK(files("*") == 0);
 }
 
-static void kinds_that_are_refused_make_it_passive(void **state)
-{
-    (void)state;
-    in_child(play_enable_fails_later);
-}
-
 /* An hour and half a second: the measured offset may be some microseconds less. */
 static int ahead(uint64_t *ns)
 {
@@ -71,7 +27,7 @@ static int ahead(uint64_t *ns)
     return 0;
 }
 
-static void play_clock(void)
+static void a_clock_of_another_tool_is_said(void)
 {
     struct sl_cupti_functions functions = fake_functions;
 
@@ -82,27 +38,6 @@ static void play_clock(void)
     CHECK(stderr_has("another tool changed it"));
     CHECK(stderr_has("differs from CLOCK_REALTIME by 3600"));
     sl_process_exit();
-}
-
-static void a_clock_of_another_tool_is_said(void **state)
-{
-    (void)state;
-    in_child(play_clock);
-}
-
-static void play_right_clock(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake_launch("k", 1);
-    UNTIL(status_now().records >= 2);
-    sl_process_exit();
-    CHECK(!stderr_has("clock"));
-}
-
-static void a_clock_that_is_right_is_not_spoken_of(void **state)
-{
-    (void)state;
-    in_child(play_right_clock);
 }
 
 static uint64_t monotonic(void)
@@ -160,7 +95,6 @@ static void a_wall_clock_that_is_set_is_no_other_tool(void **state)
 {
     static const int64_t by_ns[] = {3600000000000, -3600000000000};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(by_ns) / sizeof(*by_ns); i++) {
         set_by_ns = by_ns[i];
         in_child(play_set_between);
@@ -170,29 +104,6 @@ static void a_wall_clock_that_is_set_is_no_other_tool(void **state)
         remove_folder(state);
         make_folder(state);
     }
-}
-
-/* Buffers that are back after a forced flush are decoded before the window's file is closed: the
- * kernel that ran on is there too, marked. */
-static void play_still_running(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=demand"));
-    fake_launch("k_context", 1);
-    CHECK(sl_process_start() == 0);
-    UNTIL(status_now().state == SL_STATE_RECORDING);
-    fake_launch("k_long", 0);
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 1);
-    CHECK(fake.forced_flushes == 1);
-    CHECK(in_file("1.pt.trace.json", "k_long") == 1);
-    CHECK(in_file("1.pt.trace.json", "\"still running\":true") == 1);
-    sl_process_exit();
-}
-
-static void a_kernel_that_runs_on_is_a_row_that_says_so(void **state)
-{
-    (void)state;
-    in_child(play_still_running);
 }
 
 static _Atomic int holds, is_held, flushes;
@@ -213,7 +124,7 @@ static int count_flush(uint32_t flag)
 }
 
 /* CUPTI may be gone by the time that one of its calls returns. */
-static void play_cut_off(void)
+static void a_recorder_that_was_cut_off_calls_cupti_no_more(void)
 {
     struct sl_cupti_functions functions = fake_functions;
     int before;
@@ -232,80 +143,13 @@ static void play_cut_off(void)
     CHECK(flushes == before);
 }
 
-static void a_recorder_that_was_cut_off_calls_cupti_no_more(void **state)
-{
-    (void)state;
-    in_child(play_cut_off);
-}
-
-/* Another client takes CUPTI and leaves its clock alone. */
-static _Atomic int given; /* buffers of ours */
-
-static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
-{
-    static uint64_t memory[8192];
-
-    *buffer = (uint8_t *)memory;
-    *size = sizeof(memory);
-    *max_records = 0;
-}
-
-static void thief_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-                           size_t valid)
-{
-    (void)context;
-    (void)stream;
-    (void)size;
-    (void)valid;
-    given += sl_cupti_pool_owns(buffer);
-}
-
-/* With a buffer of ours, as in a program that has the GPU at work. */
-static void steal(void)
-{
-    fake_launch("k_in_it", 1);
-    pthread_mutex_lock(&fake.lock);
-    fake.request = thief_request;
-    fake.complete = thief_complete;
-    pthread_mutex_unlock(&fake.lock);
-    UNTIL(given);
-}
-
-static void play_stolen(void)
-{
-    CHECK(inject("SYNCLINE_WINDOW=run"));
-    fake_launch("k_before", 1);
-    UNTIL(status_now().records >= 2);
-    steal();
-    fake.disables = 0;
-    fake_launch("k_theirs", 0); /* force would cut it off */
-    CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 1 && status_now().state == SL_STATE_ARMED);
-    sl_process_exit();
-    CHECK(fake.forced_flushes == 0 && fake.disables == 0);
-    CHECK(stderr_has("the 2 records in them are lost; if another profiler runs"));
-    CHECK(in_file("1.pt.trace.json", "\"undelivered_buffers\":1,") == 1);
-    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
-}
-
-static void what_does_not_come_though_it_is_complete_is_not_forced(void **state)
-{
-    (void)state;
-    in_child(play_stolen);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_kernel_without_end_does_not_lose_the_rest),
-        CASE(what_cupti_dropped_is_said_and_in_the_trace),
-        CASE(kinds_that_are_refused_make_it_passive),
-        CASE(a_clock_of_another_tool_is_said),
-        CASE(a_clock_that_is_right_is_not_spoken_of),
+        LIFE(kinds_that_are_refused_make_it_passive),
+        LIFE(a_clock_of_another_tool_is_said),
         CASE(a_wall_clock_that_is_set_is_no_other_tool),
-        CASE(a_kernel_that_runs_on_is_a_row_that_says_so),
-        CASE(a_recorder_that_was_cut_off_calls_cupti_no_more),
-        CASE(what_does_not_come_though_it_is_complete_is_not_forced),
+        LIFE(a_recorder_that_was_cut_off_calls_cupti_no_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,47 +61,8 @@ static uint64_t gap_end(void)
     return until_ns;
 }
 
-/* A forced flush would truncate the other profiler's records, too. */
-static void play_taken_over(void)
-{
-    uint64_t stopped_ns;
-    int forced;
-
-    begin(1);
-    forced = fake.forced_flushes;
-    stopped_ns = sl_clock_now();
-    sl_process_exit();
-    CHECK(fake.forced_flushes == forced);
-    CHECK(gap_end() >= stopped_ns);
-    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
-}
-
-static void what_has_cupti_now_is_not_disturbed(void **state)
-{
-    (void)state;
-    in_child(play_taken_over);
-}
-
-/* The process ends before the recorder looks at the clock again. */
-static void play_taken_over_at_last(void)
-{
-    record(1);
-    has_taken = 1;
-    sl_process_exit();
-    CHECK(fake.forced_flushes == 0);
-    CHECK(stderr_has("another profiler took CUPTI while syncline was recording"));
-    CHECK(in_file("1.pt.trace.json", "\"handovers\":1,") == 1);
-    CHECK(in_file("1.pt.trace.json", "k_before") == 1);
-}
-
-static void the_last_flush_is_the_first_to_see_it(void **state)
-{
-    (void)state;
-    in_child(play_taken_over_at_last);
-}
-
 /* A buffer is asked of us: it had changed the clock alone, and what it records we do too. */
-static void play_clock_alone(void)
+static void a_clock_that_was_changed_and_nothing_else(void)
 {
     uint64_t back_ns;
 
@@ -120,14 +81,8 @@ static void play_clock_alone(void)
     CHECK(in_file("1.pt.trace.json", "k_after") == 3);
 }
 
-static void a_clock_that_was_changed_and_nothing_else(void **state)
-{
-    (void)state;
-    in_child(play_clock_alone);
-}
-
 /* What is recorded before that is known: the rows are those of the threads, as all others. */
-static void play_threads(void)
+static void a_clock_alone_leaves_rows_their_threads(void)
 {
     char call[64];
 
@@ -141,14 +96,8 @@ static void play_threads(void)
     CHECK(in_file("1.pt.trace.json", call) == 2);
 }
 
-static void a_clock_alone_leaves_rows_their_threads(void **state)
-{
-    (void)state;
-    in_child(play_threads);
-}
-
 /* The process ends before the recorder looks again: CUPTI has records of ours. */
-static void play_clock_alone_at_last(void)
+static void a_clock_alone_and_the_end(void)
 {
     begin(0);
     UNTIL(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
@@ -158,14 +107,8 @@ static void play_clock_alone_at_last(void)
     CHECK(!stderr_has("are lost"));
 }
 
-static void a_clock_alone_and_the_end(void **state)
-{
-    (void)state;
-    in_child(play_clock_alone_at_last);
-}
-
 /* Between windows, when the kinds are off: those of the window that opens then are on again. */
-static void play_clock_alone_between_windows(void)
+static void a_clock_that_was_changed_between_windows(void)
 {
     static struct sl_cupti_functions functions;
 
@@ -185,12 +128,6 @@ static void play_clock_alone_between_windows(void)
     sl_process_exit();
 }
 
-static void a_clock_that_was_changed_between_windows(void **state)
-{
-    (void)state;
-    in_child(play_clock_alone_between_windows);
-}
-
 /* ---- before the first record ---- */
 
 /* A thread of the application's makes CUPTI ask us for a buffer, after all. */
@@ -203,7 +140,7 @@ static int ask_late(uint64_t *stamp)
     return fake_GetTimestamp(stamp);
 }
 
-static void play_asked_late(void)
+static void asked_while_it_is_told_that_it_was_not(void)
 {
     struct sl_cupti_functions functions = fake_functions;
 
@@ -215,13 +152,7 @@ static void play_asked_late(void)
     CHECK(in_file("1.pt.trace.json", "k_late") == 1);
 }
 
-static void asked_while_it_is_told_that_it_was_not(void **state)
-{
-    (void)state;
-    in_child(play_asked_late);
-}
-
-static void play_unasked_without_a_window(void)
+static void never_asked_and_no_window(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     sl_recorder_tell_never_asked(sl_process.recorder);
@@ -229,12 +160,6 @@ static void play_unasked_without_a_window(void)
     CHECK(stderr_has("another profiler took CUPTI before the first record"));
     CHECK(!stderr_has("the trace"));
     CHECK(files("*") == 0);
-}
-
-static void never_asked_and_no_window(void **state)
-{
-    (void)state;
-    in_child(play_unasked_without_a_window);
 }
 
 /* ---- those that ask ---- */
@@ -254,7 +179,7 @@ static int subscribe(void **subscriber, void *callback, void *user)
 }
 
 /* Nobody waits for us then, and the end of the next session is another try. */
-static void play_refused(void)
+static void refused_when_it_is_taken_back(void)
 {
     struct sl_cupti_functions functions = fake_functions;
 
@@ -281,24 +206,16 @@ static void play_refused(void)
     CHECK(in_file("1.pt.trace.json", "k_after") == 1);
 }
 
-static void refused_when_it_is_taken_back(void **state)
-{
-    (void)state;
-    in_child(play_refused);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(what_has_cupti_now_is_not_disturbed),
-        CASE(the_last_flush_is_the_first_to_see_it),
-        CASE(a_clock_that_was_changed_and_nothing_else),
-        CASE(a_clock_alone_leaves_rows_their_threads),
-        CASE(a_clock_alone_and_the_end),
-        CASE(a_clock_that_was_changed_between_windows),
-        CASE(asked_while_it_is_told_that_it_was_not),
-        CASE(never_asked_and_no_window),
-        CASE(refused_when_it_is_taken_back),
+        LIFE(a_clock_that_was_changed_and_nothing_else),
+        LIFE(a_clock_alone_leaves_rows_their_threads),
+        LIFE(a_clock_alone_and_the_end),
+        LIFE(a_clock_that_was_changed_between_windows),
+        LIFE(asked_while_it_is_told_that_it_was_not),
+        LIFE(never_asked_and_no_window),
+        LIFE(refused_when_it_is_taken_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,7 @@
 /*
  * kept_buffers_test.c - buffers that wait for their client's flush: none is lost, none comes twice.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,7 +40,6 @@ static int put(size_t at)
 
 static int setup(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < THREADS * EACH; i++)
         seen[i] = 0;
     came = kept = 0;
@@ -55,7 +49,6 @@ static int setup(void **state)
 
 static void they_are_kept_from_open_to_deliver(void **state)
 {
-    (void)state;
     assert_int_equal(put(1), -ENOENT);
     sl_kept_buffers_open();
     assert_int_equal(put(2), 0);
@@ -73,7 +66,6 @@ static void they_are_kept_from_open_to_deliver(void **state)
 
 static void those_without_room_are_the_clients(void **state)
 {
-    (void)state;
     sl_kept_buffers_open();
     for (size_t i = 0; i < SL_KEPT_BUFFERS_MOST; i++)
         assert_int_equal(put(i), 0);
@@ -99,7 +91,6 @@ static void threads_leave_none_behind(void **state)
 {
     pthread_t putting[THREADS];
     unsigned delivered;
-    (void)state;
 
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&putting[i], NULL, put_all, (void *)(i * EACH)), 0);
@@ -133,7 +124,6 @@ static void complete_another(void *context, uint32_t stream, uint8_t *buffer, si
 /* Another client may have registered since. */
 static void each_goes_to_its_own_client(void **state)
 {
-    (void)state;
     sl_kept_buffers_open();
     assert_int_equal(put(1), 0);
     assert_int_equal(sl_kept_buffers_put(complete_another, NULL, 0, bytes, 1, 1), 0);

@@ -9,7 +9,7 @@ enum {
     KERNELS = 10
 };
 
-static void play_idle(void)
+static void kinds_go_off_when_cupti_asks_for_a_buffer(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
@@ -35,16 +35,10 @@ static void play_idle(void)
     CHECK(in_file("3.pt.trace.json", KERNEL) == 1);
 }
 
-static void kinds_go_off_when_cupti_asks_for_a_buffer(void **state)
-{
-    (void)state;
-    in_child(play_idle);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(kinds_go_off_when_cupti_asks_for_a_buffer),
+        LIFE(kinds_go_off_when_cupti_asks_for_a_buffer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

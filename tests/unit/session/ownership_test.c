@@ -1,11 +1,6 @@
 /* ownership_test.c - who owns CUPTI: each transition of the table in docs/architecture.md, and the
  * silence after which nothing is forced. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "session/ownership.h"
 
@@ -147,7 +142,6 @@ static void each_transition_of_the_table(void **state)
 {
     int is_covered[SL_OWN_EVENTS] = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         const struct transition *t = &table[i];
         struct sl_ownership o = before(t->state, t->facts);
@@ -178,7 +172,6 @@ static void a_process_begins_with_the_kinds_on_or_without_cupti(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     sl_ownership_init(&o, 0, 40, 90);
     assert_int_equal(o.state, OURS);
     assert_true(o.are_kinds_wanted && o.sure_ns == 40 && !o.gap_since_ns);
@@ -194,7 +187,6 @@ static void a_gap_begins_where_the_release_began(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     sl_ownership_init(&o, 0, 10, 10);
     step(&o, EV(PEER_ASKED), 100, 1);
     assert_int_equal(sl_ownership_gap_from(&o, 0), 0);
@@ -211,7 +203,6 @@ static void a_gap_without_a_word_begins_at_the_last_sure_look(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     sl_ownership_init(&o, 0, 10, 10);
     step(&o, EV(CLOCK_KEPT), 50, 3);
     step(&o, EV(CLOCK_CHANGED), 80, 3);
@@ -230,7 +221,6 @@ static void a_sign_counts_from_the_end_of_the_window(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     sl_ownership_init(&o, 0, 10, 10);
     step(&o, EV(WINDOW_ENDED), 20, 5);
     assert_int_equal(step(&o, EV(KINDS_UNWANTED), 21, 5), 0);
@@ -244,7 +234,6 @@ static void a_recorder_that_was_never_asked_waits_for_the_exit(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     sl_ownership_init(&o, 0, 10, 10);
     step(&o, EV(NEVER_ASKED), 20, 1);
     assert_false(o.never_asked);
@@ -261,7 +250,6 @@ static void what_is_stranded_is_fetched_ten_times_a_second(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     sl_ownership_init(&o, 1, 10, 10);
     assert_int_equal(step(&o, EV(PEER_STRANDED), 1000 * MS, 1), 0);
     assert_int_equal(o.fetch_due_ns, 1100 * MS);
@@ -277,7 +265,6 @@ static void a_peer_that_may_flush_yet_has_ten_seconds(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     sl_ownership_init(&o, 1, 10, 10);
     assert_int_equal(step(&o, EV(PEER_MAY_FLUSH), 1000 * MS, 1), 0);
     assert_int_equal(step(&o, EV(PEER_MAY_FLUSH), 10999 * MS, 1), 0);
@@ -318,7 +305,6 @@ static void a_silent_cupti_is_not_forced(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     note_four(&o);
     assert_true(may_force(&o, 1999, 0)); /* for less than a second */
     assert_false(may_force(&o, 2000, 0));
@@ -335,7 +321,6 @@ static void whatever_cupti_does_ends_the_silence(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     note_four(&o);
     note(&o, 1900, 2, 1, 2); /* it has asked for a buffer */
     assert_true(may_force(&o, 2800, 0));
@@ -351,7 +336,6 @@ static void a_cupti_of_another_is_not_forced(void **state)
 {
     struct sl_ownership o;
 
-    (void)state;
     sl_ownership_init(&o, 1, 10, 10);
     assert_false(may_force(&o, 1, 0));
     sl_ownership_init(&o, 0, 10, 10);

@@ -2,9 +2,11 @@
  * and is over when its kinds are off and its buffers are back, and not before. */
 #include <errno.h>
 
+#include "collect/cupti/graph_nodes.h"
+#include "unit/collect/cupti/graphs.h"
 #include "unit/session/peer_rig.h"
 
-static void play_sessions(void)
+static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void)
 {
     uint8_t *buffer[2];
 
@@ -34,14 +36,8 @@ static void play_sessions(void)
     stop_recorder();
 }
 
-static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void **state)
-{
-    (void)state;
-    in_child(play_sessions);
-}
-
 /* It had begun before we watched: its buffers from then are not known, and count for nothing. */
-static void play_begun_before(void)
+static void one_that_began_before_is_seen_to_the_end(void)
 {
     uint8_t *buffer;
 
@@ -78,14 +74,8 @@ static void play_begun_before(void)
     stop_recorder();
 }
 
-static void one_that_began_before_is_seen_to_the_end(void **state)
-{
-    (void)state;
-    in_child(play_begun_before);
-}
-
 /* It did not wait until we had let go: what it has disabled by then was its own. */
-static void play_let_go_late(void)
+static void a_late_hand_over_forgets_nothing(void)
 {
     uint8_t *buffer;
 
@@ -102,14 +92,8 @@ static void play_let_go_late(void)
     CHECK(sl_peer_state() == SL_PEER_LEFT);
 }
 
-static void a_late_hand_over_forgets_nothing(void **state)
-{
-    (void)state;
-    in_child(play_let_go_late);
-}
-
 /* libkineto takes nothing at its flush if none of its buffers is out by then. */
-static void play_fetched(void)
+static void what_is_fetched_in_its_stead_waits_for_its_flush(void)
 {
     uint8_t *buffer[2];
 
@@ -146,14 +130,8 @@ static void play_fetched(void)
     stop_recorder();
 }
 
-static void what_is_fetched_in_its_stead_waits_for_its_flush(void **state)
-{
-    (void)state;
-    in_child(play_fetched);
-}
-
 /* What its flush brings is its, even if the recorder is about to fetch that. */
-static void play_fetch_in_its_flush(void)
+static void nothing_is_fetched_in_its_flush(void)
 {
     uint8_t *buffer;
 
@@ -168,12 +146,6 @@ static void play_fetch_in_its_flush(void)
     CHECK(cupti->flushed == 1);
     give_back(buffer);
     stop_recorder();
-}
-
-static void nothing_is_fetched_in_its_flush(void **state)
-{
-    (void)state;
-    in_child(play_fetch_in_its_flush);
 }
 
 static uint8_t *fetched;
@@ -195,7 +167,7 @@ static void give_late(void)
 }
 
 /* Its flush in the middle of ours has what that brings. */
-static void play_flush_in_fetch(void)
+static void its_flush_waits_for_ours(void)
 {
     watch(0);
     start_recorder();
@@ -210,14 +182,13 @@ static void play_flush_in_fetch(void)
     stop_recorder();
 }
 
-static void its_flush_waits_for_ours(void **state)
+static uint64_t stamp(void)
 {
-    (void)state;
-    in_child(play_flush_in_fetch);
+    return 1;
 }
 
 /* What it does behind its last flush does not touch what is ours. */
-static void play_tidying(void)
+static void calls_that_come_too_late_change_nothing_of_ours(void)
 {
     int disabled;
 
@@ -236,19 +207,8 @@ static void play_tidying(void)
     stop_recorder();
 }
 
-static void calls_that_come_too_late_change_nothing_of_ours(void **state)
-{
-    (void)state;
-    in_child(play_tidying);
-}
-
-static uint64_t stamp(void)
-{
-    return 1;
-}
-
 /* Results are CUPTI's own; a kind that was refused is not on, and who was refused has not begun. */
-static void play_refused(void)
+static void results_are_cupti_s(void)
 {
     watch(0);
     start_recorder();
@@ -273,7 +233,7 @@ static void play_refused(void)
 }
 
 /* CUPTI's own clock again, when it is over. */
-static void play_clock_put_back(void)
+static void the_clock_put_back_begins_nothing(void)
 {
     watch(0);
     start_recorder();
@@ -290,12 +250,6 @@ static void play_clock_put_back(void)
     stop_recorder();
 }
 
-static void the_clock_put_back_begins_nothing(void **state)
-{
-    (void)state;
-    in_child(play_clock_put_back);
-}
-
 static uint8_t *late;
 
 static void come_late(void)
@@ -306,7 +260,7 @@ static void come_late(void)
 }
 
 /* The last buffer of the session before comes back while CUPTI turns this one's first kind on. */
-static void play_late_buffer(void)
+static void a_late_buffer_ends_no_session_that_begins(void)
 {
     watch(0);
     start_recorder();
@@ -324,12 +278,6 @@ static void play_late_buffer(void)
     stop_recorder();
 }
 
-static void a_late_buffer_ends_no_session_that_begins(void **state)
-{
-    (void)state;
-    in_child(play_late_buffer);
-}
-
 static void *begin_when_left(void *unused)
 {
     while (sl_peer_state() != SL_PEER_LEFT)
@@ -339,7 +287,7 @@ static void *begin_when_left(void *unused)
 }
 
 /* No recorder: it would have to come back in between. */
-static void play_end_beside_begin(void)
+static void an_end_does_not_wait_where_another_thread_begins(void)
 {
     pthread_t other;
 
@@ -350,21 +298,9 @@ static void play_end_beside_begin(void)
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
 }
 
-static void an_end_does_not_wait_where_another_thread_begins(void **state)
-{
-    (void)state;
-    in_child(play_end_beside_begin);
-}
-
-static void results_are_cupti_s(void **state)
-{
-    (void)state;
-    in_child(play_refused);
-}
-
 /* ---- clients that say so themselves ---- */
 
-static void play_said(void)
+static void a_client_may_say_when_it_begins_and_ends(void)
 {
     CHECK(sl_peer_begin() == -ENOTSUP); /* nobody is watched */
     watch(0);
@@ -383,27 +319,35 @@ static void play_said(void)
     stop_recorder();
 }
 
-static void a_client_may_say_when_it_begins_and_ends(void **state)
+/* There is one subscriber: it is not kept from others, also when nobody is watched any more. */
+static void our_subscriber_makes_room_at_the_end_too(void)
 {
-    (void)state;
-    in_child(play_said);
+    watch(0);
+    api.fn = api.v1;
+    graphs_add_to(&api.fn);
+    api.fn.Subscribe = api.v1.Subscribe;
+    CHECK(sl_graph_nodes_start(&api) == 0);
+    sl_peer_stop();
+    CHECK(client.subscribe() == 0 && client.subscribe() == 0);
+    CHECK(graphs.unsubscribed == 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_begins_when_we_let_go_and_ends_with_its_buffers),
-        cmocka_unit_test(one_that_began_before_is_seen_to_the_end),
-        cmocka_unit_test(what_is_fetched_in_its_stead_waits_for_its_flush),
-        cmocka_unit_test(nothing_is_fetched_in_its_flush),
-        cmocka_unit_test(its_flush_waits_for_ours),
-        cmocka_unit_test(a_late_hand_over_forgets_nothing),
-        cmocka_unit_test(calls_that_come_too_late_change_nothing_of_ours),
-        cmocka_unit_test(results_are_cupti_s),
-        cmocka_unit_test(the_clock_put_back_begins_nothing),
-        cmocka_unit_test(a_late_buffer_ends_no_session_that_begins),
-        cmocka_unit_test(an_end_does_not_wait_where_another_thread_begins),
-        cmocka_unit_test(a_client_may_say_when_it_begins_and_ends),
+        CHILD(a_session_begins_when_we_let_go_and_ends_with_its_buffers),
+        CHILD(one_that_began_before_is_seen_to_the_end),
+        CHILD(what_is_fetched_in_its_stead_waits_for_its_flush),
+        CHILD(nothing_is_fetched_in_its_flush),
+        CHILD(its_flush_waits_for_ours),
+        CHILD(a_late_hand_over_forgets_nothing),
+        CHILD(calls_that_come_too_late_change_nothing_of_ours),
+        CHILD(results_are_cupti_s),
+        CHILD(the_clock_put_back_begins_nothing),
+        CHILD(a_late_buffer_ends_no_session_that_begins),
+        CHILD(an_end_does_not_wait_where_another_thread_begins),
+        CHILD(a_client_may_say_when_it_begins_and_ends),
+        CHILD(our_subscriber_makes_room_at_the_end_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static void *begin_and_end(void *unused)
     return unused;
 }
 
-static void play_threads(void)
+static void clients_of_many_threads(void)
 {
     pthread_t thread[4];
 
@@ -29,12 +29,6 @@ static void play_threads(void)
     stop_recorder();
 }
 
-static void clients_of_many_threads(void **state)
-{
-    (void)state;
-    in_child(play_threads);
-}
-
 static void *enable_one(void *unused)
 {
     CHECK(client.enable(10) == 0);
@@ -42,7 +36,7 @@ static void *enable_one(void *unused)
 }
 
 /* The process ends: who waits for us goes on, and calls are CUPTI's. */
-static void play_stop(void)
+static void at_the_end_nobody_waits(void)
 {
     pthread_t thread;
 
@@ -62,12 +56,6 @@ static void play_stop(void)
     CHECK(sl_peer_begin() == -ENOTSUP);
 }
 
-static void at_the_end_nobody_waits(void **state)
-{
-    (void)state;
-    in_child(play_stop);
-}
-
 /* A recorder that was started while the slots are looked for. */
 static void *look_again(void *unused)
 {
@@ -76,7 +64,7 @@ static void *look_again(void *unused)
     return unused;
 }
 
-static void play_looks(void)
+static void one_looks_for_slots_at_a_time(void)
 {
     pthread_t thread;
 
@@ -91,18 +79,12 @@ static void play_looks(void)
     stop_recorder();
 }
 
-static void one_looks_for_slots_at_a_time(void **state)
-{
-    (void)state;
-    in_child(play_looks);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clients_of_many_threads),
-        cmocka_unit_test(at_the_end_nobody_waits),
-        cmocka_unit_test(one_looks_for_slots_at_a_time),
+        CHILD(clients_of_many_threads),
+        CHILD(at_the_end_nobody_waits),
+        CHILD(one_looks_for_slots_at_a_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

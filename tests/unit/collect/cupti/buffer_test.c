@@ -1,11 +1,6 @@
 /* buffer_test.c - buffers go out zeroed, come back in order, and nothing else gets in: the
  * cap, strangers' pointers, double completion, wake-ups, and many threads at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -33,7 +28,6 @@ static void first_use(void)
 
 static int fresh(void **state)
 {
-    (void)state;
     sl_cupti_pool_reset();
     sl_stats_reset();
     atomic_store(&wakes, 0);
@@ -64,7 +58,6 @@ static void buffers_go_out_zeroed_and_come_back_oldest_first(void **state)
     struct sl_cupti_buffer *b;
     uint8_t *one, *two;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), 0);
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), -EALREADY);
     assert_null(sl_cupti_pool_take());
@@ -102,7 +95,6 @@ static void at_the_cap_cupti_gets_a_buffer_that_nobody_reads(void **state)
 {
     uint8_t *one, *spare;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES + 100, 5, wake), 0);
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
     one = request();
@@ -141,7 +133,6 @@ static void a_lower_limit_maps_no_more(void **state)
 
 static void impossible_sizes_are_refused(void **state)
 {
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES - 1, 1, NULL), -EINVAL);
     assert_int_equal(sl_cupti_pool_init(0, BYTES, 1, NULL), -EINVAL);
     assert_int_equal(sl_cupti_pool_init(BYTES, SIZE_MAX / 2, 1, NULL), -EINVAL);
@@ -155,7 +146,6 @@ static void a_strangers_buffer_is_accepted_and_not_touched(void **state)
     struct sl_cupti_buffer *b;
     uint8_t *ours;
 
-    (void)state;
     assert_ptr_not_equal(strange, MAP_FAILED);
     complete(strange, 100); /* before init */
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), 0);
@@ -183,7 +173,6 @@ static void the_collector_is_woken_above_a_quarter_and_when_nothing_is_ready(voi
 {
     uint8_t *buffer[8];
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 8 * BYTES, 8, wake), 0);
     for (int i = 0; i < 8; i++)
         buffer[i] = request();
@@ -209,7 +198,6 @@ static void the_collector_is_woken_above_a_quarter_and_when_nothing_is_ready(voi
 
 static void more_are_kept_ready_after_a_shortage(void **state)
 {
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 16 * BYTES, 1, wake), 0);
     sl_cupti_pool_refill();
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
@@ -237,7 +225,6 @@ static void more_are_kept_ready_after_a_shortage(void **state)
 
 static void the_first_request_is_told_once(void **state)
 {
-    (void)state;
     sl_cupti_pool_set_first_use(first_use);
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 1, NULL), 0);
     assert_int_equal(atomic_load(&first_uses), 0);
@@ -251,7 +238,6 @@ static void a_passive_pool_gives_and_takes_nothing(void **state)
 {
     uint8_t *ours;
 
-    (void)state;
     sl_cupti_pool_set_first_use(first_use);
     assert_int_equal(sl_cupti_pool_init(BYTES, 4 * BYTES, 4, wake), 0);
     ours = request();
@@ -309,7 +295,6 @@ static void many_threads_share_the_pool(void **state)
     uint64_t taken = 0, wrong = 0;
     int last = 0;
 
-    (void)state;
     discard_buffer = request();
     complete(discard_buffer, 0);
     sl_cupti_pool_set_first_use(first_use);
@@ -348,7 +333,6 @@ static void all_back_looks_only_at_what_was_requested_before(void **state)
     uint8_t *early, *late;
     uint64_t turn;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 4 * BYTES, 4, wake), 0);
     assert_true(sl_cupti_pool_all_back(sl_cupti_pool_turn()));
     early = request();
@@ -380,7 +364,6 @@ static void a_buffer_is_back_when_the_collector_has_it(void **state)
     uint8_t *ours;
     uint64_t turn;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), 0);
     ours = request();
     turn = sl_cupti_pool_turn();

@@ -1,12 +1,7 @@
 /* callbacks_test.c - the buffer callbacks run on application threads: this program replaces
  * the allocator, the mutex, condition variable, rwlock and semaphore functions and mmap for its
  * whole process, and fails when one of them is called inside a callback. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -151,7 +146,6 @@ static void callbacks_do_not_allocate_or_lock(void **state)
     pthread_t thread[2];
     unsigned before;
 
-    (void)state;
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES * BUFFERS, BUFFERS, wake), 0);
     before = atomic_load(&forbidden);
     for (int i = 0; i < 2; i++)
@@ -172,7 +166,6 @@ static void a_forbidden_call_would_be_seen(void **state)
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     char *volatile copy;
 
-    (void)state;
 #ifdef SANITIZED
     skip();
 #endif

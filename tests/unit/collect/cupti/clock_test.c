@@ -1,10 +1,5 @@
 /* clock_test.c - CUPTI on the wall clock, on the tick counter, on a clock of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <time.h>
@@ -44,43 +39,10 @@ static int make_line(void **state)
 {
     struct timespec nap = {.tv_nsec = 60 * MS};
 
-    (void)state;
     sl_clock_calibrate();
     nanosleep(&nap, NULL);
     sl_clock_calibrate();
     return 0;
-}
-
-static void stamps_of_the_wall_clock_stay(void **state)
-{
-    struct sl_cupti_clock clock = {0};
-    uint64_t stamp = 12345;
-
-    (void)state;
-    assert_int_equal(sl_cupti_clock_look(&clock, realtime), SL_CUPTI_CLOCK_REALTIME);
-    assert_false(clock.is_mixed);
-    assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
-    assert_int_equal(stamp, 12345); /* whatever they are: nobody has set a clock */
-}
-
-static void one_buffer_may_hold_both(void **state)
-{
-    struct sl_cupti_clock clock = {0};
-    uint64_t before = sl_clock_now(), stamp = before, ticks = sl_clock_ticks(), after;
-
-    (void)state;
-    if (!ticks)
-        skip();
-    sl_cupti_clock_look(&clock, realtime);
-    assert_int_equal(sl_cupti_clock_look(&clock, counter), SL_CUPTI_CLOCK_TICKS);
-    after = sl_clock_now();
-    assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
-    assert_int_equal(stamp, before);
-    assert_int_equal(sl_cupti_clock_to_real(&clock, &ticks), 0);
-    assert_in_range(ticks, before - 1000, after);
-    stamp = 0;
-    assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
-    assert_int_equal(stamp, 0);
 }
 
 static void what_neither_clock_gives_is_refused(void **state)
@@ -88,7 +50,6 @@ static void what_neither_clock_gives_is_refused(void **state)
     struct sl_cupti_clock clock = {0};
     uint64_t stamp;
 
-    (void)state;
     if (!sl_clock_ticks())
         skip();
     sl_cupti_clock_look(&clock, counter);
@@ -110,7 +71,6 @@ static void without_an_answer_stamps_tell(void **state)
     struct sl_cupti_clock clock = {0};
     uint64_t before = sl_clock_now(), stamp = before, ticks = sl_clock_ticks();
 
-    (void)state;
     if (!ticks)
         skip();
     assert_int_equal(sl_cupti_clock_look(&clock, no_answer), SL_CUPTI_CLOCK_REALTIME);
@@ -157,7 +117,6 @@ static void a_setting_of_the_wall_clock_is_no_other_clock(void **state)
     static const int64_t by_ns[] = {3600000000000, -7200000000000, 5 * MS, -5 * (int64_t)MS};
     struct sl_cupti_clock clock = {0};
 
-    (void)state;
     machine.ticks = 1ull << 40;
     far_ns = 3600000000000;
     for (size_t i = 0; i < 2 * sizeof(by_ns) / sizeof(*by_ns); i++) {
@@ -179,8 +138,6 @@ static void a_setting_of_the_wall_clock_is_no_other_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stamps_of_the_wall_clock_stay),
-        cmocka_unit_test(one_buffer_may_hold_both),
         cmocka_unit_test(what_neither_clock_gives_is_refused),
         cmocka_unit_test(without_an_answer_stamps_tell),
         cmocka_unit_test(a_setting_of_the_wall_clock_is_no_other_clock),

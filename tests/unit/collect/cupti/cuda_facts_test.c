@@ -1,11 +1,6 @@
 /* cuda_facts_test.c - asking a CUDA that is not there. What one answers is in the end-to-end tests:
  * the trace's deviceProperties, versions and occupancy, on the simulated GPU. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,7 +11,6 @@ static void without_a_driver_nothing_is_written(void **state)
 {
     struct sl_device facts, before;
 
-    (void)state;
     memset(&facts, 0x5a, sizeof(facts));
     before = facts;
     assert_int_equal(sl_cuda_facts_device(0, &facts), -ENOENT);
@@ -28,7 +22,6 @@ static void without_cuda_there_is_no_version(void **state)
 {
     uint32_t driver = 1, runtime = 1;
 
-    (void)state;
     sl_cuda_facts_versions(&driver, &runtime);
     assert_int_equal(driver, 0);
     assert_int_equal(runtime, 0);

@@ -1,11 +1,6 @@
 /* decode_cpu_test.c - calls, waits, event records and overhead, from the record layouts of
  * every known version; the filter at decode; ids that mean "none". */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -38,7 +33,6 @@ static uint8_t *add_call(struct record_rig *b, uint32_t kind, uint32_t cbid)
 
 static void calls_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_event *ev;
@@ -77,7 +71,6 @@ static void a_call_without_a_name_says_which_it_is(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     add_call(b, SL_CUPTI_KIND_RUNTIME, 1999);
     add_call(b, SL_CUPTI_KIND_DRIVER, 70000);
     record_decode(b);
@@ -90,7 +83,6 @@ static void the_filter_leaves_out_what_readers_do_not_need(void **state)
 {
     struct record_rig *b = record_open(22, 1);
 
-    (void)state;
     add_call(b, SL_CUPTI_KIND_RUNTIME, GET_DEVICE);
     add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL);
     add_call(b, SL_CUPTI_KIND_RUNTIME, 1999);
@@ -109,7 +101,6 @@ static void a_thread_is_told_once_with_its_name(void **state)
     uint32_t own = (uint32_t)syscall(SYS_gettid);
     const struct sl_event *ev;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         put32(add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL), b->layout->api->thread, own);
     add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL);
@@ -123,34 +114,6 @@ static void a_thread_is_told_once_with_its_name(void **state)
     assert_non_null(strstr(program_invocation_short_name, record_text(b, ev->name)));
     assert_non_null(record_event(b, SL_EV_META_THREAD, 1));
     assert_null(record_event(b, SL_EV_META_THREAD, 2));
-    record_close(b);
-}
-
-static unsigned asked;
-
-static int two_devices(uint32_t device, struct sl_device *out)
-{
-    asked++;
-    *out = (struct sl_device){.id = device, .known = 1};
-    return device < 2 ? 0 : -ENOENT;
-}
-
-static void devices_are_known_before_the_first_call(void **state)
-{
-    struct record_rig *b = record_open(130001, 0);
-
-    (void)state;
-    sl_decode_destroy(b->decode);
-    b->opt.query_device = two_devices;
-    assert_int_equal(sl_decode_create(&b->decode, &b->opt), 0);
-    add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL);
-    add_call(b, SL_CUPTI_KIND_DRIVER, CU_LAUNCH_KERNEL);
-    record_decode(b);
-    assert_int_equal(b->event[0].kind, SL_EV_META_DEVICE);
-    assert_int_equal(b->event[1].kind, SL_EV_META_DEVICE);
-    assert_int_equal(b->event[1].device, 1);
-    assert_non_null(record_event(b, SL_EV_RUNTIME, 0));
-    assert_int_equal(asked, 3);
     record_close(b);
 }
 
@@ -171,7 +134,6 @@ static uint8_t *add_sync(struct record_rig *b, uint32_t type)
 
 static void waits_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_cupti_sync_layout *at = b->layout->sync;
@@ -225,17 +187,8 @@ static void waits_of_every_version(void **state)
     }
 }
 
-static void the_sync_id_is_there_from_12_8(void **state)
-{
-    (void)state;
-    assert_int_equal(record_layout(24)->sync->event_sync, 0);
-    assert_int_not_equal(record_layout(26)->sync->event_sync, 0);
-    assert_int_not_equal(record_layout(26)->cuda_event->event_sync, 0);
-}
-
 static void event_records_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_cupti_cuda_event_layout *at = b->layout->cuda_event;
@@ -279,7 +232,6 @@ static void overhead_of_every_version(void **state)
         {99u << 16, "Unknown"},
     };
 
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_cupti_overhead_layout *at = b->layout->overhead;
@@ -312,12 +264,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_of_every_version),
-        cmocka_unit_test(devices_are_known_before_the_first_call),
         cmocka_unit_test(a_call_without_a_name_says_which_it_is),
         cmocka_unit_test(the_filter_leaves_out_what_readers_do_not_need),
         cmocka_unit_test(a_thread_is_told_once_with_its_name),
         cmocka_unit_test(waits_of_every_version),
-        cmocka_unit_test(the_sync_id_is_there_from_12_8),
         cmocka_unit_test(event_records_of_every_version),
         cmocka_unit_test(overhead_of_every_version),
     };

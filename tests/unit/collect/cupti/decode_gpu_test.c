@@ -1,11 +1,6 @@
 /* decode_gpu_test.c - every field of a GPU operation, from the record layouts of every known
  * version; what is told before its first row; times that say something else than a length. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "unit/collect/cupti/record.h"
 
@@ -98,7 +93,6 @@ static void check_kernel(const struct record_rig *b)
 
 static void kernels_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         uint8_t *r = add_kernel(b);
@@ -116,7 +110,6 @@ static void kernels_of_every_version(void **state)
 
 static void copies_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_cupti_memcpy_layout *at = b->layout->memcpy;
@@ -172,7 +165,6 @@ static void copies_of_every_version(void **state)
 
 static void memsets_and_graphs_of_every_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_cupti_memset_layout *at = b->layout->memset;
@@ -209,7 +201,6 @@ static void equal_launches_share_a_shape_and_a_name(void **state)
     char same_text[sizeof kernel_name];
     uint8_t *r;
 
-    (void)state;
     memcpy(same_text, kernel_name, sizeof same_text);
     add_kernel(b);
     r = add_kernel(b);
@@ -239,7 +230,6 @@ static void times_that_are_none(void **state)
     const struct sl_cupti_kernel_layout *at = b->layout->kernel;
     uint8_t *r;
 
-    (void)state;
     r = add_kernel(b); /* never timed */
     put64(r, at->start, 0);
     put64(r, at->end, 0);
@@ -255,31 +245,12 @@ static void times_that_are_none(void **state)
     record_close(b);
 }
 
-static void the_streams_priority_is_used_where_the_record_has_none(void **state)
-{
-    struct record_rig *b = record_open(130001, 0);
-    uint8_t *r = record_add(b, SL_CUPTI_KIND_STREAM);
-    const struct sl_event *ev;
-
-    (void)state;
-    put32(r, b->layout->stream->context, 5);
-    put32(r, b->layout->stream->stream, 13);
-    put32(r, b->layout->stream->priority, (uint32_t)-3);
-    put32(r, b->layout->stream->flag, 2);
-    add_kernel(b);
-    record_decode(b);
-    ev = record_event(b, SL_EV_KERNEL, 0);
-    assert_int_equal(sl_shape_get(b->opt.shapes, ev->shape)->priority, -3);
-    record_close(b);
-}
-
 /* CUPTI has a buffer for each thread: the kernel's may come before the one with its stream. */
 static void a_priority_is_unknown_until_the_stream_is_described(void **state)
 {
     struct record_rig *b = record_open(130000, 0);
     uint8_t *r;
 
-    (void)state;
     assert_int_equal(b->layout->kernel->priority, 0);
     add_kernel(b);
     r = record_add(b, SL_CUPTI_KIND_STREAM);
@@ -302,7 +273,6 @@ static void device_context_and_stream_are_told_before_the_first_row(void **state
     static const uint8_t order[] = {SL_EV_META_CONTEXT, SL_EV_META_STREAM, SL_EV_META_DEVICE,
                                     SL_EV_KERNEL, SL_EV_KERNEL};
 
-    (void)state;
     add_kernel(b);
     add_kernel(b);
     record_decode(b);
@@ -325,7 +295,6 @@ int main(void)
         cmocka_unit_test(memsets_and_graphs_of_every_version),
         cmocka_unit_test(equal_launches_share_a_shape_and_a_name),
         cmocka_unit_test(times_that_are_none),
-        cmocka_unit_test(the_streams_priority_is_used_where_the_record_has_none),
         cmocka_unit_test(a_priority_is_unknown_until_the_stream_is_described),
         cmocka_unit_test(device_context_and_stream_are_told_before_the_first_row),
     };

@@ -1,11 +1,6 @@
 /* decode_held_test.c - collect/cupti/decode_held.c: waits that come before their context, as
  * buffers of several threads do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "collect/cupti/decode_impl.h"
 #include "unit/collect/cupti/record.h"
@@ -42,7 +37,6 @@ static void a_wait_gets_the_device_of_a_context_that_comes_later(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     add_wait(b, 2, 1000);
     add_wait(b, 2, 2000);
     record_decode(b);
@@ -63,7 +57,6 @@ static void it_is_held_no_longer_than_the_context_may_be_late(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     add_wait(b, 2, 1000);
     add_wait(b, 2, 2000);
     record_decode(b);
@@ -88,7 +81,6 @@ static void more_than_can_be_held_go_out_in_order(void **state)
     struct record_rig *b = record_open(130001, 0);
     uint64_t seen = 0;
 
-    (void)state;
     for (uint64_t i = 1; i <= SL_DECODE_HELD + 30; i++) {
         add_wait(b, 2, i * 100);
         record_decode(b);
@@ -108,7 +100,6 @@ static void a_stream_that_comes_before_its_context_is_told_with_it(void **state)
     const struct sl_event *ev;
     uint8_t *r = record_add(b, SL_CUPTI_KIND_STREAM);
 
-    (void)state;
     put32(r, at->context, 2);
     put32(r, at->stream, 13);
     put32(r, at->flag, 2);

@@ -1,11 +1,6 @@
 /* decode_object_test.c - devices, contexts, streams and names: each told once, again only
  * when something new is known, and never beyond the tables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -53,7 +48,6 @@ static void add_memset(struct record_rig *b, uint32_t device, uint32_t context, 
 
 static void a_context_brings_its_default_stream(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
         struct record_rig *b = record_open(sl_cupti_tables_layouts[i].version, 0);
         const struct sl_event *ev;
@@ -82,7 +76,6 @@ static void what_comes_later_is_told_again(void **state)
     struct record_rig *b = record_open(130001, 0);
     const struct sl_event *ev;
 
-    (void)state;
     add_memset(b, 1, 2, 13); /* a row before any description */
     record_decode(b);
     ev = record_event(b, SL_EV_META_STREAM, 0);
@@ -101,25 +94,6 @@ static void what_comes_later_is_told_again(void **state)
     record_close(b);
 }
 
-static void streams_of_two_contexts_are_two(void **state)
-{
-    struct record_rig *b = record_open(130001, 0);
-
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        add_memset(b, 0, 1, 13);
-        add_memset(b, 1, 2, 13);
-    }
-    record_decode(b);
-    assert_int_equal(record_event(b, SL_EV_META_STREAM, 0)->context, 1);
-    assert_int_equal(record_event(b, SL_EV_META_STREAM, 1)->context, 2);
-    assert_null(record_event(b, SL_EV_META_STREAM, 2));
-    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 0)->device, 0);
-    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 1)->device, 1);
-    assert_null(record_event(b, SL_EV_META_DEVICE, 2));
-    record_close(b);
-}
-
 static void names_reach_their_objects(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
@@ -127,7 +101,6 @@ static void names_reach_their_objects(void **state)
     const struct sl_event *ev;
     uint8_t *r;
 
-    (void)state;
     r = add_name(b, SL_CUPTI_OBJECT_THREAD, "loader");
     put32(r, at->pid, 50);
     put32(r, at->thread, 51);
@@ -163,54 +136,10 @@ static void names_reach_their_objects(void **state)
     record_close(b);
 }
 
-static unsigned asked[8];
-
-/* Devices 0 to 2; no more. */
-static int answer(uint32_t device, struct sl_device *out)
-{
-    asked[device]++;
-    if (device > 2)
-        return -ENOENT;
-    *out = (struct sl_device){.id = device, .multiprocessors = 130 + device, .known = 1};
-    strcpy(out->name, "Simulated");
-    return 0;
-}
-
-static void the_driver_is_asked_once_about_every_device(void **state)
-{
-    struct record_rig *b = record_open(130001, 0);
-    const struct sl_event *ev;
-
-    (void)state;
-    sl_decode_destroy(b->decode);
-    b->opt.query_device = answer;
-    assert_int_equal(sl_decode_create(&b->decode, &b->opt), 0);
-    for (int i = 0; i < 3; i++) {
-        add_memset(b, 1, 1, 13);
-        add_memset(b, 5, 2, 13); /* the driver does not know it */
-    }
-    record_decode(b);
-    for (uint32_t i = 0; i < 3; i++) {
-        ev = record_event(b, SL_EV_META_DEVICE, i);
-        assert_int_equal(ev->device, i);
-        assert_int_equal(ev->name, 0); /* the program gave it none */
-        assert_string_equal(b->devices.device[i].name, "Simulated");
-        assert_int_equal(b->devices.device[i].multiprocessors, 130 + i);
-        assert_int_equal(asked[i], 1);
-    }
-    ev = record_event(b, SL_EV_META_DEVICE, 3);
-    assert_int_equal(ev->device, 5);
-    assert_int_equal(ev->name, 0);
-    assert_int_equal(b->devices.device[5].known, 0);
-    assert_null(record_event(b, SL_EV_META_DEVICE, 4));
-    record_close(b);
-}
-
 static void impossible_objects_are_damage(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    (void)state;
     add_context(b, 0, 0, 7);
     add_stream(b, 0, 13, 1, 0);
     add_name(b, SL_CUPTI_OBJECT_STREAM, "of no context");
@@ -226,9 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_context_brings_its_default_stream),
         cmocka_unit_test(what_comes_later_is_told_again),
-        cmocka_unit_test(streams_of_two_contexts_are_two),
         cmocka_unit_test(names_reach_their_objects),
-        cmocka_unit_test(the_driver_is_asked_once_about_every_device),
         cmocka_unit_test(impossible_objects_are_damage),
     };
 

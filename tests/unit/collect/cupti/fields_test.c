@@ -2,19 +2,14 @@
  * fields_test.c - what is asked for of user-defined records, and what is learned of where it
  * stands.
  */
-#include "collect/cupti/fields.h"
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/stats.h"
+#include "collect/cupti/fields.h"
 #include "unit/collect/cupti/record.h"
 
 #define KINDS 64
@@ -60,59 +55,16 @@ static void tell(uint32_t kind, int backwards)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&told, 0, sizeof(told));
     sl_cupti_fields_reset();
     sl_stats_reset();
     return 0;
 }
 
-static void test_selection(void **state)
-{
-    size_t count = 0;
-    const int *ids = sl_cupti_fields_select(SL_CUPTI_KIND_CONCURRENT_KERNEL, &count);
-
-    (void)state;
-    assert_int_equal(ids[0], 0); /* NVIDIA: the kind must be the first */
-    assert_in_range(count, 20, SL_CUPTI_FIELDS_MOST);
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < i; j++)
-            assert_int_not_equal(ids[i], ids[j]);
-    assert_null(sl_cupti_fields_select(SL_CUPTI_KIND_GRAPH_TRACE, &count));
-    /* The object of a name is a union: one field for its five members. */
-    sl_cupti_fields_select(SL_CUPTI_KIND_NAME, &count);
-    assert_int_equal(count, 4);
-}
-
-static void test_layout_is_what_was_told(void **state)
-{
-    (void)state;
-    for (int backwards = 0; backwards < 2; backwards++) {
-        const struct sl_cupti_layout *layout;
-
-        setup(NULL);
-        tell(SL_CUPTI_KIND_MEMSET, backwards);
-        tell(SL_CUPTI_KIND_NAME, backwards);
-        assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
-        layout = sl_cupti_fields_layout();
-        assert_int_equal(layout->record_size[SL_CUPTI_KIND_MEMSET],
-                         told.of[SL_CUPTI_KIND_MEMSET].record_size);
-        assert_int_equal(layout->memset->size, told.of[SL_CUPTI_KIND_MEMSET].record_size);
-        for (size_t i = 0; i < told.of[SL_CUPTI_KIND_MEMSET].count; i++)
-            if (told.place[SL_CUPTI_KIND_MEMSET][i].id == 2) /* MEMSET_FIELD_BYTES */
-                assert_int_equal(layout->memset->bytes, told.place[SL_CUPTI_KIND_MEMSET][i].offset);
-        assert_int_equal(layout->memset->flags, 0); /* not asked for */
-        assert_int_equal(layout->name->stream, layout->name->pid + 8);
-        assert_int_equal(layout->record_size[SL_CUPTI_KIND_MEMCPY], 0);
-        assert_null(layout->memcpy);
-    }
-}
-
 static void test_what_cannot_be_true(void **state)
 {
     struct sl_cupti_complete_info none = {0};
 
-    (void)state;
     assert_int_equal(sl_cupti_fields_learn(NULL), -EINVAL);
     assert_int_equal(sl_cupti_fields_learn(&none), -EINVAL);
     tell(SL_CUPTI_KIND_MEMSET, 0);
@@ -132,7 +84,6 @@ static void test_what_cannot_be_true(void **state)
 
 static void test_another_layout_later(void **state)
 {
-    (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 0);
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
@@ -145,7 +96,6 @@ static void test_another_layout_later(void **state)
 /* Of the same fields and the same size: read by the first, each number would be another's. */
 static void test_fields_in_another_order_later(void **state)
 {
-    (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 0);
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
     tell(SL_CUPTI_KIND_MEMSET, 1);
@@ -163,7 +113,6 @@ static void test_larger_entries(void **state)
     } larger[SL_CUPTI_FIELDS_MOST];
     struct sl_cupti_record_places *r = &told.of[SL_CUPTI_KIND_STREAM];
 
-    (void)state;
     tell(SL_CUPTI_KIND_STREAM, 1);
     for (size_t i = 0; i < r->count; i++) {
         larger[i].place = r->fields[i];
@@ -194,7 +143,6 @@ static void test_decoding(void **state)
     struct record_rig *b = record_open(130401, 0);
     const struct sl_event *ev;
 
-    (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 1);
     tell(SL_CUPTI_KIND_STREAM, 1);
     told.of[SL_CUPTI_KIND_STREAM].count--;
@@ -227,7 +175,6 @@ static void test_looking(void **state)
     struct record_rig *b = record_open(130401, 0);
     struct sl_decode_held held = {0};
 
-    (void)state;
     tell(SL_CUPTI_KIND_MEMSET, 1);
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
     b->layout = sl_cupti_fields_layout();
@@ -254,7 +201,6 @@ static void test_from_several_threads(void **state)
     pthread_t thread[4];
     int result[4] = {0};
 
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_selection_count; i++)
         tell(sl_cupti_tables_selections[i].kind, 1);
     for (int i = 0; i < 4; i++)
@@ -270,8 +216,6 @@ static void test_from_several_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_selection, setup),
-        cmocka_unit_test_setup(test_layout_is_what_was_told, setup),
         cmocka_unit_test_setup(test_what_cannot_be_true, setup),
         cmocka_unit_test_setup(test_another_layout_later, setup),
         cmocka_unit_test_setup(test_fields_in_another_order_later, setup),

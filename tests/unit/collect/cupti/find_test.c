@@ -1,11 +1,6 @@
 /* find_test.c - the places where libcupti is looked for, and that a copy which is already in
  * the process is taken before all others. The steps share one process, as a job would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,7 +55,6 @@ static int set_up(void **state)
     char path[512];
     Dl_info cmocka;
 
-    (void)state;
     assert_non_null(mkdtemp(root));
     /* three ways in which NVIDIA's files lie around */
     copy_to(FIXTURE_CUPTI, "/cuda/extras/CUPTI/lib64/libcupti.so.13");
@@ -81,7 +75,6 @@ static int tear_down(void **state)
 {
     char command[64];
 
-    (void)state;
     snprintf(command, sizeof command, "rm -rf %s", root);
     return system(command);
 }
@@ -91,7 +84,6 @@ static void the_major_version_in_the_process_comes_first(void **state)
     char path[512], why[512];
     void *handle = NULL;
 
-    (void)state;
     assert_int_equal(find(&handle, path, why), -ENOTSUP);
     assert_null(handle);
     assert_int_equal(offers, 3);
@@ -108,7 +100,6 @@ static void a_copy_in_the_process_is_taken_whatever_else_there_is(void **state)
     char path[512], why[512];
     void *handle = NULL;
 
-    (void)state;
     /* the step before left copies in the process */
     assert_int_equal(find(&handle, path, why), -ENOTSUP);
     assert_int_equal(all_offers, 1); /* and no second one is tried beside it */

@@ -1,10 +1,5 @@
 /* foreign_text_test.c - texts that end, that do not, and addresses of nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +26,6 @@ static void up_to_the_border_of_memory(void **state)
     char *page = map_border();
     size_t length = 99;
 
-    (void)state;
     assert_int_equal(sl_foreign_text_measure(page + PAGE - 5, sl_foreign_text_can_read, &length),
                      -EFAULT);
     assert_int_equal(length, 99);
@@ -54,7 +48,6 @@ static void longer_than_any_name(void **state)
     size_t size = 1 << 17, length;
     char *text = malloc(size);
 
-    (void)state;
     memset(text, 'a', size);
     text[65535] = '\0';
     assert_int_equal(sl_foreign_text_measure(text, sl_foreign_text_can_read, &length), 0);

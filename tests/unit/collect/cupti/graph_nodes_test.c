@@ -1,83 +1,20 @@
 /* graph_nodes_test.c - what a CUPTI tells of graphs comes out as facts, in order, and a loss in its
  * place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
 
 #include "collect/cupti/graph_nodes.h"
-
-/* As CUPTI has them; graph_nodes.c says the rest. */
-struct graph_data {
-    void *graph, *original_graph, *node, *original;
-    int type;
-    void *dependent, *exec;
-};
-
-struct resource_data {
-    void *context, *handle;
-    const struct graph_data *graph;
-};
+#include "unit/collect/cupti/graphs.h"
 
 enum {
-    RESOURCE = 3,
-    CREATED = 13,
     DEPENDS = 15,
     DEPENDS_NO_MORE = 16,
     CLONED = 20,
     TYPE_KERNEL = 0,
     TYPE_GRAPH = 4,
 };
-
-static struct {
-    void (*callback)(void *user, int domain, uint32_t cbid, const void *data);
-    int subscribe_result;
-    unsigned enabled; /* callbacks */
-    int unsubscribed;
-} cupti;
-
-static int subscribe(void **subscriber, void *callback, void *user)
-{
-    (void)user;
-    *subscriber = &cupti;
-    if (cupti.subscribe_result == 0)
-        cupti.callback = (void (*)(void *, int, uint32_t, const void *))callback;
-    return cupti.subscribe_result;
-}
-
-static int unsubscribe(void *subscriber)
-{
-    (void)subscriber;
-    cupti.unsubscribed++;
-    return 0;
-}
-
-static int enable(uint32_t on, void *subscriber, int domain, uint32_t cbid)
-{
-    (void)cbid;
-    assert_ptr_equal(subscriber, &cupti);
-    assert_int_equal(domain, RESOURCE);
-    cupti.enabled += on;
-    return 0;
-}
-
-/* Handles are numbers here. */
-static int graph_id(void *graph, uint32_t *id)
-{
-    *id = (uint32_t)(uintptr_t)graph;
-    return 0;
-}
-
-static int node_id(void *node, uint64_t *id)
-{
-    *id = (uintptr_t)node;
-    return 0;
-}
 
 static int result_string(int result, const char **text)
 {
@@ -88,26 +25,14 @@ static int result_string(int result, const char **text)
 
 static struct sl_cupti_api api_of_all(void)
 {
-    struct sl_cupti_api api = {.version = 130000};
+    struct sl_cupti_api api = {.version = 130000, .fn = {.GetResultString = result_string}};
 
-    api.fn = (struct sl_cupti_functions){.Subscribe = subscribe,
-                                         .Unsubscribe = unsubscribe,
-                                         .EnableCallback = enable,
-                                         .GetGraphId = graph_id,
-                                         .GetGraphNodeId = node_id,
-                                         .GetResultString = result_string};
+    graphs_add_to(&api.fn);
     api.v1 = api.fn;
     return api;
 }
 
 #define AT(number) ((void *)(uintptr_t)(number))
-
-static void tell(uint32_t cbid, struct graph_data data)
-{
-    const struct resource_data resource = {.graph = &data};
-
-    cupti.callback(NULL, RESOURCE, cbid, &resource);
-}
 
 static void assert_next(enum sl_node_fact fact, uint64_t node, uint64_t other, uint32_t graph)
 {
@@ -134,10 +59,9 @@ static void a_cupti_without_the_functions_is_left_alone(void **state)
 {
     struct sl_cupti_api api = api_of_all();
 
-    (void)state;
     api.fn.GetGraphNodeId = NULL;
     assert_int_equal(sl_graph_nodes_start(&api), -ENOTSUP);
-    assert_null(cupti.callback);
+    assert_null(graphs.callback);
     assert_no_more();
 }
 
@@ -145,17 +69,18 @@ static void facts_come_out_in_order(void **state)
 {
     static struct sl_cupti_api api;
 
-    (void)state;
     api = api_of_all();
     assert_int_equal(sl_graph_nodes_start(&api), 0);
-    assert_int_equal(cupti.enabled, 4);
+    assert_int_equal(graphs.enabled, 4);
     assert_no_more();
-    tell(CREATED, (struct graph_data){.graph = AT(9), .node = AT(1), .type = TYPE_KERNEL});
-    tell(CREATED, (struct graph_data){.graph = AT(9), .node = AT(2), .type = TYPE_GRAPH});
-    tell(DEPENDS, (struct graph_data){.node = AT(1), .dependent = AT(2)});
-    tell(DEPENDS_NO_MORE, (struct graph_data){.node = AT(1), .dependent = AT(2)});
-    tell(CLONED, (struct graph_data){.node = AT(11), .original = AT(1)});
-    tell(99, (struct graph_data){.node = AT(1)}); /* not asked for */
+    graphs_tell(GRAPHS_CREATED,
+                (struct graph_data){.graph = AT(9), .node = AT(1), .type = TYPE_KERNEL});
+    graphs_tell(GRAPHS_CREATED,
+                (struct graph_data){.graph = AT(9), .node = AT(2), .type = TYPE_GRAPH});
+    graphs_tell(DEPENDS, (struct graph_data){.node = AT(1), .dependent = AT(2)});
+    graphs_tell(DEPENDS_NO_MORE, (struct graph_data){.node = AT(1), .dependent = AT(2)});
+    graphs_tell(CLONED, (struct graph_data){.node = AT(11), .original = AT(1)});
+    graphs_tell(99, (struct graph_data){.node = AT(1)}); /* not asked for */
     assert_next(SL_NODE_CREATED, 1, 0, 9);
     assert_next(SL_NODE_IS_GRAPH, 2, 0, 9);
     assert_next(SL_NODE_DEPENDS, 2, 1, 0);
@@ -169,15 +94,14 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     struct sl_event ev;
     uint64_t facts = 0;
 
-    (void)state;
     for (uintptr_t node = 1; node <= 300000; node++)
-        tell(CREATED, (struct graph_data){.node = AT(node)});
+        graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(node)});
     while (sl_graph_nodes_next(&ev) && ev.fact == SL_NODE_CREATED)
         assert_int_equal(ev.u.node.id, ++facts);
     assert_in_range(facts, 200000, 299999);
     assert_int_equal(ev.fact, SL_NODE_FACTS_LOST); /* once, behind what came before the loss */
     assert_no_more();
-    tell(CREATED, (struct graph_data){.node = AT(5)});
+    graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(5)});
     assert_next(SL_NODE_CREATED, 5, 0, 0);
     assert_no_more();
 }
@@ -188,12 +112,11 @@ static void a_loss_stands_before_what_came_after_it(void **state)
     struct sl_event ev;
     uint64_t facts = 0;
 
-    (void)state;
     for (uintptr_t node = 1; node <= 300000; node++)
-        tell(CREATED, (struct graph_data){.node = AT(node)});
+        graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(node)});
     for (; facts < 100; facts++)
         assert_next(SL_NODE_CREATED, facts + 1, 0, 0);
-    tell(CREATED, (struct graph_data){.node = AT(400000)});
+    graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(400000)});
     while (sl_graph_nodes_next(&ev) && ev.fact == SL_NODE_CREATED)
         assert_int_equal(ev.u.node.id, ++facts);
     assert_int_equal(ev.fact, SL_NODE_FACTS_LOST);
@@ -209,7 +132,7 @@ enum {
 static void *tell_many(void *thread)
 {
     for (uintptr_t i = 0; i < EACH; i++)
-        tell(CREATED, (struct graph_data){.node = AT((uintptr_t)thread << 32 | i)});
+        graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT((uintptr_t)thread << 32 | i)});
     return NULL;
 }
 
@@ -219,7 +142,6 @@ static void threads_tell_at_the_same_time(void **state)
     pthread_t thread[THREADS];
     struct sl_event ev;
 
-    (void)state;
     for (uintptr_t t = 0; t < THREADS; t++)
         assert_int_equal(pthread_create(&thread[t], NULL, tell_many, AT(t + 1)), 0);
     while (all < THREADS * EACH) {
@@ -240,16 +162,15 @@ static void given_up_nothing_is_known(void **state)
 {
     struct sl_event ev;
 
-    (void)state;
-    tell(CREATED, (struct graph_data){.node = AT(1)});
+    graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(1)});
     sl_graph_nodes_give_up();
-    tell(CREATED, (struct graph_data){.node = AT(2)});
-    assert_int_equal(cupti.unsubscribed, 1);
+    graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(2)});
+    assert_int_equal(graphs.unsubscribed, 1);
     assert_int_equal(sl_graph_nodes_next(&ev), 1);
     assert_int_equal(ev.fact, SL_NODE_FACTS_LOST);
     assert_no_more();
     sl_graph_nodes_give_up();
-    assert_int_equal(cupti.unsubscribed, 1);
+    assert_int_equal(graphs.unsubscribed, 1);
     assert_no_more();
 }
 

@@ -1,16 +1,10 @@
 /* layout_test.c - which table of layouts a version of CUPTI is read by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "collect/cupti/layout.h"
 
 static void each_row_is_found_by_its_own_version(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++)
         assert_ptr_equal(sl_cupti_layout_find(sl_cupti_tables_layouts[i].version),
                          &sl_cupti_tables_layouts[i]);
@@ -19,7 +13,6 @@ static void each_row_is_found_by_its_own_version(void **state)
 /* Minor releases of NVIDIA's have numbers in between, and layouts that have not changed since. */
 static void versions_between_rows_are_read_by_the_older_one(void **state)
 {
-    (void)state;
     for (unsigned i = 1; i < sl_cupti_tables_layout_count; i++)
         assert_ptr_equal(sl_cupti_layout_find(sl_cupti_tables_layouts[i].version - 1),
                          &sl_cupti_tables_layouts[i - 1]);
@@ -27,14 +20,12 @@ static void versions_between_rows_are_read_by_the_older_one(void **state)
 
 static void what_is_newer_than_all_is_read_by_the_newest(void **state)
 {
-    (void)state;
     assert_ptr_equal(sl_cupti_layout_find(UINT32_MAX),
                      &sl_cupti_tables_layouts[sl_cupti_tables_layout_count - 1]);
 }
 
 static void what_is_older_than_all_is_not_read(void **state)
 {
-    (void)state;
     assert_null(sl_cupti_layout_find(17)); /* CUDA 11.8 */
     assert_null(sl_cupti_layout_find(0));
 }
@@ -44,7 +35,6 @@ static void a_kind_that_is_not_known_has_no_size(void **state)
 {
     const struct sl_cupti_layout *layout = sl_cupti_layout_find(18);
 
-    (void)state;
     assert_int_equal(sl_cupti_layout_size(layout, SL_CUPTI_KIND_RUNTIME), layout->api->size);
     assert_int_equal(sl_cupti_layout_size(layout, 0), 0);
     assert_int_equal(sl_cupti_layout_size(layout, SL_CUPTI_KIND_COUNT), 0);

@@ -1,11 +1,6 @@
 /* objects_test.c - first sightings stay first in tables of a fixed size: twenty thousand threads
  * and streams, far more than are remembered, never repeat and never loop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/stats.h"
 #include "collect/cupti/objects.h"
@@ -28,7 +23,6 @@ static void full_tables_stop_telling_and_count(void **state)
     struct sl_cupti_objects_options opt = {.sink = sink};
     struct sl_cupti_objects *s;
 
-    (void)state;
     sl_stats_reset();
     assert_int_equal(sl_intern_create(&opt.intern, 1 << 20), 0);
     assert_int_equal(sl_cupti_objects_create(&s, &opt), 0);

@@ -1,8 +1,8 @@
 /*
  * record.h - raw CUPTI records of any version, built from the generated table.
  *
- * A test puts values at the offsets that the table gives for a version; cupti_decode_real_test.c
- * does the same with NVIDIA's own structs, so that a wrong table cannot hide.
+ * A test puts values at the offsets that the table gives for a version. A wrong table cannot hide:
+ * the simulated CUPTI of tests/e2e has a table of its own.
  */
 #ifndef TEST_CUPTI_RECORD_H
 #define TEST_CUPTI_RECORD_H

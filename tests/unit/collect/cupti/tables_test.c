@@ -2,12 +2,7 @@
  * tables_test.c - what the decoder relies on in the generated tables, whatever the generator
  * was fed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +59,6 @@ static void families_of(const struct sl_cupti_layout *row, struct family out[FAM
 
 static void rows_ascend_by_version(void **state)
 {
-    (void)state;
     assert_true(ROWS > 1);
     assert_int_equal(sl_cupti_tables_layouts[0].version, 18); /* 12.0, the oldest we promise */
     for (unsigned i = 1; i < ROWS; i++)
@@ -76,7 +70,6 @@ static void every_field_lies_in_its_record(void **state)
 {
     struct family family[FAMILIES];
 
-    (void)state;
     for (unsigned r = 0; r < ROWS; r++) {
         const struct sl_cupti_layout *row = &sl_cupti_tables_layouts[r];
 
@@ -102,7 +95,6 @@ static void every_field_lies_in_its_record(void **state)
 
 static void wide_fields_end_within_their_record(void **state)
 {
-    (void)state;
     for (unsigned r = 0; r < ROWS; r++) {
         const struct sl_cupti_layout *row = &sl_cupti_tables_layouts[r];
         const struct {
@@ -135,7 +127,6 @@ static void wide_fields_end_within_their_record(void **state)
 /* A kind, once there, stays; records are whole words, and kind 0 is none. */
 static void record_sizes_are_plausible(void **state)
 {
-    (void)state;
     for (unsigned r = 0; r < ROWS; r++) {
         const uint16_t *size = sl_cupti_tables_layouts[r].record_size;
 
@@ -153,7 +144,6 @@ static void callback_ids_only_grow(void **state)
 {
     const struct sl_cupti_layout *row = sl_cupti_tables_layouts;
 
-    (void)state;
     for (unsigned r = 1; r < ROWS; r++, row++) {
         assert_true(row[0].runtime_callbacks <= row[1].runtime_callbacks);
         assert_true(row[0].driver_callbacks <= row[1].driver_callbacks);
@@ -216,7 +206,6 @@ static void check_calls(const struct sl_call_name_row *call, unsigned count, con
 
 static void calls_are_named_and_every_launch_is_wanted(void **state)
 {
-    (void)state;
     check_calls(sl_call_names_runtime, sl_call_names_runtime_count, "cuda");
     check_calls(sl_call_names_driver, sl_call_names_driver_count, "cu");
 }
@@ -238,7 +227,6 @@ static void well_known_calls_stand_at_their_ids(void **state)
         {sl_call_names_driver, 652, 3, "cuLaunchKernelEx"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         assert_string_equal(known[i].table[known[i].id].name, known[i].name);
         assert_int_equal(known[i].table[known[i].id].bits, known[i].bits);
@@ -250,7 +238,6 @@ static void functions_are_named_once_without_their_prefix(void **state)
     const struct sl_cupti_function *f = sl_cupti_tables_functions;
     uint32_t newest = sl_cupti_tables_layouts[ROWS - 1].version;
 
-    (void)state;
     for (unsigned i = 0; i < sl_cupti_tables_function_count; i++) {
         assert_int_not_equal(strncmp(f[i].name, "cupti", 5), 0);
         assert_true(f[i].since <= newest);

@@ -1,11 +1,6 @@
 /* v2_test.c - the table of functions while we have a subscriber, and as it was before; who
  * holds CUPTI where we get none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +15,6 @@ static struct fixture_subscriber *cupti;
 
 static int init(void **state)
 {
-    (void)state;
     library = dlopen(FIXTURE_SUBSCRIBER, RTLD_NOW);
     cupti = library ? dlsym(library, "fixture_subscriber") : NULL;
     return cupti ? 0 : -1;
@@ -94,7 +88,6 @@ static int subscribe(int wanted)
 
 static int reset(void **state)
 {
-    (void)state;
     memset(cupti, 0, sizeof(*cupti));
     return 0;
 }
@@ -103,7 +96,6 @@ static int reset(void **state)
 
 static void without_the_newer_calls_there_is_none(void **state)
 {
-    (void)state;
     fn = before;
     assert_int_equal(sl_cupti_v2_subscribe(&fn, &old, NULL, &fields, holder, sizeof(holder)),
                      -ENOTSUP);
@@ -120,7 +112,6 @@ static void another_tool_that_holds_cupti_is_named(void **state)
     static const char longest[] =
         "a tool whose name is longer than all the room that there is for it, by far";
 
-    (void)state;
     cupti->subscribe_result = SL_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     assert_int_equal(subscribe(0), -EBUSY);
     assert_string_equal(holder, "");
@@ -139,7 +130,6 @@ static void another_tool_that_holds_cupti_is_named(void **state)
 /* Whatever it has written: there is no subscriber then. */
 static void a_refusal_leaves_none(void **state)
 {
-    (void)state;
     cupti->subscribe_result = 999;
     assert_int_equal(subscribe(0), -EIO);
     assert_memory_equal(&fn, &before, sizeof(fn));
@@ -167,6 +157,15 @@ static void on_complete(void *context, uint32_t stream, uint8_t *from, size_t si
     completed_valid = valid;
 }
 
+static int heard;
+
+static void listen(void *user, int domain, uint32_t cbid, const void *data)
+{
+    assert_null(user);
+    assert_ptr_equal(data, &heard);
+    heard += domain * 100 + (int)cbid;
+}
+
 static void calls_name_our_subscriber(void **state)
 {
     uint8_t *asked = NULL;
@@ -174,7 +173,6 @@ static void calls_name_our_subscriber(void **state)
     uint32_t value = 0;
     void *record;
 
-    (void)state;
     assert_int_equal(subscribe(0), 0);
     assert_memory_equal(&old, &before, sizeof(old));
     assert_int_equal(fields, 0);
@@ -203,73 +201,12 @@ static void calls_name_our_subscriber(void **state)
     sl_cupti_v2_unsubscribe(&fn, &old);
 }
 
-/* What the library has in the older form alone: passed on where it does no harm, else done without.
- */
-static void what_has_no_newer_form(void **state)
-{
-    size_t dropped = 0;
-
-    (void)state;
-    assert_int_equal(subscribe(0), 0);
-    assert_int_equal(fn.ActivityFlushAll(0), 1);
-    assert_int_equal(fn.ActivityGetNumDroppedRecords(NULL, 0, &dropped), 0);
-    assert_int_equal(dropped, 5);
-    assert_null(fn.ActivityEnableRuntimeApi); /* would filter for the whole process */
-    assert_null(fn.ActivityEnableDriverApi);
-    assert_null(fn.ActivityEnableCalls);
-    sl_cupti_v2_unsubscribe(&fn, &old);
-}
-
-static void records_may_have_our_fields(void **state)
-{
-    uint32_t callback = 211;
-
-    (void)state;
-    assert_int_equal(subscribe(1), 0);
-    assert_int_equal(fields, 1);
-    assert_true(cupti->attribute == SL_CUPTI_ATTR_USER_DEFINED_RECORDS && cupti->value == 1);
-    assert_int_equal(fn.ActivityEnable(10), 0);
-    assert_true(cupti->has_config);
-    assert_non_null(fn.ActivityEnableCalls);
-    assert_int_equal(fn.ActivityEnableCalls(5, &callback, 1), 0);
-    assert_true(cupti->kind == 5 && cupti->has_config);
-    sl_cupti_v2_unsubscribe(&fn, &old);
-    cupti->attribute_result = 1; /* CUPTI is too old for it */
-    assert_int_equal(subscribe(1), 0);
-    assert_int_equal(fields, 0);
-    assert_int_equal(fn.ActivityEnable(10), 0);
-    assert_false(cupti->has_config);
-    sl_cupti_v2_unsubscribe(&fn, &old);
-}
-
-static int heard;
-
-static void listen(void *user, int domain, uint32_t cbid, const void *data)
-{
-    assert_null(user);
-    assert_ptr_equal(data, &heard);
-    heard += domain * 100 + (int)cbid;
-}
-
-static void callbacks_go_to_who_listens(void **state)
-{
-    (void)state;
-    assert_int_equal(subscribe(0), 0);
-    cupti->callback(cupti->user, 1, 2, &heard); /* nobody listens */
-    assert_int_equal(heard, 0);
-    assert_ptr_equal(sl_cupti_v2_listen(listen), cupti);
-    cupti->callback(cupti->user, 1, 2, &heard);
-    assert_int_equal(heard, 102);
-    sl_cupti_v2_unsubscribe(&fn, &old);
-}
-
 /* Buffers that came before may still be read. */
 static void after_the_end_calls_are_the_older_ones(void **state)
 {
     int (*next)(uint8_t *, size_t, void **);
     void *record;
 
-    (void)state;
     assert_int_equal(subscribe(0), 0);
     next = fn.ActivityGetNextRecord;
     sl_cupti_v2_unsubscribe(&fn, &old);
@@ -289,9 +226,6 @@ int main(void)
         CASE(another_tool_that_holds_cupti_is_named),
         CASE(a_refusal_leaves_none),
         CASE(calls_name_our_subscriber),
-        CASE(what_has_no_newer_form),
-        CASE(records_may_have_our_fields),
-        CASE(callbacks_go_to_who_listens),
         CASE(after_the_end_calls_are_the_older_ones),
     };
 

@@ -1,11 +1,6 @@
 /* lane_full_test.c - a lane that is full in the middle of its ring, the reader being somewhere
  * behind it, becomes longer all the same; records stay whole and in order, wherever both are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -131,7 +126,6 @@ static void a_reader_that_reads_meanwhile_sees_all(void **state)
     uint32_t seen = 0;
     pthread_t thread;
 
-    (void)state;
     atomic_store(&written, UINT32_MAX);
     assert_int_equal(pthread_create(&thread, NULL, write_all, NULL), 0);
     while (!(lane = atomic_load(&shared)))
@@ -170,7 +164,6 @@ static void it_grows_wherever_the_reader_stopped(void **state)
 {
     uint64_t lost = sl_lanes_lost();
 
-    (void)state;
     in_new_lanes(fill, 8);
     assert_int_equal(atomic_exchange(&failed, 0), 0);
     assert_int_equal(sl_lanes_lost(), lost);
@@ -214,7 +207,6 @@ static void whatever_both_do_records_are_whole(void **state)
 {
     uint64_t lost = sl_lanes_lost();
 
-    (void)state;
     in_new_lanes(mix, LANES);
     assert_int_equal(atomic_exchange(&failed, 0), 0);
     assert_true(sl_lanes_lost() > lost); /* they were full often enough */
@@ -222,7 +214,6 @@ static void whatever_both_do_records_are_whole(void **state)
 
 static int init(void **state)
 {
-    (void)state;
     return sl_lanes_init((size_t)64 * 1024 * 1024);
 }
 

@@ -1,10 +1,5 @@
 /* lane_grow_test.c - a lane whose reader is late becomes longer, as far as the memory goes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,7 +60,6 @@ static void a_lane_that_is_read_stays_small(void **state)
     uint64_t bytes;
     uint32_t seen = 0;
 
-    (void)state;
     assert_int_equal(put(0, 1), 1);
     bytes = sl_lanes_bytes();
     for (uint32_t i = 0; i < 20; i++) {
@@ -103,7 +97,6 @@ static uint32_t put_in_thread(uint32_t count)
 /* From its first record on, nothing of it being read. */
 static void a_new_lane_grows(void **state)
 {
-    (void)state;
     assert_int_equal(put_in_thread(3 * FIRST_ROOM), 3 * FIRST_ROOM);
     assert_int_equal(sl_lanes_used(), 2);
     assert_int_equal(read_on(sl_lane_at(1), 0, UINT32_MAX), 3 * FIRST_ROOM);
@@ -115,7 +108,6 @@ static void a_lane_that_is_not_read_grows(void **state)
     uint32_t had_room, before = atomic_load(&woken);
     uint64_t lost = sl_lanes_lost();
 
-    (void)state;
     /* The reader is called long before the ring is full. */
     assert_int_equal(put(0, FIRST_ROOM / 4), FIRST_ROOM / 4);
     assert_true(atomic_load(&woken) > before);
@@ -135,7 +127,6 @@ static void growth_leaves_room_for_others(void **state)
 {
     uint32_t had_room = put_in_thread(LARGEST); /* in the lane of the thread before */
 
-    (void)state;
     assert_in_range(had_room, 4 * FIRST_ROOM - 16, 4 * FIRST_ROOM); /* it has not grown more */
     assert_int_equal(sl_lanes_used(), 2);
     assert_int_equal(read_on(sl_lane_at(1), 0, UINT32_MAX), had_room);
@@ -143,7 +134,6 @@ static void growth_leaves_room_for_others(void **state)
 
 static int init(void **state)
 {
-    (void)state;
     sl_lanes_set_wake(wake);
     return sl_lanes_init(MEMORY);
 }

@@ -1,11 +1,6 @@
 /* lane_read_test.c - records of all lanes with the times of their stamps, and none before its time.
  * The clock is the test's: 2 ticks a nanosecond, then another rate. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -108,7 +103,6 @@ static int init(void **state)
 {
     const struct sl_lane_reader_options opt = {got, take};
 
-    (void)state;
     ticks = 5000;
     time_ns = 1000;
     sl_clock_set_source(&source);
@@ -120,7 +114,6 @@ static int init(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     sl_clock_set_source(NULL);
     return 0;
 }
@@ -129,7 +122,6 @@ static int end(void **state)
 
 static void nothing_is_read_where_there_is_nothing(void **state)
 {
-    (void)state;
     read_until(UINT64_MAX - EPOCH);
     assert_int_equal(got_count, 0);
 }
@@ -140,7 +132,6 @@ static void a_record_has_its_thread_and_the_time_of_its_stamp(void **state)
     static const uint64_t times[] = {1100, 1350};
     uint32_t self = (uint32_t)syscall(SYS_gettid);
 
-    (void)state;
     pass(100, 2);
     mark(1);
     pass(250, 2);
@@ -160,7 +151,6 @@ static void what_came_after_that_time_is_left(void **state)
     static const uint32_t first[] = {3}, second[] = {4, 5};
     static const uint64_t first_at[] = {1500}, second_at[] = {1600, 1700};
 
-    (void)state;
     pass(100, 2);
     mark(3);
     pass(100, 2);
@@ -182,7 +172,6 @@ static void times_of_a_thread_never_go_back(void **state)
     static const uint32_t numbers[] = {6, 7, 8};
     static const uint64_t times[] = {1900, 1900, 1950};
 
-    (void)state;
     pass(100, 2);
     mark(6);
     mark_at(7, ticks - 80); /* 40 ns earlier */
@@ -210,7 +199,6 @@ static void each_thread_has_its_own_order(void **state)
 {
     pthread_t thread;
 
-    (void)state;
     for (uint32_t number = 10; number < 12; number++) {
         atomic_store(&stay, 0);
         assert_int_equal(pthread_create(&thread, NULL, other, (void *)(uintptr_t)number), 0);
@@ -246,7 +234,6 @@ static void what_is_made_while_lanes_are_read_is_left(void **state)
     static const uint32_t first[] = {12}, second[] = {13};
     uint64_t first_at[] = {time_ns}, second_at[] = {time_ns + 100};
 
-    (void)state;
     mark(12);
     meanwhile = mark_later;
     read_until(UINT64_MAX - EPOCH);
@@ -261,7 +248,6 @@ static void the_rate_is_that_of_the_last_seconds(void **state)
 {
     uint64_t at;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         pass(SECOND + 1, 3);
         read_until(time_ns);
@@ -279,7 +265,6 @@ static void a_clock_that_stands(void **state)
 {
     uint64_t at = time_ns;
 
-    (void)state;
     mark(30);
     for (int i = 0; i < 3; i++)
         read_until(at + 1);
@@ -293,7 +278,6 @@ static void a_clock_that_stands(void **state)
 /* What is in the lanes then seems to come much later, and is not kept until that time. */
 static void the_clock_is_set_back(void **state)
 {
-    (void)state;
     mark_at(14, ticks + 6 * (uint64_t)SECOND);
     read_until(UINT64_MAX - EPOCH);
     assert_int_equal(got_count, 1);
@@ -305,7 +289,6 @@ static void records_have_the_time_of_a_clock_that_was_set_back(void **state)
     static const uint32_t numbers[] = {40, 41, 42};
     uint64_t times[3];
 
-    (void)state;
     pass(7 * (uint64_t)SECOND, 3); /* past what the case before left behind */
     mark(39);
     pass(100, 3);
@@ -346,7 +329,6 @@ static void what_a_signal_spoils_is_its_threads_alone(void **state)
     pthread_t thread;
     unsigned marks = 0;
 
-    (void)state;
     pthread_create(&thread, NULL, spoil, NULL);
     pthread_join(thread, NULL);
     mark(3);

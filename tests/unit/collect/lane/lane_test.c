@@ -1,11 +1,6 @@
 /* lane_test.c - records of many threads come out whole and in order; what finds no room is a
  * whole range; threads that come and go take no more memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -106,7 +101,6 @@ static void *make_ranges(void *user)
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_init(32 * 70 * 1024);
 }
 
@@ -116,7 +110,6 @@ static void records_come_out_whole(void **state)
     uint64_t lost = sl_lanes_lost();
     struct seen sum;
 
-    (void)state;
     atomic_store(&at_work, THREADS);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread[i], NULL, make_ranges, NULL);
@@ -138,7 +131,6 @@ static void a_full_lane_keeps_the_nesting(void **state)
     int level, pushed = 0;
     struct seen sum;
 
-    (void)state;
     read_all();
     total();
     for (int i = 0; i < 50; i++)
@@ -176,7 +168,6 @@ static void threads_come_and_go(void **state)
     pthread_t thread;
     struct seen sum;
 
-    (void)state;
     read_all();
     total();
     for (int i = 0; i < LIVES; i++) {
@@ -194,34 +185,12 @@ static void threads_come_and_go(void **state)
     assert_int_equal(sum.pushes, 2 * LIVES);
 }
 
-static void strings_and_domains_have_one_number_each(void **state)
-{
-    size_t length;
-
-    (void)state;
-    assert_int_equal(sl_text_table_put("forward", 7), sl_text_table_put("forward", 7));
-    assert_int_not_equal(sl_text_table_put("forward", 7), sl_text_table_put("forwards", 8));
-    assert_string_equal(sl_text_table_get(sl_text_table_put("forward", 7), &length), "forward");
-    assert_int_equal(length, 7);
-    assert_null(sl_text_table_get(0, NULL));
-    assert_null(sl_text_table_get(1 << 30, NULL));
-    assert_int_equal(sl_nvtx_domain("NCCL", 4), sl_nvtx_domain("NCCL", 4));
-    for (int i = 0; i < 2 * SL_LANE_DOMAINS;
-         i++) { /* more than there are: the last one stands for the rest */
-        char name[8] = {(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676)};
-
-        assert_in_range(sl_nvtx_domain(name, 3), 1, SL_LANE_DOMAINS - 1);
-    }
-    assert_int_equal(sl_nvtx_domain("one more", 8), SL_LANE_DOMAINS - 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_come_out_whole),
         cmocka_unit_test(a_full_lane_keeps_the_nesting),
         cmocka_unit_test(threads_come_and_go),
-        cmocka_unit_test(strings_and_domains_have_one_number_each),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);

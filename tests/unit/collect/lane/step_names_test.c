@@ -1,10 +1,5 @@
 /* step_names_test.c - a job that names its steps from the first on: its numbers count. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 
@@ -26,7 +21,6 @@ static void numbers_of_names(void **state)
 {
     uint64_t number = 0, ns = 0;
 
-    (void)state;
     sl_step_await(0, 0);
     assert_int_equal(named(0), 0);
     assert_int_equal(sl_step_awaited(&number, &ns), 0);

@@ -1,10 +1,5 @@
 /* step_test.c - which source of steps counts, and who is told when a step begins. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +47,6 @@ static uint64_t named(uint32_t given, int tells_end)
 /* One process long, as in a job: each source silences those below it for good. */
 static void the_best_source_counts(void **state)
 {
-    (void)state;
     assert_int_equal(ended(SL_STEP_LOADER, 1), 0); /* the first batch begins step 0 */
     assert_int_equal(ended(SL_STEP_LOADER, 2), 2);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 3), 3);
@@ -80,7 +74,6 @@ static void who_waits_is_told_of_the_first_step_that_fits(void **state)
 {
     uint64_t now = sl_step_number(), number = 0, ns = 0, before, first_ns;
 
-    (void)state;
     sl_step_set_wake(wake);
     sl_step_take(SL_STEP_JOB);
     assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
@@ -120,7 +113,6 @@ static void names_of_steps(void **state)
         "x", "ProfilerStep#1 warm", "ProfilerStep#1000000000"};
     uint32_t number = 1;
 
-    (void)state;
     assert_int_equal(sl_step_read_name("ProfilerStep#0", 14, &number), 0);
     assert_int_equal(number, 0);
     assert_int_equal(sl_step_read_name("ProfilerStep#999999999 more", 22, &number), 0);

@@ -1,11 +1,6 @@
 /* attributes_test.c - the longest and the oddest that an event may say of itself, as members of its
  * row's args: valid JSON, each text once, and within the room that there is for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,13 +17,11 @@ static struct sl_nvtx_attributes *look;
 
 static int begin(void **state)
 {
-    (void)state;
     return sl_intern_create(&intern, 1 << 20) || sl_nvtx_attributes_create(&look, intern, 1 << 19);
 }
 
 static int end(void **state)
 {
-    (void)state;
     sl_nvtx_attributes_destroy(look);
     sl_intern_destroy(intern);
     return 0;
@@ -36,7 +29,6 @@ static int end(void **state)
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_names_init();
 }
 
@@ -87,7 +79,6 @@ static void the_longest_names_fit_into_args(void **state)
     unsigned domain;
     size_t length;
 
-    (void)state;
     memset(name, '\1', sizeof(name));
     domain = sl_nvtx_domain(name, sizeof(name));
     sl_nvtx_attributes_category(look, domain, 9, sl_text_table_put(name, sizeof(name)));
@@ -106,7 +97,6 @@ static void names_that_are_no_utf8(void **state)
     unsigned domain;
     size_t length;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(name); i++)
         name[i] = (char)(0x80 + i % 128);
     domain = sl_nvtx_domain(name, sizeof(name));
@@ -122,7 +112,6 @@ static void looks_do_not_get_mixed_up(void **state)
     char expected[16];
     size_t length;
 
-    (void)state;
     for (unsigned round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 3000; i++) {
             uint32_t color = i * 2654435761u;
@@ -141,7 +130,6 @@ static void what_is_not_said_is_not_there(void **state)
     struct sl_range_look got;
     uint64_t id = 5;
 
-    (void)state;
     sl_nvtx_attributes_make(look, &plain, NULL, &got, &id);
     assert_int_equal(got.more, 0);
     assert_int_equal(got.payload, 0);
@@ -154,23 +142,6 @@ static void what_is_not_said_is_not_there(void **state)
     assert_string_equal(sl_intern_get(intern, got.more, NULL), "\"sync\":\"held\"");
 }
 
-/* Members that come one after the other; numbers stand in their places again. */
-static void payloads_are_joined(void **state)
-{
-    struct sl_range_look got = {.name = 1};
-    char text[256], *at = text;
-    size_t length;
-    const char *pattern;
-
-    (void)state;
-    sl_nvtx_attributes_add_payload(look, &got, "\"payload\":{\"a\":10,\"b\":20}", 25);
-    sl_nvtx_attributes_add_payload(look, &got, "\"end payload\":30", 16);
-    pattern = sl_intern_get(intern, got.payload, &length);
-    at = sl_pattern_expand(at, pattern, length, got.payload_numbers, sl_json_raw);
-    *at = '\0';
-    assert_string_equal(text, "\"payload\":{\"a\":10,\"b\":20},\"end payload\":30");
-}
-
 #define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 int main(void)
@@ -180,7 +151,6 @@ int main(void)
         CASE(names_that_are_no_utf8),
         CASE(looks_do_not_get_mixed_up),
         CASE(what_is_not_said_is_not_there),
-        CASE(payloads_are_joined),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);

@@ -1,11 +1,6 @@
 /* cuda_test.c - handles of CUDA's become CUPTI's ids where CUPTI and the driver are there, and
  * none where something is missing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +13,6 @@ static void *cupti;
 
 static void without_cupti_or_the_driver_there_are_none(void **state)
 {
-    (void)state;
     assert_null(sl_nvtx_cuda_ids(cupti)); /* neither */
     cupti = dlopen(NULL, RTLD_NOW);
     assert_null(sl_nvtx_cuda_ids(cupti)); /* no driver */
@@ -43,7 +37,6 @@ static void a_context_has_an_id_and_a_device(void **state)
 {
     uint32_t id = 0, device = 0;
 
-    (void)state;
     assert_int_equal(ids()->context((void *)7, &id, &device), 0);
     assert_int_equal(id, 1007);
     assert_int_equal(device, 2007);
@@ -59,7 +52,6 @@ static void a_stream_is_known_in_its_thread_s_context(void **state)
 {
     uint32_t id = 0, context = 0;
 
-    (void)state;
     assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT); /* no context is current */
     cuda->current = (void *)7;
     assert_int_equal(ids()->stream((void *)5, &id, &context), 0);

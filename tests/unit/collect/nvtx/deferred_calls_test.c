@@ -4,12 +4,7 @@
 #include <nvtx3/nvToolsExtPayload.h>
 #include <nvtx3/nvToolsExtSemanticsTime.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 
@@ -20,7 +15,6 @@
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_init(8 << 20);
 }
 
@@ -63,7 +57,6 @@ static void a_deferred_event_has_its_own_times(void **state)
                             timeless = {TYPE(INT64), 8, &event};
     const struct said *s;
 
-    (void)state;
     assert_in_range(now, sl_clock_now() - 60000000000u, sl_clock_now() + 60000000000u);
     submit(&data, 1);
     s = only(SL_LANE_PAST);
@@ -80,7 +73,6 @@ static void a_batch_is_its_events(void **state)
     struct deferred *events = calloc(3, sizeof(*events));
     uint64_t id = deferred_schema();
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++)
         events[i] = (struct deferred){10 * i + 1, 10 * i + 5, i};
     submit_batch(id, events, 3 * sizeof(*events) - 1); /* the last is cut off */
@@ -104,7 +96,6 @@ static void what_a_batch_loses_is_counted(void **state)
     struct deferred *events = calloc(EVENTS, sizeof(*events));
     uint64_t lost = sl_lanes_lost();
 
-    (void)state;
     for (unsigned i = 0; i < EVENTS; i++)
         events[i] = (struct deferred){1, 5, i};
     submit_batch(deferred_schema(), events, EVENTS * sizeof(*events));
@@ -120,7 +111,6 @@ static void a_batch_of_events_that_lie(void **state)
         {.flags = FLAG(TIMESTAMP), .type = TYPE(INT64), .offset = 0}};
     struct deferred *event = calloc(1, sizeof(*event));
 
-    (void)state;
     submit_batch(schema(entries, 1, SIZE_MAX / 2 + 9), event, sizeof(*event));
     submit_batch(schema(entries, 1, SIZE_MAX), event, sizeof(*event));
     assert_int_equal(read_said(), 0);
@@ -150,35 +140,6 @@ static uint64_t time_domain(const nvtxTimeDomainAttr_t *a)
 {
     return CALL(nvtxTimeDomainRegister, uint64_t, nvtxDomainHandle_t,
                 const nvtxTimeDomainAttr_t *)(NULL, a);
-}
-
-static void a_field_names_its_clock(void **state)
-{
-    const int64_t now = (int64_t)sl_clock_monotonic(), event[] = {now - MINUTE, now};
-
-    (void)state;
-    for (uint64_t first = 0; first < 2; first++) {
-        const nvtxPayloadData_t data = {
-            schema_in(first, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC), 16, event};
-        const struct said *s;
-
-        submit(&data, 1);
-        s = only(SL_LANE_PAST);
-        assert_int_equal(s->end_ns - s->start_ns, MINUTE);
-        assert_in_range(s->end_ns, sl_clock_now() - 60000000000u, sl_clock_now());
-    }
-}
-
-static void a_clock_that_nobody_knows_is_counted(void **state)
-{
-    const int64_t event[] = {1, 2};
-    const nvtxPayloadData_t data = {schema_in(0, NVTX_TIMESTAMP_TYPE_WIN_QPC), 16, event};
-    uint64_t before = sl_stats_get(SL_STAT_RANGES_NO_CLOCK);
-
-    (void)state;
-    submit(&data, 1);
-    assert_int_equal(read_said(), 0);
-    assert_int_equal(sl_stats_get(SL_STAT_RANGES_NO_CLOCK), before + 1);
 }
 
 /* A domain of the program's, first by a function that reads it, then by points. */
@@ -211,7 +172,6 @@ static void every_way_to_tell_a_clock(void **state)
     int64_t ago = 7 * MINUTE;
     uint64_t id[5];
 
-    (void)state;
     for (unsigned i = 0; i < 5; i++)
         id[i] = time_domain(&a);
     CALL(nvtxTimerSource, void, nvtxDomainHandle_t, uint64_t, uint64_t, int64_t (*)(void))
@@ -236,7 +196,6 @@ static void every_way_to_tell_a_clock(void **state)
 
 static void calls_without_what_they_need(void **state)
 {
-    (void)state;
     assert_int_equal(time_domain(NULL), 0);
     CALL(nvtxTimerSource, void, nvtxDomainHandle_t, uint64_t, uint64_t, int64_t (*)(void))
     (NULL, 1 << 24, 0, NULL);
@@ -266,7 +225,6 @@ static void the_clock_of_a_batch_s_scope(void **state)
                               .events = &event,
                               .scope = a.scopeId};
 
-    (void)state;
     assert_int_equal(scope(&own), 1 << 24);
     assert_true(a.scopeId && scope(NULL) != a.scopeId);
     time_domain(&a);
@@ -284,8 +242,6 @@ int main(void)
         cmocka_unit_test(a_batch_is_its_events),
         cmocka_unit_test(what_a_batch_loses_is_counted),
         cmocka_unit_test(a_batch_of_events_that_lie),
-        cmocka_unit_test(a_field_names_its_clock),
-        cmocka_unit_test(a_clock_that_nobody_knows_is_counted),
         cmocka_unit_test(every_way_to_tell_a_clock),
         cmocka_unit_test(calls_without_what_they_need),
         cmocka_unit_test(the_clock_of_a_batch_s_scope),

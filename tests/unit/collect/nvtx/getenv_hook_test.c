@@ -54,7 +54,7 @@ static void play_empty(void)
     CHECK(sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
 }
 
-static void play_other_tool(void)
+static void another_tool_is_left_alone(void)
 {
     setenv(VARIABLE, "/opt/nsys/libToolsInjection64.so", 1);
     CHECK(sl_nvtx_getenv_hook_set() == -EALREADY);
@@ -70,7 +70,7 @@ static void *stay(void *end)
     return NULL;
 }
 
-static void play_threads(void)
+static void the_environment_of_threads_is_left_alone(void)
 {
     pthread_t thread;
     int end[2];
@@ -87,29 +87,16 @@ static void play_threads(void)
 
 static void the_variable_leads_to_us_where_nothing_is_said(void **state)
 {
-    (void)state;
     in_child(play_nothing_said);
     in_child(play_empty);
-}
-
-static void another_tool_is_left_alone(void **state)
-{
-    (void)state;
-    in_child(play_other_tool);
-}
-
-static void the_environment_of_threads_is_left_alone(void **state)
-{
-    (void)state;
-    in_child(play_threads);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_variable_leads_to_us_where_nothing_is_said),
-        cmocka_unit_test(another_tool_is_left_alone),
-        cmocka_unit_test(the_environment_of_threads_is_left_alone),
+        CHILD(another_tool_is_left_alone),
+        CHILD(the_environment_of_threads_is_left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

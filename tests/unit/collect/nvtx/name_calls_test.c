@@ -5,12 +5,7 @@
 #include <nvtx3/nvToolsExtCudaRt.h>
 #include <nvtx3/nvToolsExtSync.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <wchar.h>
@@ -21,7 +16,6 @@
 
 static int init(void **state)
 {
-    (void)state;
     return sl_nvtx_init(8 << 20);
 }
 
@@ -40,7 +34,6 @@ static void registered_strings_have_one_number_in_all_domains(void **state)
     nvtxStringHandle_t wide = CALL(CORE2, DomainRegisterStringW, nvtxStringHandle_t,
                                    nvtxDomainHandle_t, const wchar_t *)(NULL, L"text");
 
-    (void)state;
     assert_non_null(domain);
     assert_ptr_equal(ascii, wide);
     assert_string_equal(string_of(ascii), "text");
@@ -100,7 +93,6 @@ static void streams_and_contexts_have_cupti_s_ids(void **state)
     void (*stream)(void *, const char *) =
         CALL(CUDART, NameCudaStreamA, void, void *, const char *);
 
-    (void)state;
     skip_names();
     stream((void *)1, "before CUDA");
     assert_named(SL_NVTX_OTHER, 0, 1, 0, "before CUDA");
@@ -139,7 +131,6 @@ static void resources_are_named_as_what_they_are(void **state)
     nvtxDomainHandle_t domain = CALL(CORE2, DomainCreateA, nvtxDomainHandle_t, const char *)("d");
     nvtxResourceAttributes_t a = {.version = NVTX_VERSION, .size = sizeof(a) - 1};
 
-    (void)state;
     skip_names();
     sl_nvtx_set_ids(&ids);
     assert_non_null(resource(domain, NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE, 99));
@@ -159,31 +150,12 @@ static void resources_are_named_as_what_they_are(void **state)
                      nvtxResourceAttributes_t *)(domain, &a)); /* a shorter one */
 }
 
-static void locks_have_names(void **state)
-{
-    nvtxSyncUserAttributes_t a = {.version = NVTX_VERSION,
-                                  .size = sizeof(a),
-                                  .messageType = NVTX_MESSAGE_TYPE_ASCII,
-                                  .message.ascii = "mutex"};
-    nvtxSyncUser_t (*create)(nvtxDomainHandle_t, const nvtxSyncUserAttributes_t *) =
-        CALL(SYNC, DomainSyncUserCreate, nvtxSyncUser_t, nvtxDomainHandle_t,
-             const nvtxSyncUserAttributes_t *);
-
-    (void)state;
-    skip_names();
-    assert_non_null(create(NULL, &a));
-    assert_named(SL_NVTX_OTHER, 0, 0, 0, "mutex");
-    assert_non_null(create(NULL, NULL));
-    assert_named(SL_NVTX_OTHER, 0, 0, 0, "lock");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(registered_strings_have_one_number_in_all_domains),
         cmocka_unit_test(streams_and_contexts_have_cupti_s_ids),
         cmocka_unit_test(resources_are_named_as_what_they_are),
-        cmocka_unit_test(locks_have_names),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);

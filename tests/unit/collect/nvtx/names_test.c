@@ -1,11 +1,6 @@
 /* names_test.c - strings, domains and names keep their numbers, from any thread, and a table
  * that is full says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,7 +24,6 @@ static void before_the_tables_are_there_all_is_lost(void **state)
     uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);
     struct sl_nvtx_name name = {.what = SL_NVTX_STREAM};
 
-    (void)state;
     assert_int_equal(string("early"), 0);
     assert_int_equal(sl_nvtx_name(&name), 0);
     assert_null(sl_text_table_get(1, NULL));
@@ -45,7 +39,6 @@ static void a_text_has_one_number(void **state)
     uint32_t forward = string("forward"), backward = string("backward");
     size_t length;
 
-    (void)state;
     assert_true(forward && backward && forward != backward);
     assert_int_equal(string("forward"), forward);
     assert_string_equal(sl_text_table_get(backward, &length), "backward");
@@ -82,7 +75,6 @@ static void threads_that_meet_get_the_same_numbers(void **state)
     pthread_t thread[THREADS];
     char text[32];
 
-    (void)state;
     for (unsigned t = 0; t < THREADS; t++)
         assert_int_equal(pthread_create(&thread[t], NULL, register_all, number[t]), 0);
     for (unsigned t = 0; t < THREADS; t++)
@@ -101,7 +93,6 @@ static void domains_share_the_last_number_when_there_are_too_many(void **state)
     char text[32];
     unsigned nccl = sl_nvtx_domain("NCCL", 4);
 
-    (void)state;
     assert_in_range(nccl, 1, SL_LANE_DOMAINS - 2);
     assert_int_equal(sl_nvtx_domain("NCCL", 4), nccl);
     assert_string_equal(sl_text_table_get(sl_nvtx_domain_name(nccl), NULL), "NCCL");
@@ -121,7 +112,6 @@ static void names_are_kept_until_there_is_no_room(void **state)
     uint32_t first = sl_nvtx_name(&name), number = first;
     uint64_t lost;
 
-    (void)state;
     assert_int_equal(sl_nvtx_name_get(first, &got), 0);
     assert_true(got.what == SL_NVTX_STREAM && got.key == 13 && got.within == 1);
     assert_int_equal(sl_nvtx_name_get(first + 1, &got), -ENOENT);
@@ -138,7 +128,6 @@ static void strings_are_kept_until_there_is_no_room(void **state)
     uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);
     char text[32];
 
-    (void)state;
     for (unsigned i = 0; number; i++)
         number = sl_text_table_put(text, (size_t)snprintf(text, sizeof(text), "text %u", i));
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 1);

@@ -86,7 +86,7 @@ static unsigned set_slots(const struct copy *c)
 
 /* ---- attaching ---- */
 
-static void play_attach(void)
+static void a_copy_s_slots_are_set_as_far_as_it_has_them(void)
 {
     static struct copy whole, shorter, gaps;
 
@@ -106,13 +106,7 @@ static void play_attach(void)
     CHECK(sl_lanes_used() == 1);
 }
 
-static void a_copy_s_slots_are_set_as_far_as_it_has_them(void **state)
-{
-    (void)state;
-    in_child(play_attach);
-}
-
-static void play_refuse(void)
+static void a_copy_that_cannot_be_used_is_refused(void)
 {
     static struct copy copy;
 
@@ -132,15 +126,9 @@ static void play_refuse(void)
     CHECK(told_version == 0);
 }
 
-static void a_copy_that_cannot_be_used_is_refused(void **state)
-{
-    (void)state;
-    in_child(play_refuse);
-}
-
 /* ---- detaching ---- */
 
-static void play_detach(void)
+static void what_is_still_ours_is_cleared(void)
 {
     static struct copy ours, taken;
     struct copy *gone =
@@ -166,14 +154,8 @@ static void play_detach(void)
     CHECK(set_slots(&ours) == 0);
 }
 
-static void what_is_still_ours_is_cleared(void **state)
-{
-    (void)state;
-    in_child(play_detach);
-}
-
 /* What could not be cleared later is not set. */
-static void play_many(void)
+static void more_copies_than_are_kept_are_refused(void)
 {
     enum {
         COPIES = 1000
@@ -195,15 +177,9 @@ static void play_many(void)
     free(copy);
 }
 
-static void more_copies_than_are_kept_are_refused(void **state)
-{
-    (void)state;
-    in_child(play_many);
-}
-
 /* ---- the payload extension ---- */
 
-static void play_extension(void)
+static void the_payload_extension_has_slots_of_its_own(void)
 {
     static intptr_t slots[NVTX3EXT_CBID_nvtxEventBatchSubmit + 1], few[3], other[8];
     nvtxExtModuleSegment_t segment = {.slotCount = sizeof(slots) / sizeof(*slots),
@@ -235,20 +211,14 @@ static void play_extension(void)
     CHECK(sl_nvtx_attach_extension(&module) == 0);
 }
 
-static void the_payload_extension_has_slots_of_its_own(void **state)
-{
-    (void)state;
-    in_child(play_extension);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_s_slots_are_set_as_far_as_it_has_them),
-        cmocka_unit_test(a_copy_that_cannot_be_used_is_refused),
-        cmocka_unit_test(what_is_still_ours_is_cleared),
-        cmocka_unit_test(more_copies_than_are_kept_are_refused),
-        cmocka_unit_test(the_payload_extension_has_slots_of_its_own),
+        CHILD(a_copy_s_slots_are_set_as_far_as_it_has_them),
+        CHILD(a_copy_that_cannot_be_used_is_refused),
+        CHILD(what_is_still_ours_is_cleared),
+        CHILD(more_copies_than_are_kept_are_refused),
+        CHILD(the_payload_extension_has_slots_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

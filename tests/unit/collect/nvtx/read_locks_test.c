@@ -34,30 +34,12 @@ static void assert_lock(const char *name, const char *args, unsigned index, uint
 #define NOT_WAITED "{\"sync\":\"acquire\",\"acquired\":false}"
 #define HELD       "{\"sync\":\"held\"}"
 
-static void a_lock_is_waited_for_and_held(void **state)
-{
-    uint32_t lock = new_lock("mutex");
-
-    (void)state;
-    plain(SL_LANE_ACQUIRE, lock, ONE, 10);
-    plain(SL_LANE_NOT_ACQUIRED, lock, ONE, 20);
-    plain(SL_LANE_ACQUIRE, lock, ONE, 30);
-    plain(SL_LANE_ACQUIRED, lock, ONE, 40);
-    plain(SL_LANE_RELEASE, lock, ONE, 50);
-    plain(SL_LANE_RELEASE, lock, ONE, 60); /* nobody holds it */
-    assert_lock("mutex", NOT_WAITED, 0, 10, 20);
-    assert_lock("mutex", WAITED, 0, 30, 40);
-    assert_lock("mutex", HELD, 0, 40, 50);
-    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 3);
-}
-
 /* Lanes are read one after the other: when the first thread holds the lock again by then, the
  * second one's turn in between is told after that. */
 static void threads_that_take_turns_hold_it_one_after_the_other(void **state)
 {
     uint32_t lock = new_lock("shared");
 
-    (void)state;
     plain(SL_LANE_ACQUIRED, lock, ONE, 10);
     plain(SL_LANE_RELEASE, lock, ONE, 20);
     plain(SL_LANE_ACQUIRED, lock, ONE, 50);
@@ -74,7 +56,6 @@ static void a_lock_that_another_thread_gives_back(void **state)
 {
     uint32_t lock = new_lock("semaphore");
 
-    (void)state;
     plain(SL_LANE_ACQUIRED, lock, ONE, 10);
     plain(SL_LANE_RELEASE, lock, TWO, 20);
     sl_nvtx_read_done(reader);
@@ -100,7 +81,6 @@ static void what_nobody_gives_back_without_end(void **state)
 {
     uint32_t lock = new_lock("without end");
 
-    (void)state;
     plain(SL_LANE_ACQUIRED, lock, ONE, 10);
     for (unsigned i = 0; i < 1000; i++)
         plain(SL_LANE_RELEASE, new_lock("of nobody"), TWO, 11 + i);
@@ -109,25 +89,9 @@ static void what_nobody_gives_back_without_end(void **state)
     assert_lock("without end", HELD, 0, 10, 2000);
 }
 
-/* As it does in fact: who waits for it waits on. */
-static void a_lock_outlives_the_thread_that_holds_it(void **state)
-{
-    uint32_t lock = new_lock("abandoned");
-
-    (void)state;
-    plain(SL_LANE_ACQUIRED, lock, ONE, 10);
-    plain(SL_LANE_THREAD_END, 0, ONE, 20);
-    plain(SL_LANE_ACQUIRE, lock, TWO, 25);
-    assert_null(lock_range("abandoned", HELD, 0));
-    plain(SL_LANE_RELEASE, lock, TWO, 30); /* it is destroyed */
-    sl_nvtx_read_done(reader);
-    assert_lock("abandoned", HELD, 0, 10, 30);
-}
-
 /* A handle that we never gave is a number like any other. */
 static void a_lock_of_another_tool_touches_no_ranges(void **state)
 {
-    (void)state;
     push("mine", ONE, 10);
     for (uint64_t handle = 1; handle; handle = (uint32_t)(handle * 2)) {
         plain(SL_LANE_ACQUIRE, (uint32_t)handle, ONE, 20);
@@ -143,11 +107,9 @@ static void a_lock_of_another_tool_touches_no_ranges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_lock_is_waited_for_and_held),
         CASE(threads_that_take_turns_hold_it_one_after_the_other),
         CASE(a_lock_that_another_thread_gives_back),
         CASE(what_nobody_gives_back_without_end),
-        CASE(a_lock_outlives_the_thread_that_holds_it),
         CASE(a_lock_of_another_tool_touches_no_ranges),
     };
 

@@ -3,12 +3,7 @@
 #ifndef SL_NVTX_READ_RIG_H
 #define SL_NVTX_READ_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,13 +63,11 @@ static inline int begin_with(size_t texts_bytes)
 
 static inline int begin(void **state)
 {
-    (void)state;
     return begin_with(1 << 18);
 }
 
 static inline int end(void **state)
 {
-    (void)state;
     sl_nvtx_read_destroy(reader);
     sl_ranges_destroy(ranges);
     sl_intern_destroy(intern);
@@ -86,7 +79,6 @@ static inline int end(void **state)
 /* Of the group. */
 static inline int init(void **state)
 {
-    (void)state;
     return sl_nvtx_names_init();
 }
 

@@ -2,24 +2,11 @@
  * read first, and those at one time stand in rows of their own. */
 #include "unit/collect/nvtx/read_rig.h"
 
-static void a_range_ends_on_another_thread_whichever_is_read_first(void **state)
-{
-    (void)state;
-    started(SL_LANE_START, 1, ONE, 10);
-    started(SL_LANE_END, 1, TWO, 20);
-    started(SL_LANE_END, 2, TWO, 40);
-    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 1);
-    started(SL_LANE_START, 2, ONE, 30);
-    assert_range("NVTX range", 0, 10, 20);
-    assert_range("NVTX range", 1, 30, 40);
-}
-
 /* The same of pushes that their ends name; others that were pushed since go on. */
 static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **state)
 {
     const uint64_t one = (uint64_t)ONE << 32 | 1, two = (uint64_t)ONE << 32 | 2;
 
-    (void)state;
     started(SL_LANE_PUSH, one, ONE, 10);
     push("inner", ONE, 12);
     started(SL_LANE_POP, one, TWO, 20);
@@ -35,7 +22,6 @@ static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **s
 /* What the end says is not lost where it is read before the start. */
 static void an_end_that_is_read_first_adds_to_its_range(void **state)
 {
-    (void)state;
     make(SL_LANE_END, 0, 0);
     add_id(5);
     add_text(SL_LANE_HAS_JSON, "\"end payload\":9");
@@ -47,7 +33,6 @@ static void an_end_that_is_read_first_adds_to_its_range(void **state)
 
 static void an_end_that_says_nothing_changes_nothing(void **state)
 {
-    (void)state;
     for (unsigned first = 0; first < 2; first++) {
         uint64_t id = 600 + first;
 
@@ -70,7 +55,6 @@ static void an_end_that_says_nothing_changes_nothing(void **state)
 
 static void a_range_ends_once(void **state)
 {
-    (void)state;
     started(SL_LANE_START, 1, ONE, 10);
     started(SL_LANE_END, 1, ONE, 20);
     started(SL_LANE_END, 1, ONE, 30);
@@ -86,7 +70,6 @@ static void ranges_at_one_time_have_rows_of_their_own(void **state)
     static uint8_t used[SL_ROW_FIRST + 512];
     unsigned shared = 0;
 
-    (void)state;
     for (uint64_t id = 1; id <= 260; id++)
         started(SL_LANE_START, id, ONE, id);
     for (uint64_t id = 1; id <= 260; id++)
@@ -111,7 +94,6 @@ static void ranges_that_are_lost_leave_their_rows(void **state)
 {
     struct sl_ranges_counts counts = {0, 0};
 
-    (void)state;
     while (counts.lost == 0) {
         plain(SL_LANE_PUSH, 0, ONE, 1);
         sl_ranges_get_counts(ranges, &counts);
@@ -126,39 +108,15 @@ static void ranges_that_are_lost_leave_their_rows(void **state)
     assert_int_equal(range("NVTX range", 0)->thread, SL_ROW_FIRST);
 }
 
-static void events_of_the_past(void **state)
-{
-    (void)state;
-    make(SL_LANE_PAST, 0, 0);
-    add_words(SL_LANE_HAS_TIMES, (const uint64_t[]){5, 9}, 2);
-    add_look(SL_LANE_HAS_COLOR, 0, 1);
-    add_text(SL_LANE_HAS_TEXT, "deferred");
-    hand_over(ONE, 100);
-    make(SL_LANE_PAST, 0, 0);
-    add_words(SL_LANE_HAS_TIMES, (const uint64_t[]){9, 5}, 2); /* ends before it begins */
-    hand_over(ONE, 100);
-    make(SL_LANE_STEP, 0, 0);
-    add_words(SL_LANE_HAS_TIMES, (const uint64_t[]){1, 9}, 2);
-    add_text(SL_LANE_HAS_TEXT, "step");
-    hand_over(ONE, 100);
-    assert_range("deferred", 0, 5, 9);
-    assert_string_equal(args_of(range("deferred", 0)), "{\"color\":\"#00000001\"}");
-    assert_range("step", 0, 1, 9);
-    assert_int_equal(count_of(SL_EV_NVTX_RANGE), 2);
-    assert_true(range("step", 0)->thread != range("deferred", 0)->thread);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_range_ends_on_another_thread_whichever_is_read_first),
         CASE(a_named_push_ends_on_another_thread_whichever_is_read_first),
         CASE(an_end_that_is_read_first_adds_to_its_range),
         CASE(an_end_that_says_nothing_changes_nothing),
         CASE(a_range_ends_once),
         CASE(ranges_at_one_time_have_rows_of_their_own),
         CASE(ranges_that_are_lost_leave_their_rows),
-        CASE(events_of_the_past),
     };
 
     return cmocka_run_group_tests(tests, init, NULL);

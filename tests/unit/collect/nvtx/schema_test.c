@@ -1,11 +1,6 @@
 /* schema_test.c - schemas are found by their id, in their domain or everywhere, and the first
  * that has an id keeps it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 
@@ -38,7 +33,6 @@ static void before_the_tables_are_there_all_is_lost(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);
 
-    (void)state;
     assert_int_equal(add(1, 5, 1, 1), 0);
     assert_null(sl_nvtx_schema_find(1, 5));
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 1);
@@ -48,7 +42,6 @@ static void before_the_tables_are_there_all_is_lost(void **state)
 
 static void a_given_id_is_its_domain_s(void **state)
 {
-    (void)state;
     assert_int_equal(add(1, 5, 3, 100), 5);
     assert_int_equal(add(2, 5, 3, 200), 5);
     assert_int_equal(first_name(1, 5), 100);
@@ -65,7 +58,6 @@ static void a_made_id_is_good_in_every_domain(void **state)
 {
     uint64_t id = add(1, 0, 1, 300), other = add(1, 0, 1, 400);
 
-    (void)state;
     assert_true(id >= MADE && other >= MADE && id != other);
     assert_int_equal(first_name(9, id), 300);
     assert_int_equal(first_name(1, other), 400);
@@ -75,7 +67,6 @@ static void what_has_no_room_is_counted(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST), id = 10000;
 
-    (void)state;
     assert_int_equal(add(1, 20000, 1u << 20, 1), 0); /* more fields than there are places */
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 1);
     while (add(4, id, 1, (uint32_t)id))

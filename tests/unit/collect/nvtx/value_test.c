@@ -1,10 +1,5 @@
 /* value_test.c - a value of each of NVTX's predefined types, as JSON and as an integer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -31,7 +26,6 @@ static const char *json(uint64_t type, const void *value)
 
 static void integers_keep_their_sign_and_width(void **state)
 {
-    (void)state;
     assert_string_equal(JSON(INT8, int8_t, -128), "-128");
     assert_string_equal(JSON(UINT8, uint8_t, 200), "200");
     assert_string_equal(JSON(SHORT, short, -2), "-2");
@@ -45,7 +39,6 @@ static void integers_keep_their_sign_and_width(void **state)
 
 static void what_is_bits_is_written_in_hex(void **state)
 {
-    (void)state;
     assert_string_equal(JSON(BYTE, uint8_t, 0x0f), "\"0x0f\"");
     assert_string_equal(JSON(COLOR_ARGB, uint32_t, 0xff8000u), "\"0x00ff8000\"");
     assert_string_equal(JSON(ADDRESS, void *, (void *)0x10), "\"0x0000000000000010\"");
@@ -61,7 +54,6 @@ static void assert_real(uint64_t type, const void *value, double expected)
 /* Bits of the narrow formats are typed by hand from their definitions. */
 static void real_numbers_of_each_format(void **state)
 {
-    (void)state;
     /* As many digits as give the same float again. */
     assert_true(strtof(json(TYPE(FLOAT), &(const float){0.1f}), NULL) == 0.1f);
     assert_real(TYPE(DOUBLE), &(const double){0.1}, 0.1);
@@ -77,7 +69,6 @@ static void integers_are_read_where_a_length_or_a_selector_is_wanted(void **stat
 {
     int64_t value = 0;
 
-    (void)state;
     assert_true(sl_nvtx_value_integer(TYPE(INT16), &(const int16_t){-3}, &value));
     assert_int_equal(value, -3);
     assert_true(sl_nvtx_value_integer(TYPE(UNION_SELECTOR), &(const uint32_t){2}, &value));
@@ -91,7 +82,6 @@ static void integers_are_read_where_a_length_or_a_selector_is_wanted(void **stat
 
 static void sizes_and_places_are_those_of_c(void **state)
 {
-    (void)state;
     assert_int_equal(sl_nvtx_value_size(TYPE(LONGDOUBLE)), sizeof(long double));
     assert_int_equal(sl_nvtx_value_align(TYPE(LONGDOUBLE)), alignof(long double));
     assert_int_equal(sl_nvtx_value_size(TYPE(CHAR16)), 2);

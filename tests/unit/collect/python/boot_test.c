@@ -12,9 +12,9 @@
 
 #include "child.h"
 #include "collect/python/boot.h"
+#include "folder.h"
 #include "unit/collect/python/fixture_boot.h"
 
-static char home[] = "/tmp/sl_boot_XXXXXX";
 static struct fixture_boot *python;
 
 /* A folder with the file that is executed. */
@@ -23,10 +23,9 @@ static int make_home(void **state)
     char path[128];
     int fd;
 
-    (void)state;
-    if (!mkdtemp(home))
+    if (folder_make())
         return -1;
-    snprintf(path, sizeof(path), "%s/python", home);
+    snprintf(path, sizeof(path), "%s/python", folder);
     mkdir(path, 0700);
     strcat(path, "/syncline");
     mkdir(path, 0700);
@@ -37,11 +36,7 @@ static int make_home(void **state)
 
 static int remove_home(void **state)
 {
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s", home);
-    return system(command) != 0;
+    return folder_remove();
 }
 
 static void load(void)
@@ -61,45 +56,39 @@ static int run_call(void)
     return python->call(python->argument);
 }
 
-static void play_queue(void)
+static void it_is_queued_once_and_again_when_asked(void)
 {
-    CHECK(sl_python_boot(home) == -ENOENT); /* there is no Python */
+    CHECK(sl_python_boot(folder) == -ENOENT); /* there is no Python */
     load();
     python->is_initialized = 0;
-    CHECK(sl_python_boot(home) == -ENOENT); /* nor has it begun */
+    CHECK(sl_python_boot(folder) == -ENOENT); /* nor has it begun */
     python->is_initialized = 1;
     python->is_full = 1;
-    CHECK(sl_python_boot(home) == -EAGAIN);
+    CHECK(sl_python_boot(folder) == -EAGAIN);
     python->is_full = 0;
     errno = EXDEV;
-    CHECK(sl_python_boot(home) == 0);
+    CHECK(sl_python_boot(folder) == 0);
     CHECK(errno == EXDEV);
-    CHECK(sl_python_boot(home) == -EALREADY);
-    CHECK(sl_python_boot_again(home) == -EALREADY); /* it is on its way */
+    CHECK(sl_python_boot(folder) == -EALREADY);
+    CHECK(sl_python_boot_again(folder) == -EALREADY); /* it is on its way */
     CHECK(python->queued == 1);
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 1 && python->references == 0 && python->cleared == 0);
-    CHECK(strncmp(python->path, home, strlen(home)) == 0);
+    CHECK(strncmp(python->path, folder, strlen(folder)) == 0);
     CHECK(strstr(python->path, "/python/syncline/_boot.py"));
-    CHECK(sl_python_boot(home) == -EALREADY);
-    CHECK(sl_python_boot_again(home) == 0); /* another look */
+    CHECK(sl_python_boot(folder) == -EALREADY);
+    CHECK(sl_python_boot_again(folder) == 0); /* another look */
     CHECK(python->queued == 2);
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 2 && python->references == 0);
-}
-
-static void it_is_queued_once_and_again_when_asked(void **state)
-{
-    (void)state;
-    in_child(play_queue);
 }
 
 static void play_left_alone(void)
 {
     load();
     python->version = "3.13.0 experimental free-threading build (main)";
-    CHECK(sl_python_boot(home) == -ENOTSUP);
-    CHECK(sl_python_boot(home) == -EALREADY); /* and stays so */
+    CHECK(sl_python_boot(folder) == -ENOTSUP);
+    CHECK(sl_python_boot(folder) == -EALREADY); /* and stays so */
     CHECK(python->queued == 0);
 }
 
@@ -107,62 +96,49 @@ static void play_no_package(void)
 {
     load();
     CHECK(sl_python_boot("/nowhere/at/all") == -ENOTSUP);
-    CHECK(sl_python_boot(home) == -EALREADY);
+    CHECK(sl_python_boot(folder) == -EALREADY);
     CHECK(python->queued == 0);
 }
 
 static void where_it_is_not_for_nothing_is_queued(void **state)
 {
-    (void)state;
     in_child(play_left_alone);
     in_child(play_no_package);
 }
 
-static void play_sub(void)
+static void a_sub_interpreter_is_left_alone(void)
 {
     load();
-    CHECK(sl_python_boot(home) == 0);
+    CHECK(sl_python_boot(folder) == 0);
     python->is_sub = 1;
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 0 && python->references == 0);
     python->is_sub = 0;
-    CHECK(sl_python_boot(home) == 0); /* the main one is asked anew */
+    CHECK(sl_python_boot(folder) == 0); /* the main one is asked anew */
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 1);
 }
 
-static void a_sub_interpreter_is_left_alone(void **state)
-{
-    (void)state;
-    in_child(play_sub);
-}
-
-static void play_fork(void)
+static void a_forked_child_leaves_its_interpreter_alone(void)
 {
     pid_t child;
 
     load();
-    CHECK(sl_python_boot(home) == 0);
+    CHECK(sl_python_boot(folder) == 0);
     child = fork();
     if (child == 0) {
         CHECK(run_call() == 0); /* it was queued before */
         CHECK(python->evaluated == 0 && python->references == 0);
-        CHECK(sl_python_boot(home) == -EALREADY);
-        CHECK(sl_python_boot_again(home) == -EALREADY);
+        CHECK(sl_python_boot(folder) == -EALREADY);
+        CHECK(sl_python_boot_again(folder) == -EALREADY);
         _exit(0);
     }
     CHECK(result_of(child) == 0);
     CHECK(run_call() == 0 && python->evaluated == 1);
 }
 
-static void a_forked_child_leaves_its_interpreter_alone(void **state)
-{
-    (void)state;
-    in_child(play_fork);
-}
-
 /* Whatever Python refuses: no exception of ours stays, and no reference. */
-static void play_trouble(void)
+static void what_goes_wrong_leaves_nothing_behind(void)
 {
     int *wrong[4];
 
@@ -171,14 +147,14 @@ static void play_trouble(void)
     wrong[1] = &python->no_text;
     wrong[2] = &python->no_item;
     wrong[3] = &python->no_code;
-    CHECK(sl_python_boot(home) == 0);
+    CHECK(sl_python_boot(folder) == 0);
     for (unsigned i = 0; i < 4; i++) {
         *wrong[i] = 1;
         python->cleared = 0;
         CHECK(run_call() == 0);
         CHECK(python->cleared == 1 && python->references == 0 && python->evaluated == 0);
         *wrong[i] = 0;
-        CHECK(sl_python_boot_again(home) == 0);
+        CHECK(sl_python_boot_again(folder) == 0);
     }
     /* But what the program's own signal handlers raise is the program's. */
     python->raises = 1;
@@ -187,20 +163,14 @@ static void play_trouble(void)
     CHECK(python->cleared == 0 && python->references == 0);
 }
 
-static void what_goes_wrong_leaves_nothing_behind(void **state)
-{
-    (void)state;
-    in_child(play_trouble);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_queued_once_and_again_when_asked),
+        CHILD(it_is_queued_once_and_again_when_asked),
         cmocka_unit_test(where_it_is_not_for_nothing_is_queued),
-        cmocka_unit_test(a_sub_interpreter_is_left_alone),
-        cmocka_unit_test(a_forked_child_leaves_its_interpreter_alone),
-        cmocka_unit_test(what_goes_wrong_leaves_nothing_behind),
+        CHILD(a_sub_interpreter_is_left_alone),
+        CHILD(a_forked_child_leaves_its_interpreter_alone),
+        CHILD(what_goes_wrong_leaves_nothing_behind),
     };
 
     return cmocka_run_group_tests(tests, make_home, remove_home);

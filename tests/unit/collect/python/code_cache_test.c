@@ -14,7 +14,6 @@ static int anew(void **state)
 {
     static int is_loaded;
 
-    (void)state;
     if (!is_loaded)
         load_python();
     is_loaded = 1;
@@ -70,7 +69,6 @@ static uint32_t line_at(const void *code, unsigned instruction)
 
 static void a_place_is_known_again(void **state)
 {
-    (void)state;
     for (unsigned minor = 9; minor <= 15; minor++) {
         void *code, *other;
 
@@ -98,7 +96,6 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
 {
     void *mine, *torch, *other, *frame[5];
 
-    (void)state;
     objects_of_python(12);
     mine = new_code("/home/me/model.py", "forward", 10);
     torch = new_code(LIBRARY, "_call_impl", 5);
@@ -165,7 +162,6 @@ static void another_code_object_at_the_same_address(void **state)
     static const unsigned minors[] = {9, 10, 11, 12, 14};
     static const uint8_t zeros[16];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof(minors) / sizeof(*minors); i++) {
         size_t length;
         void *code;
@@ -194,7 +190,6 @@ static void the_later_one_takes_the_place_of_the_former(void **state)
 {
     void *code = new_code("/home/me/cell.py", "one", 10), *name = part(code, layout.code_name);
 
-    (void)state;
     put(code, 1, 7);
     put(code, 2, 8);
     put_pointer(code, layout.code_name, new_str("two"));
@@ -212,7 +207,6 @@ static void code_at_the_address_of_a_library_s(void **state)
     void *outer = new_frame(mine, NULL, 1), *inner = new_frame(torch, outer, 1);
     void *file = part(torch, layout.code_file);
 
-    (void)state;
     put(mine, 1, 7);
     put_library(torch);
     assert_int_equal(line_of(inner), 7);
@@ -233,7 +227,6 @@ static void a_number_of_its_own_stands_for_the_table(void **state)
     static const uint8_t longer[SL_PYTHON_CODE_CACHE_TABLE + 2];
     void *code;
 
-    (void)state;
     objects_of_python(12);
     code = new_code("/home/me/number.py", "f", 10);
     free(part(code, layout.code_table));
@@ -257,7 +250,6 @@ static void without_hashes_nothing_is_kept(void **state)
     void *mine, *torch, *plain, *outer, *inner;
     size_t at[2];
 
-    (void)state;
     at[0] = layout.code_file;
     at[1] = layout.code_name;
     for (unsigned i = 0; i < 2; i++) {
@@ -290,7 +282,6 @@ static void a_table_is_kept_up_to_its_bound(void **state)
 {
     static uint8_t data[SL_PYTHON_CODE_CACHE_TABLE + 1];
 
-    (void)state;
     for (size_t length = SL_PYTHON_CODE_CACHE_TABLE - 1; length <= SL_PYTHON_CODE_CACHE_TABLE + 1;
          length++) {
         void *code = new_code("/home/me/long.py", "f", 10);
@@ -316,7 +307,6 @@ static void an_offset_past_32_bits_is_not_kept(void **state)
     void *code = new_code("/home/me/model.py", "f", 10), *frame = new_frame(code, NULL, 0);
     struct sl_python_place place = place_in(code, 1);
 
-    (void)state;
     put(code, 1, 7);
     place.offset += 1ull << 32;
     sl_python_code_cache_put(&seen, &layout, &place, 8);
@@ -334,7 +324,6 @@ static void places_of_one_code_object(void **state)
 {
     void *code = new_code("/home/me/model.py", "f", 10);
 
-    (void)state;
     for (unsigned i = 0; i < SL_PYTHON_CODE_CACHE_LINES; i++)
         put(code, i, 100 + i);
     for (unsigned i = 0; i < SL_PYTHON_CODE_CACHE_LINES; i++)
@@ -356,7 +345,6 @@ static void more_code_objects_than_there_is_room_for(void **state)
     void *code[CODES];
     unsigned known = 0;
 
-    (void)state;
     for (unsigned i = 0; i < CODES; i++) {
         code[i] = new_code("/home/me/model.py", "f", 10);
         put(code[i], 1, 100 + i);
@@ -382,7 +370,6 @@ static void more_libraries_than_there_is_room_for(void **state)
     void *code[CODES];
     unsigned known = 0;
 
-    (void)state;
     put(mine, 1, 7);
     for (unsigned i = 0; i < CODES; i++) {
         code[i] = new_code(LIBRARY, "f", 10);
@@ -406,7 +393,6 @@ static void a_stack_is_looked_at_to_its_bound(void **state)
     void *mine = new_code("/home/me/model.py", "f", 10), *torch = new_code(LIBRARY, "f", 5);
     void *frame[SL_PYTHON_WALK_MAX + 1];
 
-    (void)state;
     put(mine, 1, 7);
     put_library(torch);
     frame[0] = new_frame(mine, NULL, 1);
@@ -456,7 +442,6 @@ static void what_one_thread_has_seen_another_has_not(void **state)
     static struct thread thread[THREADS];
     void *code = new_code("/home/me/model.py", "f", 10), *frame = new_frame(code, NULL, 1);
 
-    (void)state;
     for (unsigned i = 0; i < THREADS; i++) {
         thread[i].code = code;
         thread[i].frame = frame;

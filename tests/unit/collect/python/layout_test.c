@@ -15,14 +15,12 @@ static int find(void)
 
 static void without_python_there_is_none(void **state)
 {
-    (void)state;
     assert_int_equal(find(), -ENOENT);
     load_python();
 }
 
 static void every_known_version_has_one(void **state)
 {
-    (void)state;
     for (unsigned minor = 9; minor <= 15; minor++) {
         be_python(minor);
         assert_int_equal(find(), 0);
@@ -42,7 +40,6 @@ static void every_known_version_has_one(void **state)
 
 static void later_versions_tell_their_offsets(void **state)
 {
-    (void)state;
     for (unsigned minor = 13; minor <= 15; minor++) {
         be_python(minor);
         assert_int_equal(find(), 0);
@@ -65,7 +62,6 @@ static void versions_that_are_not_known(void **state)
                                           "",       "3.",      "3",           "3.x",
                                           "3.-11",  "3.111.0", "3.4294967307"};
 
-    (void)state;
     be_python(11);
     for (unsigned i = 0; i < sizeof(version) / sizeof(*version); i++) {
         cpython.said->version = version[i];
@@ -78,7 +74,6 @@ static void versions_that_are_not_known(void **state)
 /* Another build of a version that is known. */
 static void objects_that_are_built_otherwise(void **state)
 {
-    (void)state;
     for (unsigned minor = 9; minor <= 15; minor++) {
         be_python(minor);
         cpython.code->size += 8;
@@ -98,7 +93,6 @@ static void tables_of_offsets_that_are_none(void **state)
 {
     static const unsigned prereleases[] = {0xa1, 0xb4};
 
-    (void)state;
     for (unsigned minor = 13; minor <= 15; minor++) {
         be_python(minor);
         cpython.runtime[0] = 'X';
@@ -124,7 +118,6 @@ static void offsets_that_no_object_has(void **state)
 {
     struct told_python t;
 
-    (void)state;
     for (unsigned minor = 13; minor <= 15; minor++) {
         be_python(minor);
         t = usual;
@@ -147,7 +140,6 @@ static void nothing_is_written_but_on_success(void **state)
 {
     struct sl_python_layout before;
 
-    (void)state;
     be_python(13);
     cpython.runtime[0] = 'X';
     memset(&before, 0x5a, sizeof(before));

@@ -2,12 +2,7 @@
  * line_table_test.c - lines from tables typed by hand after CPython's description of each
  * form. Those that compilers make are checked in tests/e2e/test_python_lines.py.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "collect/python/line_table.h"
 
@@ -21,7 +16,6 @@ static void test_lnotab(void **state)
     /* Six bytes of line 10, 20 of line 11, some of line 9 behind those. */
     static const uint8_t table[] = {6, 1, 20, (uint8_t)-2};
 
-    (void)state;
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 10, 0), 10);
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 10, 4), 10);
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 10, 6), 11);
@@ -36,7 +30,6 @@ static void test_lnotab_of_long_distances(void **state)
     /* 300 bytes, then 200 lines on: more than a byte holds goes in steps. */
     static const uint8_t table[] = {255, 0, 45, 127, 0, 73};
 
-    (void)state;
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 1, 298), 1);
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 1, 300), 201);
 }
@@ -47,7 +40,6 @@ static void test_linetable(void **state)
 {
     static const uint8_t table[] = {4, 1, 2, 0x80, 8, 3, 6, (uint8_t)-4};
 
-    (void)state;
     assert_int_equal(FIND(SL_PYTHON_LINETABLE, table, 10, 0), 11);
     assert_int_equal(FIND(SL_PYTHON_LINETABLE, table, 10, 2), 11);
     assert_int_equal(FIND(SL_PYTHON_LINETABLE, table, 10, 4), 11);
@@ -62,7 +54,6 @@ static void test_linetable_of_long_distances(void **state)
     /* 254 bytes at most in a step; lines without bytes. */
     static const uint8_t table[] = {254, 0, 46, 0, 0, 127, 0, 73, 2, 0};
 
-    (void)state;
     assert_int_equal(FIND(SL_PYTHON_LINETABLE, table, 1, 298), 1);
     assert_int_equal(FIND(SL_PYTHON_LINETABLE, table, 1, 300), 201);
 }
@@ -83,7 +74,6 @@ static void test_locations(void **state)
         ENTRY(10, 1), 0x00, 0x00,          /* the same line */
     };
 
-    (void)state;
     assert_int_equal(FIND(SL_PYTHON_LOCATIONS, table, 10, 0), 10);
     assert_int_equal(FIND(SL_PYTHON_LOCATIONS, table, 10, 2), 10);
     assert_int_equal(FIND(SL_PYTHON_LOCATIONS, table, 10, 4), 11);
@@ -107,7 +97,6 @@ static void test_damaged_tables(void **state)
     static const uint8_t before_the_first[] = {ENTRY(13, 1), 0x3f};
     static const uint8_t half[] = {6};
 
-    (void)state;
     for (int form = SL_PYTHON_LNOTAB; form <= SL_PYTHON_LOCATIONS; form++) {
         (void)FIND((enum sl_python_table)form, cut, 1, 0);
         (void)FIND((enum sl_python_table)form, endless, 1, 1000);

@@ -2,12 +2,7 @@
 #ifndef SL_PYTHON_RIG_H
 #define SL_PYTHON_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <string.h>

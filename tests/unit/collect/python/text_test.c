@@ -1,10 +1,5 @@
 /* text_test.c - str objects, as CPython lays them out, become "FILE:LINE FUNCTION". */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,23 +58,12 @@ static const char *line_of(void *file, void *function, int line)
     return line_behind("", file, function, line, MOST);
 }
 
-static void a_line_of_the_source(void **state)
-{
-    (void)state;
-    assert_string_equal(line_of(ascii("train.py"), ascii("step"), 7), "train.py:7 step");
-    assert_string_equal(line_of(ascii("a.py"), ascii("f"), 0), "a.py:0 f");
-    assert_string_equal(line_of(ascii(""), ascii(""), 2147483647), ":2147483647 ");
-    assert_string_equal(line_behind("a.py:1 f", ascii("b.py"), ascii("g"), 23, 100),
-                        "a.py:1 f < b.py:23 g");
-}
-
 /* A str has 1, 2 or 4 bytes a character, by its largest one. */
 static void characters_of_all_sizes(void **state)
 {
     static const uint16_t two[] = {'n', 0xe9, 0x4e2d};
     static const uint32_t four[] = {'x', 0x1f600};
 
-    (void)state;
     assert_string_equal(line_of(wide("d\xe9\xff.py", 6, 1), ascii("f"), 1),
                         "d\xc3\xa9\xc3\xbf.py:1 f");
     assert_string_equal(line_of(wide(two, 3, 2), wide(four, 2, 4), 1),
@@ -93,7 +77,6 @@ static void a_long_path_loses_its_beginning(void **state)
     uint16_t characters[1500];
     const char *text;
 
-    (void)state;
     memset(path, 'p', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
     memcpy(path + sizeof(path) - 8, "last.py", 7);
@@ -114,7 +97,6 @@ static void a_long_function_leaves_room_for_the_path(void **state)
     char function[3000];
     const char *text;
 
-    (void)state;
     memset(function, 'f', sizeof(function) - 1);
     function[sizeof(function) - 1] = '\0';
     text = line_of(ascii("folder/train.py"), ascii(function), 5);
@@ -131,7 +113,6 @@ static void a_str_of_another_form(void **state)
     void *endless = ascii("x");
     struct sl_python_chars chars;
 
-    (void)state;
     memcpy((char *)not_compact + SL_PYTHON_STR_LENGTH, &(uint64_t){5}, sizeof(uint64_t));
     memcpy((char *)endless + SL_PYTHON_STR_LENGTH, &(uint64_t){1ull << 40}, sizeof(uint64_t));
     sl_python_chars_of(&layout, not_compact, &chars);
@@ -181,7 +162,6 @@ static void whose_file_it_is(void **state)
         "",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
         if (!is_library(libraries[i]))
             fail_msg("%s is a library's", libraries[i]);
@@ -193,7 +173,6 @@ static void whose_file_it_is(void **state)
 /* PyTorch may lie anywhere. */
 static void packages_in_a_folder_of_their_own(void **state)
 {
-    (void)state;
     assert_int_equal(is_library("/srv/deps/torch/_tensor_str.py"), 0);
     sl_python_packages_are_in("");
     sl_python_packages_are_in("/srv/deps");
@@ -211,7 +190,6 @@ static void whose_a_long_path_is(void **state)
 {
     static char path[9000];
 
-    (void)state;
     memset(path, 'p', sizeof(path) - 1);
     strcpy(path + 8000, "/lib/python3.12/site-packages/torch/cuda/__init__.py");
     assert_int_equal(is_library(path), 1);
@@ -222,7 +200,6 @@ static void whose_a_long_path_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_of_the_source),
         cmocka_unit_test(characters_of_all_sizes),
         cmocka_unit_test(a_long_path_loses_its_beginning),
         cmocka_unit_test(a_long_function_leaves_room_for_the_path),

@@ -1,11 +1,6 @@
 /* nvtx_fallback_test.c - a PyTorch that has no observer: texts of NVTX become operators, between
  * ranges of the program's that stay what they are. The tests share one process, as a job would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,7 +16,6 @@ static struct torch_tree tree;
 
 static int set_up(void **state)
 {
-    (void)state;
     torch_tree_make(&tree, FIXTURE_TORCH);
     torch_tree_version(&tree, "__version__ = '2.99.0'\n");
     torch_tree_link(&tree, "home/observers/torch-2.11.so", FIXTURE_OBSERVER);
@@ -30,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     torch_tree_remove(&tree);
     return 0;
 }
@@ -54,7 +47,6 @@ static int pop(void)
 
 static void before_that_texts_are_texts(void **state)
 {
-    (void)state;
     sl_torch_ops_enable(1);
     push("aten::mm, op_id = 1");
     pop();
@@ -67,7 +59,6 @@ static void a_version_that_is_not_known(void **state)
 {
     static const struct sl_nvtx_text_taker taker = {sl_nvtx_fallback_begin, sl_nvtx_fallback_end};
 
-    (void)state;
     assert_non_null(dlopen(tree.library, RTLD_NOW | RTLD_LOCAL));
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 1);
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 0);
@@ -77,7 +68,6 @@ static void a_version_that_is_not_known(void **state)
 
 static void texts_are_operators(void **state)
 {
-    (void)state;
     assert_int_equal(push("aten::linear, seq = 4, op_id = 7, sizes = [[2, 3], []]"), 0);
     assert_int_equal(push("aten::mm, op_id = 8"), 1);
     assert_int_equal(pop(), 1);
@@ -94,32 +84,8 @@ static void texts_are_operators(void **state)
     assert_int_equal(seen[3].record.aux, 7);
 }
 
-static void ranges_of_the_program_between_them(void **state)
-{
-    static const uint8_t order[] = {SL_LANE_PUSH, SL_LANE_OP_BEGIN, SL_LANE_PUSH,   SL_LANE_PUSH,
-                                    SL_LANE_POP,  SL_LANE_POP,      SL_LANE_OP_END, SL_LANE_PUSH,
-                                    SL_LANE_POP,  SL_LANE_POP};
-
-    (void)state;
-    assert_int_equal(push("epoch"), 0);
-    assert_int_equal(push("aten::mm, op_id = 9"), 1);
-    assert_int_equal(push_in(1, "aten::mm, op_id = 10"), 0); /* another domain's */
-    assert_int_equal(push("mine"), 1);
-    pop();
-    sl_nvtx_pop(1, NULL);
-    pop();
-    push("next");
-    pop();
-    pop();
-    assert_int_equal(pop(), -2);
-    assert_int_equal(read_seen(), sizeof(order));
-    for (unsigned i = 0; i < sizeof(order); i++)
-        assert_int_equal(seen[i].record.what, order[i]);
-}
-
 static void scopes_and_backward_ones(void **state)
 {
-    (void)state;
     push("ProfilerStep#3, op_id = 20");
     push("autograd::engine::evaluate_function: MmBackward0, op_id = 21");
     push("MmBackward0, seq = 4, op_id = 22");
@@ -138,7 +104,6 @@ static void scopes_and_backward_ones(void **state)
 /* One that began when nobody wanted it has no record, and neither has its end. */
 static void between_windows(void **state)
 {
-    (void)state;
     sl_torch_ops_enable(0);
     push("aten::a, op_id = 30");
     push("mine");
@@ -164,7 +129,6 @@ static void deeper_than_is_kept(void **state)
 {
     unsigned begins = 0, ends = 0;
 
-    (void)state;
     for (int i = 0; i < 300; i++)
         push("aten::x, op_id = 40");
     for (int i = 0; i < 300; i++)
@@ -191,7 +155,6 @@ static void several_threads_that_go_forward(void **state)
 {
     pthread_t thread;
 
-    (void)state;
     for (int i = 0; i < 2; i++) { /* the second gets the first one's lane */
         assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
         pthread_join(thread, NULL);
@@ -214,7 +177,6 @@ int main(void)
         cmocka_unit_test(before_that_texts_are_texts),
         cmocka_unit_test(a_version_that_is_not_known),
         cmocka_unit_test(texts_are_operators),
-        cmocka_unit_test(ranges_of_the_program_between_them),
         cmocka_unit_test(scopes_and_backward_ones),
         cmocka_unit_test(between_windows),
         cmocka_unit_test(deeper_than_is_kept),

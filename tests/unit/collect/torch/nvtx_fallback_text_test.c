@@ -1,11 +1,6 @@
 /* nvtx_fallback_text_test.c - the texts that PyTorch gives NVTX for operators, those that only look
  * like them, and those that somebody made to hurt. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +50,6 @@ static void as_pytorch_writes_them(void **state)
 {
     struct sl_nvtx_fallback_text t = good(ADDMM, "aten::addmm");
 
-    (void)state;
     assert_int_equal(t.sequence, 1);
     assert_int_equal(t.handle, 5);
     assert_int_equal(t.sizes_length, strlen("[[8], [2, 8], [8, 8], [], []]"));
@@ -76,7 +70,6 @@ static void as_pytorch_writes_them(void **state)
 
 static void scopes_of_the_users(void **state)
 {
-    (void)state;
     assert_true(good("forward, op_id = 7", "forward").is_user);
     assert_true(good("Optimizer.step#SGD.step, op_id = 7", "Optimizer.step#SGD.step").is_user);
     assert_true(good("ProfilerStep#3, op_id = 7", "ProfilerStep#3").is_user);
@@ -94,7 +87,6 @@ static void names_that_look_like_the_rest(void **state)
 {
     struct sl_nvtx_fallback_text t = good("x, op_id = 1, op_id = 2", "x, op_id = 1");
 
-    (void)state;
     assert_int_equal(t.handle, 2);
     t = good("x, seq = 1, seq = 2, op_id = 3", "x, seq = 1");
     assert_int_equal(t.sequence, 2);
@@ -132,7 +124,6 @@ static void no_operators(void **state)
     };
     struct sl_nvtx_fallback_text t;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         assert_int_equal(read_text(&t, texts[i], strlen(texts[i])), -EINVAL);
 }
@@ -149,7 +140,6 @@ static void sizes_that_make_no_sense(void **state)
     };
     char text[128];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         struct sl_nvtx_fallback_text t;
 
@@ -164,7 +154,6 @@ static void cut_anywhere(void **state)
 {
     struct sl_nvtx_fallback_text t;
 
-    (void)state;
     for (size_t length = 0; length < strlen(ADDMM); length++)
         (void)read_text(&t, ADDMM, length);
     /* Within the ids of inputs: all that is wanted is there. */
@@ -202,7 +191,6 @@ static void made_to_hurt(void **state)
     struct sl_nvtx_fallback_text t;
     uint64_t seed = 7, read = 0;
 
-    (void)state;
     for (int i = 0; i < 200000; i++) {
         size_t length = 0, count = next(&seed) % 12;
 

@@ -1,11 +1,6 @@
 /* ops_test.c - PyTorch is found with its observer, which is told what is wanted; what it
  * tells is in the lanes. The tests share one process, as a job would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,7 +20,6 @@ static const int *enabled;
 
 static int set_up(void **state)
 {
-    (void)state;
     torch_tree_make(&tree, FIXTURE_TORCH);
     torch_tree_version(&tree, "__version__ = '2.11.0+cu130'\n");
     torch_tree_link(&tree, "home/observers/torch-2.11.so", FIXTURE_OBSERVER);
@@ -34,14 +28,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     torch_tree_remove(&tree);
     return 0;
 }
 
 static void nothing_without_pytorch(void **state)
 {
-    (void)state;
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_LEAN, tree.home), 0);
     sl_torch_ops_enable(1);
     assert_int_equal(sl_torch_ops_by_strings(), SL_TORCH_OPS_OFF);
@@ -51,7 +43,6 @@ static void the_observer_is_told(void **state)
 {
     void *observer;
 
-    (void)state;
     assert_non_null(dlopen(tree.library, RTLD_NOW | RTLD_LOCAL));
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_OFF, tree.home), 0);
     observer = dlopen(FIXTURE_OBSERVER, RTLD_NOW | RTLD_LOCAL);
@@ -84,51 +75,6 @@ static const struct sl_lane_record *next_begin(void)
     return r;
 }
 
-static void operators_are_recorded(void **state)
-{
-    static const uint8_t inputs[] = {SL_OP_INPUT_TRUE, SL_OP_INPUT_OTHER};
-    const struct sl_torch_op outer = {NAMED("aten::linear"), .handle = 0x100000007, .sequence = -1,
-                                      .thread = 1},
-                             inner = {NAMED("aten::addmm"), .handle = 8,
-                                      .sequence = 3,        .thread = 1,
-                                      .forward_thread = 2,  .scope = SL_TORCH_SCOPE_BACKWARD,
-                                      .more = "\"a\":1",    .more_length = 5,
-                                      .inputs = inputs,     .inputs_length = 2};
-
-    (void)state;
-    host->begin(&outer);
-    host->begin(&inner);
-    host->end(8, SL_TORCH_SCOPE_BACKWARD, 0);
-    host->end(0x100000007, SL_TORCH_SCOPE_FUNCTION, 0);
-    assert_int_equal(read_seen(), 4);
-    assert_int_equal(seen[0].record.what, SL_LANE_OP_BEGIN);
-    assert_string_equal(seen[0].name, "aten::linear");
-    assert_true(seen[0].op.handle == 0x100000007 && seen[0].op.sequence == -1);
-    assert_string_equal(seen[1].name, "aten::addmm");
-    assert_string_equal(seen[1].more, "\"a\":1");
-    assert_true(seen[1].op.sequence == 3 && seen[1].op.forward_thread == 2);
-    assert_true(seen[1].op.scope == SL_TORCH_SCOPE_BACKWARD && seen[1].op.inputs_length == 2);
-    assert_int_equal(seen[2].record.what, SL_LANE_OP_END);
-    assert_int_equal(seen[2].record.aux, 8);
-    assert_int_equal(seen[3].record.aux, 7);
-    for (unsigned i = 1; i < 4; i++)
-        assert_true(seen[i].record.stamp >= seen[i - 1].record.stamp);
-}
-
-static void some_end_on_any_thread(void **state)
-{
-    const struct sl_torch_op op = {NAMED("nccl:all_reduce"), .handle = 1ull << 33 | 5,
-                                   .sequence = -1, .scope = SL_TORCH_SCOPE_USER, .is_async = 1};
-
-    (void)state;
-    host->begin(&op);
-    host->end(op.handle, op.scope, 1);
-    assert_int_equal(read_seen(), 2);
-    assert_int_equal(seen[0].record.what, SL_LANE_OP_START);
-    assert_int_equal(seen[1].record.what, SL_LANE_OP_FINISH);
-    assert_int_equal(seen[1].record.pairs, 2); /* the whole handle is behind it */
-}
-
 static void fill(struct sl_lane *lane)
 {
     struct sl_lane_record *r;
@@ -147,7 +93,6 @@ static void there_is_room_for_their_ends(void **state)
     const struct sl_lane_record *r;
     unsigned ends = 0;
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++)
         host->begin(&op);
     fill(sl_lane_mine);
@@ -160,38 +105,6 @@ static void there_is_room_for_their_ends(void **state)
         sl_lane_read(sl_lane_mine, r);
     }
     assert_int_equal(ends, 3);
-}
-
-/* Others do not say so: their beginning is in another thread's lane. */
-static void some_end_on_a_thread_that_they_do_not_name(void **state)
-{
-    const struct sl_torch_op outer = {NAMED("aten::linear"), .handle = 7, .sequence = -1};
-
-    (void)state;
-    host->begin(&outer);
-    host->end(1ull << 33 | 6, SL_TORCH_SCOPE_USER, 0);
-    host->end(7, SL_TORCH_SCOPE_FUNCTION, 0);
-    assert_int_equal(read_seen(), 3);
-    assert_int_equal(seen[1].record.what, SL_LANE_OP_FINISH);
-    assert_int_equal(seen[1].record.aux, 6);
-    assert_true(seen[2].record.what == SL_LANE_OP_END && seen[2].record.aux == 7);
-}
-
-/* Nor do scopes of coroutines that take turns end in the order of nesting. */
-static void scopes_end_in_any_order(void **state)
-{
-    struct sl_torch_op scope = {NAMED("x"), .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
-
-    (void)state;
-    for (scope.handle = 1; scope.handle <= 3; scope.handle++)
-        host->begin(&scope);
-    host->end(2, SL_TORCH_SCOPE_USER, 0);
-    host->end(1, SL_TORCH_SCOPE_USER, 0);
-    host->end(3, SL_TORCH_SCOPE_USER, 0);
-    assert_int_equal(read_seen(), 6);
-    for (unsigned i = 3; i < 6; i++)
-        assert_int_equal(seen[i].record.what, SL_LANE_OP_END);
-    assert_true(seen[3].record.aux == 2 && seen[4].record.aux == 1 && seen[5].record.aux == 3);
 }
 
 /* First the inputs, then what is said besides. */
@@ -207,7 +120,6 @@ static void what_is_too_long_does_without(void **state)
                              .inputs = inputs,
                              .inputs_length = sizeof(inputs)};
 
-    (void)state;
     memset(name, 'n', sizeof(name) - 1);
     host->begin(&op);
     host->end(1, 0, 0);
@@ -228,7 +140,6 @@ static void pieces_of_any_length_arrive(void **state)
     const struct sl_lane_record *r;
     char *name;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)('a' + i % 23);
     for (size_t length = 0; length <= 200; length++) {
@@ -261,7 +172,6 @@ static void outer_ones_of_too_many_are_forgotten(void **state)
 {
     unsigned begins = 0;
 
-    (void)state;
     for (uint64_t i = 1; i <= 600; i++) {
         host->begin(&(struct sl_torch_op){NAMED("x"), .handle = i, .sequence = -1});
         if (i == 300)
@@ -293,7 +203,6 @@ static void scope(const char *name, uint64_t handle)
 /* Those of the program's are told between windows, too. */
 static void scopes_that_are_steps(void **state)
 {
-    (void)state;
     sl_torch_ops_enable(0);
     scope("ProfilerStep#0", 1);
     assert_int_equal(sl_step_number(), 0);
@@ -321,7 +230,6 @@ static void scopes_that_are_steps(void **state)
 
 static void stopped_is_for_good(void **state)
 {
-    (void)state;
     host->begin(&(struct sl_torch_op){NAMED("x"), .handle = 1, .sequence = -1});
     read_seen();
     errno = ERANGE;
@@ -340,11 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_without_pytorch),
         cmocka_unit_test(the_observer_is_told),
-        cmocka_unit_test(operators_are_recorded),
-        cmocka_unit_test(some_end_on_any_thread),
         cmocka_unit_test(there_is_room_for_their_ends),
-        cmocka_unit_test(some_end_on_a_thread_that_they_do_not_name),
-        cmocka_unit_test(scopes_end_in_any_order),
         cmocka_unit_test(what_is_too_long_does_without),
         cmocka_unit_test(pieces_of_any_length_arrive),
         cmocka_unit_test(outer_ones_of_too_many_are_forgotten),
