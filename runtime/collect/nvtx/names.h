@@ -4,7 +4,7 @@
  * The application's handles are numbers into these tables. Nothing is ever removed, because an
  * application may keep a handle for any time. A text that is registered again gets the same number.
  *
- * Threads: any thread adds and reads; nothing blocks. Memory: fixed tables, touched as they fill. A
+ * Threads: any thread adds and reads; nothing blocks. Memory: static, touched as it fills. A
  * name that finds no room is counted as SL_STAT_NAMES_LOST.
  */
 #ifndef SL_NVTX_NAMES_H
@@ -12,9 +12,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-/* 0, -ENOMEM, -EALREADY. */
-int sl_nvtx_names_init(void);
 
 /* A domain's number, from 1. The last number stands for all domains that found no room. 0 is the
  * default domain, which has no name. */

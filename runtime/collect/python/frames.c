@@ -305,9 +305,6 @@ int sl_python_lines_init(unsigned depth)
 
     if (!depth)
         return 0;
-    err = sl_text_table_init();
-    if (err && err != -EALREADY)
-        return err;
     err = sl_python_layout_find(&python.layout);
     if (err)
         return err;

@@ -34,12 +34,6 @@ static int end(void **state)
     return 0;
 }
 
-static int init(void **state)
-{
-    (void)state;
-    return sl_nvtx_names_init();
-}
-
 /* A record with a category and a color alone. */
 static struct sl_range_look colored(unsigned domain, uint32_t category, uint32_t color)
 {
@@ -183,5 +177,5 @@ int main(void)
         CASE(payloads_are_joined),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

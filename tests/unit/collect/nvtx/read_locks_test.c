@@ -151,5 +151,5 @@ int main(void)
         CASE(a_lock_of_another_tool_touches_no_ranges),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,5 +113,5 @@ int main(void)
         CASE(strings_that_are_none),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,13 +83,6 @@ static inline int end(void **state)
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
-/* Of the group. */
-static inline int init(void **state)
-{
-    (void)state;
-    return sl_nvtx_names_init();
-}
-
 /* ---- records ---- */
 
 /* One that is being made; its parts are added in the order of enum sl_lane_part. */

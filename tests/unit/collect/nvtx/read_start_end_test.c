@@ -161,5 +161,5 @@ int main(void)
         CASE(events_of_the_past),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
