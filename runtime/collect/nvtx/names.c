@@ -19,7 +19,7 @@ enum {
 };
 
 struct name {
-    struct sl_nvtx_name name;
+    struct sl_named name;
     _Atomic uint32_t is_there;
 };
 
@@ -64,7 +64,7 @@ uint32_t sl_nvtx_domain_name(unsigned domain)
 
 /* ---- names ---- */
 
-uint32_t sl_nvtx_name(const struct sl_nvtx_name *name)
+uint32_t sl_nvtx_name(const struct sl_named *name)
 {
     uint32_t place = sl_text_table_take_place(&table.names, 1, NAMES);
 
@@ -76,7 +76,7 @@ uint32_t sl_nvtx_name(const struct sl_nvtx_name *name)
     return place + 1;
 }
 
-int sl_nvtx_name_get(uint32_t number, struct sl_nvtx_name *out)
+int sl_nvtx_name_get(uint32_t number, struct sl_named *out)
 {
     if (number == 0 || number > NAMES ||
         !atomic_load_explicit(&table.name[number - 1].is_there, memory_order_acquire))

@@ -102,13 +102,13 @@ static void domains_share_the_last_number_when_there_are_too_many(void **state)
 
 static void names_are_kept_until_there_is_no_room(void **state)
 {
-    struct sl_nvtx_name name = {.what = SL_NVTX_STREAM, .key = 13, .within = 1}, got;
+    struct sl_named name = {.what = SL_NAMED_STREAM, .key = 13, .within = 1}, got;
     uint32_t first = sl_nvtx_name(&name), number = first;
     uint64_t lost;
 
     (void)state;
     assert_int_equal(sl_nvtx_name_get(first, &got), 0);
-    assert_true(got.what == SL_NVTX_STREAM && got.key == 13 && got.within == 1);
+    assert_true(got.what == SL_NAMED_STREAM && got.key == 13 && got.within == 1);
     assert_int_equal(sl_nvtx_name_get(first + 1, &got), -ENOENT);
     lost = sl_stats_get(SL_STAT_NAMES_LOST);
     while (number)

@@ -4,7 +4,7 @@
 
 static uint32_t new_lock(const char *name)
 {
-    const struct sl_nvtx_name lock = {.what = SL_NVTX_OTHER, .string = string(name)};
+    const struct sl_named lock = {.what = SL_NAMED_OTHER, .string = string(name)};
 
     return sl_nvtx_name(&lock);
 }

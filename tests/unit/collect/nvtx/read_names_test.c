@@ -4,11 +4,11 @@
 
 static void names_are_told_once(void **state)
 {
-    const struct sl_nvtx_name name[] = {
-        {.what = SL_NVTX_STREAM, .key = 13, .within = 1, .string = string("copies")},
-        {.what = SL_NVTX_OTHER, .string = string("event")},
-        {.what = SL_NVTX_CATEGORY, .domain = 3, .key = 9, .string = string("of mine")},
-        {.what = SL_NVTX_EVENT, .key = 1ull << 40, .string = string("recorded")},
+    const struct sl_named name[] = {
+        {.what = SL_NAMED_STREAM, .key = 13, .within = 1, .string = string("copies")},
+        {.what = SL_NAMED_OTHER, .string = string("event")},
+        {.what = SL_NAMED_CATEGORY, .domain = 3, .key = 9, .string = string("of mine")},
+        {.what = SL_NAMED_EVENT, .key = 1ull << 40, .string = string("recorded")},
     };
 
     (void)state;
@@ -21,7 +21,7 @@ static void names_are_told_once(void **state)
     assert_int_equal(nameds, 2);
     assert_int_equal(named[0].key, 13);
     assert_string_equal(text_of(named_as[0], 0), "copies");
-    assert_true(named[1].what == SL_NVTX_EVENT && named[1].key == 1ull << 40);
+    assert_true(named[1].what == SL_NAMED_EVENT && named[1].key == 1ull << 40);
 }
 
 static void mark_of(unsigned domain, uint32_t category)
@@ -33,8 +33,8 @@ static void mark_of(unsigned domain, uint32_t category)
 
 static void a_category_has_a_name_from_when_it_is_named(void **state)
 {
-    const struct sl_nvtx_name name = {
-        .what = SL_NVTX_CATEGORY, .domain = 0, .key = 1u << 31, .string = string("the \"name\"")};
+    const struct sl_named name = {
+        .what = SL_NAMED_CATEGORY, .domain = 0, .key = 1u << 31, .string = string("the \"name\"")};
 
     (void)state;
     mark_of(0, 1u << 31);
@@ -49,7 +49,7 @@ static void a_category_has_a_name_from_when_it_is_named(void **state)
 
 static void more_categories_than_are_kept_have_numbers(void **state)
 {
-    struct sl_nvtx_name name = {.what = SL_NVTX_CATEGORY, .string = string("one of many")};
+    struct sl_named name = {.what = SL_NAMED_CATEGORY, .string = string("one of many")};
 
     (void)state;
     for (name.key = 5000; name.key < 7000; name.key++)
