@@ -164,15 +164,11 @@ static void put_overhead_rows(struct sl_kineto *k)
 /* Writes the handle as the program's %p prints it. */
 static char *put_handle(char *at, uint64_t handle)
 {
-    static const char hex[] = "0123456789abcdef";
-    int bits = 64;
+    unsigned digits = 16;
 
-    while (bits > 4 && !(handle >> (bits - 4) & 15))
-        bits -= 4;
-    at = SL_JSON_LITERAL(at, "0x");
-    for (; bits; bits -= 4)
-        *at++ = hex[handle >> (bits - 4) & 15];
-    return at;
+    while (digits > 1 && !(handle >> 4 * (digits - 1)))
+        digits--;
+    return sl_json_hex(SL_JSON_LITERAL(at, "0x"), handle, digits);
 }
 
 static void put_event_row(struct sl_kineto *k, const struct sl_place *p)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <wchar.h>
 
+#include "event/event.h"
 #include "unit/collect/nvtx/records.h"
 #include "unit/collect/nvtx/slot.h"
 
@@ -85,7 +86,7 @@ static void an_event_of_our_version(void **state)
     mark(&a);
     s = only(SL_LANE_MARK);
     assert_true(s->category == 7 && s->color == 0xff00aa11);
-    assert_true(s->value_type == SL_LANE_I64 && (int64_t)s->value == -1);
+    assert_true(s->value_type == SL_NOTE_I64 && (int64_t)s->value == -1);
     assert_string_equal(s->text, "message");
     a.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT32;
     mark(&a);

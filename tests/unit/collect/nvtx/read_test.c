@@ -24,7 +24,7 @@ static void what_a_record_says_stands_in_its_row(void **state)
     (void)state;
     make(SL_LANE_MARK, 0, 0);
     add_look(SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR, 7, 0xff00aa11);
-    add_words(SL_LANE_HAS_VALUE, (const uint64_t[]){SL_LANE_I64, (uint64_t)-5}, 2);
+    add_words(SL_LANE_HAS_VALUE, (const uint64_t[]){SL_NOTE_I64, (uint64_t)-5}, 2);
     add_text(SL_LANE_HAS_TEXT, "a mark \"\\\n");
     add_text(SL_LANE_HAS_JSON, "\"more\":[1,2]");
     hand_over(ONE, 10);
