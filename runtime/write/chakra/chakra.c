@@ -29,32 +29,27 @@ static size_t divide(struct sl_chakra *c, char *memory)
 {
     size_t at = 0;
 
-#define TAKE(member, bytes)                                                                        \
-    do {                                                                                           \
-        c->member = (void *)(memory + at);                                                         \
-        at += sl_pages_round(bytes);                                                               \
-    } while (0)
-    TAKE(block, SL_CHAKRA_BLOCK);
-    TAKE(node, NODE_BYTES * 16 + SL_CHAKRA_NAME_MAX + SL_CHAKRA_MORE_MAX +
-                   SL_CHAKRA_DEPS * SL_WIRE_VARINT_MAX);
-    TAKE(name, 2 * SL_CHAKRA_NAME_MAX);
-    TAKE(dep, SL_CHAKRA_DEPS * sizeof(*c->dep));
-    TAKE(edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
-    TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
-    TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
-    TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
-    TAKE(thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
-    TAKE(open, SL_CHAKRA_OPEN * sizeof(*c->open));
-    TAKE(forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
-    TAKE(number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
-    TAKE(stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
-    TAKE(stream_at, SL_CHAKRA_STREAM_PLACES * sizeof(*c->stream_at));
-    TAKE(called, SL_CHAKRA_CALLED * sizeof(*c->called));
-    TAKE(held, c->held_max * sizeof(*c->held));
-    TAKE(turn, c->held_max * sizeof(*c->turn));
-    TAKE(turn_spare, c->held_max * sizeof(*c->turn_spare));
-    TAKE(edge, c->edges_max * sizeof(*c->edge));
-#undef TAKE
+    c->block = sl_pages_part(memory, &at, SL_CHAKRA_BLOCK);
+    c->node = sl_pages_part(memory, &at,
+                            NODE_BYTES * 16 + SL_CHAKRA_NAME_MAX + SL_CHAKRA_MORE_MAX +
+                                SL_CHAKRA_DEPS * SL_WIRE_VARINT_MAX);
+    c->name = sl_pages_part(memory, &at, 2 * SL_CHAKRA_NAME_MAX);
+    c->dep = sl_pages_part(memory, &at, SL_CHAKRA_DEPS * sizeof(*c->dep));
+    c->edge_bucket = sl_pages_part(memory, &at, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
+    c->op = sl_pages_part(memory, &at, SL_CHAKRA_OPS * sizeof(*c->op));
+    c->launch = sl_pages_part(memory, &at, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
+    c->thread = sl_pages_part(memory, &at, SL_CHAKRA_THREADS * sizeof(*c->thread));
+    c->thread_at = sl_pages_part(memory, &at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
+    c->open = sl_pages_part(memory, &at, SL_CHAKRA_OPEN * sizeof(*c->open));
+    c->forward = sl_pages_part(memory, &at, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
+    c->number = sl_pages_part(memory, &at, SL_CHAKRA_NUMBERS * sizeof(*c->number));
+    c->stream = sl_pages_part(memory, &at, SL_CHAKRA_STREAMS * sizeof(*c->stream));
+    c->stream_at = sl_pages_part(memory, &at, SL_CHAKRA_STREAM_PLACES * sizeof(*c->stream_at));
+    c->called = sl_pages_part(memory, &at, SL_CHAKRA_CALLED * sizeof(*c->called));
+    c->held = sl_pages_part(memory, &at, c->held_max * sizeof(*c->held));
+    c->turn = sl_pages_part(memory, &at, c->held_max * sizeof(*c->turn));
+    c->turn_spare = sl_pages_part(memory, &at, c->held_max * sizeof(*c->turn_spare));
+    c->edge = sl_pages_part(memory, &at, c->edges_max * sizeof(*c->edge));
     return at;
 }
 
@@ -106,17 +101,8 @@ void sl_chakra_destroy(struct sl_chakra *c)
 /* Ids belong to one file, so nothing that refers to them may outlive the file. */
 static void forget(struct sl_chakra *c)
 {
-    sl_pages_clear(c->edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
-    sl_pages_clear(c->op, SL_CHAKRA_OPS * sizeof(*c->op));
-    sl_pages_clear(c->launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
-    sl_pages_clear(c->thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
-    sl_pages_clear(c->thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
-    sl_pages_clear(c->open, SL_CHAKRA_OPEN * sizeof(*c->open));
-    sl_pages_clear(c->forward, SL_CHAKRA_SEQUENCES * sizeof(*c->forward));
-    sl_pages_clear(c->number, SL_CHAKRA_NUMBERS * sizeof(*c->number));
-    sl_pages_clear(c->stream, SL_CHAKRA_STREAMS * sizeof(*c->stream));
-    sl_pages_clear(c->stream_at, SL_CHAKRA_STREAM_PLACES * sizeof(*c->stream_at));
-    sl_pages_clear(c->called, SL_CHAKRA_CALLED * sizeof(*c->called));
+    /* all that lies between, see divide() */
+    sl_pages_clear(c->edge_bucket, (size_t)((char *)c->held - (char *)c->edge_bucket));
     memset(&c->unseen, 0, sizeof(c->unseen));
     memset(&c->forgotten, 0, sizeof(c->forgotten));
     memset(c->first_context, 0, sizeof(c->first_context));

@@ -147,14 +147,10 @@ static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *
 /* Writes which of several operations of one launch, with the same correlation id, is meant. */
 static char *put_nodes(struct sl_kineto *k, char *at, const struct sl_edge *edge)
 {
-    if (edge->source.graph_node) {
-        at = SL_JSON_LITERAL(at, ",\"src_node\":");
-        at = sl_kineto_field(k, at, sl_json_u64(at, edge->source.graph_node));
-    }
-    if (edge->at_start && edge->dst_op.graph_node) {
-        at = SL_JSON_LITERAL(at, ",\"dst_node\":");
-        at = sl_kineto_field(k, at, sl_json_u64(at, edge->dst_op.graph_node));
-    }
+    if (edge->source.graph_node)
+        at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"src_node\":"), edge->source.graph_node);
+    if (edge->at_start && edge->dst_op.graph_node)
+        at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"dst_node\":"), edge->dst_op.graph_node);
     return at;
 }
 
@@ -167,14 +163,10 @@ static void put_edge(struct sl_kineto *k, const struct sl_edge *edge)
         at = SL_JSON_LITERAL(at, ",\"dst_name\":");
         at = sl_kineto_field(k, at, sl_json_u32(at, name_of(k, &edge->dst_op)));
     }
-    at = SL_JSON_LITERAL(at, ",\"src_correlation\":");
-    at = sl_kineto_field(k, at, sl_json_u64(at, edge->source.correlation));
-    at = SL_JSON_LITERAL(at, ",\"dst_correlation\":");
-    at = sl_kineto_field(k, at, sl_json_u64(at, edge->dst_correlation));
-    at = SL_JSON_LITERAL(at, ",\"wait_ns\":");
-    at = sl_kineto_field(k, at, sl_json_u64(at, edge->wait_ns));
-    at = SL_JSON_LITERAL(at, ",\"wake_ns\":");
-    at = sl_kineto_field(k, at, sl_json_u64(at, edge->wake_ns));
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"src_correlation\":"), edge->source.correlation);
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"dst_correlation\":"), edge->dst_correlation);
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wait_ns\":"), edge->wait_ns);
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wake_ns\":"), edge->wake_ns);
     at = put_nodes(k, at, edge);
     sl_kineto_row_end(k, SL_JSON_LITERAL(at, "}},\n"));
     k->time_frame = 0;
@@ -199,18 +191,6 @@ static struct sl_text *text_for_arrow(struct sl_kineto *k, unsigned what, uint64
     return sl_kineto_keep(k, key, SL_JSON_LITERAL(at, ",\"id\":"));
 }
 
-static void put_end(struct sl_kineto *k, struct sl_text *text, uint64_t ns)
-{
-    char *at = sl_kineto_row_begin(k, text);
-
-    at = sl_kineto_field(k, at, sl_json_u64(at, FIRST_ARROW + k->arrows));
-    at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
-    k->row.repeats_time = ns == k->time_ns;
-    k->time_ns = ns;
-    sl_kineto_row_end(k, SL_JSON_LITERAL(at, "},\n"));
-}
-
 /* Readers attach an arrow's end to the slice open at its time. A slice counts as closed at its own
  * end. */
 static uint64_t inside(uint64_t start_ns, uint64_t end_ns)
@@ -228,12 +208,15 @@ static void put_arrow(struct sl_kineto *k, const struct sl_edge *edge)
     /* The clocks of CPU and GPU may differ by a tick. */
     if (tail > head)
         tail = head > source->start_ns ? head : source->start_ns;
-    put_end(k, text_for_arrow(k, TAIL, source->device, source->stream), tail);
+    sl_kineto_arrow(k, text_for_arrow(k, TAIL, source->device, source->stream),
+                    FIRST_ARROW + k->arrows, tail);
     if (edge->at_start)
-        put_end(k, text_for_arrow(k, HEAD_AT_OPERATION, edge->dst_op.device, edge->dst_op.stream),
-                head);
+        sl_kineto_arrow(
+            k, text_for_arrow(k, HEAD_AT_OPERATION, edge->dst_op.device, edge->dst_op.stream),
+            FIRST_ARROW + k->arrows, head);
     else
-        put_end(k, text_for_arrow(k, HEAD_AT_CALL, k->meta.pid, edge->dst_thread), head);
+        sl_kineto_arrow(k, text_for_arrow(k, HEAD_AT_CALL, k->meta.pid, edge->dst_thread),
+                        FIRST_ARROW + k->arrows, head);
     k->arrows++;
 }
 
@@ -243,10 +226,8 @@ int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow)
 {
     if (!k->sink || k->error)
         return k->error;
-    if (!k->header_out) {
-        k->header_out = 1;
+    if (!k->header_out)
         sl_kineto_put_header(k);
-    }
     introduce_name(k, &edge->source);
     if (edge->at_start)
         introduce_name(k, &edge->dst_op);
@@ -263,14 +244,10 @@ char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by
     if (by->basis != SL_BASIS_EXACT)
         at = put_text(SL_JSON_LITERAL(at, "\",\"wait_basis\":\""),
                       sl_edge_basis_name((enum sl_edge_basis)by->basis));
-    at = SL_JSON_LITERAL(at, "\",\"wait_ns\":");
-    at = sl_kineto_field(k, at, sl_json_u64(at, by->wait_ns));
-    at = SL_JSON_LITERAL(at, ",\"wake_ns\":");
-    at = sl_kineto_field(k, at, sl_json_u64(at, by->wake_ns));
-    if (by->wait_ns) {
-        at = SL_JSON_LITERAL(at, ",\"released_by\":");
-        at = sl_kineto_field(k, at, sl_json_u64(at, by->source.correlation));
-    }
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, "\",\"wait_ns\":"), by->wait_ns);
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wake_ns\":"), by->wake_ns);
+    if (by->wait_ns)
+        at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"released_by\":"), by->source.correlation);
     return at;
 }
 

@@ -133,6 +133,7 @@ void sl_kineto_put_header(struct sl_kineto *k)
     const char *version = m->syncline_version ? m->syncline_version : "";
     char *at = k->scratch;
 
+    k->header_out = 1;
     at = SL_JSON_LITERAL(at, "{\n\"schemaVersion\":1,\n\"deviceProperties\":");
     at = put_devices(k, at, UINT64_MAX);
     at = SL_JSON_LITERAL(at, ",\n");

@@ -87,12 +87,9 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         sl_kineto_cuda_event(k, ev);
         return;
     case SL_EV_FLOW:
-        if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
-            sl_kineto_flow(k, ev);
-        return;
     case SL_EV_FLOW_BACK:
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
-            sl_kineto_flow_back(k, ev);
+            sl_kineto_flow(k, ev);
         return;
     case SL_EV_DELIVERED: /* arrives here only if no edges are looked for */
     case SL_EV_KINDS_ON:
@@ -172,26 +169,16 @@ static size_t areas(struct sl_kineto *k, char *memory)
 {
     size_t at = 0;
 
-    k->block = memory + at;
-    at += sl_pages_round(SL_KINETO_BLOCK);
-    k->scratch = memory + at;
-    at += sl_pages_round(SL_KINETO_SCRATCH);
-    k->name = memory + at;
-    at += sl_pages_round(SL_KINETO_NAME_MAX);
-    k->join = (struct sl_event_join *)(memory + at);
-    at += sl_pages_round(sizeof(*k->join));
-    k->wait = (struct sl_kineto_wait *)(memory + at);
-    at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait));
-    k->wait_key = (uint64_t *)(memory + at);
-    at += sl_pages_round(SL_KINETO_WAITS * sizeof(*k->wait_key));
-    k->match = (struct sl_match *)(memory + at);
-    at += sl_pages_round(SL_KINETO_MATCHES * sizeof(*k->match));
-    k->call = (struct sl_kineto_call *)(memory + at);
-    at += sl_pages_round(SL_KINETO_CALLS * sizeof(*k->call));
-    k->captures.capture = (struct sl_capture *)(memory + at);
-    at += sl_pages_round(SL_CAPTURES * sizeof(struct sl_capture));
-    k->place = (struct sl_place *)(memory + at);
-    at += sl_pages_round(SL_KINETO_NAMES * sizeof(*k->place));
+    k->block = sl_pages_part(memory, &at, SL_KINETO_BLOCK);
+    k->scratch = sl_pages_part(memory, &at, SL_KINETO_SCRATCH);
+    k->name = sl_pages_part(memory, &at, SL_KINETO_NAME_MAX);
+    k->join = sl_pages_part(memory, &at, sizeof(*k->join));
+    k->wait = sl_pages_part(memory, &at, SL_KINETO_WAITS * sizeof(*k->wait));
+    k->wait_key = sl_pages_part(memory, &at, SL_KINETO_WAITS * sizeof(*k->wait_key));
+    k->match = sl_pages_part(memory, &at, SL_KINETO_MATCHES * sizeof(*k->match));
+    k->call = sl_pages_part(memory, &at, SL_KINETO_CALLS * sizeof(*k->call));
+    k->captures.capture = sl_pages_part(memory, &at, SL_CAPTURES * sizeof(*k->captures.capture));
+    k->place = sl_pages_part(memory, &at, SL_KINETO_NAMES * sizeof(*k->place));
     return at;
 }
 

@@ -17,6 +17,7 @@
 #ifndef SL_KINETO_INTERNAL_H
 #define SL_KINETO_INTERNAL_H
 
+#include "base/json.h"
 #include "base/stats.h"
 #include "write/captures.h"
 #include "write/event_join.h"
@@ -180,6 +181,11 @@ static inline char *sl_kineto_field(struct sl_kineto *k, char *from, char *to)
     return to;
 }
 
+static inline char *sl_kineto_u64(struct sl_kineto *k, char *at, uint64_t value)
+{
+    return sl_kineto_field(k, at, sl_json_u64(at, value));
+}
+
 /* Ends a text that was started at sl_kineto_loose(); it ends at `end`. The text is kept in the
  * cache. It stays where it is if it is too long, or if keeping it is not worthwhile (`key` NULL).
  */
@@ -206,7 +212,6 @@ char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev);
 
 /* Writes the row of an SL_EV_CPU_OP, or the arrow of an SL_EV_FLOW_BACK. */
 void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev);
-void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev);
 /* Writes the constant part of an operator's row, or the members of an interned detail
  * (event/op_detail.h), each with a comma after it. */
 char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
@@ -260,6 +265,8 @@ void sl_kineto_hand_over(struct sl_kineto *k);
  * the edge of a call that waited. */
 void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev);
+/* Writes one end of arrow `id`. */
+void sl_kineto_arrow(struct sl_kineto *k, struct sl_text *text, uint64_t id, uint64_t ns);
 
 /* Writes a wait's row. `record`: the awaited event record; NULL: not known, or the wait is not for
  * an event. */

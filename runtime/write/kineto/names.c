@@ -111,6 +111,11 @@ void sl_kineto_introduce_process(struct sl_kineto *k)
     put_process_rows(k, k->meta.pid, NULL, k->meta.pid);
 }
 
+static void put_device_rows(struct sl_kineto *k, const struct sl_place *p)
+{
+    put_process_rows(k, p->device, p, DEVICE_SORT_INDEX + (int64_t)p->device);
+}
+
 static void put_thread_rows(struct sl_kineto *k, const struct sl_place *p)
 {
     char *at = open_row(k, k->scratch, "thread_name", k->meta.pid, p->id, "name");
@@ -153,10 +158,11 @@ static void put_sync_rows(struct sl_kineto *k, const struct sl_place *p)
     put_sort_row(k, "thread_sort_index", p->device, tid, tid);
 }
 
-static void put_overhead_rows(struct sl_kineto *k)
+static void put_overhead_rows(struct sl_kineto *k, const struct sl_place *p)
 {
     char *at = open_row(k, k->scratch, "process_name", -1, 0, "name");
 
+    (void)p;
     close_row(k, SL_JSON_LITERAL(at, "\"CUPTI overhead\""));
     put_sort_row(k, "process_sort_index", -1, 0, OVERHEAD_SORT_INDEX);
 }
@@ -182,28 +188,14 @@ static void put_event_row(struct sl_kineto *k, const struct sl_place *p)
 
 static void put_place(struct sl_kineto *k, const struct sl_place *p)
 {
-    switch (p->kind) {
-    case SL_PLACE_THREAD:
-        put_thread_rows(k, p);
-        break;
-    case SL_PLACE_DEVICE:
-        put_process_rows(k, p->device, p, DEVICE_SORT_INDEX + (int64_t)p->device);
-        break;
-    case SL_PLACE_STREAM:
-        put_stream_rows(k, p);
-        break;
-    case SL_PLACE_SYNC_ROW:
-        put_sync_rows(k, p);
-        break;
-    case SL_PLACE_OVERHEAD:
-        put_overhead_rows(k);
-        break;
-    case SL_PLACE_EVENT:
-        put_event_row(k, p);
-        break;
-    default:
-        break;
-    }
+    static void (*const put[])(struct sl_kineto * k, const struct sl_place *p) = {
+        [SL_PLACE_THREAD] = put_thread_rows,     [SL_PLACE_DEVICE] = put_device_rows,
+        [SL_PLACE_STREAM] = put_stream_rows,     [SL_PLACE_SYNC_ROW] = put_sync_rows,
+        [SL_PLACE_OVERHEAD] = put_overhead_rows, [SL_PLACE_EVENT] = put_event_row,
+    };
+
+    if (put[p->kind]) /* a context has no row */
+        put[p->kind](k, p);
 }
 
 static void introduce(struct sl_kineto *k, uint32_t kind, uint32_t device, uint32_t id)

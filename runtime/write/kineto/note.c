@@ -149,19 +149,6 @@ static char *put_varying(struct sl_kineto *k, char *at, const struct sl_event *e
     return varies(name) ? put_name(at, name, ev->correlation) : at;
 }
 
-static char *put_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
-{
-    if (ev->kind != SL_EV_NVTX_RANGE_MARK) {
-        at = SL_JSON_LITERAL(at, ",\"dur\":");
-        at = sl_kineto_field(
-            k, at, sl_json_micros(at, ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0));
-    }
-    at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ev->start_ns));
-    k->time_ns = ev->start_ns;
-    return SL_JSON_LITERAL(at, "},\n");
-}
-
 void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev)
 {
     const uint64_t key[2] = {(uint64_t)ev->name << 32 | ev->kind,
@@ -179,5 +166,5 @@ void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev)
         text = sl_kineto_keep(k, key, put_constant(k, sl_kineto_loose(k), ev, name));
     text->file = k->file;
     at = sl_kineto_row_begin(k, text);
-    sl_kineto_row_end(k, put_times(k, put_varying(k, at, ev, name), ev));
+    sl_kineto_row_end(k, sl_kineto_times(k, put_varying(k, at, ev, name), ev));
 }

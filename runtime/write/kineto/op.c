@@ -135,27 +135,3 @@ char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_ev
     at = SL_JSON_LITERAL(at, ",\"wait_at\":\"");
     return SL_JSON_LITERAL(sl_json_escape(at, text, length), "\"");
 }
-
-/* Writes one end of an arrow. */
-static void put_end(struct sl_kineto *k, const struct sl_event *ev, uint64_t ns)
-{
-    uint64_t key0 = (uint64_t)ev->flags << 8 | ev->kind;
-    char *at = sl_kineto_row_begin(k, sl_kineto_text_for(k, key0, ev->thread, ev));
-
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
-    at = SL_JSON_LITERAL(at, ",\"ts\":");
-    at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
-    k->time_ns = ns;
-    sl_kineto_row_end(k, SL_JSON_LITERAL(at, "},\n"));
-}
-
-void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev)
-{
-    struct sl_event end = *ev;
-
-    end.flags = SL_EVF_FLOW_FIRST;
-    put_end(k, &end, ev->start_ns);
-    end.flags = 0;
-    end.thread = ev->context;
-    put_end(k, &end, ev->end_ns);
-}

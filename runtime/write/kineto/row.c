@@ -84,8 +84,10 @@ char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t duration = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
 
-    at = SL_JSON_LITERAL(at, ",\"dur\":");
-    at = sl_kineto_field(k, at, sl_json_micros(at, duration));
+    if (ev->kind != SL_EV_NVTX_RANGE_MARK) {
+        at = SL_JSON_LITERAL(at, ",\"dur\":");
+        at = sl_kineto_field(k, at, sl_json_micros(at, duration));
+    }
     at = SL_JSON_LITERAL(at, ",\"ts\":");
     at = sl_kineto_field(k, at, sl_kineto_time(k, at, ev->start_ns));
     k->time_ns = ev->start_ns;
@@ -185,13 +187,13 @@ static char *put_record(struct sl_kineto *k, char *at, const struct sl_event *wa
         at = SL_JSON_LITERAL(at, ",\"wait_on_stream\":");
         at = sl_kineto_field(k, at, sl_json_u32(at, record->stream));
         at = SL_JSON_LITERAL(at, ",\"wait_on_cuda_event_record_corr_id\":");
-        return sl_kineto_field(k, at, sl_json_u64(at, record->correlation));
+        return sl_kineto_u64(k, at, record->correlation);
     }
     at = sl_json_u32(SL_JSON_LITERAL(at, ",\"wait_on_context\":"), record->context);
     at = SL_JSON_LITERAL(at, ",\"wait_on_context_stream\":");
     at = sl_kineto_field(k, at, sl_json_u32(at, record->stream));
     at = SL_JSON_LITERAL(at, ",\"wait_on_context_record_corr_id\":");
-    return sl_kineto_field(k, at, sl_json_u64(at, record->correlation));
+    return sl_kineto_u64(k, at, record->correlation);
 }
 
 void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
@@ -218,13 +220,10 @@ void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
     sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
-/* Writes one end of an arrow. */
-static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t ns)
+void sl_kineto_arrow(struct sl_kineto *k, struct sl_text *text, uint64_t id, uint64_t ns)
 {
-    char *at = sl_kineto_row_begin(
-        k, sl_kineto_text_for(k, (uint64_t)ev->flags << 8 | ev->kind, key1, ev));
+    char *at = sl_kineto_u64(k, sl_kineto_row_begin(k, text), id);
 
-    at = sl_kineto_field(k, at, sl_json_u64(at, ev->correlation));
     at = SL_JSON_LITERAL(at, ",\"ts\":");
     at = sl_kineto_field(k, at, sl_kineto_time(k, at, ns));
     k->row.repeats_time = ns == k->time_ns;
@@ -232,10 +231,25 @@ static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t k
     sl_kineto_row_end(k, SL_JSON_LITERAL(at, "},\n"));
 }
 
+static void put_arrow(struct sl_kineto *k, const struct sl_event *ev, uint64_t key1, uint64_t ns)
+{
+    uint64_t key0 = (uint64_t)ev->flags << 8 | ev->kind;
+
+    sl_kineto_arrow(k, sl_kineto_text_for(k, key0, key1, ev), ev->correlation, ns);
+}
+
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
 {
     struct sl_event end = *ev;
 
+    if (ev->kind == SL_EV_FLOW_BACK) {
+        end.flags = SL_EVF_FLOW_FIRST;
+        put_arrow(k, &end, ev->thread, ev->start_ns);
+        end.flags = 0;
+        end.thread = ev->context;
+        put_arrow(k, &end, end.thread, ev->end_ns);
+        return;
+    }
     /* The head is written first: it follows its GPU operation's row and repeats that row's time. */
     end.flags = 0;
     put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->end_ns);
@@ -249,10 +263,8 @@ void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
 
 void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
 {
-    if (!k->header_out) {
-        k->header_out = 1;
+    if (!k->header_out)
         sl_kineto_put_header(k);
-    }
     k->written++;
     switch (ev->kind) {
     case SL_EV_KERNEL:
