@@ -219,7 +219,7 @@ static void renew_lost(struct sl_recorder *r)
         sl_pipeline_lost_window(r->pipeline) != r->window.number || now < r->renew_due_ns)
         return;
     r->renew_due_ns = now + RENEW_NS;
-    sl_recorder_request_dump(r);
+    sl_recorder_request(r, sl_window_renew);
 }
 
 /* Steps the machine until it asks for nothing more now. */

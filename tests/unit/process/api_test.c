@@ -11,16 +11,16 @@
 
 static void play_before(void)
 {
-    CHECK(sl_process_start() == -EAGAIN);
-    CHECK(sl_process_stop() == -EAGAIN);
-    CHECK(sl_process_dump() == -EAGAIN);
-    CHECK(sl_process_hand_over() == -EAGAIN);
-    CHECK(sl_process_take_back() == -EAGAIN);
+    CHECK(sl_start() == -EAGAIN);
+    CHECK(sl_stop() == -EAGAIN);
+    CHECK(sl_dump() == -EAGAIN);
+    CHECK(sl_hand_over() == -EAGAIN);
+    CHECK(sl_take_back() == -EAGAIN);
     CHECK(sl_process_step(SL_STEP_JOB) == -EAGAIN);
-    CHECK(sl_process_range_push("name") == -EAGAIN);
-    CHECK(sl_process_range_push(NULL) == -EAGAIN);
-    CHECK(sl_process_range_pop() == -EAGAIN);
-    CHECK(sl_process_mark("name") == -EAGAIN);
+    CHECK(sl_range_push("name") == -EAGAIN);
+    CHECK(sl_range_push(NULL) == -EAGAIN);
+    CHECK(sl_range_pop() == -EAGAIN);
+    CHECK(sl_mark("name") == -EAGAIN);
 }
 
 static void before_the_injection_all_is_to_be_tried_again(void **state)
@@ -32,13 +32,13 @@ static void before_the_injection_all_is_to_be_tried_again(void **state)
 static void play_passive(void)
 {
     inject("SYNCLINE_ENABLED=0");
-    CHECK(sl_process_start() == -ENODEV);
-    CHECK(sl_process_dump() == -ENODEV);
-    CHECK(sl_process_hand_over() == -ENODEV);
+    CHECK(sl_start() == -ENODEV);
+    CHECK(sl_dump() == -ENODEV);
+    CHECK(sl_hand_over() == -ENODEV);
     CHECK(sl_process_step(SL_STEP_JOB) == -ENODEV);
-    CHECK(sl_process_range_push("name") == -ENODEV);
-    CHECK(sl_process_range_pop() == -ENODEV);
-    CHECK(sl_process_mark("name") == -ENODEV);
+    CHECK(sl_range_push("name") == -ENODEV);
+    CHECK(sl_range_pop() == -ENODEV);
+    CHECK(sl_mark("name") == -ENODEV);
     CHECK(sl_lanes_used() == 0);
 }
 
@@ -50,7 +50,7 @@ static void where_nothing_is_recorded_nothing_is_kept(void **state)
 
 static void start_window(void)
 {
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
 }
 
@@ -58,7 +58,7 @@ static void stop_window(void)
 {
     uint64_t completed = status_now().windows_completed;
 
-    CHECK(sl_process_stop() == 0);
+    CHECK(sl_stop() == 0);
     UNTIL(status_now().windows_completed == completed + 1);
 }
 
@@ -71,17 +71,17 @@ static void play_ranges(void)
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_before", 1);
     start_window();
-    CHECK(sl_process_range_pop() == 0); /* of nothing */
-    CHECK(sl_process_range_push(NULL) == -EINVAL);
-    CHECK(sl_process_mark(NULL) == -EINVAL);
-    CHECK(sl_process_range_push("ours \"1\"") == 0);
+    CHECK(sl_range_pop() == 0); /* of nothing */
+    CHECK(sl_range_push(NULL) == -EINVAL);
+    CHECK(sl_mark(NULL) == -EINVAL);
+    CHECK(sl_range_push("ours \"1\"") == 0);
     sl_nvtx_push(0, &theirs);
-    CHECK(sl_process_range_push("inner") == 0);
+    CHECK(sl_range_push("inner") == 0);
     CHECK(sl_nvtx_pop(0, NULL) == 0);
     CHECK(sl_nvtx_pop(0, NULL) == -2); /* ours are not the application's */
-    CHECK(sl_process_mark("a moment") == 0);
-    CHECK(sl_process_range_pop() == 0);
-    CHECK(sl_process_range_pop() == 0);
+    CHECK(sl_mark("a moment") == 0);
+    CHECK(sl_range_pop() == 0);
+    CHECK(sl_range_pop() == 0);
     stop_window();
     CHECK(in_file(TRACE, "\"name\":\"ours \\\"1\\\"\"") == 1);
     CHECK(in_file(TRACE, "\"name\":\"inner\"") == 1);
@@ -101,9 +101,9 @@ static void play_no_gpu(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     start_window();
-    CHECK(sl_process_range_push("on the CPU alone") == 0);
-    CHECK(sl_process_range_pop() == 0);
-    CHECK(sl_process_mark("a moment") == 0);
+    CHECK(sl_range_push("on the CPU alone") == 0);
+    CHECK(sl_range_pop() == 0);
+    CHECK(sl_mark("a moment") == 0);
     stop_window();
     CHECK(in_file(TRACE, "\"name\":\"on the CPU alone\"") == 1);
     CHECK(in_file(TRACE, "\"name\":\"a moment\"") == 1);
@@ -147,7 +147,7 @@ static void play_cut_status(void)
     for (size_t room = 0; room <= 30; room++) {
         memset(&s, 'x', sizeof(s));
         s.size = offsetof(struct sl_status, last_file) + room;
-        CHECK(sl_process_status(&s) == 0);
+        CHECK(sl_status(&s) == 0);
         CHECK(s.windows_completed == 1);
         CHECK(s.last_file[room] == 'x'); /* not a byte more */
         CHECK(memchr(s.last_file, '\0', room) || room == 0);
@@ -163,7 +163,7 @@ static void a_text_that_is_cut_ends(void **state)
 
 static void *range_without_end(void *user)
 {
-    CHECK(sl_process_range_push("its thread ended it") == 0);
+    CHECK(sl_range_push("its thread ended it") == 0);
     return user;
 }
 

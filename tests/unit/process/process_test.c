@@ -6,9 +6,9 @@
 
 static void play_no_context(void)
 {
-    CHECK(sl_process_start() == -EAGAIN);
-    CHECK(sl_process_stop() == -EAGAIN);
-    CHECK(sl_process_status(&(struct sl_status){.size = sizeof(struct sl_status)}) == -EAGAIN);
+    CHECK(sl_start() == -EAGAIN);
+    CHECK(sl_stop() == -EAGAIN);
+    CHECK(sl_status(&(struct sl_status){.size = sizeof(struct sl_status)}) == -EAGAIN);
     CHECK(inject("SYNCLINE_WINDOW=run"));
     CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls once, others may call again */
     CHECK(threads() == 0);
@@ -56,8 +56,8 @@ static void play_fork(void)
 
         CHECK(s.state == SL_STATE_PASSIVE);
         CHECK(strstr(s.reason, "fork"));
-        CHECK(sl_process_start() == -ENODEV);
-        CHECK(sl_process_stop() == -ENODEV);
+        CHECK(sl_start() == -ENODEV);
+        CHECK(sl_stop() == -ENODEV);
         CHECK(threads() == 0);
         fake_launch("k_child", 1); /* CUDA does not work there, but nothing may break */
         sl_process_exit();
@@ -84,13 +84,13 @@ static void play_bare_clone(void)
         struct sl_status s = status_now();
 
         CHECK(s.state == SL_STATE_PASSIVE && strstr(s.reason, "fork"));
-        CHECK(sl_process_start() == -ENODEV);
+        CHECK(sl_start() == -ENODEV);
         CHECK(threads() == 0);
         sl_process_exit();
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     sl_process_exit();
 }
 
@@ -111,8 +111,8 @@ static void check_passive(const char *reason)
     fake_launch("k", 1);
     CHECK(status_now().state == SL_STATE_PASSIVE);
     CHECK(strstr(status_now().reason, reason));
-    CHECK(sl_process_start() == -ENODEV);
-    CHECK(sl_process_stop() == -ENODEV);
+    CHECK(sl_start() == -ENODEV);
+    CHECK(sl_stop() == -ENODEV);
     CHECK(threads() == 0);
     sl_process_exit();
     CHECK(files("*") == 0);
@@ -213,16 +213,16 @@ static void play_status(void)
     CHECK(inject("SYNCLINE_WINDOW=run"));
     memset(old.s.reason, 'x', sizeof(old.s.reason));
     memset(old.guard, 'g', sizeof(old.guard));
-    CHECK(sl_process_status(&old.s) == 0); /* an older, shorter struct */
+    CHECK(sl_status(&old.s) == 0); /* an older, shorter struct */
     CHECK(old.s.size == offsetof(struct sl_status, reason));
     CHECK(old.s.reason[0] == 'x');
     old.s.size = sizeof(old); /* a newer, longer one */
-    CHECK(sl_process_status(&old.s) == 0);
+    CHECK(sl_status(&old.s) == 0);
     CHECK(old.s.reason[0] == '\0');
     CHECK(old.guard[0] == 'g');
     old.s.size = 8;
-    CHECK(sl_process_status(&old.s) == -EINVAL);
-    CHECK(sl_process_status(NULL) == -EINVAL);
+    CHECK(sl_status(&old.s) == -EINVAL);
+    CHECK(sl_status(NULL) == -EINVAL);
     sl_process_exit();
 }
 

@@ -25,7 +25,7 @@ static void play_run(void)
     CHECK(in_file("1.pt.trace.json", "\"name\":\"cudaLaunchKernel\"") == 800);
     CHECK(in_file("1.pt.trace.json", "\"ph\":\"f\"") == 800);
     CHECK(status_now().state == SL_STATE_PASSIVE);
-    CHECK(sl_process_start() == -ENODEV);
+    CHECK(sl_start() == -ENODEV);
 }
 
 static void run_records_everything_into_one_file(void **state)
@@ -103,7 +103,7 @@ static void play_last_records(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     for (int i = 0; i < 30; i++)
         fake_launch("k_last", 1);

@@ -14,7 +14,7 @@ static void play_long_kernel(void)
     fake_launch("k_long", 0);
     for (int i = 0; i < 20; i++)
         fake_launch("k_short", 1);
-    CHECK(sl_process_stop() == 0);
+    CHECK(sl_stop() == 0);
     UNTIL(status_now().windows_completed == 1); /* although the kernel never ends */
     CHECK(fake.forced_flushes == 1);
     CHECK(in_file("1.pt.trace.json", "k_short") == 40);
@@ -48,12 +48,12 @@ static void play_enable_fails_later(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake.enable_result = 999;
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_PASSIVE);
     CHECK(stderr_has("CUPTI refused to record any kind"));
     CHECK(!fake.on[5]); /* CUPTI is as it was found, for others */
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
-    CHECK(sl_process_start() == -ENODEV);
+    CHECK(sl_start() == -ENODEV);
     sl_process_exit();
     CHECK(files("*") == 0);
 }
@@ -178,10 +178,10 @@ static void play_still_running(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     fake_launch("k_long", 0);
-    CHECK(sl_process_stop() == 0);
+    CHECK(sl_stop() == 0);
     UNTIL(status_now().windows_completed == 1);
     CHECK(fake.forced_flushes == 1);
     CHECK(in_file("1.pt.trace.json", "k_long") == 1);
@@ -279,7 +279,7 @@ static void play_stolen(void)
     steal();
     fake.disables = 0;
     fake_launch("k_theirs", 0); /* force would cut it off */
-    CHECK(sl_process_stop() == 0);
+    CHECK(sl_stop() == 0);
     UNTIL(status_now().windows_completed == 1 && status_now().state == SL_STATE_ARMED);
     sl_process_exit();
     CHECK(fake.forced_flushes == 0 && fake.disables == 0);
