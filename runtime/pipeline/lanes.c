@@ -37,7 +37,8 @@ void sl_pipeline_lanes_read(struct sl_pipeline *p)
                            p->until_ns == SL_PIPELINE_NEVER ? p->seen_ns : SL_PIPELINE_NEVER);
     sl_source_readers_count(p->readers, &lost);
     p->lost_by_sources = lost;
-    sl_pipeline_ops_begun(p);
+    if (p->ops)
+        sl_ops_tell_begun(p->ops);
     sl_pipeline_ranges_count(p);
     sl_pipeline_ops_count(p);
 }
@@ -76,10 +77,4 @@ void sl_pipeline_lanes_create(struct sl_pipeline *p)
     if (sl_source_readers_create(&p->readers, &reading) != 0)
         sl_log(SL_LOG_WARN, "not enough memory to read ranges and operators: the trace has none; "
                             "lower SYNCLINE_MEMORY");
-}
-
-void sl_pipeline_lanes_destroy(struct sl_pipeline *p)
-{
-    sl_source_readers_destroy(p->readers);
-    p->readers = NULL;
 }

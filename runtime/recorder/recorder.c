@@ -258,7 +258,7 @@ static int bring_in(struct sl_recorder *r)
     sl_sources_rescan();
     err = sl_handover_share(s);
     if (!err)
-        err = sl_kinds_turn_off_due(s);
+        err = sl_handover_step(s, SL_OWN_EV_SIGN); /* turns off the kinds that are due */
     if (err)
         return err;
     sl_pipeline_tick(r->pipeline);
