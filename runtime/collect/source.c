@@ -72,7 +72,6 @@ static void attach_nvtx(const struct sl_source_setup *setup)
     }
     sl_nvtx_set_ids(sl_nvtx_cuda_ids(setup->cupti));
     sl_lanes_set_wake(setup->wake);
-    sl_step_set_wake(setup->wake);
     if (setup->config->nvtx)
         sl_nvtx_attach_all();
 }

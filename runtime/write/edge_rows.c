@@ -71,19 +71,12 @@ static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 
 static void count_lost(const struct sl_edge_rows *r)
 {
-    static const enum sl_stat stat_of[SL_EDGE_LOST_COUNT] = {
-        [SL_EDGE_LOST_BEFORE_WINDOW] = SL_STAT_EDGES_LOST_BEFORE_WINDOW,
-        [SL_EDGE_LOST_GAVE_UP] = SL_STAT_EDGES_LOST_GAVE_UP,
-        [SL_EDGE_LOST_AMBIGUOUS] = SL_STAT_EDGES_LOST_AMBIGUOUS,
-        [SL_EDGE_LOST_FLAG_UNKNOWN] = SL_STAT_EDGES_LOST_FLAG_UNKNOWN,
-        [SL_EDGE_LOST_GRAPH_INSIDE] = SL_STAT_EDGES_LOST_GRAPH_INSIDE,
-        [SL_EDGE_LOST_NO_RECORD] = SL_STAT_EDGES_LOST_NO_RECORD,
-        [SL_EDGE_LOST_MEMORY] = SL_STAT_EDGES_LOST_MEMORY,
-        [SL_EDGE_LOST_CYCLE] = SL_STAT_EDGES_LOST_CYCLE,
-    };
-
+    _Static_assert(SL_STAT_EDGES_LOST_CYCLE - SL_STAT_EDGES_LOST_BEFORE_WINDOW ==
+                       SL_EDGE_LOST_CYCLE,
+                   "a counter for each reason, in the same order");
     for (int i = 0; i < SL_EDGE_LOST_COUNT; i++)
-        sl_stats_set(stat_of[i], sl_edges_lost(r->engine, (enum sl_edge_loss)i));
+        sl_stats_set((enum sl_stat)(SL_STAT_EDGES_LOST_BEFORE_WINDOW + i),
+                     sl_edges_lost(r->engine, (enum sl_edge_loss)i));
 }
 
 /* `complete_ns`: every row that ended before this time has arrived; 0: not known. The same holds

@@ -155,8 +155,11 @@ struct sl_lane {
 /* 0, -ENOMEM; -EALREADY. `bytes`: memory limit for all lanes. */
 int sl_lanes_init(size_t bytes);
 
-/* `wake` is called when a lane fills up; any thread, never blocks. */
+/* `wake` is called when a lane fills up, and when the awaited step begins; any thread, never
+ * blocks.
+ */
 void sl_lanes_set_wake(void (*wake)(void));
+void sl_lanes_wake(void);
 
 /* The calling thread's lane, taken at the first call. NULL (counted): no lane is free, or the
  * thread has already ended for us. */

@@ -37,7 +37,6 @@ static struct {
     struct {
         _Atomic uint64_t number, ns;
     } kept[KEPT];
-    void (*_Atomic wake)(void);
 } step = {.awaited = UINT64_MAX};
 
 /* Whether this source counts now. `before`: the best source until then. */
@@ -104,7 +103,6 @@ static uint64_t find_kept(uint64_t number)
 static void reach(uint64_t number, uint64_t ns)
 {
     uint64_t none = 0;
-    void (*wake)(void);
 
     /* Acquire pairs with the release in sl_step_await(): reached_ns is 0 by then. */
     if (number < atomic_load_explicit(&step.awaited, memory_order_acquire) ||
@@ -115,9 +113,7 @@ static void reach(uint64_t number, uint64_t ns)
     if (!atomic_compare_exchange_strong_explicit(&step.reached_ns, &none, ns, memory_order_release,
                                                  memory_order_relaxed))
         return;
-    wake = atomic_load_explicit(&step.wake, memory_order_acquire);
-    if (wake)
-        wake();
+    sl_lanes_wake();
 }
 
 /* The running step began now, not at `began`. A window that has opened with the step stays open. */
@@ -244,9 +240,4 @@ int sl_step_awaited(uint64_t *number, uint64_t *ns)
     *number = atomic_load_explicit(&step.reached, memory_order_relaxed);
     *ns = reached;
     return 0;
-}
-
-void sl_step_set_wake(void (*wake)(void))
-{
-    atomic_store_explicit(&step.wake, wake, memory_order_release);
 }
