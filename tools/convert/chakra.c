@@ -80,11 +80,6 @@ static int64_t thread_of(void *user, uint32_t thread)
     return sl_trace_events_thread(user, thread);
 }
 
-static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
-{
-    sl_chakra_group(user, number, rank, ranks);
-}
-
 /* Returns 0 or -ENOMEM. */
 static int create(struct work *w)
 {
@@ -103,11 +98,8 @@ static int create(struct work *w)
         .correlation_mask = w->feed->header.own_file ? UINT64_MAX : UINT32_MAX,
         .clock_offset_ns = w->feed->header.base_ns - SL_TRACE_EVENTS_ORIGIN_NS,
     };
-    int rc = sl_chakra_create(&w->chakra, &opt);
 
-    if (rc == 0)
-        sl_row_collectives_groups(w->feed->collectives, take_group, w->chakra);
-    return rc;
+    return sl_chakra_create(&w->chakra, &opt);
 }
 
 /* Decodes a JSON string of the header; the text never becomes longer. */

@@ -77,7 +77,6 @@ int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt
     divide(c, c->area);
     if (sl_text_cache_init(&c->names, SL_CHAKRA_NAMES_BYTES) != 0)
         goto fail_names;
-    sl_arena_init(&c->group_arena, SL_CHAKRA_GROUPS_BYTES, 64 * 1024);
     *out = c;
     return 0;
 
@@ -92,7 +91,6 @@ void sl_chakra_destroy(struct sl_chakra *c)
 {
     if (!c)
         return;
-    sl_arena_destroy(&c->group_arena);
     sl_text_cache_destroy(&c->names);
     sl_pages_unmap(c->area, c->area_bytes);
     sl_pages_unmap(c, sizeof(*c));

@@ -114,12 +114,8 @@ int sl_chakra_end(struct sl_chakra *c);
 
 void sl_chakra_get_counts(const struct sl_chakra *c, struct sl_chakra_counts *out);
 
-/* Adds the ranks of a communicator, number 1 or more. Call once, before its first collective; later
- * files know it too. Returns 0 or -ENOSPC; -EINVAL for number 0. */
-int sl_chakra_group(struct sl_chakra *c, uint32_t number, const uint32_t *rank, size_t ranks);
-
 /* Writes the comm-group file that ASTRA-sim needs beside the traces: {"1": [0, 1]}. Returns 0 or
  * -errno. */
-int sl_chakra_put_groups(const struct sl_chakra *c, struct sl_sink *sink);
+int sl_chakra_put_groups(const struct sl_collectives *collectives, struct sl_sink *sink);
 
 #endif

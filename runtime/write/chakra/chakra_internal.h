@@ -25,7 +25,6 @@
 #ifndef SL_CHAKRA_INTERNAL_H
 #define SL_CHAKRA_INTERNAL_H
 
-#include "base/arena.h"
 #include "event/device.h"
 #include "write/chakra/chakra.h"
 #include "write/text_cache.h"
@@ -51,7 +50,6 @@ enum {
     SL_CHAKRA_OPS = 1 << 15,         /* GPU operations that can still be a source; a power of two */
     SL_CHAKRA_LAUNCHES = 1 << 15,
     SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
-    SL_CHAKRA_GROUPS_BYTES = 1 << 20,
     /* A GPU operation may begin this long after its parents without another reason: launch latency.
      */
     SL_CHAKRA_DELAY_MAX_NS = 20000,
@@ -161,14 +159,6 @@ struct sl_chakra_turn {
     uint32_t index;
 };
 
-/* Ranks of a communicator. */
-struct sl_chakra_group {
-    struct sl_chakra_group *next; /* older */
-    uint32_t number;
-    uint32_t ranks;
-    uint32_t rank[];
-};
-
 /* The node being made; its dependencies are in `dep`. */
 struct sl_chakra_node {
     const struct sl_event *ev;  /* its row; NULL: a gap */
@@ -234,9 +224,6 @@ struct sl_chakra {
 
     uint64_t *dep; /* SL_CHAKRA_DEPS */
     size_t deps;
-
-    struct sl_arena group_arena;
-    struct sl_chakra_group *group; /* newest first */
 };
 
 static inline int sl_chakra_is_call(const struct sl_event *ev)
@@ -384,7 +371,6 @@ struct sl_chakra_thread *sl_chakra_unseen_caller(struct sl_chakra *c,
                                                  const struct sl_event *op);
 
 /* comm.c */
-int sl_chakra_has_group(const struct sl_chakra *c, uint32_t number);
 char *sl_chakra_put_collective(char *at, const struct sl_collective *coll);
 unsigned sl_chakra_node_type(const struct sl_collective *coll); /* Chakra's NodeType */
 

@@ -5,7 +5,7 @@
  * the comm-group file does not list. Such operations are written as computation, with their true
  * type in an attribute of its own.
  *
- * Threads: one owner. Memory: groups in an arena under a cap.
+ * Threads: one owner. Memory: none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -79,51 +79,34 @@ char *sl_chakra_put_collective(char *at, const struct sl_collective *coll)
     return sl_chakra_text_attribute(at, NODE_ATTR, "pg_name", group);
 }
 
-int sl_chakra_has_group(const struct sl_chakra *c, uint32_t number)
-{
-    const struct sl_chakra_group *g = c->group;
+struct listing {
+    struct sl_sink *sink;
+    int groups, error;
+};
 
-    while (g && g->number != number)
-        g = g->next;
-    return number == 0 || g;
+static void put(struct listing *l, const char *text, int length)
+{
+    if (!l->error)
+        l->error = l->sink->write(l->sink, text, (size_t)length);
 }
 
-int sl_chakra_group(struct sl_chakra *c, uint32_t number, const uint32_t *rank, size_t ranks)
+static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
 {
-    struct sl_chakra_group *g;
-
-    if (number == 0)
-        return -EINVAL;
-    if (sl_chakra_has_group(c, number))
-        return 0;
-    if (ranks > SL_CHAKRA_GROUPS_BYTES / sizeof(*rank))
-        return -ENOSPC;
-    g = sl_arena_alloc(&c->group_arena, sizeof(*g) + ranks * sizeof(*rank), _Alignof(uint64_t));
-    if (!g)
-        return -ENOSPC;
-    g->number = number;
-    g->ranks = (uint32_t)ranks;
-    memcpy(g->rank, rank, ranks * sizeof(*rank));
-    g->next = c->group;
-    c->group = g;
-    return 0;
-}
-
-int sl_chakra_put_groups(const struct sl_chakra *c, struct sl_sink *sink)
-{
-    const struct sl_chakra_group *g;
+    struct listing *l = user;
     char text[48];
-    uint32_t i;
-    int n, error = sink->write(sink, "{", 1);
 
-    for (g = c->group; g; g = g->next) {
-        n = snprintf(text, sizeof(text), "%s\"%u\": [", g == c->group ? "" : ", ", g->number);
-        error = error ? error : sink->write(sink, text, (size_t)n);
-        for (i = 0; i < g->ranks; i++) {
-            n = snprintf(text, sizeof(text), i ? ", %u" : "%u", g->rank[i]);
-            error = error ? error : sink->write(sink, text, (size_t)n);
-        }
-        error = error ? error : sink->write(sink, "]", 1);
-    }
-    return error ? error : sink->write(sink, "}\n", 2);
+    put(l, text, snprintf(text, sizeof(text), "%s\"%u\": [", l->groups++ ? ", " : "", number));
+    for (size_t i = 0; i < ranks; i++)
+        put(l, text, snprintf(text, sizeof(text), i ? ", %u" : "%u", rank[i]));
+    put(l, "]", 1);
+}
+
+int sl_chakra_put_groups(const struct sl_collectives *collectives, struct sl_sink *sink)
+{
+    struct listing l = {sink, 0, 0};
+
+    put(&l, "{", 1);
+    sl_collectives_groups(collectives, put_group, &l);
+    put(&l, "}\n", 2);
+    return l.error;
 }

@@ -123,21 +123,19 @@ static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective 
     return sl_collectives_read(x->comms, &told, out);
 }
 
-int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
+void sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
 {
     uint32_t detail = sl_op_place_of(x->places, call).collective;
     struct told *told = &x->told[detail % TOLD];
-    size_t groups = sl_collectives_group_count(x->comms);
 
     if (!detail)
-        return 0;
+        return;
     if (told->detail != detail) {
         told->detail = detail;
         told->is_known = read_detail(x, detail, &told->does) == 0;
     }
     if (told->is_known)
         x->joined[call->correlation % CALLS] = (struct joined){call->correlation, told->does};
-    return sl_collectives_group_count(x->comms) > groups;
 }
 
 int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out)
@@ -151,10 +149,7 @@ int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collec
     return 1;
 }
 
-void sl_et_comms_groups(const struct sl_et_comms *x,
-                        void (*take)(void *user, uint32_t number, const uint32_t *rank,
-                                     size_t ranks),
-                        void *user)
+const struct sl_collectives *sl_et_comms_collectives(const struct sl_et_comms *x)
 {
-    sl_collectives_groups(x->comms, take, user);
+    return x->comms;
 }

@@ -26,16 +26,12 @@ int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
                        const struct sl_intern *details, uint32_t world_size);
 void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */
 
-/* Returns 1 if the call is part of a collective of a group that was not known before. */
-int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);
+void sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);
 
 /* Has the type of sl_chakra_options.collective. */
 int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out);
 
-/* As sl_collectives_groups(). */
-void sl_et_comms_groups(const struct sl_et_comms *x,
-                        void (*take)(void *user, uint32_t number, const uint32_t *rank,
-                                     size_t ranks),
-                        void *user);
+/* The collectives so far, for their groups. */
+const struct sl_collectives *sl_et_comms_collectives(const struct sl_et_comms *x);
 
 #endif

@@ -20,7 +20,6 @@ struct chakra_output {
     struct sl_et_inputs *inputs; /* NULL: operators' inputs are not known */
     struct sl_window_file *file; /* the open window's */
     struct sl_chakra_counts counted;
-    int has_groups;
 };
 
 /* ---- counters ---- */
@@ -56,35 +55,27 @@ static void count_nodes(struct chakra_output *o)
 
 /* ---- groups of ranks ---- */
 
-static void take_group(void *output, uint32_t number, const uint32_t *rank, size_t ranks)
-{
-    struct chakra_output *o = output;
-
-    if (sl_chakra_group(o->chakra, number, rank, ranks) == 0)
-        o->has_groups = 1;
-}
-
 static void see_collectives(struct chakra_output *o, const struct sl_event *ev, size_t events)
 {
     for (size_t i = 0; o->comms && i < events; i++)
-        if ((ev[i].kind == SL_EV_RUNTIME || ev[i].kind == SL_EV_DRIVER) &&
-            sl_et_comms_call(o->comms, &ev[i]))
-            sl_et_comms_groups(o->comms, take_group, o);
+        if (ev[i].kind == SL_EV_RUNTIME || ev[i].kind == SL_EV_DRIVER)
+            sl_et_comms_call(o->comms, &ev[i]);
 }
 
 static int write_groups(const struct chakra_output *o)
 {
+    const struct sl_collectives *collectives = o->comms ? sl_et_comms_collectives(o->comms) : NULL;
     char path[PATH_MAX];
     struct sl_sink *file;
     int error, closed;
 
-    if (!o->has_groups || o->file->stem >= sizeof(path))
+    if (!collectives || !sl_collectives_group_count(collectives) || o->file->stem >= sizeof(path))
         return 0;
     snprintf(path, sizeof(path), "%.*s.comm_groups.json", (int)o->file->stem, o->file->path);
     error = sl_sink_file_open(&file, path);
     if (error)
         return error;
-    error = sl_chakra_put_groups(o->chakra, file);
+    error = sl_chakra_put_groups(collectives, file);
     closed = file->close(file, error == 0);
     return error ? error : closed;
 }
