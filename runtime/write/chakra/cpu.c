@@ -234,7 +234,7 @@ static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64
 }
 
 /* Writes the thread's time up to the start of its next row. */
-static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
+void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     if (t->waits_for)
         take_back(c, t, until_ns);
@@ -254,7 +254,7 @@ static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
     finish_worker(c, t);
     /* If other threads already work for the caller, its time ended at the first of them. */
     if (!caller->waits_for)
-        settle(c, caller, start_ns);
+        sl_chakra_cut_thread(c, caller, start_ns);
     t->frontier_ns = start_ns;
     t->after = caller->last;
     t->has_caller = 1;
@@ -301,7 +301,7 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
                  : NULL;
     if (caller)
         hand_over(c, t, caller, ev->start_ns);
-    settle(c, t, ev->start_ns);
+    sl_chakra_cut_thread(c, t, ev->start_ns);
     if (is_late(t, ev)) {
         c->count.rows_late++;
         return;
@@ -385,11 +385,6 @@ const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const st
         return NULL;
     enqueued(c, t, op->start_ns, free_ns);
     return l->id ? l : NULL;
-}
-
-void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns)
-{
-    settle(c, t, ns);
 }
 
 void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns)

@@ -1,5 +1,6 @@
 /* wait_sites_test.c - calls of the CUDA runtime that are no part of an operator leave the line of
  * who made them, and are what they are without us. The tests share one process, as a job would. */
+#include "base/text_table.h"
 #include "unit/collect/python/objects.h"
 
 #include "collect/python/frames.h"
@@ -55,7 +56,7 @@ static const char *noted_line(void)
     assert_int_equal(read_seen(), 2);
     assert_int_equal(seen[0].op.scope, SL_TORCH_SCOPE_SITE);
     assert_int_equal(seen[1].record.what, SL_LANE_OP_END);
-    return sl_python_line_text(seen[0].record.aux, NULL);
+    return sl_text_table_get(seen[0].record.aux, NULL);
 }
 
 static void all_of_it_is_passed_on(void **state)
