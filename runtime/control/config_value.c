@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/decimal.h"
+
 /* The most steps between windows. */
 #define COUNT_MAX 1000000000u
 
@@ -148,17 +150,13 @@ static int read_set(const struct sl_option *option, const char *text, uint32_t *
 /* Parses a level: digits with an optional minus. */
 static int read_level(const char *text, int min, int max, int *out)
 {
-    int negative = *text == '-', value = 0;
+    int negative = *text == '-', value;
+    const char *end = text + strlen(text);
+    uint64_t digits;
 
-    text += negative;
-    if (!*text)
+    if (sl_decimal_read(text + negative, end, 1009, &digits) != end)
         return -EINVAL;
-    for (; *text; text++) {
-        if (*text < '0' || *text > '9' || value > 100)
-            return -EINVAL;
-        value = value * 10 + (*text - '0');
-    }
-    value = negative ? -value : value;
+    value = negative ? -(int)digits : (int)digits;
     if (value < min || value > max || value == 0)
         return -ERANGE;
     *out = value;
@@ -193,17 +191,9 @@ static int read_compression(const char *text, struct sl_config *out)
 /* Parses digits up to `end`. 0 or -EINVAL. */
 static int read_count(const char *text, char end, uint64_t *out)
 {
-    uint64_t value = 0;
+    const char *behind = sl_decimal_read(text, text + strlen(text), 10ull * COUNT_MAX + 9, out);
 
-    if (*text == end)
-        return -EINVAL;
-    for (; *text && *text != end; text++) {
-        if (*text < '0' || *text > '9' || value > COUNT_MAX)
-            return -EINVAL;
-        value = value * 10 + (uint64_t)(*text - '0');
-    }
-    *out = value;
-    return *text == end ? 0 : -EINVAL;
+    return behind && *behind == end ? 0 : -EINVAL;
 }
 
 static int read_steps(const char *text, struct sl_config *out)

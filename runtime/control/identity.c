@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/decimal.h"
 #include "base/own_file.h"
 
 /* The variables of each launcher. The first launcher whose rank is set decides both values. So a
@@ -52,17 +53,11 @@ void sl_identity_sanitise(char *out, size_t size, const char *text)
 /* Parses a count or a rank: 0..INT_MAX in plain digits. 0 or -EINVAL. */
 static int read_number(const char *text, int *out)
 {
-    long value = 0;
+    const char *end = text + strlen(text);
+    uint64_t value;
 
-    if (!*text)
+    if (sl_decimal_read(text, end, INT32_MAX, &value) != end)
         return -EINVAL;
-    for (; *text; text++) {
-        if (*text < '0' || *text > '9')
-            return -EINVAL;
-        value = value * 10 + (*text - '0');
-        if (value > 0x7fffffff)
-            return -EINVAL;
-    }
     *out = (int)value;
     return 0;
 }

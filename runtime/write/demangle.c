@@ -64,3 +64,15 @@ size_t sl_demangle(char *out, size_t size, const char *name)
     free(text);
     return length;
 }
+
+const char *sl_demangle_interned(const struct sl_intern *names, uint32_t id, char *area,
+                                 size_t size, size_t *length)
+{
+    const char *name = id && names ? sl_intern_get(names, id, length) : NULL;
+    size_t demangled = name && area && strlen(name) == *length ? sl_demangle(area, size, name) : 0;
+
+    if (!demangled)
+        return name;
+    *length = demangled;
+    return area;
+}

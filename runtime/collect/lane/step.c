@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/decimal.h"
 #include "base/json.h"
 #include "collect/lane/lane.h"
 
@@ -151,16 +152,13 @@ void sl_step_take(enum sl_step_source source)
 
 int sl_step_read_name(const char *text, size_t length, uint32_t *given)
 {
-    uint64_t number = 0;
+    const size_t prefix = sizeof(NAME_PREFIX) - 1;
+    uint64_t number;
 
-    if (length < sizeof(NAME_PREFIX) || length > sizeof(NAME_PREFIX) - 1 + GIVEN_DIGITS ||
-        memcmp(text, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0)
+    if (length < prefix + 1 || length > prefix + GIVEN_DIGITS ||
+        memcmp(text, NAME_PREFIX, prefix) != 0 ||
+        sl_decimal_read(text + prefix, text + length, UINT32_MAX, &number) != text + length)
         return -EINVAL;
-    for (size_t i = sizeof(NAME_PREFIX) - 1; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return -EINVAL;
-        number = number * 10 + (uint64_t)(text[i] - '0');
-    }
     *given = (uint32_t)number;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/pages.h"
 #include "event/collective.h"
 #include "event/op_detail.h"
@@ -86,16 +87,13 @@ static struct sl_collective_text text_of(const struct sl_op_detail *detail, cons
 static int64_t number_of(const struct sl_op_detail *detail, const char *name)
 {
     struct sl_collective_text text = text_of(detail, name);
-    int64_t number = 0;
+    const char *end = text.data ? text.data + text.size : NULL;
+    uint64_t number;
 
-    if (!text.data || text.size == 0 || text.size > DIGITS_MAX)
-        return -1;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return -1;
-        number = number * 10 + (text.data[i] - '0');
-    }
-    return number;
+    return end && text.size <= DIGITS_MAX &&
+                   sl_decimal_read(text.data, end, INT64_MAX, &number) == end
+               ? (int64_t)number
+               : -1;
 }
 
 /* Returns 0 or -EINVAL. */

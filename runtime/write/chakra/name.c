@@ -9,42 +9,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "event/pattern.h"
 #include "write/chakra/chakra_internal.h"
 #include "write/copy_name.h"
 #include "write/demangle.h"
 
-/* Returns the text of an interned name and its length; demangled in the name area. */
-static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
-{
-    const char *name = id && c->opt.intern ? sl_intern_get(c->opt.intern, id, length) : NULL;
-    size_t demangled;
-
-    if (!name || !mangled || strlen(name) != *length)
-        return name;
-    demangled = sl_demangle(c->name, SL_CHAKRA_NAME_MAX, name);
-    if (!demangled)
-        return name;
-    *length = demangled;
-    return c->name;
-}
-
-static char *put(char *at, const char *text, size_t length)
-{
-    memcpy(at, text, length);
-    return at + length;
-}
-
 /* Returns the name of a range whose numbers differ from row to row. */
 static const char *expanded(struct sl_chakra *c, const struct sl_event *ev, size_t *length)
 {
-    const char *pattern = interned(c, ev->name, 0, length);
+    const char *pattern = sl_demangle_interned(c->opt.intern, ev->name, NULL, 0, length);
 
     if (!pattern || *length > SL_CHAKRA_NAME_MAX / 2)
         return NULL;
-    *length = (size_t)(sl_pattern_expand(c->name, pattern, *length, sl_chakra_numbers(ev), put) -
-                       c->name);
+    *length =
+        (size_t)(sl_pattern_expand(c->name, pattern, *length, sl_chakra_numbers(ev), sl_json_raw) -
+                 c->name);
     return c->name;
 }
 
@@ -53,9 +34,11 @@ static const char *make(struct sl_chakra *c, const struct sl_event *ev, size_t *
     const struct sl_shape *s =
         c->opt.shapes && !sl_chakra_is_cpu(ev) ? sl_shape_get(c->opt.shapes, ev->shape) : NULL;
     uint32_t id = ev->kind == SL_EV_KERNEL && s && s->name ? s->name : ev->name;
-    const char *name = ev->kind == SL_EV_NVTX_RANGE
-                           ? expanded(c, ev, length)
-                           : interned(c, id, ev->kind == SL_EV_KERNEL, length);
+    const char *name =
+        ev->kind == SL_EV_NVTX_RANGE
+            ? expanded(c, ev, length)
+            : sl_demangle_interned(c->opt.intern, id, ev->kind == SL_EV_KERNEL ? c->name : NULL,
+                                   SL_CHAKRA_NAME_MAX, length);
     const char *call;
     int n;
 

@@ -23,18 +23,12 @@ static char *put_text(char *at, const char *text)
 /* Writes the inside of a JSON string for an interned name; kernel names are demangled. */
 static char *put_name(struct sl_kineto *k, char *at, uint32_t id, int mangled)
 {
-    size_t length = 0, demangled;
-    const char *name = k->opt.intern ? sl_intern_get(k->opt.intern, id, &length) : NULL;
+    size_t length = 0;
+    const char *name = sl_demangle_interned(k->opt.intern, id, mangled ? k->name : NULL,
+                                            SL_KINETO_NAME_MAX, &length);
 
     if (!name)
         return SL_JSON_LITERAL(at, "unknown");
-    if (mangled && strlen(name) == length) {
-        demangled = sl_demangle(k->name, SL_KINETO_NAME_MAX, name);
-        if (demangled) {
-            name = k->name;
-            length = demangled;
-        }
-    }
     return sl_json_escape(at, name, length < SL_KINETO_NAME_MAX ? length : SL_KINETO_NAME_MAX);
 }
 
@@ -73,11 +67,15 @@ char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint
     return put_operation_name(k, at, kind, &s);
 }
 
-static char *put_row_of_stream(char *at, const struct sl_shape *s)
+/* Where the row is, and its first args; `first` stands before them. */
+static char *put_row_of_stream(char *at, const struct sl_shape *s, const char *first)
 {
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "pid", s->device);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "tid", s->stream);
-    return SL_JSON_LITERAL(at, ",\"args\":{");
+    at = put_text(SL_JSON_LITERAL(at, ",\"args\":{"), first);
+    at = PUT_FIELD(at, "device", s->device);
+    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
+    return PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
 }
 
 static char *put_triple(char *at, const uint32_t v[3])
@@ -117,10 +115,7 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
 
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"");
     at = put_operation_name(k, at, ev->kind, s);
-    at = put_row_of_stream(at, s);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, "\"queued\":0,"), "device", s->device);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    at = put_row_of_stream(at, s, "\"queued\":0,");
     if (s->priority != SL_PRIORITY_UNKNOWN)
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "priority", s->priority);
     if (ev->kind == SL_EV_KERNEL && ev->shape) {
@@ -147,10 +142,7 @@ static char *text_of_kernel(struct sl_kineto *k, char *at, const struct sl_event
 static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"");
-    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMCPY, s), s);
-    at = PUT_FIELD(at, "device", s->device);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMCPY, s), s, "");
     if (s->is_peer) {
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "fromDevice", s->src_device);
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "inDevice", s->device);
@@ -169,10 +161,7 @@ static char *text_of_copy(struct sl_kineto *k, char *at, const struct sl_shape *
 static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape *s)
 {
     at = SL_JSON_LITERAL(at, "{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"");
-    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMSET, s), s);
-    at = PUT_FIELD(at, "device", s->device);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", s->context);
-    at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "stream", s->stream);
+    at = put_row_of_stream(put_operation_name(k, at, SL_EV_MEMSET, s), s, "");
     if (k->opt.detail == SL_DETAIL_FULL)
         at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "value", s->memset_value);
     return SL_JSON_LITERAL(at, ",\"bytes\":");
