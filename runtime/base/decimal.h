@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Reads digits up to `end` or to another character, and returns its place. NULL: no digit, or a
- * number above `most`, which is at least 9. */
+ * number above `most`. */
 static inline const char *sl_decimal_read(const char *at, const char *end, uint64_t most,
                                           uint64_t *out)
 {
@@ -17,7 +17,7 @@ static inline const char *sl_decimal_read(const char *at, const char *end, uint6
 
     for (; at < end && *at >= '0' && *at <= '9'; at++) {
         digit = (uint64_t)(*at - '0');
-        if (value > (most - digit) / 10)
+        if (value > most / 10 || digit > most - value * 10)
             return NULL;
         value = value * 10 + digit;
     }

@@ -81,9 +81,8 @@ static int is_plain(const nvtxEventAttributes_t *a)
 
 /* ---- ranges and marks ---- */
 
-static int on_domain_push_ex(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *a)
+static int push(unsigned domain, const nvtxEventAttributes_t *a)
 {
-    unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_event ev;
     char room[SL_LANE_TEXT_MAX];
 
@@ -91,6 +90,11 @@ static int on_domain_push_ex(nvtxDomainHandle_t handle, const nvtxEventAttribute
         return sl_nvtx_push_string(domain, (uint32_t)(uintptr_t)a->message.registered);
     take_event(&ev, a, room);
     return sl_nvtx_push(domain, &ev);
+}
+
+static int on_domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
+{
+    return push(sl_nvtx_domain_of(domain), a);
 }
 
 static nvtxRangeId_t on_domain_start_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
@@ -159,7 +163,7 @@ static void on_end(nvtxRangeId_t id)
 
 static int on_push_ex(const nvtxEventAttributes_t *a)
 {
-    return on_domain_push_ex(NULL, a);
+    return push(0, a);
 }
 
 static int on_push_a(const char *text)

@@ -213,12 +213,12 @@ static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
 static void names_that_the_program_gives(void **state)
 {
     const struct sl_named stream = {.what = SL_NAMED_STREAM,
-                                        .key = 7,
-                                        .within = 1,
-                                        .string = sl_text_table_put("the \"compute\" stream", 20)},
-                              thread = {.what = SL_NAMED_THREAD,
-                                        .key = (uint64_t)syscall(SYS_gettid),
-                                        .string = sl_text_table_put("trainer", 7)};
+                                    .key = 7,
+                                    .within = 1,
+                                    .string = sl_text_table_put("the \"compute\" stream", 20)},
+                          thread = {.what = SL_NAMED_THREAD,
+                                    .key = (uint64_t)syscall(SYS_gettid),
+                                    .string = sl_text_table_put("trainer", 7)};
     const char *text;
 
     (void)state;

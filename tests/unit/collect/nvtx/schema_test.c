@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-
 #include "base/stats.h"
 #include "collect/nvtx/schema.h"
 
