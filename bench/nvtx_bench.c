@@ -168,7 +168,7 @@ static void take(void *user, const struct sl_event *ev)
     (void)ev;
 }
 
-static void name(void *user, const struct sl_nvtx_name *what, uint32_t id)
+static void name(void *user, const struct sl_named *what, uint32_t id)
 {
     (void)user;
     (void)what;

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "control/config.h"
+#include "configuration_page.h"
 
 int main(void)
 {

@@ -89,19 +89,19 @@ char *sl_json_millionths(char *at, uint64_t millionths)
     return without_trailing_zeros(sl_json_three(at, (uint32_t)(millionths % 1000)));
 }
 
-static char *put_hex(char *at, unsigned char byte)
+char *sl_json_hex(char *at, uint64_t v, unsigned digits)
 {
     static const char hex[] = "0123456789abcdef";
 
-    *at++ = hex[byte >> 4];
-    *at++ = hex[byte & 15];
+    while (digits--)
+        *at++ = hex[v >> 4 * digits & 15];
     return at;
 }
 
 static char *put_byte(char *at, unsigned char byte)
 {
     at = SL_JSON_LITERAL(at, "\\\\x");
-    return put_hex(at, byte);
+    return sl_json_hex(at, byte, 2);
 }
 
 static char *put_control(char *at, unsigned char c)
@@ -115,7 +115,7 @@ static char *put_control(char *at, unsigned char c)
         return SL_JSON_LITERAL(at, "\\r");
     default:
         at = SL_JSON_LITERAL(at, "\\u00");
-        return put_hex(at, c);
+        return sl_json_hex(at, c, 2);
     }
 }
 

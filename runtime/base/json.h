@@ -76,6 +76,9 @@ char *sl_json_millionths(char *at, uint64_t millionths);
  * most 32 bytes. */
 char *sl_json_double(char *at, double v, int digits);
 
+/* The last `digits` hexadecimal digits. */
+char *sl_json_hex(char *at, uint64_t v, unsigned digits);
+
 /* Formats like C's %g with `digits` significant digits, in every locale. */
 char *sl_json_digits(char *at, double v, int digits);
 

@@ -23,6 +23,16 @@ void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes);
  * Untouched pages stay untouched; the others go back to the system. */
 void sl_pages_clear(void *memory, size_t bytes);
 
+/* For several arrays in one mapping: returns the place of the next one, of `bytes`, and moves `*at`
+ * behind it, to a whole page. */
+static inline void *sl_pages_part(char *memory, size_t *at, size_t bytes)
+{
+    void *part = memory + *at;
+
+    *at += sl_pages_round(bytes);
+    return part;
+}
+
 /* `bytes` is what sl_pages_map() was given. NULL is allowed. */
 void sl_pages_unmap(void *memory, size_t bytes);
 

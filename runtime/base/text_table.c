@@ -6,11 +6,9 @@
  */
 #include "base/text_table.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/pages.h"
 #include "base/stats.h"
 
 enum {
@@ -24,37 +22,11 @@ struct text {
 };
 
 static struct {
-    struct text *entry;
-    _Atomic uint32_t *index; /* numbers of texts; 0 = free */
-    char *bytes;
+    struct text entry[TEXTS];
+    _Atomic uint32_t index[INDEX]; /* numbers of texts; 0 = free */
+    char bytes[BYTES];
     _Atomic uint32_t texts, bytes_used;
-    _Atomic int is_ready;
 } table;
-
-static int is_ready(void)
-{
-    return atomic_load_explicit(&table.is_ready, memory_order_acquire);
-}
-
-int sl_text_table_init(void)
-{
-    if (is_ready())
-        return -EALREADY;
-    table.entry = sl_pages_map(TEXTS * sizeof(*table.entry));
-    table.index = sl_pages_map(INDEX * sizeof(*table.index));
-    table.bytes = sl_pages_map(BYTES);
-    if (!table.entry || !table.index || !table.bytes)
-        goto fail;
-    /* Release pairs with the acquire in is_ready(). */
-    atomic_store_explicit(&table.is_ready, 1, memory_order_release);
-    return 0;
-
-fail:
-    sl_pages_unmap(table.entry, TEXTS * sizeof(*table.entry));
-    sl_pages_unmap(table.index, INDEX * sizeof(*table.index));
-    sl_pages_unmap(table.bytes, BYTES);
-    return -ENOMEM;
-}
 
 static uint32_t lose(void)
 {
@@ -100,7 +72,7 @@ static uint32_t copy_text(const char *text, size_t length)
     offset = sl_text_table_take_place(&table.bytes_used, (uint32_t)length + 1, BYTES);
     if (offset == BYTES)
         return lose();
-    memcpy(table.bytes + offset, text, length); /* the NUL is already there: the pages are zeroed */
+    memcpy(table.bytes + offset, text, length); /* static memory is zero: the NUL is there */
     table.entry[place] = (struct text){offset, (uint32_t)length};
     return place + 1;
 }
@@ -109,8 +81,6 @@ uint32_t sl_text_table_find(const char *text, size_t length)
 {
     uint32_t there;
 
-    if (!is_ready())
-        return 0;
     for (uint32_t at = hash_of(text, length);; at++) {
         /* Acquire pairs with the release in sl_text_table_put(). */
         there = atomic_load_explicit(&table.index[at % INDEX], memory_order_acquire);
@@ -123,8 +93,6 @@ uint32_t sl_text_table_put(const char *text, size_t length)
 {
     uint32_t at, mine = 0, there;
 
-    if (!is_ready())
-        return lose();
     if (length > SL_TEXT_MAX)
         length = SL_TEXT_MAX;
     for (at = hash_of(text, length);; at++) {
@@ -152,8 +120,7 @@ uint32_t sl_text_table_put(const char *text, size_t length)
 
 const char *sl_text_table_get(uint32_t number, size_t *length)
 {
-    if (!is_ready() || number == 0 ||
-        number > atomic_load_explicit(&table.texts, memory_order_relaxed))
+    if (number == 0 || number > atomic_load_explicit(&table.texts, memory_order_relaxed))
         return NULL;
     if (length)
         *length = table.entry[number - 1].length;

@@ -4,8 +4,8 @@
  * The table keeps registered NVTX strings and source lines of Python. No text is ever removed,
  * because an application may keep its handles forever. Adding a text again gives the same number.
  *
- * Threads: any thread adds and reads; nothing blocks. Memory: fixed tables, one per process,
- * touched as they fill. A text without room is dropped and counted in SL_STAT_NAMES_LOST.
+ * Threads: any thread adds and reads; nothing blocks. Memory: static, touched as it
+ * fills. A text without room is dropped and counted in SL_STAT_NAMES_LOST.
  */
 #ifndef SL_TEXT_TABLE_H
 #define SL_TEXT_TABLE_H
@@ -16,9 +16,6 @@
 enum {
     SL_TEXT_MAX = 1023, /* bytes kept of a text */
 };
-
-/* 0, -ENOMEM, or -EALREADY. */
-int sl_text_table_init(void);
 
 /* Adds a text. Returns its number, from 1; 0: no room. */
 uint32_t sl_text_table_put(const char *text, size_t length);

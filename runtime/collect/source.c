@@ -72,7 +72,6 @@ static void attach_nvtx(const struct sl_source_setup *setup)
     }
     sl_nvtx_set_ids(sl_nvtx_cuda_ids(setup->cupti));
     sl_lanes_set_wake(setup->wake);
-    sl_step_set_wake(setup->wake);
     if (setup->config->nvtx)
         sl_nvtx_attach_all();
 }
@@ -93,80 +92,45 @@ int sl_sources_on_nvtx_extension(void *module_info)
     return sl_nvtx_attach_extension(module_info);
 }
 
-/* Adapts the reader, whose names have NVTX's own kinds. */
-struct nvtx_reader {
-    struct sl_nvtx_read *read;
-    struct sl_source_reading to;
-};
-
-static void take_named(void *user, const struct sl_nvtx_name *what, uint32_t name)
-{
-    static const enum sl_named_object object[] = {[SL_NVTX_THREAD] = SL_NAMED_THREAD,
-                                                  [SL_NVTX_DEVICE] = SL_NAMED_DEVICE,
-                                                  [SL_NVTX_CONTEXT] = SL_NAMED_CONTEXT,
-                                                  [SL_NVTX_STREAM] = SL_NAMED_STREAM,
-                                                  [SL_NVTX_EVENT] = SL_NAMED_EVENT};
-    const struct nvtx_reader *r = user;
-
-    r->to.named(r->to.user, object[what->what], what->key, what->within, name);
-}
-
-static void take_mark(void *user, const struct sl_event *ev)
-{
-    const struct nvtx_reader *r = user;
-
-    r->to.sink(r->to.user, ev);
-}
-
 static int open_nvtx(void **reader, const struct sl_source_reading *reading)
 {
-    struct nvtx_reader *r = sl_pages_map(sizeof(*r));
     const struct sl_nvtx_read_options opt = {.intern = reading->names,
                                              .ranges = reading->ranges,
                                              .texts_bytes = reading->range_texts_bytes,
-                                             .user = r,
-                                             .sink = take_mark,
-                                             .named = take_named};
-    int err = r ? sl_nvtx_read_create(&r->read, &opt) : -ENOMEM;
+                                             .user = reading->user,
+                                             .sink = reading->sink,
+                                             .named = reading->named};
+    struct sl_nvtx_read *r = NULL;
+    int err = sl_nvtx_read_create(&r, &opt);
 
-    if (err) {
-        sl_pages_unmap(r, sizeof(*r));
-        return err;
-    }
-    r->to = *reading;
     *reader = r;
-    return 0;
+    return err;
 }
 
 static void close_nvtx(void *reader)
 {
-    struct nvtx_reader *r = reader;
-
-    sl_nvtx_read_destroy(r->read);
-    sl_pages_unmap(r, sizeof(*r));
+    sl_nvtx_read_destroy(reader);
 }
 
 static void begin_nvtx(void *reader)
 {
-    sl_nvtx_read_names(((struct nvtx_reader *)reader)->read);
+    sl_nvtx_read_names(reader);
 }
 
 static void read_nvtx(void *reader, uint32_t thread, const struct sl_lane_record *record,
                       uint64_t ns)
 {
-    sl_nvtx_read_record(((struct nvtx_reader *)reader)->read, thread, record, ns);
+    sl_nvtx_read_record(reader, thread, record, ns);
 }
 
 static void done_nvtx(void *reader)
 {
-    sl_nvtx_read_done(((struct nvtx_reader *)reader)->read);
+    sl_nvtx_read_done(reader);
 }
 
 static void count_nvtx(const void *reader, struct sl_source_lost *lost)
 {
-    const struct nvtx_reader *r = reader;
-
-    lost->ranges += sl_lanes_lost() + sl_nvtx_read_texts_lost(r->read);
+    lost->ranges += sl_lanes_lost() + sl_nvtx_read_texts_lost(reader);
 }
 
 /* ---- PyTorch ---- */

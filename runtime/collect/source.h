@@ -20,6 +20,7 @@
 #include "base/intern.h"
 #include "control/config.h"
 #include "event/event.h"
+#include "event/named.h"
 #include "event/ops.h"
 #include "event/range.h"
 
@@ -62,14 +63,6 @@ int sl_sources_on_nvtx_extension(void *module_info);
 
 /* ---- reading ---- */
 
-enum sl_named_object {
-    SL_NAMED_THREAD,  /* key: system id */
-    SL_NAMED_DEVICE,  /* key: device */
-    SL_NAMED_CONTEXT, /* key: CUPTI's id; within: device */
-    SL_NAMED_STREAM,  /* key: CUPTI's id; within: context */
-    SL_NAMED_EVENT,   /* key: CUDA's handle */
-};
-
 /* The tables and callbacks of a reader. */
 struct sl_source_reading {
     struct sl_intern *names;
@@ -81,9 +74,8 @@ struct sl_source_reading {
     void *user;
     /* Gets marks, and names of tracks that belong to no thread. */
     void (*sink)(void *user, const struct sl_event *ev);
-    /* The program named an object. `name`: interned. */
-    void (*named)(void *user, enum sl_named_object what, uint64_t key, uint32_t within,
-                  uint32_t name);
+    /* The program named a thread, device, context, stream or event. `name`: interned. */
+    void (*named)(void *user, const struct sl_named *what, uint32_t name);
     /* Called before the first record of a thread. */
     void (*thread)(void *user, uint32_t thread);
 };

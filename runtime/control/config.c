@@ -7,6 +7,7 @@
 #include "control/config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/nearest.h"

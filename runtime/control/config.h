@@ -12,7 +12,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/choices.h"
 #include "base/log.h"
@@ -131,8 +130,5 @@ const char *sl_config_nearest(const char *name);
 
 /* The value of `name` in `environ`-like text; NULL: not set. */
 const char *sl_config_lookup(char *const *environment, const char *name);
-
-/* Prints docs/configuration.md. */
-void sl_config_print_markdown(FILE *f);
 
 #endif

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/decimal.h"
+
 /* The most steps between windows. */
 #define COUNT_MAX 1000000000u
 /* Larger numbers are not readable, smaller ones out of range. */
@@ -150,17 +152,7 @@ static int read_set(const struct sl_option *option, const char *text, uint32_t *
 
 int sl_config_value_digits(const char *text, size_t length, uint64_t most, uint64_t *out)
 {
-    uint64_t value = 0;
-
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return -EINVAL;
-        value = value * 10 + (uint64_t)(text[i] - '0');
-        if (value > most)
-            return -EINVAL;
-    }
-    *out = value;
-    return length ? 0 : -EINVAL;
+    return sl_decimal_read(text, text + length, most, out) == text + length ? 0 : -EINVAL;
 }
 
 /* Parses ":LEVEL", digits with an optional minus; "" is level 1. */

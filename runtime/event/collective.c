@@ -37,12 +37,12 @@ struct sl_collectives {
     struct sl_arena arena;
     struct group *groups;
     size_t group_count;
-    struct named *named; /* NAMED_MAX; NULL: no name was reported */
+    struct named named[NAMED_MAX];
     size_t named_count;
-    int naming;     /* 1: the last named group is not complete */
-    uint32_t *rank; /* RANKS_MAX: the group being read */
+    int naming;               /* 1: the last named group is not complete */
+    uint32_t rank[RANKS_MAX]; /* the group being read */
     size_t ranks;
-    uint64_t *is_named; /* a bit for each rank up to RANKS_END; clear between two calls */
+    uint64_t is_named[RANKS_END / 64]; /* a bit for each rank; clear between two calls */
     uint64_t world_size;
 };
 
@@ -195,9 +195,7 @@ void sl_collectives_world(struct sl_collectives *c, uint64_t size)
 void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text name)
 {
     sl_collectives_name_end(c);
-    if (!c->named)
-        c->named = sl_pages_map(NAMED_MAX * sizeof(*c->named));
-    if (!c->named || c->named_count == NAMED_MAX)
+    if (c->named_count == NAMED_MAX)
         return;
     c->naming = 1;
     c->ranks = 0; /* they may be those of a collective */
@@ -365,10 +363,8 @@ int sl_collectives_create(struct sl_collectives **out, size_t cap_bytes)
     if (!c)
         return -ENOMEM;
     sl_arena_init(&c->arena, cap_bytes / 2, CHUNK);
-    c->rank = sl_pages_map(RANKS_MAX * sizeof(*c->rank));
-    c->is_named = sl_pages_map(RANKS_END / 8);
-    if (!c->rank || !c->is_named || sl_intern_create(&c->kinds, cap_bytes / 2) != 0) {
-        sl_collectives_destroy(c);
+    if (sl_intern_create(&c->kinds, cap_bytes / 2) != 0) {
+        sl_pages_unmap(c, sizeof(*c));
         return -ENOMEM;
     }
     *out = c;
@@ -381,8 +377,5 @@ void sl_collectives_destroy(struct sl_collectives *c)
         return;
     sl_intern_destroy(c->kinds);
     sl_arena_destroy(&c->arena);
-    sl_pages_unmap(c->named, NAMED_MAX * sizeof(*c->named));
-    sl_pages_unmap(c->is_named, RANKS_END / 8);
-    sl_pages_unmap(c->rank, RANKS_MAX * sizeof(*c->rank));
     sl_pages_unmap(c, sizeof(*c));
 }

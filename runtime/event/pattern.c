@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/json.h"
+
 #define DIGITS_MAX 9 /* any number of nine digits fits into 32 bits */
 
 struct run {
@@ -87,18 +89,12 @@ char *sl_pattern_expand(char *at, const char *pattern, size_t length, uint64_t n
                         char *(*put)(char *at, const char *text, size_t length))
 {
     const char *end = pattern + length, *mark;
-    char digits[DIGITS_MAX + 1];
-    uint32_t value;
-    size_t i;
+    char digits[SL_JSON_NUMBER_MAX], *digits_end;
 
     while ((mark = memchr(pattern, '\0', (size_t)(end - pattern)))) {
         at = put(at, pattern, (size_t)(mark - pattern));
-        value = (uint32_t)numbers;
-        i = sizeof(digits);
-        do
-            digits[--i] = (char)('0' + value % 10);
-        while ((value /= 10));
-        at = put(at, digits + i, sizeof(digits) - i);
+        digits_end = sl_json_u32(digits, (uint32_t)numbers);
+        at = put(at, digits, (size_t)(digits_end - digits));
         numbers >>= 32;
         pattern = mark + 1;
     }

@@ -259,9 +259,9 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
     return 0;
 
 fail_writer:
-    sl_pipeline_lanes_destroy(p);
-    sl_pipeline_ops_destroy(p);
-    sl_pipeline_ranges_destroy(p);
+    sl_source_readers_destroy(p->readers);
+    sl_ops_destroy(p->ops);
+    sl_ranges_destroy(p->ranges);
     sl_outputs_destroy(&p->outputs);
     sl_disk_destroy(p->disk);
 fail_outputs:

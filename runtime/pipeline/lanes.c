@@ -15,20 +15,16 @@ static void meet_thread(void *user, uint32_t thread)
     sl_decode_meet_thread(p->decode, p->opt.identity->pid, thread, p->decoded, p);
 }
 
-static void take_named(void *user, enum sl_named_object what, uint64_t key, uint32_t within,
-                       uint32_t name)
+static void take_named(void *user, const struct sl_named *what, uint32_t name)
 {
-    static const enum sl_decode_object object[] = {[SL_NAMED_THREAD] = SL_DECODE_THREAD,
-                                                   [SL_NAMED_DEVICE] = SL_DECODE_DEVICE,
-                                                   [SL_NAMED_CONTEXT] = SL_DECODE_CONTEXT,
-                                                   [SL_NAMED_STREAM] = SL_DECODE_STREAM};
-    const struct sl_event event = {.kind = SL_EV_META_EVENT, .event_handle = key, .name = name};
+    const struct sl_event event = {
+        .kind = SL_EV_META_EVENT, .event_handle = what->key, .name = name};
     struct sl_pipeline *p = user;
 
-    if (what == SL_NAMED_EVENT)
+    if (what->what == SL_NAMED_EVENT)
         sl_outlet_meta(p, &event);
     else
-        sl_decode_describe(p->decode, object[what], (uint32_t)key, within, name, p->decoded, p);
+        sl_decode_describe(p->decode, what, name, p->decoded, p);
 }
 
 void sl_pipeline_lanes_read(struct sl_pipeline *p)
@@ -41,7 +37,8 @@ void sl_pipeline_lanes_read(struct sl_pipeline *p)
                            p->until_ns == SL_PIPELINE_NEVER ? p->seen_ns : SL_PIPELINE_NEVER);
     sl_source_readers_count(p->readers, &lost);
     p->lost_by_sources = lost;
-    sl_pipeline_ops_begun(p);
+    if (p->ops)
+        sl_ops_tell_begun(p->ops);
     sl_pipeline_ranges_count(p);
     sl_pipeline_ops_count(p);
 }
@@ -80,10 +77,4 @@ void sl_pipeline_lanes_create(struct sl_pipeline *p)
     if (sl_source_readers_create(&p->readers, &reading) != 0)
         sl_log(SL_LOG_WARN, "not enough memory to read ranges and operators: the trace has none; "
                             "lower SYNCLINE_MEMORY");
-}
-
-void sl_pipeline_lanes_destroy(struct sl_pipeline *p)
-{
-    sl_source_readers_destroy(p->readers);
-    p->readers = NULL;
 }

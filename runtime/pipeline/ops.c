@@ -56,18 +56,6 @@ void sl_pipeline_ops_count(const struct sl_pipeline *p)
     sl_stats_set(SL_STAT_OPS_INPUTS_LOST, p->lost_by_sources.inputs);
 }
 
-void sl_pipeline_ops_open(struct sl_pipeline *p)
-{
-    if (p->ops)
-        sl_ops_open(p->ops);
-}
-
-void sl_pipeline_ops_begun(struct sl_pipeline *p)
-{
-    if (p->ops)
-        sl_ops_tell_begun(p->ops);
-}
-
 uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
 {
     uint32_t for_thread = 0;
@@ -81,12 +69,6 @@ uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
     return for_thread;
 }
 
-void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns)
-{
-    if (p->ops)
-        sl_ops_complete(p->ops, complete_ns);
-}
-
 void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns)
 {
     if (!p->ops || !p->used)
@@ -95,32 +77,17 @@ void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns)
     sl_pipeline_ops_count(p);
 }
 
-static int create(struct sl_pipeline *p)
+/* Without memory, the job is recorded without operators. */
+void sl_pipeline_ops_create(struct sl_pipeline *p)
 {
-    const struct sl_config *config = p->opt.config;
-    size_t bytes = (size_t)config->ops_memory_bytes;
+    size_t bytes = (size_t)p->opt.config->ops_memory_bytes;
     const struct sl_ops_options ops = {.cap_bytes = bytes - bytes / SL_PIPELINE_DETAIL_SHARE,
                                        .begins = sl_outputs_wants_begins(&p->outputs),
                                        .places = p->intern,
                                        .sink = take_op,
                                        .sink_user = p};
 
-    return sl_ops_create(&p->ops, &ops);
-}
-
-/* Without memory, the job is recorded without operators. */
-void sl_pipeline_ops_create(struct sl_pipeline *p)
-{
-    if (!p->details || !p->ranges || create(p) == 0)
-        return;
-    sl_pipeline_ops_destroy(p);
-    sl_log(
-        SL_LOG_WARN,
-        "not enough memory for PyTorch operators: the trace has none; lower SYNCLINE_OPS_MEMORY");
-}
-
-void sl_pipeline_ops_destroy(struct sl_pipeline *p)
-{
-    sl_ops_destroy(p->ops);
-    p->ops = NULL;
+    if (p->details && p->ranges && sl_ops_create(&p->ops, &ops) != 0)
+        sl_log(SL_LOG_WARN, "not enough memory for PyTorch operators: the trace has none; lower "
+                            "SYNCLINE_OPS_MEMORY");
 }

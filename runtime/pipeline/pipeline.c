@@ -215,8 +215,10 @@ int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns)
     struct sl_event ev = {.kind = SL_EV_DELIVERED,
                           .end_ns = complete_ns < held_ns ? complete_ns : held_ns};
 
-    sl_pipeline_ranges_complete(p, ev.end_ns);
-    sl_pipeline_ops_complete(p, ev.end_ns);
+    if (p->ranges)
+        sl_ranges_complete(p->ranges, ev.end_ns);
+    if (p->ops)
+        sl_ops_complete(p->ops, ev.end_ns);
     if (!p->edges)
         return 0;
     if (p->complete_ns < complete_ns)

@@ -129,7 +129,6 @@ void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow);
 
 /* ranges.c: all functions do nothing if ranges are off. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p);
-void sl_pipeline_ranges_destroy(struct sl_pipeline *p);
 /* Takes marks, and names of tracks that are no threads, as they are read. */
 void sl_pipeline_ranges_take(void *pipeline, const struct sl_event *ev);
 void sl_pipeline_ranges_count(const struct sl_pipeline *p);
@@ -139,24 +138,17 @@ void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev, uint32
 void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev);
 /* The window has changed. */
 void sl_pipeline_ranges_window(struct sl_pipeline *p);
-void sl_pipeline_ranges_complete(struct sl_pipeline *p, uint64_t complete_ns);
 void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* ops.c: all functions do nothing if operators are off. Created after the ranges. */
 void sl_pipeline_ops_create(struct sl_pipeline *p);
-void sl_pipeline_ops_destroy(struct sl_pipeline *p);
 void sl_pipeline_ops_count(const struct sl_pipeline *p);
-/* Everything that threads have recorded so far was read. */
-void sl_pipeline_ops_begun(struct sl_pipeline *p);
 /* Gives a call its operator; see sl_ops_call(). */
 uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev);
-void sl_pipeline_ops_complete(struct sl_pipeline *p, uint64_t complete_ns);
-void sl_pipeline_ops_open(struct sl_pipeline *p);
 void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* lanes.c: does nothing if ranges and operators are off. */
 void sl_pipeline_lanes_create(struct sl_pipeline *p);
-void sl_pipeline_lanes_destroy(struct sl_pipeline *p);
 /* Checks a buffer for GPU use before it is decoded. The threads' own events are read first and need
  * an open file. */
 void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t valid);

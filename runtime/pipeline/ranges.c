@@ -76,12 +76,6 @@ void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev, uint32
         sl_ranges_call(p->ranges, ev, for_thread);
 }
 
-void sl_pipeline_ranges_complete(struct sl_pipeline *p, uint64_t complete_ns)
-{
-    if (p->ranges)
-        sl_ranges_complete(p->ranges, complete_ns);
-}
-
 void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns)
 {
     if (!p->ranges || !p->used)
@@ -106,9 +100,4 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p)
     p->ranges = NULL;
     sl_log(SL_LOG_WARN,
            "not enough memory for ranges: the trace has none; lower SYNCLINE_NVTX_MEMORY");
-}
-
-void sl_pipeline_ranges_destroy(struct sl_pipeline *p)
-{
-    sl_ranges_destroy(p->ranges);
 }

@@ -41,7 +41,8 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
     if (p->seen_ns < opened_ns)
         p->seen_ns = opened_ns; /* and no window was open before */
     sl_pipeline_lanes_read(p);  /* to know which ranges and operators are open */
-    sl_pipeline_ops_open(p);
+    if (p->ops)
+        sl_ops_open(p->ops);
     p->from_ns = opened_ns;
     p->until_ns = SL_PIPELINE_NEVER;
     sl_pipeline_ranges_window(p);

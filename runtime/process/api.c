@@ -18,6 +18,8 @@
 #include "process/process_impl.h"
 #include "session/peer.h"
 
+#define EXPORT __attribute__((visibility("default")))
+
 /* 0; -EAGAIN before the injection; -ENODEV: passive for good. */
 static int is_there(void)
 {
@@ -36,7 +38,7 @@ static int is_there(void)
     return -ENODEV;
 }
 
-int sl_process_start(void)
+EXPORT int sl_start(void)
 {
     static int said;
     int err = is_there(), answer;
@@ -47,27 +49,27 @@ int sl_process_start(void)
                     "start() and stop(), set SYNCLINE_WINDOW=demand");
     if (err)
         return err;
-    answer = sl_recorder_request_start(sl_process.recorder);
+    answer = sl_recorder_request(sl_process.recorder, sl_window_start);
     /* A context may exist although CUPTI has not asked for a buffer yet. */
     sl_process_start_threads();
     return answer;
 }
 
-int sl_process_dump(void)
+EXPORT int sl_dump(void)
 {
     int err = is_there();
 
-    return err ? err : sl_recorder_request_dump(sl_process.recorder);
+    return err ? err : sl_recorder_request(sl_process.recorder, sl_window_renew);
 }
 
-int sl_process_hand_over(void)
+EXPORT int sl_hand_over(void)
 {
     int err = is_there();
 
     return err ? err : sl_peer_begin();
 }
 
-int sl_process_take_back(void)
+EXPORT int sl_take_back(void)
 {
     int err = is_there();
 
@@ -96,6 +98,18 @@ int sl_process_step(enum sl_step_source source)
     return err;
 }
 
+EXPORT int sl_step(void)
+{
+    return sl_process_step(SL_STEP_JOB);
+}
+
+EXPORT int sl_hook_step(int source)
+{
+    return source == SL_STEP_LOADER || source == SL_STEP_OPTIMIZER
+               ? sl_process_step((enum sl_step_source)source)
+               : -EINVAL;
+}
+
 /* Our ranges have their own domain, so the application's NVTX pops never end them. */
 static unsigned own_domain(void)
 {
@@ -114,7 +128,7 @@ static struct sl_nvtx_event event_of(const char *name)
     return (struct sl_nvtx_event){.message = {0, name, strnlen(name, SL_LANE_TEXT_MAX)}};
 }
 
-int sl_process_range_push(const char *name)
+EXPORT int sl_range_push(const char *name)
 {
     struct sl_nvtx_event ev;
     int err = is_armed();
@@ -126,7 +140,7 @@ int sl_process_range_push(const char *name)
     return 0;
 }
 
-int sl_process_range_pop(void)
+EXPORT int sl_range_pop(void)
 {
     int err = is_armed();
 
@@ -135,7 +149,7 @@ int sl_process_range_pop(void)
     return err;
 }
 
-uint64_t sl_process_range_begin(const char *name)
+EXPORT uint64_t sl_hook_range_begin(const char *name)
 {
     struct sl_nvtx_event ev;
 
@@ -145,18 +159,19 @@ uint64_t sl_process_range_begin(const char *name)
     return sl_nvtx_begin(own_domain(), &ev);
 }
 
-void sl_process_range_end(uint64_t id)
+EXPORT int sl_hook_range_end(uint64_t id)
 {
     if (!is_armed())
         sl_nvtx_finish(own_domain(), id);
+    return 0;
 }
 
-int sl_process_ops_by_strings(void)
+EXPORT int sl_hook_ops(void)
 {
     return is_armed() ? SL_TORCH_OPS_OFF : sl_sources_ops_by_texts();
 }
 
-int sl_process_mark(const char *name)
+EXPORT int sl_mark(const char *name)
 {
     struct sl_nvtx_event ev;
     int err = is_armed();
@@ -168,11 +183,11 @@ int sl_process_mark(const char *name)
     return 0;
 }
 
-int sl_process_stop(void)
+EXPORT int sl_stop(void)
 {
     int err = is_there();
 
-    return err ? err : sl_recorder_request_stop(sl_process.recorder);
+    return err ? err : sl_recorder_request(sl_process.recorder, sl_window_stop);
 }
 
 static int32_t public_state(enum sl_window_state state)
@@ -213,7 +228,7 @@ static void fill_status(struct sl_status *s, int passive_now)
     }
 }
 
-int sl_process_status(struct sl_status *out)
+EXPORT int sl_status(struct sl_status *out)
 {
     struct sl_status full;
     size_t size;

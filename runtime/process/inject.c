@@ -1,10 +1,9 @@
 /*
- * inject.c - the exported functions: for the CUDA driver, for NVTX, and the public API.
+ * inject.c - the exported functions for the CUDA driver and NVTX, and for the end of the process.
  *
  * The driver calls InitializeInjection() once inside cuInit, before any context, on the thread that
  * initialises CUDA. NVTX calls InitializeInjectionNvtx*() inside an NVTX call of the application,
- * on any thread. Any thread calls sl_*(). This file only dispatches; process.c does the work. It
- * owns no memory.
+ * on any thread. This file only dispatches; process.c does the work. It owns no memory.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +12,6 @@
 #include "base/loader.h"
 #include "collect/source.h"
 #include "process/process.h"
-#include "syncline/syncline.h"
 #include "write/distributed.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -78,52 +76,6 @@ EXPORT int InitializeInjectionNvtxExtension(void *module_info)
     return attached;
 }
 
-EXPORT int sl_start(void)
-{
-    return sl_process_start();
-}
-
-EXPORT int sl_stop(void)
-{
-    return sl_process_stop();
-}
-
-EXPORT int sl_dump(void)
-{
-    return sl_process_dump();
-}
-
-EXPORT int sl_hand_over(void)
-{
-    return sl_process_hand_over();
-}
-
-EXPORT int sl_take_back(void)
-{
-    return sl_process_take_back();
-}
-
-EXPORT int sl_step(void)
-{
-    return sl_process_step(SL_STEP_JOB);
-}
-
-EXPORT int sl_range_push(const char *name)
-{
-    return sl_process_range_push(name);
-}
-
-EXPORT int sl_range_pop(void)
-{
-    return sl_process_range_pop();
-}
-
-EXPORT int sl_mark(const char *name)
-{
-    return sl_process_mark(name);
-}
-
-EXPORT int sl_hook_step(int source);
 EXPORT int sl_hook_groups(const char *json);
 EXPORT int sl_hook_end(void);
 
@@ -138,41 +90,4 @@ EXPORT int sl_hook_end(void)
 EXPORT int sl_hook_groups(const char *json)
 {
     return sl_process_refuse_secure() ? -ENODEV : sl_distributed_set(json);
-}
-
-/* For the Python package; source: enum sl_step_source. */
-EXPORT int sl_hook_step(int source)
-{
-    return source == SL_STEP_LOADER || source == SL_STEP_OPTIMIZER
-               ? sl_process_step((enum sl_step_source)source)
-               : -EINVAL;
-}
-
-EXPORT uint64_t sl_hook_range_begin(const char *name);
-EXPORT int sl_hook_range_end(uint64_t id);
-
-/* For the Python package: begins a range that is ended by its number, since coroutines end their
- * ranges in any order. 0: no range was begun. */
-EXPORT uint64_t sl_hook_range_begin(const char *name)
-{
-    return sl_process_range_begin(name);
-}
-
-EXPORT int sl_hook_range_end(uint64_t id)
-{
-    sl_process_range_end(id);
-    return 0;
-}
-
-EXPORT int sl_hook_ops(void);
-
-/* For the Python package. 0: nothing; 1: PyTorch is to report operators to NVTX; 2: with shapes. */
-EXPORT int sl_hook_ops(void)
-{
-    return sl_process_ops_by_strings();
-}
-
-EXPORT int sl_status(struct sl_status *status)
-{
-    return sl_process_status(status);
 }

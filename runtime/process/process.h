@@ -34,19 +34,15 @@ void sl_process_exit(void);
 /* Called in the child of a fork; async-signal-safe. */
 void sl_process_fork_child(void);
 
-/* The public API; syncline.h has the return values. -EAGAIN before the injection. */
-int sl_process_start(void);
-int sl_process_stop(void);
-int sl_process_status(struct sl_status *out);
-int sl_process_dump(void);
-int sl_process_hand_over(void);
-int sl_process_take_back(void);
+/* syncline.h declares the public API; it returns -EAGAIN before the injection. */
 int sl_process_step(enum sl_step_source source);
-int sl_process_range_push(const char *name);
-int sl_process_range_pop(void);
-uint64_t sl_process_range_begin(const char *name); /* 0: no range was begun */
-void sl_process_range_end(uint64_t id);
-int sl_process_mark(const char *name);
-int sl_process_ops_by_strings(void);
+
+/* For the Python package; exported. */
+int sl_hook_step(int source); /* enum sl_step_source */
+/* Begins a range that is ended by its number, since coroutines end their ranges in any order. 0: no
+ * range was begun. */
+uint64_t sl_hook_range_begin(const char *name);
+int sl_hook_range_end(uint64_t id);
+int sl_hook_ops(void); /* 0: nothing; 1: PyTorch is to report operators to NVTX; 2: with shapes */
 
 #endif

@@ -234,14 +234,14 @@ static void renew_lost(struct sl_recorder *r)
     if (r->window.mode != SL_WINDOW_RUN || r->window.state != SL_WIN_RECORDING)
         return;
     if (sl_pipeline_full_window(r->pipeline) == r->window.number) {
-        sl_recorder_request_stop(r);
+        sl_recorder_request(r, sl_window_stop);
         return;
     }
     if (sl_pipeline_lost_window(r->pipeline, &renew_ns) != r->window.number || now < renew_ns ||
         now < r->renew_due_ns)
         return;
     r->renew_due_ns = now + RENEW_NS;
-    sl_recorder_request_dump(r);
+    sl_recorder_request(r, sl_window_renew);
 }
 
 /* Steps the machine until it asks for nothing more now. */
@@ -280,7 +280,7 @@ static int bring_in(struct sl_recorder *r)
     sl_sources_rescan();
     err = sl_handover_share(s);
     if (!err)
-        err = sl_kinds_turn_off_due(s);
+        err = sl_handover_step(s, SL_OWN_EV_SIGN); /* turns off the kinds that are due */
     if (err)
         return err;
     sl_pipeline_tick(r->pipeline);

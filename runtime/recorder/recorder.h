@@ -51,11 +51,9 @@ void sl_recorder_tell_never_asked(struct sl_recorder *r);
 /* Any thread, async-safe: the recorder looks now rather than at the next tick. */
 void sl_recorder_wake(struct sl_recorder *r);
 
-/* Any thread, never blocks: 0 or the error codes of sl_window_start() and sl_window_stop(). */
-int sl_recorder_request_start(struct sl_recorder *r);
-int sl_recorder_request_stop(struct sl_recorder *r);
-/* The window closes, and another opens as soon as its file is complete. */
-int sl_recorder_request_dump(struct sl_recorder *r);
+/* Any thread. Asks for what sl_window_start(), sl_window_stop() or sl_window_renew() do, and
+ * returns their answer. The recorder thread carries it out. */
+int sl_recorder_request(struct sl_recorder *r, int (*ask)(struct sl_window *));
 
 /* Exiting thread, once: last flush, end of the open window, end of the writer. Waits for CUPTI for
  * 30 ms plus 1 us for each record that CUPTI has; then the file is closed and the other records are

@@ -69,7 +69,7 @@ void sl_recorder_wake(struct sl_recorder *r)
     sl_futex_wake(&r->wakes);
 }
 
-static int request(struct sl_recorder *r, int (*ask)(struct sl_window *))
+int sl_recorder_request(struct sl_recorder *r, int (*ask)(struct sl_window *))
 {
     uint32_t word = atomic_load_explicit(&r->request, memory_order_acquire);
     struct sl_window w;
@@ -82,21 +82,6 @@ static int request(struct sl_recorder *r, int (*ask)(struct sl_window *))
                                                     memory_order_acq_rel, memory_order_acquire));
     sl_recorder_wake(r);
     return answer;
-}
-
-int sl_recorder_request_start(struct sl_recorder *r)
-{
-    return request(r, sl_window_start);
-}
-
-int sl_recorder_request_stop(struct sl_recorder *r)
-{
-    return request(r, sl_window_stop);
-}
-
-int sl_recorder_request_dump(struct sl_recorder *r)
-{
-    return request(r, sl_window_renew);
 }
 
 /* The pipeline, until unuse_pipeline(); NULL if there is none yet or no more. Sequentially

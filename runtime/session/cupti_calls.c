@@ -32,27 +32,25 @@
 
 /* ---- inside CUPTI ---- */
 
+/* Acquire and release: of the recorder thread, which leaves CUPTI, and the exiting thread, which
+ * cuts it off, exactly one has the pipeline. */
+static int change_phase(struct sl_session *s, uint32_t from, uint32_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&s->phase, &from, to, memory_order_acq_rel,
+                                                   memory_order_acquire)
+               ? 0
+               : -ECANCELED;
+}
+
 /* Fails where the exiting thread has forbidden CUPTI, which may be gone already. */
 int sl_session_enter(struct sl_session *s)
 {
-    uint32_t expected = SL_PHASE_OURS;
-
-    if (atomic_compare_exchange_strong_explicit(&s->phase, &expected, SL_PHASE_CUPTI,
-                                                memory_order_acq_rel, memory_order_acquire))
-        return 0;
-    return -ECANCELED;
+    return change_phase(s, SL_PHASE_OURS, SL_PHASE_CUPTI);
 }
 
-/* Acquire and release pair with those in sl_session_cut_off(): exactly one of the two threads has
- * the pipeline. */
 int sl_session_leave(struct sl_session *s)
 {
-    uint32_t expected = SL_PHASE_CUPTI;
-
-    if (atomic_compare_exchange_strong_explicit(&s->phase, &expected, SL_PHASE_OURS,
-                                                memory_order_acq_rel, memory_order_acquire))
-        return 0;
-    return -ECANCELED;
+    return change_phase(s, SL_PHASE_CUPTI, SL_PHASE_OURS);
 }
 
 int sl_session_is_in_cupti(const struct sl_session *s)
@@ -62,12 +60,7 @@ int sl_session_is_in_cupti(const struct sl_session *s)
 
 int sl_session_cut_off(struct sl_session *s)
 {
-    uint32_t expected = SL_PHASE_CUPTI;
-
-    if (atomic_compare_exchange_strong_explicit(&s->phase, &expected, SL_PHASE_CUT,
-                                                memory_order_acq_rel, memory_order_acquire))
-        return 0;
-    return -EBUSY;
+    return change_phase(s, SL_PHASE_CUPTI, SL_PHASE_CUT);
 }
 
 void sl_session_forbid_cupti(struct sl_session *s)

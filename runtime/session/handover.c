@@ -108,12 +108,17 @@ static void give_up_graph_nodes(const struct sl_session *s)
         sl_graph_nodes_give_up();
 }
 
-static int detach(struct sl_session *s)
+static int in_cupti(struct sl_session *s, void (*call)(struct sl_cupti_api *api))
 {
     if (sl_session_enter(s))
         return -ECANCELED;
-    sl_cupti_detach(s->opt.cupti);
+    call(s->opt.cupti);
     return sl_session_leave(s);
+}
+
+static int detach(struct sl_session *s)
+{
+    return in_cupti(s, sl_cupti_detach);
 }
 
 static int release(struct sl_session *s)
@@ -169,18 +174,12 @@ static int say_never_asked(struct sl_session *s)
 
 static int yield(struct sl_session *s)
 {
-    if (sl_session_enter(s))
-        return -ECANCELED;
-    sl_cupti_yield(s->opt.cupti);
-    return sl_session_leave(s);
+    return in_cupti(s, sl_cupti_yield);
 }
 
 static int set_up(struct sl_session *s)
 {
-    if (sl_session_enter(s))
-        return -ECANCELED;
-    sl_cupti_set_up(s->opt.cupti);
-    return sl_session_leave(s);
+    return in_cupti(s, sl_cupti_set_up);
 }
 
 /* ---- coming back ---- */

@@ -21,16 +21,20 @@ enum place_state {
     KEPT
 };
 
+struct kept {
+    sl_cupti_complete_fn complete;
+    void *context;
+    uint32_t stream;
+    uint8_t *buffer;
+    size_t size, valid_size;
+};
+
 static struct {
     _Atomic int is_open;
     _Atomic int putting; /* threads inside a put */
     struct place {
         _Atomic int state;
-        uint32_t stream;
-        sl_cupti_complete_fn complete;
-        void *context;
-        uint8_t *buffer;
-        size_t size, valid_size;
+        struct kept kept;
     } place[SL_KEPT_BUFFERS_MOST];
 } held;
 
@@ -69,12 +73,7 @@ int sl_kept_buffers_put(sl_cupti_complete_fn complete, void *context, uint32_t s
     if (atomic_load(&held.is_open))
         p = take(held.place, FREE);
     if (p) {
-        p->complete = complete;
-        p->context = context;
-        p->stream = stream;
-        p->buffer = buffer;
-        p->size = size;
-        p->valid_size = valid_size;
+        p->kept = (struct kept){complete, context, stream, buffer, size, valid_size};
         atomic_store_explicit(&p->state, KEPT, memory_order_release);
     }
     atomic_fetch_sub(&held.putting, 1);
@@ -89,13 +88,9 @@ void sl_kept_buffers_deliver(void)
     while (atomic_load(&held.putting) && sl_clock_monotonic() < deadline)
         sched_yield();
     for (struct place *p = held.place; (p = take(p, KEPT)); p++) {
-        sl_cupti_complete_fn complete = p->complete;
-        void *context = p->context;
-        uint8_t *buffer = p->buffer;
-        size_t size = p->size, valid_size = p->valid_size;
-        uint32_t stream = p->stream;
+        const struct kept k = p->kept;
 
         atomic_store_explicit(&p->state, FREE, memory_order_release);
-        complete(context, stream, buffer, size, valid_size);
+        k.complete(k.context, k.stream, k.buffer, k.size, k.valid_size);
     }
 }

@@ -13,11 +13,6 @@ int sl_kinds_want(struct sl_session *s, int on)
     return sl_handover_step(s, on ? SL_OWN_EV_KINDS_WANTED : SL_OWN_EV_KINDS_UNWANTED);
 }
 
-int sl_kinds_turn_off_due(struct sl_session *s)
-{
-    return sl_handover_step(s, SL_OWN_EV_SIGN);
-}
-
 /* ---- actions of the machine ---- */
 
 int sl_kinds_turn_on(struct sl_session *s)

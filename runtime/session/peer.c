@@ -102,10 +102,11 @@ static int is_all_off(void)
            !atomic_load(&sl_peer_client.kinds);
 }
 
-int sl_peer_leave(void)
+void sl_peer_leave(void)
 {
     atomic_store(&sl_peer_client.left_ns, sl_clock_monotonic());
-    return change(SL_PEER_THEIRS, SL_PEER_LEFT);
+    if (change(SL_PEER_THEIRS, SL_PEER_LEFT) == 0)
+        sl_peer_watched.tell();
 }
 
 uint64_t sl_peer_left_ns(void)
@@ -116,14 +117,14 @@ uint64_t sl_peer_left_ns(void)
 void sl_peer_leave_if_idle(void)
 {
     if (!atomic_load(&sl_peer_client.kinds) && !atomic_load(&sl_peer_client.buffers) &&
-        !atomic_load(&sl_peer_client.is_unknown) && sl_peer_leave() == 0)
-        sl_peer_watched.tell();
+        !atomic_load(&sl_peer_client.is_unknown))
+        sl_peer_leave();
 }
 
 void sl_peer_leave_if_over(void)
 {
-    if (is_all_off() && !atomic_load(&sl_peer_client.buffers) && sl_peer_leave() == 0)
-        sl_peer_watched.tell();
+    if (is_all_off() && !atomic_load(&sl_peer_client.buffers))
+        sl_peer_leave();
 }
 
 enum sl_peer_stranded sl_peer_stranded(void)

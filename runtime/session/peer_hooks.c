@@ -203,8 +203,7 @@ static int subscribe(void **subscriber, void *callback, void *user)
     sl_peer_obtain();
     result = sl_peer_watched.api->v1.Subscribe(subscriber, callback, user);
     /* The peer does not record yet, so we go on until it does. */
-    if (sl_peer_leave() == 0)
-        sl_peer_watched.tell();
+    sl_peer_leave();
     return result;
 }
 
@@ -233,8 +232,7 @@ static int finalize(void)
     atomic_store(&sl_peer_client.buffers, 0);
     atomic_store(&sl_peer_client.is_unknown, 0);
     atomic_fetch_sub(&sl_peer_client.flushing, 1);
-    if (sl_peer_leave() == 0)
-        sl_peer_watched.tell();
+    sl_peer_leave();
     return result;
 }
 

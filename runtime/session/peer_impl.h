@@ -43,8 +43,8 @@ extern struct sl_peer_client sl_peer_client;
 /* The peer begins. Returns when the peer has CUPTI; 1 if CUPTI was ours before. */
 int sl_peer_obtain(void);
 
-/* The peer has left. 0; -EBUSY: it had not begun, or had left before. */
-int sl_peer_leave(void);
+/* The peer has left, and the recorder is told. Nothing happens if it had left before. */
+void sl_peer_leave(void);
 /* After a call of the peer that turned nothing on: it has left, unless something of it is on. */
 void sl_peer_leave_if_idle(void);
 /* A thread that changes one part of the condition checks all parts, so that the last thread sees

@@ -111,8 +111,8 @@ int sl_session_leave(struct sl_session *s);
 
 /* Exiting thread: returns whether the recorder thread is inside CUPTI right now. */
 int sl_session_is_in_cupti(const struct sl_session *s);
-/* Exiting thread: takes everything from a recorder thread that is inside CUPTI. 0; -EBUSY: it is in
- * our own code. */
+/* Exiting thread: takes everything from a recorder thread that is inside CUPTI. 0; -ECANCELED: it
+ * is in our own code. */
 int sl_session_cut_off(struct sl_session *s);
 /* Exiting thread: whatever the recorder thread does, it calls CUPTI no more. */
 void sl_session_forbid_cupti(struct sl_session *s);
@@ -177,8 +177,6 @@ void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
 /* The window machine wants the kinds on, or off, which happens at CUPTI's next sign. -EIO: no kind
  * could be turned on. */
 int sl_kinds_want(struct sl_session *s, int on);
-/* At each tick: turns the kinds off that are due, if there was a sign. */
-int sl_kinds_turn_off_due(struct sl_session *s);
 
 /* Actions of the ownership machine, for handover.c. */
 int sl_kinds_turn_on(struct sl_session *s); /* -EIO: CUPTI refused all of them */

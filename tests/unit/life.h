@@ -117,7 +117,7 @@ static inline struct sl_status status_now(void)
 {
     struct sl_status s = {.size = sizeof(s)};
 
-    CHECK(sl_process_status(&s) == 0);
+    CHECK(sl_status(&s) == 0);
     return s;
 }
 
@@ -162,12 +162,12 @@ static inline void record_window(const char *name, int launches)
 {
     uint64_t completed = status_now().windows_completed;
 
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
-    CHECK(sl_process_start() == -EALREADY);
+    CHECK(sl_start() == -EALREADY);
     for (int i = 0; i < launches; i++)
         fake_launch(name, 1);
-    CHECK(sl_process_stop() == 0);
+    CHECK(sl_stop() == 0);
     UNTIL(status_now().windows_completed == completed + 1);
     UNTIL(status_now().state == SL_STATE_ARMED);
 }

@@ -370,10 +370,11 @@ static int disable_calls(struct sl_cupti_api *api, const struct kind *k)
     return result;
 }
 
-static void leave_out_queries(const struct sl_cupti_api *api)
+/* Whether queries of pending work get records, too. */
+static void set_queries(const struct sl_cupti_api *api, uint8_t on)
 {
     if (api->fn.ActivityEnableAllSyncRecords)
-        sl_cupti_check(api, api->fn.ActivityEnableAllSyncRecords(0),
+        sl_cupti_check(api, api->fn.ActivityEnableAllSyncRecords(on),
                        "ActivityEnableAllSyncRecords");
 }
 
@@ -382,7 +383,7 @@ uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api, in
     uint32_t done = 0, tried = 0;
 
     if (set & SL_CUPTI_SYNC)
-        leave_out_queries(api);
+        set_queries(api, 0);
     for (size_t i = 0; i < KINDS; i++) {
         const struct kind *k = &kinds[i];
         int result;
@@ -463,7 +464,7 @@ static void set_attributes(struct sl_cupti_api *api)
 void sl_cupti_set_up(struct sl_cupti_api *api)
 {
     set_attributes(api);
-    leave_out_queries(api);
+    set_queries(api, 0);
 }
 
 int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
@@ -478,9 +479,7 @@ void sl_cupti_yield(struct sl_cupti_api *api)
 {
     set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, api->zeroed);
     set_per_thread(api, api->per_thread);
-    if (api->fn.ActivityEnableAllSyncRecords)
-        sl_cupti_check(api, api->fn.ActivityEnableAllSyncRecords(1),
-                       "ActivityEnableAllSyncRecords");
+    set_queries(api, 1);
 }
 
 void sl_cupti_detach(struct sl_cupti_api *api)

@@ -84,42 +84,27 @@ void sl_decode_set_layout(struct sl_decode *d, const struct sl_cupti_layout *lay
 /* Decodes one record that is wholly inside the buffer. 0, or -1: its values are impossible. */
 static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t kind)
 {
-    if (d->unreadable & UINT64_C(1) << kind) {
-        sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
-        return 0;
-    }
-    switch (kind) {
-    case SL_CUPTI_KIND_RUNTIME:
-        return sl_decode_api(d, record, SL_EV_RUNTIME);
-    case SL_CUPTI_KIND_DRIVER:
-        return sl_decode_api(d, record, SL_EV_DRIVER);
-    case SL_CUPTI_KIND_CONCURRENT_KERNEL:
-    case SL_CUPTI_KIND_KERNEL:
-        return sl_decode_kernel(d, record);
-    case SL_CUPTI_KIND_MEMCPY:
-        return sl_decode_memcpy(d, record);
-    case SL_CUPTI_KIND_MEMCPY2:
-        return sl_decode_memcpy_peer(d, record);
-    case SL_CUPTI_KIND_MEMSET:
-        return sl_decode_memset(d, record);
-    case SL_CUPTI_KIND_GRAPH_TRACE:
-        return sl_decode_graph(d, record);
-    case SL_CUPTI_KIND_SYNCHRONIZATION:
-        return sl_decode_sync(d, record);
-    case SL_CUPTI_KIND_CUDA_EVENT:
-        return sl_decode_cuda_event(d, record);
-    case SL_CUPTI_KIND_OVERHEAD:
-        return sl_decode_overhead(d, record);
-    case SL_CUPTI_KIND_CONTEXT:
-        return sl_decode_context(d, record);
-    case SL_CUPTI_KIND_STREAM:
-        return sl_decode_stream(d, record);
-    case SL_CUPTI_KIND_NAME:
-        return sl_decode_name(d, record);
-    default:
-        sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
-        return 0;
-    }
+    static int (*const decode[SL_CUPTI_KIND_COUNT])(struct sl_decode * d, const uint8_t *record) = {
+        [SL_CUPTI_KIND_RUNTIME] = sl_decode_api,
+        [SL_CUPTI_KIND_DRIVER] = sl_decode_api,
+        [SL_CUPTI_KIND_CONCURRENT_KERNEL] = sl_decode_kernel,
+        [SL_CUPTI_KIND_KERNEL] = sl_decode_kernel,
+        [SL_CUPTI_KIND_MEMCPY] = sl_decode_memcpy,
+        [SL_CUPTI_KIND_MEMCPY2] = sl_decode_memcpy_peer,
+        [SL_CUPTI_KIND_MEMSET] = sl_decode_memset,
+        [SL_CUPTI_KIND_GRAPH_TRACE] = sl_decode_graph,
+        [SL_CUPTI_KIND_SYNCHRONIZATION] = sl_decode_sync,
+        [SL_CUPTI_KIND_CUDA_EVENT] = sl_decode_cuda_event,
+        [SL_CUPTI_KIND_OVERHEAD] = sl_decode_overhead,
+        [SL_CUPTI_KIND_CONTEXT] = sl_decode_context,
+        [SL_CUPTI_KIND_STREAM] = sl_decode_stream,
+        [SL_CUPTI_KIND_NAME] = sl_decode_name,
+    };
+
+    if (decode[kind] && !(d->unreadable & UINT64_C(1) << kind))
+        return decode[kind](d, record);
+    sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
+    return 0;
 }
 
 /* Offset of the record after `last` (NULL: of the first), by the library's own stepping. Negative:

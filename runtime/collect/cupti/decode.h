@@ -18,6 +18,7 @@
 #include "collect/cupti/layout.h"
 #include "event/device.h"
 #include "event/event.h"
+#include "event/named.h"
 #include "event/shape.h"
 
 struct sl_decode;
@@ -65,16 +66,10 @@ void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_
 void sl_decode_without_library(struct sl_decode *d);
 
 /* Facts that do not come from CUPTI records: a thread has events; an object has a name. */
-enum sl_decode_object {
-    SL_DECODE_THREAD,
-    SL_DECODE_DEVICE,
-    SL_DECODE_CONTEXT, /* `within`: its device */
-    SL_DECODE_STREAM,  /* `within`: its context */
-};
 void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
                            sl_decode_sink_fn sink, void *user);
-void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint32_t id,
-                        uint32_t within, uint32_t name, sl_decode_sink_fn sink, void *user);
+void sl_decode_describe(struct sl_decode *d, const struct sl_named *what, uint32_t name,
+                        sl_decode_sink_fn sink, void *user);
 
 /* Counts records in a buffer that CUPTI still holds. It stops where nothing was written (buffers
  * are lent zeroed), or at a record of unknown size. CUPTI may be writing meanwhile, so the numbers

@@ -29,8 +29,10 @@ static uint32_t call_name(struct sl_decode *d, enum sl_event_kind domain, uint32
     return sl_decode_own_text(d, name, slot);
 }
 
-int sl_decode_api(struct sl_decode *d, const uint8_t *record, enum sl_event_kind domain)
+int sl_decode_api(struct sl_decode *d, const uint8_t *record)
 {
+    enum sl_event_kind domain =
+        sl_load32(record) == SL_CUPTI_KIND_RUNTIME ? SL_EV_RUNTIME : SL_EV_DRIVER;
     const struct sl_cupti_api_layout *at = d->layout->api;
     uint32_t cbid = sl_load32(record + at->cbid), pid = sl_load32(record + at->pid);
     struct sl_event ev = {
@@ -119,28 +121,25 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record)
 /* In libkineto's words, which trace readers know. */
 static const char *overhead_text(uint32_t type)
 {
-    switch (type) {
-    case SL_CUPTI_OVERHEAD_DRIVER_COMPILER:
-        return "Driver Compiler";
-    case SL_CUPTI_OVERHEAD_CUPTI_BUFFER_FLUSH:
-        return "Buffer Flush";
-    case SL_CUPTI_OVERHEAD_CUPTI_INSTRUMENTATION:
-        return "Instrumentation";
-    case SL_CUPTI_OVERHEAD_CUPTI_RESOURCE:
-        return "Resource";
-    case SL_CUPTI_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
-        return "Runtime Triggered Module Loading";
-    case SL_CUPTI_OVERHEAD_LAZY_FUNCTION_LOADING:
-        return "Lazy Function Loading";
-    case SL_CUPTI_OVERHEAD_COMMAND_BUFFER_FULL:
-        return "Command Buffer Full";
-    case SL_CUPTI_OVERHEAD_ACTIVITY_BUFFER_REQUEST:
-        return "Activity Buffer Request";
-    case SL_CUPTI_OVERHEAD_UVM_ACTIVITY_INIT:
-        return "UVM Activity Init";
-    default:
-        return "Unknown";
-    }
+    static const struct {
+        uint32_t type;
+        const char *text;
+    } known[] = {
+        {SL_CUPTI_OVERHEAD_DRIVER_COMPILER, "Driver Compiler"},
+        {SL_CUPTI_OVERHEAD_CUPTI_BUFFER_FLUSH, "Buffer Flush"},
+        {SL_CUPTI_OVERHEAD_CUPTI_INSTRUMENTATION, "Instrumentation"},
+        {SL_CUPTI_OVERHEAD_CUPTI_RESOURCE, "Resource"},
+        {SL_CUPTI_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING, "Runtime Triggered Module Loading"},
+        {SL_CUPTI_OVERHEAD_LAZY_FUNCTION_LOADING, "Lazy Function Loading"},
+        {SL_CUPTI_OVERHEAD_COMMAND_BUFFER_FULL, "Command Buffer Full"},
+        {SL_CUPTI_OVERHEAD_ACTIVITY_BUFFER_REQUEST, "Activity Buffer Request"},
+        {SL_CUPTI_OVERHEAD_UVM_ACTIVITY_INIT, "UVM Activity Init"},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].type == type)
+            return known[i].text;
+    return "Unknown";
 }
 
 int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)

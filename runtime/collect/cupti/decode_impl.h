@@ -114,7 +114,7 @@ int sl_decode_memset(struct sl_decode *d, const uint8_t *record);
 int sl_decode_graph(struct sl_decode *d, const uint8_t *record);
 
 /* decode_cpu.c */
-int sl_decode_api(struct sl_decode *d, const uint8_t *record, enum sl_event_kind domain);
+int sl_decode_api(struct sl_decode *d, const uint8_t *record);
 int sl_decode_sync(struct sl_decode *d, const uint8_t *record);
 int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record);
 int sl_decode_overhead(struct sl_decode *d, const uint8_t *record);

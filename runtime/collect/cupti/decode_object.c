@@ -76,6 +76,13 @@ int sl_decode_stream(struct sl_decode *d, const uint8_t *record)
     return 0;
 }
 
+static void name_device(struct sl_decode *d, uint32_t device, uint32_t name)
+{
+    if (sl_cupti_objects_is_new_device(d->seen, device))
+        sl_decode_new_device(d, device);
+    sl_cupti_objects_describe_device(d->seen, device, name);
+}
+
 int sl_decode_name(struct sl_decode *d, const uint8_t *record)
 {
     const struct sl_cupti_name_layout *at = d->layout->name;
@@ -89,9 +96,7 @@ int sl_decode_name(struct sl_decode *d, const uint8_t *record)
                                          sl_load32(record + at->thread), name);
         break;
     case SL_CUPTI_OBJECT_DEVICE:
-        if (sl_cupti_objects_is_new_device(d->seen, sl_load32(record + at->device)))
-            sl_decode_new_device(d, sl_load32(record + at->device));
-        sl_cupti_objects_describe_device(d->seen, sl_load32(record + at->device), name);
+        name_device(d, sl_load32(record + at->device), name);
         break;
     case SL_CUPTI_OBJECT_CONTEXT:
         if (context == 0)
@@ -122,25 +127,27 @@ void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
     sl_cupti_objects_thread(d->seen, pid, thread);
 }
 
-void sl_decode_describe(struct sl_decode *d, enum sl_decode_object object, uint32_t id,
-                        uint32_t within, uint32_t name, sl_decode_sink_fn sink, void *user)
+void sl_decode_describe(struct sl_decode *d, const struct sl_named *what, uint32_t name,
+                        sl_decode_sink_fn sink, void *user)
 {
+    uint32_t id = (uint32_t)what->key;
+
     d->sink = sink;
     d->sink_user = user;
-    switch (object) {
-    case SL_DECODE_THREAD:
+    switch (what->what) {
+    case SL_NAMED_THREAD:
         sl_cupti_objects_describe_thread(d->seen, 0, id, name);
         break;
-    case SL_DECODE_DEVICE:
-        if (sl_cupti_objects_is_new_device(d->seen, id))
-            sl_decode_new_device(d, id);
-        sl_cupti_objects_describe_device(d->seen, id, name);
+    case SL_NAMED_DEVICE:
+        name_device(d, id, name);
         break;
-    case SL_DECODE_CONTEXT:
-        sl_cupti_objects_describe_context(d->seen, within, id, name);
+    case SL_NAMED_CONTEXT:
+        sl_cupti_objects_describe_context(d->seen, what->within, id, name);
         break;
-    case SL_DECODE_STREAM:
-        sl_cupti_objects_describe_stream(d->seen, within, id, 0, SL_PRIORITY_UNKNOWN, name);
+    case SL_NAMED_STREAM:
+        sl_cupti_objects_describe_stream(d->seen, what->within, id, 0, SL_PRIORITY_UNKNOWN, name);
+        break;
+    default:
         break;
     }
 }

@@ -42,9 +42,9 @@ struct sl_cupti_dump {
 
     /* of the current buffer */
     uint32_t refs, text_bytes;
-    struct sl_cupti_dump_ref *ref;
-    struct known_text *known;
-    char *texts;
+    struct sl_cupti_dump_ref ref[MAX_REFS];
+    struct known_text known[TEXT_SLOTS];
+    char texts[TEXT_BYTES];
 };
 
 static void write_one(struct sl_cupti_dump *d, enum sl_cupti_dump_type type, const void *data,
@@ -291,21 +291,6 @@ static void refuse(const char *path, int error)
                path, strerror_r(-error, text, sizeof(text)));
 }
 
-static int map_tables(struct sl_cupti_dump *d)
-{
-    d->ref = sl_pages_map(MAX_REFS * sizeof(*d->ref));
-    d->known = sl_pages_map(TEXT_SLOTS * sizeof(*d->known));
-    d->texts = sl_pages_map(TEXT_BYTES);
-    return d->ref && d->known && d->texts ? 0 : -ENOMEM;
-}
-
-static void unmap_tables(struct sl_cupti_dump *d)
-{
-    sl_pages_unmap(d->ref, MAX_REFS * sizeof(*d->ref));
-    sl_pages_unmap(d->known, TEXT_SLOTS * sizeof(*d->known));
-    sl_pages_unmap(d->texts, TEXT_BYTES);
-}
-
 static int open_file(struct sl_cupti_dump *d)
 {
     const struct sl_cupti_dump_header header = {
@@ -332,9 +317,7 @@ int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_op
     if (!d->opt.can_read)
         d->opt.can_read = sl_foreign_text_can_read;
     d->layout = sl_cupti_layout_find(opt->version);
-    err = d->layout ? map_tables(d) : -ENOTSUP;
-    if (!err)
-        err = open_file(d);
+    err = d->layout ? open_file(d) : -ENOTSUP;
     if (err)
         goto fail_open;
     write_kinds(d);
@@ -342,7 +325,6 @@ int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_op
     return 0;
 
 fail_open:
-    unmap_tables(d);
     sl_pages_unmap(d, sizeof(*d));
 fail_map:
     refuse(opt->path, err);

@@ -16,6 +16,7 @@
 
 #include "base/loader.h"
 #include "base/log.h"
+#include "collect/cupti/cuda_facts.h"
 
 #define NEWEST_MAJOR 13
 #define OLDEST_MAJOR 12
@@ -109,21 +110,14 @@ static int note_cudart(struct dl_phdr_info *info, size_t size, void *user)
 /* Finds the CUDA version in the process: that of the loaded runtime, else the driver's. */
 static void look_around(struct in_process *p)
 {
-    int (*driver_version)(int *);
-    void *driver;
-    int version;
+    uint32_t driver, runtime;
 
     *p = (struct in_process){0};
     sl_loader_look(note_cudart, p);
     if (p->major)
         return;
-    driver = sl_loader_open("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (!driver)
-        return;
-    *(void **)&driver_version = sl_loader_symbol(driver, "cuDriverGetVersion");
-    if (driver_version && driver_version(&version) == 0)
-        p->major = version / 1000;
-    sl_loader_close(driver);
+    sl_cuda_facts_versions(&driver, &runtime);
+    p->major = (int)(driver / 1000);
 }
 
 static int try_major(struct search *s, const struct in_process *p, int major)

@@ -123,15 +123,15 @@ static void place_streams(struct sl_cupti_objects *s, const struct object *conte
 }
 
 /* Updates and returns the context. NULL: it is not remembered. */
-static struct object *see_context(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
-                                  uint32_t name)
+void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
+                                       uint32_t context, uint32_t name)
 {
     struct object *o = context == 0 ? NULL : find_object(s, context, NO_STREAM);
     int is_new = o && o->context == 0;
 
     if (!o) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
-        return NULL;
+        return;
     }
     if (is_new)
         add_object(s, o, device, context, NO_STREAM);
@@ -142,7 +142,6 @@ static struct object *see_context(struct sl_cupti_objects *s, uint32_t device, u
         tell_object(s, o);
     }
     place_streams(s, o);
-    return o;
 }
 
 int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
@@ -163,7 +162,7 @@ int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uin
         uint32_t known;
 
         if (sl_cupti_objects_context_device(s, context, &known))
-            see_context(s, device, context, 0);
+            sl_cupti_objects_describe_context(s, device, context, 0);
         /* the context may just have taken the free slot that was found */
         o = find_object(s, context, stream);
         if (!o)
@@ -183,12 +182,6 @@ int sl_cupti_objects_context_device(struct sl_cupti_objects *s, uint32_t context
         return -ENOENT;
     *device = o->device;
     return 0;
-}
-
-void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
-                                       uint32_t context, uint32_t name)
-{
-    see_context(s, device, context, name);
 }
 
 /* There is no room, but edges need the flags of every stream. */

@@ -1,5 +1,5 @@
-"""The calls that are recorded by default, as patterns for docs/trace-format-details.md and generate_tables.py.
-In a pattern {a,b} stands for either name, and * for any letters."""
+"""The calls that are recorded by default, as patterns for docs/trace-format-details.md and generate_tables.py;
+and how calls wait, for generate_tables.py. In a pattern {a,b} stands for either name, and * for any letters."""
 import re
 import textwrap
 
@@ -41,6 +41,31 @@ LEFT_OUT = {
     "reads of events and memory": "cudaEventElapsedTime cudaHostGetDevicePointer",
     "building a graph node by node": "cudaGraphCreate cudaGraphAddKernelNode",
 }
+# enum sl_call_class of sync/call_class.h -> patterns; all other calls are SL_CALL_OTHER.
+CLASSES = {
+    "DEVICE_SYNC": "cuda{Device,Thread}Synchronize",
+    "CONTEXT_SYNC": "cuCtxSynchronize",
+    "STREAM_SYNC": "cu{,da}StreamSynchronize",
+    "STREAM_QUERY": "cu{,da}StreamQuery",
+    "EVENT_SYNC": "cu{,da}EventSynchronize",
+    "EVENT_QUERY": "cu{,da}EventQuery",
+    "STREAM_WAIT": "cu{,da}StreamWaitEvent",
+    "CONTEXT_WAIT": "cu{Ctx,GreenCtx,daExecutionCtx}WaitEvent",
+    "CONTEXT_RECORD": "cu{Ctx,GreenCtx,daExecutionCtx}RecordEvent",
+    "FREE": "cudaFree{,Array,Host,MipmappedArray} cuMemFree{,Host} cu{,Mipmapped}ArrayDestroy",
+    # cudaThreadExit is the old name of cudaDeviceReset
+    "UNLOAD": "cuda{ThreadExit,DeviceReset,LibraryUnload} cuCtxDestroy cu{Module,Library}Unload cuDevicePrimaryCtxReset",
+    "BLOCKING_COPY": """cudaMemcpy{,2D,3D}{,ToArray,FromArray,ArrayToArray} cudaMemcpy{ToSymbol,FromSymbol,Peer,3DPeer}
+        cudaMemset{,2D,3D} cu{,64}Memcpy{HtoD,DtoH,DtoD,DtoA,AtoD,HtoA,AtoH,AtoA,3D} cuMemcpy{,2D,2DUnaligned,Peer,3DPeer}
+        cu{,64}MemsetD{,2D}{8,16,32}""",
+    "KERNEL_LAUNCH": """cudaLaunch cudaLaunchKernel{,ExC} cudaLaunchCooperativeKernel{,MultiDevice} cuLaunch
+        cuLaunchGrid{,Async} cuLaunchKernel{,Ex} cuLaunchCooperativeKernel{,MultiDevice} cuSubgridScheduleLaunch""",
+    "GRAPH_LAUNCH": "cudaGraphLaunch cuGraphLaunch{,WithArguments}",
+    "ASYNC_COPY": """cudaMemcpy{,2D}{,ToArray,FromArray}Async cudaMemcpy{3D,ToSymbol,FromSymbol}Async
+        cuMemcpy{,DtoH,AtoH,2D,3D}Async cu64Memcpy3DAsync cu{,da}Memcpy{,3D}BatchAsync""",
+    "CAPTURE_BEGIN": "cu{,da}Stream{BeginCapture{,ToGraph},BeginRecaptureToGraph}",
+    "CAPTURE_END": "cu{,da}StreamEndCapture",
+}
 HEADING = "## Calls that are recorded by default"
 
 
@@ -54,6 +79,7 @@ def expression(patterns: str) -> re.Pattern:
 
 LAUNCHING = expression(CALLS[LAUNCHES])
 WANTED = expression(" ".join(CALLS.values()))
+CLASS_OF = {name: expression(patterns) for name, patterns in CLASSES.items()}
 
 
 def section() -> str:

@@ -197,13 +197,10 @@ static int grow(struct sl_lane *lane, uint64_t tail)
     return 1;
 }
 
-static void wake_reader(const struct sl_lane *lane, uint64_t tail)
+void sl_lanes_wake(void)
 {
-    void (*wake)(void);
+    void (*wake)(void) = atomic_load_explicit(&all.wake, memory_order_acquire);
 
-    if (lane->at - tail < CHECKPOINT(lane))
-        return;
-    wake = atomic_load_explicit(&all.wake, memory_order_acquire);
     if (wake)
         wake();
 }
@@ -234,7 +231,8 @@ struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
         put_thread(lane, SL_LANE_THREAD_BEGIN);
         lane->announced = 1;
     }
-    wake_reader(lane, tail);
+    if (lane->at - tail >= CHECKPOINT(lane))
+        sl_lanes_wake();
     if ((lane->offset + words >= lane->words || lane->at + words + 2 > most) && grow(lane, tail))
         most = set_limit(lane, tail);
     skip = lane->offset + words > lane->words ? lane->words - lane->offset : 0;

@@ -72,19 +72,11 @@ enum sl_lane_part {
     SL_LANE_HAS_STRING = 1 << 0,   /* no words: `aux` is the number of a registered string */
     SL_LANE_HAS_CATEGORY = 1 << 1, /* low half of a word, shared with... */
     SL_LANE_HAS_COLOR = 1 << 2,    /* ...ARGB, high half */
-    SL_LANE_HAS_VALUE = 1 << 3,    /* one word: enum sl_lane_value; one word: its bits */
+    SL_LANE_HAS_VALUE = 1 << 3,    /* one word: enum sl_note_value; one word: its bits */
     SL_LANE_HAS_ID = 1 << 4,       /* one word: id of a range that is started and ended */
     SL_LANE_HAS_TEXT = 1 << 5,     /* one word: length; then the bytes, mostly UTF-8 */
     SL_LANE_HAS_JSON = 1 << 6,     /* the same: members of a JSON object */
     SL_LANE_HAS_TIMES = 1 << 7,    /* two words before all others: start and end, ns */
-};
-
-enum sl_lane_value {
-    SL_LANE_NO_VALUE,
-    SL_LANE_U64,
-    SL_LANE_I64,
-    SL_LANE_F64,
-    SL_LANE_F32,
 };
 
 struct sl_lane_record {
@@ -163,8 +155,11 @@ struct sl_lane {
 /* 0, -ENOMEM; -EALREADY. `bytes`: memory limit for all lanes. */
 int sl_lanes_init(size_t bytes);
 
-/* `wake` is called when a lane fills up; any thread, never blocks. */
+/* `wake` is called when a lane fills up, and when the awaited step begins; any thread, never
+ * blocks.
+ */
 void sl_lanes_set_wake(void (*wake)(void));
+void sl_lanes_wake(void);
 
 /* The calling thread's lane, taken at the first call. NULL (counted): no lane is free, or the
  * thread has already ended for us. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/decimal.h"
 #include "base/json.h"
 #include "collect/lane/lane.h"
 
@@ -37,7 +38,6 @@ static struct {
     struct {
         _Atomic uint64_t number, ns;
     } kept[KEPT];
-    void (*_Atomic wake)(void);
 } step = {.awaited = UINT64_MAX};
 
 /* Whether this source counts now. `before`: the best source until then. */
@@ -104,7 +104,6 @@ static uint64_t find_kept(uint64_t number)
 static void reach(uint64_t number, uint64_t ns)
 {
     uint64_t none = 0;
-    void (*wake)(void);
 
     /* Acquire pairs with the release in sl_step_await(): reached_ns is 0 by then. */
     if (number < atomic_load_explicit(&step.awaited, memory_order_acquire) ||
@@ -115,9 +114,7 @@ static void reach(uint64_t number, uint64_t ns)
     if (!atomic_compare_exchange_strong_explicit(&step.reached_ns, &none, ns, memory_order_release,
                                                  memory_order_relaxed))
         return;
-    wake = atomic_load_explicit(&step.wake, memory_order_acquire);
-    if (wake)
-        wake();
+    sl_lanes_wake();
 }
 
 /* The running step began now, not at `began`. A window that has opened with the step stays open. */
@@ -155,16 +152,13 @@ void sl_step_take(enum sl_step_source source)
 
 int sl_step_read_name(const char *text, size_t length, uint32_t *given)
 {
-    uint64_t number = 0;
+    const size_t prefix = sizeof(NAME_PREFIX) - 1;
+    uint64_t number;
 
-    if (length < sizeof(NAME_PREFIX) || length > sizeof(NAME_PREFIX) - 1 + GIVEN_DIGITS ||
-        memcmp(text, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) != 0)
+    if (length < prefix + 1 || length > prefix + GIVEN_DIGITS ||
+        memcmp(text, NAME_PREFIX, prefix) != 0 ||
+        sl_decimal_read(text + prefix, text + length, UINT32_MAX, &number) != text + length)
         return -EINVAL;
-    for (size_t i = sizeof(NAME_PREFIX) - 1; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return -EINVAL;
-        number = number * 10 + (uint64_t)(text[i] - '0');
-    }
     *given = (uint32_t)number;
     return 0;
 }
@@ -244,9 +238,4 @@ int sl_step_awaited(uint64_t *number, uint64_t *ns)
     *number = atomic_load_explicit(&step.reached, memory_order_relaxed);
     *ns = reached;
     return 0;
-}
-
-void sl_step_set_wake(void (*wake)(void))
-{
-    atomic_store_explicit(&step.wake, wake, memory_order_release);
 }

@@ -54,7 +54,4 @@ void sl_step_await(uint64_t number, int or_past);
 /* The awaited step and its begin (CLOCK_REALTIME ns). 0; -EAGAIN: it has not begun. */
 int sl_step_awaited(uint64_t *number, uint64_t *ns);
 
-/* `wake` is called when the awaited step begins; any thread, never blocks. */
-void sl_step_set_wake(void (*wake)(void));
-
 #endif

@@ -146,11 +146,7 @@ void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, 
 
 static char *put_string(char *at, uint32_t string)
 {
-    size_t length = 0;
-    const char *text = sl_text_table_get(string, &length);
-
-    at = sl_json_escape(SL_JSON_LITERAL(at, "\""), text ? text : "", length);
-    return SL_JSON_LITERAL(at, "\"");
+    return sl_json_string(at, sl_text_table_get(string, NULL));
 }
 
 static char *put_category(struct sl_nvtx_attributes *l, char *at, unsigned domain,
@@ -164,11 +160,7 @@ static char *put_category(struct sl_nvtx_attributes *l, char *at, unsigned domai
 
 static char *put_color(char *at, uint32_t argb)
 {
-    static const char digit[] = "0123456789abcdef";
-
-    at = SL_JSON_LITERAL(at, ",\"color\":\"#");
-    for (int shift = 28; shift >= 0; shift -= 4)
-        *at++ = digit[argb >> shift & 15];
+    at = sl_json_hex(SL_JSON_LITERAL(at, ",\"color\":\"#"), argb, 8);
     return SL_JSON_LITERAL(at, "\"");
 }
 

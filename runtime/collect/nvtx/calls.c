@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/message.h"
+#include "event/event.h"
 
 /* ---- arguments ---- */
 
@@ -24,37 +25,22 @@ unsigned sl_nvtx_domain_of(const void *handle)
 
 static void take_value(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *a)
 {
-    switch (a->payloadType) {
-    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
-        ev->value_type = SL_LANE_U64;
-        ev->value = a->payload.ullValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_INT64:
-        ev->value_type = SL_LANE_I64;
-        ev->value = (uint64_t)a->payload.llValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_DOUBLE:
-        ev->value_type = SL_LANE_F64;
-        ev->value = a->payload.ullValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
-        ev->value_type = SL_LANE_U64;
-        ev->value = a->payload.uiValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_INT32:
-        ev->value_type = SL_LANE_I64;
-        ev->value = (uint64_t)(int64_t)a->payload.iValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_FLOAT:
-        ev->value_type = SL_LANE_F32;
-        ev->value = a->payload.uiValue;
-        break;
-    case NVTX_PAYLOAD_TYPE_EXT:
+    static const uint8_t type_of[] = {
+        [NVTX_PAYLOAD_TYPE_UNSIGNED_INT64] = SL_NOTE_U64, [NVTX_PAYLOAD_TYPE_INT64] = SL_NOTE_I64,
+        [NVTX_PAYLOAD_TYPE_DOUBLE] = SL_NOTE_F64,         [NVTX_PAYLOAD_TYPE_FLOAT] = SL_NOTE_F32,
+        [NVTX_PAYLOAD_TYPE_UNSIGNED_INT32] = SL_NOTE_U64, [NVTX_PAYLOAD_TYPE_INT32] = SL_NOTE_I64,
+    };
+
+    if (a->payloadType == (int32_t)NVTX_PAYLOAD_TYPE_EXT) {
         ev->payloads = (const void *)(uintptr_t)a->payload.ullValue;
         ev->payload_count = a->reserved0 > 0 ? (size_t)a->reserved0 : 0;
-        break;
-    default:
-        break;
+    } else if (a->payloadType > 0 && (size_t)a->payloadType < sizeof(type_of)) {
+        ev->value_type = type_of[a->payloadType];
+        ev->value = a->payload.ullValue;
+        if (a->payloadType == NVTX_PAYLOAD_TYPE_INT32)
+            ev->value = (uint64_t)(int64_t)a->payload.iValue;
+        else if (a->payloadType >= NVTX_PAYLOAD_TYPE_UNSIGNED_INT32)
+            ev->value = a->payload.uiValue;
     }
 }
 
@@ -106,27 +92,33 @@ static int push(unsigned domain, const nvtxEventAttributes_t *a)
     return sl_nvtx_push(domain, &ev);
 }
 
-static uint64_t start(unsigned domain, const nvtxEventAttributes_t *a)
+static int on_domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
+{
+    return push(sl_nvtx_domain_of(domain), a);
+}
+
+static nvtxRangeId_t on_domain_start_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
 {
     struct sl_nvtx_event ev;
     char room[SL_LANE_TEXT_MAX];
 
     take_event(&ev, a, room);
-    return sl_nvtx_start(domain, &ev);
+    return sl_nvtx_start(sl_nvtx_domain_of(domain), &ev);
 }
 
-static void mark(unsigned domain, const nvtxEventAttributes_t *a)
+static void on_domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
 {
     struct sl_nvtx_event ev;
     char room[SL_LANE_TEXT_MAX];
 
     take_event(&ev, a, room);
-    sl_nvtx_record_event(SL_LANE_MARK, domain, &ev, 0);
+    sl_nvtx_record_event(SL_LANE_MARK, sl_nvtx_domain_of(domain), &ev, 0);
 }
 
+/* The handle NULL stands for the default domain. */
 static void on_mark_ex(const nvtxEventAttributes_t *a)
 {
-    mark(0, a);
+    on_domain_mark_ex(NULL, a);
 }
 
 static void on_mark_a(const char *text)
@@ -146,7 +138,7 @@ static void on_mark_w(const wchar_t *text)
 
 static nvtxRangeId_t on_start_ex(const nvtxEventAttributes_t *a)
 {
-    return start(0, a);
+    return on_domain_start_ex(NULL, a);
 }
 
 static nvtxRangeId_t on_start_a(const char *text)
@@ -194,24 +186,9 @@ static int on_pop(void)
     return sl_nvtx_pop(0, NULL);
 }
 
-static void on_domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
-{
-    mark(sl_nvtx_domain_of(domain), a);
-}
-
-static nvtxRangeId_t on_domain_start_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
-{
-    return start(sl_nvtx_domain_of(domain), a);
-}
-
 static void on_domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
 {
     sl_nvtx_end(sl_nvtx_domain_of(domain), id, NULL);
-}
-
-static int on_domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
-{
-    return push(sl_nvtx_domain_of(domain), a);
 }
 
 static int on_domain_pop(nvtxDomainHandle_t domain)

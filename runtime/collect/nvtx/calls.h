@@ -59,7 +59,7 @@ struct sl_nvtx_event {
     struct sl_nvtx_message message;
     uint32_t category, color; /* color: ARGB */
     uint8_t has_category, has_color;
-    uint8_t value_type; /* enum sl_lane_value */
+    uint8_t value_type; /* enum sl_note_value */
     uint64_t value;
     const void *payloads; /* of the extension; NULL: none */
     size_t payload_count;

@@ -42,7 +42,7 @@ static int time_of(unsigned domain, const struct sl_nvtx_moment *m, uint64_t clo
 static void submit(unsigned domain, const nvtxPayloadData_t *payloads, size_t count, uint64_t clock)
 {
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
+    const struct sl_nvtx_event *ev = sl_nvtx_payload_event(&said, domain, payloads, count);
     uint64_t start, end;
 
     if (!said.has_start && !said.has_end)
@@ -51,7 +51,7 @@ static void submit(unsigned domain, const nvtxPayloadData_t *payloads, size_t co
         time_of(domain, said.has_end ? &said.end : &said.start, clock, &end))
         sl_stats_add(SL_STAT_RANGES_NO_CLOCK, 1);
     else
-        sl_nvtx_record_past(SL_LANE_PAST, domain, &ev, start, end);
+        sl_nvtx_record_past(SL_LANE_PAST, domain, ev, start, end);
 }
 
 static void on_submit(nvtxDomainHandle_t domain, const nvtxPayloadData_t *payloads, size_t count)

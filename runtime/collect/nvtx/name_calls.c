@@ -65,10 +65,10 @@ static nvtxDomainHandle_t on_domain_w(const wchar_t *name)
 
 /* ---- names ---- */
 
-static uint32_t name(enum sl_nvtx_named what, unsigned domain, uint64_t key, uint32_t within,
+static uint32_t name(enum sl_named_object what, unsigned domain, uint64_t key, uint32_t within,
                      struct sl_nvtx_message m)
 {
-    const struct sl_nvtx_name given = {what, domain, key, within, string_of(m)};
+    const struct sl_named given = {what, domain, key, within, string_of(m)};
 
     return given.string ? sl_nvtx_name(&given) : 0;
 }
@@ -79,8 +79,8 @@ static uint32_t name_context(void *context, struct sl_nvtx_message m)
     uint32_t id, device;
 
     if (!ids || ids->context(context, &id, &device) != 0)
-        return name(SL_NVTX_OTHER, 0, (uintptr_t)context, 0, m);
-    return name(SL_NVTX_CONTEXT, 0, id, device, m);
+        return name(SL_NAMED_OTHER, 0, (uintptr_t)context, 0, m);
+    return name(SL_NAMED_CONTEXT, 0, id, device, m);
 }
 
 static uint32_t name_stream(void *stream, struct sl_nvtx_message m)
@@ -89,8 +89,8 @@ static uint32_t name_stream(void *stream, struct sl_nvtx_message m)
     uint32_t id, context;
 
     if (!ids || ids->stream(stream, &id, &context) != 0)
-        return name(SL_NVTX_OTHER, 0, (uintptr_t)stream, 0, m);
-    return name(SL_NVTX_STREAM, 0, id, context, m);
+        return name(SL_NAMED_OTHER, 0, (uintptr_t)stream, 0, m);
+    return name(SL_NAMED_STREAM, 0, id, context, m);
 }
 
 /* Each in two forms: for char and for wchar_t. */
@@ -109,23 +109,23 @@ static uint32_t name_stream(void *stream, struct sl_nvtx_message m)
         call;                                                                                      \
     }
 
-NAMING(on_category, uint32_t, name(SL_NVTX_CATEGORY, 0, what, 0, m))
-NAMING(on_thread, uint32_t, name(SL_NVTX_THREAD, 0, what, 0, m))
-NAMING(on_device, int, name(SL_NVTX_DEVICE, 0, (uint32_t)what, 0, m))
+NAMING(on_category, uint32_t, name(SL_NAMED_CATEGORY, 0, what, 0, m))
+NAMING(on_thread, uint32_t, name(SL_NAMED_THREAD, 0, what, 0, m))
+NAMING(on_device, int, name(SL_NAMED_DEVICE, 0, (uint32_t)what, 0, m))
 NAMING(on_context, void *, name_context(what, m))
 NAMING(on_stream, void *, name_stream(what, m))
-NAMING(on_cuda_event, void *, name(SL_NVTX_EVENT, 0, (uintptr_t)what, 0, m))
+NAMING(on_cuda_event, void *, name(SL_NAMED_EVENT, 0, (uintptr_t)what, 0, m))
 
 static void on_domain_category_a(nvtxDomainHandle_t domain, uint32_t category, const char *text)
 {
-    name(SL_NVTX_CATEGORY, sl_nvtx_domain_of(domain), category, 0, sl_nvtx_message_of_text(text));
+    name(SL_NAMED_CATEGORY, sl_nvtx_domain_of(domain), category, 0, sl_nvtx_message_of_text(text));
 }
 
 static void on_domain_category_w(nvtxDomainHandle_t domain, uint32_t category, const wchar_t *text)
 {
     char room[SL_LANE_TEXT_MAX];
 
-    name(SL_NVTX_CATEGORY, sl_nvtx_domain_of(domain), category, 0,
+    name(SL_NAMED_CATEGORY, sl_nvtx_domain_of(domain), category, 0,
          sl_nvtx_message_of_wide(text, room));
 }
 
@@ -140,11 +140,11 @@ static nvtxResourceHandle_t on_resource(nvtxDomainHandle_t domain, nvtxResourceA
     m = sl_nvtx_message_of(a->messageType, &a->message, room);
     switch (a->identifierType) {
     case NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE:
-        number = name(SL_NVTX_THREAD, 0, a->identifier.ullValue, 0, m);
+        number = name(SL_NAMED_THREAD, 0, a->identifier.ullValue, 0, m);
         break;
     case (int32_t)NVTX_RESOURCE_TYPE_CUDA_DEVICE:
     case (int32_t)NVTX_RESOURCE_TYPE_CUDART_DEVICE:
-        number = name(SL_NVTX_DEVICE, 0, a->identifier.ullValue, 0, m);
+        number = name(SL_NAMED_DEVICE, 0, a->identifier.ullValue, 0, m);
         break;
     case (int32_t)NVTX_RESOURCE_TYPE_CUDA_CONTEXT:
         number = name_context((void *)(uintptr_t)a->identifier.ullValue, m);
@@ -155,10 +155,10 @@ static nvtxResourceHandle_t on_resource(nvtxDomainHandle_t domain, nvtxResourceA
         break;
     case (int32_t)NVTX_RESOURCE_TYPE_CUDA_EVENT:
     case (int32_t)NVTX_RESOURCE_TYPE_CUDART_EVENT:
-        number = name(SL_NVTX_EVENT, 0, a->identifier.ullValue, 0, m);
+        number = name(SL_NAMED_EVENT, 0, a->identifier.ullValue, 0, m);
         break;
     default:
-        number = name(SL_NVTX_OTHER, sl_nvtx_domain_of(domain), a->identifier.ullValue, 0, m);
+        number = name(SL_NAMED_OTHER, sl_nvtx_domain_of(domain), a->identifier.ullValue, 0, m);
         break;
     }
     return sl_nvtx_handle_of(number);
@@ -173,7 +173,7 @@ static nvtxSyncUser_t on_sync_create(nvtxDomainHandle_t domain, const nvtxSyncUs
 
     if (a && a->size >= sizeof(*a) && a->messageType)
         m = sl_nvtx_message_of(a->messageType, &a->message, room);
-    return sl_nvtx_handle_of(name(SL_NVTX_OTHER, sl_nvtx_domain_of(domain), 0, 0, m));
+    return sl_nvtx_handle_of(name(SL_NAMED_OTHER, sl_nvtx_domain_of(domain), 0, 0, m));
 }
 
 /* ---- the table ---- */

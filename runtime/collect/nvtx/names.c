@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/pages.h"
 #include "base/stats.h"
 #include "base/text_table.h"
 #include "collect/lane/lane.h"
@@ -20,38 +19,15 @@ enum {
 };
 
 struct name {
-    struct sl_nvtx_name name;
+    struct sl_named name;
     _Atomic uint32_t is_there;
 };
 
 static struct {
-    struct name *name;
+    struct name name[NAMES];
     _Atomic uint32_t names;
     _Atomic uint32_t domain[SL_LANE_DOMAINS]; /* string; 0 = free */
-    _Atomic int is_ready;
 } table;
-
-static int is_ready(void)
-{
-    return atomic_load_explicit(&table.is_ready, memory_order_acquire);
-}
-
-int sl_nvtx_names_init(void)
-{
-    int err;
-
-    if (is_ready())
-        return -EALREADY;
-    err = sl_text_table_init();
-    if (err && err != -EALREADY)
-        return err;
-    table.name = sl_pages_map(NAMES * sizeof(*table.name));
-    if (!table.name)
-        return -ENOMEM;
-    /* Release pairs with the acquire in is_ready(). */
-    atomic_store_explicit(&table.is_ready, 1, memory_order_release);
-    return 0;
-}
 
 static uint32_t lose(void)
 {
@@ -88,9 +64,9 @@ uint32_t sl_nvtx_domain_name(unsigned domain)
 
 /* ---- names ---- */
 
-uint32_t sl_nvtx_name(const struct sl_nvtx_name *name)
+uint32_t sl_nvtx_name(const struct sl_named *name)
 {
-    uint32_t place = is_ready() ? sl_text_table_take_place(&table.names, 1, NAMES) : NAMES;
+    uint32_t place = sl_text_table_take_place(&table.names, 1, NAMES);
 
     if (place == NAMES)
         return lose();
@@ -100,9 +76,9 @@ uint32_t sl_nvtx_name(const struct sl_nvtx_name *name)
     return place + 1;
 }
 
-int sl_nvtx_name_get(uint32_t number, struct sl_nvtx_name *out)
+int sl_nvtx_name_get(uint32_t number, struct sl_named *out)
 {
-    if (!is_ready() || number == 0 || number > NAMES ||
+    if (number == 0 || number > NAMES ||
         !atomic_load_explicit(&table.name[number - 1].is_there, memory_order_acquire))
         return -ENOENT;
     *out = table.name[number - 1].name;

@@ -4,7 +4,7 @@
  * The application's handles are numbers into these tables. Nothing is ever removed, because an
  * application may keep a handle for any time. A text that is registered again gets the same number.
  *
- * Threads: any thread adds and reads; nothing blocks. Memory: fixed tables, touched as they fill. A
+ * Threads: any thread adds and reads; nothing blocks. Memory: static, touched as it fills. A
  * name that finds no room is counted as SL_STAT_NAMES_LOST.
  */
 #ifndef SL_NVTX_NAMES_H
@@ -13,36 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0, -ENOMEM, -EALREADY. */
-int sl_nvtx_names_init(void);
+#include "event/named.h"
 
 /* A domain's number, from 1. The last number stands for all domains that found no room. 0 is the
  * default domain, which has no name. */
 unsigned sl_nvtx_domain(const char *name, size_t length);
 uint32_t sl_nvtx_domain_name(unsigned domain); /* string; 0: none */
 
-enum sl_nvtx_named {
-    SL_NVTX_CATEGORY, /* domain, key: the category */
-    SL_NVTX_THREAD,   /* key: system id */
-    SL_NVTX_DEVICE,   /* key: device */
-    SL_NVTX_CONTEXT,  /* key: CUPTI's id, device */
-    SL_NVTX_STREAM,   /* key: CUPTI's id, context */
-    SL_NVTX_EVENT,    /* key: CUDA's handle; CUPTI does not give the id */
-    SL_NVTX_OTHER,    /* has no track; kept for its handle only */
-};
-
-struct sl_nvtx_name {
-    uint32_t what; /* enum sl_nvtx_named */
-    uint32_t domain;
-    uint64_t key;
-    uint32_t within; /* device of a context, context of a stream */
-    uint32_t string;
-};
-
 /* The name's number, from 1; 0: no room. */
-uint32_t sl_nvtx_name(const struct sl_nvtx_name *name);
+uint32_t sl_nvtx_name(const struct sl_named *name);
 
 /* 0; -ENOENT: no name has that number yet. */
-int sl_nvtx_name_get(uint32_t number, struct sl_nvtx_name *out);
+int sl_nvtx_name_get(uint32_t number, struct sl_named *out);
 
 #endif

@@ -49,16 +49,13 @@ static struct {
 
 int sl_nvtx_init(size_t bytes)
 {
-    int err, expected = 0;
+    int expected = 0;
 
     /* NVTX may ask before CUDA is initialised, or at the same time. */
     if (!atomic_compare_exchange_strong(&nvtx.begun, &expected, 1))
         return -EALREADY;
     sl_nvtx_time_init();
-    err = sl_nvtx_names_init();
-    if (!err)
-        err = sl_nvtx_schemas_init();
-    return err ? err : sl_lanes_init(bytes);
+    return sl_lanes_init(bytes);
 }
 
 void sl_nvtx_set_ids(const struct sl_nvtx_ids *ids)

@@ -66,15 +66,11 @@ static void put_text(struct out *o, const char *text, size_t length)
 
 static void put_bytes(struct out *o, const char *bytes, size_t count)
 {
-    static const char digit[] = "0123456789abcdef";
-
     if (!has_room(o, 2 * RAW_BYTES + 2))
         return;
     *o->at++ = '"';
-    for (size_t i = 0; i < count && i < RAW_BYTES; i++) {
-        *o->at++ = digit[(unsigned char)bytes[i] >> 4];
-        *o->at++ = digit[bytes[i] & 15];
-    }
+    for (size_t i = 0; i < count && i < RAW_BYTES; i++)
+        o->at = sl_json_hex(o->at, (unsigned char)bytes[i], 2);
     *o->at++ = '"';
 }
 

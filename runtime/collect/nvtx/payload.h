@@ -21,23 +21,17 @@ struct sl_nvtx_moment {
     uint64_t clock;
 };
 
-/* Facts about the event that a payload may hold besides its values. */
+/* The event that payloads describe. */
 struct sl_nvtx_payload_event {
-    int has_message, has_category, has_color, has_start, has_end;
-    uint32_t string; /* the message, if it is a registered string; otherwise 0 and the text below */
-    char text[SL_LANE_TEXT_MAX];
-    size_t length;
-    uint32_t category, color;
+    struct sl_nvtx_event ev; /* borrows the payloads and `text` */
+    int has_start, has_end;
     struct sl_nvtx_moment start, end; /* of a deferred event: its first and last timestamp */
+    char text[SL_LANE_TEXT_MAX];
 };
 
-/* Reads these from payloads (nvtxPayloadData_t) of a domain. */
-void sl_nvtx_payload_event(struct sl_nvtx_payload_event *out, unsigned domain, const void *payloads,
-                           size_t count);
-
-/* The event that the payloads describe. Fills and borrows `said`; borrows `payloads` (may be
- * NULL). */
-struct sl_nvtx_event sl_nvtx_payload_as_event(struct sl_nvtx_payload_event *said, unsigned domain,
-                                              const void *payloads, size_t count);
+/* Reads it from payloads (nvtxPayloadData_t; may be NULL) of a domain. Returns `&out->ev`. */
+const struct sl_nvtx_event *sl_nvtx_payload_event(struct sl_nvtx_payload_event *out,
+                                                  unsigned domain, const void *payloads,
+                                                  size_t count);
 
 #endif

@@ -105,27 +105,25 @@ static void on_mark(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
-    sl_nvtx_record_event(SL_LANE_MARK, domain, &ev, 0);
+    sl_nvtx_record_event(SL_LANE_MARK, domain,
+                         sl_nvtx_payload_event(&said, domain, payloads, count), 0);
 }
 
 static int on_push(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads, size_t count)
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
-    return sl_nvtx_push(domain, &ev);
+    return sl_nvtx_push(domain, sl_nvtx_payload_event(&said, domain, payloads, count));
 }
 
 static int on_pop(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads, size_t count)
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
-    return sl_nvtx_pop(domain, &ev);
+    return sl_nvtx_pop(domain, sl_nvtx_payload_event(&said, domain, payloads, count));
 }
 
 static nvtxRangeId_t on_start(nvtxDomainHandle_t handle, const nvtxPayloadData_t *payloads,
@@ -133,9 +131,8 @@ static nvtxRangeId_t on_start(nvtxDomainHandle_t handle, const nvtxPayloadData_t
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
-    return sl_nvtx_start(domain, &ev);
+    return sl_nvtx_start(domain, sl_nvtx_payload_event(&said, domain, payloads, count));
 }
 
 static void on_end(nvtxDomainHandle_t handle, nvtxRangeId_t id, const nvtxPayloadData_t *payloads,
@@ -143,9 +140,8 @@ static void on_end(nvtxDomainHandle_t handle, nvtxRangeId_t id, const nvtxPayloa
 {
     unsigned domain = sl_nvtx_domain_of(handle);
     struct sl_nvtx_payload_event said;
-    const struct sl_nvtx_event ev = sl_nvtx_payload_as_event(&said, domain, payloads, count);
 
-    sl_nvtx_end(domain, id, &ev);
+    sl_nvtx_end(domain, id, sl_nvtx_payload_event(&said, domain, payloads, count));
 }
 
 static uint8_t on_is_enabled(nvtxDomainHandle_t domain)

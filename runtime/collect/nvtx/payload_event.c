@@ -19,7 +19,7 @@ static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_b
                          const struct sl_nvtx_schema *s, const struct sl_nvtx_field *f,
                          size_t offset)
 {
-    size_t room = offset < b->size ? b->size - offset : 0, each, most;
+    size_t room = offset < b->size ? b->size - offset : 0, each, most, length;
     const char *from = sl_nvtx_layout_is_indirect(f) ? sl_nvtx_layout_follow(b, f, offset, &room)
                                                      : b->data + offset;
     uint64_t handle;
@@ -28,10 +28,8 @@ static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_b
         return;
     if (f->type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE && room >= 8) {
         memcpy(&handle, from, sizeof(handle));
-        if ((uint32_t)handle) {
-            e->string = (uint32_t)handle;
-            e->has_message = 1;
-        }
+        if ((uint32_t)handle)
+            e->ev.message = (struct sl_nvtx_message){(uint32_t)handle, NULL, 0};
         return;
     }
     each = sl_nvtx_value_character(f->type);
@@ -42,13 +40,15 @@ static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_b
     if (most > room / each)
         most = room / each;
     if (each == 1) {
-        e->length = strnlen(from, most < sizeof(e->text) ? most : sizeof(e->text));
-        memcpy(e->text, from, e->length);
+        length = strnlen(from, most < sizeof(e->text) ? most : sizeof(e->text));
+        memcpy(e->text, from, length);
     } else {
-        e->length = each == 2 ? sl_utf8_from_utf16(e->text, sizeof(e->text), from, most)
-                              : sl_utf8_from_utf32(e->text, sizeof(e->text), from, most);
+        length = each == 2 ? sl_utf8_from_utf16(e->text, sizeof(e->text), from, most)
+                           : sl_utf8_from_utf32(e->text, sizeof(e->text), from, most);
     }
-    e->has_message = 1;
+    /* A registered string in another payload is the message. */
+    if (!e->ev.message.string)
+        e->ev.message = (struct sl_nvtx_message){0, e->text, length};
 }
 
 static void take_time(struct sl_nvtx_payload_event *e, const struct sl_nvtx_field *f, int64_t at)
@@ -78,23 +78,26 @@ static void take_fields(struct sl_nvtx_payload_event *e, const struct sl_nvtx_bl
             if (known)
                 take_time(e, f, value);
         } else if (f->type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY && known) {
-            e->category = (uint32_t)value;
-            e->has_category = 1;
+            e->ev.category = (uint32_t)value;
+            e->ev.has_category = 1;
         } else if (f->type == NVTX_PAYLOAD_ENTRY_TYPE_COLOR_ARGB && known) {
-            e->color = (uint32_t)value;
-            e->has_color = 1;
+            e->ev.color = (uint32_t)value;
+            e->ev.has_color = 1;
         }
     }
 }
 
-void sl_nvtx_payload_event(struct sl_nvtx_payload_event *out, unsigned domain, const void *payloads,
-                           size_t count)
+const struct sl_nvtx_event *sl_nvtx_payload_event(struct sl_nvtx_payload_event *out,
+                                                  unsigned domain, const void *payloads,
+                                                  size_t count)
 {
     const nvtxPayloadData_t *all = payloads;
     unsigned left = SL_NVTX_PAYLOAD_STEPS;
 
-    out->has_message = out->has_category = out->has_color = out->has_start = out->has_end = 0;
-    out->string = 0;
+    if (!payloads)
+        count = 0;
+    out->ev = (struct sl_nvtx_event){.payloads = payloads, .payload_count = count};
+    out->has_start = out->has_end = 0;
     for (size_t i = 0; i < count && i < SL_NVTX_PAYLOADS; i++) {
         const struct sl_nvtx_blob b = sl_nvtx_blob(domain, all, count, i, &left);
         const struct sl_nvtx_schema *s = sl_nvtx_schema_find(domain, all[i].schemaId);
@@ -102,24 +105,5 @@ void sl_nvtx_payload_event(struct sl_nvtx_payload_event *out, unsigned domain, c
         if (s && s->kind != SL_NVTX_ENUM && b.data)
             take_fields(out, &b, s);
     }
-}
-
-struct sl_nvtx_event sl_nvtx_payload_as_event(struct sl_nvtx_payload_event *said, unsigned domain,
-                                              const void *payloads, size_t count)
-{
-    struct sl_nvtx_event ev = {.payloads = payloads, .payload_count = count};
-
-    if (!payloads)
-        ev.payload_count = count = 0;
-    sl_nvtx_payload_event(said, domain, payloads, count);
-    ev.message.string = said->string;
-    if (said->has_message && !said->string) {
-        ev.message.text = said->text;
-        ev.message.length = said->length;
-    }
-    ev.category = said->category;
-    ev.has_category = (uint8_t)said->has_category;
-    ev.color = said->color;
-    ev.has_color = (uint8_t)said->has_color;
-    return ev;
+    return &out->ev;
 }

@@ -209,10 +209,10 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     static const char got[] = "\"acquired\":true", not_got[] = "\"acquired\":false";
     uint32_t lock = record->aux, domain = LOCK_DOMAIN + lock;
     struct sl_range_look look, *waiting;
-    struct sl_nvtx_name name;
+    struct sl_named name;
 
     /* The handle is not ours. */
-    if (sl_nvtx_name_get(lock, &name) || name.what != SL_NVTX_OTHER)
+    if (sl_nvtx_name_get(lock, &name) || name.what != SL_NAMED_OTHER)
         return;
     switch (record->what) {
     case SL_LANE_ACQUIRE:
@@ -374,13 +374,13 @@ void sl_nvtx_read_done(struct sl_nvtx_read *r)
 /* A name that is not fully written yet is read the next time. */
 void sl_nvtx_read_names(struct sl_nvtx_read *r)
 {
-    struct sl_nvtx_name name;
+    struct sl_named name;
 
     while (sl_nvtx_name_get(r->names + 1, &name) == 0) {
         r->names++;
-        if (name.what == SL_NVTX_CATEGORY)
+        if (name.what == SL_NAMED_CATEGORY)
             sl_nvtx_attributes_category(r->look, name.domain, (uint32_t)name.key, name.string);
-        else if (name.what != SL_NVTX_OTHER)
+        else if (name.what != SL_NAMED_OTHER)
             r->opt.named(r->opt.user, &name, sl_nvtx_attributes_string(r->look, name.string));
     }
 }

@@ -5,11 +5,10 @@
  */
 #include "collect/nvtx/schema.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 
-#include "base/pages.h"
 #include "base/stats.h"
+#include "base/text_table.h"
 
 enum {
     SCHEMAS = 4096,
@@ -21,49 +20,11 @@ enum {
 #define FIRST_MADE (1ull << 32)
 
 static struct {
-    struct sl_nvtx_schema *schema;
-    struct sl_nvtx_field *field;
-    _Atomic uint32_t *index; /* place + 1 */
+    struct sl_nvtx_schema schema[SCHEMAS];
+    struct sl_nvtx_field field[FIELDS];
+    _Atomic uint32_t index[INDEX]; /* place + 1 */
     _Atomic uint32_t schemas, fields;
-    _Atomic int is_ready;
 } table;
-
-static int is_ready(void)
-{
-    return atomic_load_explicit(&table.is_ready, memory_order_acquire);
-}
-
-int sl_nvtx_schemas_init(void)
-{
-    if (is_ready())
-        return -EALREADY;
-    table.schema = sl_pages_map(SCHEMAS * sizeof(*table.schema));
-    table.field = sl_pages_map(FIELDS * sizeof(*table.field));
-    table.index = sl_pages_map(INDEX * sizeof(*table.index));
-    if (!table.schema || !table.field || !table.index)
-        goto fail;
-    /* Release pairs with the acquire in is_ready(). */
-    atomic_store_explicit(&table.is_ready, 1, memory_order_release);
-    return 0;
-
-fail:
-    sl_pages_unmap(table.schema, SCHEMAS * sizeof(*table.schema));
-    sl_pages_unmap(table.field, FIELDS * sizeof(*table.field));
-    sl_pages_unmap(table.index, INDEX * sizeof(*table.index));
-    return -ENOMEM;
-}
-
-static uint32_t take(_Atomic uint32_t *used, size_t wanted, uint32_t count)
-{
-    uint32_t at = atomic_load_explicit(used, memory_order_relaxed);
-
-    do {
-        if (wanted > count - at)
-            return count;
-    } while (!atomic_compare_exchange_weak_explicit(used, &at, at + (uint32_t)wanted,
-                                                    memory_order_relaxed, memory_order_relaxed));
-    return at;
-}
 
 /* The index slot of the schema, or the free slot where it belongs. */
 static _Atomic uint32_t *probe(unsigned domain, uint64_t id)
@@ -85,17 +46,16 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
                             void (*fill)(void *user, struct sl_nvtx_field *field, size_t i),
                             void *user)
 {
-    uint32_t place = SCHEMAS, field = FIELDS, none = 0;
+    uint32_t place, field = FIELDS, none = 0;
     struct sl_nvtx_schema *s;
     unsigned domain = schema->domain;
 
     /* Some programs register a schema before each event. */
     if (schema->id && sl_nvtx_schema_find(domain, schema->id))
         return schema->id;
-    if (is_ready())
-        place = take(&table.schemas, 1, SCHEMAS);
+    place = sl_text_table_take_place(&table.schemas, 1, SCHEMAS);
     if (place < SCHEMAS)
-        field = take(&table.fields, schema->fields, FIELDS);
+        field = sl_text_table_take_place(&table.fields, schema->fields, FIELDS);
     if (place == SCHEMAS || field == FIELDS) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
         return 0;
@@ -121,11 +81,9 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
 
 const struct sl_nvtx_schema *sl_nvtx_schema_find(unsigned domain, uint64_t id)
 {
-    uint32_t place;
+    uint32_t place =
+        atomic_load_explicit(probe(id >= FIRST_MADE ? 0 : domain, id), memory_order_acquire);
 
-    if (!is_ready())
-        return NULL;
-    place = atomic_load_explicit(probe(id >= FIRST_MADE ? 0 : domain, id), memory_order_acquire);
     return place ? &table.schema[place - 1] : NULL;
 }
 

@@ -1,8 +1,8 @@
 /*
  * schema.h - the payload layouts that applications register with NVTX.
  *
- * Threads: any thread registers and looks up; nothing blocks. Memory: fixed tables, touched as they
- * fill. A schema that finds no room is counted as SL_STAT_NAMES_LOST; its payloads are shown as
+ * Threads: any thread registers and looks up; nothing blocks. Memory: static, touched as it
+ * fills. A schema that finds no room is counted as SL_STAT_NAMES_LOST; its payloads are shown as
  * bytes.
  */
 #ifndef SL_NVTX_SCHEMA_H
@@ -33,9 +33,6 @@ struct sl_nvtx_schema {
     uint32_t field, fields;  /* index of the first, number of fields */
     size_t size, pack_align; /* in bytes; 0: not given */
 };
-
-/* 0, -ENOMEM, -EALREADY. */
-int sl_nvtx_schemas_init(void);
 
 /* Returns the schema's id: the given one, or a new one if that is 0; 0: no room. If the id is
  * registered again, the first registration stays. */

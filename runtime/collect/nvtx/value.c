@@ -139,13 +139,9 @@ int sl_nvtx_value_integer(uint64_t type, const void *at, int64_t *out)
 
 static char *put_hex(char *at, const unsigned char *bytes, size_t count)
 {
-    static const char digit[] = "0123456789abcdef";
-
     at = SL_JSON_LITERAL(at, "\"0x");
-    while (count--) {
-        *at++ = digit[bytes[count] >> 4];
-        *at++ = digit[bytes[count] & 15];
-    }
+    while (count--)
+        at = sl_json_hex(at, bytes[count], 2);
     return SL_JSON_LITERAL(at, "\"");
 }
 

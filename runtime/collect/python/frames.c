@@ -292,11 +292,6 @@ const void *sl_python_frame(void)
     return innermost_frame(&python.layout);
 }
 
-const char *sl_python_line_text(uint32_t line, size_t *length)
-{
-    return sl_text_table_get(line, length);
-}
-
 /* ---- life ---- */
 
 int sl_python_lines_init(unsigned depth)
@@ -305,9 +300,6 @@ int sl_python_lines_init(unsigned depth)
 
     if (!depth)
         return 0;
-    err = sl_text_table_init();
-    if (err && err != -EALREADY)
-        return err;
     err = sl_python_layout_find(&python.layout);
     if (err)
         return err;

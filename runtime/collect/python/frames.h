@@ -33,13 +33,10 @@ void sl_python_lines_stop(void);
  * outer call has not ended, Python code was entered in between. */
 const void *sl_python_frame(void);
 
-/* The line of the calling thread's innermost frame, as a number of its text. 0: the thread runs
- * only library code, or there is no room for the text. `seen` makes repetition cheaper; may be
- * NULL. */
+/* The line of the calling thread's innermost frame, as a number of its text in
+ * base/text_table.h ("FILE:LINE FUNCTION"; several are joined by " < ", the innermost first). 0:
+ * the thread runs only library code, or there is no room for the text. `seen` makes repetition
+ * cheaper; may be NULL. */
 uint32_t sl_python_line(const void *frame, struct sl_python_code_cache *seen);
-
-/* "FILE:LINE FUNCTION"; several are joined by " < ", the innermost first. Valid for the life of the
- * process, NUL-terminated. NULL: no such number. */
-const char *sl_python_line_text(uint32_t line, size_t *length);
 
 #endif

@@ -28,38 +28,20 @@ struct known {
     uint16_t code_size; /* of the code type, as the type itself says */
 };
 
-#define CODE_3_9                                                                                   \
-    .code_file = 104, .code_name = 112, .code_table = 120, .code_line = 40,                        \
-    .code_version = SL_PYTHON_NOWHERE
 #define STR_3_9  .ascii_text = 48, .compact_text = 72
 #define STR_3_12 .ascii_text = 40, .compact_text = 56
+/* What 3.9 and 3.10 have in common, and those from 3.13 on. */
+#define LAYOUT_3_9                                                                                 \
+    .thread_frame = 24, .cframe_frame = SL_PYTHON_NOWHERE, .frame_back = 24, .frame_code = 32,     \
+    .frame_owner = SL_PYTHON_NOWHERE, .code_file = 104, .code_name = 112, .code_table = 120,       \
+    .code_line = 40, .code_version = SL_PYTHON_NOWHERE, .code_start = SL_PYTHON_NOWHERE, STR_3_9
+#define LAYOUT_3_13                                                                                \
+    .cframe_frame = SL_PYTHON_NOWHERE, .code_version = 92, STR_3_12, .table = SL_PYTHON_LOCATIONS
 
 /* From 3.13 on, CPython's published offsets fill the rest. */
 static const struct known known[VERSIONS] = {
-    {{.thread_frame = 24,
-      .cframe_frame = SL_PYTHON_NOWHERE,
-      .frame_back = 24,
-      .frame_code = 32,
-      .frame_at = 104,
-      .frame_owner = SL_PYTHON_NOWHERE,
-      CODE_3_9,
-      .code_start = SL_PYTHON_NOWHERE,
-      .index_bytes = 1,
-      STR_3_9,
-      .table = SL_PYTHON_LNOTAB},
-     176},
-    {{.thread_frame = 24,
-      .cframe_frame = SL_PYTHON_NOWHERE,
-      .frame_back = 24,
-      .frame_code = 32,
-      .frame_at = 96,
-      .frame_owner = SL_PYTHON_NOWHERE,
-      CODE_3_9,
-      .code_start = SL_PYTHON_NOWHERE,
-      .index_bytes = 2,
-      STR_3_9,
-      .table = SL_PYTHON_LINETABLE},
-     176},
+    {{LAYOUT_3_9, .frame_at = 104, .index_bytes = 1, .table = SL_PYTHON_LNOTAB}, 176},
+    {{LAYOUT_3_9, .frame_at = 96, .index_bytes = 2, .table = SL_PYTHON_LINETABLE}, 176},
     {{.thread_frame = 56,
       .cframe_frame = 8,
       .frame_back = 48,
@@ -90,21 +72,9 @@ static const struct known known[VERSIONS] = {
       STR_3_12,
       .table = SL_PYTHON_LOCATIONS},
      192},
-    {{.cframe_frame = SL_PYTHON_NOWHERE,
-      .code_version = 92,
-      STR_3_12,
-      .table = SL_PYTHON_LOCATIONS},
-     200},
-    {{.cframe_frame = SL_PYTHON_NOWHERE,
-      .code_version = 92,
-      STR_3_12,
-      .table = SL_PYTHON_LOCATIONS},
-     208},
-    {{.cframe_frame = SL_PYTHON_NOWHERE,
-      .code_version = 92,
-      STR_3_12,
-      .table = SL_PYTHON_LOCATIONS},
-     208},
+    {{LAYOUT_3_13}, 200},
+    {{LAYOUT_3_13}, 208},
+    {{LAYOUT_3_13}, 208},
 };
 
 /* Offsets in _Py_DebugOffsets of the groups that we read. The order inside has not changed. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 
 #define UTF8_MOST 4u /* most bytes per character */
@@ -37,16 +38,8 @@ static size_t put_latin1(char *out, size_t size, const char *data, size_t length
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < length && n + 2 <= size; i++) {
-        unsigned char c = (unsigned char)data[i];
-
-        if (c < 0x80) {
-            out[n++] = (char)c;
-        } else {
-            out[n++] = (char)(0xc0 | c >> 6);
-            out[n++] = (char)(0x80 | (c & 0x3f));
-        }
-    }
+    for (size_t i = 0; i < length && n + 2 <= size; i++)
+        n += sl_utf8_put(out + n, size - n, (unsigned char)data[i]);
     return n;
 }
 
@@ -90,19 +83,6 @@ static size_t put_end(char *out, size_t size, const struct sl_python_chars *char
     return DOTS + put_chars(out + DOTS, size - DOTS, chars, surplus(chars, size - DOTS));
 }
 
-static size_t put_number(char *out, unsigned number)
-{
-    char digits[10];
-    size_t n = 0;
-
-    do
-        digits[n++] = (char)('0' + number % 10);
-    while (number /= 10);
-    for (size_t i = 0; i < n; i++)
-        out[i] = digits[n - 1 - i];
-    return n;
-}
-
 size_t sl_python_text_add(const struct sl_python_layout *l, char *text, size_t length, size_t most,
                           const void *file, const void *function, int line)
 {
@@ -121,7 +101,7 @@ size_t sl_python_text_add(const struct sl_python_layout *l, char *text, size_t l
     }
     at += put_end(at, rest - name_most, &path);
     *at++ = ':';
-    at += put_number(at, (unsigned)line);
+    at = sl_json_u32(at, (unsigned)line);
     *at++ = ' ';
     at += put_chars(at, name_most, &name, 0);
     return (size_t)(at - text);

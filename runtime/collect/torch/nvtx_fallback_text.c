@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/decimal.h"
+
 #define EVALUATION "autograd::engine::evaluate_function: "
 #define OP_ID      ", op_id = "
 #define SEQUENCE   ", seq = "
@@ -39,19 +41,11 @@ static int take(struct rest *r, const char *literal)
 /* Reads a number up to `most`. 0 or -EINVAL. */
 static int take_number(struct rest *r, uint64_t most, uint64_t *out)
 {
-    uint64_t value = 0, digit;
-    const char *from = r->at;
+    const char *behind = sl_decimal_read(r->at, r->end, most, out);
 
-    for (; r->at < r->end && is_digit(*r->at); r->at++) {
-        digit = (uint64_t)(*r->at - '0');
-        if (value > (most - digit) / 10)
-            return -EINVAL;
-        value = value * 10 + digit;
-    }
-    if (r->at == from)
-        return -EINVAL;
-    *out = value;
-    return 0;
+    if (behind)
+        r->at = behind;
+    return behind ? 0 : -EINVAL;
 }
 
 /* ---- sizes ---- */

@@ -4,6 +4,7 @@
  * Threads, memory: see ops_read.h.
  */
 #include "collect/torch/ops_read.h"
+#include "base/text_table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -91,7 +92,7 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
     if (!line)
         return 0;
     if (r->line[slot].line != line) {
-        text = sl_python_line_text(line, &length);
+        text = sl_text_table_get(line, &length);
         r->line[slot].line = line;
         r->line[slot].text = text ? text_of(r, text, length) : 0;
     }

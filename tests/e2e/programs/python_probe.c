@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/text_table.h"
 #include "collect/python/frames.h"
 #include "collect/python/line_table.h"
 
@@ -26,7 +27,7 @@ int probe_begin(unsigned depth)
 /* NULL: there is none. */
 const char *probe_line(void)
 {
-    return sl_python_line_text(sl_python_line(sl_python_frame(), NULL), NULL);
+    return sl_text_table_get(sl_python_line(sl_python_frame(), NULL), NULL);
 }
 
 static void *ask(void *unused)

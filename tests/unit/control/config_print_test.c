@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "configuration_page.h"
 #include "control/config.h"
 #include "unit/page.h"
 

@@ -79,12 +79,12 @@ static void a_set_user_id_program_is_left_alone(void)
     CHECK(errno == 77);
     CHECK(!memcmp(module, untouched, sizeof(module)));
     CHECK(tables_asked == 0 && variables_read == 0);
-    CHECK(sl_process_start() == -ENODEV && sl_process_stop() == -ENODEV);
-    CHECK(sl_process_dump() == -ENODEV && sl_process_hand_over() == -ENODEV);
-    CHECK(sl_process_range_push("r") == -ENODEV && sl_process_mark("m") == -ENODEV);
+    CHECK(sl_start() == -ENODEV && sl_stop() == -ENODEV);
+    CHECK(sl_dump() == -ENODEV && sl_hand_over() == -ENODEV);
+    CHECK(sl_range_push("r") == -ENODEV && sl_mark("m") == -ENODEV);
     CHECK(sl_hook_groups("{}") == -ENODEV && sl_hook_step(1) == -ENODEV);
     CHECK(sl_hook_range_begin("r") == 0 && sl_hook_ops() == 0 && sl_hook_end() == 0);
-    CHECK(sl_process_status(&status) == 0 && status.state == SL_STATE_PASSIVE);
+    CHECK(sl_status(&status) == 0 && status.state == SL_STATE_PASSIVE);
     CHECK(strstr(status.reason, "set-user-id"));
     CHECK(threads() == 0 && files("*") == 0);
     CHECK(lines_said() == 1 && stderr_has("set-user-id"));

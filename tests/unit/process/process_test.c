@@ -16,13 +16,13 @@ static void a_child_of_a_bare_clone_does_nothing(void)
         struct sl_status s = status_now();
 
         CHECK(s.state == SL_STATE_PASSIVE && strstr(s.reason, "fork"));
-        CHECK(sl_process_start() == -ENODEV);
+        CHECK(sl_start() == -ENODEV);
         CHECK(threads() == 0);
         sl_process_exit();
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     sl_process_exit();
 }
 
@@ -37,16 +37,16 @@ static void status_fills_what_fits(void)
     CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls once, others may call again */
     memset(old.s.reason, 'x', sizeof(old.s.reason));
     memset(old.guard, 'g', sizeof(old.guard));
-    CHECK(sl_process_status(&old.s) == 0); /* an older, shorter struct */
+    CHECK(sl_status(&old.s) == 0); /* an older, shorter struct */
     CHECK(old.s.size == offsetof(struct sl_status, reason));
     CHECK(old.s.reason[0] == 'x');
     old.s.size = sizeof(old); /* a newer, longer one */
-    CHECK(sl_process_status(&old.s) == 0);
+    CHECK(sl_status(&old.s) == 0);
     CHECK(old.s.reason[0] == '\0');
     CHECK(old.guard[0] == 'g');
     old.s.size = 8;
-    CHECK(sl_process_status(&old.s) == -EINVAL);
-    CHECK(sl_process_status(NULL) == -EINVAL);
+    CHECK(sl_status(&old.s) == -EINVAL);
+    CHECK(sl_status(NULL) == -EINVAL);
     sl_process_exit();
 }
 

@@ -75,7 +75,7 @@ static void an_open_window_gets_the_last_records_and_its_end(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_context", 1);
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     for (int i = 0; i < 30; i++)
         fake_launch("k_last", 1);

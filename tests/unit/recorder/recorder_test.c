@@ -8,7 +8,7 @@ static void demand_records_between_start_and_stop(void)
 
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     CHECK(!fake.on[10] && fake.on[5]);
-    CHECK(sl_process_stop() == -EALREADY);
+    CHECK(sl_stop() == -EALREADY);
     fake_launch("k_before", 1);
     record_window("k_first", 50);
     CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* it may stall for seconds */

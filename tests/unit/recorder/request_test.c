@@ -23,17 +23,17 @@ static void a_start_before_the_first_context_and_while_closing(void)
     int answer;
 
     CHECK(inject("SYNCLINE_WINDOW=demand"));
-    CHECK(sl_process_start() == 0);
-    CHECK(sl_process_start() == -EALREADY);
-    CHECK(sl_process_stop() == 0);
-    answer = sl_process_start();
+    CHECK(sl_start() == 0);
+    CHECK(sl_start() == -EALREADY);
+    CHECK(sl_stop() == 0);
+    answer = sl_start();
     CHECK(answer == 0 || answer == -EBUSY); /* the lead-in may have begun, and is being ended */
     UNTIL(status_now().state == SL_STATE_RECORDING);
-    CHECK(sl_process_stop() == 0);
-    CHECK(sl_process_start() == -EBUSY); /* kept, and obeyed when the first is closed */
+    CHECK(sl_stop() == 0);
+    CHECK(sl_start() == -EBUSY); /* kept, and obeyed when the first is closed */
     UNTIL(status_now().window == 2 && status_now().state == SL_STATE_RECORDING);
     fake_launch("k_late", 1);
-    CHECK(sl_process_stop() == 0);
+    CHECK(sl_stop() == 0);
     UNTIL(status_now().windows_completed == 2);
     CHECK(in_file("2.pt.trace.json", KERNEL) == 1);
     sl_process_exit();
@@ -48,13 +48,13 @@ static void *ask_all_the_time(void *arg)
 
         switch (rand_r(&seed) % 3) {
         case 0:
-            sl_process_start();
+            sl_start();
             break;
         case 1:
-            sl_process_stop();
+            sl_stop();
             break;
         default:
-            sl_process_status(&s);
+            sl_status(&s);
         }
         fake_launch("k_many", 1);
         usleep(200);
@@ -104,10 +104,10 @@ static void requests_are_kept_before_there_is_a_thread(void)
     CHECK(s.state == SL_WIN_PAUSED && !s.started && s.window == 0 && s.windows_completed == 0);
     CHECK(s.memory_bytes == 0);
     CHECK(strcmp(last, "untouched") == 0); /* there is no pipeline that could tell */
-    CHECK(sl_recorder_request_stop(c) == -EALREADY);
-    CHECK(sl_recorder_request_start(c) == 0);
-    CHECK(sl_recorder_request_start(c) == -EALREADY);
-    CHECK(sl_recorder_request_stop(c) == 0);
+    CHECK(sl_recorder_request(c, sl_window_stop) == -EALREADY);
+    CHECK(sl_recorder_request(c, sl_window_start) == 0);
+    CHECK(sl_recorder_request(c, sl_window_start) == -EALREADY);
+    CHECK(sl_recorder_request(c, sl_window_stop) == 0);
     sl_recorder_wake(c);
     CHECK(threads() == 0);
     sl_recorder_exit(c); /* never started: nothing to wait for */

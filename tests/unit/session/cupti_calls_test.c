@@ -10,12 +10,12 @@ static void kinds_that_are_refused_make_it_passive(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake.enable_result = 999;
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_PASSIVE);
     CHECK(stderr_has("CUPTI refused to record any kind"));
     CHECK(!fake.on[5]); /* CUPTI is as it was found, for others */
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
-    CHECK(sl_process_start() == -ENODEV);
+    CHECK(sl_start() == -ENODEV);
     sl_process_exit();
     CHECK(files("*") == 0);
 }

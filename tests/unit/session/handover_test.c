@@ -121,7 +121,7 @@ static void a_clock_that_was_changed_between_windows(void)
     UNTIL(!fake.on[SL_CUPTI_KIND_CONCURRENT_KERNEL]);
     has_taken = 1;
     UNTIL(stderr_has("another profiler took CUPTI while syncline was recording"));
-    CHECK(sl_process_start() == 0);
+    CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     fake_launch("k_asks", 1);
     UNTIL(fake.on[SL_CUPTI_KIND_CONCURRENT_KERNEL]);
@@ -188,15 +188,15 @@ static void refused_when_it_is_taken_back(void)
     CHECK(inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
     fake_launch("k_before", 1);
     UNTIL(status_now().records >= 2);
-    CHECK(sl_process_hand_over() == 0);
+    CHECK(sl_hand_over() == 0);
     fake.enable_result = 999;
-    CHECK(sl_process_take_back() == 0);
+    CHECK(sl_take_back() == 0);
     CHECK(stderr_has("CUPTI could not be taken back"));
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     CHECK(status_now().state == SL_STATE_RECORDING);
-    CHECK(sl_process_hand_over() == 0);
+    CHECK(sl_hand_over() == 0);
     fake.enable_result = 0;
-    CHECK(sl_process_take_back() == 0);
+    CHECK(sl_take_back() == 0);
     fake_launch("k_after", 1);
     UNTIL(status_now().records >= 4);
     sl_process_exit();

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "collect/lane/lane.h"
 #include "collect/lane/step.h"
 
 static unsigned wakes;
@@ -74,7 +75,7 @@ static void who_waits_is_told_of_the_first_step_that_fits(void **state)
 {
     uint64_t now = sl_step_number(), number = 0, ns = 0, before, first_ns;
 
-    sl_step_set_wake(wake);
+    sl_lanes_set_wake(wake);
     sl_step_take(SL_STEP_JOB);
     assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
     sl_step_await(now + 3, 0);

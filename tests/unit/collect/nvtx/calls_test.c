@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <wchar.h>
 
+#include "event/event.h"
 #include "unit/collect/nvtx/records.h"
 #include "unit/collect/nvtx/slot.h"
 

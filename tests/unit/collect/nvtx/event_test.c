@@ -9,6 +9,7 @@
 
 #include "collect/lane/step.h"
 #include "collect/nvtx/layout.h"
+#include "event/event.h"
 #include "unit/collect/nvtx/records.h"
 
 static int init(void **state)
@@ -27,7 +28,7 @@ static void the_longest_event_fits_into_a_record(void **state)
         .has_category = 1,
         .color = 0xff00aa11,
         .has_color = 1,
-        .value_type = SL_LANE_I64,
+        .value_type = SL_NOTE_I64,
         .value = (uint64_t)-3,
         .payloads = payloads,
         .payload_count = SL_NVTX_PAYLOADS,
@@ -43,7 +44,7 @@ static void the_longest_event_fits_into_a_record(void **state)
         assert_int_equal(s->record.domain, 3);
         assert_true(s->start_ns == 5 && s->end_ns == 9);
         assert_true(s->category == 7 && s->color == 0xff00aa11);
-        assert_true(s->value_type == SL_LANE_I64 && s->value == (uint64_t)-3);
+        assert_true(s->value_type == SL_NOTE_I64 && s->value == (uint64_t)-3);
         assert_int_equal(strlen(s->text), SL_LANE_TEXT_MAX);
         assert_int_equal(strspn(s->text, "t"), SL_LANE_TEXT_MAX);
         assert_non_null(strstr(s->json, "\"payload\":[\"tttt"));

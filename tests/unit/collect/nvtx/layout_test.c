@@ -315,5 +315,5 @@ int main(void)
         cmocka_unit_test(a_length_of_several_numbers),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

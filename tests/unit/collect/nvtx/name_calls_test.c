@@ -50,10 +50,10 @@ static void registered_strings_have_one_number_in_all_domains(void **state)
 
 static uint32_t names; /* seen */
 
-static void assert_named(enum sl_nvtx_named what, unsigned domain, uint64_t key, uint32_t within,
+static void assert_named(enum sl_named_object what, unsigned domain, uint64_t key, uint32_t within,
                          const char *text)
 {
-    struct sl_nvtx_name name;
+    struct sl_named name;
 
     assert_int_equal(sl_nvtx_name_get(++names, &name), 0);
     assert_int_equal(name.what, what);
@@ -65,7 +65,7 @@ static void assert_named(enum sl_nvtx_named what, unsigned domain, uint64_t key,
 
 static void skip_names(void)
 {
-    struct sl_nvtx_name name;
+    struct sl_named name;
 
     while (sl_nvtx_name_get(names + 1, &name) == 0)
         names++;
@@ -95,21 +95,21 @@ static void streams_and_contexts_have_cupti_s_ids(void **state)
 
     skip_names();
     stream((void *)1, "before CUDA");
-    assert_named(SL_NVTX_OTHER, 0, 1, 0, "before CUDA");
+    assert_named(SL_NAMED_OTHER, 0, 1, 0, "before CUDA");
     sl_nvtx_set_ids(&ids);
     stream((void *)1, "stream");
-    assert_named(SL_NVTX_STREAM, 0, 31, 3, "stream");
+    assert_named(SL_NAMED_STREAM, 0, 31, 3, "stream");
     context((void *)1, "context");
-    assert_named(SL_NVTX_CONTEXT, 0, 21, 2, "context");
+    assert_named(SL_NAMED_CONTEXT, 0, 21, 2, "context");
     stream((void *)77, "not a stream");
-    assert_named(SL_NVTX_OTHER, 0, 77, 0, "not a stream");
+    assert_named(SL_NAMED_OTHER, 0, 77, 0, "not a stream");
     context((void *)77, NULL); /* no name at all */
     CALL(CUDA, NameCuDeviceW, void, int, const wchar_t *)(3, L"device");
-    assert_named(SL_NVTX_DEVICE, 0, 3, 0, "device");
+    assert_named(SL_NAMED_DEVICE, 0, 3, 0, "device");
     CALL(CORE, NameOsThreadA, void, uint32_t, const char *)(99, "thread");
-    assert_named(SL_NVTX_THREAD, 0, 99, 0, "thread");
+    assert_named(SL_NAMED_THREAD, 0, 99, 0, "thread");
     CALL(CUDART, NameCudaEventW, void, void *, const wchar_t *)((void *)&ids, L"event");
-    assert_named(SL_NVTX_EVENT, 0, (uintptr_t)&ids, 0, "event");
+    assert_named(SL_NAMED_EVENT, 0, (uintptr_t)&ids, 0, "event");
     sl_nvtx_set_ids(NULL);
 }
 
@@ -134,15 +134,15 @@ static void resources_are_named_as_what_they_are(void **state)
     skip_names();
     sl_nvtx_set_ids(&ids);
     assert_non_null(resource(domain, NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE, 99));
-    assert_named(SL_NVTX_THREAD, 0, 99, 0, "resource");
+    assert_named(SL_NAMED_THREAD, 0, 99, 0, "resource");
     resource(domain, (int32_t)NVTX_RESOURCE_TYPE_CUDART_STREAM, 1);
-    assert_named(SL_NVTX_STREAM, 0, 31, 3, "resource");
+    assert_named(SL_NAMED_STREAM, 0, 31, 3, "resource");
     resource(domain, (int32_t)NVTX_RESOURCE_TYPE_CUDA_CONTEXT, 1);
-    assert_named(SL_NVTX_CONTEXT, 0, 21, 2, "resource");
+    assert_named(SL_NAMED_CONTEXT, 0, 21, 2, "resource");
     resource(domain, (int32_t)NVTX_RESOURCE_TYPE_CUDA_EVENT, 55);
-    assert_named(SL_NVTX_EVENT, 0, 55, 0, "resource");
+    assert_named(SL_NAMED_EVENT, 0, 55, 0, "resource");
     resource(domain, 0x7fffffff, 5);
-    assert_named(SL_NVTX_OTHER, (unsigned)(uintptr_t)domain, 5, 0, "resource");
+    assert_named(SL_NAMED_OTHER, (unsigned)(uintptr_t)domain, 5, 0, "resource");
     sl_nvtx_set_ids(NULL);
     assert_null(CALL(CORE2, DomainResourceCreate, nvtxResourceHandle_t, nvtxDomainHandle_t,
                      nvtxResourceAttributes_t *)(domain, NULL));

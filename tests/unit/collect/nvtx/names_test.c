@@ -19,20 +19,6 @@ static uint32_t string(const char *text)
     return sl_text_table_put(text, strlen(text));
 }
 
-static void before_the_tables_are_there_all_is_lost(void **state)
-{
-    uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);
-    struct sl_nvtx_name name = {.what = SL_NVTX_STREAM};
-
-    assert_int_equal(string("early"), 0);
-    assert_int_equal(sl_nvtx_name(&name), 0);
-    assert_null(sl_text_table_get(1, NULL));
-    assert_int_equal(sl_nvtx_name_get(1, &name), -ENOENT);
-    assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 2);
-    assert_int_equal(sl_nvtx_names_init(), 0);
-    assert_int_equal(sl_nvtx_names_init(), -EALREADY);
-}
-
 static void a_text_has_one_number(void **state)
 {
     char longest[SL_LANE_TEXT_MAX + 2];
@@ -108,12 +94,12 @@ static void domains_share_the_last_number_when_there_are_too_many(void **state)
 
 static void names_are_kept_until_there_is_no_room(void **state)
 {
-    struct sl_nvtx_name name = {.what = SL_NVTX_STREAM, .key = 13, .within = 1}, got;
+    struct sl_named name = {.what = SL_NAMED_STREAM, .key = 13, .within = 1}, got;
     uint32_t first = sl_nvtx_name(&name), number = first;
     uint64_t lost;
 
     assert_int_equal(sl_nvtx_name_get(first, &got), 0);
-    assert_true(got.what == SL_NVTX_STREAM && got.key == 13 && got.within == 1);
+    assert_true(got.what == SL_NAMED_STREAM && got.key == 13 && got.within == 1);
     assert_int_equal(sl_nvtx_name_get(first + 1, &got), -ENOENT);
     lost = sl_stats_get(SL_STAT_NAMES_LOST);
     while (number)
@@ -137,7 +123,6 @@ static void strings_are_kept_until_there_is_no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_the_tables_are_there_all_is_lost),
         cmocka_unit_test(a_text_has_one_number),
         cmocka_unit_test(threads_that_meet_get_the_same_numbers),
         cmocka_unit_test(domains_share_the_last_number_when_there_are_too_many),

@@ -4,7 +4,7 @@
 
 static uint32_t new_lock(const char *name)
 {
-    const struct sl_nvtx_name lock = {.what = SL_NVTX_OTHER, .string = string(name)};
+    const struct sl_named lock = {.what = SL_NAMED_OTHER, .string = string(name)};
 
     return sl_nvtx_name(&lock);
 }
@@ -113,5 +113,5 @@ int main(void)
         CASE(a_lock_of_another_tool_touches_no_ranges),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static void mark_of(unsigned domain, uint32_t category)
 
 static void more_categories_than_are_kept_have_numbers(void **state)
 {
-    struct sl_nvtx_name name = {.what = SL_NVTX_CATEGORY, .string = string("one of many")};
+    struct sl_named name = {.what = SL_NAMED_CATEGORY, .string = string("one of many")};
 
     for (name.key = 5000; name.key < 7000; name.key++)
         assert_int_not_equal(sl_nvtx_name(&name), 0);
@@ -69,5 +69,5 @@ int main(void)
         CASE(strings_that_are_none),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static struct sl_nvtx_read *reader;
 /* Rows of ranges, marks and names of rows, as they came. */
 static struct sl_event row[4096];
 static unsigned rows;
-static struct sl_nvtx_name named[16];
+static struct sl_named named[16];
 static uint32_t named_as[16];
 static unsigned nameds;
 
@@ -38,7 +38,7 @@ static void take_row(void *user, const struct sl_event *ev)
     row[rows++] = *ev;
 }
 
-static void take_name(void *user, const struct sl_nvtx_name *what, uint32_t name)
+static void take_name(void *user, const struct sl_named *what, uint32_t name)
 {
     assert_ptr_equal(user, row);
     assert_true(nameds < sizeof(named) / sizeof(*named));
@@ -75,12 +75,6 @@ static inline int end(void **state)
 }
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, begin, end)
-
-/* Of the group. */
-static inline int init(void **state)
-{
-    return sl_nvtx_names_init();
-}
 
 /* ---- records ---- */
 

@@ -40,7 +40,7 @@ static void an_end_that_says_nothing_changes_nothing(void **state)
             make(i == first ? SL_LANE_START : SL_LANE_END, sl_nvtx_domain("mine", 4), 0);
             if (i == first) {
                 add_look(SL_LANE_HAS_COLOR, 0, 0xff000001);
-                add_words(SL_LANE_HAS_VALUE, (const uint64_t[]){SL_LANE_U64, 4}, 2);
+                add_words(SL_LANE_HAS_VALUE, (const uint64_t[]){SL_NOTE_U64, 4}, 2);
             }
             add_id(id);
             if (i == first)
@@ -119,5 +119,5 @@ int main(void)
         CASE(ranges_that_are_lost_leave_their_rows),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,5 +50,5 @@ int main(void)
         CASE(the_longest_payloads_of_both_ends_are_kept),
     };
 
-    return cmocka_run_group_tests(tests, init, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,6 @@
  * that has an id keeps it. */
 #include "test.h"
 
-#include <errno.h>
-
 #include "base/stats.h"
 #include "collect/nvtx/schema.h"
 
@@ -27,17 +25,6 @@ static uint32_t first_name(unsigned domain, uint64_t id)
     const struct sl_nvtx_schema *s = sl_nvtx_schema_find(domain, id);
 
     return s ? sl_nvtx_schema_field(s, 0)->name : 0;
-}
-
-static void before_the_tables_are_there_all_is_lost(void **state)
-{
-    uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);
-
-    assert_int_equal(add(1, 5, 1, 1), 0);
-    assert_null(sl_nvtx_schema_find(1, 5));
-    assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 1);
-    assert_int_equal(sl_nvtx_schemas_init(), 0);
-    assert_int_equal(sl_nvtx_schemas_init(), -EALREADY);
 }
 
 static void a_given_id_is_its_domain_s(void **state)
@@ -80,7 +67,6 @@ static void what_has_no_room_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_the_tables_are_there_all_is_lost),
         cmocka_unit_test(a_given_id_is_its_domain_s),
         cmocka_unit_test(a_made_id_is_good_in_every_domain),
         cmocka_unit_test(what_has_no_room_is_counted),

@@ -14,11 +14,6 @@
 #define FLAG(name) NVTX_PAYLOAD_ENTRY_FLAG_##name
 
 /* Of the group. */
-static int init(void **state)
-{
-    return sl_nvtx_names_init() || sl_nvtx_schemas_init();
-}
-
 static inline void fill(void *user, struct sl_nvtx_field *field, size_t i)
 {
     *field = ((const struct sl_nvtx_field *)user)[i];

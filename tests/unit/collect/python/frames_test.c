@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/stats.h"
+#include "base/text_table.h"
 #include "collect/python/code_cache.h"
 #include "collect/python/frames.h"
 #include "unit/collect/python/objects.h"
@@ -38,7 +39,7 @@ static const char *text_of(const void *frame)
     assert_int_equal(sl_python_line(frame, &seen), line); /* maybe for the first time */
     assert_int_equal(sl_python_line(frame, &seen), line);
 
-    return line ? sl_python_line_text(line, NULL) : "";
+    return line ? sl_text_table_get(line, NULL) : "";
 }
 
 /* ---- lines ---- */

@@ -1,11 +1,13 @@
 /*
- * config_print.c - prints the option table as docs/configuration.md.
+ * configuration_page.c - prints the option table as docs/configuration.md.
  *
  * Used by the documentation's build target, never in a running job.
  */
-#include "control/config.h"
+#include "configuration_page.h"
 
 #include <string.h>
+
+#include "control/config.h"
 
 #define PAGE_COLUMNS 100
 
