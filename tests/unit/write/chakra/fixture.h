@@ -144,21 +144,15 @@ static inline void call(const char *name, uint32_t thread, uint64_t start, uint6
     call_ns(name, thread, start * 1000, end * 1000, correlation);
 }
 
-static inline void launching_call(const char *name, uint32_t thread, uint64_t start, uint64_t end,
-                                  uint64_t correlation)
+static inline void launch(uint32_t thread, uint64_t start, uint64_t end, uint64_t correlation)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = thread, .correlation = correlation};
 
     ev.flags = SL_EVF_LAUNCH;
-    ev.name = text(name);
+    ev.name = text("launch");
     ev.start_ns = BASE + start * 1000;
     ev.end_ns = BASE + end * 1000;
     put_event(&ev);
-}
-
-static inline void launch(uint32_t thread, uint64_t start, uint64_t end, uint64_t correlation)
-{
-    launching_call("launch", thread, start, end, correlation);
 }
 
 static inline void gpu(uint8_t kind, uint32_t stream, uint64_t start, uint64_t end,

@@ -1,0 +1,357 @@
+/*
+ * scenario_test.c - rows and edges go in, the nodes of the file come out: each scenario of the text
+ * files in scenarios/ is a test of its own (scenarios/README.md has the format).
+ *
+ * A scenario that says nothing of what is complete is given twice: whole, and then with each
+ * microsecond told as complete. Both must give the same nodes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/write/chakra/fixture.h"
+
+#define FOLDER SYNCLINE_SOURCE_DIR "/tests/unit/write/chakra/scenarios/"
+
+enum {
+    SCENARIOS_MOST = 200,
+    TEXT_ROOM = 16384
+};
+
+struct scenario {
+    char *rows, *expected; /* inside its file's text, which stays */
+};
+
+static struct scenario scenario[SCENARIOS_MOST];
+static struct CMUnitTest tests[SCENARIOS_MOST];
+static size_t scenarios;
+
+/* ---- what goes in ---- */
+
+static uint64_t ns_of(double us)
+{
+    return BASE + (uint64_t)(us * 1000 + 0.5);
+}
+
+/* Takes the words in front of the name; gives the name. */
+static const char *read_words(char *at, struct sl_event *ev)
+{
+    for (; *at == ' '; at += strcspn(at + 1, " ") + 1) {
+        const char *value = strchr(at, '=');
+        const char *word = at + 1;
+        uint64_t number = value ? strtoull(value + 1, NULL, 10) : 0;
+
+        if (*word == '#')
+            ev->correlation = strtoull(word + 1, NULL, 10);
+        else if (strncmp(word, "context=", 8) == 0)
+            ev->context = (uint32_t)number;
+        else if (strncmp(word, "device=", 7) == 0)
+            ev->device = (uint16_t)number;
+        else if (strncmp(word, "node=", 5) == 0)
+            ev->u.op.graph_node = number;
+        else if (strncmp(word, "forward=", 8) == 0)
+            ev->context = (uint32_t)number;
+        else if (strncmp(word, "sequence=", 9) == 0)
+            ev->u.row.sequence = (int64_t)number;
+        else if (strncmp(word, "async ", 6) == 0)
+            ev->flags |= SL_EVF_ASYNC;
+        else
+            return word;
+    }
+    return "";
+}
+
+static int put_row(char *line)
+{
+    static const struct {
+        const char *word;
+        enum sl_event_kind kind;
+    } kinds[] = {{"call", SL_EV_RUNTIME}, {"launch", SL_EV_RUNTIME}, {"kernel", SL_EV_KERNEL},
+                 {"copy", SL_EV_MEMCPY},  {"op", SL_EV_CPU_OP},      {"range", SL_EV_RANGE}};
+    struct sl_event ev = {0};
+    double start, end;
+    char word[16];
+    unsigned lane;
+    int length;
+
+    if (sscanf(line, "%15s %u %lf-%lf%n", word, &lane, &start, &end, &length) != 4)
+        return 0;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(word, kinds[i].word) == 0)
+            ev.kind = (uint8_t)kinds[i].kind;
+    ev.start_ns = ns_of(start);
+    ev.end_ns = ns_of(end);
+    ev.flags = word[0] == 'l' ? SL_EVF_LAUNCH : 0;
+    if (ev.kind == SL_EV_KERNEL || ev.kind == SL_EV_MEMCPY) {
+        ev.stream = lane;
+        ev.context = 1;
+    } else {
+        ev.thread = lane;
+    }
+    if (ev.kind == SL_EV_CPU_OP || ev.kind == SL_EV_RANGE)
+        ev.u.row.sequence = -1;
+    ev.name = text(read_words(line + length, &ev));
+    assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
+    return ev.kind != 0;
+}
+
+/* "edge SOURCE@STREAM[/NODE] START-END -> CALL START-END", or "-> OPERATION@STREAM[/NODE] ..." */
+static int put_sync_edge(const char *line)
+{
+    uint64_t from[4] = {0}, to[4] = {0}; /* correlation, stream, node */
+    double time[4];
+    const char *arrow = strstr(line, " -> ");
+    struct sl_edge e;
+    int to_op;
+
+    if (!arrow ||
+        sscanf(line, "edge %" SCNu64 "@%" SCNu64 "/%" SCNu64, from, from + 1, from + 2) < 2)
+        return 0;
+    to_op = sscanf(arrow, " -> %" SCNu64 "@%" SCNu64 "/%" SCNu64, to, to + 1, to + 2) > 1;
+    if (sscanf(strchr(line + 5, ' '), " %lf-%lf", time, time + 1) != 2 ||
+        sscanf(strchr(arrow + 4, ' '), " %lf-%lf", time + 2, time + 3) != 2)
+        return 0;
+    e = edge_from(from[0], 0, 0, (uint32_t)from[1]);
+    e.source.graph_node = from[2];
+    e.source.start_ns = ns_of(time[0]);
+    e.source.end_ns = ns_of(time[1]);
+    e.at_start = (uint8_t)to_op;
+    e.dst_correlation = to[0];
+    e.dst_start_ns = ns_of(time[2]);
+    e.dst_end_ns = ns_of(time[3]);
+    if (to_op)
+        e.dst_op = (struct sl_edge_op){.correlation = to[0],
+                                       .graph_node = to[2],
+                                       .start_ns = e.dst_start_ns,
+                                       .end_ns = e.dst_end_ns,
+                                       .stream = (uint32_t)to[1]};
+    assert_int_equal(sl_chakra_edges(f.chakra, &e, 1), 0);
+    return 1;
+}
+
+/* Gives the rows; returns whether they told themselves what is complete. */
+static int give(char *rows)
+{
+    int told = 0;
+
+    for (char *next, *line = rows; *line; line = next) {
+        unsigned n;
+        char copy[256];
+
+        next = line + strcspn(line, "\n");
+        snprintf(copy, sizeof(copy), "%.*s", (int)(next - line), line);
+        next += *next == '\n';
+        if (!*copy || *copy == '#')
+            continue;
+        if (strcmp(copy, "whole only") == 0) {
+            told = 1;
+        } else if (sscanf(copy, "complete %u", &n) == 1) {
+            advance(n);
+            told = 1;
+        } else if (sscanf(copy, "written %u", &n) == 1) {
+            assert_int_equal(counts().gpu_nodes, n);
+        } else if (!put_row(copy) && !put_sync_edge(copy)) {
+            fail_msg("not a row: %s", copy);
+        }
+    }
+    return told;
+}
+
+/* ---- what comes out ---- */
+
+static char found[TEXT_ROOM];
+static size_t found_size;
+
+static void say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    found_size += (size_t)vsnprintf(found + found_size, TEXT_ROOM - found_size, format, args);
+    va_end(args);
+    assert_true(found_size < TEXT_ROOM);
+}
+
+static void say_us(const char *before, int64_t ns)
+{
+    say("%s%" PRId64, before, ns / 1000);
+    if (ns % 1000)
+        say(".%03" PRId64, ns % 1000);
+}
+
+static int by_lane(const void *a, const void *b)
+{
+    const struct dom_node *x = *(const struct dom_node *const *)a,
+                          *y = *(const struct dom_node *const *)b;
+    int64_t cpu = dom_number(y, "is_cpu_op") - dom_number(x, "is_cpu_op"), lane;
+
+    if (cpu)
+        return cpu > 0 ? 1 : -1;
+    lane = dom_number(x, dom_attr(x, "tid") ? "tid" : "stream") -
+           dom_number(y, dom_attr(y, "tid") ? "tid" : "stream");
+    return lane ? (lane > 0 ? 1 : -1) : (x->id > y->id ? 1 : -1);
+}
+
+static void say_node(const struct dom_node *n, const struct dom_node *all)
+{
+    int64_t start = dom_number(n, "start_ns"), duration = dom_number(n, "duration_ns");
+    const char *lane = dom_number(n, "is_cpu_op") ? "tid" : "stream";
+    const struct dom_node *parent[16];
+
+    assert_true(n->deps <= sizeof(parent) / sizeof(parent[0]));
+    say("%s %" PRId64 ": %s", *lane == 't' ? "thread" : "stream", dom_number(n, lane), n->name);
+    say_us(" ", start);
+    say_us("+", duration);
+    for (const char *const *attr =
+             (const char *const[]){"delay_ns", "overlap_ns", "no_launch", NULL};
+         *attr; attr++)
+        if (dom_attr(n, *attr) && dom_number(n, *attr))
+            say(" %s=%" PRId64, *attr, dom_number(n, *attr));
+    for (size_t i = 0; i < n->deps; i++)
+        parent[i] = &all[n->dep[i] - 1];
+    qsort(parent, n->deps, sizeof(*parent), by_lane);
+    for (size_t i = 0; i < n->deps; i++) {
+        say("%s%s", i ? ", " : " <- ", parent[i]->name);
+        say_us("@", dom_number(parent[i], "start_ns"));
+    }
+    if ((int64_t)n->replay_end != start + duration)
+        say_us("; replayed until ", (int64_t)n->replay_end);
+    say("\n");
+}
+
+static void say_counts(void)
+{
+    const struct sl_chakra_counts c = counts();
+#define COUNT(name)                                                                                \
+    {                                                                                              \
+#name, c.name                                                                              \
+    }
+    const struct {
+        const char *name;
+        uint64_t count;
+    } all[] = {COUNT(edges),        COUNT(edges_no_source),    COUNT(edges_no_destination),
+               COUNT(edges_cycle),  COUNT(handovers),          COUNT(callers_unknown),
+               COUNT(unexplained),  COUNT(gpu_without_launch), COUNT(gpu_overlaps_ns),
+               COUNT(gpu_late),     COUNT(stream_overlaps_ns), COUNT(unexplained_ns),
+               COUNT(gpu_overlaps), COUNT(stream_overlaps),    COUNT(rows_invalid),
+               COUNT(rows_cut),     COUNT(rows_late)};
+#undef COUNT
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i].count)
+            say("%s %" PRIu64 "\n", all[i].name, all[i].count);
+}
+
+static void say_file(void)
+{
+    struct dom_file *d = read_back();
+    const struct dom_node **order = calloc(d->nodes + 1, sizeof(*order));
+
+    for (size_t i = 0; i < d->nodes; i++)
+        order[i] = &d->node[i];
+    qsort(order, d->nodes, sizeof(*order), by_lane);
+    found_size = 0;
+    found[0] = '\0';
+    for (size_t i = 0; i < d->nodes; i++)
+        say_node(order[i], d->node);
+    if (!d->nodes)
+        say("no node\n");
+    say_counts();
+    free(order);
+}
+
+static void expect(const struct scenario *s, const char *how)
+{
+    const char *a = found, *b = s->expected;
+    int length;
+
+    say_file();
+    if (strcmp(found, s->expected) == 0)
+        return;
+    fprintf(stderr, "---- found, %s:\n%s----\n", how, found);
+    for (; *a && *a == *b; a++)
+        b++;
+    while (a > found && a[-1] != '\n' && b-- > s->expected)
+        a--;
+    length = (int)strcspn(a, "\n");
+    fail_msg("%s: \"%.*s\", not \"%.*s\"", how, length, a, (int)strcspn(b, "\n"), b);
+}
+
+static void test_scenario(void **state)
+{
+    const struct scenario *s = *state;
+    int told = give(s->rows);
+
+    expect(s, "given whole");
+    if (told)
+        return;
+    reopen(0);
+    give(s->rows);
+    for (uint64_t us = 1; us < 12000; us++)
+        advance(us);
+    expect(s, "told each microsecond");
+}
+
+/* ---- files ---- */
+
+static int set_up_scenario(void **state)
+{
+    void *chosen = *state;
+
+    chakra_set_up(state);
+    *state = chosen;
+    return 0;
+}
+
+/* The text behind the next line of this beginning, which ends what came before; NULL: none. */
+static char *cut(char *at, const char *beginning)
+{
+    char *line = strstr(at, beginning);
+
+    if (!line)
+        return NULL;
+    line[1] = '\0';
+    return line + strlen(beginning);
+}
+
+static void read_scenarios(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *all = calloc(1, 1 << 16), *at;
+
+    assert_true(file && all);
+    memset(all, '\n', 2);
+    assert_in_range(fread(all + 2, 1, (1 << 16) - 3, file), 1, (1 << 16) - 4);
+    fclose(file);
+    for (at = cut(all, "\n\n== "); at; at = cut(at, "\n\n== ")) {
+        char *title = at;
+
+        assert_true(scenarios < SCENARIOS_MOST);
+        scenario[scenarios].rows = at + strcspn(at, "\n");
+        at = scenario[scenarios].expected = cut(at, "\n--\n");
+        *scenario[scenarios].rows++ = '\0';
+        tests[scenarios] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
+            test_scenario, set_up_scenario, chakra_tear_down, &scenario[scenarios]);
+        tests[scenarios++].name = title;
+    }
+}
+
+int main(void)
+{
+    glob_t files;
+
+    if (glob(FOLDER "*.txt", 0, NULL, &files) != 0)
+        return 1;
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        read_scenarios(files.gl_pathv[i]);
+    return _cmocka_run_group_tests("chakra scenarios", tests, scenarios, NULL, NULL);
+}
