@@ -5,35 +5,11 @@
  * A scenario that says nothing of what is complete is given twice: whole, and then with each
  * microsecond told as complete. Both must give the same nodes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit/cases.h"
 
-#include <cmocka.h>
-
-#include <glob.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unit/write/chakra/fixture.h"
-
-#define FOLDER SYNCLINE_SOURCE_DIR "/tests/unit/write/chakra/scenarios/"
-
-enum {
-    SCENARIOS_MOST = 200,
-    TEXT_ROOM = 16384
-};
-
-struct scenario {
-    char *rows, *expected; /* inside its file's text, which stays */
-};
-
-static struct scenario scenario[SCENARIOS_MOST];
-static struct CMUnitTest tests[SCENARIOS_MOST];
-static size_t scenarios;
 
 /* ---- what goes in ---- */
 
@@ -139,47 +115,28 @@ static int put_sync_edge(const char *line)
 }
 
 /* Gives the rows; returns whether they told themselves what is complete. */
-static int give(char *rows)
+static int give(const char *rows)
 {
+    char line[256];
     int told = 0;
+    unsigned n;
 
-    for (char *next, *line = rows; *line; line = next) {
-        unsigned n;
-        char copy[256];
-
-        next = line + strcspn(line, "\n");
-        snprintf(copy, sizeof(copy), "%.*s", (int)(next - line), line);
-        next += *next == '\n';
-        if (!*copy || *copy == '#')
-            continue;
-        if (strcmp(copy, "whole only") == 0) {
+    while (next_line(&rows, line, sizeof(line))) {
+        if (strcmp(line, "whole only") == 0) {
             told = 1;
-        } else if (sscanf(copy, "complete %u", &n) == 1) {
+        } else if (sscanf(line, "complete %u", &n) == 1) {
             advance(n);
             told = 1;
-        } else if (sscanf(copy, "written %u", &n) == 1) {
+        } else if (sscanf(line, "written %u", &n) == 1) {
             assert_int_equal(counts().gpu_nodes, n);
-        } else if (!put_row(copy) && !put_sync_edge(copy)) {
-            fail_msg("not a row: %s", copy);
+        } else if (!put_row(line) && !put_sync_edge(line)) {
+            fail_msg("not a row: %s", line);
         }
     }
     return told;
 }
 
 /* ---- what comes out ---- */
-
-static char found[TEXT_ROOM];
-static size_t found_size;
-
-static void say(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    found_size += (size_t)vsnprintf(found + found_size, TEXT_ROOM - found_size, format, args);
-    va_end(args);
-    assert_true(found_size < TEXT_ROOM);
-}
 
 static void say_us(const char *before, int64_t ns)
 {
@@ -259,8 +216,6 @@ static void say_file(void)
     for (size_t i = 0; i < d->nodes; i++)
         order[i] = &d->node[i];
     qsort(order, d->nodes, sizeof(*order), by_lane);
-    found_size = 0;
-    found[0] = '\0';
     for (size_t i = 0; i < d->nodes; i++)
         say_node(order[i], d->node);
     if (!d->nodes)
@@ -269,89 +224,23 @@ static void say_file(void)
     free(order);
 }
 
-static void expect(const struct scenario *s, const char *how)
+static void run(const char *rows)
 {
-    const char *a = found, *b = s->expected;
-    int length;
+    int told = give(rows);
 
     say_file();
-    if (strcmp(found, s->expected) == 0)
-        return;
-    fprintf(stderr, "---- found, %s:\n%s----\n", how, found);
-    for (; *a && *a == *b; a++)
-        b++;
-    while (a > found && a[-1] != '\n' && b-- > s->expected)
-        a--;
-    length = (int)strcspn(a, "\n");
-    fail_msg("%s: \"%.*s\", not \"%.*s\"", how, length, a, (int)strcspn(b, "\n"), b);
-}
-
-static void test_scenario(void **state)
-{
-    const struct scenario *s = *state;
-    int told = give(s->rows);
-
-    expect(s, "given whole");
     if (told)
         return;
+    expect_said(", given whole");
     reopen(0);
-    give(s->rows);
+    give(rows);
     for (uint64_t us = 1; us < 12000; us++)
         advance(us);
-    expect(s, "told each microsecond");
-}
-
-/* ---- files ---- */
-
-static int set_up_scenario(void **state)
-{
-    void *chosen = *state;
-
-    chakra_set_up(state);
-    *state = chosen;
-    return 0;
-}
-
-/* The text behind the next line of this beginning, which ends what came before; NULL: none. */
-static char *cut(char *at, const char *beginning)
-{
-    char *line = strstr(at, beginning);
-
-    if (!line)
-        return NULL;
-    line[1] = '\0';
-    return line + strlen(beginning);
-}
-
-static void read_scenarios(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    char *all = calloc(1, 1 << 16), *at;
-
-    assert_true(file && all);
-    memset(all, '\n', 2);
-    assert_in_range(fread(all + 2, 1, (1 << 16) - 3, file), 1, (1 << 16) - 4);
-    fclose(file);
-    for (at = cut(all, "\n\n== "); at; at = cut(at, "\n\n== ")) {
-        char *title = at;
-
-        assert_true(scenarios < SCENARIOS_MOST);
-        scenario[scenarios].rows = at + strcspn(at, "\n");
-        at = scenario[scenarios].expected = cut(at, "\n--\n");
-        *scenario[scenarios].rows++ = '\0';
-        tests[scenarios] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
-            test_scenario, set_up_scenario, chakra_tear_down, &scenario[scenarios]);
-        tests[scenarios++].name = title;
-    }
+    say_file();
 }
 
 int main(void)
 {
-    glob_t files;
-
-    if (glob(FOLDER "*.txt", 0, NULL, &files) != 0)
-        return 1;
-    for (size_t i = 0; i < files.gl_pathc; i++)
-        read_scenarios(files.gl_pathv[i]);
-    return _cmocka_run_group_tests("chakra scenarios", tests, scenarios, NULL, NULL);
+    return run_cases(SYNCLINE_SOURCE_DIR "/tests/unit/write/chakra/scenarios/*.txt", run,
+                     chakra_set_up, chakra_tear_down);
 }

@@ -25,7 +25,7 @@
 #define BASE   (1700000000u / 7889238u * 7889238u * 1000000000ull)
 
 struct fixture {
-    struct sl_intern *intern;
+    struct sl_intern *intern, *details; /* of a job's operators; NULL: none */
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
     struct sl_kineto *kineto;
@@ -73,6 +73,7 @@ static inline void make_kineto(enum sl_detail detail, size_t cap)
                                           .devices = f.devices,
                                           .cap_bytes = cap,
                                           .held_bytes = 128 << 10,
+                                          .details = f.details,
                                           .api_name = api_name};
 
     assert_int_equal(sl_kineto_create(&f.kineto, &opt), 0);
