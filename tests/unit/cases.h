@@ -14,12 +14,7 @@
 #ifndef TEST_CASES_H
 #define TEST_CASES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <glob.h>
 #include <stdio.h>

@@ -168,7 +168,6 @@ static void test_waits_long_before_their_records(void **state)
     char line[64];
     struct sl_check *c;
 
-    (void)state;
     make_trace("bare\n");
     trace_size -= 2; /* opened again */
     add_rows(good_rows);
@@ -188,7 +187,6 @@ static void test_what_is_counted(void **state)
 {
     struct sl_check *c;
 
-    (void)state;
     make_trace("own ,\"dropped_ring\":0\nkernel 5 9 24.000 1.000\n");
     c = check();
     assert_true(c->whole && c->header.own_file);
@@ -213,7 +211,6 @@ static void test_place_and_example_of_what_is_no_json(void **state)
 {
     struct sl_check *c;
 
-    (void)state;
     make_trace("text\n{\"traceEvents\":[],\"\x1b[31m\":1}\n"); /* not for the terminal */
     c = check();
     assert_non_null(strstr(c->findings.of[SL_FIND_JSON_INVALID].example, "?[31m"));
@@ -229,7 +226,6 @@ static void test_texts(void **state)
 {
     char wanted[64];
 
-    (void)state;
     for (int i = 0; i < SL_FIND_COUNT; i++) {
         enum sl_finding_id id = (enum sl_finding_id)i;
 

@@ -202,7 +202,6 @@ static void test_more_large_ids_than_can_be_told_apart(void **state)
     struct sl_et_check *c;
     uint64_t i;
 
-    (void)state;
     assert_int_equal(sl_et_check_create(&c), 0);
     for (i = 0; i < 1 << 22; i++) {
         n.id = (1ull << 32) + i;
@@ -227,7 +226,6 @@ static void test_every_cut_is_noticed(void **state)
                                "k"
                                "\x18\x04";
 
-    (void)state;
     for (size_t size = 8; size < sizeof(text) - 1; size++) {
         struct sl_et_node n;
         struct sl_et *et;
@@ -242,7 +240,6 @@ static void test_every_cut_is_noticed(void **state)
 
 static void test_what_looks_like_one(void **state)
 {
-    (void)state;
     assert_true(sl_et_looks_like("\x07\x0a\x05"
                                  "0.0.4",
                                  8));

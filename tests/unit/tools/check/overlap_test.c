@@ -3,13 +3,9 @@
  *
  * Threads: one. Memory: the overlap's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "check/overlap.h"
 
@@ -28,7 +24,6 @@ static void test_shuffled(void **state)
     struct sl_findings f = {0};
     struct sl_overlap *o;
 
-    (void)state;
     assert_int_equal(sl_overlap_create(&o, &f), 0);
     for (int64_t i = 0; i < 50000; i++) {
         int64_t k = i ^ 255; /* blocks of 256, backwards */
@@ -47,7 +42,6 @@ static void test_found(void **state)
     struct sl_findings f = {0};
     struct sl_overlap *o;
 
-    (void)state;
     assert_int_equal(sl_overlap_create(&o, &f), 0);
     add(o, 7, 1001, 1101, 1);
     add(o, 7, 1, 501, 2);
@@ -68,7 +62,6 @@ static void test_rounded_times(void **state)
     struct sl_findings f = {0};
     struct sl_overlap *o;
 
-    (void)state;
     assert_int_equal(sl_overlap_create(&o, &f), 0);
     add(o, 7, 1000, 4000, 1);
     add(o, 7, 3000, 5000, 2);
@@ -82,7 +75,6 @@ static void test_too_late(void **state)
     struct sl_findings f = {0};
     struct sl_overlap *o;
 
-    (void)state;
     assert_int_equal(sl_overlap_create(&o, &f), 0);
     for (int64_t i = 1; i < 3000; i++)
         add(o, 7, i * 100, i * 100 + 10, 1);

@@ -3,12 +3,7 @@
  *
  * Threads: one. Memory: the tally's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "check/tally.h"
 
@@ -17,14 +12,12 @@ static struct sl_findings findings;
 
 static int set_up(void **state)
 {
-    (void)state;
     findings = (struct sl_findings){0};
     return sl_tally_create(&tally);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     sl_tally_destroy(tally);
     return 0;
 }
@@ -48,7 +41,6 @@ static void streams_are_told_apart(void **state)
 {
     const unsigned devices = 16, streams = 200;
 
-    (void)state;
     for (int again = 0; again < 2; again++)
         for (unsigned device = 0; device < devices; device++)
             for (unsigned stream = 0; stream < streams; stream++)
@@ -62,7 +54,6 @@ static void streams_are_told_apart(void **state)
 
 static void a_stream_is_found_again(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         kernel(0, 38);
         kernel(1, 7);

@@ -2,15 +2,11 @@
  * begun_test.c - operators and ranges that are told when they begin: what is written is the
  * same as of rows that are told whole, whenever it goes out.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "event/pattern.h"
 #include "unit/write/chakra/fixture.h"
@@ -265,7 +261,6 @@ static void test_a_job_is_the_same_however_it_is_told(void **state)
 {
     unsigned handovers = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         char *whole, *told;
 
@@ -297,7 +292,6 @@ static void test_its_pieces_go_out_before_it_ends(void **state)
                              .end_ns = BASE + 900000};
     struct dom_file *d;
 
-    (void)state;
     range.u.row.sequence = -1;
     give(begun(range));
     launch(10, 10, 15, 1);
@@ -330,7 +324,6 @@ static void test_a_note_has_its_name(void **state)
     char pattern[64];
     struct dom_file *d;
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         const char *name = i ? "epoch 3 batch 18" : "epoch 3 batch 17";
         uint32_t number[SL_PATTERN_NUMBERS];
@@ -363,7 +356,6 @@ static void test_a_note_that_was_never_begun_is_no_row(void **state)
                             .start_ns = BASE,
                             .end_ns = BASE + 1000};
 
-    (void)state;
     give(note);
     kernel(7, 20, 30, 1, "k");
     assert_int_equal(read_back()->nodes, 1);
@@ -380,7 +372,6 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     struct sl_event other = range;
     struct dom_file *d;
 
-    (void)state;
     range.u.row.sequence = other.u.row.sequence = -1;
     other.stream = 2;
     other.end_ns = BASE + 20000;

@@ -1,10 +1,5 @@
 /* chakra_test.c - the file's rules, and that a replay of it gives the recorded times back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <errno.h>
 
@@ -26,7 +21,6 @@ static void test_longer_kernels_move_what_waits(void **state)
     struct dom_file *d;
     struct dom_attr *duration;
 
-    (void)state;
     put_program();
     d = read_back();
     duration = (struct dom_attr *)dom_attr(dom_find(d, "first"), "duration_ns");
@@ -39,7 +33,6 @@ static void test_metadata_comes_first(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     put_program();
     d = read_back();
     assert_string_equal(d->meta.name, "0.0.4");
@@ -55,7 +48,6 @@ static void test_micros_add_up(void **state)
     struct dom_file *d;
     uint64_t at = 0;
 
-    (void)state;
     for (unsigned i = 0; i < 100; i++)
         call_ns("call", 10, 1000 + i * 5700, 1000 + i * 5700 + 5700, 1 + i);
     d = read_back();
@@ -70,7 +62,6 @@ static void test_rows_without_times_are_left_out(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = 10, .correlation = 5};
 
-    (void)state;
     put_event(&ev);
     ev.start_ns = BASE + 5000;
     ev.end_ns = BASE + 4000;
@@ -83,7 +74,6 @@ static void test_more_rows_than_room_go_out_early(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     reopen(12 << 20);
     for (unsigned i = 0; i < 100000; i++)
         call_ns("call", 10 + i % 3, 1000 + i * 10, 1000 + i * 10 + 5, 1 + i);
@@ -99,7 +89,6 @@ static void test_late_launches_are_waited_for(void **state)
     const unsigned late = 25000, count = 60000;
     struct sl_event op = {.kind = SL_EV_KERNEL, .stream = 7, .context = 1};
 
-    (void)state;
     reopen(12 << 20);
     for (unsigned i = 0; i < count + late; i++) {
         if (i < count) {
@@ -123,7 +112,6 @@ static void test_launches_that_come_too_late_have_their_time(void **state)
     const unsigned count = 60000;
     struct sl_event op = {.kind = SL_EV_KERNEL, .stream = 7, .context = 1};
 
-    (void)state;
     reopen(12 << 20);
     launch(10, 1, 2, 1);
     kernel(7, 3, 4, 1, "first");
@@ -145,7 +133,6 @@ static void test_second_file_starts_anew(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     put_program();
     read_back();
     reopen(0);
@@ -158,7 +145,6 @@ static void test_second_file_starts_anew(void **state)
 
 static void test_sink_failure_is_sticky(void **state)
 {
-    (void)state;
     f.sink_fails = 1;
     put_program();
     assert_int_equal(sl_chakra_advance(f.chakra, UINT64_MAX), 0); /* not handed over yet */
@@ -173,13 +159,11 @@ static void test_too_small_a_cap_is_refused(void **state)
     struct sl_chakra_options opt = {.cap_bytes = 1 << 20};
     struct sl_chakra *c;
 
-    (void)state;
     assert_int_equal(sl_chakra_create(&c, &opt), -EINVAL);
 }
 
 static void test_one_file_at_a_time(void **state)
 {
-    (void)state;
     assert_int_equal(sl_chakra_begin(f.chakra, &f.sink, &f.meta), -EBUSY);
     read_back();
     assert_int_equal(sl_chakra_end(f.chakra), -EINVAL);

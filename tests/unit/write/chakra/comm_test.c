@@ -1,10 +1,5 @@
 /* comm_test.c - collectives as ASTRA-sim takes them, and the comm-group file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
@@ -23,7 +18,6 @@ static void test_collective_has_type_size_and_group(void **state)
     static const uint32_t rank[] = {0, 1, 5};
     struct dom_node *n;
 
-    (void)state;
     assert_int_equal(sl_chakra_group(f.chakra, 4, rank, 3), 0);
     n = collective(SL_COLLECTIVE_REDUCE_SCATTER, 4096, 4);
     assert_int_equal(n->type, 7);
@@ -38,7 +32,6 @@ static void test_collective_has_type_size_and_group(void **state)
 
 static void test_all_ranks_have_an_empty_group(void **state)
 {
-    (void)state;
     assert_string_equal(dom_attr(collective(SL_COLLECTIVE_ALL_REDUCE, 8, 0), "pg_name")->text, "");
 }
 
@@ -46,20 +39,17 @@ static void test_unknown_size_is_computation(void **state)
 {
     struct dom_node *n = collective(SL_COLLECTIVE_ALL_REDUCE, 0, 0);
 
-    (void)state;
     assert_int_equal(n->type, 4);
     assert_null(dom_attr(n, "comm_type"));
 }
 
 static void test_unlisted_group_is_computation(void **state)
 {
-    (void)state;
     assert_int_equal(collective(SL_COLLECTIVE_ALL_REDUCE, 8, 12)->type, 4);
 }
 
 static void test_other_kernels_are_not_asked_about(void **state)
 {
-    (void)state;
     f.collective.bytes = 8;
     kernel(7, 17, 30, 1, "gemm");
     assert_int_equal(dom_find(read_back(), "gemm")->type, 4);
@@ -75,7 +65,6 @@ static void test_types_that_simulators_refuse(void **state)
                    {SL_COLLECTIVE_SCATTER, "SCATTER"},
                    {SL_COLLECTIVE_BARRIER, "BARRIER"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         struct dom_node *n = collective(refused[i].type, 8, 0);
 
@@ -90,7 +79,6 @@ static void test_send_and_receive_name_their_peer(void **state)
 {
     struct dom_node *n = collective(SL_COLLECTIVE_SEND, 8, 0);
 
-    (void)state;
     assert_int_equal(n->type, 5);
     assert_int_equal(dom_number(n, "comm_dst"), 2);
     assert_int_equal(dom_attr(n, "comm_dst")->field, 7);
@@ -109,7 +97,6 @@ static void test_group_file(void **state)
     const void *data;
     size_t size;
 
-    (void)state;
     assert_int_equal(sl_chakra_group(f.chakra, 0, first, 2), -EINVAL);
     assert_int_equal(sl_chakra_group(f.chakra, 1, first, 2), 0);
     assert_int_equal(sl_chakra_group(f.chakra, 2, second, 3), 0);

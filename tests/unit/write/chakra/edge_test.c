@@ -1,10 +1,5 @@
 /* edge_test.c - every sync edge that can be told is told, the others are counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
@@ -13,7 +8,6 @@ static void test_source_long_gone_is_known_as_its_streams_last(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     kernel(99, 1, 2, 1, "old");
     for (unsigned i = 0; i < 100000; i++)
         kernel(7, 10 + i, 11 + i, 2 + i, "k");
@@ -30,7 +24,6 @@ static void test_ten_thousand_sources_of_one_wait(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     for (unsigned i = 0; i < 10000; i++) {
         kernel(i, 10, 20, 1 + i, "k");
         edge_to_call(1 + i, 10, 20, i, 50000, 15, 25);
@@ -42,7 +35,6 @@ static void test_ten_thousand_sources_of_one_wait(void **state)
 
 static void test_more_edges_than_room_are_counted(void **state)
 {
-    (void)state;
     reopen(12 << 20);
     for (unsigned i = 0; i < 100000; i++)
         edge_to_call(1 + i, 10, 20, 7, 500000 + i, 15, 25);
@@ -57,7 +49,6 @@ static void test_long_run_in_steps_replays(void **state)
     struct dom_file *d;
     uint64_t at = 100, c = 1;
 
-    (void)state;
     for (unsigned i = 0; i < 3000; i++, at += 100) {
         launch(10, at, at + 4, c);
         kernel(7, at + 6, at + 40, c, "compute");

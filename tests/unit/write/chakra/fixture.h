@@ -40,7 +40,6 @@ static struct chakra_fixture f;
 
 static inline int fixture_write(struct sl_sink *sink, const void *data, size_t size)
 {
-    (void)sink;
     if (f.sink_fails)
         return -ENOSPC;
     f.data = realloc(f.data, f.size + size);
@@ -52,8 +51,6 @@ static inline int fixture_write(struct sl_sink *sink, const void *data, size_t s
 static inline int fixture_collective(void *user, const struct sl_event *op,
                                      struct sl_collective *out)
 {
-    (void)user;
-    (void)op;
     *out = f.collective;
     return f.collective.bytes != 0;
 }
@@ -74,7 +71,6 @@ static inline void open_file(size_t cap)
 
 static inline int chakra_set_up(void **state)
 {
-    (void)state;
     memset(&f, 0, sizeof(f));
     assert_int_equal(sl_intern_create(&f.intern, 4 << 20), 0);
     assert_int_equal(sl_shape_create(&f.shapes, 1 << 20), 0);
@@ -99,7 +95,6 @@ static inline void close_file(void)
 
 static inline int chakra_tear_down(void **state)
 {
-    (void)state;
     close_file();
     sl_shape_destroy(f.shapes);
     sl_intern_destroy(f.intern);

@@ -1,10 +1,5 @@
 /* many_test.c - more threads and streams than a file has room for at a time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
@@ -85,7 +80,6 @@ static void test_thousands_of_threads_that_take_turns(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     take_turns(5000, 3);
     d = read_back();
     assert_time_stands_once(d, 5000);
@@ -129,7 +123,6 @@ static void test_a_thread_that_was_forgotten_goes_on_where_it_was(void **state)
     const uint64_t end = 2 * threads * AWAKE;
     struct dom_file *d;
 
-    (void)state;
     range("all the time", steady, 1, end);
     for (uint32_t i = 1; i < 2 * threads; i++) {
         call("call", 1 + i % threads, i * AWAKE, i * AWAKE + 5, i);
@@ -152,7 +145,6 @@ static void test_threads_that_are_all_busy_stay(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     for (uint32_t t = 1; t <= 9000; t++)
         call("busy", t, 10 + t, 20000 + t, t);
     call("later", 9001, 40000, 40001, 9001);
@@ -168,7 +160,6 @@ static void test_rows_around_others_without_room(void **state)
     const uint32_t threads = 6000;
     struct dom_file *d;
 
-    (void)state;
     for (uint32_t t = 1; t <= threads; t++) {
         range("outer", t, 1, 20000);
         range("inner", t, 2, 19999);
@@ -192,7 +183,6 @@ static void test_streams_that_are_in_use_keep_their_order(void **state)
     const uint32_t streams = 30000;
     struct dom_file *d;
 
-    (void)state;
     for (uint32_t i = 1; i <= streams; i++) {
         uint64_t at = (uint64_t)i * AWAKE;
 
@@ -212,7 +202,6 @@ static void test_any_order_of_many(void **state)
 {
     uint64_t random = 88172645463325252u, now = 200, busy[5] = {0}, done[3] = {0};
 
-    (void)state;
     for (unsigned i = 0; i < 5000; i++) {
         uint64_t thread, stream, begin, start;
 
@@ -242,7 +231,6 @@ static void test_more_streams_than_the_table_holds(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     for (unsigned i = 0; i < 20000; i++)
         kernel(i, 10 + i, 12 + i, 1 + i, "k");
     d = read_back();
@@ -254,7 +242,6 @@ static void test_deep_nesting_loses_no_time(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     for (unsigned i = 0; i < 80; i++)
         call("row", 10, 100 + i, 1000 - i, 1 + i);
     d = read_back();

@@ -7,12 +7,7 @@
 #ifndef TEST_KINETO_FIXTURE_H
 #define TEST_KINETO_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +76,6 @@ static inline void make_kineto(enum sl_detail detail, size_t cap)
 
 static inline int set_up(void **state)
 {
-    (void)state;
     memset(&f, 0, sizeof(f));
     f.devices = calloc(1, sizeof(*f.devices));
     assert_int_equal(sl_intern_create(&f.intern, 4 << 20), 0);
@@ -104,7 +98,6 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-    (void)state;
     json_free(f.trace);
     sl_kineto_destroy(f.kineto);
     sl_shape_destroy(f.shapes);

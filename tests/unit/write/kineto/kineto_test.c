@@ -5,7 +5,6 @@
 
 static void an_empty_window_is_a_valid_file(void **state)
 {
-    (void)state;
     begin();
     end();
     assert_string_equal(json_text(f.events->child, "name"), "process_name");
@@ -16,7 +15,6 @@ static void a_row_without_a_time_is_left_out(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 211);
 
-    (void)state;
     ev.start_ns = ev.end_ns = 0;
     begin();
     put(ev);
@@ -30,7 +28,6 @@ static void kept_text_may_be_forgotten(void **state)
     char name[32], id[32];
     uint32_t i;
 
-    (void)state;
     sl_kineto_destroy(f.kineto);
     make_kineto(SL_DETAIL_DEFAULT, 256 * 1024);
     begin();
@@ -51,9 +48,6 @@ static void kept_text_may_be_forgotten(void **state)
 
 static int refuse(struct sl_sink *sink, const void *data, size_t size)
 {
-    (void)sink;
-    (void)data;
-    (void)size;
     return -ENOSPC;
 }
 
@@ -63,7 +57,6 @@ static void a_failing_sink_is_a_sticky_error(void **state)
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 211);
     int error = 0, i;
 
-    (void)state;
     assert_int_equal(sl_kineto_begin(f.kineto, &broken, &f.meta), 0);
     for (i = 0; i < 10000 && !error; i++)
         error = sl_kineto_events(f.kineto, &ev, 1);
@@ -79,7 +72,6 @@ static void a_failing_sink_is_a_sticky_error(void **state)
 
 static void rows_without_an_open_file_go_nowhere(void **state)
 {
-    (void)state;
     put(call(SL_EV_RUNTIME, 5, 211));
     begin();
     assert_int_equal(sl_kineto_written(f.kineto), 0);
@@ -98,7 +90,6 @@ static void a_flush_hands_over_all_text_so_far(void **state)
     const void *data;
     size_t size;
 
-    (void)state;
     begin();
     put(call(SL_EV_RUNTIME, 5, 211));
     sl_sink_memory_get(f.sink, &data, &size);
@@ -118,7 +109,6 @@ static void odd_names_give_valid_json(void **state)
     size_t i, length = 64 * 1024;
     char *giant = malloc(length);
 
-    (void)state;
     for (i = 0; i < length; i++)
         giant[i] = (char)(i * 7);
     begin();
@@ -160,7 +150,6 @@ static void a_record_may_come_frames_later(void **state)
     struct sl_event wait = sync_of(SL_SYNC_STREAM_WAIT, 50, 20);
     const struct sl_output_progress all_before = {.rows_ns = wait.end_ns};
 
-    (void)state;
     wait.u.sync.event_sync_id = 9;
     begin();
     put(wait);
@@ -181,7 +170,6 @@ static void waits_that_are_never_explained_are_written(void **state)
     const struct json *e;
     uint64_t i;
 
-    (void)state;
     begin();
     for (i = 1; i <= 3000; i++) {
         wait.correlation = i;

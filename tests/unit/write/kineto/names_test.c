@@ -19,7 +19,6 @@ static void a_full_table_starts_anew(void **state)
     const int threads = 20000;
     int i;
 
-    (void)state;
     sl_stats_reset();
     begin();
     for (i = 1; i <= threads; i++) {
@@ -37,7 +36,6 @@ static void events_without_end_do_not_use_up_the_table(void **state)
     struct sl_event ev = event(SL_EV_META_EVENT, 0, 0, 0),
                     thread = event(SL_EV_META_THREAD, 0, 0, 0);
 
-    (void)state;
     sl_stats_reset();
     thread.thread = 4300;
     thread.name = intern("kept");

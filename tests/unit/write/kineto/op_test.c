@@ -56,7 +56,6 @@ static void texts_of_any_length(void **state)
     char *name = malloc(3000), *members = malloc(6000);
     const struct json *e;
 
-    (void)state;
     assert_true(name && members);
     memset(name, '\x01', 2999); /* six bytes each, escaped */
     name[2999] = '\0';
@@ -82,7 +81,6 @@ static void a_line_that_is_too_long_is_left_out(void **state)
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 131);
     char line[1100];
 
-    (void)state;
     memset(line, 'l', sizeof(line) - 1);
     line[sizeof(line) - 1] = '\0';
     ev.stream = place(line);
@@ -97,7 +95,6 @@ static void without_details_nothing_is_read_of_a_call(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 131);
 
-    (void)state;
     ev.stream = place("train.py:7");
     begin();
     assert_int_equal(sl_kineto_call(f.kineto, &ev, &waited), 0);
