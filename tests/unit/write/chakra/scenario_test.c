@@ -32,6 +32,8 @@ static const char *read_words(char *at, struct sl_event *ev)
             ev->context = (uint32_t)number;
         else if (strncmp(word, "device=", 7) == 0)
             ev->device = (uint16_t)number;
+        else if (strncmp(word, "graph=", 6) == 0)
+            ev->graph = (uint32_t)number;
         else if (strncmp(word, "node=", 5) == 0)
             ev->u.op.graph_node = number;
         else if (strncmp(word, "forward=", 8) == 0)
