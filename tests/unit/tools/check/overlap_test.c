@@ -1,5 +1,5 @@
 /*
- * overlap_test.c - operations of a stream, shuffled as CUPTI delivers them.
+ * overlap_test.c - many operations of a stream, shuffled as CUPTI delivers them.
  *
  * Threads: one. Memory: the overlap's.
  */
@@ -37,39 +37,6 @@ static void test_shuffled(void **state)
     assert_int_equal(f.of[SL_FIND_NOT_CHECKED].count, 0);
 }
 
-static void test_found(void **state)
-{
-    struct sl_findings f = {0};
-    struct sl_overlap *o;
-
-    assert_int_equal(sl_overlap_create(&o, &f), 0);
-    add(o, 7, 1001, 1101, 1);
-    add(o, 7, 1, 501, 2);
-    add(o, 7, 400, 401, 3);   /* inside of the second */
-    add(o, 7, 450, 460, 4);   /* also inside, and behind the third */
-    add(o, 8, 400, 2001, 5);  /* another stream: fine */
-    add(o, 7, 1100, 1200, 6); /* 1 ns too early */
-    sl_overlap_end(o);
-    sl_overlap_destroy(o);
-    assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 3);
-    assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].at, 3);
-    assert_string_equal(f.of[SL_FIND_GPU_OVERLAP].example, "device 0, stream 7: 101 ns too early");
-}
-
-/* Times in whole microseconds are rounded, each on its own. */
-static void test_rounded_times(void **state)
-{
-    struct sl_findings f = {0};
-    struct sl_overlap *o;
-
-    assert_int_equal(sl_overlap_create(&o, &f), 0);
-    add(o, 7, 1000, 4000, 1);
-    add(o, 7, 3000, 5000, 2);
-    sl_overlap_end(o);
-    sl_overlap_destroy(o);
-    assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 0);
-}
-
 static void test_too_late(void **state)
 {
     struct sl_findings f = {0};
@@ -89,8 +56,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shuffled),
-        cmocka_unit_test(test_found),
-        cmocka_unit_test(test_rounded_times),
         cmocka_unit_test(test_too_late),
     };
 
