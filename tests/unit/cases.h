@@ -23,7 +23,7 @@
 
 enum {
     CASES_MOST = 300,
-    CASES_TEXT_MOST = 1 << 17
+    CASES_TEXT_MOST = 1 << 20
 };
 
 struct text_case {
