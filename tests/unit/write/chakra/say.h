@@ -45,6 +45,13 @@ static inline void say_node(const struct dom_node *n, const struct dom_node *all
          *attr; attr++)
         if (dom_attr(n, *attr) && dom_number(n, *attr))
             say(" %s=%" PRId64, *attr, dom_number(n, *attr));
+    if (n->type != 4)
+        say(" type=%u", n->type);
+    for (size_t i = 0; i < n->attrs; i++)
+        if (strncmp(n->attr[i].name, "comm_", 5) == 0)
+            say(" %s=%" PRId64, n->attr[i].name, n->attr[i].number);
+        else if (n->attr[i].field == 29)
+            say(" %s='%s'", n->attr[i].name, n->attr[i].text);
     for (size_t i = 0; i < n->deps; i++)
         parent[i] = &all[n->dep[i] - 1];
     qsort(parent, n->deps, sizeof(*parent), by_lane);
@@ -72,7 +79,7 @@ static inline void say_counts(void)
                COUNT(unexplained),  COUNT(gpu_without_launch), COUNT(gpu_overlaps_ns),
                COUNT(gpu_late),     COUNT(stream_overlaps_ns), COUNT(unexplained_ns),
                COUNT(gpu_overlaps), COUNT(stream_overlaps),    COUNT(rows_invalid),
-               COUNT(rows_cut),     COUNT(rows_late)};
+               COUNT(rows_cut),     COUNT(rows_late),          COUNT(comm_unknown)};
 #undef COUNT
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -46,6 +46,25 @@ static const char *read_words(char *at, struct sl_event *ev)
     return "";
 }
 
+/* "collective TYPE BYTES GROUP": what NCCL's kernels are about; their peer is rank 2. */
+static int set_collective(const char *line)
+{
+    static const char *const types[] = {"ALL_REDUCE", "REDUCE",    "ALL_GATHER", "GATHER",
+                                        "SCATTER",    "BROADCAST", "ALL_TO_ALL", "REDUCE_SCATTER",
+                                        "BARRIER",    "SEND",      "RECV"};
+    char type[24];
+    int at = 0;
+
+    f.collective.peer = 2;
+    if (sscanf(line, "collective %23s %" SCNu64 " %u", type, &f.collective.bytes,
+               &f.collective.group) != 3)
+        return 0;
+    while (strcmp(types[at], type) != 0)
+        at++;
+    f.collective.type = (enum sl_collective_type)at;
+    return 1;
+}
+
 static int put_row(char *line)
 {
     static const struct {
@@ -121,6 +140,7 @@ static int give(const char *rows)
     int told = 0;
     unsigned n;
 
+    f.collective.bytes = 0;
     while (next_line(&rows, line, sizeof(line))) {
         if (strcmp(line, "whole only") == 0) {
             told = 1;
@@ -129,7 +149,7 @@ static int give(const char *rows)
             told = 1;
         } else if (sscanf(line, "written %u", &n) == 1) {
             assert_int_equal(counts().gpu_nodes, n);
-        } else if (!put_row(line) && !put_sync_edge(line)) {
+        } else if (!put_row(line) && !put_sync_edge(line) && !set_collective(line)) {
             fail_msg("not a row: %s", line);
         }
     }
