@@ -1,8 +1,6 @@
-/*
- * test.h - what a unit test includes first: cmocka, and the headers that must stand in front of it.
- */
-#ifndef TEST_TEST_H
-#define TEST_TEST_H
+/* test.h - cmocka, and the headers that it wants before it. */
+#ifndef TEST_H
+#define TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>
