@@ -64,8 +64,6 @@ static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t
 {
     CUpti_Activity *record = NULL;
 
-    (void)context;
-    (void)stream;
     if (size != BUFFER_BYTES) {
         strangers++;
         return;
@@ -97,10 +95,6 @@ static void enable(int on)
 static void on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                         const void *data)
 {
-    (void)user;
-    (void)domain;
-    (void)id;
-    (void)data;
 }
 
 /* Of the thread that tears it down alone: others', the profiler's too, come here as well. */
@@ -109,9 +103,6 @@ static _Thread_local int tears_down;
 static void teardown_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                               const void *data)
 {
-    (void)user;
-    (void)domain;
-    (void)id;
     if (((const CUpti_CallbackData *)data)->callbackSite != CUPTI_API_EXIT || !tears_down)
         return;
     tears_down = 0;

@@ -23,33 +23,25 @@ int cuptiGetVersion(uint32_t *version)
 
 int cuptiActivityRegisterCallbacks(void *request, void *complete)
 {
-    (void)request;
-    (void)complete;
     abort();
 }
 
 int cuptiActivityEnable(int kind)
 {
-    (void)kind;
     abort();
 }
 
 int cuptiActivityDisable(int kind)
 {
-    (void)kind;
     abort();
 }
 
 int cuptiActivityFlushAll(uint32_t flag)
 {
-    (void)flag;
     abort();
 }
 
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
 {
-    (void)buffer;
-    (void)valid;
-    (void)record;
     abort();
 }

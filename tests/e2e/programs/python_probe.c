@@ -32,7 +32,6 @@ const char *probe_line(void)
 
 static void *ask(void *unused)
 {
-    (void)unused;
     return (void *)(uintptr_t)probe_line();
 }
 

@@ -255,7 +255,6 @@ static void start(const int *arg)
     struct sl_status status = {.size = sizeof status};
     int rc = sl_start();
 
-    (void)arg;
     for (int i = 0; i < 4000 && (rc == 0 || rc == -EBUSY); i++) {
         if (sl_status(&status) || status.state == SL_STATE_RECORDING)
             break;
@@ -265,13 +264,11 @@ static void start(const int *arg)
 
 static void stop(const int *arg)
 {
-    (void)arg;
     sl_stop();
 }
 
 static void meet(const int *arg)
 {
-    (void)arg;
     pthread_barrier_wait(&meeting);
 }
 

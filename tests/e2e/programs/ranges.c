@@ -56,7 +56,6 @@ void ranges_sleep_ms(long ms)
 
 static int is_recording(const struct sl_status *status, uint64_t n)
 {
-    (void)n;
     return status->state == SL_STATE_RECORDING;
 }
 

@@ -35,7 +35,6 @@ void ranges_worker(const char *steps)
 
 static void *one_range(void *user)
 {
-    (void)user;
     nvtxRangePushA("short life");
     nvtxRangePop();
     return NULL;

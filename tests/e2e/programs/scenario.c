@@ -194,7 +194,6 @@ static void *thread_main(void *unused)
 {
     CUstream stream;
 
-    (void)unused;
     CHECK(cu.CtxSetCurrent(s.context));
     CHECK(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (int i = 0; i < THREAD_ROUNDS; i++)

@@ -25,13 +25,11 @@ static void nap(void)
 
 static int watch(int with_inputs)
 {
-    (void)with_inputs;
     return 0;
 }
 
 static int enable(int with_inputs)
 {
-    (void)with_inputs;
     nap();
     say("on");
     return 0;
@@ -46,7 +44,6 @@ static int disable(void)
 
 int sl_torch_observer(const struct sl_torch_ops_host *host, struct sl_torch_ops_observer *out)
 {
-    (void)host;
     *out = (struct sl_torch_ops_observer){SL_TORCH_OPS_ABI, "2.99", watch, enable, disable};
     return 0;
 }

@@ -88,15 +88,10 @@ static atomic_int kernels, odd, by_ticks, startless;
 
 static void callback(void *user, int domain, uint32_t cbid, const void *data)
 {
-    (void)user;
-    (void)domain;
-    (void)cbid;
-    (void)data;
 }
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records, void *info)
 {
-    (void)info;
     *buffer = aligned_alloc(8, BUFFER_BYTES);
     *size = BUFFER_BYTES;
     *max_records = 0;

@@ -179,7 +179,6 @@ static void *serve(void *unused)
     struct op *batch[BATCH];
     uint64_t flush_ns = 0;
 
-    (void)unused;
     pthread_setname_np(pthread_self(), "simgpu");
     sim_lock();
     while (!stopping) {

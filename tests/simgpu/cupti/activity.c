@@ -141,7 +141,6 @@ CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t enable)
 CUptiResult cuptiActivityEnableHWTrace(uint8_t enable)
 {
     SIM_ENTRY();
-    (void)enable;
     return sim_error(CUPTI_ERROR_NOT_SUPPORTED); /* Blackwell only */
 }
 
@@ -193,8 +192,6 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
 
 CUptiResult cuptiActivityFlush(CUcontext context, uint32_t streamId, uint32_t flag)
 {
-    (void)context;
-    (void)streamId;
     return cuptiActivityFlushAll(flag);
 }
 
@@ -274,8 +271,6 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBy
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t streamId, size_t *dropped)
 {
     SIM_ENTRY();
-    (void)context;
-    (void)streamId;
     if (!dropped) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }

@@ -83,10 +83,6 @@ static void thief_complete(CUcontext context, uint32_t stream, uint8_t *buffer, 
 {
     struct loot *found = NULL;
 
-    (void)context;
-    (void)stream;
-    (void)size;
-    (void)valid_size;
     pthread_mutex_lock(&lock);
     for (struct loot **at = &loot; *at; at = &(*at)->next) {
         if ((*at)->memory == buffer) {

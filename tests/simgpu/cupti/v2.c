@@ -255,7 +255,6 @@ CUptiResult sim_v2_disable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind
                            const struct sim_config *config)
 {
     ENTRY_OF("cuptiActivityDisable_v2", given);
-    (void)config;
     return sim_error(sim_kind_set(kind, false));
 }
 
@@ -291,8 +290,6 @@ CUptiResult sim_v2_dropped(CUpti_SubscriberHandle given, CUcontext context, uint
                            size_t *dropped)
 {
     ENTRY_OF("cuptiActivityGetNumDroppedRecords_v2", given);
-    (void)context;
-    (void)stream;
     if (!dropped) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }

@@ -168,7 +168,6 @@ static void wait_for_work(void)
 
 static void *worker(void *unused)
 {
-    (void)unused;
     on_worker = true;
     pthread_setname_np(pthread_self(), "cupti-worker");
     pthread_mutex_lock(&lock);

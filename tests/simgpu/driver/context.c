@@ -27,8 +27,6 @@ DRIVER_API(cuCtxCreate_v3,
             CUdevice device),
            (out, affinity, count, flags, device))
 {
-    (void)affinity;
-    (void)count;
     return create(out, flags, device);
 }
 
@@ -36,7 +34,6 @@ DRIVER_API(cuCtxCreate_v4,
            (CUcontext * out, CUctxCreateParams *params, unsigned int flags, CUdevice device),
            (out, params, flags, device))
 {
-    (void)params;
     return create(out, flags, device);
 }
 
@@ -153,7 +150,6 @@ DRIVER_API(cuCtxGetLimit, (size_t * value, CUlimit limit), (value, limit))
 
 DRIVER_API(cuCtxSetLimit, (CUlimit limit, size_t value), (limit, value))
 {
-    (void)value;
     return limit < CU_LIMIT_MAX ? SIM_OK : SIM_E_VALUE;
 }
 

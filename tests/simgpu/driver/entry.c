@@ -111,7 +111,6 @@ static int get_address(const char *symbol, void **out, cuuint64_t flags,
 DRIVER_API(cuGetProcAddress, (const char *symbol, void **out, int version, cuuint64_t flags),
            (symbol, out, version, flags))
 {
-    (void)version;
     return get_address(symbol, out, flags, NULL);
 }
 
@@ -120,13 +119,11 @@ DRIVER_API(cuGetProcAddress_v2,
             CUdriverProcAddressQueryResult *status),
            (symbol, out, version, flags, status))
 {
-    (void)version;
     return get_address(symbol, out, flags, status);
 }
 
 SIM_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
-    (void)id;
     *table = NULL;
     return CUDA_ERROR_NOT_FOUND;
 }

@@ -182,7 +182,6 @@ DRIVER_API(cuGraphAddMemcpyNode,
 {
     struct sim_work work;
 
-    (void)context;
     CHECK(copy_work(params, &work));
     return add(out, graph, behind, count, &work);
 }
@@ -194,7 +193,6 @@ DRIVER_API(cuGraphAddMemsetNode,
 {
     struct sim_work work;
 
-    (void)context;
     CHECK(set_work(params, &work));
     return add(out, graph, behind, count, &work);
 }
@@ -271,7 +269,6 @@ DRIVER_API(cuGraphAddDependencies_v2,
             const CUgraphEdgeData *edges, size_t count),
            (graph, from, to, edges, count))
 {
-    (void)edges;
     return link_all(graph, from, to, count, true);
 }
 
@@ -280,7 +277,6 @@ DRIVER_API(cuGraphRemoveDependencies_v2,
             const CUgraphEdgeData *edges, size_t count),
            (graph, from, to, edges, count))
 {
-    (void)edges;
     return link_all(graph, from, to, count, false);
 }
 
@@ -323,7 +319,6 @@ DRIVER_API(cuGraphNodeGetDependencies_v2,
            (CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count),
            (node, nodes, edges, count))
 {
-    (void)edges;
     return sim_node_neighbours(NODE(node), false, NODES(nodes), count);
 }
 
@@ -331,7 +326,6 @@ DRIVER_API(cuGraphNodeGetDependentNodes_v2,
            (CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count),
            (node, nodes, edges, count))
 {
-    (void)edges;
     return sim_node_neighbours(NODE(node), true, NODES(nodes), count);
 }
 
@@ -364,7 +358,6 @@ DRIVER_API(cuGraphDestroyNode, (CUgraphNode node), (node))
 DRIVER_API(cuGraphInstantiateWithFlags,
            (CUgraphExec * exec, CUgraph graph, unsigned long long flags), (exec, graph, flags))
 {
-    (void)flags;
     return sim_graph_instantiate(GRAPH(graph), (struct sim_exec **)exec);
 }
 
@@ -393,7 +386,6 @@ DRIVER_API_STREAM(cuGraphUpload, cuGraphUpload_ptsz, (CUgraphExec exec, CUstream
 {
     struct sim_stream *stream;
 
-    (void)exec;
     return sim_stream_resolve(handle, &stream);
 }
 

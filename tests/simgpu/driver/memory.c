@@ -28,7 +28,6 @@ DRIVER_API(cuMemAllocPitch_v2,
            (CUdeviceptr * out, size_t *pitch, size_t width, size_t height, unsigned int element),
            (out, pitch, width, height, element))
 {
-    (void)element;
     REQUIRE(pitch, SIM_E_VALUE);
     *pitch = (width + 511) / 512 * 512;
     return allocate(out, SIM_DEVICE, *pitch * height, 0);

@@ -50,9 +50,6 @@ DRIVER_API(cuModuleLoadDataEx,
             void **values),
            (module, image, count, options, values))
 {
-    (void)count;
-    (void)options;
-    (void)values;
     return load_data(image, module);
 }
 
@@ -130,12 +127,6 @@ DRIVER_API(cuLibraryLoadData,
             unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count),
            (library, code, jit, jit_values, jit_count, options, values, count))
 {
-    (void)jit;
-    (void)jit_values;
-    (void)jit_count;
-    (void)options;
-    (void)values;
-    (void)count;
     REQUIRE(library, SIM_E_VALUE);
     return sim_module_load(code, (struct sim_module **)library);
 }
@@ -270,7 +261,6 @@ DRIVER_API(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attrib
 
 DRIVER_API(cuFuncSetCacheConfig, (CUfunction function, CUfunc_cache config), (function, config))
 {
-    (void)config;
     return sim_kernel_valid((struct sim_kernel *)function) ? SIM_OK : SIM_E_HANDLE;
 }
 

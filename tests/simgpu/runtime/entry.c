@@ -57,7 +57,6 @@ RUNTIME_STREAM(cudaGetDriverEntryPointByVersion, v12050, ptsz, v12050,
 /* Undocumented tables that only NVIDIA's own libraries ask for. */
 PLAIN(int, cudaGetExportTable, (const void **table, const void *id))
 {
-    (void)id;
     if (table) {
         *table = NULL;
     }

@@ -124,7 +124,6 @@ PLAIN(void **, __cudaRegisterFatBinary, (void *binary))
 
 PLAIN(void, __cudaRegisterFatBinaryEnd, (void **handle))
 {
-    (void)handle;
 }
 
 PLAIN(void, __cudaUnregisterFatBinary, (void **handle))
@@ -137,7 +136,6 @@ PLAIN(void, __cudaRegisterFunction,
        void *bid, void *block, void *grid, int *warp_size))
 {
     (void)handle, (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid;
-    (void)warp_size;
     register_stub(host, name);
 }
 
@@ -163,7 +161,6 @@ PLAIN(void, __cudaRegisterManagedVar,
 
 PLAIN(char, __cudaInitModule, (void **handle))
 {
-    (void)handle;
     return 1;
 }
 

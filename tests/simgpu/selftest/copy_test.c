@@ -13,7 +13,6 @@ static void data_goes_there_and_back(void **state)
     char out[N], in[N] = {0};
     CUdeviceptr a, b;
 
-    (void)state;
     memset(out, 7, N);
     OK(cuMemAlloc(&a, N));
     OK(cuMemAlloc(&b, N));
@@ -36,7 +35,6 @@ static void rows_have_pitches(void **state)
     CUdeviceptr device;
     size_t pitch;
 
-    (void)state;
     for (int y = 0; y < 4; y++) {
         memset(out[y], 'a' + y, 16);
     }
@@ -72,7 +70,6 @@ static void only_some_copies_block(void **state)
     CUdeviceptr a, b;
     void *pinned;
 
-    (void)state;
     OK(cuMemAlloc(&a, N));
     OK(cuMemAlloc(&b, N));
     OK(cuMemAllocHost(&pinned, N));
@@ -112,7 +109,6 @@ static void a_copy_behind_a_callback_moves_later(void **state)
     void *pinned, *back;
     CUdeviceptr device;
 
-    (void)state;
     OK(cuMemAllocHost(&pinned, N));
     OK(cuMemAllocHost(&back, N));
     OK(cuMemAllocAsync(&device, N, s));
@@ -134,7 +130,6 @@ static void devices_copy_to_each_other(void **state)
     char in[N];
     int can;
 
-    (void)state;
     OK(cuDeviceCanAccessPeer(&can, 0, 1));
     assert_int_equal(can, 1);
     OK(cuDevicePrimaryCtxRetain(&second, 1));
@@ -168,7 +163,6 @@ static void pointers_know_what_they_are(void **state)
     unsigned type;
     CUdeviceptr p, base;
 
-    (void)state;
     OK(cuMemGetInfo(&before, &total));
     OK(cuMemAlloc(&p, 3 << 20));
     OK(cuMemGetInfo(&after, &total));
@@ -189,7 +183,6 @@ static void nothing_goes_past_an_allocation(void **state)
     char host[64] = {0};
     CUdeviceptr p;
 
-    (void)state;
     OK(cuMemAlloc(&p, 16));
     OK(cuMemcpyHtoD(p + 8, host, 8));
     assert_int_equal(cuMemcpyHtoD(p + 8, host, 9), CUDA_ERROR_INVALID_VALUE);

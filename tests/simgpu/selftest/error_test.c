@@ -10,7 +10,6 @@ static void the_nth_call_fails(void **state)
     CUdeviceptr p;
     CUevent e;
 
-    (void)state;
     OK(cuMemAlloc(&p, 16));
     assert_int_equal(cuMemAlloc(&p, 16), CUDA_ERROR_OUT_OF_MEMORY);
     OK(cuMemAlloc(&p, 16));
@@ -25,7 +24,6 @@ static void wrong_arguments_are_errors(void **state)
     CUmodule module;
     CUfunction function;
 
-    (void)state;
     OK(cuStreamDestroy(s));
     assert_int_equal(cuStreamSynchronize(s), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(cuModuleLoadData(&module, "no program"), CUDA_ERROR_INVALID_IMAGE);
@@ -48,7 +46,6 @@ static void addresses_are_found_by_name(void **state)
     CUdriverProcAddressQueryResult status;
     void *address;
 
-    (void)state;
     OK(cuGetProcAddress("cuMemAlloc", &address, 13000, 0, &status));
     assert_true(address == (void *)(uintptr_t)cuMemAlloc);
     assert_int_equal(status, CU_GET_PROC_ADDRESS_SUCCESS);
@@ -61,7 +58,6 @@ static void a_broken_kernel_breaks_its_context(void **state)
 {
     CUdeviceptr p;
 
-    (void)state;
     OK(cuLaunchKernel(gpu_kernel[4], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     OK(cuCtxSynchronize());
     OK(cuLaunchKernel(gpu_kernel[4], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));

@@ -42,7 +42,6 @@ static inline int gpu_setup(void **state)
     CUmodule module;
     CUdevice device;
 
-    (void)state;
     OK(cuInit(0));
     OK(cuDeviceGet(&device, 0));
     OK(cuDevicePrimaryCtxRetain(&gpu_context, device));

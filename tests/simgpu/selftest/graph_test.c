@@ -30,7 +30,6 @@ static void captured_branches_run_at_once(void **state)
     CUgraphExec exec;
     float ms;
 
-    (void)state;
     OK(cuStreamQuery(s)); /* nothing ran */
     OK(cuGraphGetNodes(graph, NULL, &nodes));
     OK(cuGraphGetRootNodes(graph, NULL, &roots));
@@ -75,7 +74,6 @@ static void nodes_by_hand_run_in_order(void **state)
     CUgraphExec exec;
     char in[2];
 
-    (void)state;
     OK(cuMemAlloc(&device, 64));
     OK(cuMemAllocHost((void **)&steps.pinned, 64));
     OK(cuGraphCreate(&graph, 0));
@@ -116,7 +114,6 @@ static void an_update_needs_the_same_shape(void **state)
     CUgraphExec exec;
     CUgraph outer;
 
-    (void)state;
     OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
     gpu_spin('a', 1, s);
     OK(cuStreamEndCapture(s, &other));
@@ -143,7 +140,6 @@ static void a_capture_forbids_what_it_cannot_hold(void **state)
     CUdeviceptr device;
     CUgraph graph;
 
-    (void)state;
     OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(cuStreamIsCapturing(s, &status));
     assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);

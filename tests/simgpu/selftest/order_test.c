@@ -14,7 +14,6 @@ static void a_wait_waits(void **state)
     CUstream s = gpu_stream(CU_STREAM_NON_BLOCKING);
     uint64_t begin = sim_now_ns();
 
-    (void)state;
     gpu_spin('a', 30 * MS, s);
     assert_int_equal(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
     OK(cuStreamSynchronize(s));
@@ -29,7 +28,6 @@ static void a_stream_runs_in_order_and_streams_at_once(void **state)
     CUevent begin = gpu_mark(s);
     float in_order, at_once;
 
-    (void)state;
     gpu_spin('a', 200 * MS, s);
     gpu_spin('b', 200 * MS, t);
     CUevent other = gpu_mark(t);
@@ -63,7 +61,6 @@ static void the_legacy_stream_orders_blocking_ones(void **state)
 {
     CUstream blocking = gpu_stream(0), other = gpu_stream(CU_STREAM_NON_BLOCKING);
 
-    (void)state;
     second_waits(blocking, CU_STREAM_LEGACY, 1);
     second_waits(CU_STREAM_LEGACY, blocking, 1);
     second_waits(NULL, CU_STREAM_PER_THREAD, 1);
@@ -76,7 +73,6 @@ static void synchronizing_the_legacy_stream_waits_for_blocking_ones(void **state
 {
     CUstream blocking = gpu_stream(0), other = gpu_stream(CU_STREAM_NON_BLOCKING);
 
-    (void)state;
     gpu_spin('a', 20 * MS, blocking);
     gpu_spin('b', 500 * MS, other);
     OK(cuStreamSynchronize(NULL));
@@ -91,7 +87,6 @@ static void an_event_means_its_last_record_before_the_call(void **state)
     CUstream s = gpu_stream(CU_STREAM_NON_BLOCKING), t = gpu_stream(CU_STREAM_NON_BLOCKING);
     CUevent e = gpu_event();
 
-    (void)state;
     OK(cuEventQuery(e)); /* never recorded: nothing to wait for */
     gpu_spin('a', 10 * MS, s);
     OK(cuEventRecord(e, s));
@@ -109,7 +104,6 @@ static void a_wait_with_nothing_behind_it_counts_for_the_next_waiter(void **stat
 {
     CUstream s = gpu_stream(CU_STREAM_NON_BLOCKING), t = gpu_stream(CU_STREAM_NON_BLOCKING);
 
-    (void)state;
     gpu_spin('a', 30 * MS, s);
     OK(cuStreamWaitEvent(t, gpu_mark(s), 0));
     OK(cuStreamSynchronize(t));
@@ -121,7 +115,6 @@ static void events_without_timing_have_no_time(void **state)
     CUevent timed = gpu_mark(NULL), plain;
     float ms;
 
-    (void)state;
     OK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
     OK(cuEventRecord(plain, NULL));
     assert_int_equal(cuEventElapsedTime(&ms, timed, plain), CUDA_ERROR_INVALID_HANDLE);
@@ -149,7 +142,6 @@ static void a_host_callback_runs_in_its_place(void **state)
     struct note note = {0};
     uint64_t begin = sim_now_ns();
 
-    (void)state;
     gpu_spin('a', 20 * MS, s);
     OK(cuLaunchHostFunc(s, write_note, &note));
     gpu_spin('b', 10 * MS, s);
@@ -163,7 +155,6 @@ static void *launch_many(void *unused)
 {
     CUstream s;
 
-    (void)unused;
     if (cuCtxSetCurrent(gpu_context) || cuStreamCreate(&s, 0)) {
         return "setup";
     }
@@ -186,7 +177,6 @@ static void threads_launch_at_once(void **state)
     pthread_t thread[4];
     void *fault;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&thread[i], NULL, launch_many, NULL), 0);
     }

@@ -34,7 +34,6 @@ static void a_pool_counts_what_it_holds(void **state)
     CUmemoryPool pool;
     CUdeviceptr a, b;
 
-    (void)state;
     OK(cuDeviceGetMemPool(&pool, 0));
     assert_holds(pool, 0, 0, 0, 0);
     OK(cuMemAllocAsync(&a, 1000, s));
@@ -73,7 +72,6 @@ static void each_pool_counts_its_own(void **state)
     CUdeviceptr a, b;
     int reuse = 0;
 
-    (void)state;
     OK(cuDeviceGetDefaultMemPool(&first, 0));
     uint64_t before = fact(first, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
 

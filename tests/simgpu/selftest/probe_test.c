@@ -13,9 +13,6 @@ static int nested;
 
 static void on_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns)
 {
-    (void)domain;
-    (void)cbid;
-    (void)now_ns;
     nested += correlation != last_correlation + 1;
     last_correlation = correlation;
 }
@@ -23,10 +20,6 @@ static void on_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation
 static void on_exit_call(enum sim_domain domain, uint32_t cbid, uint32_t correlation,
                          uint64_t start_ns, uint64_t end_ns, int result)
 {
-    (void)domain;
-    (void)cbid;
-    (void)correlation;
-    (void)result;
     assert_true(end_ns >= start_ns);
 }
 
@@ -55,7 +48,6 @@ static void the_probe_hears_everything_in_order(void **state)
 {
     CUstream s = gpu_stream(CU_STREAM_NON_BLOCKING);
 
-    (void)state;
     last_correlation = (uint32_t)sim_correlation_now();
     sim_probe_set(&probe);
     for (int i = 0; i < 5000; i++) {
@@ -75,7 +67,6 @@ static void decisions_repeat(void **state)
 {
     double first = sim_random("here", 1);
 
-    (void)state;
     assert_true(first >= 0 && first < 1);
     assert_true(first != sim_random("here", 2));
     assert_true(first != sim_random("there", 1));

@@ -37,7 +37,6 @@ static void a_registered_kernel_runs(void **state)
     size_t shared;
     uint64_t begin = sim_now_ns();
 
-    (void)state;
     void **binary_handle = __cudaRegisterFatBinary(binary);
     __cudaRegisterFunction(binary_handle, &stub, &stub, "_Z7spin_nsy", -1, NULL, NULL, NULL, NULL,
                            NULL);
@@ -60,8 +59,6 @@ static void count_call(enum sim_domain domain, uint32_t cbid, uint32_t correlati
 {
     static uint32_t outer;
 
-    (void)cbid;
-    (void)ns;
     if (domain == SIM_RUNTIME) {
         outer = correlation;
     } else {
@@ -73,12 +70,6 @@ static void count_call(enum sim_domain domain, uint32_t cbid, uint32_t correlati
 static void count_nothing(enum sim_domain domain, uint32_t cbid, uint32_t correlation,
                           uint64_t start_ns, uint64_t end_ns, int result)
 {
-    (void)domain;
-    (void)cbid;
-    (void)correlation;
-    (void)start_ns;
-    (void)end_ns;
-    (void)result;
 }
 
 static void a_launch_shows_a_driver_call(void **state)
@@ -88,7 +79,6 @@ static void a_launch_shows_a_driver_call(void **state)
     void *params[] = {&ns};
     dim3 one = {1, 1, 1};
 
-    (void)state;
     sim_probe_set(&probe);
     OK(cudaLaunchKernel(&stub, one, one, params, 0, NULL));
     sim_probe_set(NULL);
@@ -101,7 +91,6 @@ static void devices_describe_themselves(void **state)
     struct cudaDeviceProp prop;
     int major, version, count;
 
-    (void)state;
     OK(cudaGetDeviceCount(&count));
     assert_int_equal(count, 2);
     OK(cudaGetDeviceProperties(&prop, 0));
@@ -119,7 +108,6 @@ static void a_launch_that_cannot_be_says_why(void **state)
     dim3 one = {1, 1, 1}, flat = {1, 65536, 1};
     cudaStream_t other;
 
-    (void)state;
     assert_int_equal(cudaLaunchKernel(&stub, flat, one, NULL, 0, NULL),
                      cudaErrorInvalidConfiguration);
     assert_int_equal(cudaLaunchKernel(&stub, one, one, NULL, 1 << 20, NULL), cudaErrorInvalidValue);
@@ -139,7 +127,6 @@ static void memory_and_graphs_work_through_the_runtime(void **state)
     cudaGraph_t graph;
     cudaGraphExec_t exec;
 
-    (void)state;
     OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     OK(cudaMalloc((void **)&device, sizeof out));
     OK(cudaMemcpy(device, out, sizeof out, cudaMemcpyHostToDevice));

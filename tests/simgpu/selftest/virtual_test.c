@@ -58,7 +58,6 @@ static void mapped_ranges_are_device_memory(void **state)
     unsigned type;
     size_t granularity, bytes, before;
 
-    (void)state;
     OK(cuMemGetAllocationGranularity(&granularity, &first, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
     assert_int_equal(granularity, UNIT);
     before = free_bytes();
@@ -116,7 +115,6 @@ static void what_cannot_be_used_is_refused(void **state)
     void *places[] = {&facts[0], &facts[1]};
     CUdeviceptr base, other;
 
-    (void)state;
     OK(cuMemAlloc(&other, sizeof host));
     OK(cuMemAddressReserve(&base, 2 * UNIT, 0, 0, 0));
     for (int mapped = 0; mapped < 2; mapped++) { /* reserved; then mapped, for no device */
@@ -155,7 +153,6 @@ static void wrong_sizes_and_places_are_errors(void **state)
     CUdeviceptr base;
     size_t granularity;
 
-    (void)state;
     INVALID(cuMemAddressReserve(&base, 0, 0, 0, 0));
     INVALID(cuMemAddressReserve(&base, UNIT + 1, 0, 0, 0));
     INVALID(cuMemAddressReserve(&base, UNIT, 3, 0, 0));
@@ -215,7 +212,6 @@ static void memory_lives_as_long_as_it_is_held_or_mapped(void **state)
     CUdeviceptr base;
     char in[4] = {0};
 
-    (void)state;
     OK(cuMemGetAllocationPropertiesFromHandle(&properties, a));
     assert_memory_equal(&properties, &first, sizeof first);
     OK(cuMemAddressReserve(&base, 4 * UNIT, 0, 0, 0));
@@ -265,21 +261,12 @@ static int calls;
 
 static void enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns)
 {
-    (void)domain;
-    (void)correlation;
-    (void)now_ns;
     called[calls++ % 8] = cbid;
 }
 
 static void leave(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t start_ns,
                   uint64_t end_ns, int result)
 {
-    (void)domain;
-    (void)cbid;
-    (void)correlation;
-    (void)start_ns;
-    (void)end_ns;
-    (void)result;
 }
 
 /* Memory of device 1 that device 0 may use too; what CUPTI is told of copies there. */
@@ -298,7 +285,6 @@ static void it_belongs_to_the_device_that_made_it(void **state)
     char host[8] = {0};
     int device;
 
-    (void)state;
     OK(cuMemAlloc(&here, UNIT));
     OK(cuMemAddressReserve(&base, UNIT, 0, 0, 0));
     OK(cuMemMap(base, UNIT, 0, a, 0));
@@ -328,7 +314,6 @@ static void it_belongs_to_the_device_that_made_it(void **state)
 
 static void CUDA_CB late(void *data)
 {
-    (void)data;
 }
 
 /* On the metal too: it waits for nothing. The copy goes nowhere. */
@@ -339,7 +324,6 @@ static void work_behind_an_unmapping_harms_nobody(void **state)
     CUdeviceptr base;
     char in = 7;
 
-    (void)state;
     OK(cuMemAddressReserve(&base, UNIT, 0, 0, 0));
     OK(cuMemMap(base, UNIT, 0, a, 0));
     open_to(base, 1, 0);
@@ -363,7 +347,6 @@ static void nothing_is_shared_with_other_processes(void **state)
     CUmemGenericAllocationHandle a = memory(1, 0);
     int descriptor;
 
-    (void)state;
     assert_int_equal(
         cuMemExportToShareableHandle(&descriptor, a, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
         CUDA_ERROR_NOT_SUPPORTED);

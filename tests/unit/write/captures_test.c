@@ -1,11 +1,6 @@
 /* captures_test.c - a node that runs has the operator of its first original, in whatever order that
  * was told; and a job may make any number of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdlib.h>
 
@@ -15,14 +10,12 @@ static struct sl_captures c;
 
 static int set_up(void **state)
 {
-    (void)state;
     c = (struct sl_captures){.capture = calloc(SL_CAPTURES, sizeof(*c.capture))};
     return c.capture ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     free(c.capture);
     return 0;
 }
@@ -58,7 +51,6 @@ static void assert_by(uint64_t node, uint32_t name, uint64_t handle, int64_t seq
 
 static void copies_have_their_originals_operator(void **state)
 {
-    (void)state;
     captured(1, 5, 1ull << 40, 7);
     captured(2, 6, 50, -1);
     told(SL_NODE_CLONED, 11, 1);
@@ -72,7 +64,6 @@ static void copies_have_their_originals_operator(void **state)
 
 static void a_copy_may_be_told_of_first(void **state)
 {
-    (void)state;
     told(SL_NODE_CLONED, 111, 11);
     told(SL_NODE_CLONED, 11, 1);
     assert_null(sl_captures_find(&c, 111));
@@ -83,7 +74,6 @@ static void a_copy_may_be_told_of_first(void **state)
 
 static void what_no_operator_made_has_none(void **state)
 {
-    (void)state;
     told(SL_NODE_CREATED, 1, 0);
     told(SL_NODE_CLONED, 11, 1);
     told(SL_NODE_DEPENDS, 2, 1);
@@ -95,7 +85,6 @@ static void what_no_operator_made_has_none(void **state)
 
 static void copies_of_each_other_end(void **state)
 {
-    (void)state;
     told(SL_NODE_CLONED, 1, 2);
     told(SL_NODE_CLONED, 2, 1);
     told(SL_NODE_CLONED, 3, 3);
@@ -114,7 +103,6 @@ static void graphs_by_the_million(void **state)
     };
     uint64_t known = 0;
 
-    (void)state;
     for (uint64_t graph = 1; graph <= GRAPHS; graph++) {
         for (uint64_t node = 0; node < NODES; node++)
             captured(2 * graph << 32 | node, (uint32_t)node + 1, graph * NODES + node, -1);

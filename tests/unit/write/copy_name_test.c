@@ -1,16 +1,10 @@
 /* copy_name_test.c - the words that HTA and Perfetto users know, and numbers that nobody knows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "write/copy_name.h"
 
 static void test_kinds(void **state)
 {
-    (void)state;
     assert_string_equal(sl_copy_name_kind(1), "HtoD");
     assert_string_equal(sl_copy_name_kind(8), "DtoD");
     assert_string_equal(sl_copy_name_kind(10), "PtoP");
@@ -20,7 +14,6 @@ static void test_kinds(void **state)
 
 static void test_unknown_numbers(void **state)
 {
-    (void)state;
     assert_string_equal(sl_copy_name_kind(11), "Unknown");
     assert_string_equal(sl_copy_name_memory(UINT32_MAX), "Unknown");
 }

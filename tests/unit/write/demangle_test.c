@@ -1,10 +1,5 @@
 /* demangle_test.c - a C program finds a demangler, and does without for what is not mangled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +13,6 @@ static void mangled_names_become_readable(void **state)
 {
     size_t n = sl_demangle(out, sizeof(out), "_ZN2at6native3addIfEEvPT_i");
 
-    (void)state;
     /* The machine has a C++ runtime: the tool that was built with this needs one. */
     assert_int_equal(n, strlen("void at::native::add<float>(float*, int)"));
     assert_memory_equal(out, "void at::native::add<float>(float*, int)", n);
@@ -29,7 +23,6 @@ static void others_are_left_to_the_caller(void **state)
     size_t length = 100000;
     char *giant = malloc(length + 1);
 
-    (void)state;
     assert_int_equal(sl_demangle(out, sizeof(out), "ampere_sgemm_128x64_nn"), 0);
     assert_int_equal(sl_demangle(out, sizeof(out), ""), 0);
     assert_int_equal(sl_demangle(out, sizeof(out), "_Z"), 0);

@@ -1,11 +1,6 @@
 /* distributed_test.c - what the job says of its groups: the last word counts, whoever reads when.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +16,6 @@ static void nothing_was_said(void **state)
     uint32_t version = 9;
     size_t length = 9;
 
-    (void)state;
     assert_null(sl_distributed_get(&length, &version));
     assert_true(length == 0 && version == 0);
 }
@@ -30,7 +24,6 @@ static void what_is_no_object_is_refused(void **state)
 {
     char *large = malloc(SL_DISTRIBUTED_MOST + 1);
 
-    (void)state;
     assert_int_equal(sl_distributed_set(NULL), -EINVAL);
     assert_int_equal(sl_distributed_set(""), -EINVAL);
     assert_int_equal(sl_distributed_set("[1]"), -EINVAL);
@@ -47,7 +40,6 @@ static void *say(void *unused)
 {
     char text[64];
 
-    (void)unused;
     for (int i = 1; i <= 100000; i++) {
         snprintf(text, sizeof(text), "{\"n\": %d, \"again\": %d}", i, i);
         sl_distributed_set(text);
@@ -64,7 +56,6 @@ static void each_text_is_whole_and_none_comes_back(void **state)
     pthread_t thread;
     size_t length;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, say, NULL), 0);
     do {
         done = atomic_load(&over);

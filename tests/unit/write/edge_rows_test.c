@@ -17,27 +17,21 @@ static struct sl_outputs outputs;
 
 static int out_open(void *user, const struct sl_trace_meta *meta, struct sl_window_file *file)
 {
-    (void)user;
-    (void)meta;
-    (void)file;
     return 0;
 }
 
 static int out_events(void *user, const struct sl_event *ev, size_t count)
 {
-    (void)user;
     return sl_kineto_events(f.kineto, ev, count);
 }
 
 static int out_edges(void *user, const struct sl_output_edges *edges)
 {
-    (void)user;
     return sl_kineto_edges(f.kineto, edges);
 }
 
 static int out_complete(void *user, const struct sl_output_progress *progress)
 {
-    (void)user;
     return sl_kineto_complete(f.kineto, progress);
 }
 
@@ -140,7 +134,6 @@ static void a_wait_is_written_when_it_is_decided(void **state)
 {
     const struct json *row;
 
-    (void)state;
     open_at(0);
     wait_for_kernel(5, 0);
     assert_int_equal(sl_kineto_written(f.kineto), 3); /* all but the waiting call's */
@@ -161,7 +154,6 @@ static void a_wait_is_written_when_it_is_decided(void **state)
 
 static void at_the_windows_end_nothing_is_held(void **state)
 {
-    (void)state;
     open_at(0);
     wait_for_kernel(5, 0);
     take(called(SYNC, 7, 70, 80)); /* its record never comes */
@@ -174,7 +166,6 @@ static void at_the_windows_end_nothing_is_held(void **state)
 /* The lead-in's are known, and have no rows: no arrow can begin there. */
 static void work_from_before_the_window(void **state)
 {
-    (void)state;
     struct sl_event launch = called(LAUNCH, 5, 10, 12), kernel = ran(5, 15, 60);
 
     launch.flags = kernel.flags = SL_EVF_ONLY_EDGES;
@@ -192,7 +183,6 @@ static void work_from_before_the_window(void **state)
 
 static void waits_of_another_window_are_not_told(void **state)
 {
-    (void)state;
     struct sl_event sync = called(SYNC, 6, 20, 66), record = synced(6, 21, 65);
 
     take(called(LAUNCH, 5, 10, 12));
@@ -209,7 +199,6 @@ static void waits_of_another_window_are_not_told(void **state)
 
 static void what_began_after_the_window_is_no_row_of_it(void **state)
 {
-    (void)state;
     struct sl_event launch = called(LAUNCH, 7, 68, 70), kernel = ran(7, 71, 90);
 
     open_at(0);
@@ -230,7 +219,6 @@ static void what_began_after_the_window_is_no_row_of_it(void **state)
 
 static void after_a_loss_rows_go_out_bare(void **state)
 {
-    (void)state;
     open_at(0);
     wait_for_kernel(5, 0);
     delivered(200, SL_EVF_RECORDS_LOST);
@@ -247,7 +235,6 @@ static void rows_go_out_though_all_is_lossy(void **state)
 {
     struct sl_event sync = synced(6, 21, 65);
 
-    (void)state;
     sync.u.sync.type = SL_SYNC_EVENT;
     sync.u.sync.event_sync_id = 3;
     open_at(0);
@@ -261,7 +248,6 @@ static void rows_go_out_though_all_is_lossy(void **state)
 
 static void a_pause_is_the_end_of_what_is_known(void **state)
 {
-    (void)state;
     take(called(LAUNCH, 5, 10, 12));
     take(ran(5, 15, 60));
     take(event(SL_EV_KINDS_ON, 0, 0, 0));
@@ -277,7 +263,6 @@ static void a_full_table_lets_the_oldest_go(void **state)
 {
     const uint64_t calls = 4000;
 
-    (void)state;
     open_at(0);
     for (uint64_t i = 0; i < calls; i++)
         take(called(SYNC, 10 + i, 100 + i, 101 + i));
@@ -289,7 +274,6 @@ static void a_full_table_lets_the_oldest_go(void **state)
 
 static void calls_that_do_not_wait_go_through(void **state)
 {
-    (void)state;
     struct sl_event failed = called(SYNC, 7, 20, 22);
 
     open_at(0);

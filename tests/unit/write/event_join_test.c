@@ -1,10 +1,5 @@
 /* event_join_test.c - a wait finds its cudaEventRecord, or none; never a wrong one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +10,12 @@ static struct sl_event_join *j;
 
 static int make(void **state)
 {
-    (void)state;
     j = calloc(1, sizeof(*j));
     return 0;
 }
 
 static int drop(void **state)
 {
-    (void)state;
     free(j);
     return 0;
 }
@@ -59,7 +52,6 @@ static void sync_ids_name_the_record(void **state)
 {
     uint64_t i;
 
-    (void)state;
     record(10, 1, 5);
     record(20, 2, 5); /* the same event, recorded again */
     assert_int_equal(find(15, 1, 5), 10);
@@ -75,7 +67,6 @@ static void sync_ids_name_the_record(void **state)
 
 static void without_sync_ids_the_last_record_before_the_wait_counts(void **state)
 {
-    (void)state;
     record(10, 0, 5);
     record(30, 0, 5);
     record(20, 0, 5); /* late */
@@ -93,7 +84,6 @@ static void an_event_that_is_recorded_again_and_again(void **state)
 {
     uint64_t i;
 
-    (void)state;
     for (i = 1; i <= 3 * SL_JOIN_RECORDS; i++) {
         record(20 * i, 0, 5);
         record(20 * i + 1, 0, (uint32_t)(6 + i % 3000)); /* others, with places in common */

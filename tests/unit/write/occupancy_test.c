@@ -4,12 +4,7 @@
  * Expected blocks come from cuda_occupancy.h of CUDA 13.0, which a run over a million random
  * launches on nine architectures agreed with in every one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <string.h>
 
@@ -64,7 +59,6 @@ static void each_limit_holds(void **state)
     };
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         struct sl_device d = gpu(row[i].major, row[i].minor, 100, row[i].threads, row[i].max_blocks,
                                  row[i].sm_shared);
@@ -80,7 +74,6 @@ static void percent_is_what_libkineto_shows(void **state)
     struct sl_device a100 = gpu(8, 0, 108, 2048, 32, 167936);
     struct sl_shape few = launch(128, 128, 16, 0), many = launch(512, 512, 40, 400);
 
-    (void)state;
     assert_int_equal(sl_occupancy_percent(&a100, &few), 7);
     assert_int_equal(sl_occupancy_percent(&a100, &many), 75);
     assert_true(sl_occupancy_blocks_per_sm(&a100, &many) > 4.740740 &&
@@ -92,7 +85,6 @@ static void what_is_not_known_gives_zero(void **state)
     struct sl_device none;
     struct sl_shape s = launch(128, 128, 16, 0), empty;
 
-    (void)state;
     memset(&none, 0, sizeof(none));
     memset(&empty, 0, sizeof(empty));
     assert_int_equal(sl_occupancy_blocks(&none, &s), 0);
@@ -119,7 +111,6 @@ static void what_cannot_be_gives_zero(void **state)
     struct sl_device d = gpu(8, 0, 108, 2048, 32, 167936);
     struct sl_shape s = launch(128, 128, 16, 0);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
         memcpy(s.block, blocks[i], sizeof(s.block));
         assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
@@ -145,7 +136,6 @@ static void limits_that_are_not_told(void **state)
     struct sl_device d = gpu(9, 0, 132, 2048, 0, 0);
     struct sl_shape s = launch(1000000, 128, 255, 200000);
 
-    (void)state;
     d.max_registers_per_sm = 0;
     assert_int_equal(sl_occupancy_blocks(&d, &s), 16);
 }

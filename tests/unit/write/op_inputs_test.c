@@ -1,11 +1,6 @@
 /* op_inputs_test.c - inputs as the observer tells them become what torch.profiler writes; bytes
  * that make no sense end the list. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +46,6 @@ static void as_torch_profiler_has_them(void **state)
                               SL_OP_INPUT_OTHER,
                               SL_OP_INPUT_TRUE};
 
-    (void)state;
     expect(inputs, sizeof(inputs),
            "\"Input Dims\":[[2,300],[[],[]],[],[],[],[]],"
            "\"Input type\":[\"float\",\"TensorList\",\"Scalar\",\"ScalarList\",\"\",\"Scalar\"],"
@@ -71,7 +65,6 @@ static void numbers(void **state)
     char wanted[512];
     uint8_t input[9] = {SL_OP_INPUT_DOUBLE};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++) {
         memcpy(input + 1, &some[i].value, 8);
         snprintf(wanted, sizeof(wanted),
@@ -89,7 +82,6 @@ static void any_bytes(void **state)
     char text[64 * SL_OP_INPUTS_PER_BYTE + SL_OP_INPUTS_MORE];
     uint32_t random = 1;
 
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         size_t length = (size_t)round % sizeof(input);
 

@@ -1,10 +1,5 @@
 /* text_cache_test.c - texts by key, whatever was forgotten meanwhile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +12,6 @@ static void both_halves_of_the_key_count(void **state)
     struct sl_text_cache c;
     struct sl_text *a, *b;
 
-    (void)state;
     assert_int_equal(sl_text_cache_init(&c, 1 << 20), 0);
     assert_null(sl_text_cache_find(&c, 1, 2));
     a = sl_text_cache_add(&c, 1, 2, "one", 3);
@@ -39,7 +33,6 @@ static void a_full_cache_starts_anew_and_stays_under_its_cap(void **state)
     struct sl_text_cache c;
     uint64_t i, found = 0;
 
-    (void)state;
     assert_int_equal(sl_text_cache_init(&c, 512 * 1024), 0);
     for (i = 1; i <= 20000; i++) {
         struct sl_text *t;

@@ -1,11 +1,6 @@
 /* writer_test.c - windows become files, complete on their own; failures cost a window, not the job.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -48,7 +43,6 @@ int pthread_setname_np(pthread_t thread, const char *name)
 
 static int set_up(void **state)
 {
-    (void)state;
     strcpy(folder, "/tmp/sl_writer_XXXXXX");
     outputs = calloc(1, sizeof(*outputs));
     sl_stats_reset();
@@ -59,7 +53,6 @@ static int tear_down(void **state)
 {
     char command[128];
 
-    (void)state;
     if (!left_behind) {
         sl_outputs_destroy(outputs);
         free(outputs);
@@ -176,7 +169,6 @@ static void each_window_is_a_complete_file(void **state)
     char last[1024], expected[256];
     uint64_t windows = 0;
 
-    (void)state;
     start(folder, SL_COMPRESS_ZSTD);
     sl_writer_last(writer, last, sizeof(last), &windows);
     assert_string_equal(last, "");
@@ -201,7 +193,6 @@ static void stop_drains_and_completes_the_open_window(void **state)
 {
     uint32_t i;
 
-    (void)state;
     start(folder, SL_COMPRESS_NONE);
     push(SL_EV_WINDOW_OPEN, 1);
     for (i = 1; i <= 3000; i++)
@@ -220,7 +211,6 @@ static void a_stop_in_haste_counts_what_it_leaves(void **state)
     char *data;
     int ended;
 
-    (void)state;
     push(SL_EV_WINDOW_OPEN, 1);
     for (uint32_t i = 1; i <= 4000; i++)
         push(SL_EV_RUNTIME, i);
@@ -244,7 +234,6 @@ static void a_collision_gets_another_name(void **state)
 {
     char name[128];
 
-    (void)state;
     snprintf(name, sizeof(name), "%s/1.pt.trace.json", folder);
     assert_int_equal(close(open(name, O_CREAT | O_WRONLY, 0600)), 0);
     start(folder, SL_COMPRESS_NONE);
@@ -290,7 +279,6 @@ static void a_folder_that_cannot_be_made_is_said_once_per_window(void **state)
     const char *text, *line;
     int lines = 0;
 
-    (void)state;
     catch_stderr();
     start("/proc/syncline-no-such-folder", SL_COMPRESS_ZSTD);
     push_window(1, 500);
@@ -320,7 +308,6 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     size_t size;
     char *data;
 
-    (void)state;
     catch_stderr();
     start(folder, SL_COMPRESS_NONE);
     for (uint32_t window = 1; window <= 2; window++) {
@@ -352,7 +339,6 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
 /* Who cannot wait is told of a row twice, and it is lost once. */
 static void a_rows_beginning_is_no_row(void **state)
 {
-    (void)state;
     catch_stderr();
     start("/proc/syncline-no-such-folder", SL_COMPRESS_ZSTD);
     push(SL_EV_RUNTIME, 1); /* before any window: not written */
@@ -399,7 +385,6 @@ static void the_thread_takes_no_signals(void **state)
 {
     unsigned long long mask = 0;
 
-    (void)state;
     start(folder, SL_COMPRESS_NONE);
     while (!find_thread("syncline-write", &mask)) /* the test's own time limit ends this */
         usleep(1000);
@@ -418,7 +403,6 @@ static void an_open_window_can_be_read_soon(void **state)
     size_t size = 0;
     int fd;
 
-    (void)state;
     start(folder, SL_COMPRESS_ZSTD);
     push(SL_EV_WINDOW_OPEN, 1);
     push(SL_EV_RUNTIME, 77);

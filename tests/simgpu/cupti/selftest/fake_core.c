@@ -136,7 +136,6 @@ int sim_context_id(const void *context, uint32_t *id, uint32_t *device)
 
 int sim_stream_id(const void *context, const void *stream, int per_thread, uint32_t *id)
 {
-    (void)context;
     *id = stream ? (uint32_t)(uintptr_t)stream : per_thread ? 8 : 7;
     return 0;
 }

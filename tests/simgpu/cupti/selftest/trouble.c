@@ -90,7 +90,6 @@ static uint8_t shown[4096];
 
 static void *call_of_another(void *unused)
 {
-    (void)unused;
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 3, 0);
     return NULL;
 }

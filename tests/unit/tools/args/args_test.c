@@ -3,13 +3,9 @@
  *
  * Threads: one. Memory: none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "args/args.h"
 
@@ -71,7 +67,6 @@ static void expect_no_run(const char *line, int status)
 
 static void test_lines(void **state)
 {
-    (void)state;
     expect("test", "");
     expect("test a -o b --force c", "output:b force :a :c ");
     expect("test --output=x=y --output z", "output:z ");
@@ -83,7 +78,6 @@ static void test_lines(void **state)
 
 static void test_mistakes(void **state)
 {
-    (void)state;
     expect_no_run("test a --outptu b", SL_EXIT_USAGE);
     expect_no_run("test -x", SL_EXIT_USAGE);
     expect_no_run("test -qx", SL_EXIT_USAGE);
@@ -96,7 +90,6 @@ static void test_mistakes(void **state)
 
 static void test_operands(void **state)
 {
-    (void)state;
     command.operands_max = 1;
     expect("test a -q", "quiet :a ");
     expect_no_run("test a -q b", SL_EXIT_USAGE);
@@ -112,7 +105,6 @@ static void test_nearest(void **state)
 {
     static const char *const names[] = {"check", "convert", "doctor"};
 
-    (void)state;
     assert_string_equal(sl_args_nearest("chek", names, 3), "check");
     assert_string_equal(sl_args_nearest("converty", names, 3), "convert");
     assert_string_equal(sl_args_nearest("docter", names, 3), "doctor");

@@ -1,10 +1,5 @@
 /* et_ids_test.c - ids of 64 bits find slots of 29, and back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "check/et_ids.h"
 
@@ -12,20 +7,17 @@ static struct sl_et_ids ids;
 
 static int set_up(void **state)
 {
-    (void)state;
     return sl_et_ids_init(&ids);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     sl_et_ids_free(&ids);
     return 0;
 }
 
 static void test_small_ids_are_their_slots(void **state)
 {
-    (void)state;
     assert_int_equal(sl_et_ids_slot(&ids, 0), 0);
     assert_int_equal(sl_et_ids_slot(&ids, SL_ET_IDS_SMALL - 1), SL_ET_IDS_SMALL - 1);
     assert_int_equal(sl_et_ids_find(&ids, 77), 77);
@@ -40,7 +32,6 @@ static void test_each_large_id_has_a_slot_of_its_own(void **state)
         1ull << 63,      UINT64_MAX - 1, UINT64_MAX, UINT32_MAX, 1ull << 32 | 1};
     const uint64_t count = sizeof(large) / sizeof(large[0]);
 
-    (void)state;
     for (int again = 0; again < 2; again++)
         for (uint64_t i = 0; i < count; i++) {
             if (!again)
@@ -56,7 +47,6 @@ static void test_each_large_id_has_a_slot_of_its_own(void **state)
  * minutes then. */
 static void test_all_slots_are_used_before_there_is_none(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < SL_ET_IDS_LARGE; i++)
         if (sl_et_ids_slot(&ids, (i + 1) << 32) != SL_ET_IDS_SMALL + i)
             fail_msg("id %llu << 32 has another slot", (unsigned long long)i + 1);

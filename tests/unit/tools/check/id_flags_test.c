@@ -3,13 +3,8 @@
  *
  * Threads: one. Memory: the pairs'.
  */
+#include "unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "check/id_flags.h"
 
@@ -17,7 +12,6 @@ static void test_flags(void **state)
 {
     struct sl_id_flags p = {0};
 
-    (void)state;
     assert_int_equal(sl_id_flags_init(&p, 1u << 20), 0);
     assert_int_equal(sl_id_flags_flags(&p, 5), 0);
     assert_int_equal(sl_id_flags_add(&p, 5, SL_PAIR_SECOND, 900, 1), 0);
@@ -39,7 +33,6 @@ static void test_count(void **state)
     struct sl_id_flags p = {0};
     uint64_t id, at;
 
-    (void)state;
     assert_int_equal(sl_id_flags_init(&p, 1u << 20), 0);
     assert_int_equal(sl_id_flags_count(&p, SL_PAIR_SECOND, &id, &at), 0);
     /* Over the 32-bit border, as widened correlation ids do. */
@@ -60,7 +53,6 @@ static void test_forgotten_place(void **state)
     struct sl_id_flags p = {0};
     uint64_t id, at;
 
-    (void)state;
     assert_int_equal(sl_id_flags_init(&p, 1u << 20), 0);
     sl_id_flags_add(&p, 7, SL_PAIR_FIRST, 11, 1);
     sl_id_flags_add(&p, 7 + 65536, SL_PAIR_FIRST, 22, 2); /* takes its place among the recent */
@@ -75,7 +67,6 @@ static void test_full(void **state)
     struct sl_id_flags p = {0};
     uint64_t id, at;
 
-    (void)state;
     assert_int_equal(sl_id_flags_init(&p, 4096 * 3), 0);
     for (uint64_t i = 0; i < 5; i++) {
         int rc = sl_id_flags_add(&p, i << 40, SL_PAIR_FIRST, 0, i);

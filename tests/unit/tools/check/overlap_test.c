@@ -1,15 +1,11 @@
 /*
- * overlap_test.c - operations of a stream, shuffled as CUPTI delivers them.
+ * overlap_test.c - many operations of a stream, shuffled as CUPTI delivers them.
  *
  * Threads: one. Memory: the overlap's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "check/overlap.h"
 
@@ -28,7 +24,6 @@ static void test_shuffled(void **state)
     struct sl_findings f = {0};
     struct sl_overlap o = {.findings = &f};
 
-    (void)state;
     for (int64_t i = 0; i < 50000; i++) {
         int64_t k = i ^ 255; /* blocks of 256, backwards */
 
@@ -41,45 +36,11 @@ static void test_shuffled(void **state)
     assert_int_equal(f.of[SL_FIND_NOT_CHECKED].count, 0);
 }
 
-static void test_found(void **state)
-{
-    struct sl_findings f = {0};
-    struct sl_overlap o = {.findings = &f};
-
-    (void)state;
-    add(&o, 7, 1001, 1101, 1);
-    add(&o, 7, 1, 501, 2);
-    add(&o, 7, 400, 401, 3);   /* inside of the second */
-    add(&o, 7, 450, 460, 4);   /* also inside, and behind the third */
-    add(&o, 8, 400, 2001, 5);  /* another stream: fine */
-    add(&o, 7, 1100, 1200, 6); /* 1 ns too early */
-    sl_overlap_end(&o);
-    sl_overlap_free(&o);
-    assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 3);
-    assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].at, 3);
-    assert_string_equal(f.of[SL_FIND_GPU_OVERLAP].example, "device 0, stream 7: 101 ns too early");
-}
-
-/* Times in whole microseconds are rounded, each on its own. */
-static void test_rounded_times(void **state)
-{
-    struct sl_findings f = {0};
-    struct sl_overlap o = {.findings = &f};
-
-    (void)state;
-    add(&o, 7, 1000, 4000, 1);
-    add(&o, 7, 3000, 5000, 2);
-    sl_overlap_end(&o);
-    sl_overlap_free(&o);
-    assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 0);
-}
-
 static void test_too_late(void **state)
 {
     struct sl_findings f = {0};
     struct sl_overlap o = {.findings = &f};
 
-    (void)state;
     for (int64_t i = 1; i < 3000; i++)
         add(&o, 7, i * 100, i * 100 + 10, 1);
     add(&o, 7, 5, 6, 2); /* nobody knows any more what was there */
@@ -93,8 +54,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shuffled),
-        cmocka_unit_test(test_found),
-        cmocka_unit_test(test_rounded_times),
         cmocka_unit_test(test_too_late),
     };
 

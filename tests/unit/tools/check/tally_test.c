@@ -3,13 +3,9 @@
  *
  * Threads: one. Memory: the tally's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 #include "check/tally.h"
 
@@ -18,7 +14,6 @@ static struct sl_findings findings;
 
 static int set_up(void **state)
 {
-    (void)state;
     findings = (struct sl_findings){0};
     tally = calloc(1, sizeof(*tally));
     sl_tally_init(tally);
@@ -27,7 +22,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     free(tally);
     return 0;
 }
@@ -51,7 +45,6 @@ static void streams_are_told_apart(void **state)
 {
     const unsigned devices = 16, streams = 200;
 
-    (void)state;
     for (int again = 0; again < 2; again++)
         for (unsigned device = 0; device < devices; device++)
             for (unsigned stream = 0; stream < streams; stream++)
@@ -65,7 +58,6 @@ static void streams_are_told_apart(void **state)
 
 static void a_stream_is_found_again(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         kernel(0, 38);
         kernel(1, 7);

@@ -3,12 +3,7 @@
  *
  * Threads: one. Memory: the summary's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "edges/edge_summary.h"
 
@@ -26,13 +21,11 @@ static uint32_t step_at(void *user, uint64_t ns)
 
 static int setup(void **state)
 {
-    (void)state;
     return sl_edge_summary_create(&summary, step_at, &first_step_ns);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     sl_edge_summary_destroy(summary);
     return 0;
 }
@@ -57,7 +50,6 @@ static void test_groups(void **state)
 {
     const struct sl_edge_group *group;
 
-    (void)state;
     add(SL_EDGE_STREAM_SYNC, 10, 20, 0, 5);
     add(SL_EDGE_STREAM_SYNC, 11, 20, 30, 100);
     add(SL_EDGE_EVENT_SYNC, 10, 21, 30, 7);
@@ -82,7 +74,6 @@ static void test_longest(void **state)
 {
     const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
 
-    (void)state;
     for (uint64_t i = 1; i <= 100; i++)
         add(SL_EDGE_COPY, 1, (uint32_t)(i * 37 % 101), 1, i * 37 % 101);
     assert_int_equal(totals->longest_count, SL_EDGE_LONGEST);
@@ -97,7 +88,6 @@ static void test_many_names(void **state)
     const struct sl_edge_group *group;
     size_t count;
 
-    (void)state;
     for (uint32_t i = 0; i < 200000; i++)
         add(SL_EDGE_COPY, i, 0, 0, 2);
     count = sl_edge_summary_sort(summary, SL_EDGE_BY_SOURCE, &group);
@@ -123,7 +113,6 @@ static void test_steps_that_are_known_later(void **state)
     const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
     const struct sl_edge_group *line;
 
-    (void)state;
     first_step_ns = UINT64_MAX; /* none so far */
     add_at(150, 1, 0, 10);
     add_at(250, 1, 0, 20);
@@ -151,7 +140,6 @@ static void test_more_waits_than_are_remembered(void **state)
     const struct sl_edge_group *group;
     const uint32_t all = 3000000;
 
-    (void)state;
     first_step_ns = 0;
     for (uint32_t i = 0; i < all; i++)
         add_at(1 + i / 100000 * 100, 1, 0, 1);
@@ -165,7 +153,6 @@ static void test_lines_are_the_cpus(void **state)
 {
     const struct sl_edge_group *line;
 
-    (void)state;
     add_at(1, 5, 0, 10);
     add_at(1, 6, 1, 1000); /* a GPU operation waited */
     sl_edge_summary_end(summary);
@@ -192,7 +179,6 @@ static void test_lines_by_what_they_waited_in_all(void **state)
     const struct sl_edge_group *at;
     struct sl_edge_waits all;
 
-    (void)state;
     add_line(1, 20, 100, 0);
     add_line(2, 20, 30, 0);
     add_line(0, 0, 1, 0);
@@ -214,7 +200,6 @@ static void test_none(void **state)
 {
     const struct sl_edge_group *at;
 
-    (void)state;
     assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &at), 0);
     sl_edge_summary_destroy(NULL);
 }
@@ -226,7 +211,6 @@ static void test_more_lines_than_there_is_room_for(void **state)
     uint64_t count = 0;
     size_t pairs;
 
-    (void)state;
     for (uint32_t i = 0; i < 200000; i++)
         add_line(i / 3, i, 2, 0);
     rest = &sl_edge_summary_totals(summary)->rest[SL_EDGE_BY_LINE];

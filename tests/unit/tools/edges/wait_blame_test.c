@@ -4,12 +4,7 @@
  *
  * Names of operations are their correlation ids. Threads: one. Memory: the table's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "edges/wait_blame.h"
 
@@ -22,13 +17,11 @@ static struct sl_wait_blame *spent;
 
 static int setup(void **state)
 {
-    (void)state;
     return sl_wait_blame_create(&spent);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     sl_wait_blame_destroy(spent);
     return 0;
 }
@@ -88,7 +81,6 @@ static void order(uint32_t stream, uint32_t correlation, uint32_t to_stream, uin
 /* Kernels of one stream may overlap: the copy came behind the one that ended last. */
 static void test_kernels_that_overlap(void **state)
 {
-    (void)state;
     kernel(13, 1, 10, 100);
     kernel(13, 2, 20, 30);
     copy(13, 3, 100, 101);
@@ -102,7 +94,6 @@ static void test_kernels_that_overlap(void **state)
 
 static void test_the_longer_part(void **state)
 {
-    (void)state;
     kernel(7, 10, 1000, 2000);
     copy(7, 11, 2010, 2110);
     assert_int_equal(on(7, 11, 1110), 10);
@@ -117,7 +108,6 @@ static void test_the_longer_part(void **state)
 
 static void test_idle_time_is_nobodys(void **state)
 {
-    (void)state;
     kernel(7, 10, 1000, 1050);
     copy(7, 11, 9000, 9100);
     assert_int_equal(on(7, 11, 8100), 11);
@@ -125,7 +115,6 @@ static void test_idle_time_is_nobodys(void **state)
 
 static void test_many_short_ones_count_together(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 100; i++)
         kernel(7, 10 + i, 1000 + 10 * i, 1008 + 10 * i);
     copy(7, 200, 2000, 2500);
@@ -135,7 +124,6 @@ static void test_many_short_ones_count_together(void **state)
 
 static void test_copies_count_together_too(void **state)
 {
-    (void)state;
     kernel(7, 10, 1000, 1300);
     copy(7, 11, 1300, 1600);
     add(SL_EV_MEMSET, 7, 12, 1600, 1610);
@@ -150,7 +138,6 @@ static void test_copies_count_together_too(void **state)
 
 static void test_a_kernel_that_runs_at_the_same_time_counts_once(void **state)
 {
-    (void)state;
     /* Nodes of a graph that have the number of one stream. */
     kernel(7, 10, 1000, 1100);
     kernel(7, 10, 1000, 1100);
@@ -161,7 +148,6 @@ static void test_a_kernel_that_runs_at_the_same_time_counts_once(void **state)
 
 static void test_over_edges_between_streams(void **state)
 {
-    (void)state;
     kernel(20, 10, 1000, 1900);
     kernel(21, 11, 1000, 2000);
     kernel(22, 12, 1000, 3000); /* nobody waited for it */
@@ -182,7 +168,6 @@ static void test_edges_that_end_at_calls_order_nothing(void **state)
 {
     struct sl_edge edge = edge_from(20, 10, 500);
 
-    (void)state;
     kernel(20, 10, 1000, 2000);
     copy(7, 11, 2010, 2020);
     edge.dst_op = (struct sl_edge_op){.correlation = 11, .stream = 7};
@@ -194,7 +179,6 @@ static void test_streams_of_contexts_and_devices(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_KERNEL, .stream = 7, .start_ns = 1000, .end_ns = 2000};
 
-    (void)state;
     ev.correlation = ev.name = 10;
     ev.context = 2;
     sl_wait_blame_event(spent, &ev);
@@ -210,7 +194,6 @@ static void test_what_waits_is_an_operation(void **state)
 {
     struct sl_edge edge = edge_from(7, 11, 1010);
 
-    (void)state;
     kernel(7, 10, 1000, 2000);
     copy(7, 11, 2000, 2010);
     assert_int_equal(sl_wait_blame_on(spent, &edge), 10);
@@ -220,7 +203,6 @@ static void test_what_waits_is_an_operation(void **state)
 
 static void test_without_a_row(void **state)
 {
-    (void)state;
     kernel(7, 10, 1000, 2000);
     copy(8, 12, 2000, 2010);
     assert_int_equal(on(7, 12, 1010), 12); /* of another stream */
@@ -235,7 +217,6 @@ static void test_without_a_row(void **state)
 
 static void test_rows_that_come_late(void **state)
 {
-    (void)state;
     copy(7, 12, 2000, 2010);
     kernel(7, 11, 1500, 2000);
     kernel(7, 10, 1000, 1500);
@@ -247,7 +228,6 @@ static void test_rows_that_come_late(void **state)
 
 static void test_rows_that_come_too_late(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i <= LATE_MOST; i++)
         copy(7, 100 + i, 10000 + i, 10001 + i);
     kernel(7, 10, 1000, 9000);
@@ -260,7 +240,6 @@ static void test_rows_that_come_too_late(void **state)
 
 static void test_so_many_are_looked_at(void **state)
 {
-    (void)state;
     kernel(7, 10, 1000, 100000);
     for (uint32_t i = 0; i < SL_WAIT_BLAME_MOST - 2; i++)
         copy(7, 100 + i, 100000 + i, 100001 + i);
@@ -272,7 +251,6 @@ static void test_so_many_are_looked_at(void **state)
 
 static void test_edges_that_go_round(void **state)
 {
-    (void)state;
     kernel(20, 10, 1000, 1000);
     copy(7, 11, 1000, 1000);
     order(20, 10, 7, 11);
@@ -282,7 +260,6 @@ static void test_edges_that_go_round(void **state)
 
 static void test_what_is_forgotten(void **state)
 {
-    (void)state;
     kernel(7, 10, 1000, 2000);
     copy(7, 11, 2000, 2010);
     for (uint32_t i = 0; i < FORGOTTEN_AFTER - 2; i++)

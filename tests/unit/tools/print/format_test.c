@@ -3,12 +3,7 @@
  *
  * Threads: one. Memory: none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "print/format.h"
 
@@ -16,7 +11,6 @@ static void test_numbers(void **state)
 {
     char to[SL_FORMAT_SIZE];
 
-    (void)state;
     assert_string_equal(sl_format_count(to, 0), "0");
     assert_string_equal(sl_format_count(to, 999), "999");
     assert_string_equal(sl_format_count(to, 1000), "1 000");

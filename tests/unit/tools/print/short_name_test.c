@@ -3,12 +3,7 @@
  *
  * Threads: one. Memory: none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <string.h>
 
@@ -25,7 +20,6 @@ static void test_names(void **state)
 {
     static char of_brackets[5000];
 
-    (void)state;
     assert_string_equal(shorter(64, ""), "");
     assert_string_equal(shorter(64, "void at::native::f()"), "void at::native::f()");
     assert_string_equal(shorter(9, "void at::native::f()"), "f()");

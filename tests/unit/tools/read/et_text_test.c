@@ -1,12 +1,7 @@
 /* et_text_test.c - texts that protobuf's readers refuse, and what is shown of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit/test.h"
 
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "read/et_text.h"
 
@@ -18,7 +13,6 @@ static void test_strings_of_a_message(void **state)
 {
     int refused = 0;
 
-    (void)state;
     assert_int_equal(sl_et_text_of_strings(SPAN(""), 3, &refused), 1);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02\xc3\xa9\x1a\x01x"), 3, &refused), 1);
     /* of a field that the schema does not have there, or that is no text */
@@ -38,7 +32,6 @@ static void test_texts_of_an_attribute(void **state)
     struct sl_et_field value;
     int refused = 0;
 
-    (void)state;
     assert_int_equal(sl_et_text_of_attribute(SPAN("\xea\x01\x01v\x0a\x02it\x12\x01\x64"), &name,
                                              &value, &refused),
                      1);
@@ -63,7 +56,6 @@ static void test_names_do_no_harm_to_a_terminal(void **state)
 {
     char shown[SL_ET_TEXT_SHOWN], long_name[200];
 
-    (void)state;
     sl_et_text_show(shown, "a\x1b[2J\x7f\xff\xc3\xa9", 9);
     assert_string_equal(shown, "a?[2J??\xc3\xa9");
     memset(long_name, 'n', sizeof(long_name));

@@ -3,16 +3,12 @@
  *
  * Threads: one. Memory: the sort's.
  */
+#include "unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
 
 #include "read/event_sort.h"
 
@@ -49,7 +45,6 @@ static void sorts(size_t run_events, uint64_t count, uint64_t step)
 
 static void test_in_memory(void **state)
 {
-    (void)state;
     sorts(1000, 0, 1);
     sorts(1000, 1, 1);
     sorts(1000, 999, 7);
@@ -58,7 +53,6 @@ static void test_in_memory(void **state)
 
 static void test_through_the_disk(void **state)
 {
-    (void)state;
     sorts(1000, 1001, 8);
     sorts(1000, 100003, 77);
     sorts(64, 64 * 63 + 1, 11); /* one event of each run in memory */
@@ -70,7 +64,6 @@ static void test_too_many_runs(void **state)
     struct sl_event ev = {.kind = SL_EV_KERNEL};
     int rc = 0;
 
-    (void)state;
     assert_int_equal(sl_event_sort_create(&s, 1, by_correlation), 0);
     for (int i = 0; i < 5000 && rc == 0; i++)
         rc = sl_event_sort_put(s, &ev);
@@ -86,7 +79,6 @@ static void test_no_folder(void **state)
     struct sl_event_sort *s;
     struct sl_event ev = {.kind = SL_EV_KERNEL};
 
-    (void)state;
     setenv("TMPDIR", "/nonexistent/folder", 1);
     assert_int_equal(sl_event_sort_create(&s, 2, by_correlation), 0);
     assert_int_equal(sl_event_sort_put(s, &ev), 0);
@@ -105,7 +97,6 @@ static void test_full_disk(void **state)
     struct sl_event ev = {.kind = SL_EV_KERNEL};
     int rc = 0;
 
-    (void)state;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     limit = (struct rlimit){4096, before.rlim_max};

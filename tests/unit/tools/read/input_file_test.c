@@ -3,18 +3,14 @@
  *
  * Threads: one, and the helper of read_ahead. Memory: some MiB.
  */
+#include "unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 #include "read/input_file.h"
 #include "read/read_ahead.h"
@@ -32,7 +28,6 @@ static int setup(void **state)
     uint32_t random = 1;
     int fd = mkstemp(path);
 
-    (void)state;
     if (fd < 0)
         return -1;
     close(fd);
@@ -49,7 +44,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     unlink(path);
     free(text);
     free(packed);
@@ -124,7 +118,6 @@ static void test_whole(void **state)
     static const size_t piece[] = {1u << 20, 100000, 777};
     struct sl_input_status s;
 
-    (void)state;
     for (int format = SL_INPUT_PLAIN; format <= SL_INPUT_ZSTD; format++) {
         size_t size = TEXT_BYTES;
 
@@ -154,7 +147,6 @@ static void test_peek(void **state)
     const char *begins;
     char why[256];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         size_t wanted = sizes[i] < SL_INPUT_PEEK_MAX ? sizes[i] : SL_INPUT_PEEK_MAX, at = 0, n;
 
@@ -176,7 +168,6 @@ static void test_no_checksum(void **state)
     struct sl_input_status s;
     size_t size;
 
-    (void)state;
     zstd_checksum = 0;
     size = pack(SL_INPUT_ZSTD, 0, 0, TEXT_BYTES);
     zstd_checksum = 1;
@@ -192,7 +183,6 @@ static void test_cut(void **state)
 {
     struct sl_input_status s;
 
-    (void)state;
     for (int format = SL_INPUT_GZIP; format <= SL_INPUT_ZSTD; format++) {
         size_t first = pack((enum sl_input_format)format, 0, 0, 1000000);
         size_t size = pack((enum sl_input_format)format, first, 1000000, TEXT_BYTES);
@@ -225,7 +215,6 @@ static void test_damaged(void **state)
 {
     struct sl_input_status s;
 
-    (void)state;
     for (int format = SL_INPUT_GZIP; format <= SL_INPUT_ZSTD; format++) {
         size_t size = pack((enum sl_input_format)format, 0, 0, 1000000);
 
@@ -247,7 +236,6 @@ static void test_padding(void **state)
     struct sl_input_status s;
     size_t size = pack(SL_INPUT_GZIP, 0, 0, 1000);
 
-    (void)state;
     memset(packed + size, 0, 512); /* as tape drives and some copies leave it */
     save(packed, size + 512);
     assert_int_equal(read_all(65536, 0, &s), 1000);
@@ -259,7 +247,6 @@ static void test_cannot_open(void **state)
     struct sl_input *in = NULL;
     char why[256];
 
-    (void)state;
     assert_int_equal(sl_input_open(&in, "/nonexistent/file", why, sizeof(why)), -ENOENT);
     assert_non_null(strstr(why, "/nonexistent/file"));
     assert_int_equal(sl_input_open(&in, "/tmp", why, sizeof(why)), -EISDIR);

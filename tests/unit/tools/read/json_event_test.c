@@ -3,16 +3,12 @@
  *
  * Threads: one. Memory: the parser's.
  */
+#include "unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "read/json_event.h"
 
@@ -21,14 +17,12 @@ static char *padded;
 
 static int setup(void **state)
 {
-    (void)state;
     padded = malloc(SL_JSON_TEXT_MAX + 2 * SL_JSON_PADDING);
     return padded ? sl_json_create(&json) : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     sl_json_destroy(json);
     free(padded);
     return 0;
@@ -55,7 +49,6 @@ static void test_what_edges_need(void **state)
 {
     struct sl_trace_row row;
 
-    (void)state;
     assert_int_equal(
         parse("{\"ph\":\"X\",\"args\":{\"cbid\":211,\"result\":600,\"graph id\":5,"
               "\"graph node id\":17179869187,\"wait_on_cuda_event_id\":8,\"wait_on_context\":2,"
@@ -76,7 +69,6 @@ static void test_kernel(void **state)
 {
     struct sl_trace_row row;
 
-    (void)state;
     assert_int_equal(
         parse("{\"ph\": \"X\" , \"cat\":\"kernel\",\"name\":\"f<int>(\\\"a\\\\\\u00e9\\\")\", "
               "\"pid\":3,"
@@ -105,7 +97,6 @@ static void test_foreign(void **state)
 {
     struct sl_trace_row row;
 
-    (void)state;
     assert_int_equal(parse("{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"P\",\"pid\":\"Spans\","
                            "\"tid\":\"PyTorch Profiler\",\"ts\":1707417525509335,\"dur\":3154}",
                            &row),
@@ -135,7 +126,6 @@ static void test_escapes_in_what_decides(void **state)
 {
     struct sl_trace_row row;
 
-    (void)state;
     assert_int_equal(
         parse("{\"p\\u0068\":\"\\u0058\",\"cat\":\"k\\u0065rnel\",\"name\":\"\\u006b\","
               "\"args\":{\"c\\u006frrelation\":5,\"wait_on\\u005fstream\":7}}",
@@ -185,7 +175,6 @@ static void test_not_json(void **state)
     };
     struct sl_trace_row row;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
         if (parse(text[i], &row) != -EBADMSG)
             fail_msg("taken for JSON: %s", text[i]);
@@ -197,7 +186,6 @@ static void test_too_long(void **state)
     struct sl_trace_row row;
     struct sl_json_error error;
 
-    (void)state;
     memset(padded, ' ', SL_JSON_TEXT_MAX + 1);
     padded[0] = '{';
     padded[SL_JSON_TEXT_MAX] = '}';
@@ -228,7 +216,6 @@ static void test_visit(void **state)
 {
     char out[512];
 
-    (void)state;
     assert_int_equal(visit("{\"a\": 1, \"b\": {\"c\": [\"x\", {\"d\": true}]}, \"e\": null}", out),
                      0);
     assert_string_equal(out, "top.aN1;top.b.cSx;top.b.c.dWtrue;top.b.cO{\"d\": true};"
@@ -250,7 +237,6 @@ static void test_deep(void **state)
     struct sl_trace_row row;
     char text[4096] = "{\"a\":";
 
-    (void)state;
     memset(text + 5, '[', 2000);
     memset(text + 2005, ']', 2000);
     text[4005] = '}';

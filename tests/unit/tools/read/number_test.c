@@ -3,15 +3,11 @@
  *
  * Threads: one. Memory: none.
  */
+#include "unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "read/number.h"
 
@@ -28,7 +24,6 @@ static void expect(const char *text, int shift, int64_t wanted, int wanted_exact
 
 static void test_exact(void **state)
 {
-    (void)state;
     expect("0", 3, 0, 1);
     expect("-0", 0, 0, 1);
     expect("-0.000", 3, 0, 1);
@@ -52,7 +47,6 @@ static void test_both_ways(void **state)
 {
     char text[64];
 
-    (void)state;
     for (int64_t us = -70000; us < 70000; us += 13) {
         for (int64_t ns = 0; ns < 1000; ns += 37) {
             int64_t value = us * 1000 + (us < 0 ? -ns : ns);
@@ -70,7 +64,6 @@ static void test_both_ways(void **state)
 
 static void test_rounded(void **state)
 {
-    (void)state;
     expect("1.2344", 3, 1234, 0);
     expect("1.2345", 3, 1235, 0);
     expect("-1.2345", 3, -1235, 0);
@@ -88,7 +81,6 @@ static void test_range(void **state)
     int64_t value;
     int exact;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
         char negative[64];
 
@@ -108,7 +100,6 @@ static void test_not_a_number(void **state)
     int64_t value = 77;
     int exact;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
         if (sl_number_scaled(text[i], strlen(text[i]), 0, &value, &exact) != -EINVAL)
             fail_msg("'%s' was taken for a number", text[i]);

@@ -1,13 +1,9 @@
 /*
  * python_row_test.c - which of torch.profiler's rows of Python functions are the user's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "read/python_row.h"
 
@@ -20,7 +16,6 @@ static int is_users(const char *name)
 
 static void test_the_users(void **state)
 {
-    (void)state;
     assert_true(is_users("train.py(42): main"));
     assert_true(is_users("/home/me/torch/train.py(1): <module>"));
     assert_true(is_users("/opt/lib/python3.11/site-packages/transformers/trainer.py(7): step"));
@@ -29,7 +24,6 @@ static void test_the_users(void **state)
 
 static void test_others(void **state)
 {
-    (void)state;
     assert_false(is_users("torch/nn/modules/module.py(1735): _call_impl"));
     assert_false(is_users("/opt/lib/python3.11/site-packages/torch/_ops.py(7): __call__"));
     assert_false(is_users("/usr/lib/python3.11/contextlib.py(7): inner"));

@@ -1,12 +1,8 @@
 /* row_collectives_test.c - what rows and the header tell about collectives. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit/test.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "read/row_collectives.h"
 
@@ -14,13 +10,11 @@ static struct sl_row_collectives *c;
 
 static int setup(void **state)
 {
-    (void)state;
     return sl_row_collectives_create(&c);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     sl_row_collectives_destroy(c);
     return 0;
 }
@@ -82,7 +76,6 @@ static void test_names_of_every_version(void **state)
     };
     struct sl_trace_row r;
 
-    (void)state;
     field("distributedInfo.world_size", "2");
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         r = row(known[i].name, "BFloat16", 10, "[0, 1]");
@@ -102,7 +95,6 @@ static void test_a_group_has_one_number_however_it_is_told(void **state)
     struct sl_trace_row other = row("allreduce", "Float", 1, "[2, 4, 8]");
     uint32_t number;
 
-    (void)state;
     field("distributedInfo.world_size", "8");
     field("distributedInfo.pg_config.pg_name", "dp");
     field("distributedInfo.pg_config.ranks", "2");
@@ -126,7 +118,6 @@ static void test_sends_need_a_peer(void **state)
     struct sl_trace_row send = row("send", "Float", 1, "[0, 1]");
     struct sl_trace_row recv = row("recv", "Float", 1, "[0, 1]");
 
-    (void)state;
     assert_int_equal(sl_row_collectives_row(c, &send), 0);
     send.has |= SL_HAS_DST_RANK;
     send.dst_rank = 1;
@@ -144,7 +135,6 @@ static void test_what_is_told_first_stays(void **state)
     struct sl_event op = {.correlation = 900};
     struct sl_collective found;
 
-    (void)state;
     assert_int_equal(sl_row_collectives_find(c, &op, &found), 0);
     sl_row_collectives_join(c, 900, sl_row_collectives_row(c, &a));
     sl_row_collectives_join(c, 900, sl_row_collectives_row(c, &b));

@@ -3,13 +3,9 @@
  *
  * Threads: one. Memory: stack.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "read/scan.h"
 
@@ -53,7 +49,6 @@ static void expect_end(const char *value)
 
 static void test_ends(void **state)
 {
-    (void)state;
     expect_end("{}");
     expect_end("[[], {}, [1, 2, {\"a\": [3]}]]");
     expect_end("{\"a\": \"}\", \"b\": \"]\\\"}\", \"c\": \"\\\\\"}");
@@ -64,7 +59,6 @@ static void test_ends(void **state)
 
 static void test_unfinished(void **state)
 {
-    (void)state;
     assert_int_equal(scan("{\"a\": [1, 2}", "", 7), 0); /* brackets are only counted */
     assert_int_equal(scan("{\"a\": \"never closed }}}}", "", 7), 0);
     assert_int_equal(scan("{\"a\": \"\\\"}", "", 64), 0);

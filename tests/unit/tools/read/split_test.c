@@ -3,15 +3,11 @@
  *
  * Threads: one. Memory: a few strings.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../text.h"
 #include "read/split.h"
@@ -92,7 +88,6 @@ static void test_outline(void **state)
 {
     char got[1024];
 
-    (void)state;
     for (size_t piece = 0; piece < 70; piece++) {
         describe(trace, piece, got, sizeof(got));
         assert_string_equal(got, outline);
@@ -104,7 +99,6 @@ static void test_cut_anywhere(void **state)
 {
     char cut[sizeof(trace)], got[1024];
 
-    (void)state;
     for (size_t size = 0; size < (size_t)(strrchr(trace, '}') - trace); size++) {
         size_t common;
 
@@ -119,7 +113,6 @@ static void test_cut_anywhere(void **state)
 
 static void test_not_a_trace(void **state)
 {
-    (void)state;
     expect("", "CUT");
     expect("hello", "BAD(not a JSON object)");
     expect("[{}]", "BAD(not a JSON object)");
@@ -147,7 +140,6 @@ static void test_long(void **state)
     struct sl_split *split;
     struct sl_span span;
 
-    (void)state;
     at = (size_t)sprintf(text, "{\"traceEvents\":[{\"name\":\"");
     memset(text + at, 'x', size);
     at += size;
@@ -173,7 +165,6 @@ static void test_long(void **state)
 
 static size_t endless(void *user, void *data, size_t size)
 {
-    (void)user;
     memset(data, '[', size);
     memcpy(data, "{\"a\":", *(int *)user ? 0 : 5);
     *(int *)user = 1;
@@ -186,7 +177,6 @@ static void test_too_long(void **state)
     struct sl_span span;
     int begun = 0;
 
-    (void)state;
     assert_int_equal(sl_split_create(&split, endless, &begun), 0);
     do
         sl_split_next(split, &span);

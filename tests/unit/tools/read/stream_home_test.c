@@ -1,12 +1,7 @@
 /*
  * stream_home_test.c - where a stream is, if one context alone has it, and where a context is.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "event/event.h"
 #include "read/stream_home.h"
@@ -15,14 +10,12 @@ static struct sl_stream_home home;
 
 static int setup(void **state)
 {
-    (void)state;
     sl_stream_home_init(&home);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     sl_stream_home_free(&home);
     return 0;
 }
@@ -44,7 +37,6 @@ static int device_of(uint32_t context)
 
 static void test_one_context_has_them_all(void **state)
 {
-    (void)state;
     assert_int_equal(where(13), -1);
     sl_stream_home_see(&home, 5, SL_STREAM_NONE);
     assert_int_equal(where(13), 5);
@@ -55,7 +47,6 @@ static void test_one_context_has_them_all(void **state)
 
 static void test_of_two_contexts_the_one_that_has_it(void **state)
 {
-    (void)state;
     sl_stream_home_see(&home, 1, 7);
     sl_stream_home_see(&home, 1, 13);
     sl_stream_home_see(&home, 1, 14);
@@ -71,7 +62,6 @@ static void test_of_two_contexts_the_one_that_has_it(void **state)
 
 static void test_operations_tell_the_device_of_their_context(void **state)
 {
-    (void)state;
     sl_stream_home_see(&home, 1, 13);
     assert_int_equal(device_of(1), -1);
     sl_stream_home_see_operation(&home, 3, 1, 13);
@@ -84,7 +74,6 @@ static void test_operations_tell_the_device_of_their_context(void **state)
 
 static void test_operations_that_name_no_device(void **state)
 {
-    (void)state;
     sl_stream_home_see_operation(&home, SL_DEVICE_NONE, 1, 13);
     assert_int_equal(device_of(1), SL_DEVICE_NONE);
     sl_stream_home_see_operation(&home, 3, 1, 13);
@@ -98,7 +87,6 @@ static void test_operations_that_name_no_device(void **state)
 /* Ids of contexts are their process's, and a file may have two processes' devices. */
 static void test_a_context_of_two_devices_is_of_two_processes(void **state)
 {
-    (void)state;
     sl_stream_home_see_operation(&home, 0, 1, 13);
     sl_stream_home_see_operation(&home, 1, 1, 14);
     assert_int_equal(device_of(1), -1);
@@ -111,7 +99,6 @@ static void test_contexts_that_have_operations(void **state)
     size_t at = 0;
     uint32_t context, sum = 0;
     uint8_t device;
-    (void)state;
     assert_int_equal(sl_stream_home_next(&home, &at, &context, &device), 0);
     sl_stream_home_see(&home, 1, 13);
     sl_stream_home_see_operation(&home, 3, 2, 13);
@@ -125,7 +112,6 @@ static void test_contexts_that_have_operations(void **state)
 
 static void test_streams_without_end(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 1000000; i++)
         sl_stream_home_see_operation(&home, 0, 1 + i % 2, 100 + i);
     assert_int_equal(where(100), 1);

@@ -3,12 +3,7 @@
  *
  * Threads: one. Memory: that of the ids.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "read/thread_ids.h"
 
@@ -16,14 +11,12 @@ static struct sl_thread_ids ids;
 
 static int setup(void **state)
 {
-    (void)state;
     sl_thread_ids_init(&ids);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     sl_thread_ids_free(&ids);
     assert_int_equal(ids.store.used_bytes, 0);
     return 0;
@@ -31,7 +24,6 @@ static int teardown(void **state)
 
 static void test_those_of_the_system_stay(void **state)
 {
-    (void)state;
     assert_int_equal(sl_thread_ids_put(&ids, 1), 1);
     assert_int_equal(sl_thread_ids_put(&ids, INT32_MAX), INT32_MAX);
     assert_int_equal(sl_thread_ids_get(&ids, 1), 1);
@@ -45,7 +37,6 @@ static void test_others_come_back(void **state)
     const size_t count = sizeof(other) / sizeof(*other);
     uint32_t thread[sizeof(other) / sizeof(*other)];
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         thread[i] = sl_thread_ids_put(&ids, other[i]);
         assert_true(thread[i] > INT32_MAX);
@@ -60,7 +51,6 @@ static void test_others_come_back(void **state)
 
 static void test_more_than_there_is_room_for(void **state)
 {
-    (void)state;
     for (int64_t i = 0; i < SL_THREAD_IDS_MOST; i++)
         assert_int_not_equal(sl_thread_ids_put(&ids, -i), 0);
     assert_int_equal(sl_thread_ids_put(&ids, 1ll << 40), 0);

@@ -1,46 +1,135 @@
 /*
- * trace_events_test.c - rows of old, new and damaged files, as events in the order of enqueue.
- *
- * Threads: one. Memory: the reader's.
+ * trace_events_test.c - rows of old, new and damaged files go in, events in the order of enqueue
+ * come out: each case of event_cases/ is a test of its own. A line is a row, with single quotes for
+ * double ones; the line `own` in front of them says that the file is one of ours. Behind the events
+ * stand the counts that are not 0.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "unit/cases.h"
 
-#include <cmocka.h>
+#include <inttypes.h>
 
 #include "../text.h"
 #include "read/trace_events.h"
 #include "read/trace_file.h"
 
-#define ORIGIN 1000000000u /* added to each time */
-
 static struct sl_trace_events *events;
+static int is_own;
 
-static int teardown(void **state)
+static void say_word(const char *word, uint64_t number)
 {
-    (void)state;
-    sl_trace_events_destroy(events);
-    events = NULL;
-    return 0;
+    if (number)
+        say(" %s %" PRIu64, word, number);
 }
 
-/* Reads rows (no header) to their end. */
-static void read_rows(const char *rows, int own)
+static void say_text(const char *word, uint32_t id)
 {
-    char text[8192];
+    if (id)
+        say(" %s'%s'", word, sl_intern_get(events->names, id, NULL));
+}
+
+static void say_shape(uint32_t id)
+{
+    const struct sl_shape *shape = sl_shape_get(events->shapes, id);
+
+    if (!shape)
+        return;
+    say_word("copy", shape->copy_kind);
+    say_word("from", shape->src_memory);
+    say_word("to", shape->dst_memory);
+}
+
+static void say_call(const struct sl_event *ev)
+{
+    const struct sl_trace_call *call = sl_trace_events_call(events, ev->correlation);
+
+    say_word("thread", ev->thread);
+    say_word("cbid", ev->u.call.cbid);
+    say_word("result", ev->u.call.result);
+    if (ev->flags & SL_EVF_LAUNCH)
+        say(" launches");
+    if (!call)
+        return;
+    say_text("in ", call->place);
+    say_text("step ", call->step);
+}
+
+static void say_event(const struct sl_event *ev)
+{
+    static const char *const kinds[SL_EV_KIND_COUNT] = {
+        [SL_EV_KERNEL] = "kernel", [SL_EV_MEMCPY] = "memcpy",     [SL_EV_RUNTIME] = "call",
+        [SL_EV_SYNC] = "sync",     [SL_EV_CUDA_EVENT] = "record", [SL_EV_META_STREAM] = "stream",
+    };
+    uint64_t id = sl_trace_events_correlation(events, ev->correlation);
+    uint64_t start_ns = ev->start_ns - (ev->start_ns ? SL_TRACE_EVENTS_ORIGIN_NS : 0);
+
+    say("%s %" PRIu64, kinds[ev->kind], id);
+    if (ev->correlation != id + (is_own ? 0 : 1ull << 32)) /* it wrapped */
+        say(" as %" PRIu64, ev->correlation);
+    say_text("", ev->name);
+    if (ev->flags & SL_EVF_NO_TIME)
+        say(" without a time");
+    else
+        say(" %" PRIu64 "+%" PRIu64, start_ns, ev->end_ns - ev->start_ns);
+    if (ev->kind == SL_EV_RUNTIME) {
+        say_call(ev);
+        say("\n");
+        return;
+    }
+    if (ev->device == SL_DEVICE_NONE)
+        say(" no device");
+    else
+        say_word("device", ev->device);
+    say_word("context", ev->context);
+    say_word("stream", ev->stream);
+    if (ev->kind == SL_EV_KERNEL || ev->kind == SL_EV_MEMCPY) {
+        say_word("graph", ev->graph);
+        say_word("node", ev->u.op.graph_node);
+        say_word("bytes", ev->u.op.bytes);
+        say_shape(ev->shape);
+    } else if (ev->kind == SL_EV_META_STREAM) {
+        say_word("flags", ev->u.meta.flags);
+    } else {
+        say_word("type", ev->u.sync.type);
+        say_word("event", ev->u.sync.event_id);
+        say_word("record", ev->u.sync.event_sync_id);
+        say_word("result", ev->u.sync.result);
+    }
+    say("\n");
+}
+
+static void say_counts(void)
+{
+    const struct sl_trace_events_counts c = events->counts;
+
+    say("counts:");
+    say_word("calls", c.calls);
+    say_word("unusable", c.unusable);
+    say_word("negative", c.negative);
+    say_word("of_others", c.of_others);
+    say_word("strange", c.strange);
+    say("\n");
+}
+
+static void run(const char *given)
+{
+    static const char own[] = "own\n";
+    char text[8192] = "{\"traceEvents\":[", line[1024];
     struct text_reader source;
     struct sl_trace_item item;
+    struct sl_event ev;
     struct sl_trace *t;
 
-    assert_true(snprintf(text, sizeof(text), "{\"traceEvents\":[%s]}", rows) < (int)sizeof(text));
+    is_own = strncmp(given, own, strlen(own)) == 0;
+    given += is_own ? strlen(own) : 0;
+    for (int rows = 0; next_line(&given, line, sizeof(line)); rows++)
+        strcat(strcat(text, rows ? "," : ""), line);
+    strcat(text, "]}");
+    for (char *quote = text; (quote = strchr(quote, '\'')) != NULL;)
+        *quote = '"';
     source = text_reader(text, 0);
     assert_int_equal(sl_trace_open_reader(&t, text_read, &source), 0);
     assert_int_equal(sl_trace_events_create(&events), 0);
-    if (own)
+    if (is_own)
         events->own = 1;
     while (sl_trace_next(t, &item)) {
         if (item.span.kind != SL_SPAN_EVENT)
@@ -50,370 +139,17 @@ static void read_rows(const char *rows, int own)
     }
     sl_trace_close(t);
     assert_int_equal(sl_trace_events_end(events), 0);
-}
-
-static struct sl_event next(enum sl_event_kind kind, uint64_t correlation)
-{
-    struct sl_event ev;
-
-    assert_int_equal(sl_trace_events_next(events, &ev), 1);
-    assert_int_equal(ev.kind, kind);
-    assert_int_equal(sl_trace_events_correlation(events, ev.correlation), correlation);
-    return ev;
-}
-
-static void no_more(void)
-{
-    struct sl_event ev;
-
-    assert_int_equal(sl_trace_events_next(events, &ev), 0);
-}
-
-static const char *name(uint32_t id)
-{
-    const char *text = sl_intern_get(events->names, id, NULL);
-
-    return text ? text : "(none)";
-}
-
-static void test_file_order_does_not_matter(void **state)
-{
-    struct sl_event ev;
-    const struct sl_shape *shape;
-
-    (void)state;
-    read_rows("{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy DtoH (Device -> Pageable)\","
-              "\"pid\":0,\"tid\":7,\"ts\":30,\"dur\":2,\"args\":{\"device\":1,\"context\":2,"
-              "\"stream\":7,\"correlation\":12,\"bytes\":64}},"
-              "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k<1>\",\"pid\":0,\"tid\":7,\"ts\":10,"
-              "\"dur\":20,\"args\":{\"stream\":7,\"correlation\":11,\"graph id\":3,"
-              "\"graph node id\":9}},"
-              "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Stream Sync\",\"pid\":0,\"tid\":7,"
-              "\"ts\":33,\"dur\":1,\"args\":{\"stream\":7,\"correlation\":13,\"result\":600}},"
-              "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaStreamSynchronize\",\"pid\":5,"
-              "\"tid\":6,\"ts\":32,\"dur\":3,\"args\":{\"cbid\":131,\"correlation\":13,"
-              "\"result\":700}},"
-              "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":5,"
-              "\"tid\":6,\"ts\":1.5,\"dur\":3,\"args\":{\"cbid\":211,\"correlation\":11}}",
-              0);
-    assert_int_equal(events->first_ns, ORIGIN + 1500);
-    ev = next(SL_EV_RUNTIME, 11);
-    assert_true(ev.start_ns == ORIGIN + 1500 && ev.end_ns == ORIGIN + 4500);
-    assert_true(ev.thread == 6 && ev.u.call.cbid == 211);
-    assert_true(ev.flags & SL_EVF_LAUNCH);
-    ev = next(SL_EV_KERNEL, 11);
-    assert_true(ev.graph == 3 && ev.u.op.graph_node == 9 && ev.stream == 7);
-    assert_string_equal(name(ev.name), "k<1>");
-    ev = next(SL_EV_MEMCPY, 12);
-    assert_true(ev.device == 1 && ev.context == 2 && ev.u.op.bytes == 64);
-    shape = sl_shape_get(events->shapes, ev.shape);
-    assert_non_null(shape);
-    assert_int_equal(shape->copy_kind, 2);  /* CUPTI_ACTIVITY_MEMCPY_KIND_DTOH */
-    assert_int_equal(shape->src_memory, 3); /* CUPTI_ACTIVITY_MEMORY_KIND_DEVICE */
-    assert_int_equal(shape->dst_memory, 1); /* CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE */
-    ev = next(SL_EV_RUNTIME, 13);
-    assert_true(!(ev.flags & SL_EVF_LAUNCH) && ev.u.call.result == 700);
-    assert_true(ev.context == 0 && ev.stream == 0 && ev.shape == 0);
-    ev = next(SL_EV_SYNC, 13);
-    assert_true(ev.u.sync.type == SL_SYNC_STREAM && ev.stream == 7 && ev.u.sync.result == 600);
-    no_more();
-}
-
-#define WAIT(type, id, args)                                                                       \
-    "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"" type                                         \
-    "\",\"pid\":0,\"tid\":-1,\"ts\":90,\"dur\":1,\"args\":{\"context\":1,\"device\":0," args       \
-    ",\"correlation\":" id "}}"
-#define RECORD(stream, correlation, event)                                                         \
-    "\"wait_on_stream\":" stream ",\"wait_on_cuda_event_record_corr_id\":" correlation             \
-    ",\"wait_on_cuda_event_id\":" event
-
-static void test_records_are_made_from_waits(void **state)
-{
-    struct sl_event record, wait;
-
-    (void)state;
-    read_rows(WAIT("Event Sync", "50", "\"stream\":-1," RECORD("20", "40", "3")) ","
-              /* the same record again, elsewhere */
-              WAIT("Event Sync", "52", "\"stream\":4294967295," RECORD("20", "40", "3")) ","
-              /* made before there was one */
-              WAIT("Event Sync", "53", "\"stream\":-1," RECORD("-1", "-1", "8")),
-              0);
-    record = next(SL_EV_CUDA_EVENT, 40);
-    assert_true(record.stream == 20 && record.context == 1 && record.u.sync.event_id == 3);
-    assert_true(record.flags & SL_EVF_NO_TIME);
-    wait = next(SL_EV_SYNC, 50);
-    assert_true(wait.u.sync.type == SL_SYNC_EVENT && wait.stream == SL_STREAM_NONE);
-    assert_true(wait.u.sync.event_sync_id == record.u.sync.event_sync_id);
-    wait = next(SL_EV_SYNC, 52);
-    assert_true(wait.stream == SL_STREAM_NONE);
-    assert_true(wait.u.sync.event_sync_id == record.u.sync.event_sync_id);
-    wait = next(SL_EV_SYNC, 53);
-    assert_true(wait.u.sync.event_sync_id == 0 && wait.u.sync.event_id == 8);
-    no_more();
-}
-
-static void test_own_waits_name_the_context_of_their_record(void **state)
-{
-    struct sl_event record, wait;
-
-    (void)state;
-    read_rows(WAIT("Stream Wait Event", "51",
-                   "\"stream\":7,\"wait_on_context\":4,\"wait_on_context_stream\":20,"
-                   "\"wait_on_context_record_corr_id\":41"),
-              1);
-    record = next(SL_EV_CUDA_EVENT, 41);
-    assert_true(record.stream == 20 && record.context == 4);
-    wait = next(SL_EV_SYNC, 51);
-    assert_true(wait.u.sync.type == SL_SYNC_STREAM_WAIT && wait.stream == 7);
-    no_more();
-}
-
-#define KERNEL(id, device, context, stream)                                                        \
-    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":9,\"dur\":1,\"args\":{"                \
-    "\"device\":" device ",\"context\":" context ",\"stream\":" stream ",\"correlation\":" id "}}"
-
-/* Others' name its stream: in the context that has it, if one alone has. */
-static void test_records_of_other_contexts(void **state)
-{
-    struct sl_event record;
-
-    (void)state;
-    read_rows(
-        WAIT("Stream Wait Event", "50", "\"stream\":13," RECORD("20", "40", "3")) "," WAIT(
-            "Stream Wait Event", "51",
-            "\"stream\":13," RECORD(
-                "21", "41",
-                "4")) "," WAIT("Stream Wait Event", "52",
-                               "\"stream\":13," RECORD(
-                                   "7", "42",
-                                   "5")) "," WAIT("Stream Wait Event", "53",
-                                                  "\"stream\":13," RECORD(
-                                                      "22", "43",
-                                                      "6")) "," KERNEL("44", "1", "2",
-                                                                       "20") "," KERNEL("45", "0",
-                                                                                        "1",
-                                                                                        "21") "," KERNEL("46",
-                                                                                                         "1",
-                                                                                                         "2",
-                                                                                                         "21") "," KERNEL("47",
-                                                                                                                          "0",
-                                                                                                                          "1",
-                                                                                                                          "7"),
-        0);
-    record = next(SL_EV_CUDA_EVENT, 40);
-    assert_true(record.device == 1 && record.context == 2 && record.stream == 20);
-    record = next(SL_EV_CUDA_EVENT, 41); /* both have it */
-    assert_int_equal(record.stream, SL_STREAM_NONE);
-    record = next(SL_EV_CUDA_EVENT, 42); /* each has a legacy default stream */
-    assert_int_equal(record.stream, SL_STREAM_NONE);
-    record = next(SL_EV_CUDA_EVENT, 43); /* nobody was seen to have it */
-    assert_int_equal(record.stream, SL_STREAM_NONE);
-}
-
-/* An event has a byte for its device. A larger number is as good as none. */
-static void test_device_numbers(void **state)
-{
-    (void)state;
-    read_rows(KERNEL("44", "254", "1", "20") "," KERNEL("45", "255", "2",
-                                                        "20") "," KERNEL("46", "65534", "3", "20"),
-              0);
-    assert_int_equal(next(SL_EV_KERNEL, 44).device, 254);
-    assert_int_equal(next(SL_EV_KERNEL, 45).device, SL_DEVICE_NONE);
-    assert_int_equal(next(SL_EV_KERNEL, 46).device, SL_DEVICE_NONE);
-}
-
-#define CALL(cat, name, id, ts, dur)                                                               \
-    "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":5,\"tid\":6,\"ts\":" ts       \
-    ",\"dur\":" dur ",\"args\":{\"correlation\":" id "}}"
-
-static void test_ids_that_wrap(void **state)
-{
-    uint64_t before, after;
-
-    (void)state;
-    read_rows(CALL("cuda_runtime", "b", "3", "20", "1") "," CALL("cuda_runtime", "a", "4294967290",
-                                                                 "10", "1"),
-              0);
-    before = next(SL_EV_RUNTIME, 4294967290).correlation;
-    after = next(SL_EV_RUNTIME, 3).correlation;
-    assert_int_equal(after - before, 9);
-    no_more();
-}
-
-static void test_own_ids_are_wide(void **state)
-{
-    (void)state;
-    read_rows(CALL("cuda_runtime", "b", "12884901891", "20", "1") "," CALL("cuda_runtime", "a", "7",
-                                                                           "10", "1"),
-              1);
-    assert_int_equal(next(SL_EV_RUNTIME, 7).correlation, 7);
-    assert_int_equal(next(SL_EV_RUNTIME, 12884901891).correlation, 12884901891);
-    no_more();
-}
-
-static void test_one_call_per_id(void **state)
-{
-    struct sl_trace_events_counts counts;
-
-    (void)state;
-    read_rows(CALL("cuda_driver", "inner", "9", "11", "1") "," CALL("cuda_runtime", "outer", "9",
-                                                                    "10", "5"),
-              0);
-    assert_string_equal(name(next(SL_EV_RUNTIME, 9).name), "outer");
-    no_more();
-    counts = events->counts;
-    assert_true(counts.calls == 1 && counts.unusable == 0);
-}
-
-static uint64_t of_others(const char *rows)
-{
-    struct sl_trace_events_counts counts;
-
-    read_rows(rows, 0);
-    counts = events->counts;
-    teardown(NULL);
-    return counts.of_others;
-}
-
-#define OF(pid, id)                                                                                \
-    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"a\",\"pid\":" pid ",\"tid\":6,\"ts\":" id   \
-    ",\"dur\":1,\"args\":{\"correlation\":" id "}}"
-
-/* Files of several ranks in one, which some who merge them name by a text: "[TP00] 4711". */
-static void test_calls_of_other_processes(void **state)
-{
-    (void)state;
-    assert_int_equal(of_others(OF("5", "1") "," OF("5", "2")), 0);
-    assert_int_equal(of_others(OF("5", "1") "," OF("6", "2") "," OF("5", "3")), 1);
-    assert_int_equal(of_others(OF("0", "1") "," OF("6", "2")), 1);
-    assert_int_equal(of_others(OF("\"[TP00] 5\"", "1") "," OF("\"[TP00] 5\"", "2")), 0);
-    assert_int_equal(
-        of_others(OF("\"[TP00] 5\"", "1") "," OF("\"[TP01] 5\"", "2") "," OF("\"[TP02] 5\"", "3")),
-        2);
-    assert_int_equal(of_others(OF("\"[TP00] 5\"", "1") "," OF("5", "2")), 1);
-    /* nobody's */
-    assert_int_equal(of_others("{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"a\",\"tid\":6,"
-                               "\"ts\":3,\"dur\":1,\"args\":{\"correlation\":9}}," OF("5", "1")),
-                     0);
-}
-
-#define RANGE(cat, name, tid, ts, dur)                                                             \
-    "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":5,\"tid\":" tid ",\"ts\":" ts \
-    ",\"dur\":" dur "}"
-
-static void test_places_and_steps(void **state)
-{
-    const struct sl_trace_call *call;
-    uint64_t id[4];
-
-    (void)state;
-    read_rows(
-        CALL("cuda_runtime", "in", "1", "12", "1") "," CALL("cuda_runtime", "between", "2", "16", "1") "," CALL(
-            "cuda_runtime", "after", "3", "40",
-            "1") "," CALL("cuda_runtime", "last", "4", "61",
-                          "1") "," RANGE("cpu_op", "aten::outer", "6", "10",
-                                         "10") "," RANGE("cpu_op", "aten::inner", "6", "11",
-                                                         "3") "," RANGE("cpu_op", "elsewhere", "7",
-                                                                        "0",
-                                                                        "100") "," RANGE("user_"
-                                                                                         "annotatio"
-                                                                                         "n",
-                                                                                         "ProfilerS"
-                                                                                         "tep#2",
-                                                                                         "8", "30",
-                                                                                         "20") "," RANGE("user_annotation",
-                                                                                                         "ProfilerStep#1",
-                                                                                                         "8",
-                                                                                                         "0",
-                                                                                                         "30"),
-        0);
-    for (int i = 0; i < 4; i++)
-        id[i] = next(SL_EV_RUNTIME, (uint64_t)i + 1).correlation;
-    call = sl_trace_events_call(events, id[0]);
-    assert_string_equal(name(call->name), "in");
-    assert_string_equal(name(call->place), "aten::inner");
-    assert_string_equal(name(call->step), "ProfilerStep#1"); /* another thread's */
-    assert_string_equal(name(sl_trace_events_call(events, id[1])->place), "aten::outer");
-    call = sl_trace_events_call(events, id[2]);
-    assert_int_equal(call->place, 0);
-    assert_string_equal(name(call->step), "ProfilerStep#2");
-    assert_int_equal(sl_trace_events_call(events, id[3])->step, 0);
-    assert_null(sl_trace_events_call(events, id[3] + 1));
+    if (events->first_ns)
+        say("from %" PRIu64 "\n", events->first_ns - SL_TRACE_EVENTS_ORIGIN_NS);
+    while (sl_trace_events_next(events, &ev))
+        say_event(&ev);
     assert_null(sl_trace_events_call(events, 0));
+    say_counts();
+    sl_trace_events_destroy(events);
 }
-
-static void test_stream_flags(void **state)
-{
-    struct sl_event ev;
-
-    (void)state;
-    read_rows("{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":20,\"ts\":0,\"args\":{"
-              "\"name\":\"stream 20\",\"context\":3,\"stream flags\":2}},"
-              "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":21,\"ts\":0,\"args\":{"
-              "\"name\":\"stream 21\"}}",
-              1);
-    ev = next(SL_EV_META_STREAM, 0);
-    assert_true(ev.device == 1 && ev.context == 3 && ev.stream == 20 && ev.u.meta.flags == 2);
-    no_more();
-}
-
-/* Rows without sense are counted and left out. */
-static void test_unusable_rows(void **state)
-{
-    struct sl_trace_events_counts counts;
-
-    (void)state;
-    read_rows(CALL("cuda_runtime", "zero", "0", "1", "1") "," CALL(
-                  "cuda_runtime", "negative", "-3", "1",
-                  "1") "," CALL("cuda_runtime", "wide", "4294967296", "1",
-                                "1") "," CALL("cuda_runtime", "early", "4", "-1",
-                                              "1") "," CALL("kernel", "no stream", "5", "1",
-                                                            "1") ","
-                                                                 "{\"ph\":\"X\",\"cat\":\"cuda_"
-                                                                 "sync\",\"name\":\"Event Sync\"},"
-                                                                 "{\"ph\":\"X\",\"cat\":\"kernel\","
-                                                                 "\"name\":\"k\",\"ts\":\"x\","
-                                                                 "\"args\":{\"stream\":7,"
-                                                                 "\"correlation\":6}},"
-                                                                 "{\"ph\":\"X\",\"cat\":\"kernel\","
-                                                                 "\"name\":\"k\",\"ts\":5,\"dur\":-"
-                                                                 "9,\"args\":{"
-                                                                 "\"stream\":7,\"correlation\":6}}",
-              0);
-    /* a negative duration is none */
-    assert_int_equal(next(SL_EV_KERNEL, 6).end_ns, ORIGIN + 5000);
-    no_more();
-    counts = events->counts;
-    assert_int_equal(counts.unusable, 7);
-}
-
-static void test_nothing(void **state)
-{
-    (void)state;
-    read_rows("", 0);
-    assert_int_equal(events->first_ns, 0);
-    no_more();
-}
-
-#define TEST(f) cmocka_unit_test_teardown(f, teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_file_order_does_not_matter),
-        TEST(test_records_are_made_from_waits),
-        TEST(test_own_waits_name_the_context_of_their_record),
-        TEST(test_records_of_other_contexts),
-        TEST(test_device_numbers),
-        TEST(test_ids_that_wrap),
-        TEST(test_own_ids_are_wide),
-        TEST(test_one_call_per_id),
-        TEST(test_calls_of_other_processes),
-        TEST(test_places_and_steps),
-        TEST(test_stream_flags),
-        TEST(test_unusable_rows),
-        TEST(test_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_cases(SYNCLINE_SOURCE_DIR "/tests/unit/tools/read/event_cases/*.txt", run, NULL,
+                     NULL);
 }

@@ -1,12 +1,8 @@
 /* unescape_test.c - the text that a JSON string means. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit/test.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "read/unescape.h"
 
@@ -25,7 +21,6 @@ static void expect(const char *text, const char *meant)
 
 static void test_escapes(void **state)
 {
-    (void)state;
     expect("", "");
     expect("plain \xc3\xa4", "plain \xc3\xa4");
     expect("\\"
@@ -37,7 +32,6 @@ static void test_escapes(void **state)
 
 static void test_surrogates(void **state)
 {
-    (void)state;
     expect("\\ud83d\\ude00", "\xf0\x9f\x98\x80");
     expect("\\ud83d", "?");
     expect("\\ud83dx", "?x");
@@ -59,7 +53,6 @@ static void test_what_needs_no_room(void **state)
 {
     struct sl_text none = {NULL, 0};
 
-    (void)state;
     expect_in(6, "\\u0041", "A");
     expect_in(5, "\\u0041", "\\u0041");
     expect_in(0, "A", "A");

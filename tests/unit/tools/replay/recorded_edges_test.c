@@ -3,12 +3,7 @@
  */
 #include "replay/recorded_edges.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 static struct sl_event kernel(uint64_t correlation, uint32_t stream, uint64_t node, uint64_t from)
 {
@@ -39,7 +34,6 @@ static void every_number_goes_through_the_sort(void **state)
                            .dst_correlation = (1ull << 33) + 1,
                            .dst_op = {.graph_node = 4ull << 32 | 2, .stream = 21}};
     struct sl_recorded_edges *f;
-    (void)state;
 
     assert_int_equal(sl_recorded_edges_create(&f), 0);
     for (int swapped = 0; swapped < 2; swapped++) {
@@ -77,7 +71,6 @@ static void ends_are_found_by_stream_and_node(void **state)
     struct sl_event ev, row;
     struct sl_edge out;
     struct sl_recorded_edges *f;
-    (void)state;
 
     assert_int_equal(sl_recorded_edges_create(&f), 0);
     row = kernel(5, 20, 7, 1000);
@@ -121,7 +114,6 @@ static void the_last_of_a_stream_is_found_however_old(void **state)
     struct sl_event ev = sl_recorded_edges_event(&edge), row;
     struct sl_edge out;
     struct sl_recorded_edges *f;
-    (void)state;
 
     assert_int_equal(sl_recorded_edges_create(&f), 0);
     row = kernel(5, 20, 0, 1000);

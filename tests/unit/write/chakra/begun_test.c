@@ -2,18 +2,8 @@
  * begun_test.c - operators and ranges that are told when they begin: what is written is the
  * same as of rows that are told whole, whenever it goes out.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "event/pattern.h"
-#include "unit/write/chakra/fixture.h"
+#include "unit/write/chakra/say.h"
 
 enum {
     ROWS = 4000,
@@ -39,71 +29,6 @@ static struct sl_event ended(struct sl_event ev)
 static void give(struct sl_event ev)
 {
     assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
-}
-
-/* ---- what is written, in an order that does not depend on when ---- */
-
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static const char *key_of(const struct dom_node *n)
-{
-    static char key[256];
-    const char *lane = dom_number(n, "is_cpu_op") ? "tid" : "stream";
-
-    snprintf(key, sizeof(key), "%s %lld: %s %lld+%lld", lane, (long long)dom_number(n, lane),
-             n->name, (long long)dom_number(n, "start_ns"),
-             (long long)dom_number(n, "duration_ns"));
-    return key;
-}
-
-static char *join(char **line, size_t lines, char between)
-{
-    size_t size = 1;
-    char *all;
-
-    qsort(line, lines, sizeof(*line), compare);
-    for (size_t i = 0; i < lines; i++)
-        size += strlen(line[i]) + 1;
-    all = calloc(1, size);
-    assert_non_null(all);
-    for (size_t i = 0; i < lines; i++) {
-        size_t at = strlen(all);
-
-        snprintf(all + at, size - at, "%s%c", line[i], between);
-        free(line[i]);
-    }
-    return all;
-}
-
-static char *content(const struct dom_file *d)
-{
-    char **line = calloc(d->nodes, sizeof(*line)), *all;
-
-    assert_non_null(line);
-    for (size_t i = 0; i < d->nodes; i++) {
-        const struct dom_node *n = &d->node[i];
-        char **parent = calloc(n->deps + 1, sizeof(*parent));
-
-        assert_non_null(parent);
-        parent[0] = strdup(key_of(n));
-        for (size_t k = 0; k < n->deps; k++)
-            parent[k + 1] = strdup(key_of(&d->node[n->dep[k] - 1]));
-        char *first = parent[0], *rest = join(parent + 1, n->deps, ',');
-        size_t size = strlen(first) + strlen(rest) + 8;
-
-        line[i] = malloc(size);
-        assert_non_null(line[i]);
-        snprintf(line[i], size, "%s <- %s", first, rest);
-        free(first);
-        free(rest);
-        free(parent);
-    }
-    all = join(line, d->nodes, '\n');
-    free(line);
-    return all;
 }
 
 /* ---- a random job ---- */
@@ -219,10 +144,9 @@ static int is_around(const struct sl_event *ev)
 }
 
 /* Everything of before `complete` was given: `every` says how often that is told. */
-static char *written(int at_beginnings, unsigned every)
+static void say_written(int at_beginnings, unsigned every)
 {
     size_t n = 0;
-    char *all;
 
     for (size_t i = 0; i < count; i++) {
         const struct sl_event *ev = &rows[i];
@@ -242,45 +166,31 @@ static char *written(int at_beginnings, unsigned every)
         if (i % every == every - 1 && deliveries[i].ns > BASE + LATE_NS)
             assert_int_equal(sl_chakra_advance(f.chakra, deliveries[i].ns - LATE_NS - 1), 0);
     }
-    all = content(read_back());
+    say_file();
     assert_int_equal(counts().rows_late, 0);
-    return all;
-}
-
-static void assert_same(const char *whole, const char *told, uint64_t seed, unsigned every)
-{
-    const char *a = whole, *b = told;
-
-    while (*a || *b) {
-        int length = (int)strcspn(a, "\n"), other = (int)strcspn(b, "\n");
-
-        if (length != other || strncmp(a, b, (size_t)length) != 0)
-            fail_msg("seed %d, told every %u:\n%.*s\n%.*s", (int)seed, every, length, a, other, b);
-        a += length + (a[length] != 0);
-        b += other + (b[other] != 0);
-    }
 }
 
 static void test_a_job_is_the_same_however_it_is_told(void **state)
 {
+    static char whole[CASES_TEXT_MOST], how[64];
+    const struct text_case told_whole = {.expected = whole};
     unsigned handovers = 0;
 
-    (void)state;
+    this_case = &told_whole;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        char *whole, *told;
-
         reopen(0);
         make_job(seed);
-        whole = written(0, ROWS);
+        say_written(0, ROWS);
+        strcpy(whole, said);
+        said_size = 0;
         handovers += counts().handovers != 0;
         for (unsigned every = 1; every <= 100; every += 33) {
             reopen(0);
             make_job(seed); /* names are those of the new file */
-            told = written(1, every);
-            assert_same(whole, told, seed, every);
-            free(told);
+            say_written(1, every);
+            snprintf(how, sizeof(how), ", seed %d, told every %u", (int)seed, every);
+            expect_said(how);
         }
-        free(whole);
     }
     assert_true(handovers > 5);
 }
@@ -297,7 +207,6 @@ static void test_its_pieces_go_out_before_it_ends(void **state)
                              .end_ns = BASE + 900000};
     struct dom_file *d;
 
-    (void)state;
     range.u.row.sequence = -1;
     give(begun(range));
     launch(10, 10, 15, 1);
@@ -330,7 +239,6 @@ static void test_a_note_has_its_name(void **state)
     char pattern[64];
     struct dom_file *d;
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         const char *name = i ? "epoch 3 batch 18" : "epoch 3 batch 17";
         uint32_t number[SL_PATTERN_NUMBERS];
@@ -363,7 +271,6 @@ static void test_a_note_that_was_never_begun_is_no_row(void **state)
                             .start_ns = BASE,
                             .end_ns = BASE + 1000};
 
-    (void)state;
     give(note);
     kernel(7, 20, 30, 1, "k");
     assert_int_equal(read_back()->nodes, 1);
@@ -380,7 +287,6 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     struct sl_event other = range;
     struct dom_file *d;
 
-    (void)state;
     range.u.row.sequence = other.u.row.sequence = -1;
     other.order = 2;
     other.end_ns = BASE + 20000;

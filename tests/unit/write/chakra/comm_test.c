@@ -1,29 +1,17 @@
-/* comm_test.c - collectives as ASTRA-sim  as ASTRA-sim takes them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+/* comm_test.c - a collective as ASTRA-sim takes it. */
+#include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
 #define NCCL "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
-static struct dom_node *collective(enum sl_collective_type type, uint64_t bytes, uint32_t group)
-{
-    f.collective = (struct sl_collective){type, bytes, group, 2};
-    launch(10, 10, 15, 1);
-    kernel(7, 17, 30, 1, NCCL);
-    return dom_find(read_back(), NCCL);
-}
-
 static void test_collective_has_type_size_and_group(void **state)
 {
     struct dom_node *n;
 
-    (void)state;
-    n = collective(SL_COLLECTIVE_REDUCE_SCATTER, 4096, 4);
+    f.collective = (struct sl_collective){SL_COLLECTIVE_REDUCE_SCATTER, 4096, 4, 2};
+    kernel(7, 17, 30, 1, NCCL);
+    n = dom_find(read_back(), NCCL);
     assert_int_equal(n->type, 7);
     assert_int_equal(dom_number(n, "comm_type"), 7);
     assert_int_equal(dom_attr(n, "comm_type")->field, 9);
@@ -34,75 +22,10 @@ static void test_collective_has_type_size_and_group(void **state)
     assert_int_equal(counts().comm_nodes, 1);
 }
 
-static void test_all_ranks_have_an_empty_group(void **state)
-{
-    (void)state;
-    assert_string_equal(dom_attr(collective(SL_COLLECTIVE_ALL_REDUCE, 8, 0), "pg_name")->text, "");
-}
-
-static void test_unknown_size_is_computation(void **state)
-{
-    struct dom_node *n = collective(SL_COLLECTIVE_ALL_REDUCE, 0, 0);
-
-    (void)state;
-    assert_int_equal(n->type, 4);
-    assert_null(dom_attr(n, "comm_type"));
-}
-
-static void test_other_kernels_are_not_asked_about(void **state)
-{
-    (void)state;
-    f.collective.bytes = 8;
-    kernel(7, 17, 30, 1, "gemm");
-    assert_int_equal(dom_find(read_back(), "gemm")->type, 4);
-}
-
-static void test_types_that_simulators_refuse(void **state)
-{
-    static const struct {
-        enum sl_collective_type type;
-        const char *name;
-    } refused[] = {{SL_COLLECTIVE_REDUCE, "REDUCE"},
-                   {SL_COLLECTIVE_GATHER, "GATHER"},
-                   {SL_COLLECTIVE_SCATTER, "SCATTER"},
-                   {SL_COLLECTIVE_BARRIER, "BARRIER"}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        struct dom_node *n = collective(refused[i].type, 8, 0);
-
-        assert_int_equal(n->type, 4);
-        assert_null(dom_attr(n, "comm_type"));
-        assert_string_equal(dom_attr(n, "collective")->text, refused[i].name);
-        reopen(0);
-    }
-}
-
-static void test_send_and_receive_name_their_peer(void **state)
-{
-    struct dom_node *n = collective(SL_COLLECTIVE_SEND, 8, 0);
-
-    (void)state;
-    assert_int_equal(n->type, 5);
-    assert_int_equal(dom_number(n, "comm_dst"), 2);
-    assert_int_equal(dom_attr(n, "comm_dst")->field, 7);
-    assert_int_equal(dom_number(n, "comm_tag"), 0);
-    reopen(0);
-    n = collective(SL_COLLECTIVE_RECV, 8, 0);
-    assert_int_equal(n->type, 6);
-    assert_int_equal(dom_number(n, "comm_src"), 2);
-    assert_int_equal(dom_attr(n, "comm_tag")->field, 7);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHAKRA_TEST(test_collective_has_type_size_and_group),
-        CHAKRA_TEST(test_all_ranks_have_an_empty_group),
-        CHAKRA_TEST(test_unknown_size_is_computation),
-        CHAKRA_TEST(test_other_kernels_are_not_asked_about),
-        CHAKRA_TEST(test_types_that_simulators_refuse),
-        CHAKRA_TEST(test_send_and_receive_name_their_peer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

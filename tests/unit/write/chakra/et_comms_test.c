@@ -1,10 +1,5 @@
 /* et_comms_test.c - what an operator was told to be about reaches the operations of its calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +29,6 @@ static struct sl_et_comms *comms;
 
 static int set_up(void **state)
 {
-    (void)state;
     assert_int_equal(sl_intern_create(&places, 1 << 20), 0);
     assert_int_equal(sl_intern_create(&details, 16 << 20), 0);
     return sl_et_comms_create(&comms, places, details, 4);
@@ -42,7 +36,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     sl_et_comms_destroy(comms);
     sl_intern_destroy(details);
     sl_intern_destroy(places);
@@ -76,7 +69,6 @@ static int find(uint64_t correlation)
 
 static void operations_do_what_their_call_is_part_of(void **state)
 {
-    (void)state;
     assert_int_equal(call(10, ALL_REDUCE), 0); /* no group: it is everyone's */
     assert_int_equal(call(11, ALL_REDUCE), 0);
     assert_int_equal(call(12, NULL), 0);
@@ -95,7 +87,6 @@ static unsigned groups;
 
 static void take(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
 {
-    (void)user;
     assert_int_equal(number, found.group);
     assert_int_equal(ranks, 2);
     assert_true(rank[0] == 1 && rank[1] == 3);
@@ -104,7 +95,6 @@ static void take(void *user, uint32_t number, const uint32_t *rank, size_t ranks
 
 static void a_part_of_the_ranks_is_a_group(void **state)
 {
-    (void)state;
     assert_int_equal(call(10, OF_A_PAIR), 1);
     assert_int_equal(call(12, MORE_OF_THE_PAIR), 0); /* its group is known */
     assert_int_equal(call(11, SENT), 0);
@@ -122,7 +112,6 @@ static void a_part_of_the_ranks_is_a_group(void **state)
 
 static void what_is_not_told_whole_is_not_known(void **state)
 {
-    (void)state;
     assert_int_equal(call(10, OF_WHOM), 0);
     assert_int_equal(call(11, "\"Collective name\":\"allreduce\""), 0);
     assert_int_equal(call(12, ""), 0);
@@ -132,7 +121,6 @@ static void what_is_not_told_whole_is_not_known(void **state)
 
 static void calls_of_long_ago_are_forgotten(void **state)
 {
-    (void)state;
     call(10, ALL_REDUCE);
     call(10 + 16384, OF_A_PAIR);
     assert_int_equal(find(10), 0);
@@ -143,7 +131,6 @@ static void calls_of_long_ago_are_forgotten(void **state)
 static void collectives_of_ever_new_sizes_are_known(void **state)
 {
     char members[256];
-    (void)state;
     for (unsigned i = 1; i <= 20000; i++) {
         snprintf(members, sizeof(members),
                  "\"Collective name\":\"all_to_allv\",\"dtype\":\"Half\",\"In msg nelems\":%u,"

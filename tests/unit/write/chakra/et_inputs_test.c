@@ -1,11 +1,6 @@
 /* et_inputs_test.c - what an operator was given, in bytes of Chakra's Node typed by hand from the
  * field numbers: Node.inputs = 8, IOInfo.values, shapes, types = 1, 2, 3. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <string.h>
 
@@ -19,14 +14,12 @@ static char out[SL_ET_INPUTS_MOST];
 
 static int set_up(void **state)
 {
-    (void)state;
     assert_int_equal(sl_intern_create(&details, 1 << 20), 0);
     return sl_et_inputs_create(&inputs, details);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     sl_et_inputs_destroy(inputs);
     sl_intern_destroy(details);
     return 0;
@@ -59,7 +52,6 @@ static const char two_bytes[] = "\x42\x2d"
 
 static void each_list_is_a_field(void **state)
 {
-    (void)state;
     assert_int_equal(find(SL_EV_CPU_OP, detail_of(two, sizeof(two))), sizeof(two_bytes) - 1);
     assert_memory_equal(out, two_bytes, sizeof(two_bytes) - 1);
 }
@@ -69,7 +61,6 @@ static void what_is_kept_is_that_operators(void **state)
     static const uint8_t one[] = {SL_OP_INPUT_FALSE};
     uint32_t first = detail_of(two, sizeof(two)), other;
 
-    (void)state;
     /* Those that share a place, one after the other, twice. */
     for (int round = 0; round < 2; round++) {
         assert_int_equal(find(SL_EV_CPU_OP, first), sizeof(two_bytes) - 1);
@@ -90,7 +81,6 @@ static void nothing_where_nothing_is_known(void **state)
 {
     static const uint8_t senseless[] = {0x77, 0x77};
 
-    (void)state;
     assert_int_equal(find(SL_EV_CPU_OP, 0), 0);
     assert_int_equal(find(SL_EV_CPU_OP, 99), 0);
     assert_int_equal(find(SL_EV_CPU_OP, detail_of(NULL, 0)), 0);
@@ -105,7 +95,6 @@ static void long_lists_are_left_out(void **state)
     struct sl_et_inputs_list fits = {text, SL_ET_INPUTS_LIST_MOST}, none = {NULL, 0};
     struct sl_et_inputs_list longer = {text, sizeof(text)};
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     assert_int_equal(sl_et_inputs_put(out, longer, none, longer), 0);
     assert_int_equal(sl_et_inputs_put(out, fits, none, longer), SL_ET_INPUTS_LIST_MOST + 6);

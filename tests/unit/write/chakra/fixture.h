@@ -40,7 +40,6 @@ static struct chakra_fixture f;
 
 static inline int fixture_write(struct sl_sink *sink, const void *data, size_t size)
 {
-    (void)sink;
     if (f.sink_fails)
         return -ENOSPC;
     f.data = realloc(f.data, f.size + size);
@@ -52,8 +51,6 @@ static inline int fixture_write(struct sl_sink *sink, const void *data, size_t s
 static inline int fixture_collective(void *user, const struct sl_event *op,
                                      struct sl_collective *out)
 {
-    (void)user;
-    (void)op;
     *out = f.collective;
     return f.collective.bytes != 0;
 }
@@ -74,7 +71,6 @@ static inline void open_file(size_t cap)
 
 static inline int chakra_set_up(void **state)
 {
-    (void)state;
     memset(&f, 0, sizeof(f));
     assert_int_equal(sl_intern_create(&f.intern, 4 << 20), 0);
     assert_int_equal(sl_shape_create(&f.shapes, 1 << 20), 0);
@@ -99,7 +95,6 @@ static inline void close_file(void)
 
 static inline int chakra_tear_down(void **state)
 {
-    (void)state;
     close_file();
     sl_shape_destroy(f.shapes);
     sl_intern_destroy(f.intern);
@@ -144,21 +139,15 @@ static inline void call(const char *name, uint32_t thread, uint64_t start, uint6
     call_ns(name, thread, start * 1000, end * 1000, correlation);
 }
 
-static inline void launching_call(const char *name, uint32_t thread, uint64_t start, uint64_t end,
-                                  uint64_t correlation)
+static inline void launch(uint32_t thread, uint64_t start, uint64_t end, uint64_t correlation)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = thread, .correlation = correlation};
 
     ev.flags = SL_EVF_LAUNCH;
-    ev.name = text(name);
+    ev.name = text("launch");
     ev.start_ns = BASE + start * 1000;
     ev.end_ns = BASE + end * 1000;
     put_event(&ev);
-}
-
-static inline void launch(uint32_t thread, uint64_t start, uint64_t end, uint64_t correlation)
-{
-    launching_call("launch", thread, start, end, correlation);
 }
 
 static inline void gpu(uint8_t kind, uint32_t stream, uint64_t start, uint64_t end,

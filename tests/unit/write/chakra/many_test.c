@@ -1,10 +1,5 @@
 /* many_test.c - more threads and streams than a file has room for at a time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
@@ -85,7 +80,6 @@ static void test_thousands_of_threads_that_take_turns(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     take_turns(5000, 3);
     d = read_back();
     assert_time_stands_once(d, 5000);
@@ -129,7 +123,6 @@ static void test_a_thread_that_was_forgotten_goes_on_where_it_was(void **state)
     const uint64_t end = 2 * threads * AWAKE;
     struct dom_file *d;
 
-    (void)state;
     range("all the time", steady, 1, end);
     for (uint32_t i = 1; i < 2 * threads; i++) {
         call("call", 1 + i % threads, i * AWAKE, i * AWAKE + 5, i);
@@ -152,7 +145,6 @@ static void test_threads_that_are_all_busy_stay(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     for (uint32_t t = 1; t <= 9000; t++)
         call("busy", t, 10 + t, 20000 + t, t);
     call("later", 9001, 40000, 40001, 9001);
@@ -168,7 +160,6 @@ static void test_rows_around_others_without_room(void **state)
     const uint32_t threads = 6000;
     struct dom_file *d;
 
-    (void)state;
     for (uint32_t t = 1; t <= threads; t++) {
         range("outer", t, 1, 20000);
         range("inner", t, 2, 19999);
@@ -192,7 +183,6 @@ static void test_streams_that_are_in_use_keep_their_order(void **state)
     const uint32_t streams = 30000;
     struct dom_file *d;
 
-    (void)state;
     for (uint32_t i = 1; i <= streams; i++) {
         uint64_t at = (uint64_t)i * AWAKE;
 
@@ -207,6 +197,59 @@ static void test_streams_that_are_in_use_keep_their_order(void **state)
     assert_replays(0);
 }
 
+/* Threads that launch on each other's streams by a clock that is 30 us off. */
+static void test_any_order_of_many(void **state)
+{
+    uint64_t random = 88172645463325252u, now = 200, busy[5] = {0}, done[3] = {0};
+
+    for (unsigned i = 0; i < 5000; i++) {
+        uint64_t thread, stream, begin, start;
+
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        thread = random % 3;
+        stream = (random >> 8) % 5;
+        begin = now > done[thread] ? now : done[thread];
+        done[thread] = begin + 1 + (random >> 16) % 40;
+        start = begin + (random >> 24) % 3;
+        start = start > busy[stream] ? start : busy[stream];
+        busy[stream] = start + 1 + (random >> 32) % 30;
+        now = begin + (random >> 40) % 9;
+        launch(10 + (uint32_t)thread, begin, done[thread], 1 + i);
+        kernel(7 + (uint32_t)stream, start - 30, busy[stream] - 30, 1 + i, "k");
+        if (random >> 50 & 1)
+            advance(now - 40);
+    }
+    read_back();
+    assert_true(counts().gpu_overlaps > 1000);
+    assert_int_equal(counts().gpu_without_launch + counts().gpu_late, 0);
+    assert_int_equal(counts().rows_cut + counts().rows_late, 0);
+}
+
+static void test_more_streams_than_the_table_holds(void **state)
+{
+    struct dom_file *d;
+
+    for (unsigned i = 0; i < 20000; i++)
+        kernel(i, 10 + i, 12 + i, 1 + i, "k");
+    d = read_back();
+    assert_int_equal(d->nodes, 20000);
+    assert_true(counts().lanes_forgotten > 0);
+}
+
+static void test_deep_nesting_loses_no_time(void **state)
+{
+    struct dom_file *d;
+
+    for (unsigned i = 0; i < 80; i++)
+        call("row", 10, 100 + i, 1000 - i, 1 + i);
+    d = read_back();
+    /* From 1000 on nothing is known, so the chain ends there. */
+    assert_int_equal(d->node[d->nodes - 1].replay_end, 1000000);
+    assert_true(counts().rows_late > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +258,9 @@ int main(void)
         CHAKRA_TEST(test_threads_that_are_all_busy_stay),
         CHAKRA_TEST(test_rows_around_others_without_room),
         CHAKRA_TEST(test_streams_that_are_in_use_keep_their_order),
+        CHAKRA_TEST(test_any_order_of_many),
+        CHAKRA_TEST(test_more_streams_than_the_table_holds),
+        CHAKRA_TEST(test_deep_nesting_loses_no_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,5 @@
 /* name_test.c - names of nodes: what a person reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
@@ -15,7 +10,6 @@ static void test_kernels_are_demangled_and_copies_described(void **state)
     struct sl_event ev = {.kind = SL_EV_MEMCPY, .stream = 7, .correlation = 9};
     struct dom_file *d;
 
-    (void)state;
     kernel(7, 10, 20, 1, "_ZN3foo3barEi");
     ev.shape = sl_shape_put(f.shapes, &shape);
     ev.start_ns = BASE + 30000;
@@ -34,7 +28,6 @@ static void test_calls_without_a_name_have_their_number(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_DRIVER, .thread = 10, .correlation = 9};
 
-    (void)state;
     ev.u.call.cbid = 307;
     ev.start_ns = BASE;
     ev.end_ns = BASE + 1000;

@@ -1,10 +1,5 @@
 /* node_test.c - the bytes of a file against bytes typed by hand from Chakra's schema. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
@@ -88,7 +83,6 @@ static void test_bytes_are_those_of_the_schema(void **state)
 {
     const size_t header = sizeof(header_bytes) - 1, call_size = sizeof(call_bytes) - 1;
 
-    (void)state;
     call_ns("op", 10, 0, 1500, 5);
     kernel(7, 2, 5, 5, "k");
     assert_int_equal(sl_chakra_end(f.chakra), 0);
@@ -104,7 +98,6 @@ static void test_bytes_of_a_message_and_of_an_amount(void **state)
     const size_t before = sizeof(header_bytes) - 1 + sizeof(call_bytes) - 1;
     const size_t send_size = sizeof(send_bytes) - 1, memset_size = sizeof(memset_bytes) - 1;
 
-    (void)state;
     f.collective = (struct sl_collective){SL_COLLECTIVE_SEND, 4096, 0, 2};
     call_ns("op", 10, 0, 1500, 5);
     kernel(7, 2, 5, 5, "ncclSendRecv");
@@ -116,37 +109,11 @@ static void test_bytes_of_a_message_and_of_an_amount(void **state)
     assert_memory_equal(f.data + before + send_size, memset_bytes, memset_size);
 }
 
-static void test_attributes_have_the_types_that_feeders_ask_for(void **state)
-{
-    static const char *const int64s[] = {"stream",   "correlation", "start_ns",
-                                         "delay_ns", "duration_ns", "device"};
-    struct dom_file *d;
-    const struct dom_node *copy;
-
-    (void)state;
-    launch(10, 1, 3, 1);
-    kernel(7, 5, 9, 1, "k"); /* device 0: the file's */
-    struct sl_event ev = {.kind = SL_EV_MEMCPY, .stream = 8, .correlation = 2, .device = 1};
-    ev.start_ns = BASE + 10000;
-    ev.end_ns = BASE + 12000;
-    ev.u.op.bytes = 4096;
-    put_event(&ev);
-    d = read_back();
-    copy = dom_find(d, "Memcpy Unknown (Unknown -> Unknown)");
-    for (size_t i = 0; i < sizeof(int64s) / sizeof(int64s[0]); i++)
-        assert_int_equal(dom_attr(copy, int64s[i])->field, 9);
-    assert_int_equal(dom_attr(copy, "tensor_size")->field, 13);
-    assert_int_equal(dom_number(copy, "tensor_size"), 4096);
-    assert_int_equal(dom_number(copy, "device"), 1);
-    assert_null(dom_attr(dom_find(d, "k"), "device"));
-}
-
 static void test_long_messages_pass_the_block(void **state)
 {
     static char name[40001];
     struct dom_file *d;
 
-    (void)state;
     memset(name, 'x', sizeof(name) - 1);
     for (unsigned i = 0; i < 20; i++)
         call_ns(name, 10, i * 1000, i * 1000 + 1000, 1 + i);
@@ -159,7 +126,6 @@ static void test_size_of_a_node(void **state)
 {
     struct dom_file *d;
 
-    (void)state;
     for (unsigned i = 0; i < 2000; i++) {
         launch(10, 10 + 20 * i, 15 + 20 * i, 1000000 + i);
         kernel(7, 17 + 20 * i, 35 + 20 * i, 1000000 + i, "k");
@@ -173,7 +139,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHAKRA_TEST(test_bytes_are_those_of_the_schema),
         CHAKRA_TEST(test_bytes_of_a_message_and_of_an_amount),
-        CHAKRA_TEST(test_attributes_have_the_types_that_feeders_ask_for),
         CHAKRA_TEST(test_long_messages_pass_the_block),
         CHAKRA_TEST(test_size_of_a_node),
     };

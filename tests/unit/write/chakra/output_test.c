@@ -1,11 +1,6 @@
 /* output_test.c - the execution trace of each window, and what happens to one output of a window
  * leaves the others alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,57 +36,44 @@ static struct sl_window_file *first_file;
 
 static int first_open(void *user, const struct sl_trace_meta *its, struct sl_window_file *file)
 {
-    (void)user;
-    (void)its;
     first_file = file;
     return 0;
 }
 
 static int first_take_events(void *user, const struct sl_event *ev, size_t count)
 {
-    (void)user;
-    (void)ev;
     first_events += (unsigned)count;
     return first_error;
 }
 
 static int first_take_edges(void *user, const struct sl_output_edges *edges)
 {
-    (void)user;
-    (void)edges;
     return 0;
 }
 
 static int first_complete(void *user, const struct sl_output_progress *progress)
 {
-    (void)user;
-    (void)progress;
     return 0;
 }
 
 static int first_sync(void *user)
 {
-    (void)user;
     return 0;
 }
 
 static int first_close(void *user, uint64_t closed_ns)
 {
-    (void)user;
-    (void)closed_ns;
     return sl_window_file_close(first_file, 1);
 }
 
 static void first_fail(void *user)
 {
-    (void)user;
     first_error = 0;
     first_failures++;
 }
 
 static void first_destroy(void *user)
 {
-    (void)user;
 }
 
 static const struct sl_output_functions first = {
@@ -135,7 +117,6 @@ static void make(enum sl_compression compression)
 
 static int set_up(void **state)
 {
-    (void)state;
     strcpy(folder, "/tmp/sl_chakra_output_XXXXXX");
     first_error = 0;
     first_events = first_failures = 0;
@@ -152,7 +133,6 @@ static int tear_down(void **state)
 {
     char command[128];
 
-    (void)state;
     sl_edge_rows_destroy(rows);
     sl_outputs_destroy(&outputs);
     sl_shape_destroy(shapes);
@@ -229,7 +209,6 @@ static long size_of(const char *name)
 
 static void test_a_file_beside_the_other(void **state)
 {
-    (void)state;
     make(SL_COMPRESS_NONE);
     open_window();
     give(1, 100);
@@ -245,7 +224,6 @@ static void test_a_file_beside_the_other(void **state)
  * out all the same, and a killed process loses no more than a second of them. */
 static void test_nodes_go_out_though_all_is_lossy(void **state)
 {
-    (void)state;
     make(SL_COMPRESS_NONE);
     open_window();
     delivery_flags = SL_EVF_RECORDS_LOST;
@@ -260,7 +238,6 @@ static void test_the_other_file_fails(void **state)
 {
     uint64_t before;
 
-    (void)state;
     make(SL_COMPRESS_NONE);
     open_window();
     give(1, 10);
@@ -305,26 +282,22 @@ static void cannot_be_made(int fails_too)
 
 static void test_it_cannot_be_made(void **state)
 {
-    (void)state;
     cannot_be_made(0);
 }
 
 static void test_both_fail(void **state)
 {
-    (void)state;
     cannot_be_made(-ENOSPC);
 }
 
 /* One line is enough: the first output's. */
 static void test_both_fail_by_the_same(void **state)
 {
-    (void)state;
     cannot_be_made(-ENOTDIR);
 }
 
 static void test_the_next_window(void **state)
 {
-    (void)state;
     make(SL_COMPRESS_ZSTD);
     for (meta.window = 1; meta.window <= 2; meta.window++) {
         open_window();
@@ -339,7 +312,6 @@ static void test_a_name_that_is_taken(void **state)
 {
     char path[128];
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/1.3.et", folder);
     close(open(path, O_CREAT | O_WRONLY, 0600));
     make(SL_COMPRESS_NONE);
@@ -356,7 +328,6 @@ static void test_too_little_memory(void **state)
         .chakra = {.shapes = shapes, .cap_bytes = 11 << 20}};
     struct sl_output et;
 
-    (void)state;
     assert_int_equal(sl_chakra_output_create(&et, &opt), -EINVAL);
 }
 
@@ -389,7 +360,6 @@ static void test_groups_that_do_not_fit(void **state)
     struct rlimit limit, small;
     struct sl_intern *intern;
 
-    (void)state;
     assert_int_equal(sl_intern_create(&intern, 1 << 20), 0);
     make_with(&(struct sl_chakra_output_options){
         .chakra = {.shapes = shapes, .intern = intern},

@@ -1,10 +1,5 @@
 /* sort_test.c - order by time, stable, whatever the span. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdlib.h>
 
@@ -33,7 +28,6 @@ static void assert_sorts(uint64_t base, uint64_t mask)
 
 static void test_any_span(void **state)
 {
-    (void)state;
     assert_sorts(5, 0);
     assert_sorts(1700000000000000000u, 0xff);
     assert_sorts(1700000000000000000u, 0x7fffffff);
@@ -53,7 +47,6 @@ static void test_rows_that_start_together(void **state)
     static const uint32_t expected[] = {4, 3, 1, 2, 0};
     struct sl_chakra_turn *sorted;
 
-    (void)state;
     for (uint32_t i = 0; i < 5; i++)
         one[i] = (struct sl_chakra_turn){ev[i].start_ns, i};
     sorted = sl_chakra_order(ev, one, two, 5);

@@ -1,10 +1,5 @@
 /* wire_test.c - protobuf's wire format against the examples of its specification. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "write/chakra/wire.h"
 
@@ -26,7 +21,6 @@ static void test_varints(void **state)
     };
     char out[SL_WIRE_VARINT_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sample) / sizeof(sample[0]); i++) {
         assert_ptr_equal(sl_wire_varint(out, sample[i].value), out + sample[i].size);
         assert_memory_equal(out, sample[i].bytes, sample[i].size);
@@ -38,7 +32,6 @@ static void test_fields(void **state)
 {
     char out[16];
 
-    (void)state;
     assert_ptr_equal(sl_wire_u64(out, 1, 150), out + 3);
     assert_memory_equal(out, "\x08\x96\x01", 3);
     assert_ptr_equal(sl_wire_bytes(out, 2, "testing", 7), out + 9);

@@ -7,12 +7,7 @@
 #ifndef TEST_KINETO_FIXTURE_H
 #define TEST_KINETO_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +20,7 @@
 #define BASE   (1700000000u / 7889238u * 7889238u * 1000000000ull)
 
 struct fixture {
-    struct sl_intern *intern;
+    struct sl_intern *intern, *details; /* of a job's operators; NULL: none */
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
     struct sl_kineto *kineto;
@@ -73,6 +68,7 @@ static inline void make_kineto(enum sl_detail detail, size_t cap)
                                           .devices = f.devices,
                                           .cap_bytes = cap,
                                           .held_bytes = 128 << 10,
+                                          .details = f.details,
                                           .api_name = api_name};
 
     assert_int_equal(sl_kineto_create(&f.kineto, &opt), 0);
@@ -80,7 +76,6 @@ static inline void make_kineto(enum sl_detail detail, size_t cap)
 
 static inline int set_up(void **state)
 {
-    (void)state;
     memset(&f, 0, sizeof(f));
     f.devices = calloc(1, sizeof(*f.devices));
     assert_int_equal(sl_intern_create(&f.intern, 4 << 20), 0);
@@ -103,7 +98,6 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-    (void)state;
     json_free(f.trace);
     sl_kineto_destroy(f.kineto);
     sl_shape_destroy(f.shapes);

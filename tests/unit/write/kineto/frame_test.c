@@ -13,7 +13,6 @@ static void members_stand_in_libkinetos_order(void **state)
     const struct json *member, *device, *dist;
     size_t i = 0;
 
-    (void)state;
     begin();
     put(device_seen(0));
     put(call(SL_EV_RUNTIME, 5, 211));
@@ -46,7 +45,6 @@ static void hta_finds_the_rank(void **state)
     char *text;
     size_t size;
 
-    (void)state;
     begin();
     put(call(SL_EV_RUNTIME, 5, 211));
     assert_int_equal(sl_kineto_flush(f.kineto), 0);
@@ -65,7 +63,6 @@ static void hta_finds_the_rank(void **state)
 /* A loss of one file must not make the next look incomplete. */
 static void counters_are_those_of_the_file(void **state)
 {
-    (void)state;
     sl_stats_reset();
     sl_stats_add(SL_STAT_DROPPED_RING, 3);
     begin();
@@ -84,7 +81,6 @@ static void a_device_seen_late_stands_in_the_trailer(void **state)
 {
     const struct json *late;
 
-    (void)state;
     make_device(1);
     begin();
     put(device_seen(0));
@@ -109,7 +105,6 @@ static void a_trace_id_is_the_files_own(void **state)
 {
     char first[64], again[64], window[64], process[64], host[64];
 
-    (void)state;
     trace_id_of(first, sizeof(first));
     trace_id_of(again, sizeof(again));
     f.meta.window++;
@@ -130,7 +125,6 @@ static void a_trace_id_is_the_files_own(void **state)
 
 static void what_is_not_known_is_left_out(void **state)
 {
-    (void)state;
     f.meta.cuda_runtime_version = 13000;
     f.meta.cupti_version = 0;
     f.meta.host = f.meta.job = f.meta.process_name = f.meta.trace_name = NULL;
@@ -149,7 +143,6 @@ static void the_trailer_says_what_window_it_was(void **state)
 {
     const struct json *own, *last;
 
-    (void)state;
     f.meta.window = 7;
     begin();
     put(call(SL_EV_RUNTIME, 5, 211));
@@ -173,7 +166,6 @@ static void the_trailer_says_what_window_it_was(void **state)
  * if they are known by then; else behind them. */
 static void versions_stand_where_they_are_known_first(void **state)
 {
-    (void)state;
     sl_software_set(SL_SOFTWARE_PYTHON, "3.11.7 (main)");
     begin();
     put(call(SL_EV_RUNTIME, 5, 211));

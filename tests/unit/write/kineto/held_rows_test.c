@@ -1,10 +1,5 @@
 /* held_rows_test.c - rows are found by id and leave in any order; the oldest is known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include "write/kineto/held_rows.h"
 
@@ -14,13 +9,11 @@ static struct sl_held_rows held;
 
 static int set_up(void **state)
 {
-    (void)state;
     return sl_held_rows_init(&held, SLOTS * 72) != 0 || held.slots != SLOTS;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     sl_held_rows_free(&held);
     return 0;
 }
@@ -34,7 +27,6 @@ static int put(uint64_t correlation)
 
 static void rows_leave_in_any_order(void **state)
 {
-    (void)state;
     assert_null(sl_held_rows_oldest(&held));
     /* 5 and 21 share a bucket */
     assert_int_equal(put(5) | put(21) | put(6), 0);
@@ -50,7 +42,6 @@ static void rows_leave_in_any_order(void **state)
 
 static void a_full_table_refuses(void **state)
 {
-    (void)state;
     for (uint64_t round = 0; round < 10; round++) {
         for (uint64_t i = 1; i <= SLOTS; i++)
             assert_int_equal(put(round * 100 + i * 7), 0);
@@ -68,7 +59,6 @@ static void those_below_an_id_are_walked(void **state)
     uint64_t at = 0;
     struct sl_event *row;
 
-    (void)state;
     assert_int_equal(put(9) | put(3) | put(7) | put(2), 0);
     row = sl_held_rows_below(&held, 7, &at);
     assert_int_equal(row->correlation, 3);

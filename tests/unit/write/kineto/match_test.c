@@ -2,12 +2,7 @@
  * match_test.c - told repetitions are true: the compressed file is the plain file, byte for
  * byte, whatever the events.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,13 +34,11 @@ static uint64_t now_ns, correlation;
 
 static int make_tables(void **state)
 {
-    (void)state;
     return sl_intern_create(&names, 16 << 20) || sl_shape_create(&shapes, 4 << 20);
 }
 
 static int drop_tables(void **state)
 {
-    (void)state;
     sl_shape_destroy(shapes);
     sl_intern_destroy(names);
     return 0;
@@ -238,7 +231,6 @@ static void any_events_decompress_to_the_plain_text(void **state)
 {
     uint64_t seed;
 
-    (void)state;
     for (seed = 1; seed <= 12; seed++)
         check(seed % 2 ? 1 : -5, seed, 20000, 0);
 }
@@ -246,7 +238,6 @@ static void any_events_decompress_to_the_plain_text(void **state)
 /* Rows are forgotten and made anew all the time: their marks must go with them. */
 static void a_small_cache_changes_nothing(void **state)
 {
-    (void)state;
     check(1, 77, 20000, 512 * 1024);
 }
 
@@ -254,7 +245,6 @@ static void few_events_are_no_special_case(void **state)
 {
     uint32_t events;
 
-    (void)state;
     for (events = 0; events < 40; events++)
         check(1, 1000 + events, events, 0);
 }
@@ -269,7 +259,6 @@ static void rows_that_are_alike_cost_little(void **state)
         BYTES_A_ROW = 30
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         struct sl_shape s = {.kind = (uint8_t)kinds[i], .stream = 7, .name = some_name(1)};
         struct sl_event ev = {.kind = (uint8_t)kinds[i], .stream = 7, .thread = 100};

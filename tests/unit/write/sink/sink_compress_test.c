@@ -1,10 +1,5 @@
 /* sink_compress_test.c - what goes in comes out, frame by frame, of each format. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +17,6 @@ static int make_text(void **state)
 {
     size_t i;
 
-    (void)state;
     text = malloc(TEXT_BYTES);
     for (i = 0; i < TEXT_BYTES; i++)
         text[i] = "{\"ph\":\"X\",\"ts\":0123456789}\n"[i * i % 1009 % 26];
@@ -31,7 +25,6 @@ static int make_text(void **state)
 
 static int free_text(void **state)
 {
-    (void)state;
     free(text);
     return 0;
 }
@@ -96,7 +89,6 @@ static void each_sync_makes_all_before_it_readable(void **state)
     char *back = malloc(TEXT_BYTES);
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         struct sl_sink *memory, *s;
         size_t done = 0, piece = 1, size;
@@ -130,7 +122,6 @@ static void told_repetitions_give_the_same_bytes(void **state)
     char *twice = malloc(2 * half), *back = malloc(TEXT_BYTES * 2);
     int told_first;
 
-    (void)state;
     memcpy(twice, text, half);
     memcpy(twice + half, text, half);
     for (told_first = 0; told_first < 2; told_first++) {
@@ -172,22 +163,17 @@ static int closed_complete = -1;
 
 static int fail_write(struct sl_sink *sink, const void *data, size_t size)
 {
-    (void)sink;
-    (void)data;
-    (void)size;
     return -ENOSPC;
 }
 
 static int no_sync(struct sl_sink *sink)
 {
-    (void)sink;
     fail_msg("sync after a failed write");
     return 0;
 }
 
 static int note_close(struct sl_sink *sink, int complete)
 {
-    (void)sink;
     closed_complete = complete;
     return -ENOSPC;
 }
@@ -196,7 +182,6 @@ static void a_failure_below_is_sticky_and_never_complete(void **state)
 {
     size_t i;
 
-    (void)state;
     failing.write = fail_write;
     failing.sync = no_sync;
     failing.close = note_close;
@@ -217,7 +202,6 @@ static void a_wrong_level_leaves_the_sink_below_to_its_owner(void **state)
 {
     struct sl_sink *s = NULL;
 
-    (void)state;
     closed_complete = -1;
     assert_int_equal(sl_sink_compress_open(&s, &failing, SL_COMPRESS_GZIP, 77), -EINVAL);
     assert_int_equal(closed_complete, -1);

@@ -1,10 +1,5 @@
 /* sink_file_test.c - names, modes, collisions, and what a full disk leaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +17,6 @@ static char folder[64];
 
 static int make_folder(void **state)
 {
-    (void)state;
     strcpy(folder, "/tmp/sl_sink_XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -31,7 +25,6 @@ static int remove_folder(void **state)
 {
     char command[128];
 
-    (void)state;
     snprintf(command, sizeof(command), "rm -rf %s", folder);
     return system(command);
 }
@@ -66,7 +59,6 @@ static void a_complete_file_gets_its_name(void **state)
     const char *path = in_folder("a/b/c.json"), *part = in_folder("a/b/c.json.part");
     struct sl_sink *s;
 
-    (void)state;
     assert_int_equal(sl_sink_file_open(&s, path), 0);
     assert_int_equal(mode_of(part), 0600);
     assert_int_equal(mode_of(in_folder("a")), 0700);
@@ -81,7 +73,6 @@ static void an_incomplete_file_keeps_part(void **state)
 {
     struct sl_sink *s;
 
-    (void)state;
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
     assert_int_equal(s->write(s, "hello", 5), 0);
     assert_int_equal(s->close(s, 0), 0);
@@ -93,7 +84,6 @@ static void nothing_is_ever_overwritten(void **state)
 {
     struct sl_sink *s, *t;
 
-    (void)state;
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
     assert_int_equal(sl_sink_file_open(&t, in_folder("x")), -EEXIST);
     /* Somebody takes the final name while we write. */
@@ -109,7 +99,6 @@ static void a_planted_link_is_not_followed(void **state)
 {
     struct sl_sink *s;
 
-    (void)state;
     assert_int_equal(symlink(in_folder("elsewhere"), in_folder("x.part")), 0);
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), -EEXIST);
     assert_int_equal(size_of(in_folder("elsewhere")), -1);
@@ -120,7 +109,6 @@ static void a_folder_that_cannot_be_is_an_error(void **state)
     char longer[8192];
     struct sl_sink *s;
 
-    (void)state;
     assert_int_equal(close(open(in_folder("file"), O_CREAT | O_WRONLY, 0600)), 0);
     assert_int_equal(sl_sink_file_open(&s, in_folder("file/x")), -ENOTDIR);
     assert_int_equal(sl_sink_file_open(&s, "/proc/no/such/x"), -ENOENT);
@@ -136,7 +124,6 @@ static void a_failed_write_keeps_what_was_synced(void **state)
     static char block[4000];
     struct sl_sink *s;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     small.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
@@ -169,7 +156,6 @@ static void the_standard_streams_are_not_taken(void **state)
     int saved[3], in_use;
     struct sl_sink *s;
 
-    (void)state;
     for (int fd = 0; fd < 3; fd++) {
         saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
         close(fd);
@@ -205,7 +191,6 @@ static void a_host_that_has_our_number_gets_no_byte(void **state)
     int host = open(in_folder("host"), O_RDWR | O_CREAT, 0600), ours;
     struct sl_sink *s;
 
-    (void)state;
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
     assert_int_equal(s->write(s, "hello", 5), 0);
     ours = fd_of(in_folder("x.part"));
@@ -227,7 +212,6 @@ static void a_file_that_was_put_in_our_place_keeps_its_name(void **state)
 {
     struct sl_sink *s;
 
-    (void)state;
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
     assert_int_equal(s->write(s, "hello", 5), 0);
     assert_int_equal(close(open(in_folder("other"), O_CREAT | O_WRONLY, 0600)), 0);

@@ -1,10 +1,5 @@
 /* sink_memory_test.c - all bytes, in order, at any time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit/test.h"
 
 #include <string.h>
 
@@ -17,7 +12,6 @@ static void bytes_come_back_in_order(void **state)
     size_t size, i;
     char piece[777];
 
-    (void)state;
     assert_int_equal(sl_sink_memory_open(&s), 0);
     sl_sink_memory_get(s, &data, &size);
     assert_int_equal(size, 0);
