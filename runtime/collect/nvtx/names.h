@@ -1,11 +1,13 @@
 /*
- * names.h - what programs register with NVTX: domains and names. base/text_table.h holds the texts.
+ * names.h - the domains and names that programs register with NVTX. base/text_table.h holds the
+ * texts.
  *
- * The application's handles are numbers into these tables. Nothing is ever removed, because an
- * application may keep a handle for any time. A text that is registered again gets the same number.
+ * The handles that the application gets are indexes into these tables. Nothing is ever removed,
+ * because an application may keep a handle for the life of the process. A text that is registered
+ * again gets the same number.
  *
- * Threads: any thread adds and reads; nothing blocks. Memory: fixed tables, touched as they fill. A
- * name that finds no room is counted as SL_STAT_NAMES_LOST.
+ * Threads: any thread adds and reads; nothing blocks. Memory: fixed tables, whose pages are touched
+ * only as they fill. If a table is full, a new name is dropped and counted as SL_STAT_NAMES_LOST.
  */
 #ifndef SL_NVTX_NAMES_H
 #define SL_NVTX_NAMES_H
@@ -16,8 +18,8 @@
 /* 0, -ENOMEM, -EALREADY. */
 int sl_nvtx_names_init(void);
 
-/* A domain's number, from 1. The last number stands for all domains that found no room. 0 is the
- * default domain, which has no name. */
+/* Returns a domain's number, counted from 1. If the table is full, all further domains share the
+ * last number. 0 is the default domain, which has no name. */
 unsigned sl_nvtx_domain(const char *name, size_t length);
 uint32_t sl_nvtx_domain_name(unsigned domain); /* string; 0: none */
 
@@ -28,7 +30,7 @@ enum sl_nvtx_named {
     SL_NVTX_CONTEXT,  /* key: CUPTI's id, device */
     SL_NVTX_STREAM,   /* key: CUPTI's id, context */
     SL_NVTX_EVENT,    /* key: CUDA's handle; CUPTI does not give the id */
-    SL_NVTX_OTHER,    /* has no track; kept for its handle only */
+    SL_NVTX_OTHER,    /* other objects: they have no track, only their handle is needed */
 };
 
 struct sl_nvtx_name {
@@ -39,10 +41,10 @@ struct sl_nvtx_name {
     uint32_t string;
 };
 
-/* The name's number, from 1; 0: no room. */
+/* Returns the name's number, counted from 1, or 0 if the table is full. */
 uint32_t sl_nvtx_name(const struct sl_nvtx_name *name);
 
-/* 0; -ENOENT: no name has that number yet. */
+/* Returns 0, or -ENOENT if no name has that number yet. */
 int sl_nvtx_name_get(uint32_t number, struct sl_nvtx_name *out);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * schema.c - the payload layouts that applications register with NVTX.
  *
- * Threads, memory: see schema.h. A place is taken, filled, and then published in the index.
+ * Threads, memory: see schema.h. A new schema reserves an entry and its fields, fills them, and
+ * then publishes the entry in the index.
  */
 #include "collect/nvtx/schema.h"
 
@@ -23,7 +24,7 @@ enum {
 static struct {
     struct sl_nvtx_schema *schema;
     struct sl_nvtx_field *field;
-    _Atomic uint32_t *index; /* place + 1 */
+    _Atomic uint32_t *index; /* number of the schema's entry, + 1 */
     _Atomic uint32_t schemas, fields;
     _Atomic int is_ready;
 } table;
@@ -65,14 +66,15 @@ static uint32_t take(_Atomic uint32_t *used, size_t wanted, uint32_t count)
     return at;
 }
 
-/* The index slot of the schema, or the free slot where it belongs. */
+/* Returns the index slot of the schema, or the free slot where it belongs. */
 static _Atomic uint32_t *probe(unsigned domain, uint64_t id)
 {
     uint64_t hash = (id ^ (uint64_t)domain << 48) * 0x9e3779b97f4a7c15u;
 
     for (uint32_t at = (uint32_t)(hash >> 40);; at++) {
         _Atomic uint32_t *slot = &table.index[at % INDEX];
-        /* Acquire pairs with the release in sl_nvtx_schema_add(): the schema and its fields. */
+        /* Acquire pairs with the release in sl_nvtx_schema_add(), so that the schema and its fields
+         * are visible. */
         uint32_t place = atomic_load_explicit(slot, memory_order_acquire);
         const struct sl_nvtx_schema *s = place ? &table.schema[place - 1] : NULL;
 

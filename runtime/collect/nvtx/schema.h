@@ -1,9 +1,9 @@
 /*
  * schema.h - the payload layouts that applications register with NVTX.
  *
- * Threads: any thread registers and looks up; nothing blocks. Memory: fixed tables, touched as they
- * fill. A schema that finds no room is counted as SL_STAT_NAMES_LOST; its payloads are shown as
- * bytes.
+ * Threads: any thread registers and looks up; nothing blocks. Memory: fixed tables, whose pages are
+ * touched only as they fill. If a table is full, a new schema is counted as SL_STAT_NAMES_LOST and
+ * its payloads are shown as bytes.
  */
 #ifndef SL_NVTX_SCHEMA_H
 #define SL_NVTX_SCHEMA_H
@@ -22,7 +22,7 @@ enum sl_nvtx_schema_kind {
     SL_NVTX_STRUCT,
     SL_NVTX_DYNAMIC,        /* a struct whose fields have no fixed offsets */
     SL_NVTX_UNION,          /* another field says which member is valid */
-    SL_NVTX_SELECTED_UNION, /* a member of the union says it */
+    SL_NVTX_SELECTED_UNION, /* a member of the union itself says which one is valid */
     SL_NVTX_ENUM,
 };
 
@@ -37,8 +37,8 @@ struct sl_nvtx_schema {
 /* 0, -ENOMEM, -EALREADY. */
 int sl_nvtx_schemas_init(void);
 
-/* Returns the schema's id: the given one, or a new one if that is 0; 0: no room. If the id is
- * registered again, the first registration stays. */
+/* Returns the schema's id: the given id, or a new one if the given id is 0. Returns 0 if the table
+ * is full. If an id is registered twice, the first registration stays valid. */
 uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
                             void (*fill)(void *user, struct sl_nvtx_field *field, size_t i),
                             void *user);
