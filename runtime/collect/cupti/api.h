@@ -3,7 +3,8 @@
  *
  * Only this module knows CUPTI's functions. Its users need no NVIDIA header: kinds and attributes
  * have our own names, with values from the generated tables.h. Calls return 0 or a negative errno.
- * CUPTI's own code and text are logged once per function and counted in SL_STAT_CUPTI_ERRORS.
+ * A failure is counted in SL_STAT_CUPTI_ERRORS; the first one of each function is logged with
+ * CUPTI's code and text.
  *
  * Threads: open/close from one thread; the calls from any thread that is not inside a CUPTI
  * callback. No lock of ours is ever held across a call.
@@ -28,8 +29,8 @@ typedef void (*sl_cupti_callback_fn)(void *user, int domain, uint32_t cbid, cons
 #define SL_CUPTI_FLUSH_PLAIN  0u
 #define SL_CUPTI_FLUSH_FORCED 1u
 
-/* The functions, which tests replace. Kinds and attributes have CUPTI's values. Results are
- * CUptiResult: 0 = success. After open or adopt, only those marked "may be NULL" can be NULL. */
+/* CUPTI's functions; tests pass their own. Kinds and attributes have CUPTI's values. Results are
+ * CUptiResult (0: success). After open or adopt, only pointers marked "may be NULL" can be NULL. */
 struct sl_cupti_functions {
     int (*GetVersion)(uint32_t *version);
     int (*ActivityRegisterCallbacks)(sl_cupti_request_fn request, sl_cupti_complete_fn complete);

@@ -105,11 +105,11 @@ class Tables:
                 note = ", not in every version" if ours.endswith("?") else ""
                 out.append(f"    uint16_t {ours.rstrip('?')}; /* {types[width]} {theirs}{note} */\n")
             out.append("};\n\n")
-        out.append("/* One CUPTI version. */\nstruct sl_cupti_layout {\n    uint32_t version; /* of cuptiGetVersion: this "
-                   "one and those up to the next row */\n    const char *cuda;\n    /* by kind: bytes of a record, 0 = "
-                   "no such kind */\n    const uint16_t *record_size;\n")
+        out.append("/* One CUPTI version. */\nstruct sl_cupti_layout {\n    uint32_t version; /* first version "
+                   "of this layout, see cuptiGetVersion */\n    const char *cuda;\n    /* bytes of a record, indexed by "
+                   "kind; 0: this version has no such kind */\n    const uint16_t *record_size;\n")
         out += [f"    const struct sl_cupti_{f}_layout *{f};\n" for f in FAMILIES]
-        out.append("    /* callback ids of this version are below these */\n"
+        out.append("    /* numbers of callback ids: all ids are below these */\n"
                    "    uint16_t runtime_callbacks, driver_callbacks;\n};\n")
         out.append(HEADER_END)
         return "".join(out)
@@ -192,22 +192,22 @@ HEADER_END = """\
 extern const struct sl_cupti_layout sl_cupti_tables_layouts[];
 extern const unsigned sl_cupti_tables_layout_count;
 
-/* A field of user-defined records: its id in NVIDIA's headers, its bytes there, where in them ours
- * is, and which member of the family's layout tells its offset. */
+/* A field of user-defined records: its id and size in NVIDIA's headers, the offset of our value
+ * within it (in a union), and the member of the family's layout that holds its offset. */
 struct sl_cupti_field {
     uint8_t id, bytes, within, slot;
 };
 
-/* What is asked for of a kind, besides the kind itself, whose id is 0. */
+/* The fields to request for a kind, without the kind field itself, whose id is 0. */
 struct sl_cupti_selection {
     uint8_t kind, count;
     const struct sl_cupti_field *fields;
-    size_t family; /* which member of struct sl_cupti_layout */
+    size_t family; /* offset of the family's member in struct sl_cupti_layout */
 };
 extern const struct sl_cupti_selection sl_cupti_tables_selections[];
 extern const unsigned sl_cupti_tables_selection_count;
 
-/* A function without "cupti", and the first version that has it (0 = all). */
+/* A function's name without "cupti", and the first version that has it (0: every version). */
 struct sl_cupti_function {
     const char *name;
     uint32_t since;
