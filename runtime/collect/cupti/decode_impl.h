@@ -16,12 +16,10 @@
 #include "collect/cupti/objects.h"
 #include "collect/cupti/tables.h"
 
-#define SL_DECODE_TEXTS_KNOWN                                                                      \
-    1024 /* a power of two; slots for addresses of texts that were read                            \
-          * before */
-#define SL_DECODE_OVERHEADS 16
-#define SL_DECODE_CALLS     2048 /* the names of callback ids below this are cached */
-#define SL_DECODE_HELD      1024 /* how many waits in unknown contexts are held */
+#define SL_DECODE_TEXTS_KNOWN 1024 /* addresses of texts that were read before; a power of two */
+#define SL_DECODE_OVERHEADS   16
+#define SL_DECODE_CALLS       2048 /* the names of callback ids below this are cached */
+#define SL_DECODE_HELD        1024 /* how many waits in unknown contexts are held */
 
 _Static_assert(SL_CUPTI_KIND_COUNT <= 64, "kinds have a bit each");
 

@@ -1,8 +1,9 @@
 /*
  * lane.c - the queue of records from an application thread to the recorder thread.
  *
- * Threads, memory: see lane.h. Lanes that no thread holds are on a lock-free stack. Its word holds
- * the top's index + 1 and a count of changes, which reveals a top that was taken and returned.
+ * Threads, memory: see lane.h. Lanes that no thread holds are on a lock-free stack. The stack's
+ * head holds the index + 1 of the top lane and a count of changes. By the count, a thread notices
+ * that another thread has popped the top and pushed it again (the ABA problem).
  */
 #include "collect/lane/lane.h"
 
@@ -16,10 +17,11 @@
 #include "base/log.h"
 #include "base/pages.h"
 
-/* The writer wakes the recorder thread when this part of its ring is unread. At twice as much, the
- * ring grows at its end or when it is full. */
+/* The writer wakes the recorder thread when so many words of its ring are unread. If twice as many
+ * are, the ring may grow when the writer reaches the ring's end, or when the ring is full. */
 #define CHECKPOINT(lane) ((lane)->words / 8)
-/* Grown lanes leave this part of the memory to the lanes of more threads. */
+/* Lanes may grow only up to this part of the memory, so that the rest is free for lanes of new
+ * threads. */
 #define GROWTH(bytes) ((bytes) / 4 * 3)
 /* THREAD_END must always fit. */
 #define END_WORDS 2
@@ -33,7 +35,8 @@ static struct {
     _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
     _Atomic uint64_t free; /* index + 1; count of changes in the upper half */
-    _Atomic uint64_t lost; /* by threads without a lane, or never tried */
+    _Atomic uint64_t lost; /* records lost by threads without a lane, or counted by
+                            * sl_lanes_lose() */
     void (*_Atomic wake)(void);
     pthread_key_t key;
     uint64_t point_stamp, point_ns;
@@ -41,7 +44,8 @@ static struct {
     _Atomic int is_ready;
 } all;
 
-/* The lane of a thread whose end we have seen: later records are lost. */
+/* Stands for the lane of a thread that has returned its lane because it is ending. Its later
+ * records are lost. */
 static struct sl_lane ended;
 
 _Thread_local struct sl_lane *sl_lane_mine;
@@ -60,12 +64,13 @@ static void give(struct sl_lane *lane)
 
     do {
         atomic_store_explicit(&lane->next_free, (uint32_t)top, memory_order_relaxed);
-        /* Release pairs with the acquire in take(): the thread's data in the lane. */
+        /* Release pairs with the acquire in take(), so that the next holder sees this thread's data
+         * in the lane. */
     } while (!atomic_compare_exchange_weak_explicit(&all.free, &top, changed(top, mine),
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* 0; -ENOMEM: the total would exceed `most`. */
+/* Returns 0, or -ENOMEM if the total would exceed `most`. */
 static int take_bytes(uint64_t bytes, uint64_t most)
 {
     uint64_t taken = atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
@@ -85,8 +90,8 @@ static struct sl_lane *take(void)
 
     while ((uint32_t)top) {
         struct sl_lane *lane = &all.lane[(uint32_t)top - 1];
-        /* Another thread may have taken the lane by now: then the count has changed, and `next` is
-         * not used. */
+        /* Another thread may have taken the lane by now. Then the count has changed, the exchange
+         * fails, and `next` is not used. */
         uint32_t next = atomic_load_explicit(&lane->next_free, memory_order_relaxed);
 
         if (atomic_compare_exchange_weak_explicit(&all.free, &top, changed(top, next),
@@ -116,7 +121,7 @@ static void put_thread(struct sl_lane *lane, enum sl_lane_what what)
     sl_lane_put(lane, 2);
 }
 
-/* The thread ends. */
+/* Called when the thread ends. */
 static void on_thread_end(void *mine)
 {
     struct sl_lane *lane = mine;
@@ -153,7 +158,7 @@ struct sl_lane *sl_lane_take(void)
     }
     begin_thread(lane);
     if (pthread_setspecific(all.key, lane)) {
-        /* The thread's end would not be seen. */
+        /* Without the key's value, on_thread_end() would not be called. */
         give(lane);
         lane = NULL;
         atomic_fetch_add_explicit(&all.lost, 1, memory_order_relaxed);
@@ -172,10 +177,10 @@ static struct sl_lane_record *lose(struct sl_lane *lane)
     return NULL;
 }
 
-/* Makes the ring longer, at its end or when it is full, if it is well used and the memory limit
- * allows it. If nothing unread lies ahead, positions simply continue. Otherwise the writer leaves
- * the ring and goes on in the new half. It returns to the beginning when the reader has left the
- * old ring, too. */
+/* Doubles the ring if much of it is unread and the memory limit allows it. Called when the writer
+ * has reached the ring's end, or when the ring is full. If no unread record lies between the writer
+ * and the old end, the writer continues at its position. Otherwise it jumps to the new half, and
+ * wraps round to the beginning only after the reader has followed it there. */
 static int grow(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t waiting = lane->at - tail, more = lane->words, next;
@@ -184,7 +189,8 @@ static int grow(struct sl_lane *lane, uint64_t tail)
     if (waiting < 2 * CHECKPOINT(lane) || more == SL_LANE_WORDS_MAX ||
         take_bytes(more * sizeof(uint64_t), GROWTH(all.bytes)))
         return 0;
-    /* There is room: the reserved words are more than this record takes, also in the new half. */
+    /* The record always fits, because more words are reserved than it takes, in the new half
+     * too. */
     next = goes_on ? lane->offset + 2 : more;
     *sl_lane_reserved(lane) =
         (struct sl_lane_record){.what = SL_LANE_GROW, .pairs = 1, .aux = (uint32_t)next};
@@ -208,7 +214,8 @@ static void wake_reader(const struct sl_lane *lane, uint64_t tail)
         wake();
 }
 
-/* Sets where `tail` must be read next; returns where the ring is full. */
+/* Sets the position at which the writer must read `tail` again. Returns the position at which the
+ * ring is full. */
 static uint64_t set_limit(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t most = tail + lane->words - lane->reserved;
@@ -225,7 +232,8 @@ struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
 
     if (lane == &ended)
         return lose(lane);
-    /* Acquire pairs with the release in the reader: the old records there have been read. */
+    /* Acquire pairs with the release in the reader, which has finished with the records before
+     * `tail`. */
     tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
     most = set_limit(lane, tail);
     if (!lane->announced) {
@@ -274,7 +282,8 @@ void sl_lanes_lose(uint64_t records)
 
 int sl_lanes_init(size_t bytes)
 {
-    /* Address space for all lanes at full size, of which at most `bytes` are used. */
+    /* Maps address space for all lanes at their largest size. At most `bytes` of it are ever
+     * touched. */
     const size_t each = SL_LANE_WORDS_MAX * sizeof(uint64_t);
     unsigned lanes = (unsigned)(bytes / EACH);
     uint64_t *word;
@@ -370,14 +379,15 @@ static void pass(struct sl_lane *lane, uint64_t words)
     lane->read_offset += words;
     if (lane->read_offset == lane->read_words)
         lane->read_offset = 0;
-    /* Release pairs with the acquire in sl_lane_room(): we have read the records there. */
+    /* Release pairs with the acquire in sl_lane_room(), so that the writer overwrites only records
+     * that we have read. */
     atomic_store_explicit(&lane->tail,
                           atomic_load_explicit(&lane->tail, memory_order_relaxed) + words,
                           memory_order_release);
 }
 
-/* A signal handler recorded something while its thread was writing a record. The next record's
- * beginning is then unknown. */
+/* Stops reading a damaged lane: a signal handler has recorded something while its thread was
+ * writing a record, so the beginning of the next record is unknown. */
 static void give_up(struct sl_lane *lane)
 {
     static int said;
