@@ -1,7 +1,7 @@
 /*
- * api.c - implements the public API: what the program asks of syncline.
+ * api.c - implements the public API, which the program calls.
  *
- * Any thread enters. Memory: none; see process.c.
+ * Threads: any. Memory: none; see process.c.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@
 #include "process/process_impl.h"
 #include "session/peer.h"
 
-/* 0; -EAGAIN before the injection; -ENODEV: passive for good. */
+/* Whether syncline works in this process. Returns 0, -EAGAIN before the injection, or -ENODEV if it
+ * is passive for good. */
 static int is_there(void)
 {
     switch (sl_process_life()) {
@@ -28,7 +29,7 @@ static int is_there(void)
     case SL_LIFE_ARMED:
         if (getpid() == sl_process.pid)
             return 0;
-        sl_process_fork_child(); /* a bare clone() runs no fork handler */
+        sl_process_fork_child(); /* a child made by a bare clone(), which runs no fork handler */
         break;
     case SL_LIFE_PASSIVE:
         break;
@@ -48,7 +49,7 @@ int sl_process_start(void)
     if (err)
         return err;
     answer = sl_recorder_request_start(sl_process.recorder);
-    /* A context may exist although CUPTI has not asked for a buffer yet. */
+    /* Started now, because a context may exist although CUPTI has not requested a buffer yet. */
     sl_process_start_threads();
     return answer;
 }
@@ -74,7 +75,8 @@ int sl_process_take_back(void)
     return err ? err : sl_peer_end();
 }
 
-/* The same without a system call. In a child of a bare clone(), nobody reads the lanes. */
+/* The same without a system call. It does not recognise a child of a bare clone(); there the lanes
+ * fill and nobody reads them, which is harmless. */
 static int is_armed(void)
 {
     switch (sl_process_life()) {
@@ -96,7 +98,7 @@ int sl_process_step(enum sl_step_source source)
     return err;
 }
 
-/* Our ranges have their own domain, so the application's NVTX pops never end them. */
+/* Ranges of our API have their own NVTX domain, so the application's NVTX pops never end them. */
 static unsigned own_domain(void)
 {
     static _Atomic unsigned domain;
@@ -221,8 +223,8 @@ int sl_process_status(struct sl_status *out)
 
     if (err == -EAGAIN)
         return err;
-    /* The caller's struct must have the numbers. An older caller may lack texts or have shorter
-     * ones. */
+    /* The caller's struct must include all numbers. A caller built with an older header may lack
+     * the texts, or have shorter ones. */
     if (!out || out->size < offsetof(struct sl_status, last_file))
         return -EINVAL;
     size = out->size < sizeof(full) ? out->size : sizeof(full);
@@ -231,6 +233,6 @@ int sl_process_status(struct sl_status *out)
     full.size = out->size;
     memcpy(out, &full, size);
     if (size < sizeof(full) && size > offsetof(struct sl_status, last_file))
-        ((char *)out)[size - 1] = '\0'; /* ends a truncated text */
+        ((char *)out)[size - 1] = '\0'; /* terminates a truncated text */
     return 0;
 }

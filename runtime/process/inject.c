@@ -1,5 +1,6 @@
 /*
- * inject.c - the exported functions: for the CUDA driver, for NVTX, and the public API.
+ * inject.c - the functions that the library exports to the CUDA driver, to NVTX, and as the public
+ * API.
  *
  * The driver calls InitializeInjection() once inside cuInit, before any context, on the thread that
  * initialises CUDA. NVTX calls InitializeInjectionNvtx*() inside an NVTX call of the application,
@@ -37,7 +38,8 @@ EXPORT int InitializeInjection(void)
         errno = saved;
         return 1;
     }
-    /* First: attaching walks the loaded objects, and a fork() must wait for such walks. */
+    /* Registered first, because attaching walks the list of loaded objects, and a fork() must wait
+     * for such walks. */
     if (!has_fork_handlers)
         has_fork_handlers =
             pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, after_fork_in_child) == 0;
@@ -50,7 +52,8 @@ EXPORT int InitializeInjection(void)
     return 1;
 }
 
-/* For a process whose exit handlers did not run ours (their table may be full). */
+/* Ends recording in a process in which our exit handler could not be registered (the table may be
+ * full). */
 __attribute__((destructor)) static void on_unload(void)
 {
     sl_process_exit();
@@ -59,7 +62,8 @@ __attribute__((destructor)) static void on_unload(void)
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
 EXPORT int InitializeInjectionNvtxExtension(void *module_info);
 
-/* Each copy of NVTX in the process calls this at its first use. 0: that copy stays inactive. */
+/* Each copy of NVTX in the process calls this at its first use. If it returns 0, that copy stays
+ * inactive. */
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 {
     int saved = errno;
@@ -127,20 +131,21 @@ EXPORT int sl_hook_step(int source);
 EXPORT int sl_hook_groups(const char *json);
 EXPORT int sl_hook_end(void);
 
-/* For the Python package, before an exit by _exit(), which runs no exit handler of ours. */
+/* The Python package calls this before _exit(), which does not run our exit handler. */
 EXPORT int sl_hook_end(void)
 {
     sl_process_exit();
     return 0;
 }
 
-/* For the Python package: `distributedInfo` of later files. Also allowed before the injection. */
+/* Called by the Python package. Sets `distributedInfo` of later files. Also allowed before the
+ * injection. */
 EXPORT int sl_hook_groups(const char *json)
 {
     return sl_process_refuse_secure() ? -ENODEV : sl_distributed_set(json);
 }
 
-/* For the Python package; source: enum sl_step_source. */
+/* Called by the Python package at each step. `source` is an enum sl_step_source. */
 EXPORT int sl_hook_step(int source)
 {
     return source == SL_STEP_LOADER || source == SL_STEP_OPTIMIZER
@@ -151,8 +156,8 @@ EXPORT int sl_hook_step(int source)
 EXPORT uint64_t sl_hook_range_begin(const char *name);
 EXPORT int sl_hook_range_end(uint64_t id);
 
-/* For the Python package: begins a range that is ended by its number, since coroutines end their
- * ranges in any order. 0: no range was begun. */
+/* Called by the Python package. Begins a range that is ended by its number, because coroutines end
+ * their ranges in any order. Returns the number, 0 if no range was begun. */
 EXPORT uint64_t sl_hook_range_begin(const char *name)
 {
     return sl_process_range_begin(name);
@@ -166,7 +171,8 @@ EXPORT int sl_hook_range_end(uint64_t id)
 
 EXPORT int sl_hook_ops(void);
 
-/* For the Python package. 0: nothing; 1: PyTorch is to report operators to NVTX; 2: with shapes. */
+/* Called by the Python package. Returns 0 if PyTorch shall not report operators to NVTX, 1 if it
+ * shall, 2 if with shapes. */
 EXPORT int sl_hook_ops(void)
 {
     return sl_process_ops_by_strings();

@@ -1,9 +1,9 @@
 /*
- * request.c - what other threads ask of the recorder: to start, to open and close windows, to
- * report its status.
+ * request.c - passes requests of other threads to the recorder: start, open or close a window,
+ * report the status.
  *
- * Any thread; nothing here blocks. Starting makes the thread, once; the rest changes one word and
- * wakes the recorder. Memory: recorder_impl.h.
+ * Threads: any; nothing here blocks. The start creates the recorder thread, once. Each other
+ * request changes one word and wakes the recorder. Memory: see recorder_impl.h.
  */
 #include "recorder/recorder_impl.h"
 
@@ -14,7 +14,8 @@
 #include "base/futex.h"
 #include "collect/cupti/buffer.h"
 
-/* CUPTI runs on this stack, and compiles instrumentation on it when a kind is first turned on. */
+/* CUPTI runs on this stack too, and compiles instrumentation on it when a kind is first turned
+ * on. */
 #define STACK_BYTES (1024u * 1024u)
 
 static struct sl_recorder the_recorder;
@@ -44,7 +45,7 @@ static int start(struct sl_recorder *r, int is_exit)
     if (atomic_exchange_explicit(&r->started, 1, memory_order_acq_rel))
         return -EALREADY;
     r->is_started_at_exit = is_exit;
-    /* The host's signal handlers must never run there; a thread inherits its creator's mask. */
+    /* The new thread inherits this mask, so that the host's signal handlers never run on it. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
@@ -52,7 +53,8 @@ static int start(struct sl_recorder *r, int is_exit)
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     err = pthread_create(&thread, &attributes, sl_recorder_run, r);
     if (err == EINVAL) {
-        /* The host's thread-local data does not fit: the host's own default must. */
+        /* The host's thread-local data does not fit into this stack. The default size must be large
+         * enough for it. */
         pthread_attr_destroy(&attributes);
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -72,7 +74,8 @@ int sl_recorder_start(struct sl_recorder *r)
 
 void sl_recorder_tell_never_asked(struct sl_recorder *r)
 {
-    /* A recorder that runs already was asked for a buffer, or has handed CUPTI over. */
+    /* CUPTI has never requested a buffer from us. If the recorder runs nevertheless, it has handed
+     * CUPTI over, and start() does nothing. */
     if (!sl_cupti_pool_turn())
         start(r, 1);
 }
@@ -113,9 +116,9 @@ int sl_recorder_request_dump(struct sl_recorder *r)
     return request(r, sl_window_renew);
 }
 
-/* The pipeline, until unuse_pipeline(); NULL if there is none yet or no more. Sequentially
- * consistent with close_status(): either that waits for this thread, or this thread sees `closed`.
- */
+/* Returns the pipeline for use until unuse_pipeline(), NULL if there is none, or none any more.
+ * Sequentially consistent with close_status(): either close_status() waits for this thread, or this
+ * thread sees `closed`. */
 static struct sl_pipeline *use_pipeline(struct sl_recorder *r)
 {
     atomic_fetch_add(&r->status_users, 1);
