@@ -1,13 +1,12 @@
 /*
- * event.h - the one normalised event.
+ * event.h - the event type that all sources produce and all outputs consume.
  *
- * Every source makes these events, and every output is written from them. An event is plain data of
- * one cache line. It is copied by value through rings, owns nothing, and refers to texts and launch
- * shapes by interned id (base/intern.h, event/shape.h). Those ids stay valid for the life of the
- * process.
+ * An event is plain data of one cache line. It is copied by value through rings, owns nothing, and
+ * refers to texts and launch shapes by interned id (base/intern.h, event/shape.h). Those ids stay
+ * valid for the life of the process.
  *
- * Times are CLOCK_REALTIME nanoseconds, CUPTI's default clock on Linux. `start_ns == 0 && end_ns ==
- * 0` means that CUPTI gave no time, not a zero length.
+ * Times are CLOCK_REALTIME nanoseconds, CUPTI's default clock on Linux. If start_ns and end_ns are
+ * both 0, CUPTI gave no time.
  */
 #ifndef SL_EVENT_H
 #define SL_EVENT_H
@@ -35,7 +34,7 @@ enum sl_event_kind {
     /* GPU operations: device, context, stream, shape, graph, `u.op`; `name` is the kernel's mangled
      * name. One flow arrow from the launching call ends here. */
     SL_EV_KERNEL,
-    SL_EV_MEMCPY, /* including copies between devices: see the shape */
+    SL_EV_MEMCPY, /* the shape says whether it is a copy between devices */
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
@@ -44,7 +43,7 @@ enum sl_event_kind {
      * or SL_STREAM_NONE: both unknown. */
     SL_EV_RUNTIME,  /* cuda* */
     SL_EV_DRIVER,   /* cu* */
-    SL_EV_OVERHEAD, /* CUPTI's own cost: `name` interned; `thread`, 0 if unknown */
+    SL_EV_OVERHEAD, /* CUPTI's own overhead: `name` interned; `thread`, 0 if unknown */
     /* A PyTorch operator: `u.row`, `thread`, `name`.
      *   - `context`: number of the forward thread, for an operator of autograd; else 0
      *   - `stream`: order; of two slices with equal times, the lower number is the outer slice
@@ -65,7 +64,7 @@ enum sl_event_kind {
      *   - `stream`: number of the range */
     SL_EV_NVTX_RANGE,      /* a range */
     SL_EV_NVTX_RANGE_MARK, /* a moment */
-    /* GPU work of a range on one stream: `device`, `stream`; `name` and `shape` of the range */
+    /* GPU work of a range on one stream: `device`, `stream`, and the range's `name` and `shape` */
     SL_EV_NVTX_RANGE_GPU,
 
     /* `u.sync`; `correlation` of the waiting call */
@@ -73,14 +72,14 @@ enum sl_event_kind {
     /* cudaEventRecord: `u.sync.event_id`, `event_sync_id`, stream; not written by default */
     SL_EV_CUDA_EVENT,
 
-    /* Launch -> GPU operation, made by assemble: start_ns and thread of the call; end_ns = the
-     * operation's start; device, stream; u.flow has the operation's end. SL_EVF_FLOW_FIRST marks
-     * the first arrow of a correlation id, so that the tail is written once. An operation without a
-     * time gets no arrow. */
+    /* Arrow from a launch to its GPU operation, made by the assembler: start_ns and thread of the
+     * call; end_ns is the operation's start; device, stream; u.flow has the operation's end.
+     * SL_EVF_FLOW_FIRST marks the first arrow of a correlation id, so that their common tail is
+     * written once. An operation without a time gets no arrow. */
     SL_EV_FLOW,
-    /* Forward operator -> backward operator with the same sequence number: start_ns and thread of
-     * the forward one; end_ns and `context` (a thread, too) of the backward one. `correlation`:
-     * number of the arrow, from 1. */
+    /* Arrow from a forward operator to the backward operator with the same sequence number.
+     * start_ns and thread are those of the forward operator, end_ns and `context` (a thread, too)
+     * those of the backward operator. `correlation` is the arrow's number, from 1. */
     SL_EV_FLOW_BACK,
 
     /* Metadata, pushed before the first event that needs it. */
@@ -92,19 +91,22 @@ enum sl_event_kind {
     SL_EV_META_EVENT,   /* `correlation`: CUDA's handle of a CUDA event; name */
     SL_EV_META_NODE,    /* graph node: u.node, `shape` (enum sl_node_fact); if created, `graph` */
 
-    /* From start_ns to end_ns (0: still open) nothing was recorded: another profiler had CUPTI. */
+    /* From start_ns to end_ns (0: still open) nothing was recorded, because another profiler had
+     * CUPTI. */
     SL_EV_GAP,
 
-    /* Control events: the recorder thread pushes them, the writer obeys them in ring order. */
+    /* Control events. The recorder thread pushes them, and the writer acts on them in the order of
+     * the ring. */
     SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
-    SL_EV_DELIVERED,    /* all that ended before end_ns arrived, unless SL_EVF_RECORDS_LOST */
+    SL_EV_DELIVERED,    /* all records that ended before end_ns have arrived, or are lost
+                         * (SL_EVF_RECORDS_LOST) */
     SL_EV_KINDS_ON,     /* work enqueued before start_ns was not seen */
 
     SL_EV_KIND_COUNT
 };
 
-/* CUPTI_ActivitySynchronizationType in our terms (u.sync.type). */
+/* What a wait waited for (u.sync.type). Values are those of CUPTI_ActivitySynchronizationType. */
 enum sl_sync_type {
     SL_SYNC_UNKNOWN = 0,
     SL_SYNC_EVENT = 1,       /* cudaEventSynchronize, cudaEventQuery */
@@ -116,14 +118,14 @@ enum sl_sync_type {
 /* Facts about a graph node (u.node.id). */
 enum sl_node_fact {
     SL_NODE_CREATED = 1,
-    SL_NODE_IS_GRAPH,        /* created; the node is itself a whole graph */
+    SL_NODE_IS_GRAPH,        /* the node was created and is itself a whole graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
-    SL_NODE_DEPENDS_NO_MORE, /* takes back SL_NODE_DEPENDS */
-    /* The node was made in an operator: `name`; `other`: id of its record function; `correlation`:
-     * its sequence number + 1; 0: none. */
+    SL_NODE_DEPENDS_NO_MORE, /* revokes SL_NODE_DEPENDS */
+    /* An operator created the node. `name` is the operator's, `other` the id of its record
+     * function, `correlation` its sequence number + 1 (0: none). */
     SL_NODE_CAPTURED,
-    SL_NODE_FACTS_LOST, /* not about a node: earlier facts may be incomplete */
+    SL_NODE_FACTS_LOST, /* facts were lost, so those before this one may be incomplete */
 };
 
 enum sl_event_flag {
@@ -131,13 +133,15 @@ enum sl_event_flag {
     SL_EVF_LAUNCH = 1 << 1, /* a call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
     SL_EVF_STILL_RUNNING = 1 << 3, /* a forced flush truncated this GPU operation: end unknown */
-    /* A wait from CUPTI before 12.8: the call has the result. From decode to assemble only. */
+    /* A wait from CUPTI before 12.8, whose result is only in the call's record. Set by the decoder
+     * for the assembler. */
     SL_EVF_NO_RESULT = 1 << 4,
     SL_EVF_ONLY_EDGES = 1 << 5,   /* outside the window, but orders waits of the window */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */
-    SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the beginning was emitted, too */
-    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is not one of its
-     * thread's nested slices. */
+    SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: an event for the beginning was emitted
+                            * before */
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is not nested in
+     * the other slices of its thread. */
     SL_EVF_ASYNC = 1 << 6,
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: truncated at the start or the end of the window */
     SL_EVF_CUT_START = 1 << 0,
@@ -157,7 +161,7 @@ enum sl_note_value {
 struct sl_event {
     uint64_t start_ns;
     uint64_t end_ns;
-    uint64_t correlation; /* as decoded, the low 32 bits; assemble widens it to 64; 0 = none */
+    uint64_t correlation; /* 32 bits from the decoder, widened to 64 by the assembler; 0 = none */
     uint32_t name;        /* intern id; 0 = none */
     union {
         uint32_t thread; /* CPU events: system thread id */
@@ -167,7 +171,7 @@ struct sl_event {
     uint8_t flags; /* enum sl_event_flag */
     uint16_t device;
     uint32_t context;
-    uint32_t stream; /* CUPTI's id; never 0: for example, the legacy default stream is 7 */
+    uint32_t stream; /* CUPTI's id, which is never 0; the legacy default stream is 7, for example */
     uint32_t shape;  /* GPU operations: id in the shape table */
     union {
         struct {
@@ -197,7 +201,8 @@ struct sl_event {
         } row;
         struct {
             uint64_t op_end_ns;
-            uint64_t reserved; /* keeps all members at one size: events are compared as bytes */
+            uint64_t reserved; /* makes all members equally large, because events are compared as
+                                * bytes */
         } flow;
         struct {
             uint64_t value;

@@ -119,8 +119,8 @@ int sl_pipeline_is_crowded(const struct sl_pipeline *p);
 uint32_t sl_pipeline_lost_window(const struct sl_pipeline *p);
 
 /* Any thread, never block. The first function writes the path of the last complete file ("": none)
- * and the number of complete files. The second returns the bytes of memory that the outputs
- * hold. */
+ * and the number of complete files. The second returns the bytes of memory that the pipeline
+ * holds. */
 void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows);
 size_t sl_pipeline_bytes(const struct sl_pipeline *p);
 
