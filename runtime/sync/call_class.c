@@ -1,13 +1,13 @@
 /*
  * call_class.c - classifies CUDA calls by how they wait, from the callback id.
  *
- * Any thread. Numbers from cupti_runtime_cbid.h and cupti_driver_cbid.h.
+ * Threads: any. The numbers are those of cupti_runtime_cbid.h and cupti_driver_cbid.h.
  */
 #include "sync/call_class.h"
 
 #include <stddef.h>
 
-/* Indexed by callback id; ids that are not named are SL_CALL_OTHER. A table is used because every
+/* Indexed by callback id; ids that are not listed are SL_CALL_OTHER. This is a table because every
  * call is looked up. */
 static const uint8_t runtime[] = {
     [13] = SL_CALL_KERNEL_LAUNCH,          /* cudaLaunch */
@@ -54,7 +54,7 @@ static const uint8_t runtime[] = {
     [452 ... 453] = SL_CALL_CAPTURE_BEGIN, /* cudaStreamBeginCaptureToGraph, its _ptsz */
     [472] = SL_CALL_UNLOAD,                /* cudaLibraryUnload */
     [482 ... 485] = SL_CALL_ASYNC_COPY, /* cudaMemcpyBatchAsync ... cudaMemcpy3DBatchAsync_ptsz */
-    [509 ... 512] = SL_CALL_ASYNC_COPY, /* the same of 13.0 */
+    [509 ... 512] = SL_CALL_ASYNC_COPY, /* the same, as renamed in 13.0 */
     [543] = SL_CALL_CONTEXT_RECORD,     /* cudaExecutionCtxRecordEvent */
     [544] = SL_CALL_CONTEXT_WAIT,       /* cudaExecutionCtxWaitEvent */
     [562 ... 563] = SL_CALL_CAPTURE_BEGIN, /* cudaStreamBeginRecaptureToGraph, its _ptsz */
