@@ -1,8 +1,8 @@
 /*
- * captures.c - which operators created the nodes of CUDA graphs.
+ * captures.c - remembers which operators created the nodes of CUDA graphs.
  *
- * A table of small sets: a node's id selects its set. If the set is full, the oldest node in it is
- * replaced.
+ * The table consists of small sets, and a node's id selects its set. If the set is full, the oldest
+ * node in it is replaced.
  *
  * Threads, memory: see captures.h.
  */
@@ -33,7 +33,7 @@ static struct sl_capture *find(const struct sl_captures *c, uint64_t node)
     return NULL;
 }
 
-/* Returns the node's entry unchanged, or a new one. */
+/* Returns the node's entry, or an empty entry for a new node. */
 static struct sl_capture *get(struct sl_captures *c, uint64_t node)
 {
     struct sl_capture *set = set_of(c, node), *oldest = set, *known = find(c, node);
