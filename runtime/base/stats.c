@@ -1,7 +1,8 @@
 /*
- * stats.c - the process's counters: one table of names and help, one array of relaxed atomics.
+ * stats.c - counts losses and other facts, process-wide: one table of names and help texts, one
+ * array of relaxed atomics.
  *
- * Any thread; wait-free. Lives as long as the process.
+ * Threads: any; wait-free. Memory: static.
  */
 #include "base/stats.h"
 

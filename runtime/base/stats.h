@@ -1,5 +1,6 @@
 /*
- * stats.h - the process's counters. Every loss has one, and each trace file carries them all.
+ * stats.h - the counters of the process. Every kind of loss has a counter, and each trace file
+ * contains all counters.
  *
  * Counters are process-wide relaxed atomics; most are written by one thread. The trace and
  * `syncline check` show their names; docs/trace-format.md lists them.
@@ -37,7 +38,7 @@ enum sl_stat {
     SL_STAT_CALL_WITHOUT_GPU,
     SL_STAT_CORRELATION_WRAPS,
     SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate: CUPTI still held these records */
-    SL_STAT_UNDELIVERED_BUFFERS, /* counted although flushes were forced */
+    SL_STAT_UNDELIVERED_BUFFERS, /* not returned although flushes were forced */
     SL_STAT_CUPTI_ERRORS,
     SL_STAT_EDGES,
     SL_STAT_EDGES_RELEASED,

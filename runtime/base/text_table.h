@@ -1,11 +1,12 @@
 /*
- * text_table.h - one table for the process that stores each text once and gives it a number.
+ * text_table.h - stores each text once, in one table for the process, and gives it a number.
  *
- * The table keeps registered NVTX strings and source lines of Python. No text is ever removed,
- * because an application may keep its handles forever. Adding a text again gives the same number.
+ * The table stores registered NVTX strings and source lines of Python. No text is ever removed,
+ * because an application may use its handles for the life of the process. A text that is added
+ * again gets the same number.
  *
- * Threads: any thread adds and reads; nothing blocks. Memory: fixed tables, one per process,
- * touched as they fill. A text without room is dropped and counted in SL_STAT_NAMES_LOST.
+ * Threads: any thread adds and reads; nothing blocks. Memory: fixed tables, whose pages are touched
+ * as they fill. If there is no room, a text is dropped and counted in SL_STAT_NAMES_LOST.
  */
 #ifndef SL_TEXT_TABLE_H
 #define SL_TEXT_TABLE_H
@@ -20,16 +21,18 @@ enum {
 /* 0, -ENOMEM, or -EALREADY. */
 int sl_text_table_init(void);
 
-/* Adds a text. Returns its number, from 1; 0: no room. */
+/* Adds a text. Returns its number, counted from 1, or 0 if there is no room. */
 uint32_t sl_text_table_put(const char *text, size_t length);
 
-/* The number of a text of at most SL_TEXT_MAX bytes; 0: the text is not in the table. */
+/* Returns the number of a text of at most SL_TEXT_MAX bytes, 0 if the text is not in the table. */
 uint32_t sl_text_table_find(const char *text, size_t length);
 
-/* The text ends in NUL and is valid for the life of the process. NULL: no such number. */
+/* Returns a text, which ends in NUL and is valid for the life of the process. NULL if there is no
+ * such number. */
 const char *sl_text_table_get(uint32_t number, size_t *length);
 
-/* For similar tables: reserves `wanted` of `count` places, returns the first. `count`: no room. */
+/* For similar tables. Reserves `wanted` of `count` entries and returns the index of the first;
+ * `count` if there is no room. */
 uint32_t sl_text_table_take_place(_Atomic uint32_t *used, uint32_t wanted, uint32_t count);
 
 #endif

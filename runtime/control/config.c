@@ -1,8 +1,8 @@
 /*
- * config.c - the option table, and reading it from the environment.
+ * config.c - the table of options, and the functions that read them from the environment.
  *
- * Called once, from the injection entry, on the application thread that called cuInit. Nothing is
- * allocated; the caller owns the result.
+ * Threads: the application thread that called cuInit, once. Memory: the caller's; nothing is
+ * allocated.
  */
 #include "control/config.h"
 
@@ -310,7 +310,8 @@ int sl_config_read_option(const struct sl_option *o, const char *text, struct sl
     return err;
 }
 
-/* Gives "steps:COUNT/PERIOD" for "steps:3" if the values have such a form; else all values. */
+/* Writes the valid values, for a message. If the text begins like one of them, writes only that
+ * one: for "steps:3", "steps:COUNT/PERIOD". */
 static void name_expected(const struct sl_option *o, const char *text, char *out, size_t size)
 {
     const char *colon = strchr(text, ':'), *form = NULL;
@@ -377,8 +378,8 @@ void sl_config_read(struct sl_config *out, char *const *environment)
     int may_speak = sl_identity_rank(environment) == 0;
 
     memset(out, 0, sizeof(*out));
-    /* These two options decide whether problems of the others are reported. The level is set before
-     * its own problems are reported. */
+    /* These two options are read first, because they decide whether problems of the others are
+     * reported. The log level is set before problems of these two are reported. */
     sl_config_read_option(log, sl_config_lookup(environment, log->name), out);
     sl_log_set_level(out->log_level);
     read_option(log, out, environment, may_speak);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The most steps between windows. */
+/* Most steps in a window or period. */
 #define COUNT_MAX 1000000000u
 
 struct unit {
@@ -134,7 +134,8 @@ static int read_set(const struct sl_option *option, const char *text, uint32_t *
 
         if (find_word(option, text, length, &value))
             return -EINVAL;
-        if (!value && (!is_first || text[length])) /* "none" contradicts other words */
+        if (!value && (!is_first || text[length])) /* a word such as "none" cannot be combined with
+                                                    * other words */
             return -EINVAL;
         bits |= (uint32_t)value;
         if (!text[length])

@@ -1,7 +1,7 @@
 /*
- * identity.c - job, rank, host and folder of this process.
+ * identity.c - finds out the job, rank, host and output folder of this process.
  *
- * Called once, on the application thread that called cuInit. The caller owns the result.
+ * Threads: the application thread that called cuInit, once. Memory: the caller's.
  */
 #include "control/identity.h"
 
@@ -13,8 +13,8 @@
 
 #include "base/own_file.h"
 
-/* The variables of each launcher. The first launcher whose rank is set decides both values. So a
- * torchrun inside a Slurm step does not mix with the numbers of that step. */
+/* The variables of each launcher. Both values are taken from the first launcher whose rank is set.
+ * So the numbers of a torchrun inside a Slurm step are not mixed with those of the step. */
 static const struct launcher {
     const char *rank, *world_size;
 } launcher[] = {
@@ -25,8 +25,8 @@ static const struct launcher {
     {"PMIX_RANK", "PMIX_SIZE"},
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
     {"PALS_RANKID", "PALS_NRANKS"},
-    /* A Kubernetes job whose pods are its ranks. Kubernetes sets only the index of a pod; the pod
-     * template may set the count. */
+    /* For a Kubernetes job in which each pod is a rank. Kubernetes sets only the index of a pod;
+     * the pod template may set the count. */
     {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},
 };
 
@@ -86,7 +86,7 @@ static void read_rank(struct sl_identity *out, char *const *environment, int may
         out->rank_source = l->rank;
         text = sl_config_lookup(environment, l->world_size);
         if (!text || read_number(text, &out->world_size) || out->world_size <= out->rank)
-            out->world_size = out->rank + 1; /* there are at least that many ranks */
+            out->world_size = out->rank + 1; /* there are at least rank + 1 ranks */
         return;
     }
 }
@@ -125,7 +125,8 @@ static void read_process_name(char *out, size_t size)
         snprintf(out, size, "process");
 }
 
-/* Fixes the folder now: the host may change its working directory before the first file. */
+/* Makes the path absolute now, because the host may change its working directory before the first
+ * file is written. */
 static void make_folder_path(struct sl_identity *out, const char *output)
 {
     char host[sizeof(out->host)], current[1024];

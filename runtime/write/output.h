@@ -86,8 +86,8 @@ struct sl_output {
     struct sl_window_file_options file; /* of each window; folder NULL: no file */
 };
 
-/* Returns whether a trace has a row for this event. A range that arrives twice, at its begin and at
- * its end, counts at its end. */
+/* Whether a trace has a row for this event. If a range is passed twice, at its begin and at its
+ * end, only the second event counts. */
 static inline int sl_output_is_row(const struct sl_event *ev)
 {
     return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC && ev->end_ns != SL_END_UNKNOWN &&

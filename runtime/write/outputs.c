@@ -1,5 +1,5 @@
 /*
- * outputs.c - the list of a job's outputs.
+ * outputs.c - passes events and edges to each output of a job, and handles outputs that fail.
  *
  * Threads, memory: see outputs.h.
  */
@@ -58,7 +58,7 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
            e->has_part ? " (the .part file keeps what was written)" : "", remedy, f->remedy);
 }
 
-/* The host has closed or replaced a file of this window. */
+/* Notes that the host has closed or replaced a file of this window, and logs it. */
 static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
 {
     atomic_store_explicit(&o->lost_window, o->window, memory_order_relaxed);
@@ -90,7 +90,8 @@ static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
         say(o, e);
 }
 
-/* A failed output loses the rest of this window. No other output loses anything. */
+/* If a call of an output has failed, ends the window for this output. The other outputs
+ * continue. */
 static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
 {
     if (!error)
@@ -101,7 +102,7 @@ static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
     sl_window_file_close(&e->file, 0);
 }
 
-/* Logs errors that are old enough. Returns in how many ns the next one is due. */
+/* Logs errors that are a second old. Returns in how many ns the next error must be logged. */
 static uint64_t say_old(struct sl_outputs *o)
 {
     uint64_t due = UINT64_MAX;
@@ -119,7 +120,7 @@ static uint64_t say_old(struct sl_outputs *o)
     return due;
 }
 
-/* ---- what comes ---- */
+/* ---- calls for each output ---- */
 
 void sl_outputs_open(struct sl_outputs *o, const struct sl_trace_meta *meta)
 {

@@ -1,5 +1,5 @@
 /*
- * window_file.c - a file that an output writes for a window.
+ * window_file.c - opens, syncs and closes a file that an output writes for a window.
  *
  * Threads, memory: see window_file.h.
  */
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-#define SYNC_NS 1000000000u /* a killed process loses no more than this */
+#define SYNC_NS 1000000000u /* a killed process loses at most the data of this time */
 
 static int open_chain(struct sl_window_file *f, const struct sl_window_file_options *opt)
 {
