@@ -11,8 +11,8 @@
  *     before the hashed symbols.
  *   - DT_JMPREL has a relocation for each slot that calls go through; DT_RELA has one for each
  *     function whose address the object takes.
- *   - Until its first call, a slot holds an address in the object itself (the stub that asks the
- *     linker); then it holds the function's address.
+ *   - Until its first call, a slot holds an address in the object itself (a stub that calls the
+ *     linker); after it, the slot holds the function's address.
  *   - A slot that the linker has not relocated yet holds an offset. The linker would overwrite a
  *     new value, or even add to it.
  */
@@ -54,7 +54,7 @@ struct visit {
     uint32_t symbol[MAX_IMPORTS];
 };
 
-/* ---- the page of a slot ---- */
+/* ---- writing to a slot ---- */
 
 /* Returns the PROT_* bits of the private mapping around an address, -1 if there is no mapping, or a
  * shared one. */
@@ -112,7 +112,7 @@ static int write_slot(void **slot, void *value)
     return 0;
 }
 
-/* ---- an object ---- */
+/* ---- searching an object ---- */
 
 /* In most objects the linker replaces the offsets in the dynamic table by absolute addresses. */
 static const void *absolute(const struct object *o, ElfW(Addr) value)

@@ -6,8 +6,8 @@
  * fills. If we write another address to the slot, the later calls of that object, and of no other,
  * go to our function.
  *
- * Threads: any, one at a time. The dynamic linker's list is locked meanwhile, so no object is
- * unloaded. Objects that are still being loaded are left for the next call. Allocates nothing.
+ * Threads: any, one at a time. The dynamic linker's list is locked during a search, so no object is
+ * unloaded. Objects that are still being loaded are skipped until the next call. Allocates nothing.
  */
 #ifndef SL_IMPORT_SLOT_H
 #define SL_IMPORT_SLOT_H

@@ -16,7 +16,7 @@
 #include "base/pages.h"
 
 #define BLOCK_ENTRIES 512
-#define BLOCKS_MAX    8192 /* for 4 million texts */
+#define BLOCKS_MAX    8192 /* enough for 4 million texts */
 #define INDEX_MIN     1024 /* slots; a power of two */
 #define HINTS         1024 /* a power of two; a large model has a few thousand kernels */
 
@@ -35,7 +35,7 @@ struct sl_intern {
     size_t cap_bytes;
     struct sl_arena arena;
 
-    /* for readers */
+    /* fields that readers use */
     _Atomic uint32_t count;
     _Atomic size_t bytes;
     struct entry *block[BLOCKS_MAX]; /* an entry is written before `count` includes it */

@@ -13,7 +13,7 @@
 
 struct sl_intern;
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_intern_create(struct sl_intern **out, size_t cap_bytes);
 void sl_intern_destroy(struct sl_intern *in); /* NULL is allowed */
 

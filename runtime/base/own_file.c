@@ -16,7 +16,7 @@
 
 #define FIRST_FD 512 /* above the descriptors that most programs ever use */
 
-/* ---- ours or not ---- */
+/* ---- does a descriptor or name still belong to the file? ---- */
 
 static int is_same(const struct sl_own_file *f, const struct stat *st)
 {
@@ -218,7 +218,7 @@ int sl_own_file_close(struct sl_own_file *f)
     return close(fd) == 0 || errno == EINTR ? 0 : -errno;
 }
 
-/* ---- the name ---- */
+/* ---- renaming and removing ---- */
 
 int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char *to)
 {

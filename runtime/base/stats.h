@@ -21,7 +21,7 @@ enum sl_stat {
     SL_STAT_HANDOVERS,
     SL_STAT_RECORDS_NO_TIME,
     SL_STAT_EVENTS_WRITTEN,
-    SL_STAT_DROPPED_CUPTI,     /* from cuptiActivityGetNumDroppedRecords */
+    SL_STAT_DROPPED_CUPTI,     /* reported by cuptiActivityGetNumDroppedRecords */
     SL_STAT_DROPPED_NO_BUFFER, /* the buffer pool was at its cap */
     SL_STAT_DROPPED_RECORDS_DISCARDED,
     SL_STAT_DROPPED_RING,
@@ -53,7 +53,7 @@ enum sl_stat {
     SL_STAT_OPS_INPUTS_LOST,
     SL_STAT_CHAKRA_NODES,
     SL_STAT_CHAKRA_EDGES,
-    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* or there was no memory */
+    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* also edges for which there was no memory */
     SL_STAT_CHAKRA_ROWS_LEFT_OUT,
     SL_STAT_CHAKRA_UNEXPLAINED,
     SL_STAT_CHAKRA_NO_LAUNCH,
@@ -61,7 +61,7 @@ enum sl_stat {
     SL_STAT_CHAKRA_CALLERS_UNKNOWN,
     SL_STAT_CHAKRA_FORCED,
     SL_STAT_CHAKRA_LANES_FORGOTTEN,
-    SL_STAT_CHAKRA_FAILED, /* not created, or failed later */
+    SL_STAT_CHAKRA_FAILED, /* the output was not created, or failed later */
     /* one for each enum sl_edge_loss */
     SL_STAT_EDGES_LOST_BEFORE_WINDOW,
     SL_STAT_EDGES_LOST_GAVE_UP,

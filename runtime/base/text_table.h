@@ -18,7 +18,7 @@ enum {
     SL_TEXT_MAX = 1023, /* bytes kept of a text */
 };
 
-/* 0, -ENOMEM, or -EALREADY. */
+/* Returns 0, -ENOMEM or -EALREADY. */
 int sl_text_table_init(void);
 
 /* Adds a text. Returns its number, counted from 1, or 0 if there is no room. */

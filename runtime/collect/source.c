@@ -36,9 +36,9 @@ struct source {
     /* Creates a reader. Returns 0 with *reader (NULL if it is not wanted), or -ENOMEM. */
     int (*open)(void **reader, const struct sl_source_reading *reading);
     void (*close)(void *reader);
-    void (*begin)(void *reader); /* before the lanes are read */
+    void (*begin)(void *reader); /* called before the lanes are read */
     void (*read)(void *reader, uint32_t thread, const struct sl_lane_record *record, uint64_t ns);
-    void (*done)(void *reader); /* after they were read */
+    void (*done)(void *reader); /* called after the lanes were read */
     void (*count)(const void *reader, struct sl_source_lost *lost);
 };
 
@@ -356,8 +356,8 @@ struct sl_source_readers {
     struct sl_lane_reader lanes;
 };
 
-/* PyTorch is asked before NVTX. Its user scopes are ranges too, and a step that begins with such a
- * scope must be known before the ranges inside it. */
+/* A record is passed to PyTorch's reader before NVTX's. Its user scopes are ranges too, and a step
+ * that begins with such a scope must be known before the ranges inside it. */
 static void take_record(void *user, uint32_t thread, const struct sl_lane_record *record,
                         uint64_t ns)
 {

@@ -25,7 +25,7 @@
 #include "event/ops.h"
 #include "event/range.h"
 
-/* ---- in the process ---- */
+/* ---- sources in the process ---- */
 
 struct sl_source_setup {
     const struct sl_config *config; /* borrowed for the life of the process */
@@ -65,7 +65,7 @@ enum sl_torch_ops_mode sl_sources_ops_by_texts(void);
 int sl_sources_on_nvtx(const void *(*get_export_table)(uint32_t id));
 int sl_sources_on_nvtx_extension(void *module_info);
 
-/* ---- reading ---- */
+/* ---- reading the lanes ---- */
 
 enum sl_named_object {
     SL_NAMED_THREAD,  /* key: system id */
@@ -78,7 +78,8 @@ enum sl_named_object {
 /* The tables and callbacks of a reader. */
 struct sl_source_reading {
     struct sl_intern *names;
-    struct sl_intern *details; /* of operators (event/op_detail.h); NULL: not wanted */
+    struct sl_intern *details; /* table for details of operators (event/op_detail.h); NULL: not
+                                * wanted */
     struct sl_ranges *ranges;
     struct sl_ops *ops;       /* NULL: not wanted */
     size_t range_texts_bytes; /* limit for interned texts of ranges */

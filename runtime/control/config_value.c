@@ -191,7 +191,7 @@ static int read_compression(const char *text, struct sl_config *out)
     return 0;
 }
 
-/* Parses digits up to `end`. 0 or -EINVAL. */
+/* Parses digits up to `end`. Returns 0 or -EINVAL. */
 static int read_count(const char *text, char end, uint64_t *out)
 {
     uint64_t value = 0;

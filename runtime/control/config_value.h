@@ -15,10 +15,11 @@
  * Returns 0, -EINVAL if the text has not that form, or -ERANGE if the value is outside min..max. */
 int sl_config_value_read(const struct sl_option *option, const char *text, struct sl_config *out);
 
-/* Parses "64MiB", "64M" or "100000" to bytes. 0 or -EINVAL (also past 64 bits). */
+/* Parses "64MiB", "64M" or "100000" to bytes. Returns 0, or -EINVAL, also if the value exceeds 64
+ * bits. */
 int sl_config_value_size(const char *text, size_t length, uint64_t *bytes);
 
-/* Parses "2s", "500ms", "1.5h" or "2" (seconds) to nanoseconds. 0 or -EINVAL. */
+/* Converts "2s", "500ms", "1.5h" or "2" (seconds) to nanoseconds. Returns 0 or -EINVAL. */
 int sl_config_value_duration(const char *text, size_t length, uint64_t *ns);
 
 #endif

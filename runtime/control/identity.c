@@ -49,7 +49,7 @@ void sl_identity_sanitise(char *out, size_t size, const char *text)
     out[i] = '\0';
 }
 
-/* Parses a count or a rank: 0..INT_MAX in plain digits. 0 or -EINVAL. */
+/* Parses a count or a rank: 0..INT_MAX in plain digits. Returns 0 or -EINVAL. */
 static int read_number(const char *text, int *out)
 {
     long value = 0;

@@ -112,7 +112,7 @@ static uint32_t open_with_step(struct sl_window *w, struct sl_window_now now, ui
     return actions;
 }
 
-/* ---- beginning ---- */
+/* ---- start and requests ---- */
 
 void sl_window_init(struct sl_window *w, const struct sl_config *config, struct sl_window_now now,
                     uint64_t on_since_ns)

@@ -50,7 +50,7 @@ struct sl_assemble_counts {
     uint64_t wraps;            /* times the 32-bit correlation id wrapped */
 };
 
-/* 0, -ENOMEM, -EINVAL. */
+/* Returns 0, -ENOMEM or -EINVAL. */
 int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_options *opt);
 void sl_assemble_destroy(struct sl_assemble *a); /* NULL is allowed; held events are dropped */
 

@@ -56,7 +56,7 @@ struct sl_assemble {
     struct held_row *held; /* a ring of the slots [held_head, held_tail) */
     uint64_t held_head, held_tail, held_slots;
     int holds_operations;
-    struct held_row *op; /* the same ring for GPU operations */
+    struct held_row *op; /* a ring of held GPU operations */
     uint64_t op_head, op_tail, op_slots;
 
     struct extra_op *extra; /* extra[0] is not used: index 0 ends a chain */

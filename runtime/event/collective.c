@@ -14,8 +14,8 @@
 #include "base/intern.h"
 #include "base/pages.h"
 
-#define RANKS_MAX 65536u     /* in a group */
-#define RANKS_END (1u << 20) /* in a job */
+#define RANKS_MAX 65536u     /* most ranks in a group */
+#define RANKS_END (1u << 20) /* most ranks in a job */
 #define NAMED_MAX 4096u
 #define CHUNK     (64u << 10)
 

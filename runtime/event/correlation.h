@@ -35,7 +35,8 @@ struct sl_corr_slot {
 struct sl_corr_page {
     uint64_t number; /* correlation / SL_CORR_PAGE_IDS */
     struct sl_corr_page *chain;
-    struct sl_corr_page *older, *newer; /* in the list of waiting or of done pages */
+    struct sl_corr_page *older, *newer; /* neighbours in the list of waiting pages, or of done
+                                         * pages */
     uint32_t waiting;
     struct sl_corr_slot slot[SL_CORR_PAGE_IDS];
 };

@@ -39,8 +39,8 @@ enum sl_event_kind {
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
     /* CPU events: `thread` is the system thread id; `u.call`. A call's `stream` is the id of an
-     * interned struct sl_op_place (event/ops.h): its collective and its line of the user's code. 0
-     * or SL_STREAM_NONE: both unknown. */
+     * interned struct sl_op_place (event/ops.h): its collective and its line of the user's code. It
+     * is 0 or SL_STREAM_NONE if both are unknown. */
     SL_EV_RUNTIME,  /* cuda* */
     SL_EV_DRIVER,   /* cu* */
     SL_EV_OVERHEAD, /* CUPTI's own overhead: `name` interned; `thread`, 0 if unknown */
@@ -106,7 +106,7 @@ enum sl_event_kind {
     SL_EV_KIND_COUNT
 };
 
-/* What a wait waited for (u.sync.type). Values are those of CUPTI_ActivitySynchronizationType. */
+/* The type of a wait (u.sync.type). Values are those of CUPTI_ActivitySynchronizationType. */
 enum sl_sync_type {
     SL_SYNC_UNKNOWN = 0,
     SL_SYNC_EVENT = 1,       /* cudaEventSynchronize, cudaEventQuery */
@@ -154,8 +154,8 @@ enum sl_note_value {
     SL_NOTE_U64,
     SL_NOTE_I64,
     SL_NOTE_F64,
-    SL_NOTE_F32,             /* in the lower half */
-    SL_NOTE_RECORD_FUNCTION, /* not a payload: PyTorch's id of the record function */
+    SL_NOTE_F32,             /* the value is in the lower half */
+    SL_NOTE_RECORD_FUNCTION, /* no payload, but PyTorch's id of the record function */
 };
 
 struct sl_event {

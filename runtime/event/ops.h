@@ -38,7 +38,7 @@ struct sl_op {
     /* system id of the thread that called the backward pass; 0: unknown or none */
     uint32_t caller;
     uint32_t name, detail; /* interned (event/op_detail.h); detail 0: none */
-    uint32_t line;         /* as in struct sl_op_place */
+    uint32_t line;         /* its line of Python code, as in struct sl_op_place */
     uint8_t is_user;       /* a scope of the user: it has no slice and is never the `op` of a
                             * call */
     uint8_t is_site;       /* no operator, only the line of a wait; its handle is 0 */
@@ -61,7 +61,7 @@ struct sl_ops_counts {
     uint64_t forgotten; /* evicted before all calls inside them had arrived */
 };
 
-/* 0, -ENOMEM, -EINVAL. */
+/* Returns 0, -ENOMEM or -EINVAL. */
 int sl_ops_create(struct sl_ops **out, const struct sl_ops_options *opt);
 void sl_ops_destroy(struct sl_ops *o); /* NULL is allowed */
 

@@ -40,7 +40,7 @@ struct sl_ops_chunk {
 struct sl_ops_running {
     struct sl_op op;
     uint64_t start_ns;
-    uint32_t place; /* from sl_ops_new_place(); 0: evicted, or none */
+    uint32_t place; /* place of its entry for calls, from sl_ops_new_place(); 0: none, or evicted */
     uint32_t below; /* next outer operator of the thread, or the next free entry */
     uint32_t order;
     uint8_t is_shown, is_begun;

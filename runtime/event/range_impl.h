@@ -11,7 +11,7 @@
 
 enum {
     SL_RANGE_THREADS = 4096, /* a power of two */
-    SL_RANGE_BUCKETS = 4096, /* of started ranges, by id; a power of two */
+    SL_RANGE_BUCKETS = 4096, /* size of the hash table of started ranges, by id; a power of two */
     SL_RANGE_WORKERS = 64,
     SL_RANGE_CALLERS = 64,
     SL_RANGE_LAUNCH_BITS = 12,
@@ -22,7 +22,7 @@ enum {
 struct sl_range {
     struct sl_range_look look;
     uint64_t start_ns, end_ns; /* end UINT64_MAX: open */
-    uint64_t id;               /* of a started range; 0: a pushed range */
+    uint64_t id;               /* id of a started range; 0: this is a pushed range */
     uint64_t last_op_ns;       /* end of the last operation seen */
     uint32_t thread, row;
     uint32_t domain;
@@ -53,7 +53,7 @@ struct sl_range_thread {
     uint32_t id;
     uint32_t taken;
     uint32_t newest; /* index of the range that began last */
-    uint32_t cursor; /* where the last search by time ended */
+    uint32_t cursor; /* range at which the last search by time ended */
     uint32_t open;   /* the open range that began last */
     uint32_t ranges; /* how many ranges are known */
 };

@@ -125,8 +125,9 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
     return 0;
 }
 
-/* The outputs of each window. The path of the first output's file is the one that users see
- * (write/outputs.h). A function may return 0 and leave *out empty if its output is not wanted. */
+/* The outputs to which each window is written. The path of the first output's file is the one that
+ * users see (write/outputs.h). A function may return 0 and leave *out empty if its output is not
+ * wanted. */
 static const struct {
     int (*create)(const struct sl_pipeline *p, struct sl_output *out);
     enum sl_pipeline_share share; /* of the memory */

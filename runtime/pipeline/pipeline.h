@@ -75,7 +75,8 @@ void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
  * the delivery message. Then the next call makes up for it. */
 int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns);
 
-/* Whether enough events came since the last sl_pipeline_delivered() to call it again. */
+/* Whether so many events were pushed since the last sl_pipeline_delivered() that it should be
+ * called again. */
 int sl_pipeline_wants_delivery(const struct sl_pipeline *p);
 
 /* Return 0, or -ENOBUFS if even the reserved slots of the ring are used, because the writer is far

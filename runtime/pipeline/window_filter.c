@@ -1,5 +1,5 @@
 /*
- * window_filter.c - opens and closes the window, sets its bounds, and tells the writer.
+ * window_filter.c - opens and closes the window, sets its bounds, and notifies the writer.
  *
  * Recorder thread. Memory: the pipeline's.
  */

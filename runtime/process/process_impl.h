@@ -18,15 +18,15 @@
 
 enum sl_life {
     SL_LIFE_NOT_INJECTED,
-    SL_LIFE_PREPARING, /* inside inject() */
-    SL_LIFE_ARMED,     /* or recording or draining, which the recorder's state distinguishes */
+    SL_LIFE_PREPARING, /* sl_process_inject() is running */
+    SL_LIFE_ARMED,     /* armed, recording or draining; the recorder's state says which */
     SL_LIFE_PASSIVE
 };
 
 struct sl_process {
     _Atomic int life;
     _Atomic int exiting;
-    _Atomic int used;           /* set when CUPTI first asks for a buffer */
+    _Atomic int used;           /* set when CUPTI first requests a buffer */
     const char *_Atomic reason; /* static text: why the process is passive */
     int handed_over;            /* another client had CUPTI from the start */
     pid_t pid; /* the injected process; a child made by a bare clone() has another pid */

@@ -169,14 +169,14 @@ static uint32_t step(struct sl_recorder *r, struct sl_window_now now, int draine
 }
 
 /* Call after the machine's actions are carried out. If the machine awaits another step of the job,
- * requests to be told of that step. */
+ * requests a report of that step. */
 static void arm_step(struct sl_recorder *r)
 {
     if (r->window.await_step == r->armed_step)
         return;
     r->armed_step = r->window.await_step;
-    /* The step that ends a window may have begun already. The step that opens a window must be one
-     * to come. */
+    /* The step that ends a window may have begun already. The step that opens a window must be a
+     * future one. */
     sl_step_await(r->armed_step, r->window.state == SL_WIN_RECORDING);
 }
 
@@ -374,8 +374,7 @@ static int finish(struct sl_recorder *r)
 
 void sl_recorder_end(struct sl_recorder *r)
 {
-    /* Release pairs with the acquire in sl_recorder_exit(): from now on the exiting thread owns the
-     * pipeline. */
+    /* Release pairs with the acquire in sl_recorder_exit(), which owns the pipeline from now on. */
     atomic_store_explicit(&r->ended, 1, memory_order_release);
     sl_futex_wake(&r->ended);
 }

@@ -27,8 +27,9 @@ struct sl_recorder_options {
     const struct sl_identity *identity;
     struct sl_cupti_api *cupti;
     uint32_t kinds;       /* enum sl_cupti_set bits that are wanted in windows */
-    uint64_t on_since_ns; /* since when all these kinds are on; 0: only SL_KINDS_ALWAYS are on */
-    int filter_api;       /* from sl_cupti_enable() */
+    uint64_t on_since_ns; /* time since which all these kinds are on; 0: only SL_KINDS_ALWAYS are
+                           * on */
+    int filter_api;       /* 1: the decoder must filter calls (result of sl_cupti_enable()) */
     int handed_over;      /* another client has CUPTI: nothing is registered or on yet */
     /* Called once on the recorder thread, before everything else. */
     void (*on_start)(void);

@@ -44,7 +44,7 @@ struct sl_recorder {
     int is_started_at_exit;    /* started because CUPTI has never requested a buffer from us */
     uint64_t calibrate_due_ns; /* monotonic */
     uint64_t renew_due_ns;     /* monotonic: earliest time at which a lost file is replaced */
-    uint64_t armed_step;       /* the step that collect/torch/step.h was asked to report */
+    uint64_t armed_step;       /* the step whose report was requested from collect/lane/step.h */
     int is_in_window;          /* the machine's actions are being carried out */
 };
 

@@ -55,7 +55,7 @@ static int begin_gap(struct sl_session *s)
     return 0;
 }
 
-/* Reports the gap first, and then lets the machine forget it. So if the recorder is cut off in
+/* Reports the gap first, and only then clears it in the machine. So if the recorder is cut off in
  * between, the exiting thread reports the gap. */
 static int end_gap(struct sl_session *s)
 {

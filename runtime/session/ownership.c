@@ -134,8 +134,8 @@ static uint32_t look_at_buffers(struct sl_ownership *o, const struct sl_ownershi
 /* ---- flushing on the peer's behalf ---- */
 
 /* The peer has turned its kinds off, but CUPTI still holds a buffer of the peer. If nobody flushes,
- * the peer never counts as gone, and CUPTI never becomes ours again. (In state TAKEN_OVER our own
- * flushes return the buffer.) */
+ * the peer never counts as gone, and we never get CUPTI back. (In state TAKEN_OVER our own flushes
+ * return the buffer.) */
 static uint32_t fetch(struct sl_ownership *o, const struct sl_ownership_now *now, uint64_t wait_ns)
 {
     if (o->state != SL_OWN_HANDED_OVER) {

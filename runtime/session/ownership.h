@@ -6,10 +6,10 @@
  * event and the time, and returns the actions to carry out. It calls nothing, so every sequence can
  * be tested; handover.c carries the actions out. docs/architecture.md lists all transitions.
  *
- *   OURS --(a peer asks, all is released)--> HANDED_OVER
+ *   OURS --(a peer begins, and CUPTI is released)--> HANDED_OVER
  *   HANDED_OVER --(the peer left, CUPTI is attached)--> OURS
  *   OURS --(CUPTI's clock shows another client, or a peer does not wait)--> TAKEN_OVER
- *   TAKEN_OVER --(CUPTI asks us for a buffer, or it is attached)--> OURS
+ *   TAKEN_OVER --(CUPTI requests a buffer from us, or it is attached)--> OURS
  *   any --(CUPTI refuses to be attached)--> HANDED_OVER
  *
  * Threads: the recorder thread. Memory: the session's.
@@ -47,7 +47,8 @@ enum sl_ownership_event {
 
     /* Observations of CUPTI. */
     SL_OWN_EV_CLOCK_KEPT,    /* CUPTI's clock was as before at now.real_ns */
-    SL_OWN_EV_CLOCK_CHANGED, /* from CLOCK_REALTIME to ticks, which is what profilers set */
+    SL_OWN_EV_CLOCK_CHANGED, /* CUPTI's clock has changed from CLOCK_REALTIME to ticks, which
+                              * profilers set */
     SL_OWN_EV_BUFFERS,       /* at each tick and at the process's end; has an effect in state
                               * TAKEN_OVER */
     SL_OWN_EV_SIGN,          /* at each tick; has an effect if kinds are due to be turned off */
@@ -57,7 +58,8 @@ enum sl_ownership_event {
     /* From the window machine. */
     SL_OWN_EV_KINDS_WANTED,
     SL_OWN_EV_KINDS_UNWANTED,
-    SL_OWN_EV_WINDOW_ENDED, /* from now on a request or return of a buffer counts as a sign */
+    SL_OWN_EV_WINDOW_ENDED, /* a window has ended: only later requests or returns of buffers are a
+                             * sign */
 
     SL_OWN_EVENTS
 };
@@ -112,9 +114,10 @@ struct sl_ownership_silence {
 struct sl_ownership {
     enum sl_ownership_state state;
     int never_asked;      /* the process ends, and CUPTI has never requested a buffer from us */
-    int are_kinds_wanted; /* whether the window machine wants the kinds, whoever owns CUPTI */
-    int is_off_due;       /* 1: kinds are turned off at the next sign, which is */
-    struct sl_ownership_buffers awaited; /* when the numbers differ from these */
+    int are_kinds_wanted; /* whether the window machine wants the kinds, independent of who owns
+                           * CUPTI */
+    int is_off_due;       /* 1: kinds are turned off at the next sign */
+    struct sl_ownership_buffers awaited; /* numbers to compare with: a difference is a sign */
     uint64_t sure_ns;                    /* CLOCK_REALTIME: when a check last found that CUPTI was
                                           * ours */
     uint64_t release_ns;                 /* CLOCK_REALTIME: when the last release began */

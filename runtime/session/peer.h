@@ -10,7 +10,7 @@
  * we know when the peer's session is over.
  *
  *   OURS   --(the peer begins)--------------> ASKED
- *   ASKED  --(the recorder has let go)------> THEIRS
+ *   ASKED  --(CUPTI is released)------------> THEIRS
  *   THEIRS --(kinds are off, buffers back)--> LEFT
  *   LEFT   --(the recorder takes CUPTI)-----> OURS
  *   LEFT   --(the peer begins again)--------> THEIRS

@@ -138,8 +138,8 @@ static int enable(int kind)
 
     if (sl_peer_obtain())
         put_back_callbacks();
-    sl_kept_buffers_close(); /* further buffers go to the peer at once; those already kept wait for
-                              * its flush */
+    sl_kept_buffers_close(); /* further buffers are passed to the peer at once; kept buffers wait
+                              * for its flush */
     result = sl_peer_watched.api->v1.ActivityEnable(kind);
     if (result != SL_CUPTI_SUCCESS && !was_on) {
         atomic_fetch_and(&sl_peer_client.kinds, ~bit);

@@ -29,7 +29,7 @@ struct sl_peer_client {
     _Atomic int has_flushed;  /* the peer has flushed since it last disabled a kind */
     _Atomic uint64_t left_ns; /* monotonic: when the state became LEFT */
     _Atomic int is_settled;   /* the peer has called sl_peer_end() */
-    _Atomic uint32_t is_back; /* since then, the recorder has CUPTI back */
+    _Atomic uint32_t is_back; /* 1: since sl_peer_end(), the recorder has CUPTI back */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
     _Atomic uint32_t is_fetched; /* 1: we are flushing on the peer's behalf */

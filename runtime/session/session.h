@@ -82,7 +82,7 @@ struct sl_outstanding_mark {
 /* Flushes whose records can be awaited at the same time. CUPTI may be seconds late. */
 #define SL_OUTSTANDING_MARKS 16
 
-/* What is known about the buffers that CUPTI holds. */
+/* State of the buffers that CUPTI holds. */
 struct sl_outstanding {
     struct sl_outstanding_mark mark[SL_OUTSTANDING_MARKS]; /* the oldest first */
     unsigned marks;
@@ -144,7 +144,7 @@ int sl_session_wait_for_cupti(struct sl_session *s);
  * records then have no end time, and CUPTI never reports them again. */
 int sl_session_force_out(struct sl_session *s);
 
-/* Starts copying CUPTI's buffers to a file if the user has asked for it. Logs a line if the file
+/* Starts copying CUPTI's buffers to a file if SYNCLINE_DUMP_CUPTI is set. Logs a line if the file
  * cannot be created. */
 void sl_session_open_dump(struct sl_session *s);
 

@@ -17,7 +17,7 @@ enum {
     CONTEXTS_SHARE = 32 /* the map may use one part in CONTEXTS_SHARE of the store */
 };
 
-/* ---- who calls ---- */
+/* ---- the call and its thread ---- */
 
 static void look_at_call(struct sl_call *c)
 {

@@ -78,9 +78,10 @@ struct sl_edge {
     uint64_t wait_ns, wake_ns;
     /* destination */
     uint64_t dst_correlation;
-    uint64_t dst_start_ns, dst_end_ns; /* of the call or GPU operation */
+    uint64_t dst_start_ns, dst_end_ns; /* start and end of the call or GPU operation */
     uint32_t dst_thread;               /* the thread of the call, or of the launching call */
-    uint32_t dst_name, dst_cbid;       /* as in the call's event; 0: no record of the call */
+    uint32_t dst_name, dst_cbid;       /* name and callback id of the call; 0: the call has no
+                                        * record */
     uint8_t dst_domain;                /* SL_EV_RUNTIME or SL_EV_DRIVER; 0: no record of the call */
     struct sl_edge_op dst_op;          /* set only if at_start is 1 */
 };

@@ -26,7 +26,7 @@ struct sl_exec {
     uint64_t node[SL_EXEC_NODES]; /* the lowest of its node ids; 0: it has fewer */
     struct sl_set ends;           /* the last operations of its last launch */
     struct sl_moment by;          /* the call of that launch; correlation 0: not launched yet */
-    uint32_t context, stream;     /* where it was launched; SL_STREAM_NONE: not known */
+    uint32_t context, stream;     /* the stream of that launch; SL_STREAM_NONE: not known */
     struct sl_exec *older, *newer;
 };
 
@@ -34,7 +34,7 @@ struct sl_execs {
     struct sl_streams *streams;
     struct sl_pool pool;
     struct sl_map by_node;
-    struct sl_exec *oldest, *newest; /* in order of last use */
+    struct sl_exec *oldest, *newest; /* list in the order of last use */
     size_t count, most;
     struct sl_launched *launched; /* the operations of the launch that is being applied */
     size_t launched_slots;

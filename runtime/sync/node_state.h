@@ -38,7 +38,7 @@ struct sl_node {
     uint32_t look;   /* number of the examination, because a launch's records may arrive in several
                       * parts */
     uint32_t place;  /* index of its item in the launch, + 1; 0: it made no record */
-    uint32_t visit;  /* the last item whose dependencies led here, + 1 */
+    uint32_t visit;  /* the last item in whose dependencies this node was found, + 1 */
 };
 
 struct sl_nodes {

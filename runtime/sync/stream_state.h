@@ -97,8 +97,9 @@ struct sl_context {
     struct sl_stream *recent; /* its streams, last used first, without those that were removed from
                                * the list */
     struct sl_stream *legacy; /* the legacy default stream; NULL: never seen */
-    struct sl_stream *any; /* stands for the context if no stream is named; NULL: no such record */
-    struct sl_context *next; /* in streams->all_contexts */
+    struct sl_stream *any; /* a stream object that stands for the whole context; NULL: not needed so
+                            * far */
+    struct sl_context *next; /* next context in streams->all_contexts */
     uint64_t covered_ns;     /* no thread has waited for work that was enqueued after this time
                               * (sync/wait.h) */
     uint32_t id, number;
@@ -106,7 +107,8 @@ struct sl_context {
                        * (stream_trim.c) */
     uint64_t left_ns; /* the work of those streams was over at this time */
     uint64_t gone_ns; /* the work of streams that were replaced was over at this time */
-    uint64_t seen_ns; /* when work from before the recording is over; UINT64_MAX: may be pending */
+    uint64_t seen_ns; /* time at which work from before the recording was over; UINT64_MAX: it may
+                       * be pending */
     struct sl_over over; /* what a wait for the whole context has shown */
     uint16_t device;
     /* In a foreign file: the first stream wait of the context that has a row (0: none), and the
@@ -124,7 +126,7 @@ struct sl_stream {
     struct sl_stream *used_before, *used_after;
     struct sl_link *mark; /* the stream's member in the set that has number mark_set */
     uint64_t mark_set;
-    uint64_t active_ns;         /* when the last call that enqueued here returned; 0: none */
+    uint64_t active_ns;         /* return of the last call that enqueued on this stream; 0: none */
     uint64_t covered_ns;        /* as its context's */
     uint64_t seen_ns;           /* as its context's */
     uint64_t lost_ns;           /* the return of the last call that made `extra` incomplete */

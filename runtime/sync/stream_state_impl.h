@@ -30,8 +30,8 @@ void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
  * the horizon, because they cannot be in a tail any more. One of them is kept if it ends later than
  * that operation. `pushed` is always kept, because the caller still uses it. */
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed);
-/* stream_trim.c: forgets whatever can be forgotten of all streams. Returns 0, or -ENOMEM if too
- * little was freed to be worth another try. */
+/* stream_trim.c: forgets all operations and members, of all streams, that are not needed. Returns
+ * 0, or -ENOMEM if too little was freed to be worth another try. */
 int sl_streams_make_room(struct sl_streams *s);
 /* stream_trim.c: of the operation and all earlier operations of its stream, returns the one that
  * ends last. Returns the operation itself if its end is not known, NULL if the search is too long

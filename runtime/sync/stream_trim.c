@@ -1,5 +1,5 @@
 /*
- * stream_trim.c - forgets what streams no longer need.
+ * stream_trim.c - forgets operations and set members that no later wait can need.
  *
  * - The operation of a stream that ends last is mostly the latest one. But a kernel may begin while
  *   the kernel before it runs (programmatic dependent launch), and end first. So each operation

@@ -52,7 +52,7 @@ static struct sl_capture *get(struct sl_captures *c, uint64_t node)
     return oldest;
 }
 
-/* Copies what is known about a node's first original to the node. */
+/* Copies the name and id of a node's first original to the node. */
 static void resolve(const struct sl_captures *c, struct sl_capture *copy)
 {
     const struct sl_capture *from = copy;

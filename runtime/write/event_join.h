@@ -21,10 +21,11 @@ enum {
 
 struct sl_event_record {
     uint64_t sync_id;
-    uint64_t correlation; /* of the cudaEventRecord call; 0: empty */
+    uint64_t correlation; /* correlation id of the cudaEventRecord call; 0: empty entry */
     uint32_t context, event_id;
     uint32_t stream;
-    uint32_t older; /* without a sync id: number of the previous record in the chain; 0: none */
+    uint32_t older; /* if there are no sync ids: number of the previous record in the chain; 0:
+                     * none */
 };
 
 struct sl_event_join {

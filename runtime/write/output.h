@@ -52,8 +52,8 @@ struct sl_output_progress {
 };
 
 struct sl_output_functions {
-    const char *lost;   /* log message: "the rest of window 3<lost> is lost" */
-    const char *remedy; /* log message: a further remedy for the user, or "" */
+    const char *lost;   /* inserted into the log message "the rest of window 3<lost> is lost" */
+    const char *remedy; /* appended to the log message: a further remedy for the user, or "" */
 
     /* 1: this output cannot wait for the ends of ranges and operators, so it also gets them when
      * they begin, with SL_END_UNKNOWN (event/event.h). */
@@ -83,7 +83,7 @@ struct sl_output_functions {
 struct sl_output {
     const struct sl_output_functions *functions;
     void *user;
-    struct sl_window_file_options file; /* of each window; folder NULL: no file */
+    struct sl_window_file_options file; /* the file of each window; folder NULL: no file */
 };
 
 /* Whether a trace has a row for this event. If a range is passed twice, at its begin and at its

@@ -50,7 +50,7 @@ struct sl_text_cache {
     size_t cap_bytes;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_text_cache_init(struct sl_text_cache *c, size_t cap_bytes);
 void sl_text_cache_destroy(struct sl_text_cache *c);
 

@@ -20,13 +20,13 @@
 #include "event/call_name.h"
 
 #define OLDEST_VERSION     18u /* CUDA 12.0 */
-#define PER_THREAD_VERSION 21u /* CUDA 12.3: the first with buffers per thread */
+#define PER_THREAD_VERSION 21u /* CUDA 12.3, the first version with a buffer per thread */
 #define MOST_CALLS         1024
 
 struct function {
-    const char *name; /* without "cupti" */
-    size_t offset;    /* in struct sl_cupti_functions */
-    int required;     /* without it nothing can be recorded */
+    const char *name; /* the function's name without "cupti" */
+    size_t offset;    /* offset of its pointer in struct sl_cupti_functions */
+    int required;     /* 1: without this function nothing can be recorded */
     const char *consequence;
     int *said;
 };
@@ -393,7 +393,8 @@ uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api, in
         if (!(set & k->set))
             continue;
         result = is_calls(k) ? enable_calls(api, k, all_api) : set_kind(api, k, 1);
-        if (result == 0 && !(tried & k->set)) /* the first kind of its set decides */
+        if (result == 0 && !(tried & k->set)) /* the first kind of a set decides whether the set
+                                               * counts as on */
             done |= k->set;
         tried |= k->set;
     }

@@ -73,7 +73,7 @@ static struct {
     _Atomic size_t mapped_bytes;
 } pool;
 
-/* Written by CUPTI at will, by several threads at once. Nobody reads it. */
+/* The discard buffer. CUPTI writes to it on several threads at once, and nobody reads it. */
 static uint8_t discard[DISCARD_BYTES] __attribute__((aligned(64)));
 
 static void push_ready(uint32_t index)
@@ -196,7 +196,7 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     struct slot *s = NULL;
 
-    *max_records = 0; /* as many as fit */
+    *max_records = 0; /* 0: CUPTI may write as many records as fit */
     if (!atomic_load_explicit(&pool.passive, memory_order_relaxed)) {
         if (pool.on_first_use && !atomic_exchange_explicit(&pool.used, 1, memory_order_relaxed))
             pool.on_first_use();
@@ -204,7 +204,7 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
             s = pop_ready();
         if (!s) {
             /* In a burst, or if there are more threads than ready buffers, this thread gets an
-             * untouched buffer. The page faults are its own, but no records are lost. */
+             * untouched buffer. Then this thread gets the page faults, but no records are lost. */
             if (pool.base)
                 s = take_fresh();
             if (!s) {
@@ -330,7 +330,7 @@ struct sl_cupti_buffer *sl_cupti_pool_take(void)
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer)
 {
     /* Zeroes the whole buffer, not only the `valid` bytes, because CUPTI may have begun records
-     * behind them. */
+     * after them. */
     memset(buffer->data, 0, buffer->size);
     buffer->valid = 0;
     push_ready(index_of(buffer));

@@ -35,7 +35,8 @@ struct sl_cupti_buffer {
  * buffer. */
 int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void));
 
-/* The two callbacks to register. `request` also calls `on_first_use` once (see below). */
+/* The two callbacks to register. The first call of `request` also calls `on_first_use` (see
+ * below). */
 void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
 void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                             size_t valid_size);

@@ -27,7 +27,8 @@ static int offset(void *user, uint64_t *stamp)
     return get(stamp);
 }
 
-/* Whether CUPTI reads the tick counter: then its stamp lies between two readings of the counter. */
+/* Whether CUPTI's clock is the tick counter: then its stamp is between two readings of the
+ * counter. */
 static int is_ticks(int (*get)(uint64_t *stamp))
 {
     uint64_t before = sl_clock_ticks(), stamp, after;

@@ -34,9 +34,9 @@ struct sl_cupti_clock {
 enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
                                                int (*get)(uint64_t *stamp));
 
-/* Converts a record's stamp to CLOCK_REALTIME. 0 stays 0 (no time). Stamps of an unknown clock stay
- * unchanged until ticks have been seen. Returns 0, or -ERANGE if the stamp lies outside this
- * process's life on both clocks. */
+/* Converts a record's stamp to CLOCK_REALTIME, in place. A stamp of 0 (no time) is not changed.
+ * Stamps of an unknown clock are not changed until CUPTI has used ticks. Returns 0, or -ERANGE if
+ * the stamp lies outside this process's life on both clocks. */
 int sl_cupti_clock_to_real(const struct sl_cupti_clock *clock, uint64_t *stamp);
 
 #endif

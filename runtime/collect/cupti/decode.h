@@ -26,10 +26,10 @@ typedef void (*sl_decode_sink_fn)(void *user, const struct sl_event *ev);
 
 struct sl_decode_options {
     uint32_t version; /* cuptiGetVersion */
-    /* NULL: record sizes come from the table */
+    /* NULL: record sizes are taken from the table */
     int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
     /* Says whether the bytes at an address can be read; called before a text is read for the first
-     * time. NULL: ask the kernel (tests pass their own function) */
+     * time. NULL: sl_foreign_text_can_read() is used (tests pass their own function) */
     int (*can_read)(uintptr_t address);
     int filter_api; /* skip calls outside the generated filter (SYNCLINE_API=default on a library
                        without the per-call filter) */
@@ -41,7 +41,7 @@ struct sl_decode_options {
     int (*query_device)(uint32_t device, struct sl_device *out);
 };
 
-/* 0, -ENOMEM, -ENOTSUP (version below 12.0). */
+/* Returns 0, -ENOMEM, or -ENOTSUP for a version below 12.0. */
 int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt);
 void sl_decode_destroy(struct sl_decode *d);
 

@@ -25,7 +25,8 @@ _Static_assert(SL_CUPTI_KIND_COUNT <= 64, "kinds have a bit each");
 
 struct sl_decode {
     struct sl_decode_options opt;
-    const struct sl_cupti_layout *layout; /* from the library's version, or set by the caller */
+    const struct sl_cupti_layout *layout; /* layout of the library's version, or set by the
+                                           * caller */
     uint64_t unreadable;                  /* bit mask of kinds that are skipped */
     uint8_t is_given;
     struct sl_cupti_objects *seen;

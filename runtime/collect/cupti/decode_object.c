@@ -115,7 +115,7 @@ int sl_decode_name(struct sl_decode *d, const uint8_t *record)
     return 0;
 }
 
-/* ---- from elsewhere ---- */
+/* ---- facts from other sources ---- */
 
 void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
                            sl_decode_sink_fn sink, void *user)

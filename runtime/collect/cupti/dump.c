@@ -41,7 +41,7 @@ struct sl_cupti_dump {
     struct sl_clock_line line; /* the last one written */
     int is_line_told;
 
-    /* of the current buffer */
+    /* texts of the current buffer */
     uint32_t refs, text_bytes;
     struct sl_cupti_dump_ref *ref;
     struct known_text *known;

@@ -24,7 +24,7 @@ struct sl_cupti_dump_header {
     uint32_t format, header_bytes;
     uint32_t cupti_version; /* cuptiGetVersion */
     uint32_t pid;
-    uint64_t realtime_ns, monotonic_ns; /* when the dump began */
+    uint64_t realtime_ns, monotonic_ns; /* time at which the dump began */
     uint64_t reserved[3];
 };
 
@@ -76,8 +76,8 @@ struct sl_cupti_dump_ticks {
  * bytes of texts, and `valid` bytes of records. Each part is padded to a multiple of 8 bytes. */
 struct sl_cupti_dump_buffer {
     uint64_t number;                    /* counts from 1 */
-    uint64_t realtime_ns, monotonic_ns; /* when the recorder thread took it */
-    uint32_t stream;                    /* as CUPTI's callback gave it */
+    uint64_t realtime_ns, monotonic_ns; /* time at which the recorder thread took the buffer */
+    uint32_t stream;                    /* the stream that CUPTI passed to the callback */
     uint32_t valid;
     uint32_t records, known; /* number of records that the dump's size table knows; bytes of these
                               * records */
@@ -88,7 +88,7 @@ struct sl_cupti_dump_buffer {
 
 /* The 8 bytes at `offset` in the buffer are the address of a text. */
 struct sl_cupti_dump_ref {
-    uint32_t offset; /* in bytes, within the records */
+    uint32_t offset; /* offset of the address within the records */
     uint32_t text;   /* offset in the texts, NUL-terminated; or SL_CUPTI_DUMP_NO_TEXT */
 };
 
@@ -115,7 +115,7 @@ struct sl_cupti_dump_options {
     uint32_t pid;
     uint64_t cap_bytes; /* size limit of the file; the last chunk may exceed it */
     const struct sl_device_table *devices; /* borrowed; each device is written once it is known */
-    sl_foreign_text_can_read_fn can_read;  /* NULL: ask the kernel */
+    sl_foreign_text_can_read_fn can_read;  /* NULL: sl_foreign_text_can_read() */
 };
 
 /* Creates a file with mode 0600; never overwrites an existing one. Logs a failure in one line.

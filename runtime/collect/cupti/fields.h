@@ -19,7 +19,7 @@
 #include "collect/cupti/tables.h"
 
 #define SL_CUPTI_FIELDS_SINCE 130400u
-#define SL_CUPTI_FIELDS_MOST  32u /* of one kind, including the kind field itself */
+#define SL_CUPTI_FIELDS_MOST  32u /* most fields of one kind, including the kind field itself */
 
 /* Copies of structs in NVIDIA's headers. New versions only append members. */
 struct sl_cupti_calls { /* CUpti_ActivityApiCbidOptions */
@@ -39,7 +39,7 @@ struct sl_cupti_config { /* CUpti_ActivityConfig */
         size_t count;
         int *ids;
     } fields;
-    struct sl_cupti_calls_option *option; /* of RUNTIME and DRIVER; NULL: all calls */
+    struct sl_cupti_calls_option *option; /* which calls of RUNTIME or DRIVER; NULL: all */
 };
 
 struct sl_cupti_field_place { /* CUpti_ActivityFieldLayoutEntry */

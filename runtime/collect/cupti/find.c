@@ -36,7 +36,7 @@ struct in_process {
     int major;             /* its major version; 0: unknown */
 };
 
-/* Accepts an opened library if it can be used. 0 or -errno. */
+/* Accepts an opened library if it can be used. Returns 0 or -errno. */
 static int take(struct search *s, void *handle)
 {
     const char *file = sl_loader_file(handle);

@@ -1,5 +1,5 @@
 /*
- * foreign_text.c - checks that a pointer in a CUPTI record leads to a readable text.
+ * foreign_text.c - checks that a pointer in a CUPTI record points to a readable text.
  *
  * Threads: any. Memory: none. No state except the kernel's view of memory.
  */

@@ -5,7 +5,7 @@
  * is dropped; the next fact in the queue carries the number of facts lost before it. State is
  * static, because a process has one subscriber.
  *
- * A thread that is descheduled between reserving a slot and filling it delays the facts behind that
+ * A thread that is descheduled between reserving a slot and filling it delays the facts after that
  * slot until it runs again. The delay causes no wrong edges: the fact that a node is a copy is
  * queued after all facts about the original. So a launch whose copies are still delayed has unknown
  * nodes, and that is counted. Facts that find the queue full meanwhile are lost and counted.
@@ -20,8 +20,7 @@
 #include "base/pages.h"
 #include "collect/cupti/v2.h"
 
-#define SLOTS 262144u /* a power of two; enough for all facts of a graph with 10^5 nodes at once   \
-                       */
+#define SLOTS 262144u /* all facts of a graph with 10^5 nodes; a power of two */
 
 enum {
     DOMAIN_RESOURCE = 3, /* CUpti_CallbackDomain */

@@ -19,8 +19,8 @@
 #include "event/event.h"
 
 /* Subscribes; call once in a process. Returns 0, -EBUSY if another tool has subscribed, -ENOTSUP if
- * this CUPTI lacks the functions, -ENOMEM, or another -errno for CUPTI's error. Logs what is not
- * recorded after a failure. */
+ * this CUPTI lacks the functions, -ENOMEM, or another -errno for CUPTI's error. After a failure,
+ * logs which facts are not recorded. */
 int sl_graph_nodes_start(const struct sl_cupti_api *api);
 
 /* Sets a function that is called inside the callback, on the application thread that creates a

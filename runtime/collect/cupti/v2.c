@@ -19,7 +19,7 @@
 #include "collect/cupti/fields.h"
 #include "collect/cupti/tables.h"
 
-#define HOLDER_BYTES 64 /* the size that CUPTI asks for */
+#define HOLDER_BYTES 64 /* the size that CUPTI requires */
 
 /* A copy of the struct in NVIDIA's header of 13.2. New versions only append members. */
 struct subscriber_params {
@@ -48,7 +48,7 @@ static struct {
     int (*Disable)(void *subscriber, int kind, struct sl_cupti_config *config);
     int (*SetAttribute)(void *subscriber, int attribute, size_t *size, void *value);
     int (*GetAttribute)(void *subscriber, int attribute, size_t *size, void *value);
-    /* from 13.3 */
+    /* available from 13.3 on */
     int (*EnableRuntimeApi)(void *subscriber, uint32_t cbid, uint8_t enable);
     int (*EnableDriverApi)(void *subscriber, uint32_t cbid, uint8_t enable);
     int (*OldGetNextRecord)(uint8_t *buffer, size_t valid, void **record);

@@ -50,7 +50,7 @@ static struct sl_lane ended;
 
 _Thread_local struct sl_lane *sl_lane_mine;
 
-/* ---- the stack ---- */
+/* ---- the stack of free lanes ---- */
 
 static uint64_t changed(uint64_t top, uint32_t to)
 {
@@ -169,7 +169,7 @@ struct sl_lane *sl_lane_take(void)
     return lane;
 }
 
-/* ---- room ---- */
+/* ---- making room for a record ---- */
 
 static struct sl_lane_record *lose(struct sl_lane *lane)
 {
@@ -404,7 +404,8 @@ const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)
     while (!lane->is_broken) {
         const struct sl_lane_record *r =
             (const struct sl_lane_record *)&lane->word[lane->read_offset];
-        /* Acquire pairs with the release in sl_lane_put(): records up to head are complete. */
+        /* Acquire pairs with the release in sl_lane_put(), so that records up to head are
+         * complete. */
         uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
         uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
 

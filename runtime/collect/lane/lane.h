@@ -1,8 +1,8 @@
 /*
  * lane.h - the queue of records from an application thread to the recorder thread.
  *
- * A thread writes to its lane, in the order of its calls, whatever is reported on it: NVTX ranges
- * and names, PyTorch operators, steps, source lines.
+ * A thread writes to its lane, in the order of its calls, everything that is reported on that
+ * thread: NVTX ranges and names, PyTorch operators, steps, source lines.
  *
  * A lane is a ring of records with one writer, the thread that holds it, and one reader, the
  * recorder thread. A thread takes a lane at its first record and returns it when the thread ends,
@@ -30,8 +30,8 @@
 #include "collect/python/code_cache.h"
 
 enum {
-    SL_LANE_WORDS = 8192,                /* first size of a lane, in words of 8 bytes: 64 KiB... */
-    SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* ...and largest size */
+    SL_LANE_WORDS = 8192,                /* first size of a lane, in words of 8 bytes: 64 KiB */
+    SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* largest size of a lane */
     SL_LANE_DOMAINS = 1024, /* each takes 8 bytes of address space per lane, of which few are ever
                              * touched */
     /* Longest texts, in bytes; longer ones are truncated. Together they fit into a record. */
@@ -41,7 +41,7 @@ enum {
     SL_LANE_TOLD = 256,       /* nested operators reported by NVTX texts */
     SL_LANE_OPS = 512,        /* open operators; more than operators are ever nested */
     SL_LANE_STARTS = 64,      /* operators that may end on any thread, with reserved room */
-    SL_LANE_FINISH_WORDS = 8, /* for a finish record, padding at the ring's end, and a pop */
+    SL_LANE_FINISH_WORDS = 8, /* room for a finish record, padding at the ring's end, and a pop */
 };
 
 enum sl_lane_what {
@@ -64,9 +64,10 @@ enum sl_lane_what {
     SL_LANE_STEP,         /* the same for a step of the job */
     SL_LANE_OP_BEGIN,     /* struct sl_lane_op */
     SL_LANE_OP_END,       /* aux: lower half of the operator's handle */
-    SL_LANE_OP_START,     /* struct sl_lane_op, which may end on any thread by... */
-    SL_LANE_OP_FINISH,    /* ...its handle, in aux and one word. Also ends an operator that began in
-                             another lane, or more than SL_LANE_OPS operators ago */
+    SL_LANE_OP_START,     /* struct sl_lane_op of an operator that may end on any thread, by
+                           * SL_LANE_OP_FINISH */
+    SL_LANE_OP_FINISH,    /* ends the operator with the handle in aux and one word; also one that
+                           * began in another lane, or more than SL_LANE_OPS operators ago */
     SL_LANE_OP_NODE,      /* the innermost operator created a CUDA graph node; one word: the node's
                            * id */
 };
@@ -74,12 +75,12 @@ enum sl_lane_what {
 /* Parts after a record's header, in this order. */
 enum sl_lane_part {
     SL_LANE_HAS_STRING = 1 << 0,   /* no words: `aux` is the number of a registered string */
-    SL_LANE_HAS_CATEGORY = 1 << 1, /* low half of a word, shared with... */
-    SL_LANE_HAS_COLOR = 1 << 2,    /* ...ARGB, high half */
+    SL_LANE_HAS_CATEGORY = 1 << 1, /* the low half of a word */
+    SL_LANE_HAS_COLOR = 1 << 2,    /* ARGB, in the high half of the same word */
     SL_LANE_HAS_VALUE = 1 << 3,    /* one word: enum sl_lane_value; one word: its bits */
     SL_LANE_HAS_ID = 1 << 4,       /* one word: id of a range that is started and ended */
     SL_LANE_HAS_TEXT = 1 << 5,     /* one word: length; then the bytes, mostly UTF-8 */
-    SL_LANE_HAS_JSON = 1 << 6,     /* the same: members of a JSON object */
+    SL_LANE_HAS_JSON = 1 << 6,     /* one word: length; then members of a JSON object */
     SL_LANE_HAS_TIMES = 1 << 7,    /* two words before all others: start and end, ns */
 };
 
@@ -134,7 +135,7 @@ struct sl_lane_open {
 struct sl_lane {
     /* writer */
     uint64_t at;           /* position after the last record; published as `head` */
-    uint64_t offset;       /* the same position, within the ring */
+    uint64_t offset;       /* the position `at` within the ring */
     uint64_t words;        /* the ring's length */
     uint64_t limit;        /* position that only pops may pass until `tail` is read again */
     uint32_t reserved;     /* words reserved for open ranges' pops and the thread's end */

@@ -3,10 +3,10 @@
  *
  * The job may mark steps itself, by sl_step() or by ranges named `ProfilerStep#N` as torch.profiler
  * makes them. Otherwise a step is one step of its optimizer, or else one batch of a DataLoader.
- * Once a better source has reported a step, lower sources are ignored. Named ranges silence the
- * others only while the job keeps making them. If the optimizer's steps have counted, the first
- * sl_step() ends no step, because the optimizer has just ended the same iteration. The running step
- * then begins at that sl_step().
+ * Once a better source has reported a step, lower sources are ignored. If the job makes named
+ * ranges, the other sources are ignored only as long as it keeps making them. If the optimizer's
+ * steps have counted, the first sl_step() ends no step, because the optimizer has just ended the
+ * same iteration. The running step then begins at that sl_step().
  *
  * The running step has number 0 until the first step has ended. At its end, a step is recorded in
  * the lane of the thread that ended it, unless the job has made a range for it. The numbers in the
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum sl_step_source {
-    SL_STEP_LOADER, /* a DataLoader is asked for a batch: the next step begins */
+    SL_STEP_LOADER, /* a batch was requested from a DataLoader, which begins the next step */
     SL_STEP_OPTIMIZER,
     SL_STEP_JOB /* sl_step() */
 };

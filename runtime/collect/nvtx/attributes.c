@@ -76,7 +76,7 @@ uint64_t sl_nvtx_attributes_lost(const struct sl_nvtx_attributes *l)
 
 uint32_t sl_nvtx_attributes_text(struct sl_nvtx_attributes *l, const char *text, size_t length)
 {
-    const size_t each = 32; /* besides the text: entry, index */
+    const size_t each = 32; /* bytes for the entry and the index, in addition to the text */
     uint32_t id = sl_intern_find(l->intern, text, length);
 
     if (id)

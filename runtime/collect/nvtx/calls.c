@@ -87,7 +87,8 @@ static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *gi
         take_value(ev, a);
 }
 
-/* By far the most common event has a registered string and nothing else. */
+/* Whether the event has a registered string and nothing else, which is by far the most common
+ * case. */
 static int is_plain(const nvtxEventAttributes_t *a)
 {
     return a && a->size == sizeof(*a) && a->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&

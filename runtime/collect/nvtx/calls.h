@@ -1,5 +1,5 @@
 /*
- * calls.h - the functions that NVTX slots point to, and what they share.
+ * calls.h - the functions to which NVTX slots point, and declarations that they share.
  *
  * Threads: any thread of the application. The functions do not block, allocate or log, and keep
  * errno. Memory: the lanes'.
@@ -61,7 +61,7 @@ struct sl_nvtx_event {
     uint8_t has_category, has_color;
     uint8_t value_type; /* enum sl_lane_value */
     uint64_t value;
-    const void *payloads; /* of the extension; NULL: none */
+    const void *payloads; /* payloads of the extension; NULL: none */
     size_t payload_count;
     const char *more; /* a ready JSON member in place of payloads; NULL: none */
     uint32_t step;    /* the step number + 1, if a registered string names a step */

@@ -1,5 +1,5 @@
 /*
- * discover.c - finds copies of NVTX in the process that have not asked us to be their tool.
+ * discover.c - finds copies of NVTX in the process to which we are not attached.
  *
  * Threads: see discover.h. Memory: none. The search covers only the writable data of each object's
  * file, which is a few megabytes in a process with PyTorch.

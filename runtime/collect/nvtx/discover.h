@@ -1,5 +1,5 @@
 /*
- * discover.h - finds copies of NVTX in the process that have not asked us to be their tool.
+ * discover.h - finds copies of NVTX in the process to which we are not attached.
  *
  * NVTX looks for its tool once, in the environment, at a shared object's first NVTX call. After
  * that call, or if the environment must not be changed, this module finds the copy by its state in
@@ -7,15 +7,15 @@
  * nothing else has. The payload extension has no such state. So it cannot be found in an object
  * that has already called it.
  *
- * Threads: one at a time. The dynamic linker's list is locked meanwhile, so that no object is
- * unloaded. Allocates nothing.
+ * Threads: one at a time. The dynamic linker's list is locked during the search, so that no object
+ * is unloaded. Memory: none.
  */
 #ifndef SL_NVTX_DISCOVER_H
 #define SL_NVTX_DISCOVER_H
 
 #include <stdint.h>
 
-/* The copy's own functions, as NVTX gives them to a tool. */
+/* A copy's own data, as NVTX passes it to a tool. */
 struct sl_nvtx_copy {
     /* state of the copy, as NVTX's enum: 0: NVTX was never called; 2: NVTX has looked for its
      * tool */

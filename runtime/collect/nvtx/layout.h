@@ -42,7 +42,7 @@ struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, 
 int sl_nvtx_layout_may_go_on(const struct sl_nvtx_blob *b);
 
 /* Size in bytes of a value of the type. A struct whose schema gives no size gets the size that a
- * compiler would choose. 0: not known. */
+ * compiler would choose. 0 if it is not known. */
 size_t sl_nvtx_layout_size(const struct sl_nvtx_blob *b, uint64_t type);
 
 /* Offset of field `i` of a struct. If it is not known, the result is beyond the payload's end. */

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0, -ENOMEM, -EALREADY. */
+/* Returns 0, -ENOMEM or -EALREADY. */
 int sl_nvtx_names_init(void);
 
 /* Returns a domain's number, counted from 1. If the table is full, all further domains share the

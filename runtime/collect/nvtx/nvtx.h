@@ -7,10 +7,10 @@
  * copy's slots (function pointers) to functions of calls.h. Every later NVTX call jumps through its
  * slot; a slot that stays NULL costs nothing.
  *
- *   sl_nvtx_init()       creates tables and lanes; then sl_nvtx_getenv_hook_set() makes NVTX find
- * us sl_nvtx_attach()     called by NVTX: sets the slots of one copy sl_nvtx_attach_all() attaches
- * to copies that looked for a tool before, or cannot find us sl_nvtx_detach()     clears all slots
- * for good; later requests are refused
+ *   sl_nvtx_init()       creates tables and lanes (before sl_nvtx_getenv_hook_set())
+ *   sl_nvtx_attach()     called by NVTX: sets the slots of one copy
+ *   sl_nvtx_attach_all() attaches to copies that found no tool, or cannot find us
+ *   sl_nvtx_detach()     clears all slots for good; later requests are refused
  *
  * read.h reads the recorded calls. Memory: static, and that of the lanes.
  */
@@ -40,7 +40,7 @@ void sl_nvtx_detach(void);
 unsigned sl_nvtx_copies(void);
 
 /* Functions that turn CUDA handles into CUPTI ids, for streams and contexts that the program names.
- * Called on the naming thread. 0 or -errno. */
+ * Called on the naming thread. Return 0 or -errno. */
 struct sl_nvtx_ids {
     int (*context)(void *context, uint32_t *id, uint32_t *device);
     int (*stream)(void *stream, uint32_t *id, uint32_t *context);

@@ -28,7 +28,7 @@ struct sl_nvtx_read_options {
     void (*named)(void *user, const struct sl_nvtx_name *what, uint32_t name);
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_nvtx_read_create(struct sl_nvtx_read **out, const struct sl_nvtx_read_options *opt);
 void sl_nvtx_read_destroy(struct sl_nvtx_read *r); /* NULL is fine */
 

@@ -21,7 +21,8 @@
 /* How long a reading of a clock is used for later events. A clock that is slewed by 1 ppm is then
  * wrong by at most 100 ns. */
 #define REFRESH_NS (100u * 1000 * 1000)
-/* Shortest time between two readings that give a rate. A reading error of 50 ns is 50 ppm of it. */
+/* Shortest time between two readings from which a rate is computed. A reading error of 50 ns is 50
+ * ppm of it. */
 #define SPAN_MIN_NS (1000u * 1000)
 
 enum {
@@ -235,7 +236,7 @@ static unsigned node_of(unsigned domain, uint64_t id)
     return n;
 }
 
-/* ---- reading them ---- */
+/* ---- reading clocks ---- */
 
 /* Reads the program's clock between two readings of ours, and keeps the try with the shortest
  * interval. Returns 0, or -EAGAIN if our clock went backwards in every try. */

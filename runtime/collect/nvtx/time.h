@@ -37,7 +37,8 @@ struct sl_nvtx_timer {
     void *data;
 };
 
-/* Takes the first reading of system clocks whose rate must be measured. Call before all others. */
+/* Makes the first reading of system clocks whose rate must be measured. Call before the other
+ * functions. */
 void sl_nvtx_time_init(void);
 
 /* Returns the clock's id, 0 if the table is full. */

@@ -76,7 +76,7 @@ static int find_python(void)
     if (find(&python.IsInitialized, "Py_IsInitialized") ||
         find(&python.GetVersion, "Py_GetVersion") ||
         find(&python.AddPendingCall, "Py_AddPendingCall") ||
-        find(&python.InterpreterGet, "PyInterpreterState_Get") || /* from 3.9 */
+        find(&python.InterpreterGet, "PyInterpreterState_Get") || /* available from 3.9 on */
         find(&python.InterpreterMain, "PyInterpreterState_Main") ||
         find(&python.Builtins, "PyEval_GetBuiltins") || find(&python.NewDict, "PyDict_New") ||
         find(&python.SetItem, "PyDict_SetItemString") ||

@@ -24,9 +24,10 @@ struct sl_python_layout {
     void *(*this_thread)(void); /* returns the calling thread's state; NULL: it has none */
     const void *code_type, *str_type, *bytes_type;
 
-    uint16_t thread_frame; /* in a thread's state: pointer to its innermost frame... */
-    uint16_t cframe_frame; /* ...or to a struct that has the frame's pointer at this offset;
-                            * SL_PYTHON_NOWHERE: there is no such struct */
+    uint16_t thread_frame; /* in a thread's state: pointer to its innermost frame, or to a struct
+                            * with that pointer */
+    uint16_t cframe_frame; /* offset of the frame's pointer in that struct; SL_PYTHON_NOWHERE: there
+                            * is no such struct */
     uint16_t frame_back;
     uint16_t frame_code;
     uint16_t frame_at;    /* position in the code: an address, or an index (3.9, 3.10) */
@@ -36,8 +37,8 @@ struct sl_python_layout {
                             * SL_PYTHON_NOWHERE: this Python has no such number */
     uint16_t code_start;   /* first instruction; SL_PYTHON_NOWHERE: `frame_at` is an index */
     uint16_t index_bytes;  /* bytes per step of the index */
-    uint16_t ascii_text;   /* in a str: its characters, if all are ASCII... */
-    uint16_t compact_text; /* ...and if not */
+    uint16_t ascii_text;   /* in a str: its characters, if all are ASCII */
+    uint16_t compact_text; /* in a str: its characters, if not all are ASCII */
     enum sl_python_table table;
     unsigned version; /* minor */
 };

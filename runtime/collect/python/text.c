@@ -32,7 +32,7 @@ void sl_python_chars_of(const struct sl_python_layout *l, const void *str,
     out->length = state & SL_PYTHON_STR_COMPACT && length < INT32_MAX ? length : 0;
 }
 
-/* ---- as UTF-8 ---- */
+/* ---- conversion to UTF-8 ---- */
 
 static size_t put_latin1(char *out, size_t size, const char *data, size_t length)
 {
@@ -143,7 +143,7 @@ void sl_python_packages_are_in(const char *folder)
     if (!*folder || strlen(folder) >= sizeof(own.folder) || atomic_exchange(&own.is_taken, 1))
         return;
     memcpy(own.folder, folder, strlen(folder) + 1);
-    /* Release pairs with the acquire in is_in_own_folder(): the path. */
+    /* Release pairs with the acquire in is_in_own_folder(), so that the path is visible. */
     atomic_store_explicit(&own.is_known, 1, memory_order_release);
 }
 

@@ -14,7 +14,7 @@
 #define SIZES      ", sizes = "
 #define INPUT_IDS  ", input_op_ids = "
 
-/* ---- pieces ---- */
+/* ---- numbers and literals ---- */
 
 static int is_digit(char c)
 {
@@ -134,7 +134,7 @@ static int is_user(const char *name, size_t length)
     return 1;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole text ---- */
 
 /* Returns the beginning of the last occurrence, NULL if there is none. */
 static const char *find_last(const char *text, size_t length, const char *what)

@@ -29,7 +29,7 @@ struct sl_torch_ops_lost {
     uint64_t inputs; /* operators without inputs, or with only some of them */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_torch_ops_read_create(struct sl_torch_ops_read **out,
                              const struct sl_torch_ops_read_options *opt);
 void sl_torch_ops_read_destroy(struct sl_torch_ops_read *r); /* NULL is fine */

@@ -98,7 +98,7 @@ struct sl_chakra;
 int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt);
 void sl_chakra_destroy(struct sl_chakra *c); /* accepts NULL; no file may be open */
 
-/* Begins a file. Returns -EBUSY if one is open. The sink and what `meta` points to are borrowed. */
+/* Begins a file. Returns -EBUSY if one is open. `sink` and *meta are borrowed. */
 int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_trace_meta *meta);
 
 /* Adds assembled events, in any order. Events that are no slices are skipped. Returns 0 or the

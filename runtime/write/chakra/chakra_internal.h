@@ -34,7 +34,7 @@ enum {
     SL_CHAKRA_BLOCK = 128 * 1024, /* bytes passed to the sink at a time */
     SL_CHAKRA_NAME_MAX = 64 * 1024,
     SL_CHAKRA_NAMES_BYTES = 2 << 20,
-    SL_CHAKRA_DEPS = 32768,                          /* of one node */
+    SL_CHAKRA_DEPS = 32768,                          /* most dependencies of one node */
     SL_CHAKRA_MORE_MAX = 32 * 1024,                  /* bytes that the caller may add to a node */
     SL_CHAKRA_THREADS = 8192,                        /* known at a time */
     SL_CHAKRA_THREAD_PLACES = 2 * SL_CHAKRA_THREADS, /* a power of two */
@@ -80,7 +80,7 @@ struct sl_chakra_edge {
 struct sl_chakra_op {
     uint64_t correlation, which; /* sl_chakra_which() */
     uint64_t id : 40;            /* 0: free */
-    uint64_t late_ns : 24;       /* by how much later than recorded it ends in a replay */
+    uint64_t late_ns : 24;       /* it ends this much later in a replay than recorded */
 };
 
 /* A launch, which is the parent of the GPU operations with its correlation id. */
@@ -311,7 +311,8 @@ static inline uint64_t sl_chakra_before(uint64_t ns)
 const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event *ev);
 
 /* node.c */
-void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id); /* of the next node; 0: no dependency */
+void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id); /* adds a dependency of the next node; id
+                                                           * 0: none */
 uint64_t sl_chakra_put_node(struct sl_chakra *c,
                             const struct sl_chakra_node *n); /* returns the node's id */
 void sl_chakra_put_header(struct sl_chakra *c);
@@ -356,13 +357,15 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev);
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
 int sl_chakra_has_launch(const struct sl_chakra *c,
-                         uint64_t correlation); /* which may not be written yet */
+                         uint64_t correlation); /* whether the launch is known; it may not be
+                                                 * written yet */
 /* Writes the thread's nodes up to `ns`, so that an operation that was launched then can depend on
  * its last node. */
 void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns);
 /* Writes the waiting calls that ended by `complete_ns`. */
 void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns);
-void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns); /* the same for all rows of threads */
+void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns); /* writes all rows of threads up to
+                                                               * `ns` */
 void sl_chakra_close_threads(struct sl_chakra *c);
 
 /* gpu.c */
@@ -371,7 +374,7 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
  * all rows that began later. */
 int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 
-/* lane.c. NULL: not known. */
+/* lane.c. Returns NULL if the stream is not known. */
 const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
                                                      uint32_t context, uint32_t stream);
 /* Returns the stream of an operation that is being written, valid until the next call. */

@@ -16,9 +16,11 @@
 #include "write/output.h"
 
 struct sl_chakra_output_options {
-    struct sl_chakra_options chakra;    /* without `collective` and `more` */
+    struct sl_chakra_options chakra;    /* options of the writer; `collective` and `more` are not
+                                         * used */
     struct sl_window_file_options file; /* folder, compression and level */
-    const struct sl_intern *details;    /* of operators (event/op_detail.h); NULL: none */
+    const struct sl_intern *details;    /* table of operators' details (event/op_detail.h); NULL:
+                                         * none */
     int rank;
     uint32_t world_size; /* ranks of the job; 0: not known */
 };

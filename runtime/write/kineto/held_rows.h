@@ -21,7 +21,7 @@ struct sl_held_rows {
     size_t map_bytes;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_held_rows_init(struct sl_held_rows *h, size_t cap_bytes);
 void sl_held_rows_free(struct sl_held_rows *h);
 

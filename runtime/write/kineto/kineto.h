@@ -31,7 +31,8 @@ struct sl_kineto_options {
     /* Returns the name of a call whose event has no name; in a job this is sl_call_name(). NULL: no
      * names are known. */
     const char *(*api_name)(enum sl_event_kind domain, uint32_t cbid);
-    const struct sl_intern *details; /* of operators (event/op_detail.h); NULL: there are none */
+    const struct sl_intern *details; /* table of operators' details (event/op_detail.h); NULL:
+                                      * none */
     size_t held_bytes; /* most memory for rows held until their edges arrive; 0: 1 MiB */
 };
 

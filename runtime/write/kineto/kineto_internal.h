@@ -38,7 +38,7 @@ enum {
     SL_KINETO_GAPS = 256,                   /* gaps listed in a file; further gaps have only their
                                              * markers */
     SL_KINETO_SYNC_ROWS = 1000000,
-    SL_KINETO_MATCHES = 16384, /* in a block */
+    SL_KINETO_MATCHES = 16384, /* most matches in a block */
     SL_KINETO_CALLS = 65536,   /* calls whose operations may arrive; a power of two */
 };
 
@@ -84,8 +84,8 @@ struct sl_kineto_wait {
 /* A call made inside an operator. */
 struct sl_kineto_call {
     uint64_t correlation;
-    uint32_t op;         /* as `u.call.op` */
-    uint32_t collective; /* as in struct sl_op_place */
+    uint32_t op;         /* its operator, as in `u.call.op` */
+    uint32_t collective; /* its collective, as in struct sl_op_place */
 };
 
 struct sl_kineto {
@@ -109,8 +109,8 @@ struct sl_kineto {
     /* the open file */
     struct sl_sink *sink; /* NULL: none */
     int error;
-    int holds;                /* 1: calls that may wait are held, in: */
-    struct sl_held_rows held; /* empty without an open file */
+    int holds;                /* 1: calls that may wait are held */
+    struct sl_held_rows held; /* the held calls; empty if no file is open */
     uint32_t file;            /* counts from 1 */
     int header_out;
     uint64_t base_ns;
@@ -133,12 +133,12 @@ struct sl_kineto {
     /* repetitions, if the sink uses them */
     int matching;
     struct sl_row row;
-    struct sl_match *match; /* of this block, SL_KINETO_MATCHES */
+    struct sl_match *match; /* matches of this block, at most SL_KINETO_MATCHES */
     size_t matches;
     size_t matched;    /* bytes of this block that matches cover */
     uint64_t position; /* position of the block in the file's text */
     uint32_t frame;    /* counts from 1, over all files */
-    uint64_t frame_at; /* where the frame began */
+    uint64_t frame_at; /* position at which the frame began */
     uint64_t time_at;  /* position of the last row's `,"ts":` */
     uint64_t time_ns;  /* the time in it */
     uint32_t time_frame;
