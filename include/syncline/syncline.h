@@ -73,8 +73,8 @@ int sl_mark(const char *name);
 
 #else
 
-/* struct dl_phdr_info and dl_iterate_phdr() under other names, because <link.h> declares them only
- * with _GNU_SOURCE. */
+/* Declares struct dl_phdr_info and dl_iterate_phdr() under other names, because <link.h> declares
+ * them only with _GNU_SOURCE. */
 struct sl_object_ {
     uintptr_t at;
     const char *name;

@@ -25,20 +25,21 @@ enum sl_stat {
     SL_STAT_DROPPED_NO_BUFFER, /* the buffer pool was at its cap */
     SL_STAT_DROPPED_RECORDS_DISCARDED,
     SL_STAT_DROPPED_RING,
-    SL_STAT_DROPPED_WRITE, /* the sink had failed */
+    SL_STAT_DROPPED_WRITE, /* lost because the file could not be written */
     SL_STAT_FILES_LOST,    /* see base/own_file.h */
     SL_STAT_OUTSIDE_WINDOW,
     SL_STAT_NAMES_LOST,
     SL_STAT_FOREIGN_BUFFERS,
     SL_STAT_NESTED_DROPPED,
     SL_STAT_LATE_OUTER,
-    SL_STAT_NOT_READY, /* waits of such queries, recognized by the result of the call */
+    SL_STAT_NOT_READY, /* waits of queries that found work pending, as the call's result shows */
     SL_STAT_DUPLICATES,
     SL_STAT_GPU_WITHOUT_CALL,
     SL_STAT_CALL_WITHOUT_GPU,
     SL_STAT_CORRELATION_WRAPS,
     SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate: CUPTI still held these records */
-    SL_STAT_UNDELIVERED_BUFFERS, /* not returned although flushes were forced */
+    SL_STAT_UNDELIVERED_BUFFERS, /* buffers that CUPTI did not return although flushes were
+                                  * forced */
     SL_STAT_CUPTI_ERRORS,
     SL_STAT_EDGES,
     SL_STAT_EDGES_RELEASED,
@@ -53,7 +54,7 @@ enum sl_stat {
     SL_STAT_OPS_INPUTS_LOST,
     SL_STAT_CHAKRA_NODES,
     SL_STAT_CHAKRA_EDGES,
-    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* also edges for which there was no memory */
+    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* includes edges for which there was no memory */
     SL_STAT_CHAKRA_ROWS_LEFT_OUT,
     SL_STAT_CHAKRA_UNEXPLAINED,
     SL_STAT_CHAKRA_NO_LAUNCH,

@@ -7,10 +7,10 @@
  * CUPTI is not in the table. It is handled by session/, because only one profiler at a time can use
  * it.
  *
- * Sources do not include each other. Where two must meet (PyTorch operators that arrive as NVTX
- * texts, graph nodes that belong to an operator), source.c connects them.
+ * Sources do not include each other. If one source needs another (for PyTorch operators that arrive
+ * as NVTX texts, and for graph nodes that belong to an operator), source.c connects the two.
  *
- * Threads: see each function. Memory: that of the sources.
+ * Threads: see each function. Memory: each source has its own.
  */
 #ifndef SL_SOURCE_H
 #define SL_SOURCE_H

@@ -93,11 +93,11 @@ struct sl_option_word {
 struct sl_option {
     const char *name;
     enum sl_option_type type;
-    const char *fallback; /* the default, spelled as a user would */
+    const char *fallback; /* the default, as a user would write it */
     const char *values;   /* the valid values, for messages and pages */
     const char *help;
     size_t offset, size;                /* offset and size of the field in struct sl_config */
-    uint64_t min, max;                  /* SIZE in bytes, DURATION in ns, NUMBER */
+    uint64_t min, max;                  /* limits of the value: SIZE in bytes, DURATION in ns */
     const struct sl_option_word *words; /* ends with a NULL word */
     const char *invalid;                /* value that replaces an invalid one; NULL: the default */
     const char *invalid_means;          /* for messages, for example "recording is off"; NULL if
@@ -118,7 +118,7 @@ void sl_config_read(struct sl_config *out, char *const *environment);
  * Returns 0, or -EINVAL or -ERANGE if the text is not valid. Then the field gets the value that the
  * table has for invalid text. */
 int sl_config_read_option(const struct sl_option *o, const char *text, struct sl_config *out);
-/* the same by the option's name */
+/* The same, but the option is given by its name. */
 int sl_config_read_one(struct sl_config *out, const char *name, const char *text);
 
 /* Writes the message for an error of sl_config_read_option(): "SYNCLINE_X=Y is not valid (expected

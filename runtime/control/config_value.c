@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Most steps in a window or period. */
+/* Maximum number of steps in a window or period. */
 #define COUNT_MAX 1000000000u
 
 struct unit {

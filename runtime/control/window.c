@@ -200,7 +200,7 @@ static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
     if (w->on_since_ns && (w->reason != SL_REASON_TIME || now.monotonic_ns >= w->due_ns))
         return open_window(w, now);
     w->state = SL_WIN_LEAD_IN;
-    /* 0: set by the sl_window_step() after the kinds were turned on */
+    /* If it is 0, sl_window_step() sets it once the kinds are on. */
     w->next_ns = w->on_since_ns ? w->due_ns : 0;
     return w->on_since_ns ? SL_ACT_NONE : SL_ACT_ENABLE;
 }

@@ -62,7 +62,7 @@ struct sl_window {
      * UINT64_MAX: none */
     uint64_t await_step;
     uint64_t step;    /* the last reported step */
-    uint64_t step_ns; /* start of `step`; 0: the machine has acted on it */
+    uint64_t step_ns; /* when `step` began; 0: the machine has handled this step */
     uint64_t opened_ns, closed_ns;
     uint64_t on_since_ns; /* real time since which records are complete; 0: kinds are off */
     uint64_t offset_ns;   /* real minus monotonic time when the window opened */

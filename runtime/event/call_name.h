@@ -15,7 +15,8 @@
 /* `domain` is SL_EV_RUNTIME or SL_EV_DRIVER. Returns the call's name without version suffix, such
  * as "cudaLaunchKernel"; NULL if it is not known. */
 const char *sl_call_name(enum sl_event_kind domain, uint32_t cbid);
-int sl_call_name_is_wanted(enum sl_event_kind domain, uint32_t cbid); /* by default */
+/* Returns 1 if the call is recorded by default. */
+int sl_call_name_is_wanted(enum sl_event_kind domain, uint32_t cbid);
 int sl_call_name_launches(enum sl_event_kind domain, uint32_t cbid);
 
 /* ---- the tables ---- */

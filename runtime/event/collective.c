@@ -14,8 +14,8 @@
 #include "base/intern.h"
 #include "base/pages.h"
 
-#define RANKS_MAX 65536u     /* most ranks in a group */
-#define RANKS_END (1u << 20) /* most ranks in a job */
+#define RANKS_MAX 65536u     /* maximum number of ranks in a group */
+#define RANKS_END (1u << 20) /* maximum number of ranks in a job */
 #define NAMED_MAX 4096u
 #define CHUNK     (64u << 10)
 
@@ -40,7 +40,7 @@ struct sl_collectives {
     struct named *named; /* NAMED_MAX; NULL: no name was reported */
     size_t named_count;
     int naming;     /* 1: the ranks of the last named group are still being added */
-    uint32_t *rank; /* room for RANKS_MAX ranks: the group being read */
+    uint32_t *rank; /* ranks of the group that is being read; has room for RANKS_MAX */
     size_t ranks;
     uint64_t *is_named; /* a bit for each rank up to RANKS_END; clear between two calls */
     uint64_t world_size;

@@ -50,7 +50,7 @@ enum sl_event_kind {
      *   - `shape`: id of the inputs, defined by the source. In a job it is an interned text
      *     (event/op_detail.h), which for `record_param_comms` describes the collective */
     SL_EV_CPU_OP,
-    SL_EV_RANGE, /* a range of the user: same fields */
+    SL_EV_RANGE, /* a range of the user, with the fields of SL_EV_CPU_OP */
     /* Slices that contain others (SL_EV_CPU_OP, SL_EV_RANGE, SL_EV_NVTX_RANGE) arrive when they
      * end. A receiver that cannot wait also gets them when they begin, with SL_END_UNKNOWN. The
      * later event then has SL_EVF_BEGUN and the same number in `stream`. */
@@ -136,7 +136,8 @@ enum sl_event_flag {
     /* A wait from CUPTI before 12.8, whose result is only in the call's record. Set by the decoder
      * for the assembler. */
     SL_EVF_NO_RESULT = 1 << 4,
-    SL_EVF_ONLY_EDGES = 1 << 5,   /* outside the window, but orders waits of the window */
+    SL_EVF_ONLY_EDGES = 1 << 5,   /* the event is outside the window, but edges of waits in the
+                                   * window need it */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */
     SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: an event for the beginning was emitted
                             * before */

@@ -34,7 +34,8 @@ struct sl_op_place {
 struct sl_op {
     uint64_t handle;                 /* PyTorch's id of the record function */
     int64_t sequence;                /* -1: none */
-    uint32_t number, forward_number; /* PyTorch's thread numbers; forward_number 0: not backward */
+    uint32_t number, forward_number; /* PyTorch's thread numbers; forward_number is 0 if this is no
+                                      * backward operator */
     /* system id of the thread that called the backward pass; 0: unknown or none */
     uint32_t caller;
     uint32_t name, detail; /* interned (event/op_detail.h); detail 0: none */

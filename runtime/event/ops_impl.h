@@ -12,7 +12,7 @@
 enum {
     SL_OPS_IN_CHUNK = 64,
     SL_OPS_THREADS = 1024, /* a power of two; at most half are used */
-    SL_OPS_RUNNING = 8192, /* most operators that run at one time, in all threads */
+    SL_OPS_RUNNING = 8192, /* maximum number of operators that run at one time, in all threads */
     SL_OPS_STARTED = 256,
     SL_OPS_FORWARDS = 1 << 15,
     SL_OPS_NUMBERS = 1024, /* a power of two; PyTorch numbers threads upwards */

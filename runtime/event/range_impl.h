@@ -26,9 +26,8 @@ struct sl_range {
     uint64_t last_op_ns;       /* end of the last operation seen */
     uint32_t thread, row;
     uint32_t domain;
-    uint32_t parent;       /* index of the innermost range around it at its start; valid as long
-                            * as */
-    uint32_t parent_stamp; /* that range has this stamp */
+    uint32_t parent;       /* index of the innermost range around it at its start */
+    uint32_t parent_stamp; /* `parent` is valid as long as the range at that index has this stamp */
     uint32_t stamp;        /* differs for each range that is stored at this index */
     uint32_t older, newer; /* neighbours on the thread, by start */
     uint32_t below;        /* next outer range of the thread that is still open */

@@ -2,7 +2,7 @@
  * lanes.c - reads the events that application threads have written to their lanes, before the CUPTI
  * records of the same time.
  *
- * Threads: the recorder thread. Memory: that of the readers.
+ * Threads: the recorder thread. Memory: uses only that of the readers.
  */
 #include "base/log.h"
 #include "collect/source.h"

@@ -53,7 +53,7 @@ struct sl_pipeline {
     struct sl_shape_table *shapes;
     struct sl_device_table devices;
     struct sl_decode *decode;
-    /* set by sl_pipeline_set_layout(); NULL: that of CUPTI's version */
+    /* set by sl_pipeline_set_layout(); NULL: the layout of CUPTI's version */
     const struct sl_cupti_layout *layout;
     struct sl_assemble *assemble;
     struct sl_ranges *ranges;          /* NULL: no memory */
@@ -74,7 +74,7 @@ struct sl_pipeline {
     uint64_t now_ns;  /* monotonic: time of the delivery in progress */
 
     int kinds_on;
-    uint64_t since_delivery; /* events pushed since then */
+    uint64_t since_delivery; /* events pushed since the last delivery message */
     /* All records that ended before complete_ns are decoded. The last delivery message said
      * told_ns, which is earlier if the assembler still held events. */
     uint64_t complete_ns, told_ns;

@@ -34,7 +34,7 @@ struct sl_process {
     struct sl_identity identity;
     struct sl_cupti_api cupti;
     struct sl_recorder *recorder;
-    char why[512]; /* the problem with libcupti */
+    char why[512]; /* why libcupti cannot be used */
 };
 
 extern struct sl_process sl_process;

@@ -48,7 +48,7 @@ static void stand_in(struct sl_recorder *r)
 /* How long CUPTI has blocked the recorder thread. */
 struct kept {
     uint64_t ns;
-    uint64_t napped_ns;  /* the same, with each nap counted as at most SL_SESSION_NAP */
+    uint64_t napped_ns;  /* the same time, but each nap counts as at most SL_SESSION_NAP */
     uint64_t counted_ns; /* the part of napped_ns in which no thread waited for a processor */
 };
 

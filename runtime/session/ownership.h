@@ -117,7 +117,7 @@ struct sl_ownership {
     int are_kinds_wanted; /* whether the window machine wants the kinds, independent of who owns
                            * CUPTI */
     int is_off_due;       /* 1: kinds are turned off at the next sign */
-    struct sl_ownership_buffers awaited; /* numbers to compare with: a difference is a sign */
+    struct sl_ownership_buffers awaited; /* the two numbers when the wait for a sign began */
     uint64_t sure_ns;                    /* CLOCK_REALTIME: when a check last found that CUPTI was
                                           * ours */
     uint64_t release_ns;                 /* CLOCK_REALTIME: when the last release began */

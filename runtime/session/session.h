@@ -76,7 +76,7 @@ struct sl_session_options {
  * `turn` are back. */
 struct sl_outstanding_mark {
     uint64_t ns, turn;
-    int back; /* consecutive looks that found all these buffers back */
+    int back; /* how many consecutive checks found that CUPTI had returned all these buffers */
 };
 
 /* Flushes whose records can be awaited at the same time. CUPTI may be seconds late. */
@@ -87,7 +87,8 @@ struct sl_outstanding {
     struct sl_outstanding_mark mark[SL_OUTSTANDING_MARKS]; /* the oldest first */
     unsigned marks;
     uint64_t drain_turn;       /* number of the last request before the window's end */
-    int drain_back;            /* consecutive looks that found all buffers up to it back */
+    int drain_back;            /* how many consecutive checks found that CUPTI had returned all
+                                * buffers up to that number */
     uint64_t written_off_turn; /* buffers requested up to this number that are not back count as
                                 * lost */
     int missing_said;

@@ -19,8 +19,8 @@
 #include "sync/wait.h"
 
 enum {
-    SL_APPLY_UNRETURNED = 16 /* such calls that are remembered; each means that a thread got no
-                              * processor for a second */
+    SL_APPLY_UNRETURNED = 16 /* how many calls without a record are remembered; each means that a
+                              * thread got no processor for a second */
 };
 
 /* A copy or memset whose call had not returned, so that the call has no record. */
@@ -45,19 +45,21 @@ struct sl_edges {
     uint64_t forgotten;       /* records with this correlation id or a lower one are ignored */
     enum sl_edge_loss reason; /* why they are ignored */
     uint64_t last_lost;       /* the correlation id that was last counted with that reason */
-    size_t blind;             /* so many further events are dropped when they arrive */
+    size_t blind;             /* how many of the next events are dropped when they arrive */
     /* apply*.c */
     struct sl_map context_of;      /* thread -> the context that the thread used last */
-    const struct sl_context *used; /* the context that was put there last */
+    const struct sl_context *used; /* the context of the last entry made in `context_of` */
     uint32_t used_by;              /* the thread of that entry */
     uint64_t begin_ns;             /* calls that began before this time are ignored */
     uint64_t last_correlation;     /* highest correlation id applied */
     int calls_seen;                /* 1: records of calls are being made */
     unsigned captures;             /* stream captures under way */
     int closing;                   /* 1: no more records of the applied calls will arrive */
-    int starved;                   /* 1: no memory for a call's work, so no tail is known */
-    struct sl_unreturned unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last ones */
-    unsigned unreturned_next;                             /* 0: none so far */
+    int starved;                   /* 1: there was no memory for a call's work, so no tail is
+                                    * known */
+    struct sl_unreturned
+        unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last ones without a record */
+    unsigned unreturned_next;            /* 0: none so far */
 };
 
 /* One call while it is being applied. */

@@ -17,7 +17,7 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    DEPTH_MOST = 64 /* most consecutive nodes without a record */
+    DEPTH_MOST = 64 /* maximum number of consecutive nodes without a record */
 };
 
 /* Returns the launch stream if one of the graph's nodes ran on it, NULL if no record names it. */

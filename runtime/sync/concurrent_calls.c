@@ -11,7 +11,8 @@
 #include "sync/apply.h"
 
 enum {
-    LOOKS = 1 << 13 /* most records to examine; if there are more, the call counts as overlapping */
+    LOOKS = 1 << 13 /* maximum number of records to examine; if there are more, the call counts as
+                     * overlapping */
 };
 
 static int is_stream_wait(const struct sl_item *item)

@@ -23,7 +23,7 @@ struct sl_record {
                                  * returned */
     struct sl_record *previous; /* previous record of the same event */
     struct sl_record *older, *newer; /* neighbours among all records */
-    size_t more;                     /* members of its set beyond the first */
+    size_t more;                     /* number of members of its set, without the first */
 };
 
 struct sl_records {
@@ -33,8 +33,8 @@ struct sl_records {
     struct sl_map context_of; /* event id -> the context of the event's last record, if records have
                                  no sync id */
     struct sl_record *oldest, *newest;
-    size_t count, more; /* count: number of records; more: members of their sets beyond the first */
-    size_t most;        /* limit for count + more */
+    size_t count, more; /* number of records; sum of their `more` */
+    size_t most;        /* limit for the sum of `count` and `more` */
     int forgot;         /* 1: some records were forgotten for lack of room */
     uint64_t unnamed;   /* the last call that recorded an event which no record names; 0: none */
 };

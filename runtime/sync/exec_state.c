@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    SHARE = 16,     /* one in SHARE of all bytes of memory is for this table */
+    SHARE = 16,     /* one part in SHARE of all memory is for this table */
     ENDS_USUAL = 4, /* streams that a graph runs on */
     SLOTS_USUAL = 4 /* map slots for one key */
 };

@@ -23,7 +23,8 @@ enum {
 struct sl_node;
 
 struct sl_exec {
-    uint64_t node[SL_EXEC_NODES]; /* the lowest of its node ids; 0: it has fewer */
+    uint64_t node[SL_EXEC_NODES]; /* the lowest ids of its nodes; 0: it has fewer nodes than this
+                                   * array */
     struct sl_set ends;           /* the last operations of its last launch */
     struct sl_moment by;          /* the call of that launch; correlation 0: not launched yet */
     uint32_t context, stream;     /* the stream of that launch; SL_STREAM_NONE: not known */

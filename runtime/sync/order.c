@@ -13,10 +13,12 @@
 
 enum {
     FIRST_SLOTS = 1024,
-    STATE_PART = 16, /* one in 16 bytes of the store is left for streams and operations */
+    STATE_PART = 16, /* one part in 16 of the store is left for streams and operations */
     LARGE_PART = 4,  /* arrays above a quarter of the store are freed as soon as they are empty */
-    AHEAD = 12,      /* items to search for a call that began before those found so far */
-    BROUGHT = 64     /* most items in front of such a call; all of them are moved */
+    AHEAD = 12,      /* how many items are searched for a call that began even earlier than the last
+                      * one found */
+    BROUGHT = 64     /* maximum number of items in front of such a call, because all of them are
+                      * moved */
 };
 
 void sl_order_init(struct sl_order *o, struct sl_store *store)

@@ -14,7 +14,8 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    OVERTAKEN_MOST = 64 /* most overtaken operations to examine; a file may have more */
+    OVERTAKEN_MOST = 64 /* maximum number of overtaken operations to examine; a file may have
+                         * more */
 };
 
 enum found {

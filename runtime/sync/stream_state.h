@@ -127,12 +127,12 @@ struct sl_stream {
     struct sl_link *mark; /* the stream's member in the set that has number mark_set */
     uint64_t mark_set;
     uint64_t active_ns;         /* return of the last call that enqueued on this stream; 0: none */
-    uint64_t covered_ns;        /* as its context's */
-    uint64_t seen_ns;           /* as its context's */
+    uint64_t covered_ns;        /* as in struct sl_context, for this stream */
+    uint64_t seen_ns;           /* as in struct sl_context, for this stream */
     uint64_t lost_ns;           /* the return of the last call that made `extra` incomplete */
     struct sl_moment last_lost; /* the last of those calls */
     uint64_t ignored_ns;        /* latest start of an operation whose call is not known; 0: none */
-    struct sl_over over;        /* as its context's */
+    struct sl_over over;        /* as in struct sl_context, for this stream */
     uint64_t unordered;         /* the graph launch that has a node without a time on this stream */
     /* The call that returned last, of those whose operation on this stream has no time. */
     struct sl_moment untimed;

@@ -10,7 +10,7 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    SHARE = 2,         /* one in SHARE of all bytes of memory is for streams */
+    SHARE = 2,         /* one part in SHARE of all memory is for streams */
     LOOKS = 8,         /* streams considered for replacement each time one is created */
     SLOTS_USUAL = 4,   /* map slots for one key */
     SKEW_NS = 10000000 /* calls whose starts differ by more are in the same order by id */

@@ -21,7 +21,8 @@
 /* ---- the operation that ends last ---- */
 
 enum {
-    LOOKS = 4096 /* most steps back, to find an operation that ends after later operations */
+    LOOKS = 4096 /* maximum number of steps back, to find an operation that ends after later
+                  * operations */
 };
 
 struct sl_op *sl_op_last_to_end(struct sl_op *op)

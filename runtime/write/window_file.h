@@ -20,7 +20,7 @@ struct sl_window_file_options {
     const char *folder; /* <output>/<job>/<host>-<rank>-<pid>; borrowed */
     enum sl_compression compression;
     int level;
-    char ending[32]; /* without the ending of the compression */
+    char ending[32]; /* ending of the file's name, without that of the compression */
 };
 
 struct sl_window_file {

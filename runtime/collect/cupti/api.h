@@ -44,11 +44,11 @@ struct sl_cupti_functions {
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
-    /* For other clients to call, never us. May be NULL. */
+    /* Only other clients call it, through us. May be NULL. */
     int (*ActivityRegisterTimestampCallback)(sl_cupti_stamp_fn stamp);
-    /* For other clients, and for graph_nodes.c. May be NULL. */
+    /* Other clients (through us) and graph_nodes.c call it. May be NULL. */
     int (*Subscribe)(void **subscriber, void *callback, void *user);
-    /* For other clients to call, never us. May be NULL. */
+    /* Only other clients call it, through us. May be NULL. */
     int (*Finalize)(void);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */

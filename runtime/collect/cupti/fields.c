@@ -56,7 +56,8 @@ int *sl_cupti_fields_select(uint32_t kind, size_t *count)
         if (s->kind != kind)
             continue;
         for (unsigned f = 0; f < s->count; f++)
-            if (ids[i][n - 1] != s->fields[f].id) /* a union is one field */
+            if (ids[i][n - 1] != s->fields[f].id) /* the members of a union share one id, which is
+                                                   * listed once */
                 ids[i][n++] = s->fields[f].id;
         *count = n;
         return ids[i];

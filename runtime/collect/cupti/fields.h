@@ -19,7 +19,8 @@
 #include "collect/cupti/tables.h"
 
 #define SL_CUPTI_FIELDS_SINCE 130400u
-#define SL_CUPTI_FIELDS_MOST  32u /* most fields of one kind, including the kind field itself */
+/* maximum number of fields of one kind, including the kind field itself */
+#define SL_CUPTI_FIELDS_MOST 32u
 
 /* Copies of structs in NVIDIA's headers. New versions only append members. */
 struct sl_cupti_calls { /* CUpti_ActivityApiCbidOptions */

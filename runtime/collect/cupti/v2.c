@@ -69,7 +69,8 @@ static void on_complete(uint8_t *buffer, size_t size, size_t valid,
     void *context = v2.with_fields ? sl_cupti_fields_mark() : NULL;
 
     if (v2.with_fields && valid && sl_cupti_fields_learn(info)) {
-        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* their number cannot be known */
+        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* one count for the whole buffer, because its
+                                                   * records cannot be counted */
         valid = 0;
     }
     atomic_load_explicit(&v2.complete, memory_order_acquire)(context, 0, buffer, size, valid);

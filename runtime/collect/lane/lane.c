@@ -259,7 +259,7 @@ int sl_lane_skip(struct sl_lane *lane, unsigned domain)
 {
     if (lane == &ended)
         return -1;
-    if (lane->skipped[domain]) /* the outermost has been counted */
+    if (lane->skipped[domain]) /* the loss of the outermost is counted already */
         lose(lane);
     return lane->depth[domain] + lane->skipped[domain]++;
 }
@@ -268,7 +268,7 @@ void sl_lane_op_skip(struct sl_lane *lane)
 {
     if (lane == &ended)
         return;
-    if (lane->ops_skipped) /* the outermost has been counted */
+    if (lane->ops_skipped) /* the loss of the outermost is counted already */
         lose(lane);
     lane->ops_skipped++;
 }

@@ -40,7 +40,8 @@ enum {
     SL_LANE_RECORD_WORDS = 510,
     SL_LANE_TOLD = 256,       /* nested operators reported by NVTX texts */
     SL_LANE_OPS = 512,        /* open operators; more than operators are ever nested */
-    SL_LANE_STARTS = 64,      /* operators that may end on any thread, with reserved room */
+    SL_LANE_STARTS = 64,      /* open operators that may end on any thread, and for whose ends room
+                               * is reserved */
     SL_LANE_FINISH_WORDS = 8, /* room for a finish record, padding at the ring's end, and a pop */
 };
 
@@ -162,7 +163,8 @@ struct sl_lane {
     uint64_t *word; /* not on the cache line that the reader keeps changing */
     alignas(64) _Atomic uint64_t tail;
     _Atomic uint64_t lost;      /* records dropped because the lane was full */
-    _Atomic uint32_t next_free; /* index + 1, while no thread holds the lane */
+    _Atomic uint32_t next_free; /* index + 1 of the next free lane; valid while no thread holds this
+                                 * lane */
 
     /* reader */
     uint64_t read_offset, read_words;

@@ -23,7 +23,7 @@
  * no other source ends a step. */
 #define NAMED_IS_OPEN UINT32_MAX
 #define KEPT          64u
-/* Most digits of a number in a range's name, so that it fits into 32 bits. */
+/* Maximum number of digits in a range's name, so that the number fits into 32 bits. */
 #define GIVEN_DIGITS 9
 
 static struct {

@@ -2,7 +2,7 @@
  * calls.c - NVTX calls that report events: ranges, marks, locks.
  *
  * Each function parses NVTX's arguments and passes them to event.c. Threads: any thread of the
- * application; nothing blocks, allocates or logs. Memory: that of the lanes.
+ * application; nothing blocks, allocates or logs. Memory: uses only that of the lanes.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>

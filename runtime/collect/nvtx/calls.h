@@ -50,7 +50,7 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
 
 struct sl_nvtx_message {
     uint32_t string;  /* a registered string; 0: see `text` */
-    const char *text; /* or a text of `length` bytes; NULL: none */
+    const char *text; /* used if `string` is 0: a text of `length` bytes; NULL: none */
     size_t length;
 };
 
@@ -63,7 +63,7 @@ struct sl_nvtx_event {
     uint64_t value;
     const void *payloads; /* payloads of the extension; NULL: none */
     size_t payload_count;
-    const char *more; /* a ready JSON member in place of payloads; NULL: none */
+    const char *more; /* a complete JSON member that replaces the payloads; NULL: none */
     uint32_t step;    /* the step number + 1, if a registered string names a step */
 };
 

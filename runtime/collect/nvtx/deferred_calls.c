@@ -1,9 +1,9 @@
 /*
  * deferred_calls.c - NVTX's payload extension: deferred events, and the clocks of their timestamps.
  *
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: that of the
- * lanes and of time.c. The program's functions that read its clocks are called here, inside its own
- * NVTX calls (collect/nvtx/time.h).
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: uses only that
+ * of the lanes and of time.c. The program's functions that read its clocks are called here, inside
+ * its own NVTX calls (collect/nvtx/time.h).
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -17,8 +17,8 @@
 #include "collect/nvtx/schema.h"
 #include "collect/nvtx/time.h"
 
-#define BATCH_MAX  4096 /* most events of a batch, so that the call ends soon */
-#define POINTS_MAX 4096 /* most points of a table for two clocks */
+#define BATCH_MAX  4096 /* maximum number of events in a batch, so that the call ends soon */
+#define POINTS_MAX 4096 /* maximum number of points in a table for two clocks */
 
 /* ---- events ---- */
 
@@ -113,8 +113,8 @@ static void on_timer(nvtxDomainHandle_t domain, uint64_t id, uint64_t flags, int
 {
     const struct sl_nvtx_timer timer = {.read = read};
 
-    (void)flags; /* they say when the function may be called; we call it only inside the program's
-                  * calls */
+    (void)flags; /* the flags say when the function may be called; we call it only inside the
+                  * program's NVTX calls */
     if (read)
         sl_nvtx_time_set_timer(sl_nvtx_domain_of(domain), id, &timer);
 }

@@ -1,7 +1,7 @@
 /*
  * event.c - writes ranges and marks of the application into its thread's lane.
  *
- * Threads: any; each writes to its own lane. Memory: that of the lane.
+ * Threads: any; each writes to its own lane. Memory: uses only that of the lane.
  */
 #include <string.h>
 

@@ -16,7 +16,7 @@
 #include "collect/nvtx/schema.h"
 
 enum {
-    SL_NVTX_PAYLOADS = 16, /* most per event */
+    SL_NVTX_PAYLOADS = 16, /* maximum number of payloads of an event */
     SL_NVTX_PAYLOAD_STEPS = 20000,
 };
 

@@ -30,7 +30,7 @@
 
 /* Enough for copies in a hundred shared objects. */
 #define SLOTS_MAX  8192
-#define NVTX_TABLE 64 /* most slots of any module */
+#define NVTX_TABLE 64 /* number of slots of the largest module */
 
 /* A slot that we have set: its address, our function, and the value that turns the slot off. */
 struct taken {

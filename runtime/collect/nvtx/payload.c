@@ -22,9 +22,9 @@
 
 enum {
     DEPTH = 8,
-    ITEMS = 64,       /* most items shown of an array */
-    TEXT_BYTES = 256, /* most bytes of a text */
-    RAW_BYTES = 64,   /* most bytes of a payload without a schema */
+    ITEMS = 64,       /* maximum number of array items that are written */
+    TEXT_BYTES = 256, /* maximum length of a text */
+    RAW_BYTES = 64,   /* maximum number of bytes that are written of a payload without a schema */
     CLOSING = 48,     /* bytes kept free for the end of the output */
 };
 

@@ -2,8 +2,8 @@
  * payload_calls.c - NVTX's payload extension: schemas, and events that consist of payloads.
  * deferred_calls.c handles deferred events.
  *
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: that of the
- * lanes and of schema.c.
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: uses only that
+ * of the lanes and of schema.c.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>

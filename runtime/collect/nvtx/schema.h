@@ -30,7 +30,7 @@ struct sl_nvtx_schema {
     uint64_t id;
     uint32_t domain;
     uint32_t kind;           /* enum sl_nvtx_schema_kind */
-    uint32_t field, fields;  /* index of the first, number of fields */
+    uint32_t field, fields;  /* index of the first field; number of fields */
     size_t size, pack_align; /* bytes; 0: not given */
 };
 

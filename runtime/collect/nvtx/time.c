@@ -28,7 +28,7 @@
 enum {
     CLOCKS = 64,
     LINKS = 128,
-    POINTS = 16, /* per link; when full, every second one is dropped */
+    POINTS = 16, /* points of a link; when it is full, every second point is dropped */
     ROUNDS = 3,  /* tries to read two clocks at the same moment; the best one is kept */
     TRIES = 1000,
     TRACE = 0, /* node of the trace's clock */
@@ -51,7 +51,7 @@ struct node {
     struct sl_nvtx_clock clock;
     struct sl_nvtx_timer timer;
     unsigned scope_domain; /* domain of the clock's scope; an assigned id has no domain */
-    uint64_t read_ns;      /* last reading, on the monotonic clock; 0: never */
+    uint64_t read_ns;      /* when the clock was last read (monotonic); 0: never */
 };
 
 static struct {

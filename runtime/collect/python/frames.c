@@ -29,7 +29,7 @@ enum {
     TABLE_MAX = 1 << 24, /* bytes; longer line tables are damaged */
     LONG_TABLE = 512,    /* bytes; a multiple of 64 */
     TEXT_BITS = 24,
-    LINES = 16384, /* most texts, so that NVTX names find room too */
+    LINES = 16384, /* maximum number of texts, so that the table has room for NVTX names too */
 };
 
 /* Results other than texts. */

@@ -12,7 +12,7 @@
 
 #include "collect/python/layout.h"
 
-/* Most frames of one stack that are examined. */
+/* Maximum number of frames of a stack that are examined. */
 #define SL_PYTHON_WALK_MAX 96
 
 /* Fields of a frame that runs Python code. */

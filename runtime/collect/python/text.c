@@ -12,7 +12,7 @@
 
 #include "base/utf8.h"
 
-#define UTF8_MOST 4u /* most bytes per character */
+#define UTF8_MOST 4u /* maximum number of bytes per character */
 #define DOTS      3
 
 void sl_python_chars_of(const struct sl_python_layout *l, const void *str,

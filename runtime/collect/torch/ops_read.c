@@ -28,7 +28,8 @@
 #define PARTS_MOST  (SL_LANE_RECORD_WORDS * 8)
 #define SOURCE_MORE 16 /* bytes of JSON that are written around the line */
 
-_Static_assert(DETAIL_MOST <= SL_OP_DETAIL_MOST, "those who read it have room for it");
+_Static_assert(DETAIL_MOST <= SL_OP_DETAIL_MOST,
+               "readers of a detail have SL_OP_DETAIL_MOST bytes");
 
 struct sl_torch_ops_read {
     struct sl_torch_ops_read_options opt;

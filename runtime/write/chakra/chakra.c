@@ -19,7 +19,7 @@
 #define DEFAULT_CAP_BYTES (24u << 20)
 #define LEAST_CAP_BYTES   (12u << 20)
 
-/* Most bytes of a node without its name, dependencies and texts. */
+/* Maximum size of a node without its name, dependencies and texts. */
 #define NODE_BYTES 1024u
 
 /* Bytes for a held row: the row and its two entries in the sort. */

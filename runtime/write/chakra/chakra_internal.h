@@ -34,18 +34,19 @@ enum {
     SL_CHAKRA_BLOCK = 128 * 1024, /* bytes passed to the sink at a time */
     SL_CHAKRA_NAME_MAX = 64 * 1024,
     SL_CHAKRA_NAMES_BYTES = 2 << 20,
-    SL_CHAKRA_DEPS = 32768,                          /* most dependencies of one node */
+    SL_CHAKRA_DEPS = 32768,                          /* maximum number of dependencies of a node */
     SL_CHAKRA_MORE_MAX = 32 * 1024,                  /* bytes that the caller may add to a node */
-    SL_CHAKRA_THREADS = 8192,                        /* known at a time */
+    SL_CHAKRA_THREADS = 8192,                        /* threads known at a time */
     SL_CHAKRA_THREAD_PLACES = 2 * SL_CHAKRA_THREADS, /* a power of two */
-    SL_CHAKRA_DEPTH = 48,                            /* enclosing rows of a row */
-    SL_CHAKRA_OPEN = 8192,                           /* enclosing rows of all threads */
+    SL_CHAKRA_DEPTH = 48,                            /* maximum number of enclosing rows of a row */
+    SL_CHAKRA_OPEN = 8192,                           /* maximum number of enclosing rows, of all
+                                                      * threads */
     SL_CHAKRA_SEQUENCES = 1 << 13,                   /* forward operators whose threads are known */
     SL_CHAKRA_FORWARD_THREADS = 4, /* threads that ran forward code of one sequence number */
     SL_CHAKRA_NUMBERS = 64,        /* threads by PyTorch thread number; a power of two */
     SL_CHAKRA_VOTES = 2, /* observations after which a PyTorch thread number counts as known */
     SL_CHAKRA_VOTES_MAX = 4,
-    SL_CHAKRA_STREAMS = 12288,       /* known at a time */
+    SL_CHAKRA_STREAMS = 12288,       /* streams known at a time */
     SL_CHAKRA_STREAM_PLACES = 32768, /* a power of two */
     SL_CHAKRA_CALLED = 4096,         /* threads whose last call is known; a power of two */
     SL_CHAKRA_OPS = 1 << 15,         /* GPU operations that can still be a source; a power of two */
@@ -179,9 +180,9 @@ struct sl_chakra_node {
     uint32_t thread;            /* CPU */
     uint64_t start_ns, end_ns;
     uint64_t delay_ns;   /* GPU */
-    uint64_t overlap_ns; /* GPU: it overlaps the end of the operation before it by this much */
-    int no_launch;       /* GPU, 1: its call is not in the file */
-    uint32_t context;    /* GPU; 0: the first context of its device */
+    uint64_t overlap_ns; /* GPU node: by how much it overlaps the end of the operation before it */
+    int no_launch;       /* GPU node; 1: its call is not in the file */
+    uint32_t context;    /* context of a GPU node; 0: the first context of its device */
     const struct sl_collective *collective; /* NULL: none, or not known */
 };
 

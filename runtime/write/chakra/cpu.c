@@ -104,7 +104,7 @@ static void finish_wait(struct sl_chakra *c, struct sl_chakra_thread *t)
     put_wait(c, t, t->row.end_ns);
 }
 
-/* Writes the pending row to its end. */
+/* Writes the rest of the pending row, up to its end. */
 static void finish_row(struct sl_chakra *c, struct sl_chakra_thread *t)
 {
     t->pending = 0;

@@ -29,10 +29,10 @@ void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */
 /* Returns 1 if the call is part of a collective of a group that was not known before. */
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);
 
-/* Has the type of sl_chakra_options.collective. */
+/* Finds the collective of `op`, for sl_chakra_options.collective. */
 int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out);
 
-/* As sl_collectives_groups(). */
+/* Does the same as sl_collectives_groups(). */
 void sl_et_comms_groups(const struct sl_et_comms *x,
                         void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                      size_t ranks),

@@ -27,13 +27,13 @@ struct sl_kineto_options {
     const struct sl_intern *intern;
     const struct sl_shape_table *shapes;
     const struct sl_device_table *devices;
-    size_t cap_bytes; /* most memory for cached text; 0: 8 MiB */
+    size_t cap_bytes; /* memory limit for cached text; 0: 8 MiB */
     /* Returns the name of a call whose event has no name; in a job this is sl_call_name(). NULL: no
      * names are known. */
     const char *(*api_name)(enum sl_event_kind domain, uint32_t cbid);
     const struct sl_intern *details; /* table of operators' details (event/op_detail.h); NULL:
                                       * none */
-    size_t held_bytes; /* most memory for rows held until their edges arrive; 0: 1 MiB */
+    size_t held_bytes; /* memory limit for rows held until their edges arrive; 0: 1 MiB */
 };
 
 struct sl_kineto;

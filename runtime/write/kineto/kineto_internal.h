@@ -29,7 +29,7 @@ enum {
     /* Longer names are truncated. The longest real kernel names have some ten thousand bytes. */
     SL_KINETO_NAME_MAX = 256 * 1024,
     SL_KINETO_SCRATCH = 8 * SL_KINETO_NAME_MAX,
-    /* Most bytes of the part of a row that varies: a name and a payload. */
+    /* Maximum size of the part of a row that varies, which is a name and a payload. */
     SL_KINETO_TAIL_MAX = 16384,
     SL_KINETO_NAMES = 16384,                /* places with metadata rows; a power of two */
     SL_KINETO_EVENTS = SL_KINETO_NAMES / 4, /* part of these for named CUDA events, which are never
@@ -38,7 +38,7 @@ enum {
     SL_KINETO_GAPS = 256,                   /* gaps listed in a file; further gaps have only their
                                              * markers */
     SL_KINETO_SYNC_ROWS = 1000000,
-    SL_KINETO_MATCHES = 16384, /* most matches in a block */
+    SL_KINETO_MATCHES = 16384, /* maximum number of matches in a block */
     SL_KINETO_CALLS = 65536,   /* calls whose operations may arrive; a power of two */
 };
 
@@ -72,7 +72,7 @@ struct sl_place {
     uint32_t name;    /* intern id; 0: no name reported */
     uint32_t context; /* streams */
     uint32_t flags;   /* streams: CUPTI flags; 0: unknown */
-    uint32_t file;    /* last file that has its rows */
+    uint32_t file;    /* number of the last file that has its metadata rows */
 };
 
 /* A held wait for an event, and the best fitting record so far (correlation 0: none). */
@@ -142,8 +142,8 @@ struct sl_kineto {
     uint64_t time_at;  /* position of the last row's `,"ts":` */
     uint64_t time_ns;  /* the time in it */
     uint32_t time_frame;
-    char *scratch; /* SL_KINETO_SCRATCH: rows in the making */
-    char *name;    /* SL_KINETO_NAME_MAX: demangled names */
+    char *scratch; /* SL_KINETO_SCRATCH bytes, in which rows are made */
+    char *name;    /* SL_KINETO_NAME_MAX bytes, for demangled names */
 };
 
 /* Writes a call's row with its wait. `by` is the edge that released the wait, or if the wait took

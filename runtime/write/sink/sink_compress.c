@@ -15,14 +15,16 @@
 #include <zlib.h>
 
 #ifndef ZSTD_STATIC_LINKING_ONLY
-#define ZSTD_STATIC_LINKING_ONLY /* sequence producers; our zstd is linked statically */
+/* declares sequence producers; their unstable ABI is no problem, because our zstd is linked
+ * statically */
+#define ZSTD_STATIC_LINKING_ONLY
 #endif
 #include <zstd.h>
 
 #define OUTPUT_BYTES (256 * 1024)
 
 struct compress_sink {
-    struct sl_sink sink; /* first: a sink is cast to this */
+    struct sl_sink sink; /* must be first, because a sink is cast to this struct */
     struct sl_sink *below;
     enum sl_compression kind;
     int error;

@@ -18,7 +18,7 @@
 #include "base/own_file.h"
 
 struct file_sink {
-    struct sl_sink sink; /* first: a sink is cast to this */
+    struct sl_sink sink; /* must be first, because a sink is cast to this struct */
     struct sl_own_file file;
     int error;
     char path[PATH_MAX]; /* the file's current name */
