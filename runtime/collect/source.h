@@ -97,7 +97,7 @@ struct sl_source_reading {
 struct sl_source_lost {
     uint64_t ranges; /* ranges without their text, and ranges not recorded */
     uint64_t ops;    /* operators without a name */
-    uint64_t inputs; /* operators without inputs, or without all of them */
+    uint64_t inputs; /* operators that lack some or all of their inputs */
 };
 
 struct sl_source_readers;

@@ -55,18 +55,20 @@ static const struct sl_option_word cupti_api_words[] = {
     {"auto", SL_CUPTI_API_AUTO,
      "`v1` if a loaded library (such as PyTorch) uses it, because one process cannot use both; "
      "otherwise `v2` from CUPTI 13.3 on"},
-    {"v1", SL_CUPTI_API_V1, "one client for the whole process; every CUPTI has it"},
+    {"v1", SL_CUPTI_API_V1,
+     "the older interface, which every CUPTI has: one client for the whole process"},
     {"v2", SL_CUPTI_API_V2,
-     "a subscriber for each client, from CUPTI 13.2 on; other tools that use it are not disturbed. "
-     "CUPTI 13.2 hides dropped records from subscribers, so sync edges are turned off there. From "
-     "13.4 on, records have only the fields that syncline reads, half the bytes for a kernel"},
+     "the newer interface, from CUPTI 13.2 on: a subscriber for each client, so that tools which "
+     "use it do not disturb each other. CUPTI 13.2 hides dropped records from subscribers, so sync "
+     "edges are turned off there. From 13.4 on, records have only the fields that syncline reads, "
+     "half the bytes for a kernel"},
     {"v2-whole", SL_CUPTI_API_V2_WHOLE, "as `v2`, with whole records"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word detail_words[] = {
     {"lean", SL_DETAIL_LEAN, "no flow arrows, no occupancy, no bandwidth: about half the cost"},
-    {"default", SL_DETAIL_DEFAULT, "what trace viewers and HTA read"},
+    {"default", SL_DETAIL_DEFAULT, "all that trace viewers and HTA read"},
     {"full", SL_DETAIL_FULL, "also clusters, channels, kinds of shared memory, values of memsets"},
     {NULL, 0, NULL},
 };

@@ -16,7 +16,7 @@
 #include "base/pages.h"
 #include "event/assemble_impl.h"
 
-/* ---- GPU operations: the launch of each, and duplicates ---- */
+/* ---- GPU operations: finding launches and duplicates ---- */
 
 static uint64_t mix(uint64_t h, uint64_t word)
 {

@@ -358,7 +358,7 @@ size_t sl_collectives_group_count(const struct sl_collectives *c)
     return c->group_count;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 int sl_collectives_create(struct sl_collectives **out, size_t cap_bytes)
 {

@@ -352,7 +352,7 @@ void sl_ops_get_counts(const struct sl_ops *o, struct sl_ops_counts *out)
     *out = o->counts;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 int sl_ops_create(struct sl_ops **out, const struct sl_ops_options *opt)
 {

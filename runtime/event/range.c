@@ -214,7 +214,7 @@ void sl_ranges_get_counts(const struct sl_ranges *r, struct sl_ranges_counts *ou
     *out = r->counts;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 /* Places the tables in `memory`. Returns the bytes that they take. */
 static size_t areas(struct sl_ranges *r, char *memory)

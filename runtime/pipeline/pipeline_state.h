@@ -75,8 +75,8 @@ struct sl_pipeline {
 
     int kinds_on;
     uint64_t since_delivery; /* events pushed since the last delivery message */
-    /* All records that ended before complete_ns are decoded. The last delivery message said
-     * told_ns, which is earlier if the assembler still held events. */
+    /* All records that ended before complete_ns are decoded. The last delivery message carried the
+     * time told_ns, which is earlier if the assembler still held events. */
     uint64_t complete_ns, told_ns;
     uint64_t lost; /* records lost up to the last delivery */
 

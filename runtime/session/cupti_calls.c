@@ -214,7 +214,7 @@ int sl_session_force_out(struct sl_session *s)
     return 0;
 }
 
-/* ---- buffers that came back ---- */
+/* ---- buffers that CUPTI has returned ---- */
 
 static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
 {

@@ -149,7 +149,7 @@ static int let_peer_go_on(struct sl_session *s)
     return 0;
 }
 
-/* ---- taken over ---- */
+/* ---- another client has taken CUPTI ---- */
 
 static int say_taken_over(struct sl_session *s)
 {

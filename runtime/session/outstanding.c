@@ -136,7 +136,7 @@ void sl_outstanding_deliver(struct sl_session *s)
     memmove(o->mark, o->mark + in, o->marks * sizeof(*o->mark));
 }
 
-/* ---- buffers that never came back ---- */
+/* ---- buffers that CUPTI never returned ---- */
 
 void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
                                  const struct sl_decode_held *held)

@@ -54,7 +54,7 @@ uint64_t sl_ownership_gap_from(const struct sl_ownership *o, uint64_t opened_ns)
     return o->gap_since_ns > opened_ns ? o->gap_since_ns : opened_ns;
 }
 
-/* ---- ours, until another client has it ---- */
+/* ---- CUPTI is ours, until another client takes it ---- */
 
 static uint32_t ask(struct sl_ownership *o, const struct sl_ownership_now *now)
 {
@@ -102,7 +102,7 @@ static uint32_t miss_requests(struct sl_ownership *o, const struct sl_ownership_
     return take_over_and_say(o, now, SL_OWN_ACT_SAY_NEVER_ASKED);
 }
 
-/* ---- ours again ---- */
+/* ---- CUPTI is ours again ---- */
 
 static uint32_t attach(struct sl_ownership *o, const struct sl_ownership_now *now)
 {

@@ -19,7 +19,7 @@
 #include "collect/cupti/tables.h"
 #include "session/kept_buffers.h"
 
-/* ---- callbacks that stand for the peer's ---- */
+/* ---- our callbacks in place of the peer's ---- */
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {

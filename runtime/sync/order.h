@@ -20,12 +20,17 @@
 
 struct sl_item {
     uint64_t correlation, start_ns, end_ns;
-    uint64_t id;         /* GPU operation: graph node; sync or event record: event_sync_id */
-    uint32_t name;       /* GPU operation or call: intern id; sync or event record: event id */
-    uint32_t what;       /* GPU operation: shape; call: callback id; sync: result */
-    uint32_t where;      /* call: thread; else: the stream's number (sync/stream_state.h) */
+    uint64_t id;         /* graph node of a GPU operation; event_sync_id of a sync or event
+                          * record */
+    uint32_t name;       /* intern id of a GPU operation's or call's name; event id of a sync or
+                          * event record */
+    uint32_t what;       /* shape of a GPU operation; callback id of a call; result of a sync
+                          * record */
+    uint32_t where;      /* thread of a call; of all others, the stream's number
+                          * (sync/stream_state.h) */
     uint8_t kind, flags; /* copied from the event */
-    uint16_t more;       /* GPU operation: 1 = from a graph; call: 1 = failed; sync: type */
+    uint16_t more;       /* 1 for a GPU operation of a graph; 1 for a failed call; type of a sync
+                          * record */
 };
 
 _Static_assert(sizeof(struct sl_item) == 48, "10^6 outstanding operations are 48 MB");

@@ -145,8 +145,8 @@ struct sl_stream {
     uint8_t listed;         /* 1: in its context's list */
     uint32_t held;          /* records and waits that refer to the stream by number or address */
     uint32_t ops;           /* its operations that are still referred to */
-    uint32_t kept, trim_at; /* kept: operations in the list; trim_at: count at which unneeded
-                             * operations are searched for */
+    uint32_t kept, trim_at; /* number of operations in the list; number at which unneeded operations
+                             * are searched for */
 };
 
 /* What a call may have done to a stream that no record names (unknown_deps.c). */
@@ -178,8 +178,8 @@ struct sl_streams {
     struct sl_map by_id, context_by_id;
     struct sl_stream **numbered;
     size_t numbered_slots, count;
-    size_t most, hand; /* most: limit for the number of streams; hand: where to search next for one
-                        * to replace */
+    size_t most, hand; /* limit for the number of streams; place where the next search for one to
+                        * replace begins */
     struct sl_flags flags;
     uint64_t flags_lost; /* how many streams were used after their flags were forgotten */
     struct sl_context *all_contexts;

@@ -216,7 +216,7 @@ int sl_graph_nodes_next(struct sl_event *out)
     return 0;
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static int subscribe(const struct sl_cupti_api *api)
 {

@@ -151,7 +151,7 @@ struct sl_lane {
     int depth[SL_LANE_DOMAINS];   /* pushed ranges with a record */
     int skipped[SL_LANE_DOMAINS]; /* ranges inside these that were dropped because the lane was
                                    * full */
-    uint32_t told, told_number;   /* told: open operators; told_number: the thread's number in
+    uint32_t told, told_number;   /* number of open operators; the thread's number in
                                    * nvtx_fallback.c */
     struct sl_lane_told told_op[SL_LANE_TOLD];
     struct sl_lane_open op_open[SL_LANE_OPS]; /* `ops` entries, the outermost first */
@@ -192,8 +192,8 @@ static inline struct sl_lane *sl_lane_get(void)
     return __builtin_expect(lane != NULL, 1) ? lane : sl_lane_take();
 }
 
-/* Slow path of sl_lane_begin(): reads how far the reader is and perhaps grows the lane. Returns
- * NULL if there is no room; the loss is counted. */
+/* Slow path of sl_lane_begin(): checks how far the reader has read, and may enlarge the lane.
+ * Returns NULL if there is no room; the loss is counted. */
 struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words);
 
 /* Returns room for a record of `words`, an even number up to SL_LANE_RECORD_WORDS. Returns NULL if

@@ -30,7 +30,7 @@ struct sl_nvtx_blob {
     unsigned domain;
     const nvtxPayloadData_t *all; /* all payloads of the event */
     size_t count;
-    unsigned *left; /* remaining step budget of the event */
+    unsigned *left; /* how many more steps may be spent on the event */
 };
 
 /* Payload `i` of an event. If its size is not given, the schema's size is used. */

@@ -357,7 +357,7 @@ int sl_nvtx_time_ns(unsigned domain, uint64_t id, int64_t at, uint64_t *ns)
     return 0;
 }
 
-/* ---- facts from the program ---- */
+/* ---- clocks and readings from the program ---- */
 
 void sl_nvtx_time_init(void)
 {

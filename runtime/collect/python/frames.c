@@ -303,7 +303,7 @@ const char *sl_python_line_text(uint32_t line, size_t *length)
     return sl_text_table_get(line, length);
 }
 
-/* ---- life ---- */
+/* ---- start ---- */
 
 int sl_python_lines_init(unsigned depth)
 {

@@ -26,7 +26,7 @@ struct sl_torch_ops_read_options {
 
 struct sl_torch_ops_lost {
     uint64_t names;  /* operators without a name */
-    uint64_t inputs; /* operators without inputs, or with only some of them */
+    uint64_t inputs; /* operators that lack some or all of their inputs */
 };
 
 /* Returns 0 or -ENOMEM. */
