@@ -46,8 +46,8 @@ template <typename Kind> constexpr Kind own_kind()
 
 constexpr auto kind = own_kind<c10::DebugInfoKind>();
 
-/* Stores this thread's id, if no other info is on the stack of debug infos. (Other code that has
- * pushed an info pops the topmost one, and throws if that is another's; so ours must be below all
+/* Stores this thread's id, if no other info is on the stack of debug infos. (Other code expects its
+ * own info to be the topmost when it pops it, and throws otherwise, so ours must be below all
  * others.) Returns whether our info is there now. */
 __attribute__((noinline)) inline bool leave_id()
 {

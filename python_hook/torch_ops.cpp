@@ -163,7 +163,7 @@ class Writer
     }
 
     /* A Python class may override the tensor's methods with code of the program, which needs the
-     * GIL. So the properties are read with which the tensor was created. */
+     * GIL. So this reads the properties that the tensor got at its creation. */
     uint8_t *put(uint8_t *at, const at::Tensor &t)
     {
         const c10::TensorImpl &own = *t.unsafeGetTensorImpl();

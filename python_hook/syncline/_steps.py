@@ -12,9 +12,9 @@ from . import _library
 # sources of sl_hook_step()
 _LOADER, _OPTIMIZER = 0, 1
 
-# The first optimizer counts as retired once another optimizer has made so many steps since the first
-# one's last step. Steps of several others are not added up, because a job may have one optimizer for
-# each parameter.
+# The first optimizer counts as retired once another optimizer has made this many steps since the
+# first one's last step. Steps of several others are not added up, because a job may have one
+# optimizer for each parameter.
 _RETIRED_AFTER = 100
 # A job that trains may load up to this many batches before an optimizer makes its first step.
 _PATIENCE = 32

@@ -48,7 +48,7 @@ def _come():
 
 
 def _come_quietly():
-    """As _come(), for calls inside code of the program, which must get no exception."""
+    """Like _come(), but raises no exception, because code of the program calls it."""
     try:
         _come()
     except Exception as error:  # noqa: BLE001 - no error here may reach the job

@@ -87,7 +87,7 @@ struct sl_source_reading {
     void *user;
     /* Gets marks, and names of tracks that belong to no thread. */
     void (*sink)(void *user, const struct sl_event *ev);
-    /* The program named an object. `name`: interned. */
+    /* Called when the program has named an object; `name` is interned. */
     void (*named)(void *user, enum sl_named_object what, uint64_t key, uint32_t within,
                   uint32_t name);
     /* Called before the first record of a thread. */

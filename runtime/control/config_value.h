@@ -12,7 +12,8 @@
 #include "control/config.h"
 
 /* Parses `text` as the option's type into its field of `out`, which is written only on success.
- * Returns 0, -EINVAL if the text has not that form, or -ERANGE if the value is outside min..max. */
+ * Returns 0, -EINVAL if the text does not have that form, or -ERANGE if the value is outside
+ * min..max. */
 int sl_config_value_read(const struct sl_option *option, const char *text, struct sl_config *out);
 
 /* Parses "64MiB", "64M" or "100000" to bytes. Returns 0, or -EINVAL, also if the value exceeds 64

@@ -113,7 +113,8 @@ void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev)
     if (slot->state & DRIVER_HELD) {
         struct held_row *held = find_held(a, ev->correlation);
 
-        /* If it was not found because it is too far back, release() drops it later, by HAS_CALL. */
+        /* A held call that is too far back to be found is dropped later by release(), because
+         * HAS_CALL is set. */
         if (held)
             held->event.kind = SL_EV_NONE;
         slot->state &= (uint16_t)~DRIVER_HELD;
@@ -281,7 +282,7 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
 
 /* ---- driver calls that are in no runtime call ---- */
 
-/* The held driver call of a thread that begins last. */
+/* Of the held driver calls of a thread, the one that begins last. */
 struct last_row {
     uint64_t start_ns, correlation;
     uint32_t thread, taken;

@@ -1,8 +1,8 @@
 /*
  * range.c - finds out which of the user's ranges were open on a thread at a given time.
  *
- * A thread's ranges form a list, sorted by start. The parent of a range is that range, of those
- * open at its start, which began last. So a search for the ranges that were open at a time starts
+ * A thread's ranges form a list, sorted by start. Of the ranges that are open when a range starts,
+ * the one that began last is its parent. So a search for the ranges that were open at a time starts
  * at the last range that began before it, and continues with the parents. Ranges of two domains,
  * and started ranges, need not be nested, so a parent may end before its child.
  *

@@ -53,7 +53,7 @@ struct sl_ranges_counts {
 int sl_ranges_create(struct sl_ranges **out, const struct sl_ranges_options *opt);
 void sl_ranges_destroy(struct sl_ranges *r); /* NULL is allowed */
 
-/* Nested ranges of a thread; each domain nests separately. */
+/* Begin and end nested ranges of a thread. Each domain nests separately. */
 void sl_ranges_push(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint64_t ns,
                     const struct sl_range_look *look);
 /* Returns the look of the range that the next pop ends, so that attributes can be added. NULL if
@@ -75,7 +75,7 @@ void sl_ranges_start(struct sl_ranges *r, uint32_t thread, uint64_t id, uint64_t
 struct sl_range_look *sl_ranges_started(struct sl_ranges *r, uint64_t id, uint32_t *row);
 void sl_ranges_end(struct sl_ranges *r, uint64_t id, uint64_t ns);
 
-/* A range that had already ended when it was reported. */
+/* Adds a range that had already ended when it was reported. */
 void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64_t end_ns,
                     const struct sl_range_look *look);
 

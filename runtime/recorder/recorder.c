@@ -18,7 +18,7 @@
 
 #define CALIBRATE_NS (500 * SL_NS_PER_MS)
 #define RENEW_NS     (1000 * SL_NS_PER_MS)
-/* Time between the two looks that must both find the buffers back. */
+/* Time between the two checks, both of which must find that CUPTI has returned the buffers. */
 #define LOOK_AGAIN_NS (2 * SL_NS_PER_MS)
 
 static void nap(void *recorder)

@@ -19,7 +19,8 @@
 /* Time between flushes, without which CUPTI returns only full buffers. The writer completes a frame
  * after a second at most, so events reach the disk in little more than a second. */
 #define FLUSH_NS (250 * SL_NS_PER_MS)
-/* Shorter while a window drains, because somebody may be waiting for its file. */
+/* The same time while a window drains. It is shorter, because somebody may be waiting for the
+ * file. */
 #define DRAIN_FLUSH_NS (20 * SL_NS_PER_MS)
 /* How long we wait after a forced flush until CUPTI's thread has returned the buffers. */
 #define FORCED_WAIT_NS (100 * SL_NS_PER_MS)

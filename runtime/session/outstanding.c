@@ -18,7 +18,7 @@
 /* Time until an early flush. It is made if the writer holds many events whose waits it can decide
  * only once it knows up to which time all records have arrived. */
 #define EARLY_FLUSH_NS (20 * SL_NS_PER_MS)
-/* A record may reach its buffer so long after the end time that it carries. */
+/* A record may be written to its buffer up to this long after its end time. */
 #define STAMP_SLACK_NS (2 * SL_NS_PER_MS)
 
 struct sl_ownership_buffers sl_outstanding_buffers(void)

@@ -170,8 +170,7 @@ void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns)
 }
 
 /* Drops all state because there is no memory for a record, which may be the tail of any stream.
- * This visits all streams. So it is not repeated before as many events have arrived as there are
- * streams. */
+ * Dropping visits all streams, so after it as many events are ignored as there are streams. */
 static void give_way(struct sl_edges *e)
 {
     e->waits.lost[SL_EDGE_LOST_MEMORY]++;

@@ -7,7 +7,7 @@
  *
  * Threads: the engine's owner alone. Memory: pools of the store. Nodes take at most an eighth of
  * the store; past that the oldest nodes are forgotten. Dependencies that do not fit into their
- * nodes take at most as much again. Past that, further dependencies of a node count as not known.
+ * nodes take at most another eighth. Past that, further dependencies of a node count as not known.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H

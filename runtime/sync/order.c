@@ -111,8 +111,8 @@ static size_t run_end(const struct sl_item *item, size_t from, size_t end)
     return from;
 }
 
-/* Merges from the back. Only those items of the lower run move that are above the lowest item of
- * the upper run. */
+/* Merges from the back. Items of the lower run that belong before all items of the upper run are
+ * not moved. */
 static void merge_down(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     struct sl_item *item = o->item;

@@ -134,7 +134,7 @@ struct sl_stream {
     uint64_t ignored_ns;        /* latest start of an operation whose call is not known; 0: none */
     struct sl_over over;        /* as in struct sl_context, for this stream */
     uint64_t unordered;         /* the graph launch that has a node without a time on this stream */
-    /* The call that returned last, of those whose operation on this stream has no time. */
+    /* Of the calls whose operation on this stream has no time, the one that returned last. */
     struct sl_moment untimed;
     uint32_t id, number;
     uint32_t flags;         /* CUPTI flags; 0: not known */

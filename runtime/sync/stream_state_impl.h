@@ -17,7 +17,7 @@ void sl_op_unref(struct sl_streams *s, struct sl_op *op);
 /* Frees the link and its reference to the operation. The link must be in no set any more. */
 void sl_link_drop(struct sl_streams *s, struct sl_link *link);
 
-/* As sl_set_open() and sl_set_add(), but a member that an open wait may need is kept beside a
+/* Like sl_set_open() and sl_set_add(), but a member that an open wait may need is kept beside a
  * member of the same stream that ends later. The first member of a stream is the one that ends
  * last. For each open wait at most one further member is kept: the last one that is over when the
  * wait returns. */
@@ -43,7 +43,8 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
 /* stream_table.c: forgets everything about the stream but its ids and flags. Earlier work may be
  * pending until `seen_ns`. */
 void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t seen_ns);
-/* Puts the stream first in its context's list, as used at `ns`; removes it from the list. */
+/* The first function moves the stream to its place in its context's list, which is sorted by last
+ * use; it was used at `ns`. The second removes it from the list. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns);
 void sl_stream_leave_list(struct sl_stream *stream);
 

@@ -193,9 +193,9 @@ static int is_behind_calls(const struct sl_streams *s, const struct sl_op *op)
     return op && op->by.from_ns >= s->unseen_ns;
 }
 
-/* Whether the stream's last operation is one whose call is not known: it began after `op`, so it
- * was launched after `op`, too. A wait that returned before it began was not for it. If `last`
- * began later, `last` is ordered after it. */
+/* Whether the stream's last operation is one whose call is not known (X): X began after `op`, so X
+ * was launched after `op`, too. A wait that returned before X began was not for X. If `last` began
+ * after X, `last` is ordered after X. */
 static int is_last_ignored(const struct sl_look *look)
 {
     uint64_t ns = look->op ? look->stream->ignored_ns : 0;

@@ -38,7 +38,7 @@ void sl_edge_rows_destroy(struct sl_edge_rows *r); /* accepts NULL */
  * windows. */
 void sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_t count);
 
-/* The caller has opened the outputs for events that begin at `opened_ns` or later. */
+/* Call when the outputs were opened for events that begin at `opened_ns` or later. */
 void sl_edge_rows_open(struct sl_edge_rows *r, uint64_t opened_ns);
 
 /* Call this before the outputs close. Decides the waits that began before `closed_ns`. */

@@ -42,7 +42,7 @@ void sl_window_file_touch(struct sl_window_file *f);
  * UINT64_MAX if all data is on the disk. */
 int sl_window_file_is_due(struct sl_window_file *f, uint64_t *due_ns);
 
-/* As the close function of struct sl_sink. Does nothing if no file is open. */
+/* Does the same as the close function of struct sl_sink. Does nothing if no file is open. */
 int sl_window_file_close(struct sl_window_file *f, int complete);
 
 #endif

@@ -4,10 +4,10 @@
     generate_tables.py --write             fetch every version's package and write the files
     generate_tables.py --write-docs        write which calls are recorded by default into
                                            docs/trace-format-details.md (--write does it too)
-    generate_tables.py --check INCLUDE...  do the committed tables agree with the CUPTI headers in
-                                           those folders, and with tables_calls.py, as the
-                                           documentation must? (the build's test; needs no network)
-    generate_tables.py --check-all         do they agree with every version's package?
+    generate_tables.py --check INCLUDE...  compare the committed tables with the CUPTI headers in
+                                           those folders, and the tables and the documentation with
+                                           tables_calls.py (the build's test; needs no network)
+    generate_tables.py --check-all         compare the tables with every version's package
 
 Packages come from PyPI through pip, pinned by version and sha256, into --cache (default
 build/cupti-packages), and are reused. Record layouts are not parsed but compiled: a C program per
@@ -31,12 +31,12 @@ DOCUMENT = ROOT / "docs" / "trace-format-details.md"
 
 
 def braces(cells) -> str:
-    """A C initializer, wrapped here because versions of a formatter would differ."""
+    """Returns a C initializer, with lines wrapped here, because versions of a formatter differ."""
     return "{\n" + textwrap.fill(", ".join(cells), 96, initial_indent="    ", subsequent_indent="    ") + "}"
 
 
 def bits(name: str) -> str:
-    """What call_names.c says of a call."""
+    """Returns the flags that call_names.c has for a call."""
     plain = re.sub(r"_pt[sd][sz]$", "", name)
     if tables_calls.LAUNCHING.match(plain):
         return "W | L"
@@ -255,7 +255,7 @@ def load_all(cache: pathlib.Path) -> Tables:
 
 
 def committed() -> dict:
-    """The committed tables, read back: API version -> {family or "sizes": numbers}; and the names."""
+    """Reads the committed tables. Returns API version -> {family or "sizes": numbers}, and the names."""
     text = (HERE / "tables.c").read_text()
     arrays = {n: re.sub(r"\s+", " ", b) for n, b in re.findall(r"(\w+_\d+)(?:\[\w+\])? = \{(.*?)\};", text, re.S)}
     numbers = {n: tuple(map(int, re.findall(r"\d+", b))) for n, b in arrays.items()}

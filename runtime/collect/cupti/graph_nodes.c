@@ -189,8 +189,8 @@ static int take(struct sl_event *out)
     fact = &queue.fact[queue.head % SLOTS];
     /* Acquire pairs with the release in put(), so that the whole fact is visible. */
     if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(queue.head) + 1) {
-        /* Acquire pairs with the release in put(). So if the queue is empty below, all facts that
-         * were put before these losses have been taken. */
+        /* Acquire pairs with the release in put(). So if the next line finds the queue empty, all
+         * facts that were put before these losses have been taken. */
         lost = atomic_load_explicit(&queue.lost, memory_order_acquire);
         return atomic_load_explicit(&queue.tail, memory_order_relaxed) == queue.head &&
                tell_loss(lost, out);

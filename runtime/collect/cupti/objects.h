@@ -31,15 +31,16 @@ int sl_cupti_objects_create(struct sl_cupti_objects **out,
                             const struct sl_cupti_objects_options *opt);
 void sl_cupti_objects_destroy(struct sl_cupti_objects *s); /* NULL is fine */
 
-/* A record names this thread. The first time, the thread's name is read from /proc. */
+/* Call for the thread that a record names. The first call for a thread reads its name from
+ * /proc. */
 void sl_cupti_objects_thread(struct sl_cupti_objects *s, uint32_t pid, uint32_t thread);
 
 /* Whether the device was neither seen nor described before. If so, the caller must describe it
  * before it emits the record's event. */
 int sl_cupti_objects_is_new_device(const struct sl_cupti_objects *s, uint32_t device);
 
-/* A record names this stream. Returns the stream's priority, SL_PRIORITY_UNKNOWN if the stream was
- * not described yet. */
+/* Call for the stream that a record names. Returns the stream's priority, SL_PRIORITY_UNKNOWN if
+ * the stream was not described yet. */
 int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
                                 uint32_t stream);
 

@@ -45,7 +45,7 @@ HEADING = "## Calls that are recorded by default"
 
 
 def expression(patterns: str) -> re.Pattern:
-    """A regular expression that a whole name must match."""
+    """Returns a regular expression that a whole name must match."""
     text = "|".join(patterns.split())
     for theirs, ours in (("{", "(?:"), ("}", ")"), (",", "|"), ("*", r"\w*")):
         text = text.replace(theirs, ours)
@@ -57,7 +57,7 @@ WANTED = expression(" ".join(CALLS.values()))
 
 
 def section() -> str:
-    """The section of docs/trace-format-details.md, from its heading to the next one."""
+    """Makes the section of docs/trace-format-details.md, from its heading to the next one."""
     def code(patterns: str) -> str:
         return ", ".join(f"`{pattern}`" for pattern in patterns.split())
 
@@ -72,6 +72,6 @@ def section() -> str:
 
 
 def of_document(text: str) -> str:
-    """The section that a document contains now."""
+    """Returns the section that a document contains now."""
     start = text.index(HEADING)
     return text[start:text.index("\n## ", start) + 1]

@@ -17,8 +17,9 @@
 #include "base/log.h"
 #include "base/pages.h"
 
-/* The writer wakes the recorder thread when so many words of its ring are unread. If twice as many
- * are, the ring may grow when the writer reaches the ring's end, or when the ring is full. */
+/* The writer wakes the recorder thread when this many words of its ring are unread. If twice as
+ * many are unread, the ring may grow when the writer reaches the ring's end, or when the ring is
+ * full. */
 #define CHECKPOINT(lane) ((lane)->words / 8)
 /* Lanes may grow only up to this part of the memory, so that the rest is free for lanes of new
  * threads. */

@@ -16,8 +16,9 @@
 #include "collect/lane/lane.h"
 
 #define NAME_PREFIX "ProfilerStep#"
-/* If other sources would have ended so many steps in a row, the job makes no named ranges any more:
- * they were those of a torch.profiler session in the middle of the job. */
+/* Once other sources would have ended this many steps in a row, the job is assumed to make no more
+ * named ranges. Those that it made belonged to a torch.profiler session in the middle of the
+ * job. */
 #define NAMED_IS_OVER 3u
 /* Stored instead of that count while a named range is open whose end will be reported. Until then,
  * no other source ends a step. */

@@ -19,7 +19,7 @@ int sl_nvtx_attributes_create(struct sl_nvtx_attributes **out, struct sl_intern 
                               size_t texts_bytes);
 void sl_nvtx_attributes_destroy(struct sl_nvtx_attributes *l); /* NULL is fine */
 
-/* The program named a category; `name`: a registered string. */
+/* Call when the program has named a category; `name` is the number of a registered string. */
 void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, uint32_t category,
                                  uint32_t name);
 

@@ -2,7 +2,7 @@
  * calls.h - the functions to which NVTX slots point, and declarations that they share.
  *
  * Threads: any thread of the application. The functions do not block, allocate or log, and keep
- * errno. Memory: the lanes'.
+ * errno. Memory: uses only that of the lanes.
  */
 #ifndef SL_NVTX_CALLS_H
 #define SL_NVTX_CALLS_H

@@ -24,7 +24,7 @@ struct sl_nvtx_read_options {
     /* Gets SL_EV_NVTX_RANGE_MARK events, and SL_EV_META_THREAD events of tracks that belong to no
      * thread. */
     void (*sink)(void *user, const struct sl_event *ev);
-    /* The program named a thread, device, context, stream or event. */
+    /* Called when the program has named a thread, device, context, stream or event. */
     void (*named)(void *user, const struct sl_nvtx_name *what, uint32_t name);
 };
 

@@ -111,7 +111,7 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
         domain = s->domain = 0;
     for (size_t i = 0; i < s->fields; i++)
         fill(user, &table.field[field + i], i);
-    /* The first schema with an id keeps it. */
+    /* If two threads register schemas with the same id, the first one stays valid. */
     while (!atomic_compare_exchange_strong_explicit(probe(domain, s->id), &none, place + 1,
                                                     memory_order_acq_rel, memory_order_acquire)) {
         if (table.schema[none - 1].id == s->id && table.schema[none - 1].domain == domain)

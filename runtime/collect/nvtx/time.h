@@ -45,9 +45,9 @@ void sl_nvtx_time_init(void);
 uint64_t sl_nvtx_time_add(const struct sl_nvtx_clock *clock);
 void sl_nvtx_time_set_timer(unsigned domain, uint64_t id, const struct sl_nvtx_timer *timer);
 
-/* The two clocks showed these values at the same moment. */
+/* Reports that the two clocks showed these values at the same moment. */
 void sl_nvtx_time_point(unsigned domain, uint64_t a, uint64_t b, int64_t at_a, int64_t at_b);
-/* The same. In addition, clock `b` advances by `b_per_a` while clock `a` advances by 1. */
+/* Reports the same, and that clock `b` advances by `b_per_a` while clock `a` advances by 1. */
 void sl_nvtx_time_factor(unsigned domain, uint64_t a, uint64_t b, double b_per_a, int64_t at_a,
                          int64_t at_b);
 

@@ -23,8 +23,8 @@
 #define LINES       4096 /* a power of two */
 #define LATE        256
 #define DETAIL_MOST (SL_OP_DETAIL_HEAD + PARTS_MOST)
-/* Most bytes of JSON members and inputs, which is what a record can hold. A line is added if there
- * is room. */
+/* Maximum size of JSON members and inputs, which is what a record can hold. A line is added if
+ * there is room. */
 #define PARTS_MOST  (SL_LANE_RECORD_WORDS * 8)
 #define SOURCE_MORE 16 /* bytes of JSON that are written around the line */
 

@@ -290,7 +290,7 @@ static inline uint64_t sl_chakra_numbers(const struct sl_event *ev)
  * two. */
 struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_chakra_turn *spare,
                                       size_t count);
-/* Sorts by start. Of rows that start together, the row that belongs first is first. */
+/* Sorts by start. comes_first() in sort.c gives the order of rows that start at the same time. */
 struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_chakra_turn *turn,
                                        struct sl_chakra_turn *spare, size_t count);
 

@@ -267,9 +267,9 @@ static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
     c->count.handovers++;
 }
 
-/* Whether the pending row must be written to its end before this row. That is so if this row is not
- * inside it: if it ends later, or if the pending row is a call and this row is an operator or a
- * range, which are never inside a call. */
+/* Whether the pending row must be written to its end before this row, because this row is not
+ * inside it: this row ends later, or this row is an operator or a range and the pending row is a
+ * call, which never contains these. */
 static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     if (sl_chakra_is_outer(&t->row) && ev->start_ns >= t->row.start_ns)

@@ -33,7 +33,7 @@ struct sl_et_inputs;
 int sl_et_inputs_create(struct sl_et_inputs **out, const struct sl_intern *details);
 void sl_et_inputs_destroy(struct sl_et_inputs *x); /* accepts NULL */
 
-/* Has the type of sl_chakra_options.more; the user pointer is an sl_et_inputs. */
+/* Writes an operator's inputs, for sl_chakra_options.more. `et_inputs` is a struct sl_et_inputs. */
 size_t sl_et_inputs_find(void *et_inputs, const struct sl_event *op, char *out, size_t room);
 
 #endif

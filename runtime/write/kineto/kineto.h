@@ -58,8 +58,8 @@ int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t coun
  * sl_kineto_events(). */
 int sl_kineto_edges(struct sl_kineto *k, const struct sl_output_edges *edges);
 
-/* Writes held waits and calls whose event record or edges will not arrive any more, without them.
- * Returns as sl_kineto_events(). */
+/* Writes held waits without their event record, and held calls without their edges, if these will
+ * not arrive any more. Returns as sl_kineto_events(). */
 int sl_kineto_complete(struct sl_kineto *k, const struct sl_output_progress *progress);
 
 /* Passes all text so far to the sink (the caller then syncs the sink). */

@@ -94,7 +94,7 @@ struct sl_kineto {
 
     struct sl_text_cache cache;
     struct sl_event_join *join;
-    struct sl_kineto_wait *wait; /* SL_KINETO_WAITS: edge.c */
+    struct sl_kineto_wait *wait; /* SL_KINETO_WAITS entries, for edge.c */
     uint64_t *wait_key;
     unsigned waits;
     struct sl_kineto_call *call; /* SL_KINETO_CALLS, by correlation */
