@@ -21,7 +21,7 @@ _PATIENCE = 32
 
 
 class _Optimizers:
-    """Decides which of several optimizers ends a step. It is the first one. (A GAN has two. A sharded
+    """Decides which of several optimizers ends a step: the first one. (A GAN has two. A sharded
     optimizer calls other optimizers. A backward pass may step one for each parameter.)"""
 
     def __init__(self):

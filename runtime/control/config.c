@@ -37,7 +37,7 @@ static const struct sl_option_word kind_words[] = {
     {"driver", SL_CUPTI_DRIVER, "driver API calls (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
     {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead"},
-    {"none", 0, "alone: no GPU work and no CUDA calls"},
+    {"none", 0, "alone: neither GPU work nor CUDA calls are recorded"},
     {"off", 0, "the same"},
     {NULL, 0, NULL},
 };
@@ -193,8 +193,8 @@ const struct sl_option sl_config_table[] = {
      FIELD(handover), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_NVTX", SL_OPTION_BOOL, "1", "0 or 1",
      "1: ranges, marks and names that the program gives to NVTX are recorded; about 30 ns a "
-     "range. 0: NVTX is left alone.",
-     FIELD(nvtx), 0, 0, NULL, "0", "NVTX is left alone"},
+     "range. 0: syncline does not attach to NVTX.",
+     FIELD(nvtx), 0, 0, NULL, "0", "syncline does not attach to NVTX"},
     {"SYNCLINE_NVTX_MEMORY", SL_OPTION_SIZE, "24MiB", "2MiB to 1GiB",
      "Maximum host memory for ranges. Two thirds are for what threads record, ranges and "
      "operators: 64 KiB to 1 MiB for each thread that is recording. The rest is for ranges whose "

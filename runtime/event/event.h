@@ -22,7 +22,8 @@
 /* `end_ns` of a slice that has begun and not ended */
 #define SL_END_UNKNOWN UINT64_MAX
 
-/* First `thread` of tracks that are no threads: above all system thread ids (below 2^22). */
+/* Tracks that belong to no thread have a `thread` of this or more, which is above all system thread
+ * ids (below 2^22). */
 #define SL_ROW_FIRST 0x40000000u
 
 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: result of a query that found work pending */

@@ -333,7 +333,7 @@ void sl_recorder_settle(struct sl_recorder *r)
     end_window(r);
     sl_session_take_rest(s);
     /* The edges of the records that have arrived are decided before any loss is reported. A mark
-     * counts as delivered only after two looks. */
+     * counts as delivered only after two checks. */
     sl_outstanding_deliver(s);
     sl_outstanding_deliver(s);
     sl_pipeline_flush(r->pipeline);

@@ -125,7 +125,7 @@ static int release(struct sl_session *s)
     if (turn_off(s) || empty_buffers(s))
         return -ECANCELED;
     sl_pipeline_flush(s->pipeline);
-    /* A mark counts as delivered only after two looks. */
+    /* A mark counts as delivered only after two checks. */
     sl_outstanding_deliver(s);
     sl_outstanding_deliver(s);
     held = sl_outstanding_look(s, s->outstanding.drain_turn);

@@ -1,8 +1,8 @@
 /*
  * unknown_deps.c - tracks waits and work of streams that no record names.
  *
- * An unknown wait or operation has a time, as every enqueue has. It has no effect on earlier calls,
- * nor on calls after a wait for the whole stream has returned.
+ * The time of an unknown wait or operation is known: that of its call. Earlier calls
+ * are not affected, nor are calls after a wait for the whole stream has returned.
  * - If the stream is known, its set is marked as lost.
  * - If the stream is not known, the call is put into a ring, which stands for all streams, also for
  *   streams first used later. Examples are a wait of a whole context, a graph launch on a stream
@@ -141,7 +141,8 @@ void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
 }
 
 /* Stores a wait that has returned. The last loss was at `lost_ns`. Of the waits that began after
- * it, keeps the one that returned first. If there is none, keeps the wait that began last. */
+ * that loss, keeps the one that returned first. If there is none, keeps the wait that began
+ * last. */
 static void covered(struct sl_over *over, uint64_t *seen_ns, uint64_t lost_ns,
                     const struct sl_moment *wait)
 {

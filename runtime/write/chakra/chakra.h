@@ -42,7 +42,7 @@ struct sl_chakra_options {
     /* Returns the name of a call whose event has none; NULL: no names known. */
     const char *(*api_name)(enum sl_event_kind domain, uint32_t cbid);
     /* Called for kernels whose name begins with "nccl". Returns 1 and *out if the kernel's
-     * collective is known. Other kernels are computation to a simulator. NULL: no collective is
+     * collective is known. A simulator treats other kernels as computation. NULL: no collective is
      * known. */
     int (*collective)(void *user, const struct sl_event *op, struct sl_collective *out);
     void *collective_user;

@@ -137,7 +137,7 @@ struct sl_kineto {
     size_t matches;
     size_t matched;    /* bytes of this block that matches cover */
     uint64_t position; /* position of the block in the file's text */
-    uint32_t frame;    /* counts from 1, over all files */
+    uint32_t frame;    /* number of the current frame, counted from 1 over all files */
     uint64_t frame_at; /* position at which the frame began */
     uint64_t time_at;  /* position of the last row's `,"ts":` */
     uint64_t time_ns;  /* the time in it */
