@@ -1,9 +1,9 @@
 /*
  * config.h - the table of options, with a row for each SYNCLINE_* variable.
  *
- * The environment, `syncline doctor`, `--help` and docs/configuration.md all use the table in
- * config.c. An invalid value is reported in one line and never makes syncline record more than by
- * default. If the option says when or what to record, an invalid value turns that off (for
+ * The reader of the environment, `syncline doctor`, `--help` and docs/configuration.md all use the
+ * table in config.c. An invalid value is reported in one line and never makes syncline record more
+ * than by default. If the option says when or what to record, an invalid value turns that off (for
  * SYNCLINE_WINDOW, recording waits for start()). Any other option gets its default, as it does for
  * an empty value. Unknown SYNCLINE_* names are reported with the nearest known name, up to
  * SL_CONFIG_UNKNOWN_SHOWN of them. Only rank 0 reports.

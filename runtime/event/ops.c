@@ -22,7 +22,7 @@ static struct sl_ops_forward *forward_of(struct sl_ops *o, uint32_t number, int6
     return &o->forward[hash >> 49];
 }
 
-_Static_assert(SL_OPS_FORWARDS == 1 << (64 - 49), "the hash has as many bits as the table");
+_Static_assert(SL_OPS_FORWARDS == 1 << (64 - 49), "hash >> 49 is an index of the table");
 
 /* If several operators have the same sequence number, the backward operator belongs to the one that
  * began last. */
@@ -186,7 +186,7 @@ static void end(struct sl_ops *o, struct sl_ops_thread *t, uint32_t index, uint6
     o->running_free = index;
 }
 
-/* Returns the index of the running operator, 0 if it is not running. */
+/* Returns the index of the operator with this handle, 0 if it is not running. */
 static uint32_t find_running(const struct sl_ops *o, const struct sl_ops_thread *t, uint32_t handle)
 {
     uint32_t at = t->taken ? t->innermost : 0;

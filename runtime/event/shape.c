@@ -17,7 +17,7 @@
 
 #include "base/pages.h"
 
-_Static_assert(sizeof(struct sl_shape) % 4 == 0, "hashed in words of four bytes");
+_Static_assert(sizeof(struct sl_shape) % 4 == 0, "a shape is hashed in words of four bytes");
 
 struct sl_shape_table {
     struct sl_shape *shape; /* shape[id - 1] */

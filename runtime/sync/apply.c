@@ -198,8 +198,8 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
     else if (is_anywhere(c, item))
         set->lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
     else {
-        stream->plain = 1; /* an application's stream: no call can record an event on a graph's
-                            * branch */
+        stream->plain = 1; /* it is an application's stream, because no call can record an event on
+                            * a graph's branch */
         sl_stream_collect(streams, stream, 0, &c->by, set);
         if (sl_call_is_joined(c, item)) {
             sl_set_mark(set);

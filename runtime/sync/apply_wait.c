@@ -292,7 +292,8 @@ static void synchronization(struct sl_call *c)
         stream_waits(c);
         break;
     case SL_SYNC_STREAM:
-        stream->plain = 1; /* an application's stream: no call can name a graph's branch */
+        stream->plain = 1; /* it is an application's stream, because no call can name a graph's
+                            * branch */
         if (!c->last_op)
             sl_call_wait_for(c, stream, SL_WAIT_STREAM,
                              query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC, 0);

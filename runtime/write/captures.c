@@ -16,7 +16,7 @@ enum {
     COPIES_MOST = 8, /* limit for copies of copies on the way to an original */
 };
 
-_Static_assert(SL_CAPTURES == WAYS << SETS_LOG, "sets make up the table");
+_Static_assert(SL_CAPTURES == WAYS << SETS_LOG, "the table consists of its sets");
 
 static struct sl_capture *set_of(const struct sl_captures *c, uint64_t node)
 {

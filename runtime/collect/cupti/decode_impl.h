@@ -21,7 +21,7 @@
 #define SL_DECODE_CALLS       2048 /* the names of callback ids below this are cached */
 #define SL_DECODE_HELD        1024 /* how many waits in unknown contexts are held */
 
-_Static_assert(SL_CUPTI_KIND_COUNT <= 64, "kinds have a bit each");
+_Static_assert(SL_CUPTI_KIND_COUNT <= 64, "each kind has a bit in a 64-bit mask");
 
 struct sl_decode {
     struct sl_decode_options opt;

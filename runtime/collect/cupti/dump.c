@@ -21,9 +21,9 @@
 #define TEXT_SLOTS 4096u
 #define TEXT_BYTES (1u << 20)
 
-_Static_assert(sizeof(struct sl_cupti_dump_header) == 64, "as documented");
-_Static_assert(sizeof(struct sl_cupti_dump_device) == 344, "as documented");
-_Static_assert(sizeof(struct sl_cupti_dump_buffer) == 48, "as documented");
+_Static_assert(sizeof(struct sl_cupti_dump_header) == 64, "the dump's format has this size");
+_Static_assert(sizeof(struct sl_cupti_dump_device) == 344, "the dump's format has this size");
+_Static_assert(sizeof(struct sl_cupti_dump_buffer) == 48, "the dump's format has this size");
 
 struct known_text {
     uint64_t buffer; /* number of the buffer that the address was seen in; it may mean another text

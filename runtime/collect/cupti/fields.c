@@ -38,7 +38,7 @@ static struct {
 } view;
 
 _Static_assert(sizeof(struct sl_cupti_kernel_layout) <= SL_CUPTI_FIELDS_MOST * UNION_BYTES,
-               "the largest family has room");
+               "the largest family fits");
 
 void *sl_cupti_fields_mark(void)
 {

@@ -33,7 +33,7 @@ struct search {
 
 struct in_process {
     char cudart[PATH_MAX]; /* folder of the loaded libcudart; "": none */
-    int major;             /* major version of that libcudart; 0: unknown */
+    int major;             /* major version of the loaded libcudart; 0: unknown */
 };
 
 /* Accepts an opened library if it can be used. Returns 0 or -errno. */

@@ -67,8 +67,8 @@ enum sl_lane_what {
     SL_LANE_OP_END,       /* aux: lower half of the operator's handle */
     SL_LANE_OP_START,     /* struct sl_lane_op of an operator that may end on any thread, by
                            * SL_LANE_OP_FINISH */
-    SL_LANE_OP_FINISH,    /* ends the operator with the handle in aux and one word; also one that
-                           * began in another lane, or more than SL_LANE_OPS operators ago */
+    SL_LANE_OP_FINISH,    /* ends an operator, which may have begun in another lane, or more than
+                           * SL_LANE_OPS operators ago; its handle is in aux and one word */
     SL_LANE_OP_NODE,      /* the innermost operator created a CUDA graph node; one word: the node's
                            * id */
 };
@@ -102,8 +102,8 @@ struct sl_lane_record {
     uint64_t stamp; /* sl_clock_stamp() */
 };
 
-_Static_assert(sizeof(struct sl_lane_record) == 16, "the commonest record is two words");
-_Static_assert(SL_LANE_DOMAINS == 1 << 10, "as many as the record has room for");
+_Static_assert(sizeof(struct sl_lane_record) == 16, "the most frequent record has two words");
+_Static_assert(SL_LANE_DOMAINS == 1 << 10, "a record has 10 bits for the domain");
 
 /* Beginning of a PyTorch operator. This struct is followed, without padding, by the operator's
  * name, further JSON members for its slice's args, and its inputs (event/op_inputs_format.h). */

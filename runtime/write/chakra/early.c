@@ -6,7 +6,7 @@
  * start may be before that of the call that launched it. Rows are written in order of start, so
  * such an operation is moved after its call, and later operations of its stream after it.
  *
- * Threads: one owner. Memory: the array that the sort has left free.
+ * Threads: one owner. Memory: uses the array that the sort does not need any more.
  */
 #include <string.h>
 

@@ -32,8 +32,8 @@ enum {
     /* Maximum size of the part of a row that varies, which is a name and a payload. */
     SL_KINETO_TAIL_MAX = 16384,
     SL_KINETO_NAMES = 16384,                /* places with metadata rows; a power of two */
-    SL_KINETO_EVENTS = SL_KINETO_NAMES / 4, /* part of these for named CUDA events, which are never
-                                             * removed */
+    SL_KINETO_EVENTS = SL_KINETO_NAMES / 4, /* how many of these places may be named CUDA events,
+                                             * which are never removed */
     SL_KINETO_WAITS = 1024,                 /* waits whose event record has not arrived */
     SL_KINETO_GAPS = 256,                   /* gaps listed in a file; further gaps have only their
                                              * markers */
