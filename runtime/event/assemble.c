@@ -87,7 +87,7 @@ static void keep_extra(struct sl_assemble *a, struct sl_corr_slot *slot, const s
     else if (a->extra_used < a->extras)
         index = a->extra_used++;
     else
-        return; /* no flow arrow for this operation; it stays counted as one without a call */
+        return; /* this operation gets no flow arrow and stays counted as one without a call */
     a->extra[index] = *op;
     a->extra[index].next = slot->extra;
     slot->extra = index;

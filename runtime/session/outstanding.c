@@ -69,8 +69,8 @@ void sl_outstanding_begin_drain(struct sl_session *s)
 }
 
 /* A window is drained if CUPTI has returned all buffers that it had at the window's end, and if no
- * launch in the window waits for its GPU operation. Two consecutive looks must find this, because a
- * thread may be descheduled between a call's end stamp and its record. */
+ * launch in the window waits for its GPU operation. Two consecutive checks must find this, because
+ * a thread may be descheduled between a call's end stamp and its record. */
 int sl_outstanding_is_drained(struct sl_session *s)
 {
     struct sl_outstanding *o = &s->outstanding;
@@ -122,7 +122,7 @@ void sl_outstanding_deliver(struct sl_session *s)
 
     if (sl_pipeline_wants_delivery(s->pipeline) && s->flush_due_ns > now + EARLY_FLUSH_NS)
         s->flush_due_ns = now + EARLY_FLUSH_NS;
-    /* Two consecutive looks are needed, because a thread may be about to write its first record to
+    /* Two consecutive checks are needed, because a thread may be about to write its first record to
      * a buffer that looks empty. */
     for (unsigned i = 0; i < o->marks; i++) {
         struct sl_outstanding_mark *mark = &o->mark[i];

@@ -194,10 +194,11 @@ static int examine(struct sl_cupti_api *api, char *why, size_t why_size)
 {
     for (size_t i = 0; i < FUNCTIONS; i++) {
         if (functions[i].required && !*slot_of(&api->fn, &functions[i])) {
-            snprintf(why, why_size,
-                     "%s has no cupti%s, as one older than CUDA 12.0: use a newer CUDA toolkit or "
-                     "package",
-                     api->path, functions[i].name);
+            snprintf(
+                why, why_size,
+                "%s has no cupti%s, so it is older than CUDA 12.0: use a newer CUDA toolkit or "
+                "package",
+                api->path, functions[i].name);
             return -ENOTSUP;
         }
     }

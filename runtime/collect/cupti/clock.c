@@ -12,7 +12,8 @@
 #define LOOKS 3
 /* A clock that differs from ours by more is not CLOCK_REALTIME. */
 #define OFF_NS 1000000
-/* Tolerance for stamps: records may be older than the first look, and the wall clock may be set. */
+/* Tolerance for stamps: records may be older than the first check of the clock, and the wall clock
+ * may be set. */
 #define SLACK_NS 3600000000000ull
 
 static int is_near(int64_t difference)

@@ -21,9 +21,9 @@ enum sl_cupti_clock_domain {
 };
 
 struct sl_cupti_clock {
-    enum sl_cupti_clock_domain domain; /* clock of new records, as the last look found it */
+    enum sl_cupti_clock_domain domain; /* clock of new records, as the last check found it */
     int is_mixed; /* CUPTI has used ticks, or may have: each stamp must be judged separately */
-    uint64_t first_ns, last_ns; /* times of the first and the last look, CLOCK_REALTIME */
+    uint64_t first_ns, last_ns; /* times of the first and the last check, CLOCK_REALTIME */
     int64_t offset_ns;          /* CUPTI's clock minus ours; uncertainty_ns: half of the time
                                  * between the two reads of ours */
     uint64_t uncertainty_ns;

@@ -314,7 +314,7 @@ int sl_lanes_init(size_t bytes)
 void sl_lane_put_past(enum sl_lane_what what, const char *name, size_t length, uint64_t start_ns,
                       uint64_t end_ns)
 {
-    /* The header, two times, the length, the text. */
+    /* The record consists of the header, two times, the text's length, and the text. */
     unsigned words = 2 + 2 + 1 + (unsigned)((length + 7) / 8);
     struct sl_lane *lane = sl_lane_get();
     struct sl_lane_record *r;
