@@ -8,7 +8,7 @@ import weakref
 
 from . import _library
 
-# After this many modules that were not found among the parts, the parts are not listed again.
+# After this many listings that did not find a new module, the parts are not listed again.
 _MISSES = 16
 
 

@@ -40,8 +40,8 @@ enum sl_pipeline_share {
 #define SL_PIPELINE_WINDOW_SLOTS 4
 #define SL_PIPELINE_EARLY_ROWS   32
 #define SL_PIPELINE_NEVER        UINT64_MAX
-/* Graph launches that can be remembered because their first arrow led to an operation outside the
- * window. */
+/* Maximum number of graph launches that are remembered because their first arrow led to an
+ * operation outside the window. */
 #define SL_PIPELINE_STARTLESS 256
 /* This fraction (one in SL_PIPELINE_DETAIL_SHARE) of SYNCLINE_OPS_MEMORY is for details. The rest
  * is for operators whose calls may still arrive. */

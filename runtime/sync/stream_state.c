@@ -289,7 +289,7 @@ static int is_before(const struct sl_link *link, const struct sl_op *op)
              link->op->pub.end_ns > op->pub.start_ns + SL_TICK_NS);
 }
 
-/* Moves from a set to the operation the waits that were added before the operation's call. Loss
+/* Moves the waits that were added before the operation's call from a set to the operation. Loss
  * reasons may stay in both sets, because only the first and the last call that caused them
  * (`last_lost`) are known. */
 static void split(struct sl_set *from, const struct sl_moment *last_lost, struct sl_op *op)

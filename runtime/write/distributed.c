@@ -30,10 +30,10 @@ int sl_distributed_set(const char *json)
 
     if (length < 2 || json[0] != '{' || json[length - 1] != '}' || strchr(json, '\n'))
         return length == SL_DISTRIBUTED_MOST ? -E2BIG : -EINVAL;
-    /* Finds a buffer to write to. Sequentially consistent with sl_distributed_get(): neither the
-     * buffer that the reader has announced is used, nor the last one, which the reader may be about
-     * to announce. A delayed reader may announce an old buffer late and change to another while
-     * this loop runs. So the loop continues until a buffer is neither. */
+    /* Finds a buffer to write to: not the one that the reader has announced, and not the last one,
+     * which the reader may be about to announce. The loads are sequentially consistent with
+     * sl_distributed_get(). A delayed reader may announce an old buffer late and change to another
+     * while this loop runs. So the loop continues until a buffer is neither. */
     while (at == atomic_load(&told.last) || at == atomic_load(&told.reading))
         at = (at + 1) % PLACES;
     memcpy(told.place[at].text, json, length);

@@ -14,8 +14,8 @@
 
 enum {
     CALLS = 4096, /* recent calls, by correlation id; a power of two */
-    LANES = 1024  /* entries for streams; operations of two streams that share an entry stay in
-                   * order */
+    LANES = 1024  /* entries for streams; if two streams share an entry, the operations of both stay
+                   * in order */
 };
 
 static void note(struct sl_chakra_turn *call, const struct sl_event *ev, uint32_t index)
