@@ -3,16 +3,17 @@
 #
 #   build_observers.sh [--out DIR] [VERSION | WHEEL | PYTHON | TORCH-FOLDER]...
 #
-#   VERSION       2.11: headers of the newest such wheel, which `pip download` gets (large: the
-#                 wheel is thrown away, its headers stay in build/torch-headers)
-#   WHEEL         torch-2.11.0-*.whl: its headers, which are not kept
-#   PYTHON        an interpreter whose environment has PyTorch: that one's headers, and besides the
-#                 observer of its minor version, for what is no release, one of its full version
+#   VERSION       for example 2.11: uses the headers of the newest wheel of that version. `pip download`
+#                 gets the wheel, which is large and is deleted; its headers stay in
+#                 build/torch-headers
+#   WHEEL         torch-2.11.0-*.whl: uses its headers, which are not kept
+#   PYTHON        an interpreter whose environment has PyTorch: uses the headers of that PyTorch. If it
+#                 is no release, the observer is built for its full version only
 #   TORCH-FOLDER  site-packages/torch
 #
-# Without any: all of 2.4 to 2.15 that pip finds. They go to build/observers, from where a build tree
-# takes them and an installation copies them; or to DIR. Needs a C++ compiler (CXX), no PyTorch to
-# link with: an observer is resolved against the one that is loaded.
+# Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written to
+# build/observers, from where they are installed, or to DIR. Needs a C++ compiler (CXX). No PyTorch is
+# linked: an observer uses the PyTorch that is loaded in the process.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -24,17 +25,18 @@ trap 'rm -rf "$scratch"' EXIT
 
 say() { echo "build_observers.sh: $*" >&2; }
 
-# The loader gives an observer the libtorch_cpu.so that is loaded, by this name.
+# An observer is linked with this empty libtorch_cpu.so. At run time the loader uses the loaded library
+# of that name instead.
 make_stub() {
     echo | "${CC:-cc}" -shared -x c - -Wl,-soname,libtorch_cpu.so -o "$scratch/libtorch_cpu.so"
 }
 
-# FOLDER -> the version that its package tells
+# Prints the version of the package in folder $1.
 version_of() {
     sed -n "s/^__version__ = '\(.*\)'.*/\1/p" "$1/version.py"
 }
 
-# Was it built for std::string as it was before C++11?
+# Whether the PyTorch was built with the std::string ABI from before C++11.
 is_old_abi() {
     grep -qs '_GLIBCXX_USE_CXX11_ABI=0' "$1/share/cmake/Torch/TorchConfig.cmake"
 }
@@ -44,7 +46,8 @@ build() {
     version=$(version_of "$torch")
     [[ $version =~ ^([0-9]+)\.([0-9]+)\. ]] || { say "$torch: no version.py with a version"; return 1; }
     minor=${BASH_REMATCH[1]}.${BASH_REMATCH[2]}
-    # Headers of a build in between may be any: only that one is served.
+    # The headers of a build that is no release may differ from any release, so the observer gets its
+    # full version as its name.
     name=$minor
     [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(\+.*)?$ ]] || name=$version
     if is_old_abi "$torch"; then
@@ -64,7 +67,7 @@ build() {
     say "PyTorch $version: $out/torch-$name$suffix.so"
 }
 
-# WHEEL FOLDER: what is needed of it
+# Unpacks the headers of wheel $1 into folder $2.
 unpack() {
     python3 - "$1" "$2" <<'PYTHON'
 import sys, zipfile
@@ -74,13 +77,13 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 PYTHON
 }
 
-# VERSION -> build/torch-headers/VERSION
+# Downloads the headers of version $1 to build/torch-headers/$1.
 fetch() {
     local headers=$repo/build/torch-headers/$1 wheel
     if [[ ! -f $headers/.complete ]]; then
         rm -rf "$headers"
         mkdir -p "$headers" "$scratch/wheel"
-        # For any Python: headers do not differ.
+        # Any Python version will do, because the headers are the same.
         for python in 3.11 3.9 3.12 3.13; do
             python3 -m pip download --quiet --no-cache-dir --no-deps --only-binary :all: \
                 --python-version $python --implementation cp --dest "$scratch/wheel" "torch==$1.*" >&2 2>/dev/null && break
@@ -103,7 +106,7 @@ folder_of() {
         rm -rf "$scratch/headers"
         unpack "$1" "$scratch/headers" && echo "$scratch/headers/torch"
     elif [[ -x $1 ]]; then
-        # Without importing it, which may want a driver.
+        # Finds the folder without importing PyTorch, which may need a driver.
         "$1" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])'
     else
         return 1

@@ -1,9 +1,9 @@
 /*
- * torch_caller.hpp - for which thread an operator runs: the thread that called its backward pass.
+ * torch_caller.hpp - finds the thread that called the backward pass in which an operator runs.
  *
- * PyTorch copies a thread's debug info to the threads that work for it. So all of autograd's
- * threads have the debug info of the caller of the backward pass. Each thread leaves its id there
- * with its first operator.
+ * PyTorch copies a thread's debug info to the threads that work for it. So each thread stores its
+ * id in its debug info at its first operator, and all of autograd's threads can read the id of the
+ * caller of the backward pass.
  *
  * Threads: any. Memory: a few bytes per thread, freed when the thread ends.
  */
@@ -34,8 +34,8 @@ class Info final : public c10::DebugInfoBase
 
 constexpr std::string_view name = "syncline's caller";
 
-/* Newer versions of PyTorch accept any kind of debug info. In older versions the kind is a number,
- * and PyTorch itself uses the first few from 0 on. */
+/* Returns the kind of our debug info. Newer versions of PyTorch accept any kind. In older versions
+ * the kind is a number, of which PyTorch itself uses the first few. */
 template <typename Kind> constexpr Kind own_kind()
 {
     if constexpr (std::is_enum_v<Kind>)
@@ -46,8 +46,9 @@ template <typename Kind> constexpr Kind own_kind()
 
 constexpr auto kind = own_kind<c10::DebugInfoKind>();
 
-/* Pushes our info only below all others: whoever pushes an info later pops the topmost one, and
- * throws if that is another's. Returns whether our info is there now. */
+/* Stores this thread's id, if no other info is on the stack of debug infos. (Other code expects its
+ * own info to be the topmost when it pops it, and throws otherwise, so ours must be below all
+ * others.) Returns whether our info is there now. */
 __attribute__((noinline)) inline bool leave_id()
 {
     if (c10::ThreadLocalDebugInfo::get(kind))
@@ -57,15 +58,16 @@ __attribute__((noinline)) inline bool leave_id()
     try {
         c10::ThreadLocalDebugInfo::_push(kind, std::make_shared<Info>());
     } catch (const std::bad_alloc &) {
-        return false; /* then nobody knows who works for this thread */
+        return false; /* then the threads that work for this thread do not know its id */
     }
     return true;
 }
 
-/* How often reporting of operators began. What threads did before is unknown. */
+/* How often reporting of operators has begun. Results of look() from an earlier beginning are not
+ * valid. */
 inline std::atomic<uint32_t> beginnings{1};
 
-/* Result of a thread's last look(), and the beginning after which that was; 0: look again. */
+/* Result of a thread's last look(), and the value of `beginnings` at that time; 0: look again. */
 struct Thread {
     uint32_t caller = 0, beginning = 0;
     bool has_left = false;
@@ -73,14 +75,15 @@ struct Thread {
 
 inline thread_local Thread mine;
 
-/* Call before operators are reported again. Operators that are reported come after this store,
- * because PyTorch publishes its callbacks after it. */
+/* Call before operators are reported again. Reported operators see this store, because PyTorch
+ * publishes its callbacks after it. */
 inline void forget()
 {
     beginnings.fetch_add(1, std::memory_order_relaxed);
 }
 
-/* Leaves no id during a pass: PyTorch restores the info of autograd's threads after each node. */
+/* Reads the caller's id, or stores this thread's own id. During a backward pass it stores none,
+ * because PyTorch restores the debug info of autograd's threads after each node. */
 __attribute__((noinline)) inline uint32_t look()
 {
     bool is_in_pass = torch::autograd::get_current_graph_task_id() != -1;
@@ -95,13 +98,14 @@ __attribute__((noinline)) inline uint32_t look()
     return mine.caller;
 }
 
-/* Returns the system id of the thread that called the backward pass of this operator, or of the
- * thread's last operator; 0: no pass, or unknown. `has_schema`: the operator came by PyTorch's
- * dispatcher.
+/* Returns the system id of the thread that called the backward pass in which this operator, or the
+ * thread's last operator, runs. Returns 0 if there is no pass, or if it is not known. `has_schema`
+ * says that the operator was called by PyTorch's dispatcher.
  *
- * A look() costs as much as recording the inputs of a small operator, so not every operator makes
- * one. Autograd's engine begins every node with an operator of its own, which has no schema. After
- * its last node, a pass goes on for the same caller, or its thread is the caller. */
+ * A look() takes as long as recording the inputs of a small operator, so it is not made for every
+ * operator. Autograd's engine begins every node with an operator of its own, which has no schema,
+ * and the look() is made there. Operators after the last node of a pass belong to the same caller,
+ * or run on the caller itself. */
 inline uint32_t find(bool has_schema)
 {
     if (has_schema && mine.beginning == beginnings.load(std::memory_order_relaxed))

@@ -1,9 +1,9 @@
 /*
  * torch_ops.cpp - the observer of PyTorch operators.
  *
- * The only file that is compiled against PyTorch's headers, once for each minor version
- * (build_observers.sh), because the layout of at::RecordFunction differs. It takes an operator
- * apart and hands it to the library (collect/torch/ops_abi.h), which keeps the data.
+ * Only this file is compiled against PyTorch's headers, once for each minor version
+ * (build_observers.sh), because the layout of at::RecordFunction differs. It reads the facts of an
+ * operator and passes them to the library (collect/torch/ops_abi.h), which records them.
  *
  * Threads: the callbacks run on the thread of the operator. They allocate only for collectives, for
  * keyword arguments, and for a thread's first operator. Inputs are written into a buffer on the
@@ -39,7 +39,8 @@
 #endif
 #define INPUTS_BYTES 3072
 #define NUMBER_BYTES 10
-/* Room after those bytes for an item that begins before their end: a tensor of few dimensions. */
+/* Room after these bytes, so that an item that begins before their end (a tensor of few dimensions)
+ * can be completed. */
 #define NUMBERS_BEHIND 10
 #define BYTES_BEHIND   (3 + NUMBER_BYTES * (1 + NUMBERS_BEHIND))
 #define MORE_BYTES     1024
@@ -54,9 +55,9 @@ at::CallbackHandle scopes, lean, full;
 
 /* ---- private members of at::RecordFunction ---- */
 
-/* An explicit template instantiation may name private members. The public functions copy a map that
- * is nearly always empty, and return a name without its length. Both would slow down every
- * operator. */
+/* C++ allows an explicit template instantiation to name private members. We read such members,
+ * because the public functions copy a map that is nearly always empty, and return a name without
+ * its length, which would slow down every operator. */
 template <typename Which, typename Which::Type member> struct Opened {
     friend typename Which::Type member_of(Which)
     {
@@ -81,8 +82,9 @@ template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
 /* the same set as in TensorImpl::layout() */
 constexpr c10::DispatchKeySet other_layouts = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks;
 
-/* Each put function writes one item and returns its end; nullptr: no room. Positions are passed by
- * value: a member would be read again after each byte, because that byte might change it. */
+/* Each put function writes one item and returns its end, nullptr if there is no room. Positions are
+ * passed by value. A member variable would be read again after each written byte, because the
+ * compiler assumes that the byte may have changed it. */
 class Writer
 {
   public:
@@ -90,7 +92,8 @@ class Writer
     {
     }
 
-    /* The output has whole items only. `flatten` inlines the callees: most only check a tag. */
+    /* Writes whole items only. `flatten` inlines the called functions, most of which only check a
+     * tag. */
     __attribute__((flatten)) void put_all(c10::ArrayRef<const c10::IValue> inputs)
     {
         for (const c10::IValue &input : inputs) {
@@ -119,7 +122,7 @@ class Writer
     uint32_t length_ = 0;
     bool cut_ = false;
 
-    /* For an item without sizes: BYTES_BEHIND leaves room for it after end_. */
+    /* Whether an item without sizes may be written. BYTES_BEHIND leaves room for it after end_. */
     bool has_room(const uint8_t *at) const
     {
         return at <= end_;
@@ -131,7 +134,7 @@ class Writer
                static_cast<size_t>(end_ - at) / NUMBER_BYTES >= numbers;
     }
 
-    /* From here on there is room. */
+    /* The functions below need not check for room. */
     static uint8_t *kind(uint8_t *at, sl_op_input kind)
     {
         *at = static_cast<uint8_t>(kind);
@@ -159,8 +162,8 @@ class Writer
         return at + sizeof(value);
     }
 
-    /* A Python class may answer for the tensor with code of the program, which needs the GIL. So
-     * ask the tensor as it was created instead. */
+    /* A Python class may override the tensor's methods with code of the program, which needs the
+     * GIL. So this reads the properties that the tensor got at its creation. */
     uint8_t *put(uint8_t *at, const at::Tensor &t)
     {
         const c10::TensorImpl &own = *t.unsafeGetTensorImpl();
@@ -271,8 +274,8 @@ std::string json_of(double value)
     return std::isfinite(value) ? text.str() : '"' + text.str() + '"';
 }
 
-/* A number or a text. (torch.profiler's ivalueToStr() exists only from 2.5 on, writes `1.` and does
- * not escape quotes.) */
+/* Returns a number or a text as JSON. (torch.profiler's ivalueToStr() exists only from 2.5 on,
+ * writes `1.`, and does not escape quotes.) */
 std::string json_of(const c10::IValue &v)
 {
     if (v.isString())
@@ -295,8 +298,8 @@ void add(std::string &more, const std::string &key, const std::string &json)
     more += json;
 }
 
-/* torch.profiler's terms for a collective. It puts texts between quotes without escapes, but the
- * program chooses the names of groups. */
+/* Adds torch.profiler's members for a collective. Unlike torch.profiler, this escapes texts,
+ * because the program chooses the names of groups. */
 void add_collective(std::string &more, const at::RecordFunction &fn)
 {
     for (const auto &member : torch::profiler::impl::saveNcclMeta(fn)) {
@@ -325,7 +328,7 @@ sl_torch_op op_of(const at::RecordFunction &fn)
 {
     const auto &function = fn.*member_of(Function());
     const auto *schema = std::get_if<at::RecordFunction::schema_ref_t>(&function);
-    /* the string, which has its length; name() does not */
+    /* this string has a length; the result of name() has none */
     const std::string &name = schema ? schema->get().name() : *std::get_if<std::string>(&function);
     sl_torch_op op{};
 
@@ -346,7 +349,8 @@ bool has_keywords(const at::RecordFunction &fn)
     return fn.scope() == at::RecordScope::FUNCTION && !(fn.*member_of(Keywords())).empty();
 }
 
-/* No exception of ours may leave an operator. On an exception, reports what was written so far. */
+/* Adds details that need allocation. An exception of ours must not leave an operator, so after one,
+ * the operator is reported with the details so far. */
 __attribute__((noinline)) void tell_more(sl_torch_op &op, const at::RecordFunction &fn)
 {
     std::string more;
@@ -403,8 +407,8 @@ void on_end(const at::RecordFunction &fn, at::ObserverContext *)
 
 /* ---- entry points ---- */
 
-/* A disabled callback costs an operator nothing. So callbacks are added when they are first wanted,
- * and never removed. */
+/* Enables or disables a callback, which is added when it is first wanted and never removed. A
+ * disabled callback takes no time per operator. */
 void set(at::CallbackHandle &handle, bool on, const at::RecordFunctionCallback &callback)
 {
     if (handle && on)
@@ -435,8 +439,8 @@ Scopes all_but_the_users()
     return which;
 }
 
-/* PyTorch keeps a list of callbacks for each scope. So a callback for scopes of the user costs
- * other operators nothing. */
+/* Reports user scopes. PyTorch has a list of callbacks for each kind of scope, so other operators
+ * get no slower. */
 int watch(int with_inputs)
 {
     try {

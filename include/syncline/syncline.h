@@ -1,21 +1,22 @@
 /*
- * syncline.h - talk to the profiler in this process, if there is one.
+ * syncline.h - calls the profiler in this process, if it is loaded.
  *
- * Nothing needs to be linked. The functions find libsyncline.so among the libraries that are
- * already loaded; if it is not there, they look again after other libraries were loaded. Until it
- * is loaded, every call returns -EAGAIN and does nothing. C99 and C++, glibc.
+ * You need not link with any library. The functions look for libsyncline.so among the loaded
+ * libraries; if it is not there, they look again after further libraries were loaded. Until
+ * libsyncline.so is loaded, every call returns -EAGAIN and does nothing. For C99 and C++ with
+ * glibc.
  *
  *   #include <syncline/syncline.h>
  *   sl_start();  ...  sl_stop();
  *
  * Threads: any, but not a signal handler.
  *
- * Cost: no call blocks, allocates or calls CUDA. Each leaves a request for the profiler's own
- * thread. The exceptions: sl_hand_over() and sl_take_back() wait for that thread, and the first
- * sl_start() may have to create it. Each call asks the dynamic linker for the function, or, without
- * the library, whether anything was loaded. For that the linker takes its lock, which a thread that
- * loads or unloads a library holds. The library itself is searched for only after such a load; that
- * reads the linker's cache.
+ * Cost: calls do not block, allocate or call CUDA. They make a request, which the profiler's own
+ * thread carries out. There are two exceptions: sl_hand_over() and sl_take_back() wait for that
+ * thread, and the first sl_start() may have to create it. Each call makes a call of the dynamic
+ * linker, which takes the linker's lock; another thread holds that lock while it loads or unloads a
+ * library. The search for libsyncline.so reads the linker's cache, and is made only after further
+ * libraries were loaded.
  */
 #ifndef SYNCLINE_H
 #define SYNCLINE_H
@@ -33,8 +34,9 @@ extern "C" {
 #define SYNCLINE_SONAME  "libsyncline.so.0"
 
 enum sl_state {
-    SL_STATE_PASSIVE = 0,   /* does not record in this process: disabled, a fork, no CUPTI */
-    SL_STATE_ARMED = 1,     /* waits for the first use of CUDA, or for the next window */
+    SL_STATE_PASSIVE = 0,   /* does not record in this process: it is disabled, a forked child, or
+                             * has no CUPTI */
+    SL_STATE_ARMED = 1,     /* waiting for the first use of CUDA, or for the next window */
     SL_STATE_LEAD_IN = 2,   /* CUPTI is on, the window is about to open */
     SL_STATE_RECORDING = 3, /* the window is open */
     SL_STATE_DRAINING = 4,  /* the window is over, its last records are being written */
@@ -48,10 +50,11 @@ struct sl_status {
     uint64_t windows_completed; /* windows whose file is complete on disk */
     uint64_t records;           /* CUPTI records decoded */
     uint64_t events_written;    /* events in files */
-    uint64_t dropped;      /* lost records and events: the files' dropped_*, undelivered_at_exit */
-    uint64_t memory_bytes; /* host memory for events and CUPTI buffers */
-    char last_file[1024];  /* path of the last complete trace; "" if none */
-    char reason[256];      /* why it is passive; "" otherwise */
+    uint64_t dropped;           /* lost records and events: the sum of the counters dropped_* and
+                                 * undelivered_at_exit */
+    uint64_t memory_bytes;      /* host memory for events and CUPTI buffers */
+    char last_file[1024];       /* path of the last complete trace; "" if none */
+    char reason[256];           /* why the profiler is passive; "" if it is not */
 };
 
 #ifdef SL_BUILDING_LIBRARY
@@ -70,8 +73,8 @@ int sl_mark(const char *name);
 
 #else
 
-/* struct dl_phdr_info and dl_iterate_phdr() under names of our own: <link.h> declares them only
- * with _GNU_SOURCE. */
+/* Declares struct dl_phdr_info and dl_iterate_phdr() under other names, because <link.h> declares
+ * them only with _GNU_SOURCE. */
 struct sl_object_ {
     uintptr_t at;
     const char *name;
@@ -92,7 +95,7 @@ static inline int sl_take_loads_(struct sl_object_ *object, size_t size, void *l
 static inline void *sl_find_(const char *symbol)
 {
     static void *library;
-    static unsigned long long looked; /* number of objects loaded at the last look */
+    static unsigned long long looked; /* how many objects had been loaded at the last search */
     void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
     unsigned long long loads = 0;
 
@@ -111,11 +114,12 @@ static inline void *sl_find_(const char *symbol)
 }
 
 /*
- * Opens a window: with SYNCLINE_WINDOW=demand, or between other windows. It opens SYNCLINE_LEAD_IN
- * later, so that the work that is pending then is known.
+ * Opens a window, with SYNCLINE_WINDOW=demand, or between other windows. The window opens after the
+ * time of SYNCLINE_LEAD_IN, so that the work that is pending then is known.
  *
- * 0, or -EALREADY: a window is open or opening. -EBUSY: the last window is still draining; the
- * request is kept. -ENODEV: passive. -EAGAIN: no library.
+ * Returns 0; -EALREADY if a window is open or opening; -EBUSY if the last window is still draining,
+ * then the new one opens afterwards; -ENODEV if the profiler is passive; -EAGAIN if it is not
+ * loaded.
  */
 static inline int sl_start(void)
 {
@@ -127,7 +131,7 @@ static inline int sl_start(void)
  * Closes the window. Its file is complete some time later (see sl_status()). A window that was
  * requested but has not opened yet is cancelled and leaves no file.
  *
- * 0, or -EALREADY: no window is open. -ENODEV, -EAGAIN: as sl_start().
+ * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as sl_start().
  */
 static inline int sl_stop(void)
 {
@@ -136,11 +140,11 @@ static inline int sl_stop(void)
 }
 
 /*
- * Ends the window here, and begins the next one as soon as the file is complete. Nothing is
- * recorded in between: some 20 ms, or longer while a long kernel runs. An sl_stop() in that time
- * cancels the next window.
+ * Ends the window now, and begins the next window as soon as the file is complete. Nothing is
+ * recorded in between, which takes some 20 ms, or longer while a long kernel runs. An sl_stop() in
+ * that time cancels the next window.
  *
- * 0, or -EALREADY: no window is open. -ENODEV, -EAGAIN: as sl_start().
+ * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as sl_start().
  */
 static inline int sl_dump(void)
 {
@@ -149,13 +153,14 @@ static inline int sl_dump(void)
 }
 
 /*
- * For another profiler in this process that needs CUPTI for itself. Call sl_hand_over() before its
- * first CUPTI call and sl_take_back() after its last. Profilers that are linked with CUPTI, such as
- * PyTorch's, are noticed without these calls, but then CUPTI is taken back some 20 ms later.
+ * For another profiler in this process, which needs CUPTI for itself. Call sl_hand_over() before
+ * its first CUPTI call and sl_take_back() after its last. Profilers that are linked with CUPTI,
+ * such as PyTorch's, are noticed without these calls, but then syncline takes CUPTI back some 20 ms
+ * later.
  *
- * 0, or -ENOTSUP: SYNCLINE_HANDOVER=0. -EBUSY: the other profiler still records; it is watched as
- * without the call. -ETIMEDOUT: the profiler's thread did not answer. -ENODEV, -EAGAIN: as
- * sl_start().
+ * Returns 0; -ENOTSUP with SYNCLINE_HANDOVER=0; -EBUSY if the other profiler still records, then
+ * syncline takes CUPTI back when it has ended; -ETIMEDOUT if syncline's thread did not answer;
+ * -ENODEV and -EAGAIN as sl_start().
  */
 static inline int sl_hand_over(void)
 {
@@ -173,7 +178,7 @@ static inline int sl_take_back(void)
  * Ends a step of the job, which is `ProfilerStep#N` in the trace, and begins the next one. From the
  * first call on, PyTorch's optimizers and DataLoaders no longer define steps.
  *
- * 0, or -ENODEV, -EAGAIN: as sl_start().
+ * Returns 0, or -ENODEV and -EAGAIN as sl_start().
  */
 static inline int sl_step(void)
 {
@@ -185,7 +190,7 @@ static inline int sl_step(void)
  * Begins and ends a range of the calling thread. Ranges nest. The name is UTF-8 and is copied. A
  * pop without a push does nothing.
  *
- * 0, or -EINVAL: no name. -ENODEV, -EAGAIN: as sl_start().
+ * Returns 0; -EINVAL if `name` is NULL; -ENODEV and -EAGAIN as sl_start().
  */
 static inline int sl_range_push(const char *name)
 {
@@ -206,8 +211,8 @@ static inline int sl_mark(const char *name)
     return fn ? fn(name) : -EAGAIN;
 }
 
-/* Fills `status`. 0, or -EINVAL: status is NULL or its size is too small. -EAGAIN: no library;
- * status is unchanged. */
+/* Fills *status. Returns 0; -EINVAL if status is NULL or its size is too small; -EAGAIN if the
+ * profiler is not loaded, then *status is unchanged. */
 static inline int sl_status(struct sl_status *status)
 {
     int (*fn)(struct sl_status *) =

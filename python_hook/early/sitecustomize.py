@@ -1,6 +1,7 @@
-"""`syncline run` puts this folder in front of PYTHONPATH. So Python imports this file when it
-starts, and the package is in the job before PyTorch. Then the job's own sitecustomize runs instead
-of this one; if the job has none, Python sees none. In both cases this folder leaves sys.path.
+"""Loads the package when Python starts, before the job imports PyTorch. `syncline run` puts this
+folder in front of PYTHONPATH, so that Python imports this file as its sitecustomize. This file
+removes the folder from sys.path again, and then imports the job's own sitecustomize, if there is
+one.
 """
 import os
 import sys
@@ -18,12 +19,12 @@ def _boot():
 
 
 def _is_left_alone():
-    """Whether this Python has no GIL; the library checks the same (collect/python/boot.c)."""
+    """Whether this Python has no GIL and is therefore not hooked, as in collect/python/boot.c."""
     return "free-threading" in sys.version
 
 
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
-# The package's folder moves behind site-packages: the job may have its own `syncline`.
+# Move the package's folder behind site-packages, because the job may have its own `syncline`.
 _PACKAGE = os.path.dirname(_HERE)
 if _PACKAGE in sys.path:
     sys.path.remove(_PACKAGE)

@@ -20,7 +20,7 @@ import sys
 import types
 from _thread import get_ident as _get_ident
 
-# _boot.py may have loaded our modules as _syncline. Share them, so that each exists only once.
+# _boot.py may have loaded our modules as _syncline. They are shared, so that each exists only once.
 for _name in [name for name in sys.modules if name.startswith("_syncline.")]:
     sys.modules.setdefault(__name__ + _name[len("_syncline"):], sys.modules[_name])
 
@@ -44,8 +44,8 @@ def _text(name):
 
 
 def _is_compiling():
-    """Whether torch.compile is tracing this call. Nothing of ours may enter its graph, so compiled
-    code records nothing."""
+    """Whether torch.compile is tracing this call. Our calls must not become part of the compiled
+    graph, so nothing is recorded then."""
     ask = getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", None)
     return ask is not None and ask()
 
@@ -56,7 +56,7 @@ def _call(name, *args):
 
 def _resume(within, body):
     """Runs a generator or coroutine. Each part between two pauses is inside the range `within`;
-    what the thread does during a pause is not."""
+    other work of the thread during a pause is not."""
     step, value = body.send, None
     while True:
         with within:
@@ -111,7 +111,7 @@ class range:  # noqa: A001 - named like torch.cuda.nvtx.range
         self._open = []  # (thread, number) of each open range: one object may serve many
         return self
 
-    def __getnewargs__(self):  # for copy and pickle
+    def __getnewargs__(self):  # used by copy and pickle
         return (self._name.decode(),)
 
     def __enter__(self):
@@ -128,7 +128,7 @@ class range:  # noqa: A001 - named like torch.cuda.nvtx.range
 
     def _take(self):
         """Removes and returns the number of the last range that this thread began. If this thread
-        began none, as when a generator goes on here, takes another thread's."""
+        began none, because a generator continues on it, takes another thread's range."""
         begun = self._open
         try:
             if len(begun) == 1:
@@ -171,26 +171,26 @@ def mark(name):
 
 def start():
     """Opens a window (with SYNCLINE_WINDOW=demand, or between other windows). It opens when the
-    lead-in (SYNCLINE_LEAD_IN) is over and the previous window has closed. True if a window will
-    open."""
+    lead-in (SYNCLINE_LEAD_IN) is over and the previous window has closed. Returns True if a window
+    will open."""
     return _call("sl_start") in (0, -errno.EBUSY)
 
 
 def stop():
-    """Closes the window. Its file is complete some time later: see status(). True if a window was
-    open."""
+    """Closes the window. Its file is complete some time later (see status()). Returns True if a
+    window was open."""
     return _call("sl_stop") == 0
 
 
 def dump():
-    """Ends the window here, so that its file is complete soon, and begins the next window after
-    that. Nothing is recorded in between: some 20 ms, or longer while a long kernel runs. A stop()
-    in that time cancels the next window. True if a window was open."""
+    """Ends the window now, so that its file is complete soon, and begins the next window after
+    that. Nothing is recorded in between, which takes some 20 ms, or longer while a long kernel
+    runs. A stop() in that time cancels the next window. Returns True if a window was open."""
     return _call("sl_dump") == 0
 
 
 def status():
-    """The profiler's state as a dictionary; None if the profiler is not in the process.
+    """Returns the profiler's state as a dictionary, None if the profiler is not loaded.
 
     "state" is one of "passive" (with a "reason"), "armed", "lead-in", "recording", "draining"."""
     found = _library.status()

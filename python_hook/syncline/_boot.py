@@ -1,11 +1,11 @@
 """Loads the package into a job. The library (collect/python/boot.c) runs this file by its path once
 CUDA is initialised; our sitecustomize.py runs it when the interpreter starts.
 
-The import path does not change. The package is called `syncline`, unless the job has a module of
-that name: then the package is called `_syncline`. When the interpreter starts, the script's folder
-is not on the path yet, so it is unknown whether the job has such a module. Then the package is
-always called `_syncline`. `import syncline` finds what the path gives: the job's module, or the
-package once more, which shares the same modules (__init__.py).
+sys.path is not changed. The package is named `syncline`, unless the job has a module of that name;
+then it is named `_syncline`. When the interpreter starts, the script's folder is not on sys.path
+yet, so it is not known whether the job has such a module, and the package is always named
+`_syncline`. `import syncline` then finds the job's module, or loads the package under that name as
+well; both names share the same modules (__init__.py).
 """
 import importlib.util
 import os
@@ -15,7 +15,7 @@ NAME, OTHER_NAME = "syncline", "_syncline"
 
 
 def _find(name):
-    """Where the job would find a module of this name: (is it known, its file)."""
+    """Returns (found, file) of the module that the job would import under this name."""
     if name in sys.modules:
         return True, getattr(sys.modules[name], "__file__", None)
     try:
@@ -43,7 +43,7 @@ def _load(name, folder):
 
 
 def _choose(folder, is_early):
-    """Chooses the package's name. If the path has no `syncline`, also loads the package as that."""
+    """Chooses the package's name. If the job has no `syncline`, also loads the package by that name."""
     if is_early and NAME not in sys.modules:
         return OTHER_NAME
     is_known, file = _find(NAME)
@@ -54,7 +54,7 @@ def _choose(folder, is_early):
 
 
 def start(is_early=False):
-    """Returns why nothing will be hooked, or "" if all is well."""
+    """Installs the hooks. Returns "", or the reason why they are not installed."""
     if sys.version_info < (3, 9):
         return "Python before 3.9 is not supported: steps are not recorded"
     folder = os.path.dirname(os.path.abspath(__file__))

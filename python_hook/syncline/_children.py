@@ -1,5 +1,6 @@
-"""Completes the files of multiprocessing's children. A forked child leaves by os._exit, which the
-library does not notice. Before that, multiprocessing runs a list of finalizers; ours is the last.
+"""Completes the files of processes that multiprocessing starts. Such a child ends by os._exit(),
+which runs no exit handler of the library. Before that, multiprocessing runs a list of finalizers, of
+which ours is the last.
 """
 import sys
 
@@ -13,8 +14,8 @@ def _end():
 
 
 def watch():
-    """Adds the finalizer. Called in each process that is hooked, on any thread; does nothing in a
-    process that multiprocessing did not start."""
+    """Adds the finalizer. Called in each hooked process, on any thread. Does nothing in a process
+    that multiprocessing did not start."""
     process = sys.modules.get("multiprocessing.process")
     util = sys.modules.get("multiprocessing.util")
     if process is not None and util is not None and process.parent_process() is not None:

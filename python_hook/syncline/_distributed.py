@@ -10,8 +10,8 @@ _TEXT_MOST = 200_000
 
 
 def _ranks(world, group):
-    """The ranks of a group. A new default group is reported before its ranks are known; it has all
-    ranks."""
+    """Returns the ranks of a group. A new default group is reported before PyTorch has listed its
+    ranks; it has all ranks."""
     known = world.pg_group_ranks.get(group)
     return list(range(group.size())) if known is None else list(known)
 
@@ -28,7 +28,7 @@ def _config(world, group, with_ranks):
 
 
 def _nccl_version(backend):
-    import torch  # loaded already: one of PyTorch's modules calls us
+    import torch  # is loaded already, because one of its modules calls us
 
     try:
         return ".".join(map(str, torch.cuda.nccl.version())) if backend == "nccl" else "unknown"
@@ -41,14 +41,15 @@ def _info(module, with_ranks=True):
     default = world.default_pg
     backend = str(world.pg_map[default][0])
     return {"backend": backend, "rank": default.rank(), "world_size": default.size(),
-            "pg_count": world.group_count,  # all groups that were made, also those of other ranks
+            "pg_count": world.group_count,  # all groups that were created, also those of other ranks
             "pg_config": [_config(world, group, with_ranks) for group in world.pg_map],
             "nccl_version": _nccl_version(backend)}
 
 
 def _newest(world):
-    """A value that changes whenever this rank joins another group. The newest group's name alone
-    would miss a group that is gone; the count alone would miss one that replaced it."""
+    """Returns a value that changes whenever this rank joins or leaves a group. The newest group's
+    name does not change if an older group is destroyed, and the count does not change if a group
+    replaces another."""
     newest = next(reversed(world.pg_map), None)
     return len(world.pg_map), id(newest), world.pg_names.get(newest)
 
@@ -64,7 +65,7 @@ def _tell(module):
 
 
 def _attach(module):
-    """Wraps two functions that PyTorch itself calls by their names in this module."""
+    """Wraps two functions of this module, which PyTorch itself calls by their names."""
     told = None
 
     def tell():
@@ -73,8 +74,8 @@ def _attach(module):
         _tell(module)
 
     def tell_of_another():
-        """Reports the groups if this rank joined one. Every rank creates every group; the others
-        change nothing."""
+        """Reports the groups if this rank has joined one. (Every rank creates every group, but joins
+        only some.)"""
         if _newest(module._world) != told:
             tell()
 

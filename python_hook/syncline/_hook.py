@@ -1,6 +1,6 @@
-"""Installs the hooks in a job. Each part waits for one module of PyTorch and hooks into it. Nothing
-here imports PyTorch, and no part needs another. If this PyTorch lacks what a part expects, one line
-says so, and the job goes on."""
+"""Installs the hooks in a job. Each part waits until the job imports one module of PyTorch and hooks
+into it. Nothing here imports PyTorch, and no part needs another. If this PyTorch lacks something
+that a part needs, the part logs one line, and the job continues without that part."""
 import os
 import sys
 
@@ -14,7 +14,7 @@ _is_started = False
 
 
 def _attach(what, attach):
-    """`attach`, made safe: it reports what it missed instead of raising."""
+    """Returns a function that calls `attach` and reports an exception instead of raising it."""
     def attached(module):
         try:
             attach(module)
@@ -31,8 +31,8 @@ def _check(torch):
 
 
 def start():
-    """Returns "", or why nothing is hooked. A forked child keeps its parent's hooks; a call in the
-    child adds what is missing. A later call adds what the library has found out since."""
+    """Installs the hooks. Returns "", or the reason why nothing is hooked. May be called again: in a
+    forked child, which keeps its parent's hooks, and after the library has found PyTorch."""
     global _is_started
     if os.environ.get("SYNCLINE_PYTHON", "").lower() not in ("", "1", "on", "yes", "true"):
         return "switched off by SYNCLINE_PYTHON"
@@ -41,7 +41,7 @@ def start():
         _attach("steps and operators", lambda _: _library.look())(None)
         _attach("operators", lambda _: _strings.look())(None)
         return ""
-    # the program may have looked before the library was loaded
+    # the program may have called the package before the library was loaded
     _attach("steps and operators", lambda _: _library.look())(None)
     _is_started = True
     os.register_at_fork(after_in_child=_library.look_after_fork)

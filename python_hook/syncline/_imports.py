@@ -1,9 +1,9 @@
 """Calls a function when the program has imported a module, or at once if it already has.
 
-For that, one finder is put in front of sys.meta_path. For exactly the awaited names it asks the
-other finders, and makes the loader that they return call us after the module's code has run. The
-loader is unchanged in all other respects. The finder stays: importlib walks along sys.meta_path
-itself, and would skip the entry after a removed one.
+To do this, the module puts one finder in front of sys.meta_path. For an awaited name, the finder
+asks the other finders, and changes the loader that they return so that it calls us after the
+module's code has run. Otherwise the loader is unchanged. The finder is never removed, because
+importlib iterates over sys.meta_path and would skip the entry after a removed one.
 """
 import contextlib
 import sys
@@ -12,13 +12,13 @@ _waiting = {}  # name -> functions
 
 
 def _is_whole(module):
-    """Whether the module's own import is over."""
+    """Whether the module's code has run to its end."""
     return not getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
 def when_imported(name, function):
-    """Calls function(module), now or later, on the thread that imports the module. The function
-    must not raise."""
+    """Calls function(module): now if the module is imported, otherwise when it is, on the importing
+    thread. The function must not raise."""
     module = sys.modules.get(name)
     if module is not None and _is_whole(module):
         function(module)
@@ -34,7 +34,7 @@ def _tell(name, module):
 
 
 def _look_for_whole():
-    """Serves modules that were still being imported when when_imported() was called for them."""
+    """Calls the functions for modules that were still being imported when when_imported() was called."""
     for name in list(_waiting):
         module = sys.modules.get(name)
         if module is not None and _is_whole(module):
@@ -42,10 +42,10 @@ def _look_for_whole():
 
 
 def _watch(loader, name):
-    """Makes `loader` call us once its module's code has run. Two loaders are left alone: a class,
-    which serves all modules of its kind, and one that takes no attributes. Their modules are
-    noticed at a later import. An exec_module of the loader's own, not of its class, may be another
-    tool's hook (wrapt's)."""
+    """Makes `loader` call us once its module's code has run. Two sorts of loaders are left alone: a
+    class, which serves all modules of its kind, and a loader on which no attribute can be set.
+    Their modules are noticed at a later import. If the loader already has an exec_module of
+    its own, it may be the hook of another tool (such as wrapt), so it is called and restored."""
     run = getattr(loader, "exec_module", None)
     own = getattr(loader, "__dict__", None)
     if run is None or own is None or isinstance(loader, type):
@@ -70,7 +70,7 @@ class _Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name not in _waiting:
-            # other threads import, too
+            # a copy, because other threads import, too
             if any(waited in sys.modules for waited in tuple(_waiting)):
                 _look_for_whole()
             return None

@@ -1,20 +1,21 @@
-"""Access to libsyncline.so if it is in the process. These functions look among the loaded libraries
-and never load it. Any thread."""
+"""Calls functions of libsyncline.so, if it is loaded. The library is looked for among the loaded
+libraries and is never loaded from here. Any thread."""
 import os
 import sys
 import time
 
 _SONAME = "libsyncline.so.0"
-NOTHING = -11  # -EAGAIN, which the functions also return before the profiler is there
+NOTHING = -11  # -EAGAIN, which the functions also return before the profiler has started
 
-# Functions that a program calls all the time. They do not look for a missing library at each call,
-# which would take 30 us. A library that is loaded later calls look(), unless Python is left alone.
+# Functions that a program calls often. If the library is missing, they do not look for it at each
+# call, because that takes 30 us. A library that is loaded later calls look(), unless
+# SYNCLINE_PYTHON=0.
 _OFTEN = frozenset(("sl_step", "sl_mark", "sl_range_push", "sl_range_pop", "sl_hook_step",
                     "sl_hook_range_begin", "sl_hook_range_end"))
 _PATIENCE_NS = 100_000_000
 
 _found = {}  # name -> function; "quick", "slow" -> library
-_later = []  # functions that wait for the library
+_later = []  # functions to call once the library is loaded
 _next_look_ns = 0  # when a function of _OFTEN may look again
 _is_passive = False  # in a forked child, or if the program forbids ctypes
 
@@ -31,7 +32,7 @@ def _open():
 
 def _look_up(name, blocks):
     found = _found["slow" if blocks else "quick"][name]
-    if name in ("sl_hook_range_begin", "sl_hook_range_end"):  # the number of a range is no C int
+    if name in ("sl_hook_range_begin", "sl_hook_range_end"):  # the number of a range is 64 bits
         import ctypes
 
         found.restype, found.argtypes = {
@@ -41,8 +42,8 @@ def _look_up(name, blocks):
 
 
 def function(name, blocks=False):
-    """The library's function of this name. None if the library or the function is missing, or if
-    the program forbids such calls."""
+    """Returns the library's function of this name. None if the library or the function is missing,
+    or if the program forbids ctypes."""
     global _is_passive, _next_look_ns
     found = _found.get(name)
     if found is None and not _is_passive:
@@ -62,8 +63,8 @@ def function(name, blocks=False):
 
 
 def when_loaded(act):
-    """Calls `act` now, or at a look() after the library was loaded: under `syncline run` PyTorch
-    may come before the library."""
+    """Calls `act` now, or after the library was loaded. (Under `syncline run`, PyTorch may be
+    imported before the library is loaded.)"""
     _later.append(act)
     look()
 
@@ -76,8 +77,8 @@ def look():
 
 
 def call(name, *args, blocks=False):
-    """Returns what the function returns: 0, or a negative errno. `args` are bytes and ints. Raises
-    nothing, except what interrupts the job (KeyboardInterrupt)."""
+    """Calls a function of the library and returns its result: 0, or a negative errno. `args` are
+    bytes and ints. Raises no exception, except one that interrupts the job (KeyboardInterrupt)."""
     if _is_passive:
         return NOTHING
     try:
@@ -88,7 +89,7 @@ def call(name, *args, blocks=False):
 
 
 def status():
-    """Returns struct sl_status of syncline.h; None if there is no library."""
+    """Returns struct sl_status of syncline.h, None if the library is not loaded."""
     ask = None if _is_passive else function("sl_status")
     if ask is None:
         return None
@@ -106,8 +107,8 @@ def status():
 
 
 def look_after_fork():
-    """Runs in the child of a fork. A library that was recording does nothing in the child, so we no
-    longer call it. A library that was not recording may begin in the child."""
+    """Runs in a forked child. If the library was active in the parent, it does nothing in the child,
+    so we no longer call it. If it was not, it may become active in the child."""
     global _is_passive
     found = status() if "ctypes" in sys.modules else None
     _is_passive = found is not None and found.state == 0

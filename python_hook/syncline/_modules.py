@@ -1,5 +1,6 @@
-"""Forward passes of modules as ranges (SYNCLINE_MODULES=1), named as the outermost module names its
-parts. Uses PyTorch's global hooks, on the threads that run the modules."""
+"""Records each forward pass of a module as a range (SYNCLINE_MODULES=1). A part of the outermost
+module is named by its path in that module. Uses PyTorch's global hooks, on the threads that run the
+modules."""
 import os
 import sys
 import threading
@@ -7,13 +8,13 @@ import weakref
 
 from . import _library
 
-# after so many modules that are no parts of the outermost module, its parts are no longer listed
+# After this many listings that did not find a new module, the parts are not listed again.
 _MISSES = 16
 
 
 class _Names:
-    """The names of a module's parts. A part is identified by its id while it is alive, since
-    modules may define comparison and hash in their own way."""
+    """The names of a module's parts. A living part is identified by its id, because modules may
+    define comparison and hash in their own way."""
 
     def __init__(self, root):
         self._known = {}  # id -> weak reference to the part, and the name of its range
@@ -38,7 +39,7 @@ class _Names:
         return id(part) in self._known
 
     def of(self, part, root):
-        """The name of a part. Parts may be added and replaced at any time."""
+        """Returns the name of a part. Lists the parts again if it is new: parts may be added at any time."""
         if not self.has(part) and self._misses < _MISSES:
             self._list(root)
             self._misses += not self.has(part)
@@ -59,8 +60,8 @@ _names = {}  # id of an outermost module -> weak reference to it, and its names
 
 
 def _name_of(part):
-    """The name of a part of the running outermost module. The module's class may run code of the
-    program here, so errors are caught."""
+    """Returns the name of a part of the running outermost module. This may run code of the
+    program, so errors are caught."""
     try:
         return _running.names.of(part, _running.root())
     except Exception:  # noqa: BLE001 - no error here may reach the job
@@ -75,8 +76,8 @@ def _names_under(root):
 
 
 def _is_inside(root, frame):
-    """Whether a call of `root` is in progress around this frame, through the same function of
-    PyTorch."""
+    """Whether this frame is inside a call of `root`. The call is recognised by a frame of the same
+    PyTorch function."""
     code = frame.f_code
     while frame.f_back is not None:
         frame = frame.f_back
@@ -86,9 +87,9 @@ def _is_inside(root, frame):
 
 
 def _leave_what_was_cut(part, frame):
-    """Closes the ranges of a pass that ended by KeyboardInterrupt or SystemExit; PyTorch calls no
-    hook there. The next pass reveals it: it begins with the same module, or with one that is no
-    part of it, and is not inside a call of it. (Modules may call themselves and each other.)"""
+    """Closes the ranges of a pass that ended by KeyboardInterrupt or SystemExit, for which PyTorch
+    calls no hook. This is noticed when the next pass begins: with the same module, or with one that
+    is no part of it, and not inside a call of it. (Modules may call themselves and each other.)"""
     root = _running.root()
     if root is not None and (part is not root and _running.names.has(part) or
                              _is_inside(root, frame)):

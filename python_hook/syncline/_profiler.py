@@ -1,9 +1,10 @@
 """Hands CUPTI over to torch.profiler before it prepares a session, and takes it back when the
-session is over, before the job's next line. Without this module the library notices torch.profiler
-at its calls to CUPTI, and takes CUPTI back some 20 ms after the last of them. Runs on the thread
+session is over, before the job's next line. Without this module, the library notices torch.profiler
+by its calls of CUPTI, and takes CUPTI back some 20 ms after the last of them. Runs on the thread
 that profiles, which waits meanwhile.
 
-A session that wants only CPU operators is no exception: libkineto records CUDA calls with them.
+This also applies to a session that records only CPU operators, because libkineto then records CUDA
+calls, too.
 """
 import functools
 
@@ -19,7 +20,7 @@ def _take_back():
 
 
 def _attach(module):
-    """Hooks autograd's `profile`, which torch.profiler.profile creates for each of its cycles."""
+    """Wraps autograd's `profile`, which torch.profiler.profile creates for each of its cycles."""
     session_class = module.profile
     prepare, stopped = session_class._prepare_trace, module._run_on_profiler_stop
 
@@ -35,7 +36,7 @@ def _attach(module):
             if not is_prepared:
                 _take_back()
 
-    # Runs in __exit__ of a session that has stopped, so its Python trace does not show us.
+    # Called in __exit__ after the session has stopped, so our functions are not in its Python trace.
     @functools.wraps(stopped)
     def _run_on_profiler_stop(*args, **kwargs):
         _take_back()

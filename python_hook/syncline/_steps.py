@@ -1,8 +1,8 @@
-"""Finds the job's steps if the job does not mark them: a step of its first optimizer; without
-optimizers, a batch of a DataLoader. The library decides which source counts (control/step.h): the
-better source silences the others.
+"""Finds the job's steps if the job does not mark them. A step is a step of the job's first optimizer,
+or without optimizers, a batch of a DataLoader. The library decides which source counts
+(collect/lane/step.h).
 
-Runs on the job's threads. The hooks only report to the library, which takes a microsecond.
+Runs on the job's threads. The hooks only call the library, which takes a microsecond.
 """
 import functools
 import weakref
@@ -12,16 +12,17 @@ from . import _library
 # sources of sl_hook_step()
 _LOADER, _OPTIMIZER = 0, 1
 
-# The first optimizer counts as retired once one other optimizer made so many steps since its last
-# step. Steps of several others are not added up: there may be one optimizer for each parameter.
+# The first optimizer counts as retired once another optimizer has made this many steps since the
+# first one's last step. Steps of several others are not added up, because a job may have one
+# optimizer for each parameter.
 _RETIRED_AFTER = 100
 # A job that trains may load up to this many batches before an optimizer makes its first step.
 _PATIENCE = 32
 
 
 class _Optimizers:
-    """Decides which of several optimizers ends a step: the first. (A GAN has two. Sharded
-    optimizers call others inside. A backward pass may step one for each parameter.)"""
+    """Decides which of several optimizers ends a step: the first one. (A GAN has two. A sharded
+    optimizer calls other optimizers. A backward pass may step one for each parameter.)"""
 
     def __init__(self):
         self._primary = None  # id of the first optimizer
@@ -45,7 +46,7 @@ class _Optimizers:
         self._primary = id(optimizer)
         try:
             refer = weakref.ref(optimizer)
-        except TypeError:  # an optimizer of the program's own, with __slots__
+        except TypeError:  # the program's optimizer class has __slots__
             self._is_alive = lambda: True
         else:
             self._is_alive = lambda: refer() is not None
@@ -55,7 +56,7 @@ _optimizers = _Optimizers()
 
 
 def _is_compiling(torch_optimizer):
-    """torch.compile may trace through an optimizer; it must find nothing of ours there."""
+    """Whether torch.compile is tracing an optimizer. Our calls must not become part of its graph."""
     compiler = getattr(getattr(torch_optimizer, "torch", None), "compiler", None)
     return getattr(compiler, "is_compiling", lambda: False)
 
@@ -71,7 +72,7 @@ def _attach_to_optimizers(module):
 
 
 def _attach_to_scaler(module):
-    """A step counts even if a GradScaler skips it because gradients overflowed."""
+    """Counts a step even if a GradScaler skips it because gradients overflowed."""
     original = module.GradScaler.step
 
     @functools.wraps(original)
@@ -86,9 +87,10 @@ def _attach_to_scaler(module):
 
 
 def _attach_to_loaders(module):
-    """A step begins when its batch is requested. If there is no batch, the epoch is over, and the
-    next batch belongs to the step that this request began. In a job that trains, several batches
-    may make one step of the optimizer, so the optimizer gets some time to appear first."""
+    """Begins a step when its batch is requested. If there is no batch, the epoch is over, and the
+    next batch belongs to the step that this request has begun. In a job that trains, a step of the
+    optimizer may use several batches. So there batches begin steps only after _PATIENCE batches
+    without a step of an optimizer."""
     original = module._BaseDataLoaderIter.__next__
     trains = getattr(getattr(module, "torch", None), "is_grad_enabled", lambda: False)
     is_between_epochs = False

@@ -1,9 +1,11 @@
-"""PyTorch operators without an observer for its version. PyTorch's own profiler makes an NVTX range
-of each operator; the library parses the range's text (collect/torch/nvtx_fallback.h).
+"""Records PyTorch operators if there is no observer for this PyTorch version. This module turns on
+PyTorch's own profiler in a mode in which it pushes an NVTX range for each operator; the library
+parses the range's text (collect/torch/nvtx_fallback.h).
 
-That profiler belongs to a thread. Autograd's threads take it over from the thread that calls
-backward(); threads that the program starts get it here. A thread can have only one profiler. So our
-profiler is removed before a profiler of the program begins, and comes back when that has ended.
+The profiler is on for single threads. Autograd's threads inherit it from the thread that calls
+backward(); for threads that the program starts, this module turns it on. A thread can have only one
+profiler. So ours is turned off before a profiler of the program begins, and on again after that has
+ended.
 """
 import atexit
 import functools
@@ -46,7 +48,7 @@ def _come():
 
 
 def _come_quietly():
-    """_come() where the program's own code would see an exception."""
+    """Like _come(), but raises no exception, because code of the program calls it."""
     try:
         _come()
     except Exception as error:  # noqa: BLE001 - no error here may reach the job
@@ -60,8 +62,8 @@ def _go(handed_over):
 
 
 def _go_quietly(handed_over=False):
-    """Turns our profiler off: a profiler of the program begins, or a thread or the program ends.
-    PyTorch complains about a profiler that is left on, and may crash."""
+    """Turns our profiler off, because a profiler of the program begins, or because a thread or the
+    program ends. If it were left on then, PyTorch would warn or crash."""
     try:
         _go(handed_over)
     except Exception as error:  # noqa: BLE001
@@ -95,7 +97,7 @@ def _ending(original):
 
 
 def _stand_aside():
-    """Wraps the functions that begin and end a profiler, under each of their names."""
+    """Wraps PyTorch's functions that begin and end a profiler, in each module that has them."""
     for name in ("torch._C._autograd", "torch.autograd", "torch.autograd.profiler",
                  "torch.autograd.profiler_legacy"):
         module = sys.modules.get(name) or getattr(sys.modules.get("torch._C"), name.split(".")[-1], None)
@@ -122,14 +124,14 @@ def _follow_threads():
 
 
 def _look_after_fork():
-    """A forked child is left alone."""
+    """Turns everything off in a forked child."""
     global _mode
     _mode = 0
     _go_quietly()
 
 
 def look():
-    """Turns our profiler on if the library wants it. Called again when the library knows more."""
+    """Turns our profiler on if the library wants it. Called again after the library has found PyTorch."""
     global _mode, _begin, _end
     if _profiler is None or _mode:
         return
@@ -146,12 +148,12 @@ def look():
     except BaseException:
         _mode = 0
         raise
-    if is_first:  # a forked child has these from its parent
+    if is_first:  # a forked child has inherited these
         _stand_aside()
         _follow_threads()
         atexit.register(_go_quietly)
         os.register_at_fork(after_in_child=_look_after_fork)
-    # The library's own line says what is missing; this line completes it.
+    # The library has logged that the observer is missing; this line completes that message.
     _say.say("debug", "operators of PyTorch "
              f"{sys.modules['torch'].__version__} are recorded through its NVTX ranges")
 

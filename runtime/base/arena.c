@@ -1,7 +1,7 @@
 /*
- * arena.c - bump allocation from mapped chunks.
+ * arena.c - allocates from mapped chunks by advancing an offset.
  *
- * One thread owns an arena. The arena owns its chunks; callers free nothing.
+ * Threads: one owner. Memory: the arena owns its chunks; callers free nothing.
  */
 #include "base/arena.h"
 
@@ -13,7 +13,7 @@
 
 struct sl_arena_chunk {
     struct sl_arena_chunk *older;
-    size_t bytes; /* of the whole mapping */
+    size_t bytes; /* size of the whole mapping */
     size_t used;  /* bytes used from the start of the mapping, including this header */
 };
 
@@ -58,7 +58,8 @@ static struct sl_arena_chunk *add_chunk(struct sl_arena *a, size_t bytes)
     return chunk;
 }
 
-/* Chunks are page-aligned and align <= 4096, so an aligned offset gives an aligned address. */
+/* Takes bytes of a chunk. Chunks are page-aligned and `align` is at most 4096, so an aligned offset
+ * gives an aligned address. */
 static void *bump(struct sl_arena_chunk *chunk, size_t bytes, size_t align)
 {
     size_t start = (chunk->used + align - 1) & ~(align - 1);

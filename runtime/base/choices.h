@@ -1,7 +1,8 @@
 /*
- * choices.h - the values that an option can have: the option table reads them, modules obey them.
+ * choices.h - the values that options can have.
  *
- * This file lies below both, so the option table and the modules need not know each other.
+ * The table of options and the modules that use them both include this file, so they need not
+ * include each other.
  */
 #ifndef SL_CHOICES_H
 #define SL_CHOICES_H
@@ -13,12 +14,12 @@ enum sl_cupti_set {
     SL_CUPTI_MEMSET = 1 << 2,
     SL_CUPTI_RUNTIME = 1 << 3,
     SL_CUPTI_DRIVER = 1 << 4,
-    SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT: each needs the other */
+    SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which are useful only together */
     SL_CUPTI_OVERHEAD = 1 << 6,
     SL_CUPTI_NAMES = 1 << 7, /* context, stream and name records: cheap, always on */
 };
 
-/* SYNCLINE_OPS: what is recorded of PyTorch operators */
+/* SYNCLINE_OPS: how much is recorded about PyTorch operators */
 enum sl_torch_ops_mode {
     SL_TORCH_OPS_OFF,
     SL_TORCH_OPS_LEAN, /* name, sequence number, threads, handle */

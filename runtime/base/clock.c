@@ -1,14 +1,16 @@
 /*
- * clock.c - CLOCK_REALTIME from the TSC.
+ * clock.c - computes CLOCK_REALTIME from the tick counter (TSC).
  *
- * Any thread reads; one background thread calibrates. The line ns = base_ns + (ticks - base_ticks)
- * * rate is published through a sequence lock, so readers take no lock. A reader that meets a
- * publication in progress retries a few times, then asks the kernel. So a child that was forked
- * during a publication does not spin.
+ * Threads: any thread reads; one background thread calibrates. It publishes the line
+ *     ns = base_ns + (ticks - base_ticks) * rate
+ * through a sequence lock, so readers take no lock. If a change is in progress, a reader retries a
+ * few times and then calls clock_gettime(). So a child that was forked during a change does not
+ * spin.
  *
- * The slope comes from the last interval alone: NTP slews CLOCK_REALTIME by up to 500 ppm, and our
- * stamps must follow CUPTI's, which are CLOCK_REALTIME. Between two calibrations the error is at
- * most (change of slew) x (interval): 0.5 us for a change of 1 ppm in half a second.
+ * The rate is measured over the last interval alone, because NTP slews CLOCK_REALTIME by up to 500
+ * ppm and our stamps must agree with CUPTI's, which are on CLOCK_REALTIME. The error between two
+ * calibrations is at most (change of slew) x (interval), which is 0.5 us for a change of 1 ppm in
+ * half a second.
  */
 #include "base/clock.h"
 
@@ -23,14 +25,14 @@
 #endif
 
 #define NS_PER_S 1000000000u
-/* Shorter intervals measure the slope too inaccurately: 50 ns of bracket in 50 ms is 1 ppm. */
+/* Shorter intervals give too inaccurate a rate: an uncertainty of 50 ns in 50 ms is 1 ppm. */
 #define INTERVAL_MIN_NS (50u * 1000 * 1000)
-/* A slope this far from the last one is not a slew. The tick counter or the clock changed: for
- * example, the virtual machine was moved or the time was set. */
+/* A relative change of the rate by more than this is no slew. Then the tick counter or the clock
+ * has changed, for example because the virtual machine was moved or the time was set. */
 #define SLOPE_CHANGE_MAX 0.001
 #define BRACKETS         5
-/* A clock this far off the line was set. The fastest slew, 500 ppm, moves it half as far in the
- * half second between two calibrations. */
+/* If the clock is further off the line, it was set. The fastest slew, 500 ppm, moves it only half
+ * as far in the half second between two calibrations. */
 #define SET_NS     (500u * 1000)
 #define READ_TRIES 16
 
@@ -97,7 +99,7 @@ static const struct sl_clock_source system_source_no_ticks = {system_realtime_ns
 
 static _Atomic(const struct sl_clock_source *) source = &system_source;
 
-/* The published line. `sequence` is odd during a change; rate 0: no line yet. */
+/* The published line. `sequence` is odd during a change. `rate` is 0 if there is no line yet. */
 static struct {
     _Atomic uint32_t sequence;
     _Atomic uint64_t base_ticks, base_ns;
@@ -116,8 +118,9 @@ static const struct sl_clock_source *current_source(void)
     return atomic_load_explicit(&source, memory_order_acquire);
 }
 
-/* Uses no fences, which ThreadSanitizer cannot follow. The release store of each field, paired with
- * its acquire load, orders the odd sequence before the field. The last store ends the change. */
+/* Publishes a line. No fences are used, because ThreadSanitizer does not support them. The release
+ * store of each field pairs with its acquire load, so that a reader of a new field also sees the
+ * odd sequence. The last store ends the change. */
 static void publish(uint64_t base_ticks, uint64_t base_ns, uint64_t rate)
 {
     uint32_t sequence = atomic_load_explicit(&line.sequence, memory_order_relaxed);
@@ -154,7 +157,8 @@ int sl_clock_get_line(struct sl_clock_line *out)
     return -ENODATA;
 }
 
-/* Signed, because the counter of another core may be a few ticks before the line's base. */
+/* The difference is signed, because the counter of another core may be a few ticks before the
+ * line's base. */
 static uint64_t on_line(const struct sl_clock_line *at, uint64_t ticks)
 {
     return at->ns + (uint64_t)(int64_t)(((__int128)(int64_t)(ticks - at->ticks) * at->rate) >> 32);
@@ -192,7 +196,7 @@ uint64_t sl_clock_stamp(void)
     const struct sl_clock_source *from = current_source();
 
 #if defined(__x86_64__)
-    /* The usual case, without an indirect call: every NVTX range takes this path. */
+    /* The usual case needs no indirect call. Every NVTX range takes this path. */
     if (from == &system_source)
         return __rdtsc();
 #endif
@@ -204,9 +208,10 @@ uint64_t sl_clock_monotonic(void)
     return current_source()->monotonic_ns();
 }
 
-/* Takes one (ticks, ns) pair: reads the clock between two reads of the counter, several times, and
- * keeps the tightest bracket, so that a descheduled attempt does not count. -1: the counter ran
- * backwards each time (the cores' counters disagree). */
+/* Takes a pair (ticks, ns): reads the clock between two reads of the counter, several times, and
+ * keeps the try with the shortest interval, so that a try during which the thread was descheduled
+ * does not count. Returns -1 if the counter ran backwards each time, because the counters of cores
+ * disagree. */
 static int take_point(const struct sl_clock_source *from, uint64_t *ticks, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;
@@ -256,7 +261,7 @@ void sl_clock_calibrate(void)
     if (!calibration.have_point) {
         calibration.have_point = 1;
     } else if (ns <= calibration.ns || ticks <= calibration.ticks) {
-        /* The clock was set back, or the counter restarted: measure again from here. */
+        /* The clock was set back, or the counter restarted, so the measurement starts again. */
         calibration.rate = 0;
         publish(0, 0, 0);
     } else if (ns - calibration.ns < INTERVAL_MIN_NS) {

@@ -2,9 +2,9 @@
  * clock.h - timestamps in CUPTI's clock domain.
  *
  * CUPTI's default clock on Linux is CLOCK_REALTIME in ns. sl_clock_now() computes the same time
- * from the TSC, calibrated against CLOCK_REALTIME: about 10 ns a stamp instead of 25-50. If the TSC
- * is not invariant, or not calibrated yet, sl_clock_now() calls clock_gettime. The clocks are read
- * through a table of functions, so tests can drive time.
+ * from the TSC, which is calibrated against CLOCK_REALTIME. A stamp takes about 10 ns instead of 25
+ * to 50. If the TSC is not invariant, or not calibrated yet, sl_clock_now() calls clock_gettime.
+ * The clocks are read through a table of functions, so tests can drive time.
  */
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
@@ -17,49 +17,55 @@ struct sl_clock_source {
     uint64_t (*ticks)(void);        /* NULL: no usable tick counter */
 };
 
-/* Process-wide. NULL restores the system's clocks. Not while other threads take stamps. */
+/* Sets the clocks of the process; NULL restores the system's clocks. No other thread may take
+ * stamps meanwhile. */
 void sl_clock_set_source(const struct sl_clock_source *source);
 
 /* Any thread. CLOCK_REALTIME ns. */
 uint64_t sl_clock_now(void);
 
-/* Any thread. The cheapest stamp, which the reader converts to a time: ticks if there is a usable
- * counter, else CLOCK_REALTIME ns. */
+/* Any thread. Returns the cheapest stamp, which the reader converts to a time later: ticks if there
+ * is a usable counter, else CLOCK_REALTIME ns. */
 uint64_t sl_clock_stamp(void);
 
-/* Takes a stamp and the CLOCK_REALTIME ns of the same moment. Stamps between two such points are
- * interpolated. 0; -EAGAIN: no point could be taken. */
+/* Takes a stamp and the CLOCK_REALTIME ns of the same moment. Times of stamps between two such
+ * points can be interpolated. Returns 0, or -EAGAIN if no point could be taken. */
 int sl_clock_take_point(uint64_t *stamp, uint64_t *ns);
 
 /* Any thread. CLOCK_MONOTONIC ns, for intervals and timeouts. */
 uint64_t sl_clock_monotonic(void);
 
-/* One background thread, about once a second. Measures the tick rate against CLOCK_REALTIME again,
- * because NTP slews that clock, and publishes the new line. Readers never see half of a line. */
+/* One background thread, about once a second. Measures the tick rate again, because NTP slews
+ * CLOCK_REALTIME, and publishes the new line. Readers never see half of a line. */
 void sl_clock_calibrate(void);
 
 /* The calibrating thread. Returns 1 if the wall clock was set since the last calibration, else 0.
- * After a 1 the line is dropped, and sl_clock_now() asks the kernel until the next calibration. */
+ * If it was set, the line is dropped, and sl_clock_now() calls clock_gettime() until the next
+ * calibration. */
 int sl_clock_follow(void);
 
-/* Any thread. The current tick counter; 0: no usable counter. */
+/* Any thread. Returns the tick counter, 0 if there is no usable counter. */
 uint64_t sl_clock_ticks(void);
 
-/* Converts ticks to CLOCK_REALTIME: ns + ((t - ticks) * rate >> 32), with a signed difference. */
+/* A line converts ticks t to CLOCK_REALTIME: ns + ((t - ticks) * rate >> 32), with a signed
+ * difference. */
 struct sl_clock_line {
     uint64_t ticks, ns; /* the same moment on both clocks */
     uint64_t rate;      /* ns per tick, 32.32 fixed point */
 };
 
-/* Any thread. The line of the last calibration. 0; -ENODATA: no usable counter, or no line. */
+/* Any thread. Writes the line of the last calibration. Returns 0, or -ENODATA if there is no usable
+ * counter, or no line. */
 int sl_clock_get_line(struct sl_clock_line *out);
 
 /* Any thread. Converts a tick count to CLOCK_REALTIME ns by the last calibration. The error is
- * about 100 ns for stamps of the last second. 0; -ENODATA: no usable counter, or no line. */
+ * about 100 ns for stamps of the last second. Returns 0, or -ENODATA if there is no usable counter,
+ * or no line. */
 int sl_clock_from_ticks(uint64_t ticks, uint64_t *ns);
 
-/* Measures another clock that claims to be CLOCK_REALTIME (cuptiGetTimestamp): returns other - ours
- * in ns, from the tightest of `rounds` brackets. `uncertainty_ns` is half the bracket's width. */
+/* Measures another clock that claims to be CLOCK_REALTIME (cuptiGetTimestamp). Reads it `rounds`
+ * times between two readings of ours, and returns other - ours in ns from the try with the shortest
+ * interval. `uncertainty_ns` is half of that interval. */
 int64_t sl_clock_offset(int (*other)(void *user, uint64_t *ns), void *user, int rounds,
                         uint64_t *uncertainty_ns);
 

@@ -12,7 +12,8 @@
 
 #include "base/loader.h"
 
-/* Resolves symbolic links: the loader may have been given a link in another folder. */
+/* Finds the folder of this library. Resolves symbolic links, because the loader may have opened a
+ * link in another folder. */
 static int find_library(char *folder)
 {
     Dl_info self;

@@ -8,8 +8,9 @@
 
 #include <stddef.h>
 
-/* Gives the absolute path of `below` in that folder, or in the folder `instead` unless it is "". 0;
- * -ENOENT: the path of this library or of `instead` cannot be resolved; -ENAMETOOLONG. */
+/* Writes the absolute path of `below` in that folder, or in the folder `instead` unless that is "".
+ * Returns 0, -ENOENT if the path of this library or of `instead` cannot be resolved, or
+ * -ENAMETOOLONG. */
 int sl_home_path(char *out, size_t size, const char *instead, const char *below);
 
 #endif

@@ -1,17 +1,18 @@
 /*
- * import_slot.c - redirects the slots where loaded objects keep the addresses of imported
+ * import_slot.c - redirects the slots in which loaded objects store the addresses of imported
  * functions.
  *
- * Any thread, one at a time. Nothing is kept: objects may be unloaded between two calls.
+ * Threads: any, one at a time. Memory: none; nothing is stored between two calls, because objects
+ * may be unloaded.
  *
  * Facts of the System V ABI used here:
  *   - PT_DYNAMIC names the tables of an object.
- *   - Imported functions are undefined symbols. In a symbol table with a GNU hash, all of them
- *     come before the hashed symbols.
+ *   - Imported functions are undefined symbols. In a symbol table with a GNU hash, all of them come
+ *     before the hashed symbols.
  *   - DT_JMPREL has a relocation for each slot that calls go through; DT_RELA has one for each
  *     function whose address the object takes.
- *   - Until its first call, a slot holds an address in the object itself (the stub that asks the
- *     linker); then it holds the function's address.
+ *   - Until its first call, a slot holds an address in the object itself (a stub that calls the
+ *     linker); after it, the slot holds the function's address.
  *   - A slot that the linker has not relocated yet holds an offset. The linker would overwrite a
  *     new value, or even add to it.
  */
@@ -53,9 +54,10 @@ struct visit {
     uint32_t symbol[MAX_IMPORTS];
 };
 
-/* ---- the page of a slot ---- */
+/* ---- writing to a slot ---- */
 
-/* PROT_* bits of the private mapping around an address; -1: no mapping, or a shared one. */
+/* Returns the PROT_* bits of the private mapping around an address, -1 if there is no mapping, or a
+ * shared one. */
 static int protection_of(uintptr_t address)
 {
     char text[4096];
@@ -85,13 +87,14 @@ static int protection_of(uintptr_t address)
         used -= (size_t)(line - text);
         memmove(text, line, used);
         if (used == sizeof(text) - 1)
-            used = 0; /* a path of 4 KiB: drop its incomplete line */
+            used = 0; /* drop the incomplete line, which has a path of 4 KiB */
     }
     close(fd);
     return found > 0 ? found : -1;
 }
 
-/* If the linker has made the page read-only (RELRO), the page becomes writable during the store. */
+/* Stores an address in a slot. If the linker has made the page read-only (RELRO), the page is made
+ * writable during the store. */
 static int write_slot(void **slot, void *value)
 {
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -102,14 +105,14 @@ static int write_slot(void **slot, void *value)
         return -1;
     if (!(protection & PROT_WRITE) && mprotect(page, page_bytes, protection | PROT_WRITE) != 0)
         return -1;
-    /* Release: a thread that calls through the slot finds the replacement ready. */
+    /* Release: a thread that calls through the slot sees all data that the replacement needs. */
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
     if (!(protection & PROT_WRITE))
         mprotect(page, page_bytes, protection);
     return 0;
 }
 
-/* ---- an object ---- */
+/* ---- searching an object ---- */
 
 /* In most objects the linker replaces the offsets in the dynamic table by absolute addresses. */
 static const void *absolute(const struct object *o, ElfW(Addr) value)
@@ -185,9 +188,10 @@ static int is_meant(const struct visit *v, const struct object *o)
     return 0;
 }
 
-/* Symbols that are only imported come before the hashed ones. There are two exceptions, which the
- * called relocations reveal: a program that exports nothing has an empty hash table, which does not
- * say where the imports end; and a symbol that is both imported and exported may be hashed. */
+/* Returns how many symbols to search. Imported symbols come before the hashed symbols, with two
+ * exceptions: a program that exports nothing has an empty hash table, which does not say where the
+ * imports end, and a symbol that is both imported and exported may be hashed. In these cases the
+ * relocations for calls show the highest symbol number. */
 static uint32_t count_symbols(const struct object *o)
 {
     uint32_t count = o->gnu_hash[1];
@@ -272,8 +276,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
     if (info->dlpi_addr == 0 && info->dlpi_name && *info->dlpi_name)
         return 0;
     wanted = read_object(&o, info) == 0 ? find_symbols(v, &o) : 0;
-    /* Slots that calls go through have a table of their own. The other table may have half a
-     * million entries, so it is searched only if the first one lacks a wanted function. */
+    /* Slots for calls have a table of their own. The other table may have half a million entries,
+     * so it is searched only if the first one lacks a wanted function. */
     if (wanted && take_relocations(v, &o, o.calls, o.call_count) < wanted)
         take_relocations(v, &o, o.others, o.other_count);
     return 0;

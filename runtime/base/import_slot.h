@@ -1,12 +1,13 @@
 /*
- * import_slot.h - redirects import slots: where a loaded object keeps the address of a function
- * that it imports.
+ * import_slot.h - redirects import slots. A loaded object stores in such a slot the address of a
+ * function that it imports.
  *
  * A call from one shared object into another goes through such a slot, which the dynamic linker
- * fills. An address that is written there instead redirects the later calls of that object alone.
+ * fills. If we write another address to the slot, the later calls of that object, and of no other,
+ * go to our function.
  *
- * Threads: any, one at a time. The dynamic linker's list is locked meanwhile, so no object is
- * unloaded. Objects that are still being loaded are left for the next call. Allocates nothing.
+ * Threads: any, one at a time. The dynamic linker's list is locked during a search, so no object is
+ * unloaded. Objects that are still being loaded are skipped until the next call. Allocates nothing.
  */
 #ifndef SL_IMPORT_SLOT_H
 #define SL_IMPORT_SLOT_H

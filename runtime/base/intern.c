@@ -1,9 +1,10 @@
 /*
  * intern.c - stores each text once, under a cap.
  *
- * One thread inserts; any thread reads ids that were handed to it. Texts and the entry blocks that
- * point at them are in an arena and never move. The hash index is replaced when it grows, but
- * readers do not use it. The table owns everything until it is destroyed.
+ * Threads: one thread inserts; any thread reads ids that it got from another thread. Memory: texts
+ * and the blocks of entries that point to them are in an arena and never move. The hash index is
+ * replaced when it grows, but readers do not use it. The table owns all memory until it is
+ * destroyed.
  */
 #include "base/intern.h"
 
@@ -15,7 +16,7 @@
 #include "base/pages.h"
 
 #define BLOCK_ENTRIES 512
-#define BLOCKS_MAX    8192 /* for 4 million texts */
+#define BLOCKS_MAX    8192 /* enough for 4 million texts */
 #define INDEX_MIN     1024 /* slots; a power of two */
 #define HINTS         1024 /* a power of two; a large model has a few thousand kernels */
 
@@ -34,10 +35,10 @@ struct sl_intern {
     size_t cap_bytes;
     struct sl_arena arena;
 
-    /* for readers */
+    /* fields that readers use */
     _Atomic uint32_t count;
     _Atomic size_t bytes;
-    struct entry *block[BLOCKS_MAX]; /* a block is written before `count` covers it */
+    struct entry *block[BLOCKS_MAX]; /* an entry is written before `count` includes it */
 
     /* inserting thread only */
     uint32_t *index; /* ids; 0 = free */
@@ -110,7 +111,7 @@ static struct entry *entry_of(const struct sl_intern *in, uint32_t id)
     return &in->block[(id - 1) / BLOCK_ENTRIES][(id - 1) % BLOCK_ENTRIES];
 }
 
-/* Doubles the index. If the cap or the machine refuses, the old index is used until it is full. */
+/* Doubles the index. If there is no memory, the old index is used until it is full. */
 static void grow_index(struct sl_intern *in)
 {
     uint32_t slots = in->index_slots * 2, i, at;
@@ -137,7 +138,8 @@ static void grow_index(struct sl_intern *in)
     account(in);
 }
 
-/* Stores a copy of the text as the next id, in free slot `at`. 0: the cap is reached. */
+/* Stores a copy of the text under the next id, in free slot `at`. Returns 0 if the cap is
+ * reached. */
 static uint32_t add(struct sl_intern *in, const char *text, size_t length, uint32_t hash,
                     uint32_t at)
 {
@@ -164,7 +166,8 @@ static uint32_t add(struct sl_intern *in, const char *text, size_t length, uint3
     entry->length = (uint32_t)length;
     entry->hash = hash;
     in->index[at] = count + 1;
-    /* Release pairs with the acquire in sl_intern_count(): entry and text before the count. */
+    /* Release pairs with the acquire in sl_intern_count(), so that a reader of the count sees entry
+     * and text. */
     atomic_store_explicit(&in->count, count + 1, memory_order_release);
     return count + 1;
 }
@@ -207,7 +210,7 @@ uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text)
     struct hint *hint = &in->hint[mixed >> 54];
     uint32_t id;
 
-    /* Reads no further than either text: strcmp stops at the first difference. */
+    /* strcmp() stops at the first difference, so it reads beyond neither text. */
     if (hint->address == text && !strcmp(entry_of(in, hint->id)->text, text))
         return hint->id;
     id = sl_intern_put(in, text, strlen(text));

@@ -1,7 +1,7 @@
 /*
- * intern.h - stores each text once and names it by a number, the id.
+ * intern.h - stores each text once and gives it a number, the id.
  *
- * Threads: one thread inserts. Any thread may read an id that reached it through a release/acquire
+ * Threads: one thread inserts. Any thread may read an id that it has received by a release/acquire
  * hand-off. Texts never move and live as long as the table. Memory is bounded by `cap_bytes`. When
  * it is used up, sl_intern_put() returns 0 and the caller counts the loss.
  */
@@ -13,14 +13,15 @@
 
 struct sl_intern;
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_intern_create(struct sl_intern **out, size_t cap_bytes);
 void sl_intern_destroy(struct sl_intern *in); /* NULL is allowed */
 
-/* Inserting thread only. `text`: any bytes, no NUL needed. Ids count from 1 without gaps. */
+/* Inserting thread only. Returns the id of the text, which may be any bytes. Ids count from 1
+ * without gaps. */
 uint32_t sl_intern_put(struct sl_intern *in, const char *text, size_t length);
 
-/* Inserting thread only. The id of a text that is in the table, else 0. */
+/* Inserting thread only. Returns the id of a text that is in the table, else 0. */
 uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t length);
 
 /* Like sl_intern_put(), for a NUL-terminated text at an address that usually has the same text,
@@ -28,7 +29,8 @@ uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t len
  */
 uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text);
 
-/* Any thread. The text ends in NUL; `length` may be NULL. NULL for 0 and for unknown ids. */
+/* Any thread. Returns the text, which ends in NUL; `length` may be NULL. Returns NULL for 0 and for
+ * unknown ids. */
 const char *sl_intern_get(const struct sl_intern *in, uint32_t id, size_t *length);
 
 uint32_t sl_intern_count(const struct sl_intern *in);

@@ -25,7 +25,7 @@
 const char sl_json_digits3[1000][4] = {TENS('0'), TENS('1'), TENS('2'), TENS('3'), TENS('4'),
                                        TENS('5'), TENS('6'), TENS('7'), TENS('8'), TENS('9')};
 
-/* Writes nine digits with leading zeros: three independent table look-ups. */
+/* Writes nine digits with leading zeros, by three independent table look-ups. */
 static char *nine(char *at, uint32_t v)
 {
     at = sl_json_three(at, v / 1000000);

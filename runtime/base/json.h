@@ -1,9 +1,9 @@
 /*
  * json.h - writes JSON numbers and strings into a buffer of the caller.
  *
- * Each function writes at `at` and returns the end of what it wrote. The caller has checked that
- * there is room. Numbers are formatted by a table of three digits: they are written at least once
- * per record, and printf would cost more than all other work together.
+ * Each function writes to `at` and returns the end of the written bytes. The caller guarantees that
+ * there is room. Numbers are formatted by a table of three digits, because several are written per
+ * record, and printf would take more time than all other work together.
  *
  * Threads: any; the table is constant.
  */
@@ -20,14 +20,14 @@ extern const char sl_json_digits3[1000][4];
 /* The most bytes that a number takes. */
 #define SL_JSON_NUMBER_MAX 24
 
-/* The three digits of v < 1000, with leading zeros. */
+/* Writes the three digits of v < 1000, with leading zeros. */
 static inline char *sl_json_three(char *at, uint32_t v)
 {
     memcpy(at, sl_json_digits3[v], 4); /* the next write overwrites the fourth byte */
     return at + 3;
 }
 
-/* Decimal, no sign, no leading zeros. */
+/* Write the number in decimal, without leading zeros. */
 char *sl_json_u64(char *at, uint64_t v);
 char *sl_json_i64(char *at, int64_t v);
 
@@ -51,7 +51,7 @@ static inline char *sl_json_u32(char *at, uint32_t v)
     return sl_json_u64(at, v);
 }
 
-/* Nanoseconds as microseconds with exactly three decimals: 1234 -> 1.234 */
+/* Writes nanoseconds as microseconds with exactly three decimals: 1234 gives 1.234. */
 static inline char *sl_json_micros(char *at, uint64_t ns)
 {
     if (ns < 1000000) {
@@ -66,14 +66,14 @@ static inline char *sl_json_micros(char *at, uint64_t ns)
     return sl_json_three(at, (uint32_t)(ns % 1000));
 }
 
-/* `thousandths` / 1000 with up to three decimals, without trailing zeros: 1500 -> 1.5 */
+/* Writes `thousandths` / 1000 with up to three decimals, without trailing zeros: 1500 gives 1.5. */
 char *sl_json_millis(char *at, uint64_t thousandths);
 
-/* The same with six decimals: 1185185 -> 1.185185 */
+/* The same with six decimals: 1185185 gives 1.185185. */
 char *sl_json_millionths(char *at, uint64_t millionths);
 
-/* `digits` significant digits, in every locale. A value that is not finite becomes a string. At
- * most 32 bytes. */
+/* Writes `digits` significant digits, in the same way in every locale. A value that is not finite
+ * is written as a string. At most 32 bytes. */
 char *sl_json_double(char *at, double v, int digits);
 
 /* The last `digits` hexadecimal digits. */
@@ -82,7 +82,7 @@ char *sl_json_hex(char *at, uint64_t v, unsigned digits);
 /* Formats like C's %g with `digits` significant digits, in every locale. */
 char *sl_json_digits(char *at, double v, int digits);
 
-/* Copies text without a NUL at its end. */
+/* Copies `length` bytes, without adding a NUL. */
 static inline char *sl_json_raw(char *at, const char *text, size_t length)
 {
     memcpy(at, text, length);

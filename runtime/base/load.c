@@ -1,5 +1,6 @@
 /*
- * load.c - whether the machine has more runnable threads than processors. Any thread; no state.
+ * load.c - finds out whether the machine has more runnable threads than processors. Any thread; no
+ * state.
  */
 #include "base/load.h"
 

@@ -1,15 +1,17 @@
 /*
- * load.h - whether the machine has more runnable threads than processors.
+ * load.h - finds out whether the machine has more runnable threads than processors.
  *
  * Any thread; one small read of /proc/loadavg, a few microseconds. errno is preserved.
  */
 #ifndef SL_LOAD_H
 #define SL_LOAD_H
 
-/* 1: more threads want to run than there are processors. 0: not so, or unknown. */
+/* Returns 1 if more threads want to run than there are processors, 0 if not, or if it is not
+ * known. */
 int sl_load_is_high(void);
 
-/* Parses the number of runnable threads from the text of /proc/loadavg; 0: not in the text. */
+/* Returns the number of runnable threads from the text of /proc/loadavg, 0 if the text does not
+ * have it. */
 unsigned sl_load_runnable(const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * loader.c - keeps our calls of the dynamic linker and fork() apart.
+ * loader.c - makes sure that our calls of the dynamic linker never overlap with a fork().
  *
- * Any thread. Each side raises its own counter before it reads the other's, so at least one of two
- * sees that it must wait. Memory: static, and one word per thread.
+ * Threads: any. Each side increments its own counter before it reads the other side's, so at least
+ * one of the two sees that it must wait. Memory: static, and one word per thread.
  */
 #include "base/loader.h"
 
@@ -17,10 +17,11 @@
 static _Atomic uint32_t looks, forks; /* calls and forks in progress */
 static int has_told;
 
-/* Nesting depth in this thread, including calls by other fork handlers of this thread. */
+/* Nesting depth of our calls in this thread. Fork handlers of other libraries may make such calls,
+ * too. */
 static _Thread_local unsigned depth;
 
-/* 0, or -ETIMEDOUT. */
+/* Waits until the counter is 0. Returns 0 or -ETIMEDOUT. */
 static int wait_for_none(_Atomic uint32_t *count)
 {
     uint64_t now = sl_clock_monotonic(), end = now + SL_LOADER_PATIENCE_NS;
@@ -135,7 +136,7 @@ void sl_loader_after_fork(void)
     drop(&forks);
 }
 
-/* This thread is the only one that is left. */
+/* In the child, this thread is the only one. */
 void sl_loader_fork_child(void)
 {
     depth = 0;

@@ -26,22 +26,24 @@
 
 typedef int (*sl_loader_visit_fn)(struct dl_phdr_info *info, size_t size, void *user);
 
-/* dl_iterate_phdr(). A visitor may call sl_loader_look() again. */
+/* Calls dl_iterate_phdr(). A visitor may call sl_loader_look() again. */
 int sl_loader_look(sl_loader_visit_fn visit, void *user);
 
-/* dlopen(), dlsym(), dlclose() and dladdr(), with their results, ownership and dlerror().
- * sl_loader_file() gives the file name of an open library; NULL: it has none. */
+/* Call dlopen(), dlsym(), dlclose() and dladdr(), with their results, ownership and dlerror().
+ * sl_loader_file() returns the file name of an open library, NULL if it has none. */
 void *sl_loader_open(const char *file, int flags);
 void *sl_loader_symbol(void *library, const char *name);
 void sl_loader_close(void *library);
 int sl_loader_find(const void *address, Dl_info *out);
 const char *sl_loader_file(void *library);
 
-/* Surround calls that take another lock which must not be held in a forked child. They nest. */
+/* Call before and after calls that take another lock which must not be held in a forked child. The
+ * calls nest. */
 void sl_loader_enter(void);
 void sl_loader_leave(void);
 
-/* For pthread_atfork(), in the forking thread: before; after, in the parent; in the child. */
+/* Handlers for pthread_atfork(), all in the forking thread: before the fork, after it in the
+ * parent, and after it in the child. */
 void sl_loader_before_fork(void);
 void sl_loader_after_fork(void);
 void sl_loader_fork_child(void);

@@ -1,8 +1,8 @@
 /*
- * log.c - one write(2) per line to stderr.
+ * log.c - writes log lines to stderr, each by one write(2).
  *
- * Any thread, also inside CUPTI callbacks and signal handlers. The only state is the level. Each
- * line is built on the caller's stack.
+ * Threads: any, also inside CUPTI callbacks and signal handlers. Memory: each line is built on the
+ * caller's stack; the only state is the level.
  */
 #include "base/log.h"
 
@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 1024
-/* A stalled reader of stderr must not stall the host: after this time the line is dropped. */
+/* If the reader of stderr is blocked, the line is dropped after this time, so that the host does
+ * not block, too. */
 #define STALLED_STDERR_MS 100
 
 static _Atomic int log_level = SL_LOG_WARN;
@@ -33,8 +34,9 @@ enum sl_log_level sl_log_get_level(void)
     return (enum sl_log_level)atomic_load_explicit(&log_level, memory_order_relaxed);
 }
 
-/* Writing to a pipe without a reader raises SIGPIPE in this thread, and the host may not ignore
- * that signal. So block SIGPIPE, write, and consume the signal that the write caused. */
+/* Writing to a pipe without a reader raises SIGPIPE in this thread, which would end a host that
+ * does not ignore the signal. So this function blocks SIGPIPE, writes, and consumes the signal that
+ * the write caused. */
 static void write_line(const char *line, size_t size)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -61,8 +63,8 @@ static void write_line(const char *line, size_t size)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Lines quote names and values of the environment. Control characters must not end the line or
- * drive a terminal. */
+/* Replaces control characters, because lines quote names and values of the environment, which must
+ * not end the line or control a terminal. */
 static void keep_to_one_line(char *line, size_t size)
 {
     for (size_t i = 0; i < size; i++)

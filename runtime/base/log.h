@@ -1,10 +1,10 @@
 /*
  * log.h - log lines on stderr for the person who runs the job.
  *
- * Each line is one write(2), formatted on the stack: no lock, no allocation, async-signal-safe
- * except for floating point. errno is preserved. A line says what happened, what it means and what
- * to do. syncline never closes or redirects stderr. A broken stderr is ignored and raises no
- * SIGPIPE.
+ * Each line is formatted on the stack and written by one write(2), without locks or allocation.
+ * Logging is async-signal-safe except for floating point, and preserves errno. A line says what
+ * happened, what it means for the job and the trace, and what the user can do. syncline never
+ * closes or redirects stderr. A broken stderr is ignored and raises no SIGPIPE.
  */
 #ifndef SL_LOG_H
 #define SL_LOG_H

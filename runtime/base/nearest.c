@@ -1,5 +1,5 @@
 /*
- * nearest.c - Levenshtein distance.
+ * nearest.c - computes the Levenshtein distance of two names.
  *
  * Threads, memory: see nearest.h.
  */

@@ -14,9 +14,9 @@
 
 #include "base/stats.h"
 
-#define FIRST_FD 512 /* above the numbers that most programs ever use */
+#define FIRST_FD 512 /* above the descriptors that most programs ever use */
 
-/* ---- ours or not ---- */
+/* ---- does a descriptor or name still belong to the file? ---- */
 
 static int is_same(const struct sl_own_file *f, const struct stat *st)
 {
@@ -29,8 +29,9 @@ static int lose(void)
     return -EBADF;
 }
 
-/* 0, or -errno; after an error the descriptor is not touched again. fstat may fail on an open file
- * of a network file system. That file cannot be told from another, so its descriptor stays open. */
+/* Checks whether the descriptor still belongs to this file. Returns 0 or -errno; after an error the
+ * descriptor is not touched again. fstat may fail on an open file of a network file system. Then it
+ * is not known whose file it is, so the descriptor stays open. */
 static int compare(struct sl_own_file *f)
 {
     struct stat st;
@@ -54,7 +55,8 @@ static int check(struct sl_own_file *f)
     return error == -EBADF && was_open ? lose() : error;
 }
 
-/* 0; -EBADF: the name belongs to another file. */
+/* Checks whether the name belongs to this file. Returns 0, or -EBADF if it belongs to another
+ * file. */
 static int check_name(const struct sl_own_file *f, const char *path)
 {
     struct stat st;
@@ -66,9 +68,9 @@ static int check_name(const struct sl_own_file *f, const char *path)
 
 /* ---- opening ---- */
 
-/* Duplicates `fd` to the lowest free number from FIRST_FD up; under a lower limit, as high as fits.
- * Tries each start, because the host may change its limit and descriptors at any time. -errno: no
- * number above `fd` is free. */
+/* Duplicates `fd` to the lowest free number from FIRST_FD on, or if the limit is lower, to a number
+ * as high as possible. Tries lower and lower starts, because the host may change its limit and
+ * descriptors at any time. Returns -errno if no number above `fd` is free. */
 static int duplicate_high(int fd)
 {
     int from = FIRST_FD, least = fd > STDERR_FILENO ? fd : STDERR_FILENO, high = -1;
@@ -85,7 +87,7 @@ static int duplicate_high(int fd)
     return high < 0 ? -errno : high;
 }
 
-/* The only close of a low number, which the host may own by now: closes `fd` if it is this file. */
+/* Closes the low number `fd` if it still is this file. The host may own the number by now. */
 static void close_low(const struct sl_own_file *f, int fd)
 {
     struct stat st;
@@ -94,7 +96,7 @@ static void close_low(const struct sl_own_file *f, int fd)
         close(fd);
 }
 
-/* Takes over `low`, which open() has just returned for `path`. 0 or -errno. */
+/* Takes over descriptor `low`, which open() has just returned for `path`. Returns 0 or -errno. */
 static int take(struct sl_own_file *f, int low, const char *path, int stat_flags)
 {
     struct stat st, named;
@@ -111,7 +113,8 @@ static int take(struct sl_own_file *f, int low, const char *path, int stat_flags
         goto fail_name;
     }
     if (!is_same(f, &named)) {
-        error = -EBADF; /* the host took the number even before fstat, so `low` is the host's */
+        error = -EBADF; /* the host closed and reused the number before our fstat, so `low` belongs
+                         * to the host */
         goto fail_same;
     }
     f->fd = high >= 0 ? high : low;
@@ -123,14 +126,14 @@ static int take(struct sl_own_file *f, int low, const char *path, int stat_flags
         goto fail_name;
     }
     if (high >= 0)
-        close_low(f, low); /* otherwise the limit leaves no higher number */
+        close_low(f, low); /* if the limit allows no higher number, `low` itself is used */
     return 0;
 
 fail_name:
     close_low(f, low);
 fail_same:
     if (high >= 0)
-        close(high); /* ours, whichever file it duplicates */
+        close(high); /* `high` was duplicated by us, so it may be closed */
     f->fd = -1;
     return error;
 }
@@ -180,7 +183,7 @@ int sl_own_file_write(struct sl_own_file *f, struct iovec *part, int parts)
         n = writev(f->fd, part, parts);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EBADF) { /* closed after the check */
+        if (n < 0 && errno == EBADF) { /* the host closed it after the check */
             f->fd = -1;
             return lose();
         }
@@ -215,7 +218,7 @@ int sl_own_file_close(struct sl_own_file *f)
     return close(fd) == 0 || errno == EINTR ? 0 : -errno;
 }
 
-/* ---- the name ---- */
+/* ---- renaming and removing ---- */
 
 int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char *to)
 {
@@ -228,7 +231,7 @@ int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -errno;
-    /* This file system (NFS, for example) cannot refuse to replace a file. */
+    /* Some file systems (NFS, for example) do not support renaming without replacing. */
     if (lstat(to, &st) == 0)
         return -EEXIST;
     return rename(from, to) == 0 ? 0 : -errno;

@@ -34,28 +34,31 @@ struct sl_own_file {
     ino_t inode;
 };
 
-/* Creates a new file for writing, with mode 0600 and close-on-exec. An existing file or link is
- * left unchanged (-EEXIST). 0 or -errno; -EBADF: the host took the descriptor at once. */
+/* Creates a new file for writing, with mode 0600 and close-on-exec. Returns 0 or -errno: -EEXIST if
+ * a file or link exists, which is left unchanged, and -EBADF if the host has taken the descriptor
+ * at once. */
 int sl_own_file_open(struct sl_own_file *f, const char *path);
 
-/* Writes all bytes and changes `part` on the way. Retries EINTR. 0 or -errno. A short write on a
- * full disk gives -ENOSPC; the bytes that fitted stay. */
+/* Writes all bytes; modifies `part`. Retries EINTR. Returns 0 or -errno. If the disk is full,
+ * returns -ENOSPC, and the bytes that fitted stay in the file. */
 int sl_own_file_write(struct sl_own_file *f, struct iovec *part, int parts);
 
 /* 0 or -errno. */
 int sl_own_file_truncate(struct sl_own_file *f, uint64_t bytes);
 
-/* 0 or -errno: some file systems report a full disk only here. -EBADF: closed already. */
+/* Returns 0 or -errno, because some file systems report a full disk only at the close. Returns
+ * -EBADF if the file is closed already. */
 int sl_own_file_close(struct sl_own_file *f);
 
-/* Never replaces a file: gives -EEXIST instead. Works after close, too. 0 or -errno. */
+/* Renames the file, also after its close. Returns 0 or -errno. Never replaces another file, but
+ * returns -EEXIST. */
 int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char *to);
 
-/* Reads a small file, for example in /proc, by one read(2), with the same checks. Bytes or -errno.
- */
+/* Reads a small file, for example in /proc, by one read(2), with the same checks. Returns the
+ * number of bytes or -errno. */
 ssize_t sl_own_file_read(const char *path, void *data, size_t size);
 
-/* Removes the name if it still belongs to this file. Works after close, too. */
+/* Removes the name, also after the close, if it still belongs to this file. */
 void sl_own_file_unlink(const struct sl_own_file *f, const char *path);
 
 #endif

@@ -1,26 +1,28 @@
 /*
- * pages.h - whole pages straight from the kernel.
+ * pages.h - maps and unmaps whole pages.
  *
  * While the job runs, syncline does not use the host's malloc, which the host may have interposed.
- * Unmapped pages go back to the system at once. Any thread; whoever maps memory unmaps it.
+ * Unmapped pages are returned to the system at once. Threads: any. Memory: the caller unmaps what
+ * it has mapped.
  */
 #ifndef SL_PAGES_H
 #define SL_PAGES_H
 
 #include <stddef.h>
 
-/* Rounds bytes up to whole pages; 0 on overflow. */
+/* Rounds bytes up to whole pages. Returns 0 on overflow. */
 size_t sl_pages_round(size_t bytes);
 
-/* Zeroed and page-aligned; pages take memory when first touched. NULL: 0 bytes, or no memory. */
+/* Returns zeroed, page-aligned memory, whose pages use memory only once they are touched. NULL if
+ * `bytes` is 0, or if there is no memory. */
 void *sl_pages_map(size_t bytes);
 
-/* Enlarges a mapping, keeps its content and may move it; the new pages are zero. NULL: no memory,
- * and the mapping is unchanged. */
+/* Enlarges a mapping, which keeps its content and may move. The new pages are zero. Returns NULL if
+ * there is no memory; then the mapping is unchanged. */
 void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes);
 
-/* Zeroes `bytes` at `memory`, from the start of a page to the end of a page or of the mapping.
- * Untouched pages stay untouched; the others go back to the system. */
+/* Zeroes `bytes` at `memory`, which must start at a page and end at the end of a page or of the
+ * mapping. Untouched pages stay untouched; the others are returned to the system. */
 void sl_pages_clear(void *memory, size_t bytes);
 
 /* For several arrays in one mapping: returns the place of the next one, of `bytes`, and moves `*at`

@@ -1,7 +1,7 @@
 /*
- * software.c - versions of the software in the process.
+ * software.c - stores the versions of the software in the process.
  *
- * Threads, memory: see software.h. The first thread that takes a place writes its text, then
+ * Threads, memory: see software.h. The first thread that reserves an entry writes its text and then
  * publishes it.
  */
 #include "base/software.h"
@@ -23,7 +23,8 @@ void sl_software_set(enum sl_software what, const char *version)
     if (length >= sizeof(software[what].version))
         length = sizeof(software[what].version) - 1;
     memcpy(software[what].version, version, length);
-    /* Release pairs with the acquire in sl_software_get(): the text is written before the flag. */
+    /* Release pairs with the acquire in sl_software_get(), so that the text is visible with the
+     * flag. */
     atomic_store_explicit(&software[what].is_known, 1, memory_order_release);
 }
 

@@ -1,5 +1,5 @@
 /*
- * software.h - versions of the software in the process, for the header of each trace.
+ * software.h - stores the versions of the software in the process, for the header of each trace.
  *
  * Threads: any. Memory: static.
  */
@@ -12,11 +12,11 @@ enum sl_software {
     SL_SOFTWARES
 };
 
-/* The first version that is set stays, up to its first space ("3.11.7 (main, ..."). NULL, "":
- * ignored. */
+/* Sets a version, which is cut at its first space ("3.11.7 (main, ..."). Only the first call for
+ * each software has an effect. NULL and "" are ignored. */
 void sl_software_set(enum sl_software what, const char *version);
 
-/* Valid for the life of the process; NULL: unknown. */
+/* Returns the version, valid for the life of the process. NULL if it is not known. */
 const char *sl_software_get(enum sl_software what);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * stats.c - the process's counters: one table of names and help, one array of relaxed atomics.
+ * stats.c - counts losses and other facts, process-wide: one table of names and help texts, one
+ * array of relaxed atomics.
  *
- * Any thread; wait-free. Lives as long as the process.
+ * Threads: any; wait-free. Memory: static.
  */
 #include "base/stats.h"
 
@@ -54,7 +55,7 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_LATE_OUTER] = {"late_outer",
                             "runtime calls that arrived after the driver call inside them was "
                             "written"},
-    [SL_STAT_NOT_READY] = {"not_ready", "queries that found work pending; they waited for nothing"},
+    [SL_STAT_NOT_READY] = {"not_ready", "queries that found work pending and so did not wait"},
     [SL_STAT_DUPLICATES] = {"duplicates", "records that CUPTI delivered twice, written once"},
     [SL_STAT_GPU_WITHOUT_CALL] = {"gpu_without_call", "GPU operations whose launch was not seen"},
     [SL_STAT_CALL_WITHOUT_GPU] = {"call_without_gpu", "launches whose GPU operation never arrived"},
@@ -66,10 +67,10 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_UNDELIVERED_BUFFERS] = {"undelivered_buffers",
                                      "buffers that CUPTI had not returned by the end of a window"},
     [SL_STAT_CUPTI_ERRORS] = {"cupti_errors", "CUPTI calls that failed"},
-    [SL_STAT_EDGES] = {"edges", "sync edges: which GPU operation a wait was for"},
+    [SL_STAT_EDGES] = {"edges", "sync edges found"},
     [SL_STAT_EDGES_RELEASED] = {"edges_released", "sync edges that released a wait"},
     [SL_STAT_WAITS_UNANNOTATED] = {"waits_unannotated",
-                                   "calls written before it was known what they waited for"},
+                                   "calls written before their sync edges were known"},
     [SL_STAT_RANGES] = {"ranges", "NVTX ranges and marks, and the GPU work in them"},
     [SL_STAT_RANGES_LOST] =
         {"ranges_lost", "NVTX ranges, marks and names, and PyTorch operators, dropped because a "
@@ -87,11 +88,12 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_CHAKRA_EDGES] = {"chakra_edges", "sync edges written to execution traces"},
     [SL_STAT_CHAKRA_EDGES_LEFT_OUT] =
         {"chakra_edges_left_out",
-         "sync edges missing from an execution trace: source or destination is "
+         "sync edges missing from an execution trace because source or destination is "
          "not in it"},
     [SL_STAT_CHAKRA_ROWS_LEFT_OUT] =
         {"chakra_rows_left_out",
-         "events missing from an execution trace: they have no time of their own"},
+         "events missing from an execution trace: they came too late, have no valid time, or "
+         "found no memory"},
     [SL_STAT_CHAKRA_UNEXPLAINED] =
         {"chakra_unexplained", "GPU operations in execution traces that began over 20 us after "
                                "everything they are known to have waited for"},
@@ -99,11 +101,11 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
                                   "GPU operations in execution traces whose launch is missing"},
     [SL_STAT_CHAKRA_COMM_UNKNOWN] =
         {"chakra_comm_unknown",
-         "collectives written as computation: type, size or ranks are unknown"},
+         "collectives written as computation because type, size or ranks are unknown"},
     [SL_STAT_CHAKRA_CALLERS_UNKNOWN] =
         {"chakra_callers_unknown",
-         "backward operators without a caller: several threads ran forward code "
-         "with their sequence number"},
+         "backward operators without a caller because several threads ran forward operators "
+         "with the same sequence number"},
     [SL_STAT_CHAKRA_FORCED] =
         {"chakra_forced", "times that the Chakra writer ran out of memory and wrote nodes before "
                           "late events arrived"},
@@ -119,13 +121,12 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_EDGES_LOST_AMBIGUOUS] = {"edges_lost_ambiguous", "waits for which two sources fit"},
     [SL_STAT_EDGES_LOST_FLAG_UNKNOWN] =
         {"edges_lost_flag_unknown",
-         "orders by the legacy default stream that depend on unknown stream "
-         "flags"},
+         "edges left out because it is not known which streams are blocking"},
     [SL_STAT_EDGES_LOST_GRAPH_INSIDE] =
         {"edges_lost_graph_inside", "graph launches with unknown dependencies between their nodes"},
     [SL_STAT_EDGES_LOST_NO_RECORD] =
         {"edges_lost_no_record",
-         "waits for something that no record names, and operations whose launch "
+         "waits whose awaited work no record names, and operations whose launch "
          "was not seen"},
     [SL_STAT_EDGES_LOST_MEMORY] = {"edges_lost_memory",
                                    "waits dropped because the memory for edges was full"},

@@ -1,5 +1,6 @@
 /*
- * stats.h - the process's counters. Every loss has one, and each trace file carries them all.
+ * stats.h - the counters of the process. Every kind of loss has a counter, and each trace file
+ * contains all counters.
  *
  * Counters are process-wide relaxed atomics; most are written by one thread. The trace and
  * `syncline check` show their names; docs/trace-format.md lists them.
@@ -20,11 +21,11 @@ enum sl_stat {
     SL_STAT_HANDOVERS,
     SL_STAT_RECORDS_NO_TIME,
     SL_STAT_EVENTS_WRITTEN,
-    SL_STAT_DROPPED_CUPTI,     /* from cuptiActivityGetNumDroppedRecords */
+    SL_STAT_DROPPED_CUPTI,     /* reported by cuptiActivityGetNumDroppedRecords */
     SL_STAT_DROPPED_NO_BUFFER, /* the buffer pool was at its cap */
     SL_STAT_DROPPED_RECORDS_DISCARDED,
     SL_STAT_DROPPED_RING,
-    SL_STAT_DROPPED_WRITE, /* the sink had failed */
+    SL_STAT_DROPPED_WRITE, /* lost because the file could not be written */
     SL_STAT_FILES_LOST,    /* see base/own_file.h */
     SL_STAT_WINDOWS_DELETED,
     SL_STAT_WINDOWS_FAILED,
@@ -33,13 +34,14 @@ enum sl_stat {
     SL_STAT_FOREIGN_BUFFERS,
     SL_STAT_NESTED_DROPPED,
     SL_STAT_LATE_OUTER,
-    SL_STAT_NOT_READY, /* waits of such queries, recognized by the result of the call */
+    SL_STAT_NOT_READY, /* waits of queries that found work pending, as the call's result shows */
     SL_STAT_DUPLICATES,
     SL_STAT_GPU_WITHOUT_CALL,
     SL_STAT_CALL_WITHOUT_GPU,
     SL_STAT_CORRELATION_WRAPS,
     SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate: CUPTI still held these records */
-    SL_STAT_UNDELIVERED_BUFFERS, /* counted although flushes were forced */
+    SL_STAT_UNDELIVERED_BUFFERS, /* buffers that CUPTI did not return although flushes were
+                                  * forced */
     SL_STAT_CUPTI_ERRORS,
     SL_STAT_EDGES,
     SL_STAT_EDGES_RELEASED,
@@ -54,7 +56,7 @@ enum sl_stat {
     SL_STAT_OPS_INPUTS_LOST,
     SL_STAT_CHAKRA_NODES,
     SL_STAT_CHAKRA_EDGES,
-    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* or there was no memory */
+    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* includes edges for which there was no memory */
     SL_STAT_CHAKRA_ROWS_LEFT_OUT,
     SL_STAT_CHAKRA_UNEXPLAINED,
     SL_STAT_CHAKRA_NO_LAUNCH,
@@ -62,7 +64,7 @@ enum sl_stat {
     SL_STAT_CHAKRA_CALLERS_UNKNOWN,
     SL_STAT_CHAKRA_FORCED,
     SL_STAT_CHAKRA_LANES_FORGOTTEN,
-    SL_STAT_CHAKRA_FAILED, /* not created, or failed later */
+    SL_STAT_CHAKRA_FAILED, /* the output was not created, or failed later */
     /* one for each enum sl_edge_loss */
     SL_STAT_EDGES_LOST_BEFORE_WINDOW,
     SL_STAT_EDGES_LOST_GAVE_UP,

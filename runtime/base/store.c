@@ -1,9 +1,9 @@
 /*
- * store.c - the memory of the edge engine: arrays, pools and maps under one cap.
+ * store.c - provides arrays, pools and maps under one memory cap, for example to the edge engine.
  *
- * Entered by the owner alone, who frees pools and maps. The map is open addressing with linear
- * probing, at most half full; dropping shifts back what probed past the hole, so that no marks are
- * left and it never ages.
+ * Threads: one owner, who frees pools and maps. The map uses open addressing with linear probing
+ * and is at most half full. Removing a key moves later entries back into the hole, so no deletion
+ * marks are left that would make the map slower over time.
  */
 #include "base/store.h"
 
@@ -105,7 +105,7 @@ void sl_pool_put(struct sl_pool *p, void *object)
                               p->object_bytes - sizeof p->unused);
 }
 
-/* The first object's place in a block links the blocks. */
+/* Adds a block of objects. The place of a block's first object is used to chain the blocks. */
 static int add_block(struct sl_pool *p)
 {
     char *block = sl_store_map(p->store, BLOCK_BYTES);
@@ -126,7 +126,7 @@ void *sl_pool_get(struct sl_pool *p)
     if (!p->unused && add_block(p) != 0)
         return NULL;
     object = p->unused;
-    if (!object) /* larger than a block */
+    if (!object) /* an object is larger than a block */
         return NULL;
     memcpy(&p->unused, object, sizeof p->unused);
     ASAN_UNPOISON_MEMORY_REGION(object, p->object_bytes);

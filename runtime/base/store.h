@@ -1,7 +1,8 @@
 /*
- * store.h - memory under one cap: arrays, objects of one size, and maps from numbers to numbers.
+ * store.h - provides arrays, pools of equal objects, and maps from numbers to numbers, all under
+ * one memory cap.
  *
- * The edge engine has one store, and so has each of the tool's passes over a trace.
+ * The edge engine has a store, and each pass of the command-line tool over a trace has one.
  *
  * Threads: one owner. Memory: whole pages, counted in the store; a pool's objects do not move.
  */
@@ -18,18 +19,18 @@ struct sl_store {
 /* Returns zeroed pages; NULL past the cap. */
 void *sl_store_map(struct sl_store *s, size_t bytes);
 void sl_store_unmap(struct sl_store *s, void *memory, size_t bytes); /* NULL is fine */
-/* Returns `memory` with its content, perhaps moved, and zeroed pages after it. NULL past the cap:
- * then nothing has changed. */
+/* Enlarges an area, which keeps its content and may move. The new pages are zero. Returns NULL past
+ * the cap; then nothing has changed. */
 void *sl_store_grow(struct sl_store *s, void *memory, size_t bytes, size_t to_bytes);
-/* Grows an array of `*slots` objects to at least `wanted`, by doubling. Returns its new address;
- * NULL past the cap: then nothing has changed. */
+/* Grows an array of `*slots` objects to at least `wanted`, by doubling. Returns its new address.
+ * Returns NULL past the cap; then nothing has changed. */
 void *sl_store_more(struct sl_store *s, void *array, size_t *slots, size_t wanted,
                     size_t object_bytes);
 
 struct sl_pool {
     struct sl_store *store;
     size_t object_bytes;
-    void *unused; /* chained through their first word */
+    void *unused; /* free objects, chained through their first word */
     void *blocks;
 };
 
@@ -52,12 +53,13 @@ struct sl_map {
 
 void sl_map_init(struct sl_map *m, struct sl_store *store);
 void sl_map_free(struct sl_map *m);
-/* Returns the key's value; NULL: none. Valid until the next put or drop. */
+/* Returns a pointer to the key's value, valid until the next put or drop. NULL if the key is not in
+ * the map. */
 uint64_t *sl_map_find(const struct sl_map *m, uint64_t key);
-/* Returns the key's value, which is 0 if the key is new; NULL past the cap. */
+/* Returns a pointer to the key's value, which is 0 if the key is new. NULL past the cap. */
 uint64_t *sl_map_put(struct sl_map *m, uint64_t key);
 void sl_map_drop(struct sl_map *m, uint64_t key);
-/* The same for values that are pointers. NULL: there is none, or the key is 0. */
+/* Returns a value that is a pointer. NULL if the key is not in the map, or is 0. */
 void *sl_map_get(const struct sl_map *m, uint64_t key);
 /* Returns a new pool object for a key that the map does not have; NULL past the cap. */
 void *sl_map_make(struct sl_map *m, struct sl_pool *p, uint64_t key);

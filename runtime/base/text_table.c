@@ -1,8 +1,8 @@
 /*
- * text_table.c - one table that stores each text once and gives it a number.
+ * text_table.c - stores each text once, in one table for the process, and gives it a number.
  *
- * Threads, memory: see text_table.h. A thread that adds a text takes a place, fills it, and then
- * publishes the number in the index with release order.
+ * Threads, memory: see text_table.h. A thread that adds a text reserves an entry, fills it, and
+ * then publishes the entry's number in the index with release order.
  */
 #include "base/text_table.h"
 
@@ -62,7 +62,7 @@ static int is_text(uint32_t number, const char *text, size_t length)
     return s->length == length && memcmp(table.bytes + s->offset, text, length) == 0;
 }
 
-/* Copies a text that is not in the index yet. 0: no room. */
+/* Copies a text that is not in the index yet. Returns its number, 0 if there is no room. */
 static uint32_t copy_text(const char *text, size_t length)
 {
     uint32_t place = sl_text_table_take_place(&table.texts, 1, TEXTS), offset;
@@ -98,7 +98,7 @@ uint32_t sl_text_table_put(const char *text, size_t length)
     for (at = hash_of(text, length);; at++) {
         _Atomic uint32_t *slot = &table.index[at % INDEX];
 
-        /* Acquire pairs with the release below: the text is written before its number. */
+        /* Acquire pairs with the release below, so that a text is visible with its number. */
         there = atomic_load_explicit(slot, memory_order_acquire);
         if (there) {
             if (is_text(there, text, length))

@@ -51,7 +51,7 @@ int sl_utf8_valid(const char *text, size_t length)
     uint64_t eight;
 
     while (at < length) {
-        /* Most text is ASCII: check eight bytes at a time. */
+        /* Eight bytes are checked at a time, because most text is ASCII. */
         if (length - at >= sizeof(eight)) {
             memcpy(&eight, text + at, sizeof(eight));
             if (!(eight & 0x8080808080808080u)) {

@@ -9,26 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Length of the character at `text`, of which `left` bytes (at least one) are available. 0: no
- * valid character starts here (Unicode 15, table 3-7). */
+/* Returns the length of the character at `text`, where `left` bytes (at least one) are available.
+ * Returns 0 if no valid character starts there (Unicode 15, table 3-7). */
 size_t sl_utf8_length(const char *text, size_t left);
 
-/* 1: all of the text is UTF-8 (Unicode 15, table 3-7: no overlong forms, no surrogates). */
+/* Whether the whole text is valid UTF-8, without overlong forms and surrogates (Unicode 15, table
+ * 3-7). */
 int sl_utf8_valid(const char *text, size_t length);
 
 /* Copies as many whole characters as fit in `size` bytes, with '?' for each invalid byte. Returns
  * the bytes written. */
 size_t sl_utf8_clean(char *out, size_t size, const char *text, size_t length);
 
-/* Writes one character, U+FFFD for an invalid code. Returns the bytes written; 0: no room. */
+/* Writes one character; for an invalid code writes U+FFFD. Returns the number of bytes written, 0
+ * if there is no room. */
 size_t sl_utf8_put(char *out, size_t room, uint32_t c);
 
 /* Joins two surrogates to the character that they encode and returns 1. Otherwise returns 0 and
  * leaves `high` unchanged. */
 int sl_utf8_join(uint32_t *high, uint32_t low);
 
-/* Converts up to a 0, `most` units, or the end of `out`, whichever comes first. Writes no NUL and
- * returns the bytes written. `text` may be NULL or unaligned. Invalid characters become U+FFFD. */
+/* Converts until a 0, until `most` units are read, or until `out` is full. Writes no NUL and
+ * returns the number of bytes written. `text` may be NULL or unaligned. Invalid characters become
+ * U+FFFD. */
 size_t sl_utf8_from_utf16(char *out, size_t size, const void *text, size_t most);
 size_t sl_utf8_from_utf32(char *out, size_t size, const void *text, size_t most);
 

@@ -25,7 +25,7 @@
 #include "collect/torch/ops.h"
 #include "collect/torch/ops_read.h"
 
-/* An entry of the table; NULL: the source has nothing to do there. */
+/* An entry of the table. A function is NULL if the source does nothing at that point. */
 struct source {
     const char *name;
     void (*attach)(const struct sl_source_setup *setup);
@@ -33,12 +33,12 @@ struct source {
     void (*rescan)(const struct sl_source_setup *setup);
     void (*enable)(const struct sl_source_setup *setup, int on);
     void (*stop)(void);
-    /* Creates a reader: 0 and *reader (NULL: not wanted), or -ENOMEM. */
+    /* Creates a reader. Returns 0 with *reader (NULL if it is not wanted), or -ENOMEM. */
     int (*open)(void **reader, const struct sl_source_reading *reading);
     void (*close)(void *reader);
-    void (*begin)(void *reader); /* before the lanes are read */
+    void (*begin)(void *reader); /* called before the lanes are read */
     void (*read)(void *reader, uint32_t thread, const struct sl_lane_record *record, uint64_t ns);
-    void (*done)(void *reader); /* after they were read */
+    void (*done)(void *reader); /* called after the lanes were read */
     void (*count)(const void *reader, struct sl_source_lost *lost);
 };
 
@@ -55,8 +55,8 @@ void sl_sources_prepare(const struct sl_config *config)
                "NVTX_INJECTION64_PATH to libsyncline.so to have them");
 }
 
-/* Lanes and names serve sl_range_push() and steps too. Without memory for them, the job is still
- * recorded, without its ranges. */
+/* Creates the lanes and name tables, which sl_range_push() and steps use too. If there is no memory
+ * for them, the job is recorded without its ranges. */
 static void attach_nvtx(const struct sl_source_setup *setup)
 {
     int err;
@@ -135,7 +135,8 @@ static void count_nvtx(const void *reader, struct sl_source_lost *lost)
 
 /* ---- PyTorch ---- */
 
-/* A rescan finds a PyTorch that is loaded later. Looking now records operators from now on. */
+/* Attaches to a PyTorch that is loaded already, so that its operators are recorded from now on. A
+ * PyTorch that is loaded later is found by a rescan. */
 static void attach_torch(const struct sl_source_setup *setup)
 {
     sl_graph_nodes_on_made(sl_torch_ops_node);
@@ -146,7 +147,8 @@ static void attach_torch(const struct sl_source_setup *setup)
 
 static void rescan_torch(const struct sl_source_setup *setup)
 {
-    /* Without an observer the Python package provides the operators, so it looks again. */
+    /* Without an observer, the Python package makes PyTorch report operators, so it must run again
+     * now that PyTorch is loaded. */
     if (sl_torch_ops_attach(setup->config->ops, setup->config->home) && setup->config->python)
         sl_python_boot_again(setup->config->home);
 }
@@ -221,7 +223,7 @@ static void attach_python(const struct sl_source_setup *setup)
                              "have no source lines");
 }
 
-/* The interpreter may not exist yet: each window that opens tries again. */
+/* The interpreter may not exist yet, so each window that opens tries again. */
 static void boot_python(const struct sl_source_setup *setup)
 {
     if (setup->config->python)
@@ -236,8 +238,8 @@ static void enable_python(const struct sl_source_setup *setup, int on)
 
 /* ---- the table ---- */
 
-/* Attached in this order: lanes first, then the reader of Python lines, then PyTorch, whose
- * operators have lines. */
+/* Sources are attached in this order: NVTX creates the lanes, Python makes lines available, and
+ * then PyTorch records operators with their lines. */
 static const struct source sources[] = {
     {
         .name = "NVTX ranges",
@@ -318,8 +320,8 @@ struct sl_source_readers {
     struct sl_lane_reader lanes;
 };
 
-/* PyTorch before NVTX: its user scopes are ranges, and a step that an operator's scope begins is
- * known before the ranges inside it. */
+/* A record is passed to PyTorch's reader before NVTX's. Its user scopes are ranges too, and a step
+ * that begins with such a scope must be known before the ranges inside it. */
 static void take_record(void *user, uint32_t thread, const struct sl_lane_record *record,
                         uint64_t ns)
 {

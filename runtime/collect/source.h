@@ -1,14 +1,16 @@
 /*
- * source.h - one table of sources for what the program reports itself: NVTX, PyTorch, Python.
+ * source.h - one table of the sources that report what the program does on the CPU: NVTX, PyTorch,
+ * Python.
  *
  * A source is a folder below collect/ and an entry of the table in source.c. Callers start, scan,
- * enable, read and stop sources through these functions and name none of them. CUPTI is no entry:
- * session/ owns our relation to it, because only one profiler at a time can have it.
+ * enable, read and stop all sources through these functions, and do not know the single sources.
+ * CUPTI is not in the table. It is handled by session/, because only one profiler at a time can use
+ * it.
  *
- * Sources do not include each other. Where two must meet (PyTorch operators that arrive as NVTX
- * texts, graph nodes that belong to an operator), source.c connects them.
+ * Sources do not include each other. If one source needs another (for PyTorch operators that arrive
+ * as NVTX texts, and for graph nodes that belong to an operator), source.c connects the two.
  *
- * Threads: as each function says. Memory: that of the sources.
+ * Threads: see each function. Memory: each source has its own.
  */
 #ifndef SL_SOURCE_H
 #define SL_SOURCE_H
@@ -24,27 +26,29 @@
 #include "event/ops.h"
 #include "event/range.h"
 
-/* ---- in the process ---- */
+/* ---- sources in the process ---- */
 
 struct sl_source_setup {
     const struct sl_config *config; /* borrowed for the life of the process */
     void *cupti;                    /* the loaded library; NULL: not known */
-    void (*wake)(void);  /* wakes the recorder thread: records wait; any thread, never blocks */
+    void (*wake)(void);  /* wakes the recorder thread because records are waiting; any thread, never
+                          * blocks */
     int records_at_once; /* a window is open from the beginning */
 };
 
-/* On the thread that initialises CUDA, before CUPTI is touched. CUPTI may start threads, and some
- * settings are possible only while the process has one thread. */
+/* Call on the thread that initialises CUDA, before any call of CUPTI: CUPTI may start threads, and
+ * some settings are possible only while the process has one thread. */
 void sl_sources_prepare(const struct sl_config *config);
 
-/* The same thread, when CUPTI is ready: attaches to what is loaded. A source without memory says so
- * in one line, and the job is recorded without that source. */
+/* Call on the same thread, when CUPTI is ready. Attaches to the libraries that are loaded. If a
+ * source gets no memory, it logs one line, and the job is recorded without that source. */
 void sl_sources_attach(const struct sl_source_setup *setup);
 
-/* The same thread, last: from now on a source may call the public API. */
+/* Call on the same thread, as the last of the three. From then on sources may call the public
+ * API. */
 void sl_sources_arm(void);
 
-/* Recorder thread, at each tick: attaches to newly loaded objects. Cheap when there are none. */
+/* Recorder thread, at each tick. Attaches to newly loaded objects; cheap if there are none. */
 void sl_sources_rescan(void);
 
 /* Recorder thread: turns recording on or off. */
@@ -53,20 +57,22 @@ void sl_sources_enable(int on);
 /* Any thread, also in a forked child: stops all sources for good. Async-signal-safe. */
 void sl_sources_stop(void);
 
-/* Any thread: which operators Python shall make PyTorch report as NVTX texts. After this call, such
- * texts count as operators. SL_TORCH_OPS_OFF: none. */
+/* Any thread. Returns which operators the Python package shall make PyTorch report as NVTX texts
+ * (SL_TORCH_OPS_OFF: none). After this call, such texts are recorded as operators. */
 enum sl_torch_ops_mode sl_sources_ops_by_texts(void);
 
-/* NVTX's loader entry points, called inside an application's NVTX call. 1: attached; 0: refused. */
+/* NVTX's loader entry points, called inside an application's NVTX call. Return 1 if attached, 0 if
+ * refused. */
 int sl_sources_on_nvtx(const void *(*get_export_table)(uint32_t id));
 int sl_sources_on_nvtx_extension(void *module_info);
 
-/* ---- reading ---- */
+/* ---- reading the lanes ---- */
 
 /* The tables and callbacks of a reader. */
 struct sl_source_reading {
     struct sl_intern *names;
-    struct sl_intern *details; /* of operators (event/op_detail.h); NULL: not wanted */
+    struct sl_intern *details; /* table for details of operators (event/op_detail.h); NULL: not
+                                * wanted */
     struct sl_ranges *ranges;
     struct sl_ops *ops;       /* NULL: not wanted */
     size_t range_texts_bytes; /* limit for interned texts of ranges */
@@ -81,14 +87,15 @@ struct sl_source_reading {
 };
 
 struct sl_source_lost {
-    uint64_t ranges; /* without their text, or not recorded */
-    uint64_t ops;    /* without a name */
-    uint64_t inputs; /* operators without inputs, or without all of them */
+    uint64_t ranges; /* ranges without their text, and ranges not recorded */
+    uint64_t ops;    /* operators without a name */
+    uint64_t inputs; /* operators that lack some or all of their inputs */
 };
 
 struct sl_source_readers;
 
-/* Recorder thread, as below. Creates readers of all sources in use. 0 or -ENOMEM. */
+/* Recorder thread, like the functions below. Creates the readers of all sources in use. Returns 0
+ * or -ENOMEM. */
 int sl_source_readers_create(struct sl_source_readers **out,
                              const struct sl_source_reading *reading);
 void sl_source_readers_destroy(struct sl_source_readers *r); /* NULL is fine */
@@ -96,7 +103,7 @@ void sl_source_readers_destroy(struct sl_source_readers *r); /* NULL is fine */
 /* Reads records that threads made before until_ns (UINT64_MAX: all), in each thread's order. */
 void sl_source_readers_read(struct sl_source_readers *r, uint64_t until_ns);
 
-/* Losses so far. */
+/* Writes the losses so far. */
 void sl_source_readers_count(const struct sl_source_readers *r, struct sl_source_lost *out);
 
 #endif

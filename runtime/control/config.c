@@ -1,8 +1,8 @@
 /*
- * config.c - the option table, and reading it from the environment.
+ * config.c - the table of options, and the functions that read them from the environment.
  *
- * Called once, from the injection entry, on the application thread that called cuInit. Nothing is
- * allocated; the caller owns the result.
+ * Threads: the application thread that called cuInit, once. Memory: the caller's; nothing is
+ * allocated.
  */
 #include "control/config.h"
 
@@ -38,7 +38,7 @@ static const struct sl_option_word kind_words[] = {
     {"driver", SL_CUPTI_DRIVER, "driver API calls (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
     {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead"},
-    {"none", 0, "alone: no GPU work and no CUDA calls"},
+    {"none", 0, "alone: neither GPU work nor CUDA calls are recorded"},
     {"off", 0, "the same"},
     {NULL, 0, NULL},
 };
@@ -54,20 +54,22 @@ static const struct sl_option_word api_words[] = {
 
 static const struct sl_option_word cupti_api_words[] = {
     {"auto", SL_CUPTI_API_AUTO,
-     "`v1` if a loaded library is linked with CUPTI for it (PyTorch is), since the two do not mix "
-     "in one process; else `v2` from CUPTI 13.3 on"},
-    {"v1", SL_CUPTI_API_V1, "one client for the whole process; every CUPTI has it"},
+     "`v1` if a loaded library (such as PyTorch) uses it, because one process cannot use both; "
+     "otherwise `v2` from CUPTI 13.3 on"},
+    {"v1", SL_CUPTI_API_V1,
+     "the older interface, which every CUPTI has: one client for the whole process"},
     {"v2", SL_CUPTI_API_V2,
-     "a subscriber of our own, from CUPTI 13.2 on; other tools that use it too are not disturbed. "
-     "CUPTI 13.2 hides dropped records from subscribers, so sync edges are turned off there. From "
-     "13.4 on records have only the fields that syncline reads: half the bytes for a kernel"},
+     "the newer interface, from CUPTI 13.2 on: a subscriber for each client, so that tools which "
+     "use it do not disturb each other. CUPTI 13.2 hides dropped records from subscribers, so sync "
+     "edges are turned off there. From 13.4 on, records have only the fields that syncline reads, "
+     "half the bytes for a kernel"},
     {"v2-whole", SL_CUPTI_API_V2_WHOLE, "as `v2`, with whole records"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word detail_words[] = {
     {"lean", SL_DETAIL_LEAN, "no flow arrows, no occupancy, no bandwidth: about half the cost"},
-    {"default", SL_DETAIL_DEFAULT, "what trace viewers and HTA read"},
+    {"default", SL_DETAIL_DEFAULT, "all that trace viewers and HTA read"},
     {"full", SL_DETAIL_FULL, "also clusters, channels, kinds of shared memory, values of memsets"},
     {NULL, 0, NULL},
 };
@@ -130,9 +132,10 @@ const struct sl_option sl_config_table[] = {
      FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL, "demand",
      "recording waits for start()"},
     {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",
-     "How long records are collected, but not written, before a window that opens after the start "
-     "of the process. So the work that is pending when the window opens is known. `sl_start()` "
-     "opens its window that much later. Windows of steps have a lead-in of one step instead.",
+     "How long records are collected, but not written, before a window opens, so that the work "
+     "that is pending at the opening is known. A window that is requested by `sl_start()` opens "
+     "only after this time. Windows of steps have a lead-in of one step instead. A window that is "
+     "open from the start of the process has no lead-in.",
      FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
      "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas; or none, "
@@ -160,14 +163,15 @@ const struct sl_option sl_config_table[] = {
      FIELD(chakra), 0, 0, chakra_words, "off", "no execution trace is written"},
     {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
      "1: also find the edges between the nodes of a CUDA graph, and the PyTorch operator that "
-     "captured each kernel of a replay. Only CUPTI's subscriber is told about graph nodes, and a "
-     "process has one subscriber. torch.profiler, nsys and others want to be the subscriber too, "
-     "and record nothing of the GPU if the place is taken.\n"
+     "captured each kernel of a replay. CUPTI reports graph nodes only to its subscriber, and a "
+     "process can have only one. torch.profiler, nsys and other tools subscribe too, and record no "
+     "GPU work if they cannot.\n"
      "\n"
-     "- If another tool is the subscriber already, both are left out, and the edges are counted.\n"
-     "- If a library that is linked with CUPTI wants the place, it gets it, and both are left out "
-     "from then on. (torch.profiler's library does so before its first session.) With "
-     "SYNCLINE_HANDOVER=0 syncline keeps the place.",
+     "- If another tool has subscribed already, syncline finds neither edges nor operators of "
+     "graph nodes, and counts the missing edges.\n"
+     "- If a library that is linked with CUPTI subscribes later, syncline unsubscribes first, and "
+     "finds neither from then on. (torch.profiler's library subscribes before its first session.) "
+     "With SYNCLINE_HANDOVER=0 syncline stays subscribed.",
      FIELD(graph_edges), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_DISK", SL_OPTION_SIZE, "10GiB", "1MiB to 1024GiB",
      "Maximum size of the files of this process. Besides, 5 % of the file system stays free, at "
@@ -198,11 +202,10 @@ const struct sl_option sl_config_table[] = {
      "CUPTI serves one profiler at a time.\n"
      "\n"
      "- 1: when torch.profiler, or another library that is linked with CUPTI, begins to record, "
-     "syncline hands CUPTI over first and takes it back afterwards. The trace says for which time "
-     "it has nothing. To notice that library, syncline points its import slots for CUPTI "
-     "functions at itself.\n"
-     "- 0: no library is touched. The other profiler then misses what happens until syncline's "
-     "buffers have been emptied, and syncline misses the rest.",
+     "syncline hands CUPTI over first and takes it back afterwards. The trace shows the gap. To "
+     "notice such a library, syncline redirects the library's calls of CUPTI to itself.\n"
+     "- 0: syncline changes no library. Then the other profiler misses all records until "
+     "syncline's CUPTI buffers are empty, and syncline misses the later ones.",
      FIELD(handover), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_NVTX", SL_OPTION_BOOL, "1", "0 or 1",
      "1: ranges, marks and names that the program gives to NVTX are recorded; about 30 ns a "
@@ -234,18 +237,18 @@ const struct sl_option sl_config_table[] = {
      FIELD(ops), 0, 0, ops_words, "off", "no operators of PyTorch are recorded"},
     {"SYNCLINE_OPS_MEMORY", SL_OPTION_SIZE, "16MiB", "4MiB to 4GiB",
      "Maximum host memory for operators. Three quarters are for operators whose CUDA calls have "
-     "not all arrived, the rest for shapes and values of inputs. Past it, calls name no operator "
-     "and operators have no inputs; both are counted.",
+     "not all arrived, the rest for shapes and values of inputs. Past it, some calls have no "
+     "operator, and some operators have no inputs; both are counted.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a new file",
-     "For developers: CUPTI buffers are also written to this file as they came, so that the run "
+     "For developers: CUPTI buffers are also written, unchanged, to this file, so that the run "
      "can be replayed (docs/cupti-dump.md). `%p` becomes the process id. The file has at most 1 "
      "GiB and mode 0600. The thread that empties CUPTI buffers writes it, so a slow disk loses "
      "records.",
      FIELD(dump_cupti), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_LOG", SL_OPTION_CHOICE, "info", "off, error, warn, info, debug",
-     "What syncline says on stderr. Each level includes those above it.", FIELD(log_level), 0, 0,
-     log_words, INVALID_IS_DEFAULT},
+     "Which messages syncline writes to stderr. Each level includes those above it.",
+     FIELD(log_level), 0, 0, log_words, INVALID_IS_DEFAULT},
     {NULL, SL_OPTION_BOOL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, INVALID_IS_DEFAULT},
 };
 
@@ -326,7 +329,8 @@ int sl_config_read_option(const struct sl_option *o, const char *text, struct sl
     return err;
 }
 
-/* Gives "steps:COUNT/PERIOD" for "steps:3" if the values have such a form; else all values. */
+/* Writes the valid values, for a message. If the text begins like one of them, writes only that
+ * one: for "steps:3", "steps:COUNT/PERIOD". */
 static void name_expected(const struct sl_option *o, const char *text, char *out, size_t size)
 {
     const char *colon = strchr(text, ':'), *form = NULL;
@@ -393,8 +397,8 @@ void sl_config_read(struct sl_config *out, char *const *environment)
     int may_speak = sl_identity_rank(environment) == 0;
 
     memset(out, 0, sizeof(*out));
-    /* These two options decide whether problems of the others are reported. The level is set before
-     * its own problems are reported. */
+    /* These two options are read first, because they decide whether problems of the others are
+     * reported. The log level is set before problems of these two are reported. */
     sl_config_read_option(log, sl_config_lookup(environment, log->name), out);
     sl_log_set_level(out->log_level);
     read_option(log, out, environment, may_speak);

@@ -1,11 +1,12 @@
 /*
- * config.h - the option table: one row per SYNCLINE_* variable.
+ * config.h - the table of options, with a row for each SYNCLINE_* variable.
  *
- * The environment, `syncline doctor`, `--help` and docs/configuration.md all use the table in
- * config.c. An invalid value is reported in one line and never records more than the default: an
- * option that says when or what to record is off (SYNCLINE_WINDOW: recording waits for start()),
- * any other option has its default. An empty value is the default. Unknown SYNCLINE_* names are
- * reported with the nearest known name, up to SL_CONFIG_UNKNOWN_SHOWN of them. Only rank 0 reports.
+ * The reader of the environment, `syncline doctor`, `--help` and docs/configuration.md all use the
+ * table in config.c. An invalid value is reported in one line and never makes syncline record more
+ * than by default. If the option says when or what to record, an invalid value turns that off (for
+ * SYNCLINE_WINDOW, recording waits for start()). Any other option gets its default, as it does for
+ * an empty value. Unknown SYNCLINE_* names are reported with the nearest known name, up to
+ * SL_CONFIG_UNKNOWN_SHOWN of them. Only rank 0 reports.
  */
 #ifndef SL_CONFIG_H
 #define SL_CONFIG_H
@@ -70,7 +71,7 @@ struct sl_config {
     char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" = no dump */
 };
 
-/* How a value is spelled; config_value.c reads each type. */
+/* The form of a value. config_value.c parses each type. */
 enum sl_option_type {
     SL_OPTION_BOOL,
     SL_OPTION_TEXT,
@@ -92,14 +93,15 @@ struct sl_option_word {
 struct sl_option {
     const char *name;
     enum sl_option_type type;
-    const char *fallback; /* the default, spelled as a user would */
+    const char *fallback; /* the default, as a user would write it */
     const char *values;   /* the valid values, for messages and pages */
     const char *help;
-    size_t offset, size;                /* of the field in struct sl_config */
-    uint64_t min, max;                  /* SIZE in bytes, DURATION in ns, NUMBER */
+    size_t offset, size;                /* offset and size of the field in struct sl_config */
+    uint64_t min, max;                  /* limits of the value: SIZE in bytes, DURATION in ns */
     const struct sl_option_word *words; /* ends with a NULL word */
     const char *invalid;                /* value that replaces an invalid one; NULL: the default */
-    const char *invalid_means;          /* for messages: "recording is off"; NULL if `invalid` is */
+    const char *invalid_means;          /* for messages, for example "recording is off"; NULL if
+                                         * `invalid` is NULL */
 };
 
 #define SL_CONFIG_UNKNOWN_SHOWN 8 /* how many unknown names are reported one by one */
@@ -107,28 +109,31 @@ struct sl_option {
 /* The table; ends with a NULL name. */
 extern const struct sl_option sl_config_table[];
 
-/* Reads all options from `environ`-like text and sets the log level to SYNCLINE_LOG. Reports
- * problems through sl_log() at that level; never fails. Not thread-safe against setenv: called
- * once, from the injection entry. */
+/* Reads all options from `environ`-like text and sets the log level to SYNCLINE_LOG. Logs problems
+ * at that level; never fails. Called once, at the injection. No other thread may change the
+ * environment meanwhile. */
 void sl_config_read(struct sl_config *out, char *const *environment);
 
-/* Reads one option into its field of `out`; `text` NULL or "": the default. 0; -EINVAL or -ERANGE:
- * not valid, and the field has the value that the table gives for this case. */
+/* Reads one option into its field of `out`. If `text` is NULL or "", the field gets the default.
+ * Returns 0, or -EINVAL or -ERANGE if the text is not valid. Then the field gets the value that the
+ * table has for invalid text. */
 int sl_config_read_option(const struct sl_option *o, const char *text, struct sl_config *out);
-int sl_config_read_one(struct sl_config *out, const char *name, const char *text); /* by name */
+/* The same, but the option is given by its name. */
+int sl_config_read_one(struct sl_config *out, const char *name, const char *text);
 
-/* The message for sl_config_read_option()'s `err`: "SYNCLINE_X=Y is not valid (expected Z); ...".
- */
+/* Writes the message for an error of sl_config_read_option(): "SYNCLINE_X=Y is not valid (expected
+ * Z); ...". */
 void sl_config_explain(const struct sl_option *o, const char *text, int err, char *out,
                        size_t size);
 
-/* The first entry from `environment` on with an unknown SYNCLINE_* name; NULL: none. */
+/* Returns the first entry of `environment` that has an unknown SYNCLINE_* name, NULL if there is
+ * none. */
 char *const *sl_config_unknown(char *const *environment);
 
-/* The known name with the smallest edit distance to `name`. */
+/* Returns the known name with the smallest edit distance to `name`. */
 const char *sl_config_nearest(const char *name);
 
-/* The value of `name` in `environ`-like text; NULL: not set. */
+/* Returns the value of `name` in `environ`-like text, NULL if it is not set. */
 const char *sl_config_lookup(char *const *environment, const char *name);
 
 #endif

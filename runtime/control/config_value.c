@@ -139,7 +139,8 @@ static int read_set(const struct sl_option *option, const char *text, uint32_t *
 
         if (find_word(option, text, length, &value))
             return -EINVAL;
-        if (!value && (!is_first || text[length])) /* "none" contradicts other words */
+        if (!value && (!is_first || text[length])) /* a word such as "none" cannot be combined with
+                                                    * other words */
             return -EINVAL;
         bits |= (uint32_t)value;
         if (!text[length])

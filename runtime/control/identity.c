@@ -1,7 +1,7 @@
 /*
- * identity.c - job, rank, host and folder of this process.
+ * identity.c - finds out the job, rank, host and output folder of this process.
  *
- * Called once, on the application thread that called cuInit. The caller owns the result.
+ * Threads: the application thread that called cuInit, once. Memory: the caller's.
  */
 #include "control/identity.h"
 
@@ -50,7 +50,7 @@ void sl_identity_sanitise(char *out, size_t size, const char *text)
     out[i] = '\0';
 }
 
-/* Parses a count or a rank: 0..INT_MAX in plain digits. 0 or -EINVAL. */
+/* Parses a count or a rank: 0..INT_MAX in plain digits. Returns 0 or -EINVAL. */
 static int read_number(const char *text, int *out)
 {
     uint64_t value;
@@ -123,7 +123,8 @@ static void read_process_name(char *out, size_t size)
         snprintf(out, size, "process");
 }
 
-/* Fixes the folder now: the host may change its working directory before the first file. */
+/* Makes the path absolute now, because the host may change its working directory before the first
+ * file is written. */
 static void make_folder_path(struct sl_identity *out, const char *output)
 {
     char host[sizeof(out->host)], current[1024];

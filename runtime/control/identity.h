@@ -1,9 +1,9 @@
 /*
- * identity.h - the process's place in its job: job, rank, world size, host, and the folder for
- * traces.
+ * identity.h - finds out which process of which job this is: job, rank, world size, host, and the
+ * folder for traces.
  *
- * Read once, from the injection entry: launchers set the environment before the process starts. The
- * caller owns the struct; nothing is allocated.
+ * The environment is read once, at the injection, because launchers set it before the process
+ * starts. Memory: the caller's; nothing is allocated.
  */
 #ifndef SL_IDENTITY_H
 #define SL_IDENTITY_H
@@ -14,7 +14,7 @@
 
 struct sl_identity {
     uint32_t pid;
-    /* 0 of 1 without a launcher; if only the size is unknown, it is rank + 1 */
+    /* without a launcher, rank 0 of 1; if only the size is unknown, it is rank + 1 */
     int rank, world_size;
     int local_ranks;         /* ranks of the job on this machine; 1 if no launcher says it */
     const char *rank_source; /* the variable that gave the rank; NULL: none did, rank is 0 */
@@ -31,8 +31,8 @@ void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
 /* Reads the rank only and reports nothing. */
 int sl_identity_rank(char *const *environment);
 
-/* Copies `text` as one path component. Letters, digits, '.', '_' and '-' stay; other bytes and a
- * leading '.' become '_'. Truncated to fit. "" stays "". */
+/* Copies `text` as one path component, truncated to fit. Letters, digits, '.', '_' and '-' are
+ * kept; other bytes and a leading '.' become '_'. "" stays "". */
 void sl_identity_sanitise(char *out, size_t size, const char *text);
 
 #endif

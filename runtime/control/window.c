@@ -1,6 +1,6 @@
 /*
- * window.c - when to record: a pure state machine. Entered by the recorder thread; other threads
- * only make requests on copies of their own (window.h). Owns no memory.
+ * window.c - decides when to record: a pure state machine. Threads: the recorder thread; other
+ * threads only make requests, on copies of their own (window.h). Memory: the caller's.
  */
 #include "control/window.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define NEVER UINT64_MAX
-/* How long a closing window waits for work that was enqueued before its end. Longer kernels are
- * then fetched unfinished, because the same buffers have completed records, too. */
+/* How long a closing window waits for work that was enqueued before its end. After that, pending
+ * records are fetched without an end, because the same buffers have completed records, too. */
 #define DRAIN_NS     3000000000ull
 #define CLOCK_SET_NS 100000000
 
@@ -41,8 +41,8 @@ void sl_window_ready(struct sl_window *w, struct sl_window_now now)
     w->has_begun = 1;
 }
 
-/* By how much the wall clock was set since the window opened. Slewing and the time between two
- * clock readings do not count. */
+/* Returns by how much the wall clock was set since the window opened. Small differences, from
+ * slewing and from the time between two clock readings, count as 0. */
 static int64_t clock_set(const struct sl_window *w, struct sl_window_now now)
 {
     int64_t change = (int64_t)(now.real_ns - now.monotonic_ns - w->offset_ns);
@@ -59,7 +59,8 @@ void sl_window_bounds(const struct sl_window *w, struct sl_window_now now, uint6
     *until_ns = w->next_ns == NEVER ? NEVER : w->next_ns + w->offset_ns + (uint64_t)change;
 }
 
-/* A late call of sl_window_step() does not make a timed window longer. */
+/* Sets the window's end. If sl_window_step() is called late, a timed window still ends at its
+ * planned time. */
 static void set_closed(struct sl_window *w, struct sl_window_now now)
 {
     uint64_t from_ns, until_ns;
@@ -76,7 +77,8 @@ void sl_window_tell(struct sl_window *w, uint64_t step, uint64_t began_ns)
     w->step_ns = began_ns;
 }
 
-/* Returns when the awaited step began, and clears it; 0: it has not begun. */
+/* Returns the time at which the awaited step began, and clears it. Returns 0 if the step has not
+ * begun. */
 static uint64_t take_step(struct sl_window *w)
 {
     uint64_t ns = w->step_ns;
@@ -87,7 +89,8 @@ static uint64_t take_step(struct sl_window *w)
     return ns;
 }
 
-/* Plans the next window of steps. Kinds go on one step earlier, or stay on if that step runs. */
+/* Plans the next window of steps. Kinds are turned on one step before it, or stay on if that step
+ * is running already. */
 static void plan_steps(struct sl_window *w)
 {
     w->next_ns = NEVER;
@@ -109,7 +112,7 @@ static uint32_t open_with_step(struct sl_window *w, struct sl_window_now now, ui
     return actions;
 }
 
-/* ---- beginning ---- */
+/* ---- start and requests ---- */
 
 void sl_window_init(struct sl_window *w, const struct sl_config *config, struct sl_window_now now,
                     uint64_t on_since_ns)
@@ -197,19 +200,20 @@ static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
     if (w->on_since_ns && (w->reason != SL_REASON_TIME || now.monotonic_ns >= w->due_ns))
         return open_window(w, now);
     w->state = SL_WIN_LEAD_IN;
-    /* 0: the sl_window_step() after the enabling sets it */
+    /* If it is 0, sl_window_step() sets it once the kinds are on. */
     w->next_ns = w->on_since_ns ? w->due_ns : 0;
     return w->on_since_ns ? SL_ACT_NONE : SL_ACT_ENABLE;
 }
 
-/* In time mode a window is due once a period, even if the application opened windows in between. A
- * due window whose time is over is skipped. If its time has begun (a window as long as the period),
- * it opens at once. */
+/* Plans the next window. In time mode, a window is due once in each period, even if the application
+ * has opened windows in between. If the time of a due window is over, the window is skipped. If its
+ * time has begun (because a window is as long as the period), it opens at once. */
 static void plan_next(struct sl_window *w, struct sl_window_now now)
 {
     if (w->mode == SL_WINDOW_STEPS) {
         if (w->window_steps == w->period_steps)
-            w->due_step = w->step + 1; /* no pause is wanted: open as soon as possible */
+            w->due_step = w->step + 1; /* windows are as long as the period, so the next one opens
+                                        * as soon as possible */
         else if (w->due_step <= w->step)
             w->due_step += ((w->step - w->due_step) / w->period_steps + 1) * w->period_steps;
         plan_steps(w);
@@ -232,13 +236,13 @@ static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
     w->state = SL_WIN_PAUSED;
     plan_next(w, now);
     if (w->want_start || w->next_ns <= now.monotonic_ns || w->state == SL_WIN_LEAD_IN)
-        return SL_ACT_NONE; /* the next window is near: the kinds stay on as its lead-in */
+        return SL_ACT_NONE; /* the next window is near, so the kinds stay on as its lead-in */
     w->on_since_ns = 0;
     return SL_ACT_DISABLE;
 }
 
-/* The lead-in ended before anyone called sl_window_step(), and a stop is requested. The window then
- * has the time in between. */
+/* Called if a stop is requested after the lead-in has ended, but before sl_window_step() has opened
+ * the window. The window is opened for the time in between. */
 static uint32_t open_late(struct sl_window *w, struct sl_window_now now)
 {
     uint64_t late_ns = now.monotonic_ns - w->next_ns;

@@ -1,16 +1,17 @@
 /*
- * window.h - when to record: a pure state machine.
+ * window.h - decides when to record: a pure state machine.
  *
- * Input: the time, the job's steps and requests. Output: what to do next. The machine calls
- * nothing, so every sequence can be tested; the recorder thread carries out the actions.
+ * The machine gets the time, the job's steps and requests, and returns the actions to carry out. It
+ * calls nothing, so every sequence can be tested. The recorder thread carries out the actions.
  *
  *   PAUSED --(time, start)--> LEAD_IN --(lead-in over)--> RECORDING --(time, stop)--> DRAINING
  *   DRAINING --(all work enqueued before the end has arrived, or time-out)--> PAUSED
  *
- * The first enabling can take seconds, so a lead-in counts from the sl_window_step() after
- * SL_ACT_ENABLE. Carry out the actions, then call sl_window_step() again. A lead-in may have no
- * length, but the state is always entered, so RECORDING means that the kinds are on. If the kinds
- * are on already, there is no lead-in. Between windows of steps, a lead-in lasts at least one step.
+ * After it has carried out the actions, the caller calls sl_window_step() again. Turning kinds on
+ * for the first time can take seconds, so a lead-in is measured from the sl_window_step() after
+ * SL_ACT_ENABLE. If the kinds are off, the state LEAD_IN is entered even if the lead-in has no
+ * length, so RECORDING means that the kinds are on. In steps mode, a lead-in lasts at least one
+ * step.
  */
 #ifndef SL_WINDOW_H
 #define SL_WINDOW_H
@@ -43,8 +44,8 @@ enum sl_window_action {
     SL_ACT_DISABLE = 1 << 4, /* turn off the kinds that may be off between windows */
 };
 
-/* Deadlines use the monotonic clock, so that setting the wall clock delays nothing. Timestamps are
- * CLOCK_REALTIME, like those of records. */
+/* Deadlines are on the monotonic clock, so that setting the wall clock does not delay them. Times
+ * of windows are on CLOCK_REALTIME, as those of records are. */
 struct sl_window_now {
     uint64_t monotonic_ns, real_ns;
 };
@@ -57,61 +58,68 @@ struct sl_window {
     uint64_t due_ns;  /* monotonic; time mode: when the next window opens */
     uint64_t window_steps, period_steps;
     uint64_t due_step; /* steps mode: the step with which the next window opens */
-    /* sl_window_tell() must report this step or the first after it; UINT64_MAX: no step */
+    /* the caller must report this step, or the first step after it, with sl_window_tell();
+     * UINT64_MAX: none */
     uint64_t await_step;
     uint64_t step;    /* the last reported step */
-    uint64_t step_ns; /* start of `step`, not used yet; 0: used */
+    uint64_t step_ns; /* when `step` began; 0: the machine has handled this step */
     uint64_t opened_ns, closed_ns;
     uint64_t on_since_ns; /* real time since which records are complete; 0: kinds are off */
     uint64_t offset_ns;   /* real minus monotonic time when the window opened */
     uint32_t number;      /* number of the current or last window; counts from 1 */
     int want_start, want_stop;
-    int untold;    /* 1: the first window is open, but SL_ACT_OPEN has not been given out yet */
+    int untold;    /* 1: the first window is open, but SL_ACT_OPEN was not returned yet */
     int has_begun; /* 1: opened_ns is final; 0: sl_window_ready() may move it */
     enum sl_window_reason reason; /* why the current or last window opened */
     enum sl_window_reason close_reason;
 };
 
-/* on_since_ns: since when (real time) the kinds are on, if they were enabled at injection before
- * any context; 0: off. In RUN and TIME modes, the first window is then open already. It began at
- * on_since_ns, so it has the first calls of the process; its length counts from now. */
+/* `on_since_ns` is the real time since which the kinds are on, if they were turned on at the
+ * injection; otherwise 0. If they are on, in RUN and TIME modes the first window is open already:
+ * it began at on_since_ns, so it contains the first calls of the process, but its length is
+ * measured from now. */
 void sl_window_init(struct sl_window *w, const struct sl_config *config, struct sl_window_now now,
                     uint64_t on_since_ns);
 
 /* Reports that the awaited step has begun. The next sl_window_step() acts on it. */
 void sl_window_tell(struct sl_window *w, uint64_t step, uint64_t began_ns);
 
-/* Requests: they only set want_start and want_stop. The next sl_window_step() obeys them, the stop
- * first. start: 0; -EALREADY: open or opening; -EBUSY: the last window is closing, and the start is
- * obeyed afterwards. stop: 0; -EALREADY: none is open or requested. A stop cancels a start that was
- * not obeyed yet, and cancels a lead-in. */
+/* Requests. They only set want_start and want_stop; the next sl_window_step() acts on them, first
+ * on the stop. A start returns 0, -EALREADY if a window is open or opening, or -EBUSY if the last
+ * window is closing; then the new one opens afterwards. A stop returns 0, or -EALREADY if no window
+ * is open or requested. It cancels a start that was not acted on yet, and a lead-in. */
 int sl_window_start(struct sl_window *w);
 int sl_window_stop(struct sl_window *w);
-/* Requests a stop and then a start: the open window's file is completed, and recording goes on in
- * the next window. 0; -EALREADY: no window is open, or it is closing. */
+/* Requests a stop and then a start, so that the open window's file is completed and recording
+ * continues in the next window. Returns 0, or -EALREADY if no window is open, or if it is
+ * closing. */
 int sl_window_renew(struct sl_window *w);
 
-/* Packs state and requests into one word, so other threads can make requests by compare-and-swap.
- * They unpack into their own struct, call start or stop on it, and pack again. */
+/* Packs state and requests into one word, so that other threads can make requests by
+ * compare-and-swap. Such a thread unpacks the word into its own struct, calls start or stop on it,
+ * and packs it again. */
 uint32_t sl_window_pack(const struct sl_window *w);
 void sl_window_unpack(struct sl_window *w, uint32_t packed);
 
-/* The process ends: returns the remaining actions for an open window. No further window opens. */
+/* Call when the process ends. Returns the remaining actions for an open window. No further window
+ * opens. */
 uint32_t sl_window_exit(struct sl_window *w, struct sl_window_now now);
 
-/* `drained`: nothing that was enqueued before closed_ns is outstanding. Returns enum
- * sl_window_action bits, to be carried out in the order of their values. */
+/* Makes one step. Set `drained` if all records of work that was enqueued before closed_ns have
+ * arrived. Returns enum sl_window_action bits, to be carried out in the order of their values. */
 uint32_t sl_window_step(struct sl_window *w, struct sl_window_now now, int drained);
 
-/* Called while SL_ACT_OPEN is carried out, when everything that the window records is on. The
- * window begins now, unless it began with a step or with the process. */
+/* Call while SL_ACT_OPEN is carried out, once all sources are on. The window begins now, unless it
+ * began with a step or with the process. */
 void sl_window_ready(struct sl_window *w, struct sl_window_now now);
 
-/* Monotonic time at which sl_window_step() has something to do by itself; UINT64_MAX: never. */
+/* Returns the monotonic time at which sl_window_step() must be called next; UINT64_MAX if only
+ * after a request or a step. */
 uint64_t sl_window_deadline(const struct sl_window *w);
 
-/* Start and end of the recording window in real time; end UINT64_MAX: not known yet. If the wall
- * clock is set back, both move. If it is set forward, only the end moves. */
+/* Writes the start and the end of the open window in real time; the end is UINT64_MAX if it is not
+ * known yet. If the wall clock is set back, both are moved. If it is set forward, only the end is
+ * moved. */
 void sl_window_bounds(const struct sl_window *w, struct sl_window_now now, uint64_t *from_ns,
                       uint64_t *until_ns);
 

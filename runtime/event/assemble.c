@@ -1,11 +1,11 @@
 /*
  * assemble.c - joins the records of one process by correlation id.
  *
- * The slot of a correlation id (event/correlation.h) has everything that is known of the id. A GPU
- * operation and its call may arrive in either order; the second one makes the flow arrow.
- * assemble_impl.h says which file does what.
+ * The slot of a correlation id (event/correlation.h) holds what is known about the id. A GPU
+ * operation and its call may arrive in either order; when the second of the two arrives, the flow
+ * arrow is emitted. assemble_impl.h says which file does what.
  *
- * Threads: one owner. Memory: one mapping of cap_bytes, touched as it is used.
+ * Threads: one owner. Memory: one mapping of cap_bytes, whose pages are touched as they are used.
  */
 #include "event/assemble.h"
 
@@ -16,7 +16,7 @@
 #include "base/pages.h"
 #include "event/assemble_impl.h"
 
-/* ---- GPU operations: the launch of each, and duplicates ---- */
+/* ---- GPU operations: finding launches and duplicates ---- */
 
 static uint64_t mix(uint64_t h, uint64_t word)
 {
@@ -34,7 +34,8 @@ static uint64_t fingerprint(const struct sl_event *ev)
     h = mix(h, (uint64_t)ev->device << 40 ^ (uint64_t)ev->kind << 32 ^ ev->stream);
     if (ev->kind == SL_EV_SYNC || ev->kind == SL_EV_CUDA_EVENT)
         return mix(h, ev->u.sync.event_sync_id ^ (uint64_t)ev->u.sync.event_id << 32);
-    /* Leaves out the shape: it has what is known of the stream, and that may grow. */
+    /* The shape is left out of the hash, because it includes facts about the stream that may become
+     * known between the two deliveries of a record. */
     return mix(mix(h, ev->u.op.graph_node ^ (uint64_t)ev->name << 32), ev->u.op.bytes);
 }
 
@@ -86,7 +87,7 @@ static void keep_extra(struct sl_assemble *a, struct sl_corr_slot *slot, const s
     else if (a->extra_used < a->extras)
         index = a->extra_used++;
     else
-        return; /* no flow for this operation; it stays counted as without call */
+        return; /* this operation gets no flow arrow and stays counted as one without a call */
     a->extra[index] = *op;
     a->extra[index].next = slot->extra;
     slot->extra = index;
@@ -136,9 +137,10 @@ void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev)
 #define DEFAULT_CAP_BYTES (16u << 20)
 #define DEFAULT_HOLD_NS   300000000u
 
-/* Returns the 64-bit id nearest to the newest id. This is right for ids that arrive less than 2^31
- * ids late or early. An id from before the first wrap that arrives after the wrap would be
- * negative. It keeps its 32 bits, which no other id of the first 2^31 has. */
+/* Returns the 64-bit id with these low 32 bits that is nearest to the newest id. This is right for
+ * ids that arrive less than 2^31 ids late or early. If the result would be negative, because an id
+ * from before the first wrap arrives after the wrap, the 32-bit id is returned unchanged; no other
+ * early id has that value. */
 static uint64_t widen(struct sl_assemble *a, uint32_t id)
 {
     uint64_t wide;

@@ -1,18 +1,19 @@
 /*
  * assemble.h - joins the records of one process by correlation id.
  *
- * Input: decoded events in the order of CUPTI's delivery: shuffled, late, sometimes early or twice.
- * Output: events in an order that a writer can take at once, with these properties:
- *   - Correlation ids are widened from CUPTI's 32 bits, which wrap, to 64 bits by modular
- *     distance.
- *   - There is exactly one CPU event per correlation id: the outer one, where a runtime call
- *     contains driver calls with the same id.
- *   - A query that found its work pending waited for nothing, so its wait is left out.
+ * The input is decoded events in the order in which CUPTI delivers them: shuffled, late, sometimes
+ * early, sometimes twice. The output can be written in the order in which it is emitted, and has
+ * these properties:
+ *   - Correlation ids are widened from CUPTI's 32 bits, which wrap, to 64 bits by modular distance.
+ *   - There is exactly one CPU event per correlation id. If a runtime call contains driver calls
+ *     with the same id, this is the runtime call.
+ *   - A query that found work pending did not wait, so CUPTI's record of its wait is left out.
  *   - There is an SL_EV_FLOW for each GPU operation whose launching call is known, however far
  *     apart and in whatever order the two arrive.
  *
  * Threads: one thread owns an assembler. Memory: fixed by `cap_bytes`. When it is full, the oldest
- * completed correlations are evicted first, then the oldest waiting ones, which are counted.
+ * completed correlations are evicted first, and then the oldest correlations that still wait, which
+ * are counted.
  */
 #ifndef SL_ASSEMBLE_H
 #define SL_ASSEMBLE_H
@@ -24,8 +25,8 @@
 
 struct sl_assemble;
 
-/* Takes assembled events. Must not call back into the assembler. Returns 0 or -errno; the sink
- * itself counts an event that it refuses. */
+/* Receives assembled events. Must not call the assembler. Returns 0 or -errno; the sink itself
+ * counts an event that it refuses. */
 typedef int (*sl_event_sink_fn)(void *user, const struct sl_event *ev);
 
 struct sl_assemble_options {
@@ -39,38 +40,39 @@ struct sl_assemble_options {
 
 struct sl_assemble_counts {
     uint64_t nested_dropped; /* inner driver calls left out */
-    /* outer calls left out: they arrived after the inner call was emitted */
+    /* outer calls left out because they arrived after the inner call was emitted */
     uint64_t late_outer;
-    uint64_t not_ready;        /* waits left out: their call was a query that found work pending */
-    uint64_t duplicates;       /* records left out: CUPTI delivered them twice */
+    uint64_t not_ready;        /* waits left out because their call was a query that found work
+                                * pending */
+    uint64_t duplicates;       /* records left out because CUPTI delivered them twice */
     uint64_t gpu_without_call; /* GPU operations whose launch was not seen (so far) */
     uint64_t call_without_gpu; /* launches evicted before their GPU operation arrived */
     uint64_t wraps;            /* times the 32-bit correlation id wrapped */
 };
 
-/* 0, -ENOMEM, -EINVAL. */
+/* Returns 0, -ENOMEM or -EINVAL. */
 int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_options *opt);
 void sl_assemble_destroy(struct sl_assemble *a); /* NULL is allowed; held events are dropped */
 
-/* Takes one decoded event. `now_ns` decides when held events are released. Any monotonic clock will
- * do, since only differences matter. */
+/* Takes one decoded event. `now_ns` decides when held events are released; it may be on any
+ * monotonic clock. */
 void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns);
 
-/* From now on GPU operations also wait for their call, so that the receiver knows the call first.
- * They wait at most twice as long as driver calls, or until too many are held. */
+/* From then on GPU operations are held until their call arrives, so that the sink gets the call
+ * first. They are held at most twice as long as driver calls, or until too many are held. */
 void sl_assemble_hold_operations(struct sl_assemble *a);
 
 /* Call after each delivery and on each tick: releases events that were held long enough. */
 void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns);
 
-/* Everything that ended before `complete_ns` has arrived. Releases driver calls that are now known
- * to be inside no runtime call. */
+/* The caller guarantees that all records that ended before `complete_ns` have arrived. Releases
+ * driver calls that are now known to be inside no runtime call. */
 void sl_assemble_complete(struct sl_assemble *a, uint64_t complete_ns);
 
 /* End of a window: releases all held events. Correlations stay known. */
 void sl_assemble_flush(struct sl_assemble *a);
 
-/* The earliest start of a held event; UINT64_MAX: none is held. */
+/* Returns the earliest start of a held event, UINT64_MAX if none is held. */
 uint64_t sl_assemble_held_ns(const struct sl_assemble *a);
 
 /* Launches (SL_EVF_LAUNCH) whose GPU operation has not arrived yet. */

@@ -1,10 +1,11 @@
 /*
- * assemble_call.c - emits one call per correlation id, and waits whose result is in their call.
+ * assemble_call.c - emits one call per correlation id, and waits whose result is only in their
+ * call's record.
  *
- * Driver calls are held for a while: the runtime call around one ends later and usually arrives
- * later. A driver call is released earlier if a later call of its thread shows that there is no
- * runtime call around it. Waits without a result are held until their call arrives. GPU operations
- * are held for their calls, too, if sl_assemble_hold_operations() was called.
+ * Driver calls are held for a while, because a runtime call around a driver call ends later and
+ * usually arrives later. A driver call is released earlier if a later call of its thread shows that
+ * there is no runtime call around it. Waits without a result are held until their call arrives. GPU
+ * operations are held for their calls, too, if sl_assemble_hold_operations() was called.
  *
  * Threads: one owner (assemble.h). Memory: the assembler's.
  */
@@ -14,7 +15,7 @@
 
 enum {
     THREADS = 256, /* a power of two */
-    /* How long a runtime call may take to return from the launch inside it. */
+    /* Longest time between a launching driver call and the end of the runtime call around it. */
     LAUNCHED_NS = 20000000
 };
 
@@ -83,7 +84,8 @@ static void count_second_row(struct sl_assemble *a, const struct sl_event *ev,
         a->counts.nested_dropped++;
 }
 
-/* Finds the held driver call of an id among the newest: a nested pair is close together. */
+/* Finds the held driver call of an id. Searches only the newest held calls, because the records of
+ * a nested pair arrive close together. */
 static struct held_row *find_held(struct sl_assemble *a, uint64_t id)
 {
     const uint64_t reach = 64;
@@ -111,7 +113,8 @@ void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev)
     if (slot->state & DRIVER_HELD) {
         struct held_row *held = find_held(a, ev->correlation);
 
-        /* NULL: too far back to find; release() drops it later, by HAS_CALL. */
+        /* A held call that is too far back to be found is dropped later by release(), because
+         * HAS_CALL is set. */
         if (held)
             held->event.kind = SL_EV_NONE;
         slot->state &= (uint16_t)~DRIVER_HELD;
@@ -121,7 +124,7 @@ void sl_assemble_runtime_row(struct sl_assemble *a, const struct sl_event *ev)
     emit_call(a, ev, slot, page);
 }
 
-/* There is room: make_room() was called before. */
+/* Holds an event. The caller has called make_room() before. */
 static void hold(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
 {
     struct held_row *held = &a->held[a->held_tail++ % a->held_slots];
@@ -167,7 +170,7 @@ static void make_room(struct sl_assemble *a)
         release_oldest(a);
 }
 
-/* A second driver call of an id while the first is held: keeps the outer of the two. */
+/* Handles a second driver call of an id while the first is held. Keeps the outer of the two. */
 static void second_held_row(struct sl_assemble *a, const struct sl_event *ev)
 {
     struct held_row *held = find_held(a, ev->correlation);
@@ -204,7 +207,7 @@ void sl_assemble_driver_row(struct sl_assemble *a, const struct sl_event *ev, ui
 
 /* ---- waits ---- */
 
-/* Some CUPTI versions leave the result of a wait to its call. */
+/* Some CUPTI versions give the result of a wait only in its call's record. */
 void sl_assemble_wait_row(struct sl_assemble *a, struct sl_event *ev, uint64_t now_ns)
 {
     struct sl_corr_page *page;
@@ -233,7 +236,8 @@ static int has_call(struct sl_assemble *a, const struct sl_event *ev)
     return slot && slot->state & HAS_CALL;
 }
 
-/* The call may be a held driver call that arrived later, and must be emitted first. */
+/* Emits an operation, or holds it until its call was emitted. The call may have arrived before and
+ * be held itself. */
 void sl_assemble_operation_row(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
 {
     if (!a->holds_operations || has_call(a, ev)) {
@@ -278,7 +282,7 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
 
 /* ---- driver calls that are in no runtime call ---- */
 
-/* The held driver call of a thread that begins last. */
+/* Of the held driver calls of a thread, the one that begins last. */
 struct last_row {
     uint64_t start_ns, correlation;
     uint32_t thread, taken;
@@ -289,7 +293,8 @@ static struct last_row *place_of(struct last_row *last, uint32_t thread)
     return &last[thread & (THREADS - 1)];
 }
 
-/* Only one of the threads that share a place is kept. The others' calls are held as usual. */
+/* Of the threads that share a place in the table, only one is noted. The calls of the others are
+ * held as usual. */
 static void note_last(struct last_row *last, const struct sl_event *ev)
 {
     struct last_row *place = place_of(last, ev->thread);
@@ -298,8 +303,9 @@ static void note_last(struct last_row *last, const struct sl_event *ev)
         *place = (struct last_row){ev->start_ns, ev->correlation, ev->thread, 1};
 }
 
-/* A runtime call around it would have ended before the next call of its thread began, so it would
- * have arrived. Calls inside the same call share its id. */
+/* Whether a held driver call is inside no runtime call. If its thread has begun a later call with
+ * another id, a runtime call around it must have ended before, and would have arrived. (Calls
+ * inside the same runtime call have the same id.) */
 static int is_alone(struct last_row *last, const struct sl_event *ev, uint64_t complete_ns)
 {
     const struct last_row *place = place_of(last, ev->thread);

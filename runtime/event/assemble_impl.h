@@ -1,7 +1,7 @@
 /*
  * assemble_impl.h - shared by the files of the assembler alone.
  *
- * assemble.c takes events in, and handles GPU operations and their flow arrows. assemble_call.c
+ * assemble.c receives events, and handles GPU operations and their flow arrows. assemble_call.c
  * handles calls and waits, and the queues of held events.
  *
  * Threads: one owner.
@@ -17,12 +17,12 @@
  * place would soon evict each other. */
 #define SL_ASSEMBLE_WAYS 8
 
-/* Bits of a slot's state. Without HAS_CALL, times, device and place (the stream) are those of the
- * first GPU operation. With HAS_CALL, start_ns and place (the thread) are those of the call. */
+/* Bits of a slot's state. With HAS_CALL, the slot's start_ns and place (a thread) are those of the
+ * call. Without it, times, device and place (a stream) are those of the first GPU operation. */
 enum sl_assemble_state {
-    HAS_CALL = 1 << 0,    /* the one CPU event was emitted */
+    HAS_CALL = 1 << 0,    /* the id's only CPU event was emitted */
     BY_DRIVER = 1 << 1,   /* ... and it was a driver call */
-    DRIVER_HELD = 1 << 2, /* a driver call is in the queue */
+    DRIVER_HELD = 1 << 2, /* a driver call is held in the queue */
     HAS_OP = 1 << 3,      /* a GPU operation was seen; `mark` belongs to the first one */
     CALL_WAITS = 1 << 4,  /* a launch whose GPU operation has not arrived */
     OP_WAITS = 1 << 5,    /* GPU operations whose call has not arrived */
@@ -56,7 +56,7 @@ struct sl_assemble {
     struct held_row *held; /* a ring of the slots [held_head, held_tail) */
     uint64_t held_head, held_tail, held_slots;
     int holds_operations;
-    struct held_row *op; /* the same ring for GPU operations */
+    struct held_row *op; /* a ring of held GPU operations */
     uint64_t op_head, op_tail, op_slots;
 
     struct extra_op *extra; /* extra[0] is not used: index 0 ends a chain */
@@ -68,7 +68,7 @@ struct sl_assemble {
 
 static inline void sl_assemble_emit(struct sl_assemble *a, const struct sl_event *ev)
 {
-    /* The sink counts what it refuses. */
+    /* The sink counts events that it refuses. */
     (void)a->opt.sink(a->opt.sink_user, ev);
 }
 

@@ -1,5 +1,5 @@
 /*
- * call_name.c - what a CUDA call's callback id says.
+ * call_name.c - looks up a CUDA call by its callback id.
  *
  * Threads: any.
  */

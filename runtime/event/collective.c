@@ -14,8 +14,8 @@
 #include "base/intern.h"
 #include "base/pages.h"
 
-#define RANKS_MAX 65536u     /* in a group */
-#define RANKS_END (1u << 20) /* in a job */
+#define RANKS_MAX 65536u     /* maximum number of ranks in a group */
+#define RANKS_END (1u << 20) /* maximum number of ranks in a job */
 #define NAMED_MAX 4096u
 #define CHUNK     (64u << 10)
 
@@ -28,7 +28,7 @@ struct group {
 /* The name of a group, and its ranks, which follow the name. */
 struct named {
     char name[64];
-    uint32_t number; /* 0: all ranks, or no ranks were reported */
+    uint32_t number; /* 0: the group of all ranks, or no ranks were reported */
     uint32_t ranks;
 };
 
@@ -57,7 +57,8 @@ static int is_everyone(const struct sl_collectives *c)
     return c->ranks && i == c->ranks && c->ranks == c->world_size;
 }
 
-/* Positive as a 32-bit int, which simulators read, and never 0. */
+/* Returns a group's number. It is positive as a 32-bit int, because simulators read it as such, and
+ * never 0. */
 static uint32_t number_of(const struct sl_collectives *c)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -85,8 +86,9 @@ static int is_one_twice(struct sl_collectives *c)
     return twice;
 }
 
-/* Stores the group of c->rank. Returns 0 and its number (0: all ranks); -ENOSPC; -EEXIST: another
- * group has this number; -EINVAL: a rank occurs twice. */
+/* Stores the group of the ranks in c->rank and writes its number (0 for the group of all ranks) to
+ * *out. Returns 0, -ENOSPC, -EEXIST if another group has this number, or -EINVAL if a rank occurs
+ * twice. */
 static int put_group(struct sl_collectives *c, uint32_t *out)
 {
     uint32_t number = is_everyone(c) ? 0 : number_of(c);
@@ -121,8 +123,8 @@ static int add_rank(struct sl_collectives *c, int64_t rank)
     return 0;
 }
 
-/* Reads "[0, 1, 2]". A long list is truncated with "..." and then not valid, like a list with any
- * other text in it. Returns 0 or -EINVAL. */
+/* Reads a list such as "[0, 1, 2]". Returns 0, or -EINVAL for a list with any other text in it, for
+ * example the "..." by which PyTorch truncates a long list. */
 static int read_ranks(struct sl_collectives *c, struct sl_collective_text text)
 {
     const char *p = text.data, *end = text.data + text.size;
@@ -156,7 +158,7 @@ static const struct named *find_named(const struct sl_collectives *c,
     return NULL;
 }
 
-/* Returns 0 and the number of the collective's group, or -EINVAL. */
+/* Writes the number of the collective's group. Returns 0 or -EINVAL. */
 static int group_of(struct sl_collectives *c, const struct sl_collective_args *told, uint32_t *out)
 {
     const struct named *named = told->group.data ? find_named(c, told->group) : NULL;
@@ -198,7 +200,7 @@ void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text nam
     if (c->named_count == NAMED_MAX)
         return;
     c->naming = 1;
-    c->ranks = 0; /* they may be those of a collective */
+    c->ranks = 0; /* forget the ranks of the last collective */
     snprintf(c->named[c->named_count++].name, sizeof(c->named->name), "%.*s",
              name.size < sizeof(c->named->name) ? (int)name.size : 0, name.data);
 }
@@ -230,8 +232,8 @@ void sl_collectives_name_end(struct sl_collectives *c)
 
 /* ---- collectives ---- */
 
-/* Names differ by version: "allreduce", "_allgather_base", "all_to_allv"; in 2.15
- * "all_reduce", "allGatherSingleImpl". */
+/* Names differ between PyTorch versions: "allreduce", "_allgather_base" and "all_to_allv", but in
+ * 2.15 "all_reduce" and "allGatherSingleImpl". */
 static int type_of(struct sl_collective_text name, enum sl_collective_type *out)
 {
     static const struct {
@@ -285,7 +287,7 @@ static unsigned bytes_of(struct sl_collective_text dtype)
     return dtype.size > 6 && memcmp(dtype.data, "Float8", 6) == 0 ? 1 : 0;
 }
 
-/* Gives the peer that receives or sends. Returns -EINVAL if it was not reported. */
+/* Sets coll->peer, the rank that receives or sends. Returns -EINVAL if it was not reported. */
 static int peer_of(const struct sl_collective_args *told, struct sl_collective *coll)
 {
     int64_t peer = coll->type == SL_COLLECTIVE_SEND ? told->dst_rank : told->src_rank;
@@ -310,7 +312,7 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
     element = bytes_of(told->dtype);
     if (element == 0)
         return -EINVAL;
-    /* 0 bytes are valid: a rank that contributes nothing takes part nevertheless. */
+    /* 0 bytes are valid, because a rank may take part without contributing data. */
     coll.bytes = (uint64_t)told->elements * element;
     sl_collectives_name_end(c);
     if ((coll.type == SL_COLLECTIVE_SEND || coll.type == SL_COLLECTIVE_RECV) &&
@@ -354,7 +356,7 @@ size_t sl_collectives_group_count(const struct sl_collectives *c)
     return c->group_count;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 int sl_collectives_create(struct sl_collectives **out, size_t cap_bytes)
 {

@@ -4,8 +4,8 @@
  * A group's number is a hash of its ranks. So all ranks of a job give a group the same number
  * without communication. Running jobs and traces of torch.profiler give the same description.
  *
- * Threads: one owner. Memory: at most `cap_bytes` and half a MiB, all of it mapped. Collectives
- * that do not fit are not known.
+ * Threads: one owner. Memory: at most `cap_bytes` and half a MiB, all of it mapped. When it is
+ * full, further collectives are treated as unknown.
  */
 #ifndef SL_EVENT_COLLECTIVE_H
 #define SL_EVENT_COLLECTIVE_H
@@ -37,13 +37,14 @@ struct sl_collective {
 
 struct sl_collectives;
 
-/* `data` NULL: not reported. */
+/* `data` is NULL if the text was not reported. */
 struct sl_collective_text {
     const char *data;
     size_t size;
 };
 
-/* As PyTorch reports them; negative numbers: not reported. Ranks are those of the whole job. */
+/* PyTorch's description of a collective. Numbers that were not reported are negative. Ranks are
+ * numbered in the whole job. */
 struct sl_collective_args {
     struct sl_collective_text collective, dtype, group, group_ranks; /* "[0, 1]" */
     int64_t elements;                                                /* input elements */
@@ -64,22 +65,24 @@ void sl_collectives_name_rank(struct sl_collectives *c, int64_t rank);
 void sl_collectives_name_ranks(struct sl_collectives *c, struct sl_collective_text ranks);
 void sl_collectives_name_end(struct sl_collectives *c);
 
-/* Returns 0 and *out; -EINVAL: the collective's type, bytes or ranks are not known. */
+/* Converts a description to *out. Returns 0, or -EINVAL if the collective's type, bytes or ranks
+ * are not known. */
 int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_args *told,
                         struct sl_collective *out);
 
-/* Stores the same. Returns its number, equal for equal collectives; 0: not known, or no room. */
+/* Converts and stores a collective. Returns its number, which is equal for equal collectives; 0 if
+ * it is not known or the table is full. */
 uint32_t sl_collectives_put(struct sl_collectives *c, const struct sl_collective_args *told);
-/* Returns 1 and *out; 0: there is none. */
+/* Reads the collective with this number. Returns 1, or 0 if there is none. */
 int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct sl_collective *out);
 
-/* Passes all groups, except that of all ranks, one by one. */
+/* Passes each group to `take`, except for the group of all ranks. */
 void sl_collectives_groups(const struct sl_collectives *c,
                            void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                         size_t ranks),
                            void *user);
 
-/* Returns the number of these groups, which only grows. */
+/* Returns the number of stored groups, which never decreases. */
 size_t sl_collectives_group_count(const struct sl_collectives *c);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * correlation.c - a small state for each correlation id, in bounded memory.
+ * correlation.c - keeps a small state for each correlation id, in bounded memory.
  *
  * Threads: one owner. Memory: the owner's region, split once into buckets and pages.
  */
@@ -63,7 +63,7 @@ static void unchain(struct sl_corr_table *t, struct sl_corr_page *page)
     *at = page->chain;
 }
 
-/* Evicts the page that is missed least, and forgets all its ids. */
+/* Evicts a page, with the state of all its ids, in the order that correlation.h describes. */
 static struct sl_corr_page *oldest_page(struct sl_corr_table *t)
 {
     struct sl_corr_page *page = t->done.oldest;
@@ -83,9 +83,10 @@ static struct sl_corr_page *take_page(struct sl_corr_table *t)
 {
     struct sl_corr_page *page = t->used < t->pages ? &t->page[t->used++] : oldest_page(t);
 
-    /* A new page is zero already, but was never written. The system maps memory at the first write.
-     * If a read came first, the system must replace its shared zero page, and to do so interrupts
-     * every processor that the job runs on. So write the page now. */
+    /* A new page is zero already. It is written nevertheless, because otherwise the first access
+     * might be a read. Then the system would map its shared zero page, and the later write would
+     * make it replace that mapping, for which it interrupts every processor that the job runs
+     * on. */
     memset(page->slot, 0, sizeof(page->slot));
     return page;
 }

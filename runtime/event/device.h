@@ -1,8 +1,9 @@
 /*
- * device.h - properties of each GPU, for occupancy and for deviceProperties in the trace.
+ * device.h - the properties of each GPU, from which occupancy and the trace's deviceProperties are
+ * made.
  *
- * The recorder thread fills the table from CUPTI's DEVICE records. The writer thread reads a device
- * once it has received the SL_EV_META_DEVICE event for that index.
+ * The recorder thread fills the table. The writer thread reads a device once it has received the
+ * SL_EV_META_DEVICE event for that index.
  */
 #ifndef SL_DEVICE_H
 #define SL_DEVICE_H
@@ -26,10 +27,10 @@ struct sl_device {
     uint64_t memory_bandwidth_kbps; /* kB/s */
     uint8_t uuid[16];
     char name[256];
-    uint8_t known; /* 0: no record described this device */
+    uint8_t known; /* 0: nothing is known about this device */
 };
 
-/* Indexed by device id; devices with larger ids are left out and counted. */
+/* Indexed by device id. Devices with ids beyond the table are left out and counted. */
 struct sl_device_table {
     struct sl_device device[SL_DEVICE_MAX];
 };

@@ -1,10 +1,9 @@
 /*
- * event.h - the one normalised event.
+ * event.h - the event type that all sources produce and all outputs consume.
  *
- * Every source makes these events, and every output is written from them. An event is plain data of
- * one cache line. It is copied by value through rings, owns nothing, and refers to texts and launch
- * shapes by interned id (base/intern.h, event/shape.h). Those ids stay valid for the life of the
- * process.
+ * An event is plain data of one cache line. It is copied by value through rings, owns nothing, and
+ * refers to texts and launch shapes by interned id (base/intern.h, event/shape.h). Those ids stay
+ * valid for the life of the process.
  *
  * Each member has one meaning. Kinds with different members keep them in the same bytes, under
  * different names. The list of kinds says which members a kind has; others are not read. Events are
@@ -27,7 +26,8 @@
 /* `end_ns` of a slice that has begun and not ended */
 #define SL_END_UNKNOWN UINT64_MAX
 
-/* First `thread` of tracks that are no threads: above all system thread ids (below 2^22). */
+/* Tracks that belong to no thread have a `thread` of this or more, which is above all system thread
+ * ids (below 2^22). */
 #define SL_ROW_FIRST 0x40000000u
 
 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: result of a query that found work pending */
@@ -39,7 +39,7 @@ enum sl_event_kind {
     /* GPU operations: correlation, device, context, stream, shape, graph, `u.op`; `name` is the
      * kernel's mangled name. One flow arrow from the launching call ends here. */
     SL_EV_KERNEL,
-    SL_EV_MEMCPY, /* including copies between devices: see the shape */
+    SL_EV_MEMCPY, /* the shape says whether it is a copy between devices */
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
@@ -83,19 +83,22 @@ enum sl_event_kind {
     SL_EV_META_EVENT,   /* event_handle, name */
     SL_EV_META_NODE,    /* graph node: fact, u.node; graph or name, node_sequence: see the fact */
 
-    /* From start_ns to end_ns (0: still open) nothing was recorded: another profiler had CUPTI. */
+    /* From start_ns to end_ns (0: still open) nothing was recorded, because another profiler had
+     * CUPTI. */
     SL_EV_GAP,
 
-    /* Control events: the recorder thread pushes them, the writer obeys them in ring order. */
+    /* Control events. The recorder thread pushes them, and the writer acts on them in the order of
+     * the ring. */
     SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
-    SL_EV_DELIVERED,    /* all that ended before end_ns arrived, unless SL_EVF_RECORDS_LOST */
+    SL_EV_DELIVERED,    /* all records that ended before end_ns have arrived, or are lost
+                         * (SL_EVF_RECORDS_LOST) */
     SL_EV_KINDS_ON,     /* work enqueued before start_ns was not seen */
 
     SL_EV_KIND_COUNT
 };
 
-/* CUPTI_ActivitySynchronizationType in our terms (u.sync.type). */
+/* The type of a wait (u.sync.type). Values are those of CUPTI_ActivitySynchronizationType. */
 enum sl_sync_type {
     SL_SYNC_UNKNOWN = 0,
     SL_SYNC_EVENT = 1,       /* cudaEventSynchronize, cudaEventQuery */
@@ -114,7 +117,7 @@ enum sl_node_fact {
     /* The node was made in an operator: `name`, `node_sequence`; `other`: id of its record
      * function. */
     SL_NODE_CAPTURED,
-    SL_NODE_FACTS_LOST, /* not about a node: earlier facts may be incomplete */
+    SL_NODE_FACTS_LOST, /* facts were lost, so those before this one may be incomplete */
 };
 
 enum sl_event_flag {
@@ -122,9 +125,11 @@ enum sl_event_flag {
     SL_EVF_LAUNCH = 1 << 1, /* a call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
     SL_EVF_STILL_RUNNING = 1 << 3, /* a forced flush truncated this GPU operation: end unknown */
-    /* A wait from CUPTI before 12.8: the call has the result. From decode to assemble only. */
+    /* A wait from CUPTI before 12.8, whose result is only in the call's record. Set by the decoder
+     * for the assembler. */
     SL_EVF_NO_RESULT = 1 << 4,
-    SL_EVF_ONLY_EDGES = 1 << 5,   /* outside the window, but orders waits of the window */
+    SL_EVF_ONLY_EDGES = 1 << 5,   /* the event is outside the window, but edges of waits in the
+                                   * window need it */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */
     SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the beginning was emitted, too */
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is not one of its
@@ -141,8 +146,8 @@ enum sl_note_value {
     SL_NOTE_U64,
     SL_NOTE_I64,
     SL_NOTE_F64,
-    SL_NOTE_F32,             /* in the lower half */
-    SL_NOTE_RECORD_FUNCTION, /* not a payload: PyTorch's id of the record function */
+    SL_NOTE_F32,             /* the value is in the lower half */
+    SL_NOTE_RECORD_FUNCTION, /* no payload, but PyTorch's id of the record function */
 };
 
 struct sl_event {

@@ -1,5 +1,5 @@
 /*
- * op_detail.c - details of an operator as one interned text. Pure functions.
+ * op_detail.c - packs and unpacks the details of an operator as one text. Pure functions.
  */
 #include "event/op_detail.h"
 

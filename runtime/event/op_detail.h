@@ -1,12 +1,12 @@
 /*
- * op_detail.h - details of an operator besides its name and times, as one interned text.
+ * op_detail.h - packs the details of an operator, besides its name and times, into one text.
  *
- * The same operator on the same shapes comes again in each step of a job: the text is kept once and
- * an event carries its id. It holds
- *   - members of a JSON object as they were told: for `record_param_comms` what the collective is
- *     about, in torch.profiler's words ("Collective name", "In msg nelems", "dtype", "Process Group
- *     Name"...), which sl_op_detail_member() finds;
- *   - the inputs, as event/op_inputs_format.h has them.
+ * The same operator with the same shapes runs in each step of a job. So the text is interned, and
+ * an event carries its id. The text holds
+ *   - JSON members as PyTorch reports them. For `record_param_comms` they describe the collective,
+ *     under torch.profiler's names ("Collective name", "In msg nelems", "dtype", "Process Group
+ *     Name"...). sl_op_detail_member() finds them;
+ *   - the inputs, in the format of event/op_inputs_format.h.
  *
  * Pure functions; any thread.
  */
@@ -25,17 +25,18 @@ struct sl_op_detail {
 };
 
 #define SL_OP_DETAIL_HEAD 4
-/* Longer than any text that an operator's record makes; a longer text is not one. */
+/* No operator's record gives a longer text, so a longer one is rejected. */
 #define SL_OP_DETAIL_MOST 4096
 
-/* Packs both parts into `out`, which has room for them and SL_OP_DETAIL_HEAD. Returns the length.
- */
+/* Packs both parts into `out`, which must have room for them plus SL_OP_DETAIL_HEAD bytes. Returns
+ * the length. */
 size_t sl_op_detail_pack(char *out, const struct sl_op_detail *detail);
 
-/* The parts point into `text`. 0, or -EINVAL. */
+/* Unpacks a text; the parts point into `text`. Returns 0 or -EINVAL. */
 int sl_op_detail_unpack(struct sl_op_detail *out, const char *text, size_t length);
 
-/* A member's value as written in JSON, with its quotes; NULL: no member of that name. */
+/* Returns a member's value as written in JSON, with its quotes. NULL if there is no member of that
+ * name. */
 const char *sl_op_detail_member(const struct sl_op_detail *detail, const char *name,
                                 size_t *length);
 

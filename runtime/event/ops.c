@@ -1,5 +1,5 @@
 /*
- * ops.c - PyTorch operators: what runs now, and slices of operators that ended.
+ * ops.c - keeps the PyTorch operators that run now, and emits the slices of operators that ended.
  *
  * The data for a slice is kept only while its operator runs. ops_call.c keeps the data for later
  * calls.
@@ -13,7 +13,7 @@
 #include "base/pages.h"
 #include "event/ops_impl.h"
 
-/* ---- the forward operator of a backward one, and for which thread it runs ---- */
+/* ---- the forward operator of a backward operator, and for which thread the latter runs ---- */
 
 static struct sl_ops_forward *forward_of(struct sl_ops *o, uint32_t number, int64_t sequence)
 {
@@ -22,9 +22,10 @@ static struct sl_ops_forward *forward_of(struct sl_ops *o, uint32_t number, int6
     return &o->forward[hash >> 49];
 }
 
-_Static_assert(SL_OPS_FORWARDS == 1 << (64 - 49), "the hash has as many bits as the table");
+_Static_assert(SL_OPS_FORWARDS == 1 << (64 - 49), "hash >> 49 is an index of the table");
 
-/* Of the operators with one sequence number, autograd comes back to the one that began last. */
+/* If several operators have the same sequence number, the backward operator belongs to the one that
+ * began last. */
 static void note_forward(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op)
 {
     *forward_of(o, op->number, op->sequence) =
@@ -46,9 +47,9 @@ static void show_flow(struct sl_ops *o, const struct sl_op *op, uint32_t thread,
     o->opt.sink(o->opt.sink_user, &ev);
 }
 
-/* Returns the thread for which an operator runs. If the caller of a backward pass could not leave
- * its id, that is the thread that made the graph. The engine's work around a node has the same
- * thread. */
+/* Returns the thread for which a backward operator runs. That is the thread that called the
+ * backward pass, or if its id is not known, the thread that ran the forward operator. The engine's
+ * work around a node runs for the same thread. */
 static uint32_t for_thread_of(struct sl_ops *o, struct sl_ops_thread *t, const struct sl_op *op)
 {
     struct sl_ops_number *own = &o->number[op->number & (SL_OPS_NUMBERS - 1)];
@@ -69,7 +70,8 @@ static uint32_t for_thread_of(struct sl_ops *o, struct sl_ops_thread *t, const s
     return forward->thread;
 }
 
-/* Notes the sequence number of an operator that begins and is not yet the thread's last. */
+/* Stores a beginning operator's sequence number. Called before the operator becomes the thread's
+ * last one. */
 static void note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns,
                           const struct sl_op *op)
 {
@@ -122,7 +124,7 @@ static uint32_t new_running(struct sl_ops *o)
     return index;
 }
 
-/* The place of the innermost operator that is not a scope of the user. */
+/* Returns the place of the innermost operator that is no user scope. */
 static uint32_t parent_of(const struct sl_ops *o, const struct sl_ops_thread *t)
 {
     uint32_t at = t->innermost;
@@ -145,7 +147,8 @@ void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct s
     note_sequence(o, t, ns, op);
     if (!op->is_user) {
         place = sl_ops_new_place(o, t);
-        parent = parent_of(o, t); /* after sl_ops_new_place(), which may have evicted it */
+        parent = parent_of(o, t); /* looked up after sl_ops_new_place(), which may have evicted the
+                                   * parent */
         *sl_ops_at(o, place) =
             (struct sl_op_known){.start_ns = ns,
                                  .end_ns = UINT64_MAX,
@@ -184,7 +187,7 @@ static void end(struct sl_ops *o, struct sl_ops_thread *t, uint32_t index, uint6
     o->running_free = index;
 }
 
-/* Index of the running operator; 0: it is not running. */
+/* Returns the index of the operator with this handle, 0 if it is not running. */
 static uint32_t find_running(const struct sl_ops *o, const struct sl_ops_thread *t, uint32_t handle)
 {
     uint32_t at = t->taken ? t->innermost : 0;
@@ -194,8 +197,9 @@ static uint32_t find_running(const struct sl_ops *o, const struct sl_ops_thread 
     return at;
 }
 
-/* Operators inside it end with it: their ends were lost, or are on another thread. Scopes of the
- * user stay open, because coroutines that take turns end their scopes in any order. */
+/* Ends an operator, and the operators inside it that still run, because their ends were lost or are
+ * on another thread. User scopes inside it stay open, because coroutines that take turns end their
+ * scopes in any order. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns)
 {
     struct sl_ops_thread *t = sl_ops_find_thread(o, thread);
@@ -213,7 +217,7 @@ int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns)
     return is_user;
 }
 
-/* Operators inside it stay open: they may have begun later. */
+/* Operators inside it stay open, because they may have begun after it ended. */
 int sl_ops_end_anywhere(struct sl_ops *o, uint64_t handle, uint64_t ns, uint32_t *thread)
 {
     for (uint32_t i = 0; i < SL_OPS_THREADS; i++) {
@@ -349,7 +353,7 @@ void sl_ops_get_counts(const struct sl_ops *o, struct sl_ops_counts *out)
     *out = o->counts;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 int sl_ops_create(struct sl_ops **out, const struct sl_ops_options *opt)
 {

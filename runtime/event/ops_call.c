@@ -1,11 +1,10 @@
 /*
- * ops_call.c - the operators in which a CUDA call was made.
+ * ops_call.c - finds the operators in which a CUDA call was made.
  *
- * The data of an operator for its calls is small and is kept in chunks, in the order of its
- * thread's calls. An operator names its parent. So a search for the operators that run at a time
- * starts at the last one that began before and goes upwards. A parent may be evicted before its
- * child. Its place then belongs to another thread or to a later operator; parent_at() checks for
- * that.
+ * For each operator a small entry is kept, in chunks per thread, in the order of begin. An entry
+ * names its parent. So a search for the operators at a time starts at the last one that began
+ * before it, and continues with the parents. A parent may be evicted before its child. Its place
+ * then belongs to another thread or to a later operator, which parent_at() recognises.
  *
  * Threads, memory: see ops.h.
  */
@@ -26,7 +25,7 @@ struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- chunks ---- */
 
-/* Running operators with a place in this chunk go on without a place. */
+/* Running operators whose place is in this chunk lose it. */
 static void forget_places(struct sl_ops *o, const struct sl_ops_thread *t, uint32_t index)
 {
     struct sl_ops_running *r;
@@ -69,7 +68,7 @@ static void free_chunk(struct sl_ops *o, uint32_t index)
     o->chunk_free = index;
 }
 
-/* Takes a free chunk, or evicts the oldest. */
+/* Returns a free chunk; if there is none, evicts the oldest. */
 static uint32_t take_chunk(struct sl_ops *o)
 {
     uint32_t index;
@@ -120,8 +119,8 @@ uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t)
 
 /* ---- eviction ---- */
 
-/* Whether all operators of the chunk ended before complete_ns. Checks from the last, because the
- * last to begin usually end first. */
+/* Whether all operators of the chunk ended before complete_ns. Checks the last one first, because
+ * it is the most likely to be still running. */
 static int is_done(const struct sl_ops_chunk *c, uint64_t complete_ns)
 {
     for (uint32_t i = c->count; i > 0; i--)
@@ -137,7 +136,8 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
         const struct sl_ops_chunk *c = &o->chunk[index];
 
         next = c->made_next;
-        /* Later operators began later: they are checked when complete_ns reaches them. */
+        /* Operators in later chunks began later. They are checked once complete_ns has reached
+         * them. */
         if (c->op[0].start_ns >= complete_ns)
             continue;
         if (c->newer && is_done(c, complete_ns))
@@ -145,14 +145,15 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
     }
 }
 
-/* A thread keeps its newest chunk to fill it, unless the thread may have ended. */
+/* Frees a thread's chunks that are done, even the newest, which is otherwise kept to be filled.
+ * Call if the thread may have ended. */
 static void free_if_done(struct sl_ops *o, const struct sl_ops_thread *t)
 {
     while (!t->innermost && t->newest && is_done(&o->chunk[t->newest], o->complete_ns))
         free_chunk(o, t->newest);
 }
 
-/* Removes threads of which nothing is known any more. */
+/* Removes threads that have no entries any more. */
 static void sweep_threads(struct sl_ops *o)
 {
     struct sl_ops_thread kept[SL_OPS_THREADS / 2];
@@ -190,7 +191,7 @@ struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- calls ---- */
 
-/* The place of the last operator that began by ns; 0: none. */
+/* Returns the place of the last operator that began by ns, 0 if there is none. */
 static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns)
 {
     uint32_t index = t->cursor ? t->cursor : t->newest, low = 0, high;
@@ -217,7 +218,7 @@ static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t 
     return index * SL_OPS_IN_CHUNK + low + 1;
 }
 
-/* The parent's place if the parent is still there; else 0. */
+/* Returns the parent's place, 0 if the parent was evicted. */
 static uint32_t parent_at(const struct sl_ops *o, uint32_t thread, const struct sl_op_known *child)
 {
     uint32_t place = child->parent;
@@ -250,8 +251,8 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
         }
         if (!at.line)
             at.line = k->line;
-        /* Recomputation in a backward pass has its own backward pass inside: the outermost counts.
-         */
+        /* Recomputation inside a backward pass runs a backward pass of its own. The outermost of
+         * them counts. */
         if (k->for_thread)
             for_thread = k->for_thread;
     }

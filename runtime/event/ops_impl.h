@@ -12,20 +12,20 @@
 enum {
     SL_OPS_IN_CHUNK = 64,
     SL_OPS_THREADS = 1024, /* a power of two; at most half are used */
-    SL_OPS_RUNNING = 8192, /* most operators that run at one time, in all threads */
+    SL_OPS_RUNNING = 8192, /* maximum number of operators that run at one time, in all threads */
     SL_OPS_STARTED = 256,
     SL_OPS_FORWARDS = 1 << 15,
     SL_OPS_NUMBERS = 1024, /* a power of two; PyTorch numbers threads upwards */
 };
 
-/* An operator as kept for calls. */
+/* The entry of an operator for its calls. */
 struct sl_op_known {
     uint64_t start_ns, end_ns; /* end UINT64_MAX: still running */
     uint32_t parent;           /* place of the parent; 0: none */
     uint32_t handle, line, collective;
-    /* thread (system id) for which it runs, see sl_ops_call(); 0: its own */
+    /* system id of the thread for which it runs (see sl_ops_call()); 0: its own thread */
     uint32_t for_thread;
-    uint32_t order; /* order in its thread; a parent's is lower */
+    uint32_t order; /* order in its thread; the parent has a lower one */
 };
 
 struct sl_ops_chunk {
@@ -36,11 +36,11 @@ struct sl_ops_chunk {
     struct sl_op_known op[SL_OPS_IN_CHUNK];
 };
 
-/* An operator as kept for its slice, while it runs. */
+/* The data for an operator's slice, while it runs. */
 struct sl_ops_running {
     struct sl_op op;
     uint64_t start_ns;
-    uint32_t place; /* from sl_ops_new_place(); 0: evicted, or none */
+    uint32_t place; /* place of its entry for calls, from sl_ops_new_place(); 0: none, or evicted */
     uint32_t below; /* next outer operator of the thread, or the next free entry */
     uint32_t order;
     uint8_t is_shown, is_begun;
@@ -50,10 +50,10 @@ struct sl_ops_thread {
     uint32_t id, taken;
     uint32_t newest, oldest, cursor; /* chunks; 0: none */
     uint32_t innermost;              /* index of a running operator; 0: none */
-    /* the running operator that began last; 0: that one has ended */
+    /* the operator that began last; 0: it has ended */
     uint32_t last;
     uint32_t order;
-    uint8_t works; /* 1: has run a backward pass for a thread that left its id */
+    uint8_t works; /* 1: it has run a backward pass for another thread that is known */
 };
 
 /* For each sequence number, the operator that began last. */
@@ -63,7 +63,7 @@ struct sl_ops_forward {
     uint32_t number, thread;
 };
 
-/* Maps PyTorch's number of a thread to the system id. */
+/* Maps PyTorch's number of a thread to its system id. */
 struct sl_ops_number {
     uint32_t number, thread; /* 0: none */
 };
@@ -78,7 +78,7 @@ struct sl_ops {
     struct sl_ops_options opt;
     struct sl_ops_counts counts;
     uint64_t flows;
-    uint64_t complete_ns; /* everything that ended before has arrived */
+    uint64_t complete_ns; /* all calls that ended before this time have arrived */
     struct sl_ops_thread thread[SL_OPS_THREADS];
     uint32_t threads;
     struct sl_ops_running running[SL_OPS_RUNNING]; /* [0] is not used */
@@ -91,12 +91,13 @@ struct sl_ops {
     size_t chunk_bytes;
 };
 
-/* ops_call.c: the thread's entry; unknown if the entry is not `taken`. */
+/* ops_call.c: returns the thread's entry, or a free entry (`taken` is 0) if the thread is
+ * unknown. */
 struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id);
-/* The same, made if needed; NULL: too many threads. */
+/* The same, but adds an unknown thread. Returns NULL if there are too many threads. */
 struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id);
 
-/* ops_call.c: a new place for an operator; may evict another operator. */
+/* ops_call.c: returns a new place for an operator; may evict another operator. */
 uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t);
 
 static inline struct sl_op_known *sl_ops_at(const struct sl_ops *o, uint32_t place)

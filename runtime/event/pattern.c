@@ -20,13 +20,14 @@ static int is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Whether printing the number gives the same digits back. */
+/* Whether printing the parsed number gives the same digits (no leading zeros, for example). */
 static int is_plain(const char *text, const struct run *run)
 {
     return run->length && run->length <= DIGITS_MAX && (run->length == 1 || text[run->at] != '0');
 }
 
-/* Finds the last runs of digits, in their order. Missing runs come first and have length 0. */
+/* Finds the last runs of digits, in their order. If there are fewer, the first runs have length
+ * 0. */
 static void find_runs(const char *text, size_t length, struct run run[SL_PATTERN_NUMBERS])
 {
     unsigned left = SL_PATTERN_NUMBERS;

@@ -1,8 +1,9 @@
 /*
  * pattern.h - splits a text into a pattern and the numbers in it.
  *
- * Programs name their ranges "step 1041", "epoch 3 batch 17". A table of all such names would grow
- * for weeks. A pattern is the text with a NUL in place of each of its last numbers, at most two.
+ * Programs give ranges names such as "step 1041" or "epoch 3 batch 17". A table of all these names
+ * would grow for ever. A pattern is the text with its last two numbers replaced by a NUL each, and
+ * is the same for all of them.
  *
  * Pure functions; any thread.
  */
@@ -14,12 +15,12 @@
 
 #define SL_PATTERN_NUMBERS 2
 
-/* `text` has no NUL; `out` has room for `length` bytes. Missing numbers are 0. Returns the length
- * of the pattern. */
+/* `text` contains no NUL; `out` has room for `length` bytes. If the text has fewer numbers, the
+ * missing ones are 0. Returns the length of the pattern. */
 size_t sl_pattern_make(char *out, const char *text, size_t length,
                        uint32_t number[SL_PATTERN_NUMBERS]);
 
-/* Whether the pattern has places for numbers. */
+/* Whether the pattern contains replaced numbers. */
 int sl_pattern_varies(const char *pattern, size_t length);
 
 /* Packs both numbers into the form that events use. */
@@ -28,7 +29,7 @@ static inline uint64_t sl_pattern_pack(const uint32_t number[SL_PATTERN_NUMBERS]
     return number[0] | (uint64_t)number[1] << 32;
 }
 
-/* Emits the text piece by piece: `put` takes bytes and returns the end of its output. */
+/* Emits the text piece by piece. `put` copies bytes to `at` and returns the end. */
 char *sl_pattern_expand(char *at, const char *pattern, size_t length, uint64_t numbers,
                         char *(*put)(char *at, const char *text, size_t length));
 

@@ -1,10 +1,10 @@
 /*
- * range.c - the user's ranges: which were open on a thread at a given time.
+ * range.c - finds out which of the user's ranges were open on a thread at a given time.
  *
- * A thread's ranges are a list by start. The parent of a range is the range that began last of
- * those open at its start. So a search for the ranges open at a time starts at the last one that
- * began before and goes upwards. Ranges of two domains, and started ranges, need not be nested: a
- * parent may end before a range that began in it.
+ * A thread's ranges form a list, sorted by start. Of the ranges that are open when a range starts,
+ * the one that began last is its parent. So a search for the ranges that were open at a time starts
+ * at the last range that began before it, and continues with the parents. Ranges of two domains,
+ * and started ranges, need not be nested, so a parent may end before its child.
  *
  * Threads, memory: see range.h.
  */
@@ -16,7 +16,7 @@
 #include "event/range_impl.h"
 
 #define DEFAULT_CAP_BYTES ((size_t)4 << 20)
-/* How long after its first operations a graph may have more. */
+/* How long after a graph launch's first operation further operations of it may arrive. */
 #define GRAPH_NS 1000000000u
 
 /* ---- begin and end ---- */
@@ -46,7 +46,8 @@ void sl_ranges_push(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint6
     sl_range_tell_begin(r, x);
 }
 
-/* `value` NULL: any value. */
+/* Returns the innermost open range of a domain. If `value` is not NULL, the range must have that
+ * value. */
 static struct sl_range *innermost(struct sl_ranges *r, uint32_t thread, uint32_t domain,
                                   const uint32_t *value)
 {
@@ -213,9 +214,9 @@ void sl_ranges_get_counts(const struct sl_ranges *r, struct sl_ranges_counts *ou
     *out = r->counts;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
-/* Lays out the tables in memory. Returns the bytes they take. */
+/* Places the tables in `memory`. Returns the bytes that they take. */
 static size_t areas(struct sl_ranges *r, char *memory)
 {
     size_t at = 0;
@@ -242,7 +243,7 @@ int sl_ranges_create(struct sl_ranges **out, const struct sl_ranges_options *opt
         sl_pages_unmap(r, sizeof(*r));
         return -EINVAL;
     }
-    /* As many spans as ranges: most ranges have work on one stream, or none. */
+    /* There are as many spans as ranges, because most ranges have work on one stream, or none. */
     r->ranges = r->spans =
         (uint32_t)((cap - fixed) / (sizeof(struct sl_range) + sizeof(struct sl_range_span)));
     r->memory_bytes = areas(r, NULL);

@@ -1,11 +1,12 @@
 /*
- * range_gpu.c - the GPU work of each range.
+ * range_gpu.c - collects the GPU work of each range.
  *
  * Threads, memory: see range.h.
  */
 #include "event/range_impl.h"
 
-/* The innermost range of the only thread with open ranges; NULL: none, or several threads. */
+/* Returns the innermost range of the only thread with open ranges. NULL if no thread or several
+ * threads have some. */
 static struct sl_range *only_caller_at(struct sl_ranges *r, uint64_t ns)
 {
     struct sl_range *found = NULL, *x;
@@ -21,7 +22,7 @@ static struct sl_range *only_caller_at(struct sl_ranges *r, uint64_t ns)
     return found;
 }
 
-/* The innermost range of the thread for which this thread works. */
+/* Returns the innermost range of the thread for which this thread works. */
 static struct sl_range *caller_at(struct sl_ranges *r, uint32_t thread, uint64_t ns,
                                   uint32_t for_thread)
 {
@@ -43,7 +44,7 @@ static void name_range(struct sl_event *call, const struct sl_range *x)
     call->range_numbers = x->look.numbers;
 }
 
-/* A launch counts for every range that is open around it. */
+/* Counts a launch for a range and for every range around it that is open. */
 static void count_launch(struct sl_ranges *r, struct sl_range *x, uint64_t ns)
 {
     for (; x; x = sl_range_parent(r, x))
@@ -65,7 +66,7 @@ void sl_ranges_call(struct sl_ranges *r, struct sl_event *call, uint32_t for_thr
             (struct sl_range_launch){call->start_ns, call->thread, for_thread};
 }
 
-/* Returns the range's span on a stream, made if needed; NULL: no room. */
+/* Returns the range's span on a stream, which is created if needed. NULL if there is no room. */
 static struct sl_range_span *get_span(struct sl_ranges *r, struct sl_range *x,
                                       const struct sl_event *flow)
 {

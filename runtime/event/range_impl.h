@@ -1,8 +1,8 @@
 /*
  * range_impl.h - shared by the files of the ranges alone.
  *
- * range.c keeps the ranges of each thread, range_list.c their places. range_row.c makes their
- * slices, range_gpu.c the slices of their GPU work.
+ * range.c begins, ends and finds ranges. range_list.c stores them. range_row.c emits their slices,
+ * range_gpu.c the slices of their GPU work.
  */
 #ifndef SL_RANGE_IMPL_H
 #define SL_RANGE_IMPL_H
@@ -11,34 +11,34 @@
 
 enum {
     SL_RANGE_THREADS = 4096, /* a power of two */
-    SL_RANGE_BUCKETS = 4096, /* of started ranges, by id; a power of two */
+    SL_RANGE_BUCKETS = 4096, /* size of the hash table of started ranges, by id; a power of two */
     SL_RANGE_WORKERS = 64,
     SL_RANGE_CALLERS = 64,
     SL_RANGE_LAUNCH_BITS = 12,
     SL_RANGE_LAUNCHES = 1 << SL_RANGE_LAUNCH_BITS, /* pending launches of worker threads */
 };
 
-/* Ranges are named by index; 0: none. */
+/* Ranges refer to each other by index; 0: none. */
 struct sl_range {
     struct sl_range_look look;
     uint64_t start_ns, end_ns; /* end UINT64_MAX: open */
-    uint64_t id;               /* of a started range; 0: a pushed range */
+    uint64_t id;               /* id of a started range; 0: this is a pushed range */
     uint64_t last_op_ns;       /* end of the last operation seen */
     uint32_t thread, row;
     uint32_t domain;
-    uint32_t parent;       /* index of the innermost range around it at its start, valid while... */
-    uint32_t parent_stamp; /* ...that place has this stamp */
-    uint32_t stamp;        /* distinguishes successive users of the place */
+    uint32_t parent;       /* index of the innermost range around it at its start */
+    uint32_t parent_stamp; /* `parent` is valid as long as the range at that index has this stamp */
+    uint32_t stamp;        /* differs for each range that is stored at this index */
     uint32_t older, newer; /* neighbours on the thread, by start */
     uint32_t below;        /* next outer range of the thread that is still open */
-    /* next in the list of free places, or of ended ranges in the order of their ends */
+    /* next in the list of free entries, or in the list of ended ranges, which is sorted by end */
     uint32_t next;
     uint32_t same_bucket;
     uint32_t spans;    /* index of the first span; 0: none */
     uint32_t launches; /* launches whose operations have not arrived */
     uint8_t begun;     /* its beginning was emitted in this window */
     uint8_t shown;     /* its slice was emitted in this window */
-    uint8_t has_graph; /* some launch had more than one operation */
+    uint8_t has_graph; /* one of its launches had more than one operation */
 };
 
 /* The GPU work of a range on one stream. */
@@ -52,7 +52,7 @@ struct sl_range_thread {
     uint32_t id;
     uint32_t taken;
     uint32_t newest; /* index of the range that began last */
-    uint32_t cursor; /* where the last search by time ended */
+    uint32_t cursor; /* range at which the last search by time ended */
     uint32_t open;   /* the open range that began last */
     uint32_t ranges; /* how many ranges are known */
 };
@@ -77,8 +77,8 @@ struct sl_ranges {
     uint32_t threads;
     uint32_t *bucket; /* started ranges that are open */
 
-    /* Threads that work for others, and threads with ranges, for which they may work. Beyond these
-     * counts, it is unknown who works for whom. */
+    /* Threads that work for others, and threads with ranges, for which they may work. If there are
+     * more threads than fit here, it is not known for whom a thread works. */
     uint32_t worker[SL_RANGE_WORKERS], workers;
     uint32_t caller[SL_RANGE_CALLERS], callers;
     struct sl_range_launch launch[SL_RANGE_LAUNCHES]; /* hashed by time */
@@ -110,24 +110,25 @@ static inline int sl_range_is_open(const struct sl_range *x)
     return x->end_ns == UINT64_MAX;
 }
 
-/* range_list.c: NULL: nothing is known of the thread. */
+/* range_list.c: returns NULL if the thread has no ranges. */
 struct sl_range_thread *sl_range_find_thread(const struct sl_ranges *r, uint32_t id);
-/* Begins the innermost range of a thread; NULL: no room. */
+/* Begins a range, which becomes the innermost of its thread. Returns NULL if there is no room. */
 struct sl_range *sl_range_begin(struct sl_ranges *r, uint32_t thread, uint64_t ns,
                                 const struct sl_range_look *look);
 /* Frees an ended range that is on no list of ended ranges. */
 void sl_range_forget(struct sl_ranges *r, struct sl_range *x);
 void sl_range_append_ended(struct sl_ranges *r, uint32_t index);
-/* Takes the range that ended first off the list; 0: none. */
+/* Removes the range that ended first from the list of ended ranges and returns it; 0 if the list is
+ * empty. */
 uint32_t sl_range_take_ended(struct sl_ranges *r);
 
-/* range_row.c: emits the beginning of an open range, if the window is open and the range has a part
- * in it. Ranges that any thread may end contain nothing, so they are left out. */
+/* range_row.c: emits the beginning of an open range, if a part of it is in the open window. Ranges
+ * that any thread may end are left out, because no other slices are nested in them. */
 void sl_range_tell_begin(struct sl_ranges *r, struct sl_range *x);
-/* Emits the part in the window of a range that ends at `end_ns` or later. */
+/* Emits the range's part in the window; the range ends at `end_ns`, or later. */
 void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns);
 
-/* range.c: the innermost range of a thread that was open at a time; NULL: none. */
+/* range.c: returns the innermost range of a thread that was open at a time; NULL if none was. */
 struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns);
 
 int sl_range_is_worker(const struct sl_ranges *r, uint32_t thread);

@@ -1,5 +1,5 @@
 /*
- * range_list.c - the ranges of each thread, and the places of all ranges.
+ * range_list.c - stores all ranges, and lists them by thread.
  *
  * Threads, memory: see range.h.
  */
@@ -68,7 +68,7 @@ struct sl_range_thread *sl_range_find_thread(const struct sl_ranges *r, uint32_t
     return t->taken ? t : NULL;
 }
 
-/* ---- places ---- */
+/* ---- entries ---- */
 
 void sl_range_forget(struct sl_ranges *r, struct sl_range *x)
 {
@@ -112,7 +112,7 @@ uint32_t sl_range_take_ended(struct sl_ranges *r)
     return index;
 }
 
-/* 0: all places have open ranges. */
+/* Returns a free entry, or evicts an ended range. Returns 0 if all ranges are open. */
 static uint32_t take_place(struct sl_ranges *r)
 {
     uint32_t index;

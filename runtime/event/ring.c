@@ -2,9 +2,9 @@
  * ring.c - single-producer, single-consumer ring of events.
  *
  * The producer's fields, the consumer's fields and the constant fields are on separate cache lines.
- * Each side keeps a copy of the other's position. It refreshes the copy only when there seems to be
- * no room (or nothing to read), so most pushes touch no shared line. The creator of the ring owns
- * its memory.
+ * Each side keeps a copy of the other side's position, and refreshes it only if there seems to be
+ * no room (or nothing to read). So most pushes and pops touch no cache line of the other side.
+ * Memory: the creator of the ring owns it.
  */
 #include "event/ring.h"
 
@@ -67,7 +67,7 @@ static int push(struct sl_ring *r, const struct sl_event *ev, uint64_t usable)
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
     if (head - r->tail_cache >= usable) {
-        /* Acquire pairs with the release in sl_ring_release(): the slot is free. */
+        /* Acquire pairs with the release in sl_ring_release(), after which the slot is free. */
         r->tail_cache = atomic_load_explicit(&r->tail, memory_order_acquire);
         if (head - r->tail_cache >= usable) {
             atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
@@ -75,7 +75,8 @@ static int push(struct sl_ring *r, const struct sl_event *ev, uint64_t usable)
         }
     }
     r->slot[head & r->mask] = *ev;
-    /* Release pairs with the acquire in sl_ring_peek(): the event before its position. */
+    /* Release pairs with the acquire in sl_ring_peek(), which sees the whole event once it sees the
+     * position. */
     atomic_store_explicit(&r->head, head + 1, memory_order_release);
     return 0;
 }
@@ -96,7 +97,7 @@ const struct sl_event *sl_ring_peek(struct sl_ring *r, size_t max, size_t *count
     uint64_t ready = r->head_cache - tail, until_end = r->mask + 1 - (tail & r->mask);
 
     if (!ready) {
-        /* Acquire pairs with the release in push(): events up to head are complete. */
+        /* Acquire pairs with the release in push(), so that events up to head are complete. */
         r->head_cache = atomic_load_explicit(&r->head, memory_order_acquire);
         ready = r->head_cache - tail;
     }
@@ -112,13 +113,14 @@ void sl_ring_release(struct sl_ring *r, size_t count)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
-    /* Release pairs with the acquire in push(): the slots are read before they are reused. */
+    /* Release pairs with the acquire in push(), so that slots are reused only after they were
+     * read. */
     atomic_store_explicit(&r->tail, tail + count, memory_order_release);
 }
 
 size_t sl_ring_used(const struct sl_ring *r)
 {
-    /* Read tail first: it never passes head, so the difference cannot be negative. */
+    /* Tail is read first. It never passes head, so the difference cannot be negative. */
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
 
     return (size_t)(atomic_load_explicit(&r->head, memory_order_acquire) - tail);

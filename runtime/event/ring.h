@@ -14,19 +14,20 @@
 
 struct sl_ring;
 
-/* `slots` is rounded up to a power of two. Pages are not touched before use. 0 or -ENOMEM. */
+/* `slots` is rounded up to a power of two. Pages are not touched before use. Returns 0 or
+ * -ENOMEM. */
 int sl_ring_create(struct sl_ring **out, size_t slots);
 void sl_ring_destroy(struct sl_ring *r); /* NULL is allowed */
 
-/* Producer only. 0, or -ENOBUFS when full (counted). */
+/* Producer only. Returns 0, or -ENOBUFS if the ring is full (counted). */
 int sl_ring_push(struct sl_ring *r, const struct sl_event *ev);
 
-/* Producer only. Like push, but may also use the slots that push leaves free. A flood of events
- * cannot displace control events (window open and close), which use these slots. */
+/* Producer only. Like push, but may also use some slots that push leaves free. So control events
+ * (window open and close) find room even in a flood of other events. */
 int sl_ring_push_control(struct sl_ring *r, const struct sl_event *ev);
 
-/* Consumer only. The next contiguous events, at most `max`; NULL and a count of 0: the ring is
- * empty. The events stay valid until sl_ring_release(). */
+/* Consumer only. Returns the next contiguous events, at most `max`, which stay valid until
+ * sl_ring_release(). If the ring is empty, returns NULL and a count of 0. */
 const struct sl_event *sl_ring_peek(struct sl_ring *r, size_t max, size_t *count);
 void sl_ring_release(struct sl_ring *r, size_t count);
 

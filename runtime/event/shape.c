@@ -1,9 +1,9 @@
 /*
- * shape.c - interned descriptions of GPU operations.
+ * shape.c - interns descriptions of GPU operations.
  *
  * One mapping holds the shapes in the order of their ids and, after them, an open-addressing index
  * from hash to id, at most half full. The system provides pages as they are touched, so a cap of
- * some MiB costs a small job nothing. Nothing ever moves.
+ * some MiB costs a small job nothing. Entries never move.
  *
  * Threads: one inserter. Readers get ids through a release/acquire hand-off, which covers the
  * entry, too. Memory: the table's own mapping.
@@ -17,7 +17,7 @@
 
 #include "base/pages.h"
 
-_Static_assert(sizeof(struct sl_shape) % 4 == 0, "hashed in words of four bytes");
+_Static_assert(sizeof(struct sl_shape) % 4 == 0, "a shape is hashed in words of four bytes");
 
 struct sl_shape_table {
     struct sl_shape *shape; /* shape[id - 1] */
@@ -58,7 +58,8 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     size_t shape_bytes;
     void *memory;
 
-    /* The largest power of two of index slots that fits under the cap with half as many shapes. */
+    /* Finds the largest power of two of index slots that, with half as many shapes, fits under the
+     * cap. */
     while (slots < 1u << 30 &&
            (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <= cap_bytes)
         slots *= 2;
@@ -105,7 +106,8 @@ uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape)
         return 0;
     t->shape[count] = *shape;
     t->index[slot] = count + 1;
-    /* Release pairs with the acquire in sl_shape_get(): the entry is written before its id. */
+    /* Release pairs with the acquire in sl_shape_get(), so that the entry is complete before its id
+     * is valid. */
     atomic_store_explicit(&t->count, count + 1, memory_order_release);
     return count + 1;
 }

@@ -1,9 +1,9 @@
 /*
- * shape.h - interned descriptions of GPU operations.
+ * shape.h - interns descriptions of GPU operations.
  *
  * A training job launches the same few thousand (kernel, grid, block, stream...) combinations for
- * weeks. Each combination is stored once and named by a 32-bit id. So an event stays one cache
- * line, and the writer can keep the finished text of everything that does not change.
+ * weeks. Each combination is stored once and identified by a 32-bit id. So an event fits into one
+ * cache line, and the writer can cache the text of all fields that do not change.
  *
  * Threads: one inserting thread (the recorder thread), any number of readers. A reader may look up
  * any id that reached it through a release/acquire hand-off (the event ring). Entries never move
@@ -15,10 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Priority unknown: neither the record nor an earlier description of its stream has one. */
+/* The priority is not known, because neither the record nor a description of its stream gives
+ * it. */
 #define SL_PRIORITY_UNKNOWN INT32_MIN
 
-/* Zero the whole struct before filling it: it is hashed and compared bytewise. */
+/* Zero the whole struct before filling it, because it is hashed and compared bytewise. */
 struct sl_shape {
     uint32_t kind; /* enum sl_event_kind: SL_EV_KERNEL, SL_EV_MEMCPY, SL_EV_MEMSET... */
     uint32_t name; /* intern id of the kernel's name; 0 for copies and memsets */
@@ -48,14 +49,15 @@ struct sl_shape {
 
 struct sl_shape_table;
 
-/* cap_bytes: the most memory that the table may take. 0 or -ENOMEM. */
+/* `cap_bytes` is the most memory that the table may take. Returns 0 or -ENOMEM. */
 int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes);
 void sl_shape_destroy(struct sl_shape_table *t); /* NULL is allowed */
 
-/* Inserting thread only. Id of an equal shape, made if needed; 0: the table is full. */
+/* Inserting thread only. Returns the id of an equal shape, which is added if needed. Returns 0 if
+ * the table is full. */
 uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape);
 
-/* Any thread. NULL for 0 and for unknown ids. */
+/* Any thread. Returns NULL for 0 and for unknown ids. */
 const struct sl_shape *sl_shape_get(const struct sl_shape_table *t, uint32_t id);
 
 /* Any thread. Number of shapes held; ids are 1..count. */

@@ -1,8 +1,9 @@
 /*
- * create.c - creates the pipeline's modules in the order of the events' way, each with its memory
- * share.
+ * create.c - creates the pipeline's modules in the order in which events pass them, each with its
+ * share of the memory.
  *
- * Recorder thread. Memory is freed only if the start fails: CUPTI may call until the process ends.
+ * Threads: the recorder thread. Memory is freed only if the creation fails, because CUPTI may call
+ * back until the process ends.
  */
 #include "pipeline/pipeline.h"
 
@@ -17,14 +18,16 @@
 #include "write/chakra/output.h"
 #include "write/kineto/output.h"
 
-/* Of the memory for edges, the part that holds rows until theirs are known: rows are held for about
- * as long as the engine holds their records, and few calls wait. */
+/* This fraction (one in HELD_SHARE) of the memory for edges holds events until their edges are
+ * known. A small part is enough, because few calls wait, and because events are held only about as
+ * long as the edge engine holds their records. */
 #define HELD_SHARE 8
 
-/* Static, so that leak checkers find the memory that it holds. */
+/* Static, so that leak checkers see the memory that it points to as reachable. */
 static struct sl_pipeline the_pipeline;
 
-/* The ring rounds up to a power of two. Round down here, so that the ring keeps to its share. */
+/* The ring rounds its size up to a power of two. So this rounds down, and the ring stays within its
+ * share. */
 static size_t ring_slots(size_t bytes)
 {
     size_t slots = 1;
@@ -83,7 +86,8 @@ static int create_kineto(const struct sl_pipeline *p, struct sl_output *out)
     return sl_kineto_output_create(out, &opt, file);
 }
 
-/* A job without execution traces is better than none. They are of no use without edges. */
+/* If this fails, the job is recorded without execution traces. They are not created without edges,
+ * because they would be of no use. */
 static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
 {
     static const enum sl_compression compression[] = {[SL_CHAKRA_RAW] = SL_COMPRESS_NONE,
@@ -126,8 +130,9 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
     return 0;
 }
 
-/* What windows are written as. The first output is the trace that users are told of
- * (write/outputs.h). A function that returns 0 and leaves `out` empty has none to add. */
+/* The outputs to which each window is written. The path of the first output's file is the one that
+ * users see (write/outputs.h). A function may return 0 and leave *out empty if its output is not
+ * wanted. */
 static const struct {
     int (*create)(const struct sl_pipeline *p, struct sl_output *out);
     enum sl_pipeline_share share; /* of the memory */
@@ -164,7 +169,7 @@ static int create_outputs(struct sl_pipeline *p)
     return 0;
 }
 
-/* A job without edges is better than none, too. */
+/* If this fails, the job is recorded without edges. */
 static void create_edges(struct sl_pipeline *p)
 {
     size_t share = sl_pipeline_share(p->opt.config, SL_SHARE_EDGES);
@@ -211,7 +216,7 @@ static int create_assemble(struct sl_pipeline *p)
     return sl_assemble_create(&p->assemble, &opt);
 }
 
-/* Without memory, operators have no inputs. */
+/* If there is no memory, operators are recorded without their inputs. */
 static void create_details(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;

@@ -1,8 +1,8 @@
 /*
- * lanes.c - reads the events that threads recorded themselves, before the CUPTI records of the same
- * time.
+ * lanes.c - reads the events that application threads have written to their lanes, before the CUPTI
+ * records of the same time.
  *
- * Recorder thread. Memory: the readers' own.
+ * Threads: the recorder thread. Memory: uses only that of the readers.
  */
 #include "base/log.h"
 #include "collect/source.h"
@@ -55,7 +55,7 @@ void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t v
         sl_pipeline_use(p);
 }
 
-/* Without memory, the job is recorded without ranges and operators. */
+/* If there is no memory, the job is recorded without ranges and operators. */
 void sl_pipeline_lanes_create(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;

@@ -1,6 +1,5 @@
 /*
- * ops.c - PyTorch operators in the pipeline: made from what threads recorded, matched with calls,
- * and passed to the writer.
+ * ops.c - matches PyTorch operators with CUDA calls and passes them to the writer.
  *
  * Recorder thread. Memory: the pipeline's.
  */
@@ -9,9 +8,9 @@
 #include "base/stats.h"
 #include "pipeline/pipeline_state.h"
 
-/* Truncates an operator that began before the window. An operator may also have ended before the
- * window and still have been emitted as begun, because the start of the window became known later.
- * It then ends where the window begins. */
+/* Truncates an operator that began before the window. An operator may even have ended before the
+ * window and yet have been emitted as begun, because the window's start became known only later.
+ * Such an operator gets the window's start as its end. */
 static void cut_start(const struct sl_pipeline *p, struct sl_event *ev)
 {
     if (ev->kind != SL_EV_CPU_OP || !sl_pipeline_is_open(p) || ev->start_ns >= p->from_ns ||
@@ -49,7 +48,8 @@ void sl_pipeline_ops_count(const struct sl_pipeline *p)
     if (!p->ops)
         return;
     sl_ops_get_counts(p->ops, &counts);
-    if (counts.ops) /* slices of kernels name the operators of their calls */
+    if (counts.ops) /* a kernel's slice names the operator of its call, so the call must come
+                     * first */
         sl_assemble_hold_operations(p->assemble);
     sl_stats_set(SL_STAT_OPS_LOST, counts.lost + p->lost_by_sources.ops);
     sl_stats_set(SL_STAT_OPS_FORGOTTEN, counts.forgotten);
@@ -62,8 +62,8 @@ uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
 
     if (p->ops && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
         for_thread = sl_ops_call(p->ops, ev);
-    /* The thread's name shows this, too, but is lost with the thread, for example in a short job.
-     */
+    /* The thread's name shows the same, but it cannot be read after the thread has ended, as in a
+     * short job. */
     if (for_thread && p->ranges && sl_ops_is_worker(p->ops, ev->thread))
         sl_ranges_worker(p->ranges, ev->thread);
     return for_thread;

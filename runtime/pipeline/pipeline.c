@@ -1,10 +1,10 @@
 /*
- * pipeline.c - the way of an event: from a full CUPTI buffer to the writer's ring.
+ * pipeline.c - passes events from CUPTI buffers to the writer's ring.
  *
- * Order: ranges go before the CUPTI records of the same time, facts about graphs before their
- * launches. The message that everything up to a time was delivered goes last.
+ * Ranges are passed on before the CUPTI records of the same time, and facts about graphs before the
+ * graphs' launches. The message that all records up to a time were delivered is pushed last.
  *
- * Recorder thread, unless pipeline.h says "any". Memory: the pipeline's.
+ * Threads: the recorder thread, unless pipeline.h says "any". Memory: the pipeline's.
  */
 #include "pipeline/pipeline.h"
 
@@ -17,8 +17,9 @@
 #include "event/ring.h"
 #include "pipeline/pipeline_state.h"
 
-/* The edge engine uses 48 bytes of its share for each event until it is told that events up to then
- * were delivered. This message may come up to twice as late as requested. */
+/* The edge engine uses 48 bytes of its share for each event until a delivery message covers the
+ * event. So a message is requested after one event per 512 bytes of the share, which leaves room
+ * for a message that is late. */
 #define EVENTS_PER_DELIVERY_SHARE 512
 
 static int shows_use(const struct sl_event *ev)
@@ -58,8 +59,8 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
 static void take_stamped(struct sl_pipeline *p, const struct sl_event *ev)
 {
     if ((ev->flags & SL_EVF_LAUNCH) && !sl_outlet_in_window(p, ev)) {
-        /* The kinds may go off before its GPU operation is recorded. The assembler must neither
-         * wait for that operation nor count it as lost. */
+        /* The kinds may be turned off before this launch's GPU operation is recorded. Without the
+         * flag, the assembler neither waits for the operation nor counts it as lost. */
         struct sl_event call = *ev;
 
         call.flags &= (uint16_t)~SL_EVF_LAUNCH;
@@ -87,8 +88,8 @@ void sl_pipeline_decoded(void *user, const struct sl_event *ev)
         take_stamped(p, &real);
 }
 
-/* Pushes the nodes of graphs that were built, before any record of their launches. A huge graph
- * would fill the ring and leave no room for other events, so the rest waits for the next call. */
+/* Pushes facts about the nodes of graphs before any record of the graphs' launches. A huge graph
+ * could fill the ring, so when the ring is half full, the rest is left for the next call. */
 static void take_nodes(struct sl_pipeline *p)
 {
     while (p->edges && !sl_pipeline_is_crowded(p) &&
@@ -123,7 +124,8 @@ uint64_t sl_pipeline_waiting(const struct sl_pipeline *p)
     return sl_assemble_waiting(p->assemble);
 }
 
-/* Tells the writer what assemble has released since the last delivery. */
+/* Repeats the last delivery message if the assembler has since released events that it held
+ * then. */
 static void deliver_rest(struct sl_pipeline *p)
 {
     if (p->told_ns < p->complete_ns && p->told_ns < sl_assemble_held_ns(p->assemble))
@@ -163,7 +165,8 @@ void sl_pipeline_without_cupti(struct sl_pipeline *p)
 
 /* ---- delivery ---- */
 
-/* Counts lost records whose absence may make a wait look as if it was for another operation. */
+/* Counts lost records. If a record is missing, a wait may seem to have waited for a wrong
+ * operation. */
 static uint64_t records_lost(void)
 {
     static const enum sl_stat reasons[] = {
@@ -184,7 +187,7 @@ void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew)
     const struct sl_event ev = {.kind = SL_EV_KINDS_ON, .start_ns = sl_clock_now()};
 
     if (anew && p->edges && sl_ring_push(p->ring, &ev))
-        /* counted as a loss, which has the same effect on edges */
+        /* counted as a lost record, which has the same effect on edges */
         sl_stats_add(SL_STAT_DROPPED_RING, 1);
     p->kinds_on = 1;
 }
@@ -198,8 +201,8 @@ void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
 {
     const struct sl_event ev = {.kind = SL_EV_GAP, .start_ns = from_ns, .end_ns = until_ns};
 
-    /* The other profiler uses the GPU. A file with only operators and ranges is better than none.
-     */
+    /* The other profiler records GPU work, so a file is written even if it has only operators and
+     * ranges. */
     if (!p->used)
         sl_pipeline_use(p);
     if (sl_ring_push_control(p->ring, &ev))

@@ -1,6 +1,5 @@
 /*
- * ranges.c - the user's ranges in the pipeline: matched with calls and operations, and passed to
- * the writer.
+ * ranges.c - matches the user's ranges with calls and GPU operations and passes them to the writer.
  *
  * Recorder thread. Memory: the pipeline's.
  */
@@ -11,7 +10,7 @@
 #include "event/range.h"
 #include "pipeline/pipeline_state.h"
 
-/* Takes slices of ranges, which are all in the window, and marks, which may not be. */
+/* Pushes a range's slice, which is always in the window, or a mark if it is in the window. */
 static void take_note(void *user, const struct sl_event *ev)
 {
     struct sl_pipeline *p = user;
@@ -25,7 +24,7 @@ static void take_note(void *user, const struct sl_event *ev)
     sl_outlet_push(p, ev);
 }
 
-/* Recognizes the threads that run backward passes by PyTorch's name for them. */
+/* Recognises threads that run backward passes by the name that PyTorch gives them. */
 void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
 {
     static const char worker[] = "pt_autograd";
@@ -38,7 +37,7 @@ void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
         sl_ranges_worker(p->ranges, ev->thread);
 }
 
-/* Takes marks, and names of tracks that are no threads. */
+/* Receives marks, and names of tracks that are no threads. */
 void sl_pipeline_ranges_take(void *user, const struct sl_event *ev)
 {
     if (!sl_pipeline_is_meta(ev)) {
@@ -84,7 +83,7 @@ void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns)
     sl_pipeline_ranges_count(p);
 }
 
-/* Without memory, the job is recorded without ranges. */
+/* If there is no memory, the job is recorded without ranges. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p)
 {
     const struct sl_config *config = p->opt.config;

@@ -1,5 +1,5 @@
 /*
- * window_filter.c - opens, bounds and closes the window, and tells the writer.
+ * window_filter.c - opens and closes the window, sets its bounds, and notifies the writer.
  *
  * Recorder thread. Memory: the pipeline's.
  */
@@ -37,7 +37,7 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
     else if (sl_ring_push_control(p->ring, &ev))
         return -ENOBUFS;
     else
-        p->used = 1; /* the file can show what threads recorded */
+        p->used = 1; /* a file is open, so the lanes may be read */
     if (p->seen_ns < opened_ns)
         p->seen_ns = opened_ns; /* and no window was open before */
     sl_pipeline_lanes_read(p);  /* to know which ranges and operators are open */
@@ -78,7 +78,8 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     sl_pipeline_lanes_read(p);
     sl_pipeline_ranges_close(p, closed_ns);
     sl_pipeline_ops_close(p, closed_ns);
-    /* The window's end decides about its remaining waits, so losses must be reported before. */
+    /* At the window's end, the edges of its remaining waits are decided, so losses must be reported
+     * before. */
     if (sl_pipeline_delivered(p, 0))
         return -ENOBUFS;
     ev.u.window.number = number;

@@ -1,7 +1,7 @@
 /*
- * api.c - implements the public API: what the program asks of syncline.
+ * api.c - implements the public API, which the program calls.
  *
- * Any thread enters. Memory: none; see process.c.
+ * Threads: any. Memory: none; see process.c.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static int is_there(void)
     case SL_LIFE_ARMED:
         if (getpid() == sl_process.pid)
             return 0;
-        sl_process_fork_child(); /* a bare clone() runs no fork handler */
+        sl_process_fork_child(); /* a child made by a bare clone(), which runs no fork handler */
         break;
     case SL_LIFE_PASSIVE:
         break;
@@ -76,7 +76,8 @@ EXPORT int sl_take_back(void)
     return err ? err : sl_peer_end();
 }
 
-/* The same without a system call. In a child of a bare clone(), nobody reads the lanes. */
+/* The same without a system call. It does not recognise a child of a bare clone(); there the lanes
+ * fill and nobody reads them, which is harmless. */
 static int is_armed(void)
 {
     switch (sl_process_life()) {
@@ -236,8 +237,8 @@ EXPORT int sl_status(struct sl_status *out)
 
     if (err == -EAGAIN)
         return err;
-    /* The caller's struct must have the numbers. An older caller may lack texts or have shorter
-     * ones. */
+    /* The caller's struct must include all numbers. A caller built with an older header may lack
+     * the texts, or have shorter ones. */
     if (!out || out->size < offsetof(struct sl_status, last_file))
         return -EINVAL;
     size = out->size < sizeof(full) ? out->size : sizeof(full);
@@ -246,6 +247,6 @@ EXPORT int sl_status(struct sl_status *out)
     full.size = out->size;
     memcpy(out, &full, size);
     if (size < sizeof(full) && size > offsetof(struct sl_status, last_file))
-        ((char *)out)[size - 1] = '\0'; /* ends a truncated text */
+        ((char *)out)[size - 1] = '\0'; /* terminates a truncated text */
     return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * attach.c - attaches to CUPTI and to what the program itself reports.
+ * attach.c - attaches to CUPTI, and to the program's own sources of events (NVTX, PyTorch, Python).
  *
- * Entered once, by the thread that initialises CUDA. Memory: see process.c.
+ * Threads: called once, by the thread that initialises CUDA. Memory: see process.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,16 +19,17 @@
 /* One buffer holds about 4000 records. Every thread that calls CUDA holds one buffer. Larger
  * buffers would spend the cap on threads that launch little. */
 #define BUFFER_BYTES (512u * 1024u)
-/* Buffers made in advance: 8 MiB, touched beforehand. Many threads may begin at once, faster than
- * the recorder makes buffers. Of 8 threads that launched at the same moment, 5 found no buffer when
- * 4 were ready. */
+/* Buffers prepared in advance (8 MiB, pages touched), because many threads may begin at once,
+ * faster than the recorder prepares buffers. With 4 ready buffers, 5 of 8 threads that launched at
+ * the same moment found none. */
 #define READY_BUFFERS 16
 /* CUPTI 13.3. CUPTI 13.2 hides dropped records from subscribers, which causes wrong sync edges. */
 #define FIRST_TO_TELL_DROPS 130300
 
 /* ---- CUPTI ---- */
 
-/* On the recorder thread: stderr may stall, and the thread of the first CUDA call must not wait. */
+/* Runs on the recorder thread, because stderr may block and the thread of the first CUDA call must
+ * not wait. */
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;
@@ -43,8 +44,9 @@ static void say_where(void)
             who->folder);
 }
 
-/* Turns on the kinds of the first window before any context exists: this is cheap now, and the
- * window misses nothing. On demand, turns on only the kinds that must never be off. */
+/* Turns on the kinds of the first window before any context exists. This is cheap at this time, and
+ * the window misses nothing. If windows open on demand only, turns on only the kinds that must
+ * never be off. */
 static int enable_kinds(uint32_t wanted, int *filter_api)
 {
     uint32_t now = wanted, done;
@@ -65,7 +67,7 @@ static int is_in_use(const struct sl_cupti_api *api)
            sl_cupti_clock_look(&clock, api->fn.GetTimestamp) != SL_CUPTI_CLOCK_REALTIME;
 }
 
-/* CUPTI demands this order: attributes, callbacks, kinds. */
+/* CUPTI requires this order: first attributes, then callbacks, then kinds. */
 static int attach_to_cupti(void)
 {
     struct sl_cupti_api *api = &sl_process.cupti;
@@ -97,8 +99,9 @@ static int attach_to_cupti(void)
     return err;
 }
 
-/* Chooses the CUPTI interface. Returns NULL, or why nothing can be recorded. The older interface,
- * which torch.profiler uses, and the newer one do not mix in one process. */
+/* Chooses the CUPTI interface. Returns NULL, or the reason why nothing can be recorded. The older
+ * interface, which torch.profiler uses, and the newer one cannot be used together in one
+ * process. */
 static const char *choose_api(void)
 {
     enum sl_cupti_api_choice choice = sl_process.config.cupti_api;
@@ -109,7 +112,7 @@ static const char *choose_api(void)
         (choice == SL_CUPTI_API_AUTO && (sl_process.cupti.version < FIRST_TO_TELL_DROPS ||
                                          sl_peer_imports("cuptiActivityRegisterCallbacks"))))
         return NULL;
-    /* A dump needs records whose layout follows from CUPTI's version. */
+    /* A dump needs whole records, whose layout depends only on CUPTI's version. */
     err = sl_cupti_api_use_v2(&sl_process.cupti,
                               choice != SL_CUPTI_API_V2_WHOLE && !*sl_process.config.dump_cupti,
                               holder, sizeof(holder));

@@ -35,7 +35,8 @@ EXPORT int InitializeInjection(void)
         errno = saved;
         return 1;
     }
-    /* First: attaching walks the loaded objects, and a fork() must wait for such walks. */
+    /* Registered first, because attaching walks the list of loaded objects, and a fork() must wait
+     * for such walks. */
     if (!has_fork_handlers)
         has_fork_handlers =
             pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, after_fork_in_child) == 0;
@@ -48,7 +49,8 @@ EXPORT int InitializeInjection(void)
     return 1;
 }
 
-/* For a process whose exit handlers did not run ours (their table may be full). */
+/* Ends recording in a process in which our exit handler could not be registered (the table may be
+ * full). */
 __attribute__((destructor)) static void on_unload(void)
 {
     sl_process_exit();
@@ -57,7 +59,8 @@ __attribute__((destructor)) static void on_unload(void)
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
 EXPORT int InitializeInjectionNvtxExtension(void *module_info);
 
-/* Each copy of NVTX in the process calls this at its first use. 0: that copy stays inactive. */
+/* Each copy of NVTX in the process calls this at its first use. If it returns 0, that copy stays
+ * inactive. */
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 {
     int saved = errno;
@@ -79,14 +82,15 @@ EXPORT int InitializeInjectionNvtxExtension(void *module_info)
 EXPORT int sl_hook_groups(const char *json);
 EXPORT int sl_hook_end(void);
 
-/* For the Python package, before an exit by _exit(), which runs no exit handler of ours. */
+/* The Python package calls this before _exit(), which does not run our exit handler. */
 EXPORT int sl_hook_end(void)
 {
     sl_process_exit();
     return 0;
 }
 
-/* For the Python package: `distributedInfo` of later files. Also allowed before the injection. */
+/* Called by the Python package. Sets `distributedInfo` of later files. Also allowed before the
+ * injection. */
 EXPORT int sl_hook_groups(const char *json)
 {
     return sl_process_refuse_secure() ? -ENODEV : sl_distributed_set(json);

@@ -1,14 +1,14 @@
 /*
  * process.c - the life cycle of syncline in one process.
  *
- * These threads enter: the thread that initialises CUDA (inject), the thread whose call needs
- * CUPTI's first buffer (first use), any thread (public API), the thread that ends the process
- * (exit), and the child of a fork. This file owns the configuration, the identity and CUPTI's
- * function table. It starts the recorder, which owns everything else. All of it is static and lives
- * as long as the process.
+ * Threads: the thread that initialises CUDA (inject), the thread whose call needs CUPTI's first
+ * buffer (first use), any thread (public API), the thread that ends the process (exit), and the
+ * child of a fork. This file owns the configuration, the identity and CUPTI's function table. It
+ * starts the recorder, which owns everything else. All of it is static and lives as long as the
+ * process.
  *
- * Every failure ends in passive(): one line on stderr, a reason for sl_status(), and a host that
- * runs on.
+ * Every failure ends in passive(): one line on stderr and a reason for sl_status(). The job
+ * continues without being recorded.
  */
 #include "process/process.h"
 
@@ -28,7 +28,8 @@
 
 struct sl_process sl_process;
 
-/* `reason` is a static text. Also runs in the child of a fork: no lock, no allocation, no log. */
+/* Ends recording for good. `reason` is a static text. Also runs in the child of a fork, so it
+ * neither locks, allocates nor logs. */
 static void passive(const char *reason)
 {
     atomic_store_explicit(&sl_process.reason, reason, memory_order_release);
@@ -72,7 +73,7 @@ void sl_process_wake(void)
         sl_recorder_wake(sl_process.recorder);
 }
 
-/* A peer profiler begins, and its application thread will wait for us; or the peer has left. */
+/* Called when a peer profiler begins, whose thread then waits for us, or when the peer has left. */
 static void on_neighbour(void)
 {
     if (sl_process_life() != SL_LIFE_ARMED || getpid() != sl_process.pid) {
@@ -155,8 +156,8 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
         return 0;
     }
     sl_process_attach_program();
-    /* Sequentially consistent with sl_process_on_first_use(): one of the two sees the other's
-     * store. */
+    /* Sequentially consistent with sl_process_on_first_use(), so that at least one of the two
+     * threads sees the other's store. */
     atomic_store(&sl_process.life, SL_LIFE_ARMED);
     watch_neighbours();
     if (atomic_load(&sl_process.used))
@@ -165,8 +166,9 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
     return 1;
 }
 
-/* The caller of a set-id program must not choose what it loads or where it writes. Nothing has
- * begun, so nothing is undone: passive() would touch more than these two words. */
+/* The caller of a set-user-id program must not choose which code it loads or where it writes.
+ * Nothing was started yet, so there is nothing to undo, and passive(), which touches more than
+ * these two words, is not called. */
 int sl_process_refuse_secure(void)
 {
     static const char reason[] = "a set-user-id or set-group-id program is never recorded";
@@ -214,7 +216,8 @@ void sl_process_exit(void)
         sl_log(SL_LOG_WARN,
                "SYNCLINE_WINDOW=steps recorded nothing: no training step was detected; call "
                "syncline.step() once a step, or record by time (SYNCLINE_WINDOW=time:2s/60s)");
-    /* Losses by the disk or the exit were reported; more memory would not have prevented them. */
+    /* Events lost by the disk or at the exit are subtracted, because they were reported before and
+     * more memory would not have prevented the loss. */
     dropped = sl_process_dropped() - sl_stats_get(SL_STAT_DROPPED_WRITE) -
               sl_stats_get(SL_STAT_UNDELIVERED_AT_EXIT);
     if (dropped)

@@ -17,15 +17,16 @@
 #include "collect/lane/step.h"
 #include "syncline/syncline.h"
 
-/* Once per process; later calls do nothing. Returns 1 if this call armed the process, else 0. A
- * failure has been logged and is the reason in sl_status(). */
+/* Call once per process; later calls do nothing. Returns 1 if this call armed the process, else 0.
+ * A failure is logged, and sl_status() gives it as the reason. */
 int sl_process_inject(void);
 
 /* Like sl_process_inject(), with given CUPTI functions and environment (tests). */
 int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *environment);
 
-/* 1: the kernel runs this process with rights that its caller may not have (AT_SECURE). This is
- * logged once; nothing may be read, loaded or begun. 0: go on. Any thread; called first of all. */
+/* Any thread; call before everything else. Returns 1 if the kernel runs this process with rights
+ * that its caller may not have (AT_SECURE). This is logged once, and the caller must not read, load
+ * or start anything. Otherwise returns 0. */
 int sl_process_refuse_secure(void);
 
 /* Any thread. Only the first call does anything, and only in the process that was injected. */

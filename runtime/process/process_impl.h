@@ -18,15 +18,15 @@
 
 enum sl_life {
     SL_LIFE_NOT_INJECTED,
-    SL_LIFE_PREPARING, /* inside inject() */
-    SL_LIFE_ARMED,     /* or a later state: the recorder knows which */
+    SL_LIFE_PREPARING, /* sl_process_inject() is running */
+    SL_LIFE_ARMED,     /* armed, recording or draining; the recorder's state says which */
     SL_LIFE_PASSIVE
 };
 
 struct sl_process {
     _Atomic int life;
     _Atomic int exiting;
-    _Atomic int used;           /* set when CUPTI first asks for a buffer */
+    _Atomic int used;           /* set when CUPTI first requests a buffer */
     const char *_Atomic reason; /* static text: why the process is passive */
     int handed_over;            /* another client had CUPTI from the start */
     pid_t pid; /* the injected process; a child made by a bare clone() has another pid */
@@ -41,7 +41,7 @@ extern struct sl_process sl_process;
 
 static inline enum sl_life sl_process_life(void)
 {
-    /* Acquire pairs with the release in inject: `recorder` is set. */
+    /* Acquire pairs with the release in sl_process_inject_with(), so that `recorder` is visible. */
     return (enum sl_life)atomic_load_explicit(&sl_process.life, memory_order_acquire);
 }
 
@@ -55,10 +55,10 @@ void sl_process_on_first_use(void);
 
 uint64_t sl_process_dropped(void); /* events dropped for any reason */
 
-/* attach.c. Attaches to the given CUPTI functions; NULL: the process's CUPTI. Returns NULL, or why
- * nothing is recorded. */
+/* attach.c. Attaches to the given CUPTI functions, or to the process's CUPTI if `cupti` is NULL.
+ * Returns NULL, or the reason why nothing is recorded. */
 const char *sl_process_attach(const struct sl_cupti_functions *cupti);
-/* Attaches to what the program itself reports: ranges, operators, source lines. */
+/* Attaches to the program's own sources of events: ranges, operators, source lines. */
 void sl_process_attach_program(void);
 
 #endif

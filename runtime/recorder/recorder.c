@@ -1,9 +1,8 @@
 /*
- * recorder.c - the thread that brings records in: when to flush CUPTI, what the window machine
- * says, and how recording ends.
+ * recorder.c - the recorder thread: flushes CUPTI, runs the window machine, and ends recording.
  *
- * Recorder thread; sl_recorder_settle() also the exiting thread, once it has cut off the recorder.
- * What other threads share with it, and who owns the memory: recorder/recorder_impl.h.
+ * Threads: the recorder thread; sl_recorder_settle() also on the exiting thread, once it has cut
+ * off the recorder. recorder_impl.h says what other threads share with it, and who owns the memory.
  */
 #include "recorder/recorder_impl.h"
 
@@ -20,7 +19,7 @@
 
 #define CALIBRATE_NS (500 * SL_NS_PER_MS)
 #define RENEW_NS     (1000 * SL_NS_PER_MS)
-/* Between the two looks that must both find the buffers back. */
+/* Time between the two checks, both of which must find that CUPTI has returned the buffers. */
 #define LOOK_AGAIN_NS (2 * SL_NS_PER_MS)
 
 static void nap(void *recorder)
@@ -33,8 +32,8 @@ static void nap(void *recorder)
 
 static int is_exiting(const struct sl_recorder *r)
 {
-    /* Acquire pairs with the release in sl_recorder_exit(): the recorder sees what that has set
-     * before. */
+    /* Acquire pairs with the release in sl_recorder_exit(), so that the recorder sees the fields
+     * set before. */
     return atomic_load_explicit(&r->exiting, memory_order_acquire) != 0;
 }
 
@@ -47,14 +46,15 @@ static uint64_t decode_until_ns(void *recorder)
 
 /* ---- windows ---- */
 
-/* Nothing that was enqueued before the window's end is outstanding. */
+/* Whether all records of work that was enqueued before the window's end have arrived. */
 static int is_drained(struct sl_recorder *r)
 {
     return r->window.state == SL_WIN_DRAINING && sl_outstanding_is_drained(&r->session);
 }
 
-/* Windows are on the wall clock, which may have been set. The exiting thread that has cut off the
- * recorder may come here too: at worst both give up the same line. */
+/* Returns the current times. Windows are defined on the wall clock, so our clock first follows it
+ * if it was set. The exiting thread may call this at the same time as a recorder thread that it has
+ * cut off. That is harmless: at worst, both discard the same clock calibration. */
 static struct sl_window_now window_now(void)
 {
     sl_clock_follow();
@@ -62,8 +62,8 @@ static struct sl_window_now window_now(void)
 }
 
 /* Tells the pipeline which records belong to the open window. The end of a timed window is known
- * when it opens, so a look that comes late does not lengthen it. The bounds are computed at each
- * look, because the wall clock may have been set. */
+ * when it opens, so a late tick does not lengthen the window. The bounds are computed at each tick,
+ * because the wall clock may have been set. */
 static void set_bounds(struct sl_recorder *r)
 {
     uint64_t from_ns, until_ns;
@@ -74,8 +74,8 @@ static void set_bounds(struct sl_recorder *r)
     sl_pipeline_bound(r->pipeline, from_ns, until_ns);
 }
 
-/* The opening or closing of a window must not get lost: if the ring is full, waits for the writer,
- * as long as an ending process has time for that. */
+/* Pushes the event that opens or closes a window. This event must not be dropped, so if the ring is
+ * full, waits for the writer; in an ending process, only until the time for decoding is over. */
 static void push_window(struct sl_recorder *r, int open)
 {
     const struct sl_window *w = &r->window;
@@ -129,8 +129,8 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
         /* Before the window begins, so that its first calls have their operators and lines. */
         sl_sources_enable(1);
         sl_window_ready(&r->window, window_now());
-        /* Release pairs with the acquire in sl_recorder_get_status(): what a thread does once the
-         * status said "recording" is in the window. */
+        /* Release pairs with the acquire in sl_recorder_get_status(). So if a thread has read the
+         * status "recording", its later work is in the window. */
         atomic_store_explicit(&r->is_open, 1, memory_order_release);
         push_window(r, 1);
         set_bounds(r);
@@ -153,15 +153,16 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
         sl_sources_enable(0);
         err = sl_kinds_want(s, 0);
     }
-    /* The step's first operators come before the recorder has seen that it opens a window. */
+    /* A step that opens a window begins before the recorder notices it, so operators must be
+     * recorded from the lead-in on. */
     if (!err && r->window.state == SL_WIN_LEAD_IN && r->window.reason == SL_REASON_STEPS)
         sl_sources_enable(1);
     return err;
 }
 
-/* One step of the machine; publishes its new state. If another thread changes the requests
- * meanwhile, the step is taken again on a fresh copy. Release: a thread that reads RECORDING there
- * also sees what turning the kinds on did. */
+/* Makes one step of the window machine and publishes its new state. If another thread changes the
+ * requests meanwhile, the step is repeated on a fresh copy. Release: a thread that reads RECORDING
+ * from `request` also sees the effects of turning the kinds on. */
 static uint32_t step(struct sl_recorder *r, struct sl_window_now now, int drained)
 {
     uint64_t number, ns;
@@ -180,18 +181,19 @@ static uint32_t step(struct sl_recorder *r, struct sl_window_now now, int draine
     return actions;
 }
 
-/* The machine has obeyed the step that was reported, and its actions are carried out: asks for the
- * next one. */
+/* Call after the machine's actions are carried out. If the machine awaits another step of the job,
+ * requests a report of that step. */
 static void arm_step(struct sl_recorder *r)
 {
     if (r->window.await_step == r->armed_step)
         return;
     r->armed_step = r->window.await_step;
-    /* A window may end with a step that is over by now; it begins with one to come. */
+    /* The step that ends a window may have begun already. The step that opens a window must be a
+     * future one. */
     sl_step_await(r->armed_step, r->window.state == SL_WIN_RECORDING);
 }
 
-/* One step of the machine and what it asks for. */
+/* Makes one step of the machine and carries out its actions. */
 static int turn_window(struct sl_recorder *r, int drained, uint32_t *actions)
 {
     int err;
@@ -200,7 +202,7 @@ static int turn_window(struct sl_recorder *r, int drained, uint32_t *actions)
     r->is_in_window = 1;
     err = carry_out(r, *actions, drained);
     if (err == -ECANCELED)
-        return err; /* the window is the exiting thread's */
+        return err; /* the exiting thread uses the window now */
     r->is_in_window = 0;
     arm_step(r);
     return err;
@@ -244,7 +246,7 @@ static void renew_lost(struct sl_recorder *r)
     sl_recorder_request(r, sl_window_renew);
 }
 
-/* Steps the machine until it asks for nothing more now. */
+/* Steps the machine until it has no more actions for now. */
 static int run_window(struct sl_recorder *r)
 {
     renew_lost(r);
@@ -254,7 +256,8 @@ static int run_window(struct sl_recorder *r)
 
         if (err)
             return err;
-        /* The step after the beginning of a lead-in times it: its deadline is 0 until then. */
+        /* At the beginning of a lead-in the deadline is 0. The next step of the machine sets it, so
+         * one more step is made. */
         if (!actions && !(r->window.state == SL_WIN_LEAD_IN && sl_window_deadline(&r->window) == 0))
             return 0;
     }
@@ -288,7 +291,7 @@ static int bring_in(struct sl_recorder *r)
     return 0;
 }
 
-/* Until the next flush, the window machine's next step, or a wake. */
+/* Sleeps until the next flush, the window machine's next step, or a wake. */
 static void sleep_until_due(struct sl_recorder *r, uint32_t wakes)
 {
     const struct sl_session *s = &r->session;
@@ -306,15 +309,16 @@ static void sleep_until_due(struct sl_recorder *r, uint32_t wakes)
         sl_futex_wait(&r->wakes, wakes, wait);
 }
 
-/* 0, or the first error. */
+/* Runs the loop until the process ends. Returns 0 or the first error. */
 static int run_until_exit(struct sl_recorder *r)
 {
-    /* The exiting thread has started the recorder and is about to say that it exits. A flush would
-     * bring another client's buffers to callbacks of that client that may be gone. */
+    /* If never_asked is set, the exiting thread has started the recorder and will set `exiting` at
+     * once. Until then nothing is flushed: a flush would pass another client's buffers to callbacks
+     * that this client may have destroyed already. */
     while (r->session.ownership.never_asked && !is_exiting(r))
         nap(r);
     for (;;) {
-        /* Read before the look at what a wake may be for, so that no wake is slept through. */
+        /* Read before the checks below, so that a wake during them is not missed. */
         uint32_t wakes = atomic_load_explicit(&r->wakes, memory_order_acquire);
         int err;
 
@@ -344,15 +348,17 @@ void sl_recorder_settle(struct sl_recorder *r)
     uint64_t waiting;
 
     if (!sl_pipeline_is_open(r->pipeline))
-        return; /* nothing that CUPTI still has would be written */
+        return; /* no window is open, so further records would not be written */
     end_window(r);
     sl_session_take_rest(s);
-    /* The edges of what is in are decided before any loss is reported; a mark takes two looks. */
+    /* The edges of the records that have arrived are decided before any loss is reported. A mark
+     * counts as delivered only after two checks. */
     sl_outstanding_deliver(s);
     sl_outstanding_deliver(s);
     sl_pipeline_flush(r->pipeline);
     held = sl_outstanding_look(s, r->exit_turn);
-    /* Some CUPTI may write a record to its buffer only when it delivers it. */
+    /* Some CUPTI versions may write a record only when they deliver the buffer. So launches without
+     * their operation are counted, too. */
     waiting = sl_pipeline_waiting(r->pipeline);
     if (sl_cupti_pool_missing(r->exit_turn))
         sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, held.records > waiting ? held.records : waiting);
@@ -361,8 +367,8 @@ void sl_recorder_settle(struct sl_recorder *r)
     push_window(r, 0);
 }
 
-/* The process ends: one last flush, all that comes of it, the end of the open window. The exiting
- * thread ends the wait by cutting the recorder off. */
+/* Called when the process ends. Flushes once more, decodes the buffers that CUPTI returns, and ends
+ * the open window. If this takes too long, the exiting thread cuts the recorder off. */
 static int finish(struct sl_recorder *r)
 {
     struct sl_session *s = &r->session;
@@ -372,22 +378,22 @@ static int finish(struct sl_recorder *r)
     if (sl_handover_step(s, SL_OWN_EV_BUFFERS))
         return -ECANCELED;
     end_window(r);
-    /* No flush is made where another client has CUPTI. It would bring nothing of ours, but that
-     * client's buffers, to callbacks of the client that may be gone: what libkineto makes at its
-     * first use is destroyed before. */
+    /* sl_session_flush() does nothing if another client has CUPTI. A flush would return none of our
+     * buffers, but pass that client's buffers to its callbacks. These may fail, because objects
+     * that libkineto has created at its first use are destroyed before this. */
     if (sl_session_flush(s, 1) || sl_session_take_buffers(s))
         return -ECANCELED;
     while (s->ownership.state != SL_OWN_TAKEN_OVER && !sl_cupti_pool_all_back(r->exit_turn)) {
         if (sl_session_wait_for_cupti(s) || sl_session_take_buffers(s))
             return -ECANCELED;
     }
-    sl_recorder_settle(r); /* and what came since the last look */
+    sl_recorder_settle(r); /* also decodes buffers that have arrived since */
     return 0;
 }
 
 void sl_recorder_end(struct sl_recorder *r)
 {
-    /* Release pairs with the acquire in sl_recorder_exit(): the pipeline is the exit's now. */
+    /* Release pairs with the acquire in sl_recorder_exit(), which owns the pipeline from now on. */
     atomic_store_explicit(&r->ended, 1, memory_order_release);
     sl_futex_wake(&r->ended);
 }
@@ -421,7 +427,8 @@ void sl_recorder_prepare_session(struct sl_recorder *r)
     };
 }
 
-/* CUPTI is left as it was found: others may want it. 0, or -ECANCELED. */
+/* Reports a failure and restores CUPTI's settings, because others may use CUPTI. Returns 0 or
+ * -ECANCELED. */
 static int fail(struct sl_recorder *r, const char *reason)
 {
     struct sl_session *s = &r->session;
@@ -450,12 +457,13 @@ void *sl_recorder_run(void *user)
     }
     sl_session_open_dump(s);
     sl_window_init(&r->window, r->opt.config, window_now(), r->opt.on_since_ns);
-    /* No record was judged yet, so the first step may be over already. */
+    /* No record was decoded yet, so the first step counts even if it has begun already. */
     r->armed_step = r->window.await_step;
     sl_step_await(r->armed_step, 1);
     if (s->ownership.are_kinds_wanted && s->ownership.state == SL_OWN_OURS)
         sl_pipeline_kinds_on(r->pipeline, 0);
-    /* The first window opens before any record is judged, even if the process ends already. */
+    /* The first window opens before any record is decoded, even if the process is ending
+     * already. */
     err = run_window(r);
     if (s->ownership.state == SL_OWN_HANDED_OVER)
         sl_pipeline_use(r->pipeline); /* another client uses the GPU: the file reports the gap */
@@ -468,7 +476,7 @@ void *sl_recorder_run(void *user)
     else if (!err)
         err = finish(r);
     if (err)
-        return NULL; /* cut off: the exiting thread has everything */
+        return NULL; /* cut off: the exiting thread continues in our place */
     sl_recorder_end(r);
     return NULL;
 }

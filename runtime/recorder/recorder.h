@@ -1,13 +1,13 @@
 /*
- * recorder.h - the thread that brings records in.
+ * recorder.h - the thread that fetches records from CUPTI and decodes them.
  *
- * It runs the window state machine and the flush timer, decodes buffers, and is the only thread of
- * ours that calls CUPTI once the process runs. At most one per process, in static memory that is
- * never freed.
+ * The recorder thread runs the window state machine and the flush timer, and decodes buffers. After
+ * the injection, it is the only thread of ours that calls CUPTI. A process has at most one
+ * recorder, in static memory that is never freed.
  *
- * Requests reach it through one word that holds the window machine's state and what was asked of
- * it: other threads change that word by compare-and-swap and wake the recorder. None of the calls
- * here blocks, except sl_recorder_exit() within its bounds.
+ * One word holds the window machine's state and the requests to it. Other threads change that word
+ * by compare-and-swap and wake the recorder. No function here blocks, except sl_recorder_exit(),
+ * whose time is limited.
  */
 #ifndef SL_RECORDER_H
 #define SL_RECORDER_H
@@ -27,37 +27,41 @@ struct sl_recorder_options {
     const struct sl_identity *identity;
     struct sl_cupti_api *cupti;
     uint32_t kinds;       /* enum sl_cupti_set bits that are wanted in windows */
-    uint64_t on_since_ns; /* since when all of them are on; 0: only SL_KINDS_ALWAYS */
-    int filter_api;       /* from sl_cupti_enable() */
+    uint64_t on_since_ns; /* time since which all these kinds are on; 0: only SL_KINDS_ALWAYS are
+                           * on */
+    int filter_api;       /* 1: the decoder must filter calls (result of sl_cupti_enable()) */
     int handed_over;      /* another client has CUPTI: nothing is registered or on yet */
-    /* Recorder thread, first of all. */
+    /* Called once on the recorder thread, before everything else. */
     void (*on_start)(void);
-    /* Recorder thread, at most once: it cannot go on, for this reason. */
+    /* Called on the recorder thread, at most once, if it cannot continue. `reason` is for the
+     * user. */
     void (*on_failure)(const char *reason);
 };
 
-/* Prepares; starts nothing. `out` is a static object: never freed. 0 or -EALREADY. */
+/* Prepares the recorder and starts nothing. *out is a static object. Returns 0 or -EALREADY. */
 int sl_recorder_init(struct sl_recorder **out, const struct sl_recorder_options *opt);
 
-/* Any thread, once: starts the thread (all signals blocked, detached, "syncline-cupti"). 0, -errno,
- * or -EALREADY. Callable from inside CUPTI's callbacks: it calls neither CUPTI nor CUDA. */
+/* Any thread, also inside a CUPTI callback. Starts the recorder thread, detached, with all signals
+ * blocked, named "syncline-cupti". Returns 0, -EALREADY if it was started before, or another
+ * -errno. */
 int sl_recorder_start(struct sl_recorder *r);
 
-/* Exiting thread, before sl_recorder_exit(), once the process has a context. CUPTI has made records
- * then. If it has never asked us for a buffer, another client took its callbacks before the first
- * record: the recorder starts, so that the window has a file that says so. */
+/* Exiting thread, before sl_recorder_exit(). Call if the process has a context, so that CUPTI must
+ * have made records. If CUPTI has nevertheless never requested a buffer from us, another client
+ * took CUPTI's callbacks before the first record. Then this starts the recorder, so that the window
+ * gets a file that reports it. */
 void sl_recorder_tell_never_asked(struct sl_recorder *r);
 
-/* Any thread, async-safe: the recorder looks now rather than at the next tick. */
+/* Any thread, async-signal-safe. Makes the recorder run now instead of at its next tick. */
 void sl_recorder_wake(struct sl_recorder *r);
 
 /* Any thread. Asks for what sl_window_start(), sl_window_stop() or sl_window_renew() do, and
  * returns their answer. The recorder thread carries it out. */
 int sl_recorder_request(struct sl_recorder *r, int (*ask)(struct sl_window *));
 
-/* Exiting thread, once: last flush, end of the open window, end of the writer. Waits for CUPTI for
- * 30 ms plus 1 us for each record that CUPTI has; then the file is closed and the other records are
- * counted. All together takes at most 2 s. */
+/* Exiting thread, once. Makes a last flush, and ends the open window and the writer. Waits for
+ * CUPTI for 30 ms, plus 1 us for each record that CUPTI has. Records that arrive later are counted
+ * as lost. The whole takes at most 2 s. */
 void sl_recorder_exit(struct sl_recorder *r);
 
 /* Any thread, never blocks. */

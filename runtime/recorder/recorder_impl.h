@@ -1,10 +1,10 @@
 /*
- * recorder_impl.h - what the recorder's files share: the thread (recorder.c), requests and status
- * from other threads (request.c), the end of the process (exit.c). Included by them alone.
+ * recorder_impl.h - shared by the recorder's files: recorder.c (the thread), request.c (requests
+ * and status calls of other threads) and exit.c (the end of the process). Only these include it.
  *
- * One static object per process, never freed: CUPTI may call back at any time until the process is
- * gone. Three words connect the threads. Each is one atomic, so that no lock is ever held:
- *   request        state of the window machine and what was asked of it (control/window.h)
+ * There is one static object per process. It is never freed, because CUPTI may call back until the
+ * process is gone. Threads communicate through three atomic words, so that no lock is ever held:
+ *   request        state of the window machine and requests to it (control/window.h)
  *   wakes          counts up at each wake; the recorder thread sleeps on it
  *   session.phase  whether the recorder thread is inside CUPTI, where the exiting thread may cut it
  *                  off (session/session.h)
@@ -20,44 +20,49 @@
 struct sl_recorder {
     struct sl_recorder_options opt;
     struct sl_session session;
-    struct sl_pipeline *_Atomic pipeline; /* the session's, for other threads; set once */
+    struct sl_pipeline *_Atomic pipeline; /* the session's pipeline, for other threads; set once */
 
-    _Atomic uint32_t started; /* or never to be */
+    _Atomic uint32_t started; /* 1: the thread was started, or must not be started any more */
     _Atomic uint32_t request; /* sl_window_pack() */
     _Atomic uint32_t window_number;
-    _Atomic uint32_t is_open; /* and it has begun: the machine's state says so a moment before */
+    _Atomic uint32_t is_open; /* a window is open, and its recording has begun; set a moment after
+                               * the machine's state */
     _Atomic uint32_t wakes;
 
     /* exit */
     _Atomic uint32_t exiting;
-    uint64_t exit_turn;            /* last buffer requested before the exit; set before `exiting` */
-    uint64_t exit_decode_until_ns; /* monotonic; the same, and later if the exit stands in */
+    uint64_t exit_turn;            /* number of CUPTI's last request before the exit; set before
+                                    * `exiting` */
+    uint64_t exit_decode_until_ns; /* monotonic: end of the time for decoding; set before `exiting`,
+                                    * and later by stand_in() */
     _Atomic uint32_t ended;        /* the recorder has touched the pipeline for the last time */
     _Atomic uint32_t status_users; /* threads inside the pipeline's status calls */
-    _Atomic uint32_t closed;       /* no more of those */
+    _Atomic uint32_t closed;       /* 1: status calls must not enter the pipeline any more */
 
-    /* The recorder thread's, and the exiting thread's once it has cut off the recorder. */
+    /* Used by the recorder thread, and by the exiting thread once it has cut off the recorder. */
     struct sl_window window;
-    int is_started_at_exit;    /* because CUPTI has never asked us for a buffer */
+    int is_started_at_exit;    /* started because CUPTI has never requested a buffer from us */
     uint64_t calibrate_due_ns; /* monotonic */
-    uint64_t renew_due_ns;     /* monotonic: a lost file is not replaced before */
-    uint64_t armed_step;       /* the step that collect/torch/step.h was asked to report */
+    uint64_t renew_due_ns;     /* monotonic: earliest time at which a lost file is replaced */
+    uint64_t armed_step;       /* the step whose report was requested from collect/lane/step.h */
     int is_in_window;          /* the machine's actions are being carried out */
 };
 
 /* ---- recorder.c ---- */
 
-/* Before there is a thread: what the session needs to know, and calls. */
+/* Called before the thread starts. Sets the session's options and hooks. */
 void sl_recorder_prepare_session(struct sl_recorder *r);
 
 /* The thread's function. */
 void *sl_recorder_run(void *recorder);
 
-/* Called by a thread that knows that the recorder will not use the pipeline any more. */
+/* Marks the recorder as ended. The caller guarantees that the recorder thread does not use the
+ * pipeline any more. */
 void sl_recorder_end(struct sl_recorder *r);
 
-/* The process ends and CUPTI is waited for no longer: decodes what it has delivered, counts what it
- * has not, ends the open window. The recorder, or the exiting thread that has cut it off. */
+/* Call when the process ends and we stop waiting for CUPTI. Decodes the buffers that CUPTI has
+ * returned, counts the records in the others as lost, and ends the open window. On the recorder
+ * thread, or on the exiting thread that has cut it off. */
 void sl_recorder_settle(struct sl_recorder *r);
 
 #endif

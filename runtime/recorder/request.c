@@ -1,9 +1,9 @@
 /*
- * request.c - what other threads ask of the recorder: to start, to open and close windows, to
- * report its status.
+ * request.c - passes requests of other threads to the recorder: start, open or close a window,
+ * report the status.
  *
- * Any thread; nothing here blocks. Starting makes the thread, once; the rest changes one word and
- * wakes the recorder. Memory: recorder_impl.h.
+ * Threads: any; nothing here blocks. The start creates the recorder thread, once. Each other
+ * request changes one word and wakes the recorder. Memory: see recorder_impl.h.
  */
 #include "recorder/recorder_impl.h"
 
@@ -14,7 +14,8 @@
 #include "base/thread.h"
 #include "collect/cupti/buffer.h"
 
-/* CUPTI runs on this stack, and compiles instrumentation on it when a kind is first turned on. */
+/* CUPTI runs on this stack too, and compiles instrumentation on it when a kind is first turned
+ * on. */
 #define STACK_BYTES (1024u * 1024u)
 
 static struct sl_recorder the_recorder;
@@ -58,7 +59,8 @@ int sl_recorder_start(struct sl_recorder *r)
 
 void sl_recorder_tell_never_asked(struct sl_recorder *r)
 {
-    /* A recorder that runs already was asked for a buffer, or has handed CUPTI over. */
+    /* CUPTI has never requested a buffer from us. If the recorder runs nevertheless, it has handed
+     * CUPTI over, and start() does nothing. */
     if (!sl_cupti_pool_turn())
         start(r, 1);
 }

@@ -1,10 +1,10 @@
 /*
- * cupti_calls.c - the recorder's calls of CUPTI, and the buffers that come back.
+ * cupti_calls.c - makes the recorder's calls of CUPTI, and decodes the buffers that CUPTI returns.
  *
- * Recorder thread, and the exiting thread where session.h says so. Every call of CUPTI stands
- * between sl_session_enter() and sl_session_leave(), so that the exiting thread can tell a recorder
- * that works from one that CUPTI keeps. While another client has CUPTI, no call is made that
- * changes or flushes anything. Memory: session.h; the buffers are the pool's.
+ * Threads: the recorder thread, and the exiting thread where session.h says so. Every call of CUPTI
+ * is enclosed by sl_session_enter() and sl_session_leave(). So the exiting thread knows whether the
+ * recorder thread is blocked inside CUPTI. While another client has CUPTI, we make no call that
+ * changes settings or flushes buffers. Memory: see session.h; the buffers belong to the pool.
  */
 #include "session/session.h"
 
@@ -16,17 +16,19 @@
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/fields.h"
 
-/* CUPTI gives back buffers that are not full only when it is flushed. Four times a second, so that
- * with the writer's frame of a second at most, events reach the disk in little more than that. */
+/* Time between flushes, without which CUPTI returns only full buffers. The writer completes a frame
+ * after a second at most, so events reach the disk in little more than a second. */
 #define FLUSH_NS (250 * SL_NS_PER_MS)
-/* While a window drains, somebody waits for its file. */
+/* The same time while a window drains. It is shorter, because somebody may be waiting for the
+ * file. */
 #define DRAIN_FLUSH_NS (20 * SL_NS_PER_MS)
-/* After a forced flush CUPTI's thread still has to bring the buffers. */
+/* How long we wait after a forced flush until CUPTI's thread has returned the buffers. */
 #define FORCED_WAIT_NS (100 * SL_NS_PER_MS)
-/* The tick counter's rate is known 50 ms after it was first measured (base/clock.c). */
+/* How long we wait for the tick counter's rate, which is known 50 ms after the first measurement
+ * (base/clock.c). */
 #define RATE_NS (100 * SL_NS_PER_MS)
-/* An ending process may have lost its time to others. The file still has its own, see
- * recorder/exit.c. */
+/* Extension of the time for decoding at the process's end, because the machine may have given that
+ * time to other processes. The time for closing the file is kept apart (recorder/exit.c). */
 #define STOOD_STILL_NS (150 * SL_NS_PER_MS)
 #define DUMP_CAP_BYTES (1ull << 30)
 
@@ -78,7 +80,8 @@ int sl_session_wait_for_cupti(struct sl_session *s)
 
 /* ---- the clock ---- */
 
-/* On a copy: the exiting thread may have the session by the time CUPTI returns. */
+/* Works on a copy of the clock, because the exiting thread may have cut us off by the time CUPTI
+ * returns. */
 int sl_session_look_at_clock(struct sl_session *s)
 {
     struct sl_cupti_clock clock = s->clock;
@@ -92,7 +95,8 @@ int sl_session_look_at_clock(struct sl_session *s)
     return 0;
 }
 
-/* Only profilers give CUPTI the tick counter for its clock. */
+/* A change from CLOCK_REALTIME to the tick counter means that another profiler has set CUPTI's
+ * clock. */
 static int compare_clock(struct sl_session *s, enum sl_cupti_clock_domain before)
 {
     if (before == SL_CUPTI_CLOCK_REALTIME && s->clock.domain == SL_CUPTI_CLOCK_TICKS)
@@ -100,7 +104,7 @@ static int compare_clock(struct sl_session *s, enum sl_cupti_clock_domain before
     return 0;
 }
 
-/* Notices a client that has taken CUPTI and set its clock. */
+/* Checks whether another client has taken CUPTI and set its clock. */
 static int look_for_another(struct sl_session *s)
 {
     enum sl_cupti_clock_domain before = s->clock.domain;
@@ -136,13 +140,15 @@ int sl_session_check_clock(struct sl_session *s)
 
 /* ---- flushes ---- */
 
-/* CUPTI has something of ours that may be pending: only then can force bring anything. */
+/* Whether CUPTI may hold pending records of ours. Otherwise a forced flush brings nothing more than
+ * a plain one. */
 static int is_force_of_use(const struct sl_session *s)
 {
     return sl_cupti_pool_outstanding() || sl_pipeline_waiting(s->pipeline);
 }
 
-/* If CUPTI is working on our buffers, their content is not looked at. */
+/* The content of our buffers is examined only if CUPTI has requested and returned none since the
+ * last flush. */
 static void note_flush(struct sl_session *s)
 {
     struct sl_ownership_now now = sl_handover_now(s);
@@ -202,7 +208,7 @@ int sl_session_force_out(struct sl_session *s)
     return 0;
 }
 
-/* ---- buffers that came back ---- */
+/* ---- buffers that CUPTI has returned ---- */
 
 static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
 {
@@ -211,7 +217,7 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     int err;
 
     if (s->ownership.state == SL_OWN_HANDED_OVER)
-        return 0; /* CUPTI would report the other client's drops */
+        return 0; /* CUPTI would report the drops of the other client */
     if (sl_session_enter(s))
         return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
@@ -229,8 +235,8 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     return 0;
 }
 
-/* The list's oldest buffer is first. The list is kept in the session, where an exiting thread finds
- * it. */
+/* The list starts with the oldest buffer. It is stored in the session, so that the exiting thread
+ * can continue with it. */
 static int has_buffer(struct sl_session *s)
 {
     if (!s->taken)
@@ -247,9 +253,9 @@ static struct sl_cupti_buffer *next_buffer(struct sl_session *s)
     return b;
 }
 
-/* A process that ends has no later moment for its writer: rather than drop events, waits for room
- * in the ring. Where there is room, the deadline is extended a little, for a machine that stood
- * still. 0; -ETIMEDOUT: no time is left for decoding. */
+/* At the process's end, waits until the ring has room for the events of a buffer, instead of
+ * dropping them. If the ring has room, the deadline is extended by STOOD_STILL_NS. Returns 0, or
+ * -ETIMEDOUT if no time is left for decoding. */
 static int wait_for_room(struct sl_session *s, uint64_t until_ns)
 {
     for (;;) {
@@ -269,7 +275,7 @@ static void give_up(struct sl_session *s, const struct sl_cupti_layout *layout,
     struct sl_decode_held lost = {0};
 
     sl_decode_look(layout, b->data, b->valid, &lost);
-    if (lost.of_use) /* a window that has nothing else gets a file that says so */
+    if (lost.of_use) /* the window gets a file, in which the loss is counted */
         sl_pipeline_use(s->pipeline);
     sl_stats_add(SL_STAT_UNDELIVERED_AT_EXIT, lost.records);
     sl_log_once(&s->late_said, SL_LOG_WARN,
@@ -297,7 +303,8 @@ static void decode(struct sl_session *s, const struct sl_cupti_buffer *b)
     sl_pipeline_buffer(s->pipeline, b->data, b->valid);
 }
 
-/* Ticks become times only once the counter's rate is known; a young process does not know it. */
+/* Waits until the tick counter's rate is known, without which ticks cannot be converted. A young
+ * process has not measured it yet. */
 static int await_rate(struct sl_session *s)
 {
     uint64_t deadline = sl_clock_monotonic() + RATE_NS, ns;
@@ -310,7 +317,8 @@ static int await_rate(struct sl_session *s)
     return 0;
 }
 
-/* Whether the records that came may be stamped in ticks, and what time a tick is. */
+/* Finds out whether records may be stamped in ticks. If so, makes sure that ticks can be
+ * converted. */
 static int know_clock(struct sl_session *s)
 {
     if (s->ownership.state != SL_OWN_HANDED_OVER && !s->clock.is_mixed && look_for_another(s))
@@ -323,8 +331,8 @@ int sl_session_take_buffers(struct sl_session *s)
     struct sl_cupti_buffer *b;
 
     for (int more = 1; more;) {
-        /* The looks at the job's steps and at CUPTI's clock come after the buffer is in hand: what
-         * they say then holds for every record in it. */
+        /* The job's steps and CUPTI's clock are checked after the buffer has arrived, so that the
+         * result holds for every record in it. */
         more = has_buffer(s);
         if (s->opt.hooks.see_step(s->opt.hooks.user) || (more && know_clock(s)))
             return -ECANCELED;

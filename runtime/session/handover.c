@@ -1,11 +1,11 @@
 /*
- * handover.c - carries out what the ownership machine asks for: lets go of CUPTI for another
- * profiler, and takes it back.
+ * handover.c - carries out the ownership machine's actions: releases CUPTI for another profiler,
+ * and takes it back.
  *
- * Recorder thread. session/peer.h tells when another profiler begins: a thread of the application
- * waits there until what we have recorded is in and nothing of ours is on. A client that does not
- * pass through there is noticed too late to make room for it. From then on nothing is done that
- * would spoil its trace, and our trace reports the gap. Memory: session.h.
+ * Threads: the recorder thread. session/peer.h notices when another profiler begins, and makes its
+ * thread wait until we have fetched our records and turned off our kinds. Another client whose
+ * calls do not go through our functions is noticed only after it has taken CUPTI. From then on we
+ * do nothing that would spoil its trace, and our trace reports the gap. Memory: see session.h.
  */
 #include "session/session.h"
 
@@ -18,10 +18,11 @@
 #include "collect/cupti/graph_nodes.h"
 #include "session/peer.h"
 
-/* How long pending GPU work is waited for before a forced flush truncates it: the other profiler's
+/* How long we wait for pending GPU work before a forced flush truncates it. The other profiler's
  * thread waits for us meanwhile. */
 #define FINISH_NS (500 * SL_NS_PER_MS)
-/* After the peer's last call: libkineto changes an attribute behind its last flush. */
+/* Time between the peer's last call and our return. libkineto still changes an attribute after its
+ * last flush. */
 #define SETTLE_NS (20 * SL_NS_PER_MS)
 
 struct sl_ownership_now sl_handover_now(const struct sl_session *s)
@@ -46,7 +47,7 @@ void sl_handover_tell_gap(struct sl_session *s, uint64_t until_ns)
 
 static int begin_gap(struct sl_session *s)
 {
-    s->outstanding.marks = 0; /* the records they wait for have arrived, or are lost */
+    s->outstanding.marks = 0; /* the records that the marks wait for have arrived, or are lost */
     sl_stats_add(SL_STAT_HANDOVERS, 1);
     sl_pipeline_kinds_off(s->pipeline);
     if (sl_pipeline_is_open(s->pipeline))
@@ -54,8 +55,8 @@ static int begin_gap(struct sl_session *s)
     return 0;
 }
 
-/* The machine forgets the gap only once it was reported: the exiting thread reports it where the
- * recorder was cut off before that. */
+/* Reports the gap first, and only then clears it in the machine. So if the recorder is cut off in
+ * between, the exiting thread reports the gap. */
 static int end_gap(struct sl_session *s)
 {
     struct sl_ownership_now now = sl_handover_now(s);
@@ -71,9 +72,9 @@ static int need_file(struct sl_session *s)
     return 0;
 }
 
-/* ---- letting go ---- */
+/* ---- releasing CUPTI ---- */
 
-/* Fetches everything that was recorded, as far as CUPTI delivers it. */
+/* Fetches all our records that CUPTI returns in time. */
 static int empty_buffers(struct sl_session *s)
 {
     uint64_t deadline = sl_clock_monotonic() + FINISH_NS, turn;
@@ -84,7 +85,8 @@ static int empty_buffers(struct sl_session *s)
             return -ECANCELED;
         turn = s->outstanding.drain_turn = sl_cupti_pool_turn();
         back = sl_cupti_pool_all_back(turn) ? back + 1 : 0;
-        /* The buffers that are left have no records, and with all kinds off there will be none. */
+        /* The buffers that CUPTI still holds have no records. All kinds are off, so none will be
+         * added. */
         if (!back && !sl_outstanding_look(s, turn).records)
             break;
         if (sl_session_wait_for_cupti(s))
@@ -101,7 +103,7 @@ static int turn_off(struct sl_session *s)
     return sl_session_leave(s);
 }
 
-/* CUPTI reports nodes of graphs to a subscriber of ours that goes for good. */
+/* Graph nodes are reported to our v2 subscriber, which detach() ends for good. */
 static void give_up_graph_nodes(const struct sl_session *s)
 {
     if (s->opt.cupti->is_v2)
@@ -128,7 +130,7 @@ static int release(struct sl_session *s)
     if (turn_off(s) || empty_buffers(s))
         return -ECANCELED;
     sl_pipeline_flush(s->pipeline);
-    /* A mark takes two looks. */
+    /* A mark counts as delivered only after two checks. */
     sl_outstanding_deliver(s);
     sl_outstanding_deliver(s);
     held = sl_outstanding_look(s, s->outstanding.drain_turn);
@@ -152,7 +154,7 @@ static int let_peer_go_on(struct sl_session *s)
     return 0;
 }
 
-/* ---- taken over ---- */
+/* ---- another client has taken CUPTI ---- */
 
 static int say_taken_over(struct sl_session *s)
 {
@@ -182,7 +184,7 @@ static int set_up(struct sl_session *s)
     return in_cupti(s, sl_cupti_set_up);
 }
 
-/* ---- coming back ---- */
+/* ---- taking CUPTI back ---- */
 
 static int register_and_enable(struct sl_session *s)
 {
@@ -314,7 +316,7 @@ static int see_peer_left(struct sl_session *s)
         return 0;
     }
     if (sl_peer_take())
-        return 0; /* it has begun again */
+        return 0; /* the peer has begun again */
     return sl_handover_step(s, SL_OWN_EV_PEER_LEFT);
 }
 

@@ -1,8 +1,8 @@
 /*
- * kept_buffers.c - completed buffers of the peer that are kept until the peer flushes.
+ * kept_buffers.c - keeps completed buffers of the peer until the peer flushes.
  *
- * Threads and memory: kept_buffers.h. Before the first buffer is delivered, every put that began
- * while buffers were kept is over, so that none is left behind.
+ * Threads and memory: see kept_buffers.h. A delivery first waits until every put that has begun is
+ * over, so that no buffer is left behind.
  */
 #include "session/kept_buffers.h"
 
@@ -12,7 +12,8 @@
 
 #include "base/clock.h"
 
-/* A thread may have no processor in the middle of a put, or may be missing after a fork. */
+/* Limit of that wait: a thread may be descheduled in the middle of a put, or may not exist after a
+ * fork. */
 #define WAIT_MOST_NS 1000000000ull
 
 enum place_state {
@@ -48,13 +49,14 @@ void sl_kept_buffers_close(void)
     atomic_store(&held.is_open, 0);
 }
 
-/* Makes the next place in that state BUSY; NULL: there is none from `at` on. */
+/* Finds the first entry from `at` on that is in this state, and makes it BUSY. Returns NULL if
+ * there is none. */
 static struct place *take(struct place *at, int state)
 {
     for (; at < held.place + SL_KEPT_BUFFERS_MOST; at++) {
         int expected = state;
 
-        /* Acquire pairs with the release of the thread that had it before. */
+        /* Acquire pairs with the release of the thread that used the entry before. */
         if (atomic_compare_exchange_strong_explicit(&at->state, &expected, BUSY,
                                                     memory_order_acquire, memory_order_relaxed))
             return at;
@@ -67,8 +69,8 @@ int sl_kept_buffers_put(sl_cupti_complete_fn complete, void *context, uint32_t s
 {
     struct place *p = NULL;
 
-    /* Sequentially consistent with the delivery: it waits for this thread, or this thread sees that
-     * no more are kept. */
+    /* Sequentially consistent with the delivery: either the delivery waits for this thread, or this
+     * thread sees that buffers are no longer kept. */
     atomic_fetch_add(&held.putting, 1);
     if (atomic_load(&held.is_open))
         p = take(held.place, FREE);

@@ -1,8 +1,8 @@
 /*
  * kinds.c - turns on and off the kinds of records that are not needed between windows.
  *
- * Recorder thread. The ownership machine (ownership.c) decides when that is allowed. Memory:
- * session.h.
+ * Threads: the recorder thread. The ownership machine (ownership.c) decides when kinds may be
+ * turned off. Memory: see session.h.
  */
 #include "session/session.h"
 
@@ -32,7 +32,7 @@ int sl_kinds_turn_on(struct sl_session *s)
 
 int sl_kinds_turn_back_on(struct sl_session *s)
 {
-    /* sl_cupti_enable() has logged any other error, and recording goes on without. */
+    /* sl_cupti_enable() has logged any other error, and recording continues without those kinds. */
     return sl_kinds_turn_on(s) == -ECANCELED ? -ECANCELED : 0;
 }
 

@@ -1,10 +1,10 @@
 /*
- * outstanding.c - the buffers that CUPTI has not given back: what they hold, whether all of a
- * window is in, and up to when everything is in.
+ * outstanding.c - examines the buffers that CUPTI has not returned: which records they hold,
+ * whether all records of a window have arrived, and up to which time all records have.
  *
- * Recorder thread; sl_outstanding_look() any thread; the exiting thread once it has cut off the
- * recorder. Calls nothing of CUPTI. Memory: session.h; the buffers are the pool's, and CUPTI may be
- * writing to them meanwhile.
+ * Threads: the recorder thread, or the exiting thread once it has cut off the recorder;
+ * sl_outstanding_look() on any thread. Makes no call of CUPTI. Memory: see session.h; the buffers
+ * belong to the pool, and CUPTI may be writing to them meanwhile.
  */
 #include "session/session.h"
 
@@ -15,10 +15,10 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 
-/* The writer holds many rows that could be decided if it knew up to which time all records have
- * arrived. */
+/* Time until an early flush. It is made if the writer holds many events whose waits it can decide
+ * only once it knows up to which time all records have arrived. */
 #define EARLY_FLUSH_NS (20 * SL_NS_PER_MS)
-/* A record's end may be stamped this long before the record is in its buffer. */
+/* A record may be written to its buffer up to this long after its end time. */
 #define STAMP_SLACK_NS (2 * SL_NS_PER_MS)
 
 struct sl_ownership_buffers sl_outstanding_buffers(void)
@@ -54,8 +54,8 @@ int sl_outstanding_is_complete(const struct sl_session *s, struct sl_ownership_b
     struct sl_decode_held held = sl_outstanding_look(s, buffers.turn);
 
     *records = held.records;
-    /* A buffer that looks empty does not count as completed: some CUPTI may write a record to it
-     * only when it delivers it. */
+    /* A buffer that looks empty does not count as complete, because some CUPTI versions may write a
+     * record to it only when they deliver it. */
     return !held.unfinished && (buffers.count != 0) == (held.records != 0) &&
            !sl_pipeline_waiting(s->pipeline);
 }
@@ -68,14 +68,14 @@ void sl_outstanding_begin_drain(struct sl_session *s)
     s->outstanding.drain_back = 0;
 }
 
-/* All buffers that CUPTI had at the window's end are back, and no launch in the window waits for
- * its GPU operation. Two consecutive looks must find it so, because a thread may stand still
- * between a call's last stamp and its record. */
+/* A window is drained if CUPTI has returned all buffers that it had at the window's end, and if no
+ * launch in the window waits for its GPU operation. Two consecutive checks must find this, because
+ * a thread may be descheduled between a call's end stamp and its record. */
 int sl_outstanding_is_drained(struct sl_session *s)
 {
     struct sl_outstanding *o = &s->outstanding;
 
-    if (s->ownership.state == SL_OWN_TAKEN_OVER) /* CUPTI gives our buffers to somebody else */
+    if (s->ownership.state == SL_OWN_TAKEN_OVER) /* CUPTI returns our buffers to another client */
         return 1;
     if (!sl_cupti_pool_all_back(o->drain_turn) || sl_pipeline_waiting(s->pipeline))
         o->drain_back = 0;
@@ -86,7 +86,7 @@ int sl_outstanding_is_drained(struct sl_session *s)
 
 /* ---- marks ---- */
 
-/* The turn is read after the time, so records that ended before the time are in a buffer that CUPTI
+/* The turn is read after the time was. So records that ended before `ns` are in buffers that CUPTI
  * has requested by now. */
 struct sl_outstanding_mark sl_outstanding_mark_now(uint64_t ns)
 {
@@ -101,10 +101,10 @@ void sl_outstanding_add_mark(struct sl_session *s, struct sl_outstanding_mark ma
         o->mark[o->marks++] = mark;
 }
 
-/* CUPTI reserves a record's place in a buffer at the launch, and does not give the buffer back
- * before the operation's record is complete. So once the buffers that were out at the flush are
- * back, whatever ended before the flush is in. A buffer without records will only get what ends
- * later. */
+/* Whether all records in buffers up to `turn` have arrived. CUPTI reserves a record's place in a
+ * buffer at the launch, and does not return the buffer before the record is complete. So once the
+ * buffers that it held at the flush are back, all records that ended before the flush have arrived.
+ * Buffers without records need not be back, because only later records will be written to them. */
 static int is_all_in(const struct sl_session *s, uint64_t turn)
 {
     uint64_t written_off = s->outstanding.written_off_turn;
@@ -122,8 +122,8 @@ void sl_outstanding_deliver(struct sl_session *s)
 
     if (sl_pipeline_wants_delivery(s->pipeline) && s->flush_due_ns > now + EARLY_FLUSH_NS)
         s->flush_due_ns = now + EARLY_FLUSH_NS;
-    /* Two consecutive looks: a thread may be about to write its first record to a buffer that looks
-     * empty. */
+    /* Two consecutive checks are needed, because a thread may be about to write its first record to
+     * a buffer that looks empty. */
     for (unsigned i = 0; i < o->marks; i++) {
         struct sl_outstanding_mark *mark = &o->mark[i];
 
@@ -136,7 +136,7 @@ void sl_outstanding_deliver(struct sl_session *s)
     memmove(o->mark, o->mark + in, o->marks * sizeof(*o->mark));
 }
 
-/* ---- what never came ---- */
+/* ---- buffers that CUPTI never returned ---- */
 
 void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
                                  const struct sl_decode_held *held)
@@ -146,15 +146,16 @@ void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
     if (!missing)
         return;
     s->outstanding.written_off_turn = turn;
-    /* CUPTI requested these ahead of a thread's first record, and never wrote to them. */
+    /* CUPTI requested these buffers in advance and never wrote a record to them, so nothing is
+     * lost. */
     if (held->records == 0 && sl_pipeline_waiting(s->pipeline) == 0)
         return;
-    /* A window that has nothing else gets a file that says so. */
+    /* The window gets a file even if it has no events, so that the loss is reported. */
     if (held->of_use)
         sl_pipeline_use(s->pipeline);
     sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);
-    /* Nothing distinguishes a CUPTI that is late from one whose callbacks another tool has
-     * replaced. */
+    /* CUPTI may be late, or another tool may have replaced our callbacks. We cannot distinguish the
+     * two. */
     sl_log_once(&s->outstanding.missing_said, SL_LOG_WARN,
                 "CUPTI did not return %u buffer%s in time: the %zu records in them are lost; if "
                 "another profiler runs in this process, run one at a time",

@@ -1,29 +1,33 @@
 /*
- * ownership.c - who owns CUPTI: a pure state machine. Entered by the recorder thread alone; owns
- * nothing.
+ * ownership.c - decides who owns CUPTI: a pure state machine.
  *
- * A client that takes CUPTI without a word need not change its clock, and CUPTI does not say whose
- * callbacks it has. But a CUPTI whose callbacks are ours asks us for buffers and gives them back: a
- * sign. Without a sign, nothing is done that would spoil another client's trace:
+ * Threads: the recorder thread. Memory: the caller's.
  *
- * Kinds are turned off with the next sign, not before. If CUPTI is ours, nothing is recorded in
- * between: there is no record without a buffer.
+ * A client that takes CUPTI without notice need not change CUPTI's clock, and CUPTI does not report
+ * whose callbacks are registered. But if ours are, CUPTI requests buffers from us and returns them.
+ * We call such a request or return a sign. As long as there is no sign, we do nothing that would
+ * spoil another client's trace. Two rules follow.
  *
- * A forced flush is not made once CUPTI is silent. By CUPTI's documentation a plain flush brings
- * every buffer whose records are completed. If for a second of plain flushes CUPTI holds nothing
- * but completed records, and has neither given back a buffer, nor written to one, nor asked for
- * another, then it has given them to somebody else. If it is only late, force would not hasten it.
+ * First, kinds are turned off only at the next sign. If CUPTI is ours, waiting for the sign costs
+ * little, because CUPTI cannot record much without requesting or returning a buffer.
+ *
+ * Second, no flush is forced once CUPTI is silent. CUPTI documents that a plain flush returns every
+ * buffer whose records are complete. Suppose that all our records in CUPTI are complete, and that
+ * for a second of plain flushes CUPTI has neither returned a buffer, nor written to one, nor
+ * requested another. Then it returns our buffers to another client. If it is only late, a forced
+ * flush would not make it faster.
  */
 #include "session/ownership.h"
 
 #define NS_PER_MS 1000000ull
 
-/* Time between two flushes on the peer's behalf. */
+/* Time between two flushes on the peer's behalf (the peer is another profiler, see peer.h). */
 #define STRANDED_NS (100 * NS_PER_MS)
-/* From the peer's last kind that goes off to its own flush. libkineto first works through all that
- * the CPU did, and changes an attribute behind the flush. */
+/* Time that the peer has, after it has turned off its last kind, for its own flush. libkineto first
+ * processes all CPU records; after the flush it still changes an attribute. */
 #define MAY_FLUSH_NS (10000 * NS_PER_MS)
-/* CUPTI's thread may be late on a busy machine, and so may the recorder: both must be over. */
+/* CUPTI counts as silent only after this time and this number of flushes, because on a busy machine
+ * CUPTI's thread may be late, and so may the recorder. */
 #define SILENT_NS      (1000 * NS_PER_MS)
 #define SILENT_FLUSHES 4
 
@@ -50,12 +54,12 @@ uint64_t sl_ownership_gap_from(const struct sl_ownership *o, uint64_t opened_ns)
     return o->gap_since_ns > opened_ns ? o->gap_since_ns : opened_ns;
 }
 
-/* ---- ours, until another client has it ---- */
+/* ---- CUPTI is ours, until another client takes it ---- */
 
 static uint32_t ask(struct sl_ownership *o, const struct sl_ownership_now *now)
 {
-    /* Taken over, by this client or by another, what is on may be its. Handed over, nothing is
-     * ours. */
+    /* If CUPTI was taken over, the kinds that are on may be the peer's. If it was handed over, none
+     * is ours. In both cases there is nothing to release. */
     if (o->state != SL_OWN_OURS)
         return SL_OWN_ACT_PEER_GOES_ON;
     o->is_off_due = 0;
@@ -70,7 +74,7 @@ static uint32_t release(struct sl_ownership *o)
     return SL_OWN_ACT_BEGIN_GAP | SL_OWN_ACT_PEER_GOES_ON;
 }
 
-/* The other client uses the GPU, so the window gets a file that reports what it lacks. */
+/* The other client profiles GPU work, so the window gets a file, which reports the gap. */
 static uint32_t take_over(struct sl_ownership *o, const struct sl_ownership_now *now)
 {
     if (o->state != SL_OWN_OURS)
@@ -93,12 +97,12 @@ static uint32_t take_over_and_say(struct sl_ownership *o, const struct sl_owners
 static uint32_t miss_requests(struct sl_ownership *o, const struct sl_ownership_now *now)
 {
     if (now->buffers.turn)
-        return 0; /* CUPTI has asked meanwhile */
+        return 0; /* CUPTI has requested a buffer meanwhile */
     o->never_asked = 1;
     return take_over_and_say(o, now, SL_OWN_ACT_SAY_NEVER_ASKED);
 }
 
-/* ---- ours again ---- */
+/* ---- CUPTI is ours again ---- */
 
 static uint32_t attach(struct sl_ownership *o, const struct sl_ownership_now *now)
 {
@@ -108,15 +112,16 @@ static uint32_t attach(struct sl_ownership *o, const struct sl_ownership_now *no
            (o->are_kinds_wanted ? SL_OWN_ACT_TELL_KINDS_ON : 0);
 }
 
-/* The gap goes on. The next client need not wait: there is nothing to let go of. */
+/* The gap continues. The next client need not wait, because nothing of ours is on. */
 static uint32_t refuse(struct sl_ownership *o)
 {
     o->state = SL_OWN_HANDED_OVER;
     return SL_OWN_ACT_DETACH | SL_OWN_ACT_SAY_REFUSED | SL_OWN_ACT_PEER_RETURNED;
 }
 
-/* CUPTI has asked us for a buffer since it was taken over: somebody had changed its clock, and
- * nothing else. A window may have opened meanwhile. */
+/* If CUPTI has requested a buffer from us since it was taken over, our callbacks are still
+ * registered: another client has changed CUPTI's clock, and nothing else. So CUPTI is ours again. A
+ * window may have opened meanwhile. */
 static uint32_t look_at_buffers(struct sl_ownership *o, const struct sl_ownership_now *now)
 {
     if (o->state != SL_OWN_TAKEN_OVER || now->buffers.turn == o->taken_over_turn)
@@ -126,17 +131,18 @@ static uint32_t look_at_buffers(struct sl_ownership *o, const struct sl_ownershi
            (o->are_kinds_wanted ? SL_OWN_ACT_KINDS_BACK | SL_OWN_ACT_TELL_KINDS_ON : 0);
 }
 
-/* ---- in the peer's stead ---- */
+/* ---- flushing on the peer's behalf ---- */
 
-/* The peer's kinds are off, but it does not fetch what CUPTI still has for it. Nobody else would,
- * and CUPTI would never be ours again. (Taken over, our own flushes bring it.) */
+/* The peer has turned its kinds off, but CUPTI still holds a buffer of the peer. If nobody flushes,
+ * the peer never counts as gone, and we never get CUPTI back. (In state TAKEN_OVER our own flushes
+ * return the buffer.) */
 static uint32_t fetch(struct sl_ownership *o, const struct sl_ownership_now *now, uint64_t wait_ns)
 {
     if (o->state != SL_OWN_HANDED_OVER) {
         o->fetch_due_ns = 0;
         return 0;
     }
-    /* The second condition: the peer has flushed since. */
+    /* The second condition is true if the peer has flushed since, which shortens the wait. */
     if (!o->fetch_due_ns || o->fetch_due_ns > now->monotonic_ns + wait_ns) {
         o->fetch_due_ns = now->monotonic_ns + wait_ns;
         return 0;
@@ -149,7 +155,8 @@ static uint32_t fetch(struct sl_ownership *o, const struct sl_ownership_now *now
 
 /* ---- kinds ---- */
 
-/* Another client may have taken CUPTI since the last flush, so its clock is checked first. */
+/* Before kinds are turned off, CUPTI's clock is checked, because another client may have taken
+ * CUPTI since the last flush. */
 static uint32_t look_for_sign(const struct sl_ownership *o, const struct sl_ownership_now *now)
 {
     int has_sign = now->has_subscriber || !sl_ownership_is_same(o->awaited, now->buffers);
@@ -172,7 +179,7 @@ static uint32_t want_kinds(struct sl_ownership *o, const struct sl_ownership_now
     o->are_kinds_wanted = 1;
     o->is_off_due = 0;
     if (were_off_due)
-        return 0; /* they are still on */
+        return 0; /* the kinds are still on */
     o->awaited = now->buffers;
     switch (o->state) {
     case SL_OWN_OURS:

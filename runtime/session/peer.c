@@ -1,8 +1,10 @@
 /*
- * peer.c - another profiler in the process: when it begins to use CUPTI, and when it has left.
+ * peer.c - finds out when another profiler in the process begins to use CUPTI, and when it has
+ * left.
  *
- * Entered by the recorder thread, and by threads of the application from the import slots
- * (peer_hooks.c), which may wait here, within bounds. State is static and atomic; no lock is held.
+ * Threads: the recorder thread, and threads of the application that call CUPTI through our
+ * functions in the import slots (peer_hooks.c). The latter may wait here, for a limited time.
+ * Memory: static, atomic state; no lock is held.
  */
 #include "session/peer_impl.h"
 
@@ -15,17 +17,18 @@
 #include "collect/cupti/tables.h"
 #include "session/kept_buffers.h"
 
-/* The recorder lets go sooner, unless CUPTI keeps it. */
+/* Limit of a wait for the recorder. The recorder releases CUPTI sooner, unless it is blocked inside
+ * CUPTI. */
 #define WAIT_MOST_NS 5000000000ull
 
-static _Atomic int is_scanned; /* the first scan is over: the recorder may scan again */
+static _Atomic int is_scanned; /* set after the first scan; then the recorder may scan again */
 
 struct sl_peer_watched sl_peer_watched;
 struct sl_peer_client sl_peer_client = {.state = SL_PEER_OFF};
 
 enum sl_peer_state sl_peer_state(void)
 {
-    /* Acquire pairs with the releases of those who change it. */
+    /* Acquire pairs with the release in change() and in sl_peer_stop(). */
     return (enum sl_peer_state)atomic_load_explicit(&sl_peer_client.state, memory_order_acquire);
 }
 
@@ -40,7 +43,7 @@ static int change(enum sl_peer_state from, enum sl_peer_state to)
     return 0;
 }
 
-/* ---- it begins ---- */
+/* ---- the peer begins ---- */
 
 static void wait_until_let_go(void)
 {
@@ -60,8 +63,8 @@ static void wait_until_let_go(void)
     }
 }
 
-/* The peer had left and begins again. A thread that waits for the recorder to come back need not
- * wait any longer. */
+/* The peer had left and begins again. A thread that waits until the recorder has CUPTI back need
+ * not wait any longer. */
 static void go_on(void)
 {
     if (change(SL_PEER_LEFT, SL_PEER_THEIRS))
@@ -94,7 +97,7 @@ int sl_peer_obtain(void)
     }
 }
 
-/* ---- it leaves ---- */
+/* ---- the peer leaves ---- */
 
 static int is_all_off(void)
 {
@@ -137,8 +140,8 @@ enum sl_peer_stranded sl_peer_stranded(void)
 
 void sl_peer_fetch(void)
 {
-    /* Sequentially consistent with flush() and finalize(): one of the two threads sees the other.
-     */
+    /* Sequentially consistent with flush() and finalize() of peer_hooks.c. So at least one of the
+     * two threads sees that the other is flushing. */
     atomic_store(&sl_peer_client.is_fetched, 1);
     if (!atomic_load(&sl_peer_client.flushing)) {
         sl_kept_buffers_open();
@@ -169,7 +172,7 @@ void sl_peer_leave_or_tell(void)
         sl_peer_watched.tell();
 }
 
-/* ---- it says so itself ---- */
+/* ---- the peer announces its begin and end ---- */
 
 int sl_peer_begin(void)
 {
@@ -188,7 +191,7 @@ int sl_peer_end(void)
     atomic_store(&sl_peer_client.is_settled, 1);
     sl_peer_leave();
     if (sl_peer_state() != SL_PEER_LEFT) {
-        /* CUPTI is ours, or a client has it that did not call sl_peer_begin(). */
+        /* CUPTI is ours, or a client uses it that did not call sl_peer_begin(). */
         atomic_store(&sl_peer_client.is_settled, 0);
         return 0;
     }
@@ -234,7 +237,7 @@ void sl_peer_watch(const struct sl_peer_options *opt, int is_here)
 
 void sl_peer_rescan(void)
 {
-    /* The injecting thread makes the first scan, even if the recorder runs already. */
+    /* The first scan is left to the injecting thread, even if the recorder runs already. */
     if (atomic_load_explicit(&is_scanned, memory_order_acquire) && sl_peer_state() != SL_PEER_OFF &&
         sl_peer_slots_are_new())
         sl_peer_slots_scan();
@@ -246,14 +249,15 @@ void sl_peer_let_go(void)
 
     if (change(SL_PEER_ASKED, SL_PEER_THEIRS) == 0 || !has_disabled)
         return;
-    /* The peer did not wait for us, and what it turned off belongs to the session that it is in. */
+    /* The peer did not wait for us, so the kinds that it has turned off were those of its current
+     * session. */
     atomic_store(&sl_peer_client.has_disabled, 1);
     sl_peer_leave_if_over();
 }
 
 int sl_peer_take(void)
 {
-    /* A kind went on between the look that found none on and the change to LEFT. */
+    /* The peer has turned a kind on between our check of its kinds and the change to LEFT. */
     if (atomic_load(&sl_peer_client.kinds)) {
         go_on();
         return -EBUSY;

@@ -1,12 +1,11 @@
 /*
- * peer_hooks.c - what the peer's calls of CUPTI go through: the functions that stand in its import
- * slots, and its callbacks as CUPTI has them.
+ * peer_hooks.c - intercepts the peer's calls of CUPTI and CUPTI's callbacks to the peer.
  *
- * Threads of the application enter the functions in the slots at the beginning and the end of a
- * profiler's session; they may wait there, within bounds. The functions return CUPTI's own results.
- * The callbacks are entered by any thread of the application, and by CUPTI's. What they learn goes
- * into the state of peer_impl.h. Memory: static; the table of slots belongs to the thread that
- * looks for slots.
+ * Our functions are in the peer's import slots. Threads of the application call them at the
+ * beginning and the end of a profiler's session, and may wait there for a limited time. The
+ * functions return CUPTI's own results. Our callbacks run on any thread of the application, and on
+ * CUPTI's thread. Functions and callbacks update the state in peer_impl.h. Memory: static; only the
+ * thread that scans for slots uses the table of slots.
  */
 #include "session/peer_impl.h"
 
@@ -20,7 +19,7 @@
 #include "collect/cupti/tables.h"
 #include "session/kept_buffers.h"
 
-/* ---- its callbacks, as CUPTI has them ---- */
+/* ---- our callbacks in place of the peer's ---- */
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -33,7 +32,8 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
         atomic_fetch_add(&sl_peer_client.buffers, 1);
 }
 
-/* Buffers from before we watched were not counted, so the count must not fall below 0. */
+/* Buffers that the peer lent before we watched were not counted, so the count must not fall below
+ * 0. */
 static void count_back(void)
 {
     int buffers = atomic_load(&sl_peer_client.buffers);
@@ -43,7 +43,7 @@ static void count_back(void)
         ;
 }
 
-/* Some buffers of ours may come late, and the peer would not know them. */
+/* A buffer of ours may arrive here late. It goes to our pool, because the peer does not know it. */
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                      size_t valid_size)
 {
@@ -60,7 +60,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
     sl_peer_leave_if_over();
 }
 
-/* The other way round: CUPTI gives us a buffer of the peer. */
+/* Called with a buffer of the peer that CUPTI has returned to our own callback. */
 static int take_stranger(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                          size_t valid_size)
 {
@@ -93,8 +93,8 @@ static int register_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_
     return result;
 }
 
-/* CUPTI documents that this call comes before kinds are on. NULL stands for CUPTI's own clock,
- * which a profiler may set when its session is over. */
+/* CUPTI requires this call before kinds are turned on, so it means that the peer begins. But NULL
+ * restores CUPTI's own clock, which a profiler may do when its session is over. */
 static int register_clock(sl_cupti_stamp_fn stamp)
 {
     int result;
@@ -111,8 +111,8 @@ static uint64_t bit_of(int kind)
     return kind >= 0 && kind < 64 ? 1ull << kind : 0;
 }
 
-/* A profiler may register its callbacks once and turn kinds on many times: ours have replaced them
- * meanwhile. */
+/* Registers the peer's callbacks again, because ours have replaced them since. The peer itself may
+ * register its callbacks only once, and then turn kinds on many times. */
 static void put_back_callbacks(void)
 {
     static int said;
@@ -132,13 +132,14 @@ static void put_back_callbacks(void)
 static int enable(int kind)
 {
     uint64_t bit = bit_of(kind);
-    /* Before anything else: a buffer of the last session may come back while CUPTI turns this kind
-     * on, and must not find that nothing is on. */
+    /* Counted before the call. Otherwise a buffer of the last session that comes back while CUPTI
+     * turns this kind on would find no kind on, and the peer would count as gone. */
     int was_on = (atomic_fetch_or(&sl_peer_client.kinds, bit) & bit) != 0, result;
 
     if (sl_peer_obtain())
         put_back_callbacks();
-    sl_kept_buffers_close(); /* kept buffers stay kept: the peer goes on where it was */
+    sl_kept_buffers_close(); /* further buffers are passed to the peer at once; kept buffers wait
+                              * for its flush */
     result = sl_peer_watched.api->v1.ActivityEnable(kind);
     if (result != SL_CUPTI_SUCCESS && !was_on) {
         atomic_fetch_and(&sl_peer_client.kinds, ~bit);
@@ -152,7 +153,7 @@ static int disable(int kind)
     enum sl_peer_state state = sl_peer_state();
     int result;
 
-    /* The peer tidies up again, but the kinds that are on are ours. */
+    /* The peer has turned off its kinds before. The kinds that are on now are ours. */
     if (state == SL_PEER_OURS || state == SL_PEER_ASKED)
         return SL_CUPTI_SUCCESS;
     result = sl_peer_watched.api->v1.ActivityDisable(kind);
@@ -163,7 +164,7 @@ static int disable(int kind)
     return result;
 }
 
-/* Gives the peer what was kept for it, as CUPTI would. */
+/* Passes the kept buffers to the peer's callback, as CUPTI would in a flush. */
 static void deliver_kept(void)
 {
     sl_peer_wait_until_fetched();
@@ -175,7 +176,8 @@ static int flush(uint32_t flag)
     enum sl_peer_state state = sl_peer_state();
     int result;
 
-    /* A forced flush would truncate our pending records, and would bring nothing of the peer. */
+    /* CUPTI is ours now. A forced flush would truncate our pending records, and return nothing of
+     * the peer. */
     if (state == SL_PEER_OURS || state == SL_PEER_ASKED)
         flag = SL_CUPTI_FLUSH_PLAIN;
     atomic_fetch_add(&sl_peer_client.flushing, 1);
@@ -183,21 +185,23 @@ static int flush(uint32_t flag)
     result = sl_peer_watched.api->v1.ActivityFlushAll(flag);
     atomic_fetch_sub(&sl_peer_client.flushing, 1);
     atomic_store(&sl_peer_client.has_flushed, 1);
-    /* Kinds from before we watched go off one by one; a flush says that all are off. */
+    /* Kinds that were on before we watched are not known, and are turned off one by one. We take a
+     * flush after that as the sign that all are off. */
     if (atomic_load(&sl_peer_client.has_disabled))
         atomic_store(&sl_peer_client.is_unknown, 0);
     sl_peer_leave_or_tell();
     return result;
 }
 
-/* CUPTI refuses a second subscriber. libkineto then does without the GPU for the rest of the
- * process, so we give up ours. */
+/* CUPTI refuses a second subscriber. If it refused libkineto's, libkineto would not profile the GPU
+ * for the rest of the process. So we end our own subscription first. */
 static int subscribe(void **subscriber, void *callback, void *user)
 {
     int result;
 
     if (!sl_peer_watched.api->is_v2) {
-        sl_graph_nodes_give_up(); /* also where we are passive: we keep the subscriber until then */
+        sl_graph_nodes_give_up(); /* also if we are passive, because we keep our subscription until
+                                   * then */
         return sl_peer_watched.api->v1.Subscribe(subscriber, callback, user);
     }
     sl_peer_obtain();
@@ -207,26 +211,27 @@ static int subscribe(void **subscriber, void *callback, void *user)
     return result;
 }
 
-/* Ends CUPTI for the whole process: callbacks, kinds and buffers of every client. CUPTI begins anew
- * with its next call. What we have recorded is brought in before. Where TEARDOWN_CUPTI is set,
- * libkineto makes this call behind a session, in a callback of CUPTI at the end of the next CUDA
- * call. So the recorder takes CUPTI back later, as after a session. */
+/* cuptiFinalize ends CUPTI for the whole process, with the callbacks, kinds and buffers of every
+ * client; CUPTI's next call initialises it again. So we fetch our records before. If TEARDOWN_CUPTI
+ * is set, libkineto makes this call after a session, in a CUPTI callback at the end of the next
+ * CUDA call. So the recorder takes CUPTI back only later, as after a session. */
 static int finalize(void)
 {
     int result;
 
     atomic_fetch_add(&sl_peer_client.flushing, 1);
-    deliver_kept(); /* names in records do not outlive CUPTI */
+    deliver_kept(); /* the names that records point to are freed with CUPTI */
     if (sl_peer_state() == SL_PEER_OFF) {
         atomic_fetch_sub(&sl_peer_client.flushing, 1);
         return sl_peer_watched.api->v1.Finalize();
     }
     sl_peer_obtain();
-    atomic_store(&sl_peer_client.is_settled, 0); /* this callback must be over first */
-    sl_graph_nodes_give_up();                    /* no subscriber outlives it */
+    atomic_store(&sl_peer_client.is_settled, 0); /* the recorder must wait until this callback is
+                                                  * over */
+    sl_graph_nodes_give_up();                    /* cuptiFinalize ends every subscription */
     result = sl_peer_watched.api->v1.Finalize();
-    /* The recorder may have taken CUPTI back meanwhile, after another thread's last call: that has
-     * ended, too. */
+    /* Meanwhile the recorder may have taken CUPTI back, after another thread's last call. Finalize
+     * has ended that, too. */
     sl_peer_obtain();
     atomic_store(&sl_peer_client.kinds, 0);
     atomic_store(&sl_peer_client.buffers, 0);
@@ -245,10 +250,10 @@ static struct sl_import imports[] = {
     {.name = "cuptiActivityDisable", .instead = (void *)disable},
     {.name = "cuptiActivityFlushAll", .instead = (void *)flush},
     {.name = "cuptiSubscribe", .instead = (void *)subscribe},
-    {.name = "cuptiFinalize"}, /* CUPTI may have none */
+    {.name = "cuptiFinalize"}, /* this CUPTI may not have it */
 };
 
-static uint64_t generation; /* of loaded objects, at the last scan */
+static uint64_t generation; /* generation of the linker's list of objects at the last scan */
 
 void sl_peer_slots_fill(void)
 {

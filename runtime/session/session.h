@@ -1,21 +1,23 @@
 /*
- * session.h - our session with CUPTI: who owns CUPTI now, which kinds of records are on, which
- * buffers CUPTI still has, and what clock it uses.
+ * session.h - our session with CUPTI: who owns CUPTI, which kinds of records are on, which buffers
+ * CUPTI holds, and which clock it uses.
  *
- * Files: cupti_calls.c (calls of CUPTI, buffers that came back), outstanding.c (buffers that have
- * not), kinds.c (kinds on and off), ownership.c (who owns CUPTI: a pure state machine), handover.c
- * (carries out what that asks for), peer.c (what another profiler in the process does).
+ * Files: cupti_calls.c (calls of CUPTI, returned buffers), outstanding.c (buffers that CUPTI
+ * holds), kinds.c (turns kinds on and off), ownership.c (a pure state machine that decides who owns
+ * CUPTI), handover.c (carries out that machine's actions), peer.c (watches another profiler in the
+ * process).
  *
- * Threads: the recorder thread (recorder/recorder.h), where nothing else is said. The exiting
- * thread takes its place once it has cut it off. No lock is held, least of all across a call of
- * CUPTI, which may block for seconds or for good; one atomic, `phase`, decides which of the two
- * threads goes on.
+ * Threads: the recorder thread (recorder/recorder.h), unless a function says otherwise. If CUPTI
+ * blocks the recorder thread at the process's end, the exiting thread cuts the recorder off and
+ * continues in its place. A call of CUPTI may block for seconds or for ever, so no lock is held;
+ * one atomic, `phase`, decides which of the two threads continues.
  *
- * Memory: one object per process, part of the recorder's, never freed: CUPTI may call back at any
- * time until the process is gone.
+ * Memory: one object per process, part of the recorder. It is never freed, because CUPTI may call
+ * back until the process is gone.
  *
- * Results: 0 or a negative errno. -ECANCELED means that the exiting thread did not wait for CUPTI
- * any longer: the caller returns at once and touches nothing, because the exiting thread has it.
+ * Results: 0 or a negative errno. -ECANCELED means that the exiting thread has cut the recorder
+ * off. Then the caller must return at once and touch nothing, because the exiting thread uses the
+ * session.
  */
 #ifndef SL_SESSION_H
 #define SL_SESSION_H
@@ -32,30 +34,31 @@
 #define SL_NS_PER_MS   1000000ull
 #define SL_SESSION_NAP SL_NS_PER_MS
 
-/* Kinds that stay on between windows. API calls: a graph that is captured while RUNTIME and DRIVER
- * are off gives no node records later (seen up to CUPTI 13.0), a loss for good. Names: CUPTI
- * reports each name once. The price is that calls are recorded, decoded and discarded between
- * windows. */
+/* Kinds that stay on between windows. RUNTIME and DRIVER do because a graph that is captured while
+ * they are off never gives records of its nodes (seen up to CUPTI 13.0). Names do because CUPTI
+ * reports each name only once. So between windows, calls are recorded, decoded and discarded. */
 #define SL_KINDS_ALWAYS (SL_CUPTI_RUNTIME | SL_CUPTI_DRIVER | SL_CUPTI_NAMES)
 
-/* Where the recorder thread is. */
+/* Which code the recorder thread is running. */
 enum sl_session_phase {
-    SL_PHASE_OURS,  /* in our own code: it soon sees that the process ends */
-    SL_PHASE_CUPTI, /* inside a call of CUPTI, or waiting for its buffers: perhaps for good */
-    SL_PHASE_CUT    /* the exiting thread did not wait: the recorder thread calls CUPTI no more, and
-                     * touches nothing if it was inside a call */
+    SL_PHASE_OURS,  /* our own code, so it soon notices that the process ends */
+    SL_PHASE_CUPTI, /* a call of CUPTI, or a wait for CUPTI's buffers, which may last for ever */
+    SL_PHASE_CUT    /* cut off by the exiting thread: it calls CUPTI no more, and if it was in phase
+                     * CUPTI, it touches nothing of the session */
 };
 
-/* What the session needs from the thread that runs it, which sets this once. Each is called on the
- * thread that called into the session. */
+/* Functions that the recorder gives the session. Each is called on the thread that has called the
+ * session. */
 struct sl_session_hooks {
     void *user;
-    /* Before a buffer is decoded: a window that opens or closes with a step of the job does so now,
-     * so that the records of both sides are judged by it. 0 or -ECANCELED. */
+    /* Called before a buffer is decoded. If a step of the job opens or closes a window, this is
+     * done now, so that each record of the buffer is assigned to the right side. Returns 0 or
+     * -ECANCELED. */
     int (*see_step)(void *user);
-    /* Sleeps for a millisecond, or until somebody wakes the recorder. */
+    /* Sleeps for a millisecond, or until another thread wakes the recorder. */
     void (*nap)(void *user);
-    /* The process is ending: decode no longer than this (monotonic); UINT64_MAX: it is not. */
+    /* Returns the monotonic time at which decoding must stop because the process is ending;
+     * UINT64_MAX if it is not ending. */
     uint64_t (*decode_until_ns)(void *user);
 };
 
@@ -64,27 +67,30 @@ struct sl_session_options {
     const struct sl_identity *identity;
     struct sl_cupti_api *cupti;
     uint32_t kinds;                 /* enum sl_cupti_set bits that are wanted in windows */
-    const struct sl_window *window; /* the recorder's: its state, and when it opened */
+    const struct sl_window *window; /* the recorder's window machine: its state, and when the window
+                                     * opened */
     struct sl_session_hooks hooks;
 };
 
-/* Everything that ended before `ns` has arrived once the buffers requested up to `turn` are back.
- */
+/* A mark: all records that ended before `ns` have arrived once the buffers requested up to number
+ * `turn` are back. */
 struct sl_outstanding_mark {
     uint64_t ns, turn;
-    int back; /* consecutive looks that found all of those back */
+    int back; /* how many consecutive checks found that CUPTI had returned all these buffers */
 };
 
-/* Flushes whose records are awaited at the same time: CUPTI may be seconds late. */
+/* Flushes whose records can be awaited at the same time. CUPTI may be seconds late. */
 #define SL_OUTSTANDING_MARKS 16
 
-/* Buffers that CUPTI has not given back. */
+/* State of the buffers that CUPTI holds. */
 struct sl_outstanding {
     struct sl_outstanding_mark mark[SL_OUTSTANDING_MARKS]; /* the oldest first */
     unsigned marks;
-    uint64_t drain_turn;       /* last buffer requested before the window's end */
-    int drain_back;            /* consecutive looks that found all of those back */
-    uint64_t written_off_turn; /* buffers up to this one that are not back never will be */
+    uint64_t drain_turn;       /* number of the last request before the window's end */
+    int drain_back;            /* how many consecutive checks found that CUPTI had returned all
+                                * buffers up to that number */
+    uint64_t written_off_turn; /* buffers requested up to this number that are not back count as
+                                * lost */
     int missing_said;
 };
 
@@ -93,7 +99,7 @@ struct sl_session {
     struct sl_pipeline *pipeline; /* set once, by the recorder thread */
     _Atomic uint32_t phase;       /* enum sl_session_phase */
 
-    struct sl_cupti_buffer *taken; /* from the pool's list, not decoded yet */
+    struct sl_cupti_buffer *taken; /* buffers taken from the pool, not decoded yet */
     struct sl_cupti_dump *dump;    /* NULL: none */
     struct sl_cupti_clock clock;
     uint64_t flush_due_ns; /* monotonic */
@@ -105,7 +111,7 @@ struct sl_session {
 
 /* ---- cupti_calls.c ---- */
 
-/* Around each call of CUPTI. */
+/* Call before and after each call of CUPTI. */
 int sl_session_enter(struct sl_session *s);
 int sl_session_leave(struct sl_session *s);
 
@@ -114,68 +120,70 @@ int sl_session_is_in_cupti(const struct sl_session *s);
 /* Exiting thread: takes everything from a recorder thread that is inside CUPTI. 0; -ECANCELED: it
  * is in our own code. */
 int sl_session_cut_off(struct sl_session *s);
-/* Exiting thread: whatever the recorder thread does, it calls CUPTI no more. */
+/* Exiting thread: forbids the recorder thread every further call of CUPTI. */
 void sl_session_forbid_cupti(struct sl_session *s);
 
-/* A forced flush is not made where another client has CUPTI, or seems to. */
+/* Flushes CUPTI. The flush is not made, or not forced, if another client has CUPTI or seems to have
+ * it. */
 int sl_session_flush(struct sl_session *s, int forced);
 int sl_session_look_at_clock(struct sl_session *s);
 int sl_session_check_clock(struct sl_session *s);
 
-/* Decodes and recycles all buffers that have come back. */
+/* Decodes and recycles all buffers that CUPTI has returned. */
 int sl_session_take_buffers(struct sl_session *s);
 
-/* The same at the very end, without any call of CUPTI; counts the buffers instead of decoding them
- * once the time for that is over. Also the exiting thread, once it has cut off the recorder. */
+/* The same at the process's end, without a call of CUPTI. When the time for decoding is over,
+ * counts the records of the remaining buffers as lost. Also on the exiting thread, once it has cut
+ * off the recorder. */
 void sl_session_take_rest(struct sl_session *s);
 
-/* Waits for CUPTI's buffers: a millisecond, or until woken. */
+/* Waits a millisecond, or until woken, for CUPTI to return buffers. */
 int sl_session_wait_for_cupti(struct sl_session *s);
 
-/* A kernel that never ends, or lasts longer than we wait, holds back the completed records in its
- * buffer too. A forced flush brings them all, the pending ones without an end; CUPTI never reports
- * those again. */
+/* Fetches all records by a forced flush. A kernel that never ends, or lasts longer than we wait,
+ * holds back the completed records in its buffer, too. A forced flush returns them all. Pending
+ * records then have no end time, and CUPTI never reports them again. */
 int sl_session_force_out(struct sl_session *s);
 
-/* Copies CUPTI's buffers to a file, if the user asked for that. If the file cannot be made, a log
- * line says so. */
+/* Starts copying CUPTI's buffers to a file if SYNCLINE_DUMP_CUPTI is set. Logs a line if the file
+ * cannot be created. */
 void sl_session_open_dump(struct sl_session *s);
 
 /* ---- outstanding.c ---- */
 
-/* Any thread: the last buffer that CUPTI asked for, and how many of ours it has. */
+/* Any thread. Returns the number of CUPTI's last request, and how many of our buffers it holds. */
 struct sl_ownership_buffers sl_outstanding_buffers(void);
 
-/* Any thread: what the buffers hold that were requested up to `turn` and have not come back. */
+/* Any thread. Counts the records in buffers that were requested up to `turn` and are not back. */
 struct sl_decode_held sl_outstanding_look(const struct sl_session *s, uint64_t turn);
 
-/* Whether all that CUPTI has of ours is completed: a plain flush would bring it. *records: how many
- * records that are. */
+/* Whether all our records in CUPTI are complete, so that a plain flush would deliver them. Writes
+ * their number to *records. */
 int sl_outstanding_is_complete(const struct sl_session *s, struct sl_ownership_buffers buffers,
                                size_t *records);
 
-/* A window ends: its records are in the buffers requested so far. */
+/* Call when a window ends. Its records are in the buffers that CUPTI has requested so far. */
 void sl_outstanding_begin_drain(struct sl_session *s);
-/* Since then: none of its records is outstanding, or none will come. */
+/* Whether all records of the window that ended have arrived, or no more will. */
 int sl_outstanding_is_drained(struct sl_session *s);
 
-/* Before a flush, with the time by CUPTI's clock: what to deliver once its buffers are back. */
+/* Call before a flush, with the time by CUPTI's clock. Returns the mark to add after the flush. */
 struct sl_outstanding_mark sl_outstanding_mark_now(uint64_t ns);
 void sl_outstanding_add_mark(struct sl_session *s, struct sl_outstanding_mark mark);
 
 /* Reports to the pipeline up to which time all records have arrived, according to the marks. */
 void sl_outstanding_deliver(struct sl_session *s);
 
-/* At a window's end, when CUPTI is waited for no longer: counts the buffers requested up to `turn`
- * that it has not given back, and logs what they hold. Also the exiting thread, once it has cut off
- * the recorder. */
+/* Call when we stop waiting for CUPTI at a window's end. Counts the buffers requested up to `turn`
+ * that are not back, and logs how many records are lost with them. Also on the exiting thread, once
+ * it has cut off the recorder. */
 void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
                                  const struct sl_decode_held *held);
 
 /* ---- kinds.c ---- */
 
-/* The window machine wants the kinds on, or off, which happens at CUPTI's next sign. -EIO: no kind
- * could be turned on. */
+/* Call when the window machine wants the kinds on or off. They are turned off only at the next sign
+ * (ownership.c). Returns -EIO if no kind could be turned on. */
 int sl_kinds_want(struct sl_session *s, int on);
 
 /* Actions of the ownership machine, for handover.c. */
@@ -194,15 +202,15 @@ struct sl_ownership_now sl_handover_now(const struct sl_session *s);
  * error. */
 int sl_handover_step(struct sl_session *s, enum sl_ownership_event event);
 
-/* At each tick: sees whether another profiler waits for CUPTI or has left, looks for objects that
- * were loaded. */
+/* At each tick: checks whether another profiler waits for CUPTI or has left, and redirects import
+ * slots of newly loaded objects. */
 int sl_handover_share(struct sl_session *s);
 
-/* Turns off all that is ours, and sets CUPTI as it was found. */
+/* Turns off our kinds and restores CUPTI's settings. */
 int sl_handover_detach(struct sl_session *s);
 
-/* Reports to the open window's file since when nothing was recorded, if that is so. The window ends
- * at until_ns, or recording goes on there. */
+/* If there is a gap, reports it to the open window's file, from its begin to until_ns, which is
+ * when the window ends or recording continues. */
 void sl_handover_tell_gap(struct sl_session *s, uint64_t until_ns);
 
 #endif

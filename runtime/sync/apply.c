@@ -1,10 +1,11 @@
 /*
  * apply.c - applies one call: its thread, its operations, and the events that it recorded.
  *
- * A call whose records arrive after later calls were applied is applied nevertheless. Streams find
- * its place from the order in which the GPU ran the operations, and waits look back.
+ * If the records of a call arrive after later calls were applied, the call is applied nevertheless.
+ * Its operations are inserted into their streams by the order in which the GPU ran them, and waits
+ * consider the streams as they were at the time of the wait.
  *
- * Entered by the engine's owner alone. Owns the map of threads' contexts, which is from the store.
+ * Threads: the engine's owner alone. Memory: the map from threads to contexts, from the store.
  */
 #include "sync/apply.h"
 
@@ -13,10 +14,10 @@
 #include "sync/foreign.h"
 
 enum {
-    CONTEXTS_SHARE = 32 /* of the store, if the map is half full */
+    CONTEXTS_SHARE = 32 /* the map may use one part in CONTEXTS_SHARE of the store */
 };
 
-/* ---- who calls ---- */
+/* ---- the call and its thread ---- */
 
 static void look_at_call(struct sl_call *c)
 {
@@ -60,14 +61,14 @@ static int is_graph(const struct sl_call *c)
     return branches && c->class == SL_CALL_GRAPH_LAUNCH;
 }
 
-/* An event record in a file that does not name the record's context. */
+/* Whether the item is an event record in a file that does not name the record's context. */
 static int is_anywhere(const struct sl_call *c, const struct sl_item *item)
 {
     return item->kind == SL_EV_CUDA_EVENT && sl_call_stream(c, item)->id == SL_STREAM_NONE;
 }
 
-/* Only these records must be of the thread's current context. Waits may name streams and events of
- * any context. */
+/* Whether the record must belong to the thread's current context. This holds for operations and
+ * event records only; waits may name streams and events of any context. */
 static int is_in_own_context(const struct sl_call *c, const struct sl_item *item)
 {
     return sl_item_is_operation(item) ||
@@ -75,15 +76,16 @@ static int is_in_own_context(const struct sl_call *c, const struct sl_item *item
            (item->kind == SL_EV_SYNC && item->more == SL_SYNC_CONTEXT);
 }
 
-/* Calls that name neither a stream nor a context act on the context that their thread used last. */
+/* Notes the context that a thread uses, because calls that name neither a stream nor a context act
+ * on the context that their thread used last. */
 static void use_context(struct sl_edges *e, uint32_t thread, const struct sl_context *context)
 {
     uint64_t *place;
 
     if (thread == e->used_by && context == e->used) /* nearly always */
         return;
-    /* Threads come and go, so the map is emptied when it is large. A thread's next operation names
-     * its context again. */
+    /* Jobs create and end threads, so the map is emptied when it is large. A thread's next
+     * operation names its context again. */
     if (e->context_of.used * sizeof *e->context_of.slot >
         e->streams.store->cap_bytes / CONTEXTS_SHARE)
         sl_map_free(&e->context_of);
@@ -107,7 +109,7 @@ static void remember_context(struct sl_call *c)
 
 /* ---- operations ---- */
 
-/* Calls that came after this one were applied before it. */
+/* Whether calls with higher correlation ids were applied before this one. */
 static int is_late(const struct sl_call *c)
 {
     return c->item->correlation < c->e->last_correlation &&
@@ -148,8 +150,9 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
     return op;
 }
 
-/* No record says which streams of which contexts are concerned. Each may be, and so may streams
- * that are created later. */
+/* Enqueues a copy that runs after all earlier and before all later work of two devices. No record
+ * says which streams of which contexts this concerns. It may be any of them, and streams that are
+ * created later. */
 static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item *item)
 {
     struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
@@ -175,15 +178,15 @@ static void operations(struct sl_call *c)
         sl_foreign_operation(c, item);
         op =
             sl_call_is_serialized(c, item) ? enqueue_serialized(c, item) : sl_call_enqueue(c, item);
-        if (op && item->kind != SL_EV_KERNEL) /* most are kernels, which have no such wait */
+        if (op && item->kind != SL_EV_KERNEL) /* kernels never make their launch wait */
             sl_call_copy_waits(c, item, op);
     }
 }
 
 /* ---- events ---- */
 
-/* Which streams a whole context has is not known: records do not distinguish the streams of a green
- * context. */
+/* Records an event. If the call records it for a whole context, the streams are not known, because
+ * records do not distinguish the streams of a green context. */
 static void record_event(struct sl_call *c, const struct sl_item *item, struct sl_set *set)
 {
     struct sl_streams *streams = &c->e->streams;
@@ -195,11 +198,12 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
     else if (is_anywhere(c, item))
         set->lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
     else {
-        stream->plain = 1; /* no call can record an event on a graph's branch */
+        stream->plain = 1; /* it is an application's stream, because no call can record an event on
+                            * a graph's branch */
         sl_stream_collect(streams, stream, 0, &c->by, set);
         if (sl_call_is_joined(c, item)) {
             sl_set_mark(set);
-            if (!set->first) /* the event may stand for some work */
+            if (!set->first) /* the event may stand for work that we do not know */
                 set->lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
         }
     }

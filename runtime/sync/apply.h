@@ -1,5 +1,5 @@
 /*
- * apply.h - the engine's state, and what the files that apply a call share.
+ * apply.h - the engine's state, and declarations shared by the files that apply a call.
  *
  * Calls are applied to streams, events, graphs and waits one by one, in order of correlation id.
  * apply.c applies operations and event records; apply_graph.c graph launches; apply_wait.c waits.
@@ -19,14 +19,15 @@
 #include "sync/wait.h"
 
 enum {
-    SL_APPLY_UNRETURNED = 16 /* calls; each is a thread that got no processor for a second */
+    SL_APPLY_UNRETURNED = 16 /* how many calls without a record are remembered; each means that a
+                              * thread got no processor for a second */
 };
 
 /* A copy or memset whose call had not returned, so that the call has no record. */
 struct sl_unreturned {
     uint64_t correlation;
-    int by_name; /* 1: the call waited if its name is that of a blocking one; 0: it waited in any
-                    case */
+    int by_name; /* 1: the call waited only if its name is that of a blocking call; 0: it waited in
+                  * any case */
 };
 
 struct sl_edges {
@@ -42,21 +43,23 @@ struct sl_edges {
     uint64_t newest;          /* highest correlation id seen */
     uint64_t returned_ns;     /* latest return of a call that may have enqueued something */
     uint64_t forgotten;       /* records with this correlation id or a lower one are ignored */
-    enum sl_edge_loss reason; /* the reason for that */
+    enum sl_edge_loss reason; /* why they are ignored */
     uint64_t last_lost;       /* the correlation id that was last counted with that reason */
-    size_t blind;             /* this many more events are given up on arrival */
+    size_t blind;             /* how many of the next events are dropped when they arrive */
     /* apply*.c */
     struct sl_map context_of;      /* thread -> the context that the thread used last */
-    const struct sl_context *used; /* the context put there last */
-    uint32_t used_by;              /* and its thread */
+    const struct sl_context *used; /* the context of the last entry made in `context_of` */
+    uint32_t used_by;              /* the thread of that entry */
     uint64_t begin_ns;             /* calls that began before this time are ignored */
     uint64_t last_correlation;     /* highest correlation id applied */
     int calls_seen;                /* 1: records of calls are being made */
     unsigned captures;             /* stream captures under way */
     int closing;                   /* 1: no more records of the applied calls will arrive */
-    int starved;                   /* 1: no memory for a call's work, so no tail is known */
-    struct sl_unreturned unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last ones */
-    unsigned unreturned_next;                             /* 0: none so far */
+    int starved;                   /* 1: there was no memory for a call's work, so no tail is
+                                    * known */
+    struct sl_unreturned
+        unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last ones without a record */
+    unsigned unreturned_next;            /* 0: none so far */
 };
 
 /* One call while it is being applied. */
@@ -68,7 +71,7 @@ struct sl_call {
     struct sl_moment by;
     enum sl_call_class class;
     int is_graph;          /* 1: its operations are nodes of a graph */
-    struct sl_op *last_op; /* the last operation that the call enqueued; NULL: none */
+    struct sl_op *last_op; /* the operation that the call enqueued last; NULL: none */
 };
 
 static inline int sl_call_is_node(const struct sl_call *c, const struct sl_item *item)
@@ -86,13 +89,13 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
     c->e->waits.lost[reason]++;
 }
 
-/* concurrent_calls.c: returns 1 if a call of another thread overlaps this call and may have come
- * before the action in this call's record `by`: an operation, an event record, or a wait for an
- * event. */
+/* concurrent_calls.c: returns 1 if a call of another thread overlaps this call and may have acted
+ * before it. `by` is the record of this call's action: an operation, an event record, or a wait for
+ * an event. */
 int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by);
 
-/* apply.c: adds the operation to its stream and gives the edges of its waits. Returns the
- * operation; NULL: nothing new. */
+/* apply.c: adds the operation to its stream and emits the edges of its waits. Returns the
+ * operation, NULL if it was there before or found no room. */
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);
 
 /* apply_graph.c: applies all nodes that the call launched. */

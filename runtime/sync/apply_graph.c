@@ -7,8 +7,8 @@
  * reported when the graph was built (node_state.h). Otherwise a branch has only the order of its
  * stream.
  *
- * Entered by the engine's owner alone. Owns no memory: a launch's references are dropped at its
- * end.
+ * Threads: the engine's owner alone. Memory: none; references that a launch holds are dropped at
+ * its end.
  */
 #include "sync/apply.h"
 
@@ -17,10 +17,10 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    DEPTH_MOST = 64 /* consecutive nodes without a record */
+    DEPTH_MOST = 64 /* maximum number of consecutive nodes without a record */
 };
 
-/* Returns the launch stream if one of the graph's nodes ran there; NULL: no record names it. */
+/* Returns the launch stream if one of the graph's nodes ran on it, NULL if no record names it. */
 static struct sl_stream *launch_stream(const struct sl_call *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -29,8 +29,8 @@ static struct sl_stream *launch_stream(const struct sl_call *c)
     return NULL;
 }
 
-/* A root: no operation of the launch had ended when this node began, so the node has no dependency.
- */
+/* Whether the node is a root. If no operation of the launch had ended when the node began, it
+ * depends on none. */
 static int is_root(const struct sl_call *c, const struct sl_item *node)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -50,7 +50,7 @@ static void follow(struct sl_call *c, struct sl_stream *stream, const struct sl_
     sl_stream_follow(&c->e->streams, stream, set, SL_VIA_GRAPH, &earlier);
 }
 
-/* ---- launched before ---- */
+/* ---- the previous launch of the same graph ---- */
 
 static struct sl_exec *executable(struct sl_call *c)
 {
@@ -62,8 +62,9 @@ static struct sl_exec *executable(struct sl_call *c)
     return exec;
 }
 
-/* Files of torch.profiler have no time before the recording, and old ones no node ids. There only
- * what was seen counts. */
+/* Returns why the previous launch may be unknown. Files of torch.profiler do not say when the
+ * recording began, and old ones have no node ids. For such files, only launches in the file
+ * count. */
 static uint32_t why_unknown(const struct sl_call *c, const struct sl_exec *exec)
 {
     int unseen = 0;
@@ -149,9 +150,9 @@ static void remember(struct sl_call *c, struct sl_exec *exec, const struct sl_st
 
 struct launch {
     struct sl_call *c;
-    struct sl_stream *stream;     /* where it was launched; NULL: not known, it may be any stream */
+    struct sl_stream *stream;     /* the launch stream; NULL: not known, so it may be any stream */
     struct sl_set entry;          /* the set that the launch is ordered after */
-    uint32_t look;                /* the number of this look at the nodes */
+    uint32_t look;                /* number of this examination of the nodes */
     struct sl_launched *launched; /* one for each item; NULL: dependencies are not known */
     int branches;
 };
@@ -190,8 +191,9 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
 
     source->is_source = 1;
     if (!source->op) {
-        /* With a start time, the source began later, so the reported dependency and the records
-         * contradict each other. Without one, it may have begun at any time. */
+        /* The source has no operation yet. If it has a start time, it began later than the node,
+         * which contradicts the reported dependency. Without a start time, it may have begun at any
+         * time. */
         const struct sl_item *item = &l->c->item[original->place - 1];
 
         sources->lost |= 1u << (item->start_ns ? SL_EDGE_LOST_CYCLE : SL_EDGE_LOST_GAVE_UP);
@@ -201,9 +203,10 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
                &(struct sl_link){.op = source->op, .by = l->c->by, .via = SL_VIA_GRAPH});
 }
 
-/* Returns the source of a dependency; NULL: which node of the launch it is, is not known. An
- * original without a record here stands for its launched copy. It cannot if it has no copy, because
- * it has left its graph, or if the copies' dependencies differ. */
+/* Returns the source of a dependency, NULL if it is not known which node of the launch that is. If
+ * an original has no record in this launch, it stands for its launched copy. It cannot stand for it
+ * if it has no copy, because it was removed from its graph, or if the dependencies of its copies
+ * differ. */
 static struct sl_node *find_source(const struct launch *l, uint64_t id)
 {
     struct sl_node *original = sl_nodes_find(&l->c->e->nodes, id);
@@ -216,13 +219,14 @@ static struct sl_node *find_source(const struct launch *l, uint64_t id)
         original->look = l->look;
         original->place = original->visit = 0;
     }
-    if (original->look != l->look) /* it was in an earlier part of the launch's records */
+    if (original->look != l->look) /* its record was in an earlier part of the launch's records */
         return NULL;
     return original->place || (original->copied && !original->varies) ? original : NULL;
 }
 
-/* Adds the sources of item `place`, also those behind nodes that make no record. Returns their
- * number; 0: the node begins the graph. -EAGAIN: a node on the way is not known. */
+/* Adds the sources of item `place`. A source that makes no record is replaced by its own sources.
+ * Returns their number, 0 if the node begins the graph, or -EAGAIN if a node in between is not
+ * known. */
 static int collect_sources(struct launch *l, const struct sl_node *node, uint32_t place,
                            struct sl_set *sources, int depth)
 {
@@ -256,7 +260,7 @@ static int collect_sources(struct launch *l, const struct sl_node *node, uint32_
     return found;
 }
 
-/* Returns 0 or -EAGAIN. */
+/* Orders item `i` after its sources. Returns 0 or -EAGAIN. */
 static int come_behind_sources(struct launch *l, size_t i, struct sl_stream *stream)
 {
     struct sl_streams *streams = &l->c->e->streams;
@@ -299,8 +303,8 @@ static void begin_branch(struct launch *l, const struct sl_item *item, struct sl
         follow(l->c, stream, &l->entry);
 }
 
-/* Nodes without a time are last in the items. In fact each may have run anywhere in the order of
- * its stream. */
+/* Marks streams on which a node has no time. The items list such nodes last, but each may have run
+ * anywhere in the order of its stream. */
 static void find_unordered(struct launch *l)
 {
     for (size_t i = l->c->count; i && l->c->item[i - 1].start_ns == 0; i--)
@@ -332,8 +336,8 @@ static void run_nodes(struct launch *l)
         sl_call_lose(l->c, SL_EDGE_LOST_GRAPH_INSIDE);
 }
 
-/* Adds the last operation on each stream of the launch. If the nodes are known, adds those that no
- * other node depends on. */
+/* Adds the operations that later work waits for. If the nodes are known, these are the nodes that
+ * no other node depends on; otherwise the last operation on each stream of the launch. */
 static void collect_ends(const struct launch *l, struct sl_set *ends)
 {
     const struct sl_call *c = l->c;

@@ -5,7 +5,7 @@
  * whether the call returned only after its own operation had ended. Frees have none either; they
  * waited for work that ended during the call.
  *
- * Entered by the engine's owner alone. Owns no memory: sets are handed to the waits.
+ * Threads: the engine's owner alone. Memory: none; sets are passed to the waits.
  */
 #include "sync/apply.h"
 #include "sync/foreign.h"
@@ -51,7 +51,8 @@ void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_
 
 /* ---- copies ---- */
 
-/* A memset of memory that the host can see blocks. For unknown memory nothing is claimed. */
+/* Whether the host can access the memory. A memset of such memory blocks. If the kind of memory is
+ * not known, the answer is no. */
 static int is_of_host(uint32_t memory)
 {
     return memory == PAGEABLE || memory == PINNED || memory == MANAGED || memory == MANAGED_STATIC;
@@ -105,7 +106,7 @@ static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
         (struct sl_unreturned){item->correlation, !waits};
 }
 
-/* The call's record arrived after all, but too late, so its wait is left out. */
+/* Counts a wait as lost: the call's record has arrived, but too late to decide its wait. */
 static void lose_unreturned(struct sl_call *c)
 {
     for (size_t i = 0; i < SL_APPLY_UNRETURNED; i++) {
@@ -160,8 +161,9 @@ static const struct sl_record *find_record(const struct sl_call *c, int *overlap
                            sync->id, &c->by, overlaps);
 }
 
-/* An event that was never recorded orders nothing. But it may have been recorded unseen. If all its
- * known records are newer than the wait, older ones may have been forgotten. */
+/* Whether the event may have been recorded before the wait, although no such record is known. The
+ * record may not have been seen, or if all known records are newer than the wait, it may have been
+ * forgotten. (An event that was never recorded orders nothing.) */
 static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
 {
     const struct sl_item *sync = c->sync;
@@ -173,18 +175,19 @@ static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *re
            sl_records_elsewhere(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
 
-/* Some event was recorded later, and no record names it. */
+/* Whether the event may have been recorded again: a later call recorded an event that no record
+ * names. */
 static int may_be_outdated(const struct sl_call *c, const struct sl_record *record)
 {
     uint64_t unnamed = c->e->records.unnamed;
 
-    /* Only the last such call is kept, so a wait before it may follow another of them. */
+    /* Only the last such call is kept, so before a wait there may have been another. */
     return unnamed != 0 && (!record || record->by.correlation < unnamed);
 }
 
-/* Returns the record that the call's wait refers to. NULL: the event holds nothing, or, if `*lost`
- * has a reason, its record is not known. `*overlaps`: calls overlap, so it may be another record.
- */
+/* Returns the record that the call's wait refers to. Returns NULL if the event was never recorded,
+ * or if its record is not known; then *lost gets the reason. Sets *overlaps if calls overlap, so
+ * that it may be another record. */
 static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost, int *overlaps)
 {
     int unsure = 0;
@@ -250,9 +253,9 @@ static void stream_waits(struct sl_call *c)
     sl_set_clear(&c->e->streams, &marked);
 }
 
-/* The call's arguments name its event and context, but no record has them. So the next operation of
- * any stream may have to wait for something. The call itself is counted too, because some streams
- * may never be used again. */
+/* Handles a call that makes all streams of a context wait for an event. No record has the event and
+ * the context that its arguments name. So the next operation of any stream may have an unknown
+ * wait. The call itself is counted as lost, too, because some streams may never be used again. */
 static void context_waits(struct sl_call *c)
 {
     sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
@@ -261,8 +264,8 @@ static void context_waits(struct sl_call *c)
 
 /* ---- synchronization records ---- */
 
-/* A call's record is made when the call returns. If the record is missing at the end of a window,
- * when the call began to wait is not known. */
+/* Whether the call had not returned when the window ended. A call's record is made when the call
+ * returns. Without it, it is not known when the call began to wait. */
 static int has_not_returned(const struct sl_call *c)
 {
     return c->e->closing && c->e->calls_seen && !c->cpu;
@@ -273,8 +276,8 @@ static void synchronization(struct sl_call *c)
     struct sl_stream *stream = sl_call_stream(c, c->sync);
     int query = c->class == SL_CALL_STREAM_QUERY;
 
-    /* The call failed, or a query found work pending. Below CUPTI 12.8 only the call's record says
-     * so. */
+    /* Nothing was waited for if the call failed, or if a query found work pending. Below CUPTI 12.8
+     * only the call's record says so. */
     if (c->sync->what != 0 || (c->cpu && c->cpu->more != 0))
         return;
     if (has_not_returned(c) && c->sync->more != SL_SYNC_STREAM_WAIT) {
@@ -289,7 +292,8 @@ static void synchronization(struct sl_call *c)
         stream_waits(c);
         break;
     case SL_SYNC_STREAM:
-        stream->plain = 1; /* no call can name a graph's branch */
+        stream->plain = 1; /* it is an application's stream, because no call can name a graph's
+                            * branch */
         if (!c->last_op)
             sl_call_wait_for(c, stream, SL_WAIT_STREAM,
                              query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC, 0);
@@ -306,8 +310,8 @@ static void synchronization(struct sl_call *c)
 
 /* ---- waits without a record ---- */
 
-/* Returns the stream that stands for the thread's last context if `*known`, else for any context.
- * NULL: there is no context. */
+/* Returns the stream that stands for the thread's last context if that is known (sets *known),
+ * otherwise for any context. NULL if there is no context. */
 static struct sl_stream *guess_context(struct sl_call *c, int *known)
 {
     struct sl_streams *streams = &c->e->streams;
@@ -329,7 +333,7 @@ static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge
     sl_waits_add(&c->e->waits, &wait);
 }
 
-/* The call has no synchronization record. Frees never have one. */
+/* Handles a wait without a synchronization record. Frees never have one. */
 static void unrecorded_wait(struct sl_call *c)
 {
     int known;

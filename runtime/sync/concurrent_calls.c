@@ -2,16 +2,17 @@
  * concurrent_calls.c - finds out whether another thread's call ran at the same time as a call and
  * acted on the same object.
  *
- * No record says which of two overlapping calls came first. Calls that began before this one have
- * been applied. Calls that began later are held, in order, after it. If one of the later calls acts
- * on the same stream or event, this call's result is marked `overlapping`.
+ * No record says which of two overlapping calls acted first. Calls that began before this one were
+ * applied already. Calls that began later are held and sorted after it. If one of these acts on the
+ * same stream or event, this call's result is marked `overlapping`.
  *
- * Entered by the engine's owner alone. Owns no memory.
+ * Threads: the engine's owner alone. Memory: none.
  */
 #include "sync/apply.h"
 
 enum {
-    LOOKS = 1 << 13 /* records to look at; past it the call counts as overlapping */
+    LOOKS = 1 << 13 /* maximum number of records to examine; if there are more, the call counts as
+                     * overlapping */
 };
 
 static int is_stream_wait(const struct sl_item *item)

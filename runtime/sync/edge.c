@@ -1,11 +1,12 @@
 /*
- * edge.c - finds the GPU work that each wait was waiting for: events in, edges out.
+ * edge.c - finds the GPU work that each wait was waiting for: takes events and emits edges.
  *
  * An event becomes an item (order.h). Once all records of a call can be expected to have arrived,
- * the call is applied (apply.h) to streams, events, graphs and waits. If a record finds no memory,
- * all held records are given up, with the state of all streams.
+ * the call is applied (apply.h) to streams, events, graphs and waits. If there is no memory for a
+ * record, all held records and the state of all streams are dropped.
  *
- * Entered by the engine's owner alone, who owns the engine that sl_edges_create() returned.
+ * Threads: the engine's owner alone. Memory: the engine, which the caller of sl_edges_create()
+ * owns.
  */
 #include "sync/edge.h"
 
@@ -17,9 +18,9 @@
 #include "sync/foreign.h"
 
 #define DEFAULT_CAP ((size_t)16 << 20)
-/* How long a call may take to return after the awaited work, or its own, has ended: its thread must
- * first get a processor. 100 ms were too short on a machine with many more threads than processors.
- */
+/* How long a call may take to return after the awaited work (or its own operation) has ended,
+ * because its thread must first get a processor. 100 ms were too short on a machine with many more
+ * threads than processors. */
 #define RETURN_NS     1000000000u
 #define RETURN_LOW_NS 100000000u /* used when the held records take much of the memory */
 
@@ -61,7 +62,7 @@ void sl_edges_destroy(struct sl_edges *e)
     sl_pages_unmap(e, sizeof *e);
 }
 
-/* ---- events in ---- */
+/* ---- taking events ---- */
 
 static int is_call(const struct sl_event *ev)
 {
@@ -134,9 +135,9 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
     }
 }
 
-/* Counts once for all records of a call, which are adjacent if the items are sorted. Between
- * windows calls are recorded without the work that they waited for. There only synchronization
- * records prove that a wait was seen. */
+/* Counts a call whose records are dropped, once for all its records, which are adjacent in sorted
+ * items. Between windows, calls are recorded without the work that they waited for. There a wait is
+ * counted only if it has a synchronization record. */
 static void lose(struct sl_edges *e, const struct sl_item *item)
 {
     if (item->correlation == e->last_lost || !is_wait(e, item) ||
@@ -149,7 +150,7 @@ static void lose(struct sl_edges *e, const struct sl_item *item)
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
 {
     e->reason = reason;
-    (void)sl_order_sort(&e->order); /* if the sort finds no memory, a call may be counted twice */
+    (void)sl_order_sort(&e->order); /* without memory for the sort, a call may be counted twice */
     for (size_t i = e->order.first; i < e->order.count; i++)
         lose(e, &e->order.item[i]);
     sl_order_take(&e->order, e->order.count - e->order.first);
@@ -168,8 +169,8 @@ void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns)
     e->begin_ns = begin_ns;
 }
 
-/* A record without memory may be the tail of any stream. Forgetting visits all streams. So it is
- * not repeated before as many events as there are streams have arrived. */
+/* Drops all state because there is no memory for a record, which may be the tail of any stream.
+ * Dropping visits all streams, so after it as many events are ignored as there are streams. */
 static void give_way(struct sl_edges *e)
 {
     e->waits.lost[SL_EDGE_LOST_MEMORY]++;
@@ -177,7 +178,7 @@ static void give_way(struct sl_edges *e)
     e->blind = e->streams.count;
 }
 
-/* A record of a call that was given up. It may be the only record of a wait. */
+/* Counts a record of a call that was dropped before. It may be the only record of a wait. */
 static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
 {
     struct sl_item item;
@@ -192,9 +193,9 @@ static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
     let_go(e, &item);
 }
 
-/* A call may enqueue work until it returns, and the work of an ignored call is not known. Its id is
- * lower than the ids of known calls. Yet its operation may run after theirs, because the call may
- * have waited first. */
+/* Notes the return of an ignored call, because until then it may have enqueued unknown work. The
+ * call's id is lower than the ids of known calls. Yet its operation may run after theirs, because
+ * the call may have waited first. */
 static void note_return(struct sl_edges *e, const struct sl_event *ev)
 {
     if (!is_call(ev) || ev->correlation == 0 ||
@@ -250,7 +251,7 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         hold(e, ev);
 }
 
-/* ---- edges out ---- */
+/* ---- emitting edges ---- */
 
 static void apply_first(struct sl_edges *e, size_t skip, size_t count)
 {
@@ -273,8 +274,8 @@ static uint64_t time_to_return(const struct sl_edges *e)
     return held * sizeof *e->order.item < e->store.cap_bytes / 8 ? RETURN_NS : RETURN_LOW_NS;
 }
 
-/* Returns when the last record of a call was made; 0: no record has a time. The call's own record
- * is made when the call returns, so it may not have arrived yet. */
+/* Returns the time at which the last record of a call was made, 0 if no record has a time. The
+ * call's own record is made when the call returns, so it may not have arrived yet. */
 static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_t count)
 {
     uint64_t ns = 0;
@@ -301,7 +302,7 @@ static uint64_t latest(const struct sl_edges *e, size_t skip)
     return ns ? ns : UINT64_MAX;
 }
 
-/* Returns when the call began; 0: no record says so. */
+/* Returns the time at which the call began, 0 if no record has it. */
 static uint64_t begun(const struct sl_item *item, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -374,8 +375,8 @@ uint64_t sl_edges_decided_ns(const struct sl_edges *e)
     size_t count, skip = 0;
 
     (void)sl_order_first(&e->order, &skip, &count);
-    /* Operations alone do not say when their calls began. Calls begin nearly in order of ids, so
-     * the next call's start is used. */
+    /* If only operations of a call have arrived, the call's start is not known. Calls begin nearly
+     * in order of their ids, so the start of the next call is used. */
     for (; ns == 0 && (item = sl_order_peek(&e->order, skip, &count)); skip += count)
         ns = begun(item, count);
     if (ns == 0)

@@ -1,18 +1,18 @@
 /*
  * edge.h - finds the GPU work that each wait was waiting for.
  *
- * The engine is fed with the assembled events of a process (event/assemble.h), in whatever order
- * CUPTI delivered them. It returns edges: "this call (or this GPU operation) could not go on before
- * that GPU operation had completed". An edge follows from the order of enqueue. It is never a guess
- * from two things that happen at about the same time. docs/sync-edges.md defines each kind and how
- * it is found. The same code runs in a job (writer thread) and in the tool (on a file).
+ * The engine takes the assembled events of a process (event/assemble.h) in any order. It emits
+ * edges. An edge says that a call, or a GPU operation, could not continue before another GPU
+ * operation had completed. Edges follow from the order of enqueue, not from two things that happen
+ * at about the same time. docs/sync-edges.md defines each kind and how it is found. The same code
+ * runs in a job (writer thread) and in the tool (on a file).
  *
- * A wait is decided once every record that ended before the wait's end is known to be delivered.
- * The caller reports this with sl_edges_delivered(). Until then records are held; only memory
- * limits them.
+ * A wait is decided once every record that ended before the wait's end was delivered, which the
+ * caller reports with sl_edges_delivered(). Until then records are held, as many as fit into
+ * memory.
  *
- * Threads: the engine's owner alone. Memory: mapped pages, at most `cap_bytes`. Past the cap the
- * held records are given up and counted. The state of all streams is then unknown, as after a pause
+ * Threads: the engine's owner alone. Memory: mapped pages, at most `cap_bytes`. Past the cap, the
+ * held records are dropped and counted. Then the state of all streams is unknown, as after a pause
  * of the recording.
  */
 #ifndef SL_EDGE_H
@@ -48,8 +48,9 @@ static inline int sl_edge_is_query(enum sl_edge_kind kind)
     return kind == SL_EDGE_EVENT_QUERY || kind == SL_EDGE_STREAM_QUERY;
 }
 
-/* How certain an edge is. OVERLAPPING: the enqueue and the wait overlapped in time; the rule in
- * docs/sync-edges.md decided. INFERRED: follows from times, because no record says it. */
+/* How certain an edge is. OVERLAPPING means that the enqueue and the wait overlapped in time, so
+ * that the rule in docs/sync-edges.md decided. INFERRED means that no record says it, so that it
+ * was concluded from times. */
 enum sl_edge_basis {
     SL_BASIS_EXACT,
     SL_BASIS_OVERLAPPING,
@@ -72,27 +73,29 @@ struct sl_edge {
     struct sl_edge_op source;
     uint8_t kind;     /* enum sl_edge_kind */
     uint8_t basis;    /* enum sl_edge_basis */
-    uint8_t at_start; /* 1: a GPU operation waits to start; 0: a call waits to return */
-    uint8_t released; /* 1: this source ended last, and was really waited for */
+    uint8_t at_start; /* 1: a GPU operation could not start; 0: a call could not return */
+    uint8_t released; /* 1: this source ended last and released the wait, which really took time */
     uint64_t wait_ns, wake_ns;
     /* destination */
     uint64_t dst_correlation;
-    uint64_t dst_start_ns, dst_end_ns; /* of the call or GPU operation */
+    uint64_t dst_start_ns, dst_end_ns; /* start and end of the call or GPU operation */
     uint32_t dst_thread;               /* the thread of the call, or of the launching call */
-    uint32_t dst_name, dst_cbid;       /* as in the call's event; 0: no record of the call */
+    uint32_t dst_name, dst_cbid;       /* name and callback id of the call; 0: the call has no
+                                        * record */
     uint8_t dst_domain;                /* SL_EV_RUNTIME or SL_EV_DRIVER; 0: no record of the call */
     struct sl_edge_op dst_op;          /* set only if at_start is 1 */
 };
 
 /* Why a possible edge was left out. Each case is counted; `syncline check` shows the counters. */
 enum sl_edge_loss {
-    SL_EDGE_LOST_BEFORE_WINDOW, /* the scope may hold work enqueued before recording began */
+    SL_EDGE_LOST_BEFORE_WINDOW, /* the awaited work may include work enqueued before recording
+                                 * began */
     SL_EDGE_LOST_GAVE_UP,       /* records did not arrive before the bound or the window's end */
-    SL_EDGE_LOST_AMBIGUOUS,     /* an inferred edge: two sources fit */
+    SL_EDGE_LOST_AMBIGUOUS,     /* two sources fit an inferred edge */
     SL_EDGE_LOST_FLAG_UNKNOWN,  /* the file has no stream flags, so legacy order is unknown */
     SL_EDGE_LOST_GRAPH_INSIDE,  /* the dependencies between a graph's nodes are not known */
     SL_EDGE_LOST_NO_RECORD, /* no record of the awaited event was seen, or the wait names nothing */
-    SL_EDGE_LOST_MEMORY,    /* cap_bytes reached */
+    SL_EDGE_LOST_MEMORY,    /* there was no memory */
     SL_EDGE_LOST_CYCLE,
     SL_EDGE_LOST_COUNT
 };
@@ -102,8 +105,8 @@ typedef void (*sl_edge_sink_fn)(void *user, const struct sl_edge *edges, size_t 
 
 struct sl_edges_options {
     size_t cap_bytes; /* 0 = 16 MiB */
-    int online;  /* 1: edges without a wait only for streams used since the thread's last covering
-                    sync; 0 (files): for every stream that was ordered before */
+    int online;  /* 1: edges without a wait are emitted only for streams used since the thread's
+                  * last covering wait; 0 (files): for all streams */
     int foreign; /* 1: a torch.profiler file: no flags, no return values, some syncs missing */
     uint64_t recording_since_ns; /* work before this time was not seen; 0: all work was seen */
     const struct sl_shape_table *shapes; /* required: describes copies and calls */
@@ -132,21 +135,22 @@ void sl_edges_close(struct sl_edges *e, uint64_t before_ns);
 void sl_edges_flush(struct sl_edges *e); /* sl_edges_close(e, UINT64_MAX) */
 
 /* The caller reports that records were lost, or that none were made for a while. Held records are
- * given up, and each wait among them is counted as `reason`. The contents of streams and events are
- * unknown from now on; stream flags are kept. Later records of calls known so far are ignored. */
+ * dropped, and each wait among them is counted with `reason`. From then on the contents of streams
+ * and events are unknown; stream flags are kept. Later records of calls that are known so far are
+ * ignored. */
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
 
-/* After sl_edges_forget(): records are made again. Calls that began before `begin_ns` are ignored
- * even if some of their records arrive later, because records of other calls of that time are
- * missing. */
+/* Call after sl_edges_forget(), when records are made again. Calls that began before `begin_ns` are
+ * ignored even if some of their records arrive later, because records of other calls of that time
+ * are missing. */
 void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns);
 
-/* Valid after sl_edges_delivered(), sl_edges_close() and sl_edges_flush(). All calls with a lower
- * correlation id are decided; UINT64_MAX: all calls are. */
+/* Returns a correlation id below which all calls are decided, UINT64_MAX if all calls are. Valid
+ * after sl_edges_delivered(), sl_edges_close() and sl_edges_flush(). */
 uint64_t sl_edges_undecided(const struct sl_edges *e);
 
-/* The same as a time: waits that began before it are decided. GPU operations whose call began
- * before it are decided too. */
+/* Returns a time. Waits that began before it are decided, and so are GPU operations whose call
+ * began before it. */
 uint64_t sl_edges_decided_ns(const struct sl_edges *e);
 
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason);

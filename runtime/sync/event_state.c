@@ -1,7 +1,7 @@
 /*
- * event_state.c - the set that each CUDA event held when it was recorded.
+ * event_state.c - keeps the set of operations that each CUDA event stood for when it was recorded.
  *
- * Entered by the engine's owner alone. Owns the records, their sets and the maps that find them.
+ * Threads: the engine's owner alone. Memory: the records, their sets and the maps that find them.
  */
 #include "sync/event_state.h"
 
@@ -33,7 +33,7 @@ static uint64_t event_key(uint32_t context, uint32_t event_id)
     return event_id ? (uint64_t)context << 32 | event_id : 0;
 }
 
-/* Takes the record out of its event's chain of two. */
+/* Removes the record from its event's chain, which has at most two. */
 static void leave_event(struct sl_records *r, struct sl_record *record)
 {
     struct sl_record *newest = sl_map_get(&r->by_event, record->event);
@@ -61,7 +61,7 @@ static void forget(struct sl_records *r, struct sl_record *record)
     r->count--;
 }
 
-/* The latest record always stays. */
+/* Forgets the oldest record, but never the newest. */
 static void forget_oldest(struct sl_records *r)
 {
     while (r->count + r->more > r->most && r->count > 1) {

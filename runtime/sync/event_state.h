@@ -1,10 +1,10 @@
 /*
- * event_state.h - the set that each CUDA event held when it was recorded.
+ * event_state.h - keeps the set of operations that each CUDA event stood for when it was recorded.
  *
- * An event record is found by its cudaEventSyncId. Without that (CUPTI below 12.8) it is found by
- * the event's id: it is the last record, in order of API entry, before the asking call. If these
- * calls overlapped, which record was the last is not known. Each event keeps its last two records,
- * because a wait of another thread may still name the earlier one.
+ * An event record is found by its cudaEventSyncId. Without one (CUPTI below 12.8), it is found by
+ * the event's id: it is the last record of the event before the waiting call, in order of API
+ * entry. If these calls overlapped, it is not known which record was the last. Each event keeps its
+ * last two records, because a wait of another thread may still refer to the earlier one.
  *
  * Threads: the engine's owner alone. Memory: a pool of the store, at most a quarter of it; past
  * that the oldest records are forgotten.
@@ -19,10 +19,11 @@ struct sl_record {
     uint64_t sync_id; /* 0: none */
     uint64_t event;   /* key of the event; 0: none */
     struct sl_moment by;
-    uint64_t before_ns; /* when the calls of all earlier records of the event had returned */
-    struct sl_record *previous;      /* of the same event */
-    struct sl_record *older, *newer; /* of all records */
-    size_t more;                     /* members of its set beyond the first */
+    uint64_t before_ns;         /* time at which the calls of all earlier records of the event had
+                                 * returned */
+    struct sl_record *previous; /* previous record of the same event */
+    struct sl_record *older, *newer; /* neighbours among all records */
+    size_t more;                     /* number of members of its set, without the first */
 };
 
 struct sl_records {
@@ -32,8 +33,8 @@ struct sl_records {
     struct sl_map context_of; /* event id -> the context of the event's last record, if records have
                                  no sync id */
     struct sl_record *oldest, *newest;
-    size_t count, more; /* records; their members beyond the first */
-    size_t most;        /* limit for count + more */
+    size_t count, more; /* number of records; sum of their `more` */
+    size_t most;        /* limit for the sum of `count` and `more` */
     int forgot;         /* 1: some records were forgotten for lack of room */
     uint64_t unnamed;   /* the last call that recorded an event which no record names; 0: none */
 };
@@ -44,8 +45,8 @@ void sl_records_free(struct sl_records *r);
 /* Forgets all records. */
 void sl_records_forget(struct sl_records *r);
 
-/* Adds a record with an empty set. Returns 0; -EEXIST: already known; -EINVAL: the record has
- * neither id, so no wait can refer to it; -ENOMEM: past the cap. */
+/* Adds a record with an empty set. Returns 0, -EEXIST if it is known already, -EINVAL if the record
+ * has neither id, so that no wait can refer to it, or -ENOMEM past the cap. */
 int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, uint64_t sync_id,
                    const struct sl_moment *by, struct sl_record **out);
 
@@ -56,8 +57,8 @@ void sl_records_fill(struct sl_records *r, struct sl_record *record, const struc
 /* Returns 1 if some record of the event is known. */
 int sl_records_has(const struct sl_records *r, uint32_t context, uint32_t event_id);
 
-/* Returns the record; NULL: never seen. `*overlaps` is set if it may be another record, because
- * some of the calls known so far overlap. */
+/* Returns the record, NULL if it was never seen. Sets *overlaps if it may be another record,
+ * because some of the calls known so far overlap. */
 const struct sl_record *sl_records_find(const struct sl_records *r, uint32_t context,
                                         uint32_t event_id, uint64_t sync_id,
                                         const struct sl_moment *when, int *overlaps);

@@ -1,8 +1,8 @@
 /*
- * exec_state.c - executable graphs: where each was launched last, and the last operations of that
- * launch.
+ * exec_state.c - remembers where each executable graph was launched last, and the last operations
+ * of that launch.
  *
- * Entered by the engine's owner alone. Owns the executable graphs, their sets and the array for a
+ * Threads: the engine's owner alone. Memory: the executable graphs, their sets and the array for a
  * launch.
  */
 #include "sync/exec_state.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    SHARE = 16,     /* of all memory */
+    SHARE = 16,     /* one part in SHARE of all memory is for this table */
     ENDS_USUAL = 4, /* streams that a graph runs on */
     SLOTS_USUAL = 4 /* map slots for one key */
 };

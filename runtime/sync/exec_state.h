@@ -1,6 +1,6 @@
 /*
- * exec_state.h - executable graphs: where each was launched last, and the last operations of that
- * launch.
+ * exec_state.h - remembers where each executable graph was launched last, and the last operations
+ * of that launch.
  *
  * CUDA runs the launches of one executable graph one after the other, on whatever streams they are
  * launched. No record names the executable graph. Its node ids identify it, because instantiation
@@ -23,10 +23,11 @@ enum {
 struct sl_node;
 
 struct sl_exec {
-    uint64_t node[SL_EXEC_NODES]; /* the lowest of its node ids; 0: it has fewer */
+    uint64_t node[SL_EXEC_NODES]; /* the lowest ids of its nodes; 0: it has fewer nodes than this
+                                   * array */
     struct sl_set ends;           /* the last operations of its last launch */
-    struct sl_moment by;          /* that launch; correlation 0: not launched yet */
-    uint32_t context, stream;     /* where it was launched; SL_STREAM_NONE: not known */
+    struct sl_moment by;          /* the call of that launch; correlation 0: not launched yet */
+    uint32_t context, stream;     /* the stream of that launch; SL_STREAM_NONE: not known */
     struct sl_exec *older, *newer;
 };
 
@@ -34,9 +35,9 @@ struct sl_execs {
     struct sl_streams *streams;
     struct sl_pool pool;
     struct sl_map by_node;
-    struct sl_exec *oldest, *newest; /* in order of last use */
+    struct sl_exec *oldest, *newest; /* list in the order of last use */
     size_t count, most;
-    struct sl_launched *launched; /* the operations of the call being looked at */
+    struct sl_launched *launched; /* the operations of the launch that is being applied */
     size_t launched_slots;
 };
 
@@ -57,9 +58,9 @@ void sl_execs_forget(struct sl_execs *x);
  */
 struct sl_launched *sl_execs_launched(struct sl_execs *x, size_t count);
 
-/* Returns the executable graph with these nodes, created if new. `*lost` is set if another graph
- * had to be forgotten whose end may still be asked for. NULL: no item has a node id, or past the
- * cap. */
+/* Returns the executable graph with these nodes, which is added if new. Sets *lost if another graph
+ * had to be forgotten whose last operations may still be needed. Returns NULL if no item has a node
+ * id, or past the cap. */
 struct sl_exec *sl_execs_get(struct sl_execs *x, const struct sl_item *item, size_t count,
                              int *lost);
 

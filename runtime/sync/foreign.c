@@ -1,8 +1,8 @@
 /*
- * foreign.c - handles what is different in files that torch.profiler wrote. Rows are missing there.
- * The missing facts are inferred from times, or counted as unknown.
+ * foreign.c - infers from times the facts that are missing in files of torch.profiler, or counts
+ * them as unknown.
  *
- * Entered by the engine's owner alone. Owns no memory.
+ * Threads: the engine's owner alone. Memory: none.
  */
 #include "sync/foreign.h"
 
@@ -38,8 +38,8 @@ static int has_operation(const struct sl_call *c)
     return 0;
 }
 
-/* A captured launch becomes a node of a graph and has no row. A copy or memset of 0 bytes has none
- * either. */
+/* Whether the call enqueued an operation whose row is missing. Two sorts of calls enqueue none: a
+ * captured launch, which becomes a node of a graph, and a copy or memset of 0 bytes. */
 static int is_missing(const struct sl_call *c)
 {
     int is_launch = c->class == SL_CALL_KERNEL_LAUNCH || c->class == SL_CALL_GRAPH_LAUNCH;
@@ -134,14 +134,15 @@ int sl_foreign_is_for_more(const struct sl_streams *s, const struct sl_wait *wai
     return s->context_count > 1 && sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
 }
 
-/* ---- which operation let a wait go on? ---- */
+/* ---- which operation released a wait? ---- */
 
 static int is_just_before(const struct sl_wait *wait, uint64_t end_ns)
 {
     return end_ns > wait->when.from_ns && end_ns + SL_WAKE_MOST_NS >= wait->when.to_ns;
 }
 
-/* An event may have been recorded after any operation of the stream. */
+/* Looks for the operation that released the wait. A wait for an event may be for any operation of
+ * the stream, because the event may have been recorded after any of them. */
 static void look_at_stream(const struct sl_wait *wait, const struct sl_link *tail,
                            struct sl_op **guess, unsigned *found)
 {
@@ -174,9 +175,9 @@ struct sl_op *sl_foreign_guess(const struct sl_wait *wait, const struct sl_set *
 
 /* ---- the legacy default stream, if blocking streams are not known ---- */
 
-/* Returns 1 if the stream must be non-blocking. The work of a blocking stream cannot run at the
- * same time as `own`, the legacy stream's operation. Nor can it run after `own` if it was enqueued
- * before. */
+/* Returns 1 if the operation shows that its stream is non-blocking. On a blocking stream it could
+ * not run at the same time as `own`, an operation of the legacy default stream. It could not run
+ * after `own` either, if it was enqueued before `own`. */
 static int is_non_blocking(const struct sl_op *op, const struct sl_op *own)
 {
     for (; op && own && op->pub.end_ns > own->pub.start_ns; op = op->older)

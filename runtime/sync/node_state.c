@@ -1,12 +1,13 @@
 /*
- * node_state.c - which nodes of a graph depend on which.
+ * node_state.c - stores which nodes of a graph depend on which.
  *
- * Entered by the engine's owner alone. Owns the nodes and their dependencies.
+ * Threads: the engine's owner alone. Memory: the nodes and their dependencies.
  */
 #include "sync/node_state.h"
 
 enum {
-    SHARE = 8, /* of all memory, for nodes; the same again for dependencies outside of nodes */
+    SHARE = 8, /* one part in SHARE of all memory for nodes, and as much for dependencies outside of
+                * nodes */
     LEAST = 64,
     SLOTS_USUAL = 4 /* map slots for one key */
 };
@@ -54,7 +55,7 @@ static void forget_oldest(struct sl_nodes *n)
     n->count--;
 }
 
-/* Returns the new node; NULL: it exists already, or there is no memory. */
+/* Adds a node and returns it. NULL if it exists already, or if there is no memory. */
 static struct sl_node *make(struct sl_nodes *n, uint64_t id)
 {
     struct sl_node *node;
@@ -119,7 +120,8 @@ static void copy(struct sl_nodes *n, struct sl_node *node, const struct sl_node 
                 depend(n, node, at->original[i]);
 }
 
-/* Copies made before this change, or the other copies, no longer have the same dependencies. */
+/* Notes that a node's dependencies have changed. If it is an original, its earlier copies have
+ * other dependencies now; if it is a copy, it now differs from the other copies. */
 static void note_change(struct sl_nodes *n, const struct sl_node *node)
 {
     struct sl_node *original = sl_nodes_find(n, node->original);

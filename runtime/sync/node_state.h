@@ -1,13 +1,13 @@
 /*
- * node_state.h - which nodes of a graph depend on which.
+ * node_state.h - stores which nodes of a graph depend on which.
  *
- * CUPTI reports this while graphs are built (SL_EV_META_NODE), if a CUPTI subscriber was available.
- * A launched graph is a copy of the graph that was built, or a copy of a copy. Dependencies are
+ * CUPTI reports dependencies while graphs are built (SL_EV_META_NODE), if we could subscribe. A
+ * launched graph is a copy of the graph that was built, or a copy of a copy. Dependencies are
  * stored by the ids of the first originals, which all copies of a node share.
  *
  * Threads: the engine's owner alone. Memory: pools of the store. Nodes take at most an eighth of
  * the store; past that the oldest nodes are forgotten. Dependencies that do not fit into their
- * nodes take at most as much again; past that a node's dependencies are not known.
+ * nodes take at most another eighth. Past that, further dependencies of a node count as not known.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
@@ -33,11 +33,12 @@ struct sl_node {
     uint8_t unclear; /* 1: its dependencies are not known */
     uint8_t copied;  /* an original: 1 if there are copies of it */
     uint8_t varies;  /* an original: 1 if not all copies have the dependencies that it has now */
-    /* Of an original, for the launch that is being looked at: */
-    uint64_t launch; /* its correlation id + 1 */
-    uint32_t look; /* number of this look, because a launch's records may arrive in several parts */
-    uint32_t place; /* index of its item in the launch, + 1; 0: it made no record */
-    uint32_t visit; /* the last item whose dependencies led here, + 1 */
+    /* Fields of an original for the launch that is being applied: */
+    uint64_t launch; /* correlation id of the launch, + 1 */
+    uint32_t look;   /* number of the examination, because a launch's records may arrive in several
+                      * parts */
+    uint32_t place;  /* index of its item in the launch, + 1; 0: it made no record */
+    uint32_t visit;  /* the last item in whose dependencies this node was found, + 1 */
 };
 
 struct sl_nodes {
@@ -46,7 +47,7 @@ struct sl_nodes {
     struct sl_node *oldest, *newest;
     size_t count, most;
     size_t more, more_most; /* dependency blocks outside of nodes */
-    uint32_t looks;         /* number of looks at launches */
+    uint32_t looks;         /* number of launches examined */
 };
 
 void sl_nodes_init(struct sl_nodes *n, struct sl_store *store);
@@ -55,7 +56,7 @@ void sl_nodes_free(struct sl_nodes *n);
 /* Applies an event of kind SL_EV_META_NODE. */
 void sl_nodes_tell(struct sl_nodes *n, const struct sl_event *ev);
 
-/* Returns the node; NULL: never reported, or forgotten. */
+/* Returns the node, NULL if it was never reported or is forgotten. */
 struct sl_node *sl_nodes_find(const struct sl_nodes *n, uint64_t id);
 
 #endif

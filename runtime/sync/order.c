@@ -1,10 +1,10 @@
 /*
- * order.c - puts records in order of correlation id.
+ * order.c - sorts records by correlation id.
  *
  * The records in CUPTI buffers are nearly in order. So the sort finds runs that are already in
  * order (a natural merge sort), and moves only items above the lowest new id.
  *
- * Entered by the engine's owner alone. Owns the array of items and the one for sorting.
+ * Threads: the engine's owner alone. Memory: the array of items and the array for sorting.
  */
 #include "sync/order.h"
 
@@ -13,10 +13,12 @@
 
 enum {
     FIRST_SLOTS = 1024,
-    STATE_PART = 16, /* of the store: left for streams and operations, which items become */
-    LARGE_PART = 4,  /* of the store: larger arrays are freed as soon as they are empty */
-    AHEAD = 12,      /* items to look at for a call that came before those found so far */
-    BROUGHT = 64     /* most items in front of it: all move when it goes first */
+    STATE_PART = 16, /* one part in 16 of the store is left for streams and operations */
+    LARGE_PART = 4,  /* arrays above a quarter of the store are freed as soon as they are empty */
+    AHEAD = 12,      /* how many items are searched for a call that began even earlier than the last
+                      * one found */
+    BROUGHT = 64     /* maximum number of items in front of such a call, because all of them are
+                      * moved */
 };
 
 void sl_order_init(struct sl_order *o, struct sl_store *store)
@@ -31,7 +33,8 @@ void sl_order_free(struct sl_order *o)
     sl_order_init(o, o->store);
 }
 
-/* A merge copies the shorter of two runs to the scratch array, so at most half of all items. */
+/* Whether memory for the scratch array is left. A merge copies the shorter of two runs to it, which
+ * is at most half of all items. */
 static int leaves_scratch(const struct sl_order *o, size_t slots)
 {
     size_t left = o->store->cap_bytes - o->store->used_bytes;
@@ -41,7 +44,7 @@ static int leaves_scratch(const struct sl_order *o, size_t slots)
     return wanted + o->store->cap_bytes / STATE_PART <= left;
 }
 
-/* Doubles the array; near the store's cap it grows in smaller steps. */
+/* Doubles the array. Near the store's cap it grows in smaller steps. */
 static int make_room(struct sl_order *o)
 {
     size_t more = o->slots ? o->slots : FIRST_SLOTS;
@@ -108,7 +111,8 @@ static size_t run_end(const struct sl_item *item, size_t from, size_t end)
     return from;
 }
 
-/* Merges from the back. Of the lower run only items above the lowest item of the upper run move. */
+/* Merges from the back. Items of the lower run that belong before all items of the upper run are
+ * not moved. */
 static void merge_down(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     struct sl_item *item = o->item;
@@ -195,7 +199,8 @@ static const struct sl_item *call_of(const struct sl_item *item, size_t count)
     return NULL;
 }
 
-/* The clock may be set back, so calls of one thread are ordered by their ids alone. */
+/* Whether `a` began first. Calls of one thread are compared by their ids alone, because the clock
+ * may be set back. */
 static int came_before(const struct sl_item *a, const struct sl_item *b)
 {
     return a->end_ns <= b->start_ns && sl_item_is_call(a) && a->where != b->where &&

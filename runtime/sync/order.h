@@ -1,9 +1,9 @@
 /*
- * order.h - puts records in order of correlation id.
+ * order.h - sorts records by correlation id.
  *
- * Correlation ids grow with API entry (exception: see sl_order_first()), but records arrive in any
- * order. Each record is held here as an item of 48 bytes, sorted by id. All items with the same id
- * are taken at once, in order of start; items without a time are last.
+ * Correlation ids grow in the order of API entry (sl_order_first() handles exceptions), but records
+ * arrive in any order. Each record is held here as an item of 48 bytes, sorted by id. All items
+ * with the same id are taken at once, sorted by start; items without a time are last.
  *
  * Threads: the engine's owner alone. Memory: one array of items and one for sorting, counted in the
  * store. Together they leave a sixteenth of the store free. Large arrays are freed once all items
@@ -52,14 +52,15 @@ struct sl_order {
     struct sl_store *store;
     struct sl_item *item, *scratch;
     size_t slots, scratch_slots;
-    size_t first, sorted, count; /* [first, sorted): sorted; then up to count: as it arrived */
+    size_t first, sorted, count; /* items [first, sorted) are sorted, items [sorted, count) are in
+                                  * order of arrival */
 };
 
 void sl_order_init(struct sl_order *o, struct sl_store *store);
 void sl_order_free(struct sl_order *o);
 
-/* Returns the place of the next item, which the caller fills; NULL at the store's cap. The item is
- * held once sl_order_put() is called. */
+/* Returns the place for the next item, which the caller fills and then adds with sl_order_put().
+ * NULL at the store's cap. */
 struct sl_item *sl_order_next(struct sl_order *o);
 static inline void sl_order_put(struct sl_order *o)
 {
@@ -69,13 +70,13 @@ static inline void sl_order_put(struct sl_order *o)
 /* Sorts the items that arrived since the last sort. Returns 0 or -ENOMEM. */
 int sl_order_sort(struct sl_order *o);
 
-/* Among the sorted items from `*skip` on: returns the items that share the lowest correlation id,
- * and their number in *count; NULL if there are none. The items stay valid until the next put, sort
- * or take. */
+/* Looks at the sorted items from number `skip` on. Returns the items that share the lowest
+ * correlation id, and writes their number to *count; NULL if there are none. The items stay valid
+ * until the next put, sort or take. */
 const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_t *count);
-/* The same for the call that must be applied first; `*skip` receives the number of items in front
- * of it. That number is mostly 0. But a thread may be descheduled between getting its call's id and
- * its start time; then calls of other threads with higher ids came before it. */
+/* The same for the call that must be applied first. Writes the number of items in front of it to
+ * *skip, which is mostly 0. It is not 0 if a thread was descheduled between getting its call's id
+ * and its start time. Then calls of other threads with higher ids began before that call. */
 const struct sl_item *sl_order_first(const struct sl_order *o, size_t *skip, size_t *count);
 /* Moves these items to the front, for sl_order_take(). Until the take, no item may be put or
  * sorted. */

@@ -1,7 +1,7 @@
 /*
- * stream_flags.c - the CUPTI flags of all streams ever created, two bits each.
+ * stream_flags.c - stores the CUPTI flags of all streams ever created, in two bits each.
  *
- * Entered by the engine's owner alone. Owns the pages.
+ * Threads: the engine's owner alone. Memory: the pages.
  */
 #include "sync/stream_flags.h"
 

@@ -1,10 +1,11 @@
 /*
- * stream_flags.h - the CUPTI flags of all streams ever created, two bits each.
+ * stream_flags.h - stores the CUPTI flags of all streams ever created, in two bits each.
  *
- * CUPTI reports a stream's flags once, when the stream is created, but they are needed whenever it
- * is used. No record reports a stream's destruction. So other facts about a stream can be
- * forgotten, but not its flags. Ids are dense, so pages of 1024 ids hold them. Past a sixteenth of
- * all memory (for 7 MiB: 1.3 million streams) the oldest page is forgotten.
+ * CUPTI reports a stream's flags once, when the stream is created, but they are needed whenever the
+ * stream is used. No record reports a stream's destruction. So the flags are kept even when other
+ * facts about the stream are forgotten. Ids are dense, so flags are stored in pages of 1024 ids.
+ * Pages use at most a sixteenth of all memory (1.3 million streams with 7 MiB); past that the
+ * oldest page is forgotten.
  *
  * Threads: the engine's owner alone. Memory: a pool of the store.
  */
@@ -26,9 +27,9 @@ struct sl_flags {
 void sl_flags_init(struct sl_flags *f, struct sl_store *store);
 void sl_flags_free(struct sl_flags *f);
 
-/* `context`: a number below 2^22 that identifies it. Flags are 1 to 3. */
+/* `context` is a number below 2^22 that identifies the context. Flags are 1 to 3. */
 void sl_flags_put(struct sl_flags *f, uint32_t context, uint32_t stream, uint32_t flags);
-/* Returns 0 if the flags were never reported; `*lost` is set if they may only be forgotten. */
+/* Returns 0 if the flags are not known; sets *lost if they may have been reported and forgotten. */
 uint32_t sl_flags_get(const struct sl_flags *f, uint32_t context, uint32_t stream, int *lost);
 
 #endif

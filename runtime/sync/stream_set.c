@@ -1,11 +1,11 @@
 /*
- * stream_set.c - sets of operations, and the lifetime of operations.
+ * stream_set.c - implements sets of operations, and counts the references to operations.
  *
  * A set is a list. While members are added to a set, each stream points to its own member. So
  * building a set over 10^4 streams takes linear time.
  *
- * Entered by the engine's owner alone. A link holds a reference to its operation. The operation
- * returns to its pool with the last reference.
+ * Threads: the engine's owner alone. Memory: a link holds a reference to its operation. The
+ * operation returns to its pool with the last reference.
  */
 #include "sync/stream_state_impl.h"
 #include "sync/wait.h"
@@ -46,7 +46,8 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set)
 {
     s->set_number++;
     for (struct sl_link *link = set->first; link; link = link->next)
-        if (link->op->stream->mark_set != s->set_number) /* the one that ends last is first */
+        if (link->op->stream->mark_set != s->set_number) /* of a stream's members, the one that ends
+                                                          * last is first */
             mark(s, link);
 }
 
@@ -61,14 +62,15 @@ static void replace(struct sl_streams *s, struct sl_link *link, const struct sl_
     sl_op_unref(s, old);
 }
 
-/* Both links lead to the same operation, and `link` is more certain. */
+/* Whether `link` leads to the same operation as `own`, and is more certain. */
 static int is_surer(const struct sl_link *link, const struct sl_link *own)
 {
     return link->op == own->op && link->overlapping < own->overlapping &&
            link->inferred <= own->inferred;
 }
 
-/* Of two operations of one stream, `a` ends last. Without both ends, the later one does. */
+/* Whether `a`, of two operations of one stream, ends last. If an end is not known, the later
+ * operation counts as ending last. */
 static int outlasts(const struct sl_edge_op *a, const struct sl_edge_op *b)
 {
     if (a->end_ns != b->end_ns && a->end_ns && b->end_ns)
@@ -107,8 +109,8 @@ void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     add(s, set, link, 0);
 }
 
-/* Of two members of one stream, the first is over before the second, and some open wait may need
- * the first. */
+/* Whether `first`, of two members of one stream, must be kept beside `second`: it ends before
+ * `second`, and an open wait may need it. */
 static int is_needed(const struct sl_streams *s, const struct sl_link *first,
                      const struct sl_link *second)
 {

@@ -1,11 +1,12 @@
 /*
- * stream_state.c - what each stream holds, at each moment that may still be asked for.
+ * stream_state.c - keeps the operations and waits of each stream, so that its tail can be found for
+ * any time that a later wait may need.
  *
- * A stream's operations form a list from the newest to the oldest. Each operation has the set that
- * the stream was made to wait for right before it. So going back one operation gives the tail as it
- * was then.
+ * A stream's operations form a list from the newest to the oldest. Each operation has the set of
+ * operations that the stream was made to wait for right before it. So the tail at an earlier time
+ * is found by going back in the list.
  *
- * Entered by the engine's owner alone. A stream's list holds a reference to each operation.
+ * Threads: the engine's owner alone. Memory: a stream's list holds a reference to each operation.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    OVERTAKEN_MOST = 64 /* most overtaken operations to look at; a file may have more */
+    OVERTAKEN_MOST = 64 /* maximum number of overtaken operations to examine; a file may have
+                         * more */
 };
 
 enum found {
@@ -36,7 +38,7 @@ void sl_ops_drop(struct sl_streams *s, struct sl_op *rest)
     }
 }
 
-/* A blocking stream takes part in the order of the legacy default stream. */
+/* Whether the stream is blocking, that is, ordered with the legacy default stream. */
 static int is_blocking(const struct sl_stream *stream)
 {
     return stream->flags && stream->flags != SL_STREAM_FLAG_NON_BLOCKING &&
@@ -68,10 +70,11 @@ int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b)
            a->from_ns < b->to_ns;
 }
 
-/* ---- asking ---- */
+/* ---- finding tails ---- */
 
-/* Was the work of the call `by` enqueued when `when` looked? If the calls overlap, a wait includes
- * the work if it ended before the wait did. Everything else follows the order of entry. */
+/* Finds out whether the work of call `by` was enqueued before call `when` acted. If the calls
+ * overlap, a wait includes the work if the work ended before the wait. Everything else follows the
+ * order of entry. */
 static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct sl_moment *when,
                        int *overlaps)
 {
@@ -100,7 +103,8 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     return op;
 }
 
-/* The work was enqueued before `last`, so whatever waits for `last` also waits for this work. */
+/* Whether the work was enqueued before `last`. Then whatever waits for `last` also waits for this
+ * work. */
 static int is_behind(const struct sl_op *last, const struct sl_moment *by, uint64_t end_ns)
 {
     int unsure = 0;
@@ -122,15 +126,16 @@ static void add_last_to_end(struct sl_streams *s, struct sl_op *op, enum sl_via 
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
 }
 
-/* The stream was made to wait by a call that overlaps this one and, as the GPU's order shows, came
- * later. The member that it replaced belongs to this call, but is gone. */
+/* Returns a loss reason if the link was made by a call that overlaps this one, and came later as
+ * the GPU's order shows. The member that the link replaced was valid for this call, but it is
+ * gone. */
 static uint32_t lost_behind(const struct sl_link *link, const struct sl_moment *when)
 {
     return link->hides && sl_moments_overlap(&link->by, when) ? 1u << SL_EDGE_LOST_AMBIGUOUS : 0;
 }
 
-/* A late call, ordered after `op`: forgotten members or operations of the stream may have been what
- * it waited for. */
+/* Whether a late call, which is ordered after `op`, may have waited for members or operations of
+ * the stream that are forgotten. */
 static int lacks(const struct sl_stream *stream, const struct sl_op *op,
                  const struct sl_moment *when)
 {
@@ -138,7 +143,8 @@ static int lacks(const struct sl_stream *stream, const struct sl_op *op,
            (!op && sl_moment_is_late(when, stream->context->gone_ns));
 }
 
-/* Adds the tail without the work that `last` was ordered after; `last` NULL: the whole tail. */
+/* Adds the tail, except for the work that `last` was ordered after. If `last` is NULL, adds the
+ * whole tail. */
 static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
                               const struct sl_moment *when, const struct sl_op *last,
                               enum sl_via via, struct sl_set *set)
@@ -221,8 +227,9 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t 
     struct sl_look look = sl_look_at(stream, op, when);
 
     add_legacy(s, stream, op, over_ns, when, set);
-    /* The unknown call may also concern another stream of the legacy order. Then it is covered here
-     * too, because later work on this stream was ordered after it. */
+    /* The unknown call may also concern another stream that is ordered with the legacy default
+     * stream. That case is covered here, too, because later work on this stream was ordered after
+     * it. */
     set->lost |= sl_look_unknown(s, SL_UNKNOWN_GRAPH, &look);
     set->lost |= sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
     if (look.overlaps)
@@ -244,17 +251,17 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
     set->misses |= (uint32_t)sl_look_misses(s, &look);
     while ((at = sl_walk_next(&walk))) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
-        tells |= at->plain; /* its tail includes what the whole context was made to wait for */
+        tells |= at->plain; /* its tail includes the waits of the whole context */
     }
     if (walk.next || context->left || !tells)
         set->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
 }
 
-/* ---- telling ---- */
+/* ---- adding operations and waits ---- */
 
 void sl_streams_forget(struct sl_streams *s)
 {
-    uint32_t in_use = 0; /* not 0: some set still holds operations */
+    uint32_t in_use = 0; /* not 0: a set still holds operations */
 
     s->unseen = 1;
     memset(s->unknown, 0, sizeof s->unknown);
@@ -273,8 +280,8 @@ void sl_streams_forget(struct sl_streams *s)
     sl_pool_free(&s->links);
 }
 
-/* If two calls overlap, the GPU's order may decide: a source that the operation did not wait for
- * was added later. */
+/* Whether the link was added before the operation. If two calls overlap, the GPU's order may
+ * decide: a source that the operation did not wait for was added later. */
 static int is_before(const struct sl_link *link, const struct sl_op *op)
 {
     return sl_moment_precedes(&link->by, &op->by) &&
@@ -282,9 +289,9 @@ static int is_before(const struct sl_link *link, const struct sl_op *op)
              link->op->pub.end_ns > op->pub.start_ns + SL_TICK_NS);
 }
 
-/* Moves what the stream was made to wait for before the operation's call to the operation. Loss
- * reasons may stay in both, because only the first and the last call that caused them (`last_lost`)
- * are known. */
+/* Moves the waits that were added before the operation's call from a set to the operation. Loss
+ * reasons may stay in both sets, because only the first and the last call that caused them
+ * (`last_lost`) are known. */
 static void split(struct sl_set *from, const struct sl_moment *last_lost, struct sl_op *op)
 {
     struct sl_link **at = &from->first;
@@ -309,8 +316,9 @@ static void split(struct sl_set *from, const struct sl_moment *last_lost, struct
     }
 }
 
-/* Operations that the GPU ran later may have been called first, because launches of other threads
- * took long. So their sets are split too. */
+/* Gives the operation the waits that were added before it. Operations that the GPU ran later may
+ * have been launched first, because launches of other threads took long. So the sets of these
+ * operations are split, too. */
 static void take_waits(struct sl_stream *stream, struct sl_op *op, struct sl_op *above)
 {
     int looks = OVERTAKEN_MOST;
@@ -335,7 +343,7 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
         before->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     before->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
     before->lost |= sl_look_unknown(s, SL_UNKNOWN_GRAPH, &look);
-    /* If no member is known, no edge is left out. The call itself was counted. */
+    /* If no member is known, no edge is left out here; the unknown call itself was counted. */
     if (op->behind.first)
         before->lost |= sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
     for (const struct sl_link *at = op->behind.first; at; at = at->next) {
@@ -354,8 +362,8 @@ static struct sl_op *new_op(struct sl_streams *s)
     return op || sl_streams_make_room(s) != 0 ? op : sl_pool_get(&s->ops);
 }
 
-/* Finds the two operations between which the new one belongs. Returns 0; -EEXIST: it is there
- * already, or too old for any wait. */
+/* Finds the two operations between which the new operation belongs. Returns 0, or -EEXIST if the
+ * operation is there already or too old for any wait. */
 static int find_place(const struct sl_stream *stream, const struct sl_edge_op *pub,
                       struct sl_op **above, struct sl_op **below)
 {
@@ -378,8 +386,8 @@ static int find_place(const struct sl_stream *stream, const struct sl_edge_op *p
     return *above && (at ? at->apart : stream->trimmed) ? -EEXIST : 0;
 }
 
-/* An operation without a time is placed by its call alone. If another such call overlaps, the
- * operation before either of them may be another one. */
+/* Whether it is certain which operation precedes this one. An operation without a time is placed by
+ * its call alone. If another such call overlaps, the order of the two is not known. */
 static int is_previous_known(const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;

@@ -17,43 +17,45 @@ void sl_op_unref(struct sl_streams *s, struct sl_op *op);
 /* Frees the link and its reference to the operation. The link must be in no set any more. */
 void sl_link_drop(struct sl_streams *s, struct sl_link *link);
 
-/* As sl_set_open() and sl_set_add(), but members that an open wait may need stay, beside members of
- * the same stream that end later. The first member of a stream is the one that ends last. For each
- * open wait at most one member stays: the last one that is over when the wait returns. */
+/* Like sl_set_open() and sl_set_add(), but a member that an open wait may need is kept beside a
+ * member of the same stream that ends later. The first member of a stream is the one that ends
+ * last. For each open wait at most one further member is kept: the last one that is over when the
+ * wait returns. */
 void sl_set_open_beside(struct sl_streams *s, struct sl_set *set);
 void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl_link *link);
 
 /* Removes `rest` and all older operations from their stream. */
 void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
-/* stream_trim.c: forgets operations older than the newest one that had ended before the horizon,
- * because no later question has them as a tail. One of them stays if it ends later than that one.
- * `pushed` always stays, because the caller still uses it. */
+/* stream_trim.c: forgets operations that are older than the newest operation which had ended before
+ * the horizon, because they cannot be in a tail any more. One of them is kept if it ends later than
+ * that operation. `pushed` is always kept, because the caller still uses it. */
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed);
-/* stream_trim.c: forgets whatever can be forgotten of all streams. Returns 0; -ENOMEM: too little
- * was freed to be worth another try. */
+/* stream_trim.c: forgets all operations and members, of all streams, that are not needed. Returns
+ * 0, or -ENOMEM if too little was freed to be worth another try. */
 int sl_streams_make_room(struct sl_streams *s);
-/* stream_trim.c: returns the one that ends last among the operation and all earlier ones of its
- * stream; the operation itself if its end is not known; NULL if the search is too long or the
- * operation is forgotten. */
+/* stream_trim.c: of the operation and all earlier operations of its stream, returns the one that
+ * ends last. Returns the operation itself if its end is not known, NULL if the search is too long
+ * or the result is forgotten. */
 struct sl_op *sl_op_last_to_end(struct sl_op *op);
-/* stream_trim.c: call this once the operation is in its place, right before `above`; NULL: it is
- * the newest. */
+/* stream_trim.c: call once the operation is in the list, right before `above` (NULL: it is the
+ * newest). */
 void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
 /* stream_table.c: forgets everything about the stream but its ids and flags. Earlier work may be
  * pending until `seen_ns`. */
 void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t seen_ns);
-/* Puts the stream into its context's list of used streams, as used at `ns`, or takes it out. */
+/* The first function moves the stream to its place in its context's list, which is sorted by last
+ * use; it was used at `ns`. The second removes it from the list. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns);
 void sl_stream_leave_list(struct sl_stream *stream);
 
 /* stream_trim.c: if the stream waits for many operations, drops those that are over for every call
- * that may still ask and that some thread knows to be over. */
+ * that is still to come, and that some thread has waited for. */
 void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream);
 
 /* stream_trim.c: walks the streams of a context that were used after `since_ns`, last used first.
- * If the list is long, streams whose operations are all over in that sense leave it as the walk
- * passes them. After the list the walk visits the streams that had left it, if the asking call
- * began before they were over. */
+ * If the list is long, the walk removes streams whose operations are all over in that sense. After
+ * the list, it visits the streams that were removed before, if the call for which it walks began
+ * before their work was over. */
 struct sl_walk {
     const struct sl_streams *s;
     const struct sl_context *context;
@@ -71,13 +73,13 @@ static inline int sl_moment_is_late(const struct sl_moment *when, uint64_t ns)
     return when->from_ns && when->from_ns < ns;
 }
 
-/* When the operation and all earlier ones on its stream had ended. */
+/* Returns the time at which the operation and all earlier operations of its stream had ended. */
 static inline uint64_t sl_op_all_ended_ns(const struct sl_op *op)
 {
     return sl_later(op->pub.end_ns, op->older_end_ns);
 }
 
-/* When all work that the stream holds was over; 0: it holds none. */
+/* Returns the time at which all work of the stream was over, 0 if it holds none. */
 static inline uint64_t sl_stream_over_ns(const struct sl_stream *stream)
 {
     uint64_t ns = stream->newest ? sl_op_all_ended_ns(stream->newest) : 0;
@@ -87,19 +89,21 @@ static inline uint64_t sl_stream_over_ns(const struct sl_stream *stream)
     return ns;
 }
 
-/* Returns 1 if work that was over at `ns` is over for the asking call. If the call's start is not
+/* Returns 1 if work that was over at `ns` was over when the call began. If the call's start is not
  * known, returns 1 unless `ns` is UINT64_MAX. */
 static inline int sl_moment_is_after(const struct sl_moment *when, uint64_t ns)
 {
     return when->from_ns ? ns <= when->from_ns : ns != UINT64_MAX;
 }
 
-/* ---- unknown_deps.c: what a stream was ordered after, or holds, that no record names ---- */
+/* ---- unknown_deps.c: waits and work of streams that no record names ---- */
 
-/* The call has just added to the loss reasons of `extra`, which were `before` until then. */
+/* Call after the call `by` has added loss reasons to `extra`; `before` are the reasons that it had
+ * until then. */
 void sl_stream_lose(struct sl_streams *s, struct sl_stream *stream, uint32_t before,
                     const struct sl_moment *by);
-/* When all work that `extra` may lack is over; UINT64_MAX: it may be pending. */
+/* Returns the time at which all work that `extra` may lack was over, UINT64_MAX if it may be
+ * pending. */
 uint64_t sl_stream_lost_until(const struct sl_stream *stream);
 /* Clears the loss reasons of `extra` if the missing work was over before the call `by` and before
  * any open wait began. */
@@ -107,15 +111,16 @@ void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
                            const struct sl_moment *by);
 struct sl_moment sl_streams_last_unknown(const struct sl_streams *s, enum sl_unknown what);
 
-/* A question: which call looks at which stream. The functions below return what may be ordered
+/* Which call examines which stream. The functions below look for unknown work that may be ordered
  * after `op` but not before `last`. */
 struct sl_look {
     const struct sl_context *context;
     const struct sl_stream *stream; /* NULL: all streams of the context */
-    const struct sl_op *op;         /* the last operation seen there; NULL: none */
-    const struct sl_op *last; /* the asking call is ordered after it anyway; NULL: none known */
+    const struct sl_op *op;         /* the last operation seen on that stream; NULL: none */
+    const struct sl_op *last; /* an operation after which the call is ordered anyway; NULL: none
+                               * known */
     const struct sl_moment *when;
-    uint64_t since_ns; /* all streams: those used later than this are looked at one by one */
+    uint64_t since_ns; /* for all streams: streams used later than this are examined one by one */
     int overlaps;      /* set to 1 if calls overlap, so that the order may have been different */
 };
 
@@ -128,8 +133,9 @@ static inline struct sl_look sl_look_at(const struct sl_stream *stream, const st
 /* Returns the loss reasons of `extra`, the stream's or an operation's, as bits of enum
  * sl_edge_loss. */
 uint32_t sl_look_lost(struct sl_look *look, const struct sl_set *extra);
-/* Returns a bit of enum sl_edge_loss if there is a call of that sort, else 0. The inline test
- * exists because this is asked for each stream, and most jobs have empty rings. */
+/* Returns a bit of enum sl_edge_loss if there is a call of that sort, else 0. The inline function
+ * tests for an empty ring first, because it is called for each stream, and because the rings are
+ * empty in most jobs. */
 uint32_t sl_look_at_ring(const struct sl_streams *s, enum sl_unknown what, struct sl_look *look);
 static inline uint32_t sl_look_unknown(const struct sl_streams *s, enum sl_unknown what,
                                        struct sl_look *look)

@@ -1,19 +1,19 @@
 /*
- * stream_table.c - the table of streams and contexts. They are created when first named, found by
- * id or number, and listed in order of use. When there are many streams, those whose work has
- * completed are forgotten.
+ * stream_table.c - the table of streams and contexts. A stream or context is added when a record
+ * first names it, found by id or number, and listed in order of use. When there are many streams,
+ * those whose work has completed are forgotten.
  *
- * Entered by the engine's owner alone. Owns the streams, the contexts and the table.
+ * Threads: the engine's owner alone. Memory: the streams, the contexts and the table.
  */
 #include <errno.h>
 
 #include "sync/stream_state_impl.h"
 
 enum {
-    SHARE = 2,         /* of all memory */
+    SHARE = 2,         /* one part in SHARE of all memory is for streams */
     LOOKS = 8,         /* streams considered for replacement each time one is created */
     SLOTS_USUAL = 4,   /* map slots for one key */
-    SKEW_NS = 10000000 /* most by which start order and id order of calls differ */
+    SKEW_NS = 10000000 /* calls whose starts differ by more are in the same order by id */
 };
 
 void sl_streams_init(struct sl_streams *s, struct sl_store *store)
@@ -85,7 +85,8 @@ void sl_stream_leave_list(struct sl_stream *stream)
     stream->listed = 0;
 }
 
-/* Leaves the context's list, or the count of streams that left it. */
+/* Removes the stream from its context's list, or if it was removed before, from the count of such
+ * streams. */
 static void leave(struct sl_stream *stream)
 {
     if (stream->listed)
@@ -94,7 +95,7 @@ static void leave(struct sl_stream *stream)
         stream->context->left--;
 }
 
-/* The context's list stays in order of use. Nearly always the stream becomes its head. */
+/* Keeps the context's list in order of use. Nearly always the stream becomes the first. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 {
     struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
@@ -116,9 +117,10 @@ void sl_stream_use(struct sl_stream *stream, uint64_t ns)
         *head = stream;
 }
 
-/* ---- places ---- */
+/* ---- numbers of streams ---- */
 
-/* Over for every wait that is open or still to come. UINT64_MAX (never) must not wrap around. */
+/* Whether work that was over at `ns` is over for every wait that is open or still to come.
+ * UINT64_MAX (never) must not wrap around. */
 static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
 {
     return ns <= s->waits_since_ns && ns < s->horizon_ns && ns + SKEW_NS <= s->horizon_ns;
@@ -129,7 +131,8 @@ static int had_ended(const struct sl_streams *s, const struct sl_op *op)
     return !op->no_time && is_over_for_all(s, sl_op_all_ended_ns(op));
 }
 
-/* All its work has completed, and later records of it can be understood without its state. */
+/* Whether the stream may be forgotten: all its work has completed, and its later records can be
+ * handled without its state. */
 static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
 {
     int is_known = stream->flags ? stream->flags != SL_STREAM_FLAG_LEGACY : !stream->plain;
@@ -157,7 +160,7 @@ void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t se
     stream->active_ns = 0;
 }
 
-/* Returns 0; -EBUSY: some set holds one of its operations. */
+/* Returns 0, or -EBUSY if a set holds one of the stream's operations. */
 static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
 {
     stream->context->gone_ns = sl_later(stream->context->gone_ns, sl_stream_over_ns(stream));
@@ -169,8 +172,8 @@ static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
     return 0;
 }
 
-/* Gives the number of a forgotten stream to a new one. The hand goes round all streams. It passes
- * over a stream once if the stream was used since the hand's last visit. */
+/* Finds a stream to forget and returns its number for a new stream (CLOCK algorithm): the hand
+ * visits all streams in turn, and skips a stream once if it was used since the last visit. */
 static int take_place(struct sl_streams *s, uint32_t *number)
 {
     int looks = 0;
@@ -240,8 +243,8 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     }
     set_flags(made, sl_flags_get(&s->flags, owner->number, id, &lost));
     s->flags_lost += (uint64_t)lost;
-    /* Its flags arrive with its first row, but other streams may have been ordered after it by
-     * then. */
+    /* The legacy default stream is recognised by its id. Its flags arrive with its first row, but
+     * other streams may have been ordered after it before. */
     if (id == SL_STREAM_LEGACY && !owner->legacy)
         owner->legacy = made;
     if (id == SL_STREAM_NONE)

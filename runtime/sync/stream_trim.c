@@ -1,27 +1,28 @@
 /*
- * stream_trim.c - forgets what streams no longer need.
+ * stream_trim.c - forgets operations and set members that no later wait can need.
  *
- * - Which operation of a stream ends last: mostly the latest one. But a kernel may begin while the
- *   one before it runs (programmatic dependent launch), and end first. So each operation stores the
- *   latest end of the operations before it.
- * - Operations older than the newest one that had ended before all waits still to come are
- *   forgotten.
+ * - The operation of a stream that ends last is mostly the latest one. But a kernel may begin while
+ *   the kernel before it runs (programmatic dependent launch), and end first. So each operation
+ *   stores the latest end of the operations before it.
+ * - Consider the newest operation that had ended before all waits that are still to come.
+ *   Operations older than it are forgotten.
  * - If each request has its own stream, the sets that streams wait for and the lists of streams
  *   would grow with every request. So long sets and lists lose the members that are over for every
- *   call that may still ask and that some thread has waited for: their edges would have no wait. A
- *   call whose record arrives late still finds the streams that left. If a set may lack dropped
- *   members, that is counted.
+ *   call that is still to come, and that some thread has waited for. Their edges would have no
+ *   wait. A call whose record arrives late still finds the removed streams. If a set may lack
+ *   dropped members, that is counted.
  *
- * Entered by the engine's owner alone. Memory: whatever is dropped returns to the store's pools.
+ * Threads: the engine's owner alone. Memory: dropped objects return to the store's pools.
  */
 #include "sync/stream_state_impl.h"
 
 #include <errno.h>
 
-/* ---- which ends last ---- */
+/* ---- the operation that ends last ---- */
 
 enum {
-    LOOKS = 4096 /* steps back, for an operation that ends after those after it */
+    LOOKS = 4096 /* maximum number of steps back, to find an operation that ends after later
+                  * operations */
 };
 
 struct sl_op *sl_op_last_to_end(struct sl_op *op)
@@ -43,10 +44,10 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
     const struct sl_op *older = op->older;
     struct sl_op *from = op->stream->newest;
 
-    /* An operation before one without a time may in fact have come later. */
+    /* If `older` has no time, its order is not certain, so the ends before it are not used. */
     op->older_end_ns =
         older && !older->no_time ? sl_later(older->pub.end_ns, older->older_end_ns) : 0;
-    /* If it had ended when the next one began, all later ones end after it. */
+    /* If the operation had ended when the next one began, all later operations end after it. */
     if (!above || op->pub.end_ns <= above->pub.start_ns)
         return;
     for (struct sl_op *at = from; at != op; at = at->older)
@@ -106,9 +107,9 @@ static int is_same_call(const struct sl_op *a, const struct sl_op *b)
     return a && b && a->by.correlation == b->by.correlation;
 }
 
-/* Of the nodes of a graph launch, the last one is the tail, and the first one tells what the launch
- * was ordered after. The nodes between them can be a tail only for calls that overlap the launch.
- */
+/* Drops the inner nodes of graph launches. The last node of a launch is the tail, and the first
+ * node has the set that the launch was ordered after. The nodes between them can be a tail only for
+ * calls that overlap the launch. */
 static void thin(struct sl_streams *s, struct sl_stream *stream)
 {
     for (struct sl_op *op = stream->newest; op; op = op->older) {
@@ -146,19 +147,20 @@ int sl_streams_make_room(struct sl_streams *s)
 /* ---- members of sets, and streams of a list ---- */
 
 enum {
-    MEMBERS_KEPT = 16, /* kept in a set, past or not */
-    STREAMS_KEPT = 64  /* kept in a list, past or not: few jobs have more streams */
+    MEMBERS_KEPT = 16, /* members that a set keeps, even if they are over */
+    STREAMS_KEPT = 64  /* streams that a list keeps, even if their work is over; few jobs have
+                        * more */
 };
 
-/* Except for calls whose records arrive late, no call that was under way at this time is still to
- * be applied. */
+/* Returns a time. All calls that were under way at that time have been applied, except for calls
+ * whose records arrive late. */
 static uint64_t past_ns(const struct sl_streams *s)
 {
     return s->horizon_ns < s->waits_since_ns ? s->horizon_ns : s->waits_since_ns;
 }
 
-/* Some thread waited for the operation. In files written by other tools, threads' waits are not
- * tracked. */
+/* Whether some thread has waited for the operation. In files written by other tools, the waits of
+ * threads are not tracked. */
 static int is_known(const struct sl_op *op)
 {
     uint64_t ns = sl_op_enqueued_ns(op);
@@ -199,7 +201,8 @@ static int is_stream_past(const struct sl_streams *s, const struct sl_stream *st
     const struct sl_op *newest = stream->newest;
     const struct sl_look look = sl_look_at(stream, newest, &now);
 
-    /* What whole contexts were made to wait for is compared with each stream's own operations. */
+    /* Waits of whole contexts are compared with each stream's own operations, so the stream must
+     * stay in the list. */
     if (stream->extra.lost || s->unknown[SL_UNKNOWN_CONTEXT_WAIT].count ||
         (newest ? !is_past(s, newest) : stream->trimmed) || sl_look_unseen(s, &look))
         return 0;

@@ -1,23 +1,23 @@
 /*
- * unknown_deps.c - what streams were ordered after, or hold, that no record names.
+ * unknown_deps.c - tracks waits and work of streams that no record names.
  *
- * Such an unknown has a moment, like everything that is enqueued. It does not concern a call that
- * asked for a stream's tail earlier. Nor does it concern a call that asks after a wait for the
- * whole stream has returned.
+ * The time of an unknown wait or operation is known: that of its call. Earlier calls
+ * are not affected, nor are calls after a wait for the whole stream has returned.
  * - If the stream is known, its set is marked as lost.
- * - If the stream is not known, the call goes into a ring, which stands for all streams, also for
- *   those first used later. Examples: a whole context was made to wait, a graph was launched on a
- *   stream that no record names, or a file lacks a call's row. A call that asks compares its moment
- *   with the calls in the ring.
+ * - If the stream is not known, the call is put into a ring, which stands for all streams, also for
+ *   streams first used later. Examples are a wait of a whole context, a graph launch on a stream
+ *   that no record names, and a call whose row is missing in a file. A later call compares its own
+ *   time with the calls in the ring.
  *
- * Entered by the engine's owner alone. Owns no memory: all of its state is in struct sl_streams.
+ * Threads: the engine's owner alone. Memory: none; all state is in struct sl_streams.
  */
 #include "sync/foreign.h"
 #include "sync/stream_state_impl.h"
 
-/* ---- since when ---- */
+/* ---- loss reasons of a stream ---- */
 
-/* A call without a record counts as later than the calls that were applied before it. */
+/* Notes that a call made a stream's tail incomplete, and returns its time. A call without a record
+ * counts as later than the calls that were applied before it. */
 static uint64_t note_lost(struct sl_streams *s, const struct sl_moment *by)
 {
     uint64_t ns = by->to_ns ? by->to_ns : s->horizon_ns + 1;
@@ -45,13 +45,13 @@ static uint64_t kept(const struct sl_unknown_calls *calls)
     return calls->count < SL_UNKNOWN_KEPT ? calls->count : SL_UNKNOWN_KEPT;
 }
 
-/* Returns the call that is `i` places back; the last call is 0 back. */
+/* Returns the call that is `i` entries before the last one. */
 static const struct sl_unknown_call *back(const struct sl_unknown_calls *calls, uint64_t i)
 {
     return &calls->call[(calls->count - 1 - i) % SL_UNKNOWN_KEPT];
 }
 
-/* The ring is kept in order: a late call is inserted before the calls that are later than it. */
+/* Inserts a late call before the calls that are later than it, so that the ring stays in order. */
 void sl_streams_note_unknown(struct sl_streams *s, enum sl_unknown what, const struct sl_moment *by,
                              uint64_t ended_ns)
 {
@@ -70,7 +70,7 @@ struct sl_moment sl_streams_last_unknown(const struct sl_streams *s, enum sl_unk
     return s->unknown[what].count ? back(&s->unknown[what], 0)->by : (struct sl_moment){0};
 }
 
-/* For overlapping calls the one that entered first counts as earlier, because the end of the
+/* Of overlapping calls, the call that entered first counts as earlier, because the end of the
  * unknown work is not known. */
 static int is_before(const struct sl_moment *by, const struct sl_moment *when, int *overlaps)
 {
@@ -80,14 +80,15 @@ static int is_before(const struct sl_moment *by, const struct sl_moment *when, i
     return 0;
 }
 
-/* The calls overlap, and the work ended after the wait did, so the wait was not for that work. */
+/* Whether the calls overlap and the work ended after the wait, so that the wait was not for that
+ * work. */
 static int is_outlasted(const struct sl_unknown_call *call, const struct sl_moment *when)
 {
     return when->waits && call->ended_ns > when->to_ns && sl_moments_overlap(&call->by, when);
 }
 
-/* Returns the last call before `when`; NULL: there is none. The oldest call in the ring stands for
- * all calls that were overwritten. */
+/* Returns the last call before `when`, NULL if there is none. The oldest call in the ring stands
+ * for all calls that were overwritten. */
 static const struct sl_moment *last_before(const struct sl_unknown_calls *calls,
                                            const struct sl_moment *when, int *overlaps)
 {
@@ -101,15 +102,16 @@ static const struct sl_moment *last_before(const struct sl_unknown_calls *calls,
     return calls->count > SL_UNKNOWN_KEPT ? &call->by : NULL;
 }
 
-/* ---- until when ---- */
+/* ---- when unknown work is over ---- */
 
 static uint64_t over_at(const struct sl_over *over, uint64_t ns)
 {
     return ns <= over->from_ns ? over->to_ns : UINT64_MAX;
 }
 
-/* Returns when the work of a call that returned at `ns` is known to be over; UINT64_MAX: it may be
- * pending. `stream` NULL: on any stream of the context. */
+/* Returns the time at which the work of a call that returned at `ns` is known to be over,
+ * UINT64_MAX if it may be pending. If `stream` is NULL, the work may be on any stream of the
+ * context. */
 static uint64_t over_on(const struct sl_context *context, const struct sl_stream *stream,
                         uint64_t ns)
 {
@@ -138,8 +140,9 @@ void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
         stream->extra.lost = 0;
 }
 
-/* Keeps the wait that returned first among those that began after all loss reasons arose, at
- * `lost_ns`. Until there is one, keeps the wait that began last. */
+/* Stores a wait that has returned. The last loss was at `lost_ns`. Of the waits that began after
+ * that loss, keeps the one that returned first. If there is none, keeps the wait that began
+ * last. */
 static void covered(struct sl_over *over, uint64_t *seen_ns, uint64_t lost_ns,
                     const struct sl_moment *wait)
 {
@@ -169,7 +172,7 @@ void sl_context_covered(const struct sl_streams *s, struct sl_context *context,
     covered(&context->over, &context->seen_ns, s->lost_ns, wait);
 }
 
-/* ---- what was not seen ---- */
+/* ---- calls and operations that were not seen ---- */
 
 void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns)
 {
@@ -185,15 +188,15 @@ void sl_stream_ignore_op(struct sl_streams *s, struct sl_stream *stream, uint64_
     s->lost_ns = sl_later(s->lost_ns, start_ns);
 }
 
-/* The operation was enqueued after all work of the ignored calls. */
+/* Whether the operation was enqueued after all work of the ignored calls. */
 static int is_behind_calls(const struct sl_streams *s, const struct sl_op *op)
 {
     return op && op->by.from_ns >= s->unseen_ns;
 }
 
-/* An operation whose call is not known began after `op`, so it was launched after `op` too. A wait
- * that returned before that operation began was not for it. If `last` began later, `last` is
- * ordered after it. */
+/* Whether the stream's last operation is one whose call is not known (X): X began after `op`, so X
+ * was launched after `op`, too. A wait that returned before X began was not for X. If `last` began
+ * after X, `last` is ordered after X. */
 static int is_last_ignored(const struct sl_look *look)
 {
     uint64_t ns = look->op ? look->stream->ignored_ns : 0;
@@ -212,7 +215,7 @@ int sl_look_unseen(const struct sl_streams *s, const struct sl_look *look)
            is_last_ignored(look);
 }
 
-/* ---- asking ---- */
+/* ---- looking for unknown work ---- */
 
 uint32_t sl_look_lost(struct sl_look *look, const struct sl_set *extra)
 {
@@ -228,8 +231,9 @@ static int is_behind(const struct sl_op *op, const struct sl_moment *by)
     return op && sl_moment_precedes(by, &op->by);
 }
 
-/* A graph's branch is ordered after what its launch was ordered after, and no call launches work
- * there. A stream that was never used may be any stream. */
+/* Whether the stream is a branch of a graph. A branch is ordered after the work that its launch was
+ * ordered after, and no call enqueues work on it. A stream that was never used may be any
+ * stream. */
 static int is_branch(const struct sl_look *look)
 {
     return look->op && !look->stream->plain;

@@ -1,16 +1,17 @@
 /*
- * wait.c - a wait, the set of operations that it waits for, and the resulting edges.
+ * wait.c - decides waits: finds the set of operations that a wait waited for, and emits the edges.
  *
- * Entered by the engine's owner alone. Owns the array of edges, the heap of open waits and the map
- * of what each thread knows to be over, all from the store.
+ * Threads: the engine's owner alone. Memory, all from the store: the array of edges, the heap of
+ * open waits, and the map of the work that each thread has waited for.
  */
 #include "sync/wait.h"
 
 #include "sync/foreign.h"
 
 enum {
-    COVERED_SHARE = 16,     /* of all memory, for what threads know to be over */
-    CONTEXTS_LOOKED_AT = 64 /* a process has one for each GPU; a hostile file may have any number */
+    COVERED_SHARE = 16,     /* one part in 16 of all memory, for the map of covered work */
+    CONTEXTS_LOOKED_AT = 64 /* contexts that are examined; a process has one for each GPU, but a
+                             * damaged file may have any number */
 };
 
 void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
@@ -35,7 +36,7 @@ void sl_waits_lose(struct sl_waits *w, uint32_t reasons)
         w->lost[i] += reasons >> i & 1;
 }
 
-/* ---- what a thread knows to be over: used only in jobs ---- */
+/* ---- work that a thread has waited for (covered); used only in jobs ---- */
 
 enum cover {
     COVER_STREAM,
@@ -58,7 +59,8 @@ static uint64_t covered_until(const struct sl_waits *w, uint32_t thread, uint32_
     return ns ? *ns : 0;
 }
 
-/* `any_ns`: until when any thread knows the work to be over; may be NULL. */
+/* Notes that work enqueued by `ns` is covered for the thread. `any_ns` is the same for any thread;
+ * may be NULL. */
 static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cover what,
                   uint64_t ns, uint64_t *any_ns)
 {
@@ -66,8 +68,8 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
 
     if (!w->opt->online)
         return;
-    /* Threads come and go, so the map is emptied when it is large. Then some edges without a wait
-     * are given again. */
+    /* Jobs create and end threads, so the map is emptied when it is large. Then some edges without
+     * a wait are emitted again. */
     if (w->covered.used * sizeof *w->covered.slot > w->covered.store->cap_bytes / COVERED_SHARE)
         sl_map_free(&w->covered);
     place = sl_map_put(&w->covered, cover_key(thread, number, what));
@@ -77,7 +79,8 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
         *any_ns = sl_later(*any_ns, ns);
 }
 
-/* Work that no thread has covered needs no search. With 10^4 streams that is nearly all work. */
+/* Whether the thread has waited for the operation before. The time that holds for any thread is
+ * checked first, because with 10^4 streams no thread has waited for most of the work. */
 static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
@@ -111,8 +114,8 @@ static enum sl_edge_basis basis_of(const struct sl_link *link, int inferred)
     return link->overlapping ? SL_BASIS_OVERLAPPING : SL_BASIS_EXACT;
 }
 
-/* Only the source held the destination back from `free_ns` on; at `end_ns` the destination
- * continued. */
+/* Adds an edge. From `free_ns` on, only the source held the destination back; at `end_ns` the
+ * destination continued. */
 static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, uint64_t free_ns,
                                 uint64_t end_ns, int inferred)
 {
@@ -127,7 +130,8 @@ static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, 
     return edge;
 }
 
-/* The source that ends last released the destination, if there was a wait for it. */
+/* Marks the source that ended last as the one that released the destination, if the wait took
+ * time. */
 static void mark_released(struct sl_waits *w)
 {
     struct sl_edge *best = NULL;
@@ -139,7 +143,7 @@ static void mark_released(struct sl_waits *w)
         best->released = 1;
 }
 
-/* Returns the reasons why a set gives no edges, as bits of enum sl_edge_loss. */
+/* Returns the reasons why edges of a set are left out, as bits of enum sl_edge_loss. */
 static uint32_t why_not(const struct sl_set *set)
 {
     uint32_t lost = set->lost;
@@ -167,7 +171,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
     int inferred = before->first &&
                    (op->after_unseen || op->after_missing || sl_set_misses(w->streams, before));
 
-    /* When the operation began to wait is not known. */
+    /* It is not known when the operation began to wait. */
     if (previous_end_ns == UINT64_MAX && before->first)
         lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     if (op->by.to_ns == 0 && before->first)
@@ -209,20 +213,21 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 
 /* ---- the context of a wait that names none ---- */
 
-/* No record names the context of a free, nor, in files of torch.profiler, of a synchronize without
- * a row. It is the context that the thread used last, unless work of another context fits too. */
+/* Whether the wait's context is a guess. No record names the context of a free, and in files of
+ * torch.profiler, of a synchronize without a row. It is taken to be the context that the thread
+ * used last, unless work of another context fits, too. */
 static int is_for_some_context(const struct sl_wait *wait)
 {
     return wait->scope == SL_WAIT_CONTEXT && wait->inferred;
 }
 
-/* The operation may have released the wait, because it ended during the call. */
+/* Whether the operation may have released the wait, that is, ended during the call. */
 static int fits(const struct sl_wait *wait, const struct sl_op *op)
 {
     return op->pub.end_ns > wait->when.from_ns && op->pub.end_ns <= wait->when.to_ns;
 }
 
-/* All operations in the set had ended when the call returned. */
+/* Whether all operations in the set had ended when the call returned. */
 static int has_ended(const struct sl_wait *wait, const struct sl_set *set)
 {
     for (const struct sl_link *at = set->first; at; at = at->next)
@@ -294,8 +299,8 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     edge->dst_domain = wait->domain;
 }
 
-/* All edges of the wait are known, so its thread need not look at their sources again. A wait for a
- * context covers everything enqueued before it began in any case. */
+/* Notes the sources of the wait as covered for its thread, because all edges of the wait are known.
+ * A wait for a context covers everything that was enqueued before it began in any case. */
 static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     struct sl_stream *stream = wait->stream;
@@ -315,7 +320,7 @@ static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const stru
         cover(w, thread, stream->number, COVER_BLOCKING, wait->when.from_ns, NULL);
 }
 
-/* Gives the wait's only edge, if exactly one operation fits. */
+/* Emits an inferred edge if exactly one operation fits. */
 static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     unsigned found;
@@ -333,14 +338,15 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
 {
     const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     uint32_t lost = why_not(set);
-    int misses = !wait->inferred && sl_set_misses(w->streams, set); /* else marked in any case */
+    /* an inferred wait is marked in any case */
+    int misses = !wait->inferred && sl_set_misses(w->streams, set);
     int inferred = wait->inferred || misses;
 
     if (wait->scope == SL_WAIT_GUESS)
         lost &= ~unseen;
     sl_waits_lose(w, misses ? lost | 1u << SL_EDGE_LOST_NO_RECORD : lost);
-    /* The work that was seen is ordered before a wait for the whole context nevertheless. But an
-     * unseen stream may have held the operation that ended last. */
+    /* A wait for the whole context certainly waited for the work that was seen. But the operation
+     * that ended last may have been on an unseen stream. */
     if (wait->scope == SL_WAIT_CONTEXT && lost == unseen) {
         inferred = 1;
         lost = 0;
@@ -365,7 +371,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
         w->opt->sink(w->opt->sink_user, w->edge, w->edges);
 }
 
-/* Returns the time until which its thread knows the awaited work to be over. */
+/* Returns the time up to which the thread has covered the awaited work. */
 static uint64_t since(const struct sl_waits *w, const struct sl_wait *wait)
 {
     const struct sl_stream *stream = wait->stream;
@@ -428,7 +434,7 @@ void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
         decide(w, wait);
         return;
     }
-    /* If the wait were decided now, work that others enqueue meanwhile would be missed. */
+    /* If the wait were decided now, work that other threads enqueue meanwhile would be missed. */
     if (sl_open_add(&w->open, w->streams->store, wait) != 0) {
         w->lost[SL_EDGE_LOST_MEMORY]++;
         return;

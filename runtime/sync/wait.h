@@ -1,9 +1,9 @@
 /*
- * wait.h - a wait, the set of operations that it waits for, and the resulting edges.
+ * wait.h - decides waits: finds the set of operations that a wait waited for, and emits the edges.
  *
- * A call's wait is decided once every call that may have enqueued work before it returned has been
- * applied. So it stays open until a call begins after its end. The edges of a GPU operation are
- * decided at once.
+ * A call's wait is decided once every call was applied that may have enqueued work before the wait
+ * returned. So the wait stays open until a call is applied that began after its end. The edges of a
+ * GPU operation are decided at once.
  *
  * Threads: the engine's owner alone. Memory: from the store, bounded by the store's cap.
  */
@@ -14,15 +14,15 @@
 #include "sync/stream_state.h"
 
 enum {
-    SL_WAKE_MOST_NS = 20000 /* limit for a wake-up: 4 to 8 us is usual, 13 us was seen */
+    SL_WAKE_MOST_NS = 20000 /* limit for a wake-up delay: 4 to 8 us is usual, 13 us was seen */
 };
 
 enum sl_wait_scope {
-    SL_WAIT_SET, /* the set is known at once: an event's, or the call's own operation */
+    SL_WAIT_SET, /* a set that is known at once: that of an event, or the call's own operation */
     SL_WAIT_STREAM,
     SL_WAIT_CONTEXT,
-    SL_WAIT_GUESS /* no record names the stream: look for an operation that ended just before the
-                     return */
+    SL_WAIT_GUESS /* no record names the stream, so an operation is searched for that ended just
+                   * before the return */
 };
 
 struct sl_wait {
@@ -30,11 +30,11 @@ struct sl_wait {
     struct sl_stream *stream; /* the awaited stream, or the stream that stands for the context */
     struct sl_set set;        /* only with SL_WAIT_SET */
     uint8_t scope, kind, inferred;
-    uint8_t anywhere; /* 1: not even the context is known, and `stream` is of any context */
-    uint8_t domain;   /* this and the next two are of the call's record; 0: there is none */
+    uint8_t anywhere; /* 1: not even the context is known; `stream` stands for any context */
+    uint8_t domain;   /* domain, name and cbid are those of the call's record; 0: there is none */
     uint32_t name, cbid;
-    /* By this time the awaited work had ended, because the call's own operation, ordered after it,
-     * began. 0: the call has no such operation. */
+    /* Start of the call's own operation, which is ordered after the awaited work: by then that work
+     * had ended. 0: the call has no such operation. */
     uint64_t over_ns;
 };
 
@@ -42,14 +42,15 @@ struct sl_wait {
 struct sl_open {
     struct sl_wait *wait;
     size_t count, slots;
-    size_t gone;       /* waits taken since `since_ns` was computed */
+    size_t gone;       /* waits removed since `since_ns` was computed */
     uint64_t since_ns; /* no open wait began before this time */
 };
 
 struct sl_waits {
     const struct sl_edges_options *opt;
     struct sl_streams *streams;
-    struct sl_map covered; /* (thread, stream or context) -> known to be over until then */
+    struct sl_map covered; /* (thread, stream or context) -> time up to which the thread has covered
+                            * its work */
     struct sl_open open;
     uint64_t closed_ns; /* the latest end of a decided wait */
     struct sl_edge *edge;
@@ -66,13 +67,13 @@ void sl_waits_add(struct sl_waits *w, struct sl_wait *wait);
 /* Decides the waits that had returned by `ns`. */
 void sl_waits_close(struct sl_waits *w, uint64_t ns);
 
-/* Gives up and counts all open waits. Clears what each thread knows to be over. */
+/* Drops and counts all open waits. Clears the map of covered work. */
 void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason);
 
 /* Counts edges that are left out: `reasons` has a bit for each enum sl_edge_loss. */
 void sl_waits_lose(struct sl_waits *w, uint32_t reasons);
 
-/* Gives the edges of a GPU operation; `before` is the set that the operation waited for. */
+/* Emits the edges of a GPU operation; `before` is the set that the operation waited for. */
 void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct sl_set *before,
                         uint64_t previous_end_ns);
 
@@ -80,17 +81,17 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 
 /* Returns 0 or -ENOMEM. Takes ownership of the wait. */
 int sl_open_add(struct sl_open *o, struct sl_store *store, const struct sl_wait *wait);
-/* Takes out the wait that returns first, if it returned by `ns`. Returns 1 if *out has it; the
- * caller then owns the wait. */
+/* Removes the wait that returns first, if it returned by `ns`. Returns 1 if it was written to *out;
+ * then the caller owns it. */
 int sl_open_take(struct sl_open *o, uint64_t ns, struct sl_wait *out);
 /* Removes all open waits. The caller must have cleared their sets. */
 void sl_open_forget(struct sl_open *o, struct sl_store *store);
 
-/* Returns a time before which no open wait began; UINT64_MAX: no wait is open. */
+/* Returns a time before which no open wait began, UINT64_MAX if no wait is open. */
 uint64_t sl_open_since(const struct sl_open *o);
-/* Returns 1 if some open wait may have come before the second of two operations was tied to the
- * stream (0: that time is not known), and returns when the first operation was over and the second
- * was not (end 0: not known). */
+/* Returns 1 if an open wait may need the first of two operations although the second replaces it.
+ * That is so if the wait began before the stream was made to wait for the second operation, and
+ * returned when the first was over and the second was not. A time of 0 is not known. */
 int sl_open_between(const struct sl_open *o, uint64_t second_tied_ns, uint64_t first_end_ns,
                     uint64_t second_end_ns);
 

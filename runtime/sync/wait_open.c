@@ -1,10 +1,11 @@
 /*
- * wait_open.c - waits whose call has not returned yet.
+ * wait_open.c - keeps the waits whose call has not returned yet.
  *
- * A heap with the first wait to return on top. The earliest start of an open wait is computed again
- * once half of the waits are gone. Until then the known value is too early, which is safe.
+ * Waits are in a heap, with the wait that returns first on top. The earliest start of an open wait
+ * is computed again once half of the waits are removed. Until then the stored value may be too
+ * early, which is safe.
  *
- * Entered by the engine's owner alone. The heap owns the waits; its memory is from the store.
+ * Threads: the engine's owner alone. Memory: the heap owns the waits and is from the store.
  */
 #include <errno.h>
 

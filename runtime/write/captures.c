@@ -1,8 +1,8 @@
 /*
- * captures.c - which operators created the nodes of CUDA graphs.
+ * captures.c - remembers which operators created the nodes of CUDA graphs.
  *
- * A table of small sets: a node's id selects its set. If the set is full, the oldest node in it is
- * replaced.
+ * The table consists of small sets, and a node's id selects its set. If the set is full, the oldest
+ * node in it is replaced.
  *
  * Threads, memory: see captures.h.
  */
@@ -16,7 +16,7 @@ enum {
     COPIES_MOST = 8, /* limit for copies of copies on the way to an original */
 };
 
-_Static_assert(SL_CAPTURES == WAYS << SETS_LOG, "sets make up the table");
+_Static_assert(SL_CAPTURES == WAYS << SETS_LOG, "the table consists of its sets");
 
 static struct sl_capture *set_of(const struct sl_captures *c, uint64_t node)
 {
@@ -33,7 +33,7 @@ static struct sl_capture *find(const struct sl_captures *c, uint64_t node)
     return NULL;
 }
 
-/* Returns the node's entry unchanged, or a new one. */
+/* Returns the node's entry, or an empty entry for a new node. */
 static struct sl_capture *get(struct sl_captures *c, uint64_t node)
 {
     struct sl_capture *set = set_of(c, node), *oldest = set, *known = find(c, node);
@@ -52,7 +52,7 @@ static struct sl_capture *get(struct sl_captures *c, uint64_t node)
     return oldest;
 }
 
-/* Copies what is known about a node's first original to the node. */
+/* Copies the name and id of a node's first original to the node. */
 static void resolve(const struct sl_captures *c, struct sl_capture *copy)
 {
     const struct sl_capture *from = copy;

@@ -1,5 +1,5 @@
 /*
- * copy_name.h - the names that Kineto traces use for kinds of copies and of memory.
+ * copy_name.h - returns the names that Kineto traces use for kinds of copies and of memory.
  *
  * Pure functions; any thread.
  */

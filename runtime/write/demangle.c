@@ -17,7 +17,8 @@
 
 typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *size, int *status);
 
-/* No real program has longer mangled names, and their expansion has no useful bound. */
+/* Longer names are not demangled, because the demangled form has no useful bound. No real program
+ * has longer mangled names. */
 #define MANGLED_MAX 32768
 
 static demangle_fn find_demangler(void)

@@ -1,8 +1,8 @@
 /*
- * distributed.c - the ranks and process groups as the job describes them.
+ * distributed.c - stores the job's description of its ranks and process groups.
  *
- * There are three places: the last text, the text being read, and a free one for the next write.
- * Threads, memory: see distributed.h.
+ * There are three buffers: one has the last text, one the text that is being read, and one is free
+ * for the next write. Threads, memory: see distributed.h.
  */
 #include "write/distributed.h"
 
@@ -30,10 +30,10 @@ int sl_distributed_set(const char *json)
 
     if (length < 2 || json[0] != '{' || json[length - 1] != '}' || strchr(json, '\n'))
         return length == SL_DISTRIBUTED_MOST ? -E2BIG : -EINVAL;
-    /* Sequentially consistent with sl_distributed_get(): the place that the reader has announced is
-     * not written, and the place that it is about to announce is the last one. A delayed reader may
-     * announce an old place late and move to another while this loop looks. So the loop continues
-     * until one place is neither. */
+    /* Finds a buffer to write to: not the one that the reader has announced, and not the last one,
+     * which the reader may be about to announce. The loads are sequentially consistent with
+     * sl_distributed_get(). A delayed reader may announce an old buffer late and change to another
+     * while this loop runs. So the loop continues until a buffer is neither. */
     while (at == atomic_load(&told.last) || at == atomic_load(&told.reading))
         at = (at + 1) % PLACES;
     memcpy(told.place[at].text, json, length);

@@ -1,8 +1,8 @@
 /*
- * edge_rows.c - passes events from the ring to the outputs: the edge engine, and the window's
- * bounds.
+ * edge_rows.c - passes events from the ring to the edge engine, and events and edges of the window
+ * to the outputs.
  *
- * Entered by the writer thread alone.
+ * Threads: the writer thread alone.
  */
 #include "write/edge_rows.h"
 
@@ -17,15 +17,15 @@
 struct sl_edge_rows {
     struct sl_outputs *outputs;
     struct sl_edges *engine;
-    /* Rows of the open window start in [opened_ns, until_ns), as far as known by now. Without an
-     * open window the interval is empty. */
+    /* Events of the open window start in [opened_ns, until_ns), as far as is known by now. The
+     * interval is empty if no window is open. */
     uint64_t opened_ns, until_ns;
 };
 
 /* ---- edges ---- */
 
-/* An event began at `outside_ns` that is no row of the open window. If that is after the opening,
- * the window ends before it. */
+/* Call for an event that began at `outside_ns` and does not belong to the open window. If that is
+ * after the window's opening, the window ends before it. */
 static void bound(struct sl_edge_rows *r, uint64_t outside_ns)
 {
     if (outside_ns >= r->opened_ns && outside_ns < r->until_ns)
@@ -37,7 +37,8 @@ static int is_in_window(const struct sl_edge_rows *r, uint64_t start_ns)
     return start_ns >= r->opened_ns && start_ns < r->until_ns && sl_outputs_is_open(r->outputs);
 }
 
-/* Returns the edge that released the wait, else the edge whose source ended last. */
+/* Returns the edge that released the wait. If the wait took no time, returns the edge whose source
+ * ended last. */
 static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count)
 {
     const struct sl_edge *best = edges;
@@ -86,8 +87,8 @@ static void count_lost(const struct sl_edge_rows *r)
         sl_stats_set(stat_of[i], sl_edges_lost(r->engine, (enum sl_edge_loss)i));
 }
 
-/* `complete_ns`: every row that ended before this time has arrived; 0: not known. The same holds
- * after a loss, because lost rows never arrive. */
+/* Reports the progress to the outputs. All events that ended before `complete_ns` have arrived (0:
+ * not known), or are lost and will never arrive. */
 static void tell_progress(struct sl_edge_rows *r, uint64_t complete_ns)
 {
     const struct sl_output_progress progress = {
@@ -100,7 +101,7 @@ static void tell_progress(struct sl_edge_rows *r, uint64_t complete_ns)
     sl_outputs_complete(r->outputs, &progress);
 }
 
-/* Handles control events that arrive between the rows. */
+/* Handles control events that arrive between other events. */
 static void obey(struct sl_edge_rows *r, const struct sl_event *ev)
 {
     if (ev->kind == SL_EV_KINDS_ON) {
@@ -116,7 +117,7 @@ static void obey(struct sl_edge_rows *r, const struct sl_event *ev)
     }
 }
 
-/* ---- the outside ---- */
+/* ---- interface ---- */
 
 void sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_t count)
 {

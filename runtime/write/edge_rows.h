@@ -1,13 +1,13 @@
 /*
  * edge_rows.h - passes events from the ring to the outputs and the edge engine. The engine gets
- * every event; the outputs get the rows and edges of the window.
+ * every event; the outputs get the window's events and edges.
  *
- * Rows of the window are passed to the outputs as they arrive. An edge is passed on when the engine
- * finds it, if its destination began in the window.
+ * Events of the window are passed to the outputs as they arrive. An edge is passed on when the
+ * engine finds it, if its destination began in the window.
  *
  * Events flagged SL_EVF_ONLY_EDGES lie outside of the window (in a lead-in, or after the window's
- * end). Only the engine gets them. SL_EV_DELIVERED says up to which time all records have arrived,
- * SL_EV_KINDS_ON that the recording starts anew.
+ * end). Only the engine gets them. SL_EV_DELIVERED says up to which time all records have arrived.
+ * SL_EV_KINDS_ON says that recording starts again after a pause.
  *
  * Threads: one owner, the writer thread. Memory: `cap_bytes`, mapped at creation or when needed.
  * Past the cap edges are left out and counted.
@@ -34,16 +34,17 @@ struct sl_edge_rows_options {
 int sl_edge_rows_create(struct sl_edge_rows **out, const struct sl_edge_rows_options *opt);
 void sl_edge_rows_destroy(struct sl_edge_rows *r); /* accepts NULL */
 
-/* Passes on events as the ring has them, except those that open and close windows. */
+/* Passes on events in the order of the ring. The caller handles the events that open and close
+ * windows. */
 void sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_t count);
 
-/* The caller has opened the outputs for events that begin at `opened_ns` or later. */
+/* Call when the outputs were opened for events that begin at `opened_ns` or later. */
 void sl_edge_rows_open(struct sl_edge_rows *r, uint64_t opened_ns);
 
 /* Call this before the outputs close. Decides the waits that began before `closed_ns`. */
 void sl_edge_rows_close(struct sl_edge_rows *r, uint64_t closed_ns);
 
-/* The caller reports that events are missing, so the sources of undecided waits are not known. */
+/* Call if events were lost. Then the sources of undecided waits are not known. */
 void sl_edge_rows_lose(struct sl_edge_rows *r);
 
 #endif

@@ -8,11 +8,11 @@
 #include <stddef.h>
 
 enum {
-    /* While a wait is held, its event may be recorded many times. The search skips these records.
-     */
+    /* Maximum number of steps of a search. While a wait is held, its event may be recorded many
+     * times, and the search skips these records. */
     MOST_STEPS = 4096,
-    /* Records arrive nearly in order, so the best of this many records from the first fit on is the
-     * right one. */
+    /* Records arrive nearly in order, so the search ends this many records after the first that
+     * fits. */
     STEPS_BEHIND = 256,
 };
 

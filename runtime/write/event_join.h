@@ -2,8 +2,8 @@
  * event_join.h - finds the cudaEventRecord that a wait was for.
  *
  * CUPTI reports event records (CUDA_EVENT) and waits (SYNCHRONIZATION) separately and in any order.
- * From CUPTI 12.8 both carry the same event_sync_id. Before, they carry only the event's id, which
- * every record of the event reuses.
+ * From CUPTI 12.8 on, both have the same event_sync_id. Before, they have only the event's id,
+ * which is the same for all records of the event.
  *
  * Threads: one owner. Memory: fixed; newer records replace old ones.
  */
@@ -15,16 +15,17 @@
 #include "event/event.h"
 
 enum {
-    SL_JOIN_RECORDS = 8192, /* kept by sync id, and as many by event id */
+    SL_JOIN_RECORDS = 8192, /* records kept by sync id, and as many by event id */
     SL_JOIN_EVENTS = 2048,  /* chains by event id */
 };
 
 struct sl_event_record {
     uint64_t sync_id;
-    uint64_t correlation; /* of the cudaEventRecord call; 0: empty */
+    uint64_t correlation; /* correlation id of the cudaEventRecord call; 0: empty entry */
     uint32_t context, event_id;
     uint32_t stream;
-    uint32_t older; /* without a sync id: number of the previous record in the chain; 0: none */
+    uint32_t older; /* if there are no sync ids: number of the previous record in the chain; 0:
+                     * none */
 };
 
 struct sl_event_join {
@@ -38,10 +39,11 @@ struct sl_event_join {
 /* Adds an SL_EV_CUDA_EVENT. */
 void sl_event_join_record(struct sl_event_join *j, const struct sl_event *ev);
 
-/* Without sync ids: returns whether the wait may be for this record or for a later one. */
+/* Without sync ids: whether the wait may be for this record, or for a later record of the event. */
 int sl_event_join_fits(const struct sl_event_record *record, const struct sl_event *sync);
 
-/* Returns the record that an SL_EV_SYNC of an event refers to; NULL: not seen, or forgotten. */
+/* Returns the record that an SL_EV_SYNC for an event refers to. NULL if it was not seen, or is
+ * forgotten. */
 const struct sl_event_record *sl_event_join_find(const struct sl_event_join *j,
                                                  const struct sl_event *sync);
 

@@ -1,10 +1,11 @@
 /*
- * occupancy.c - how much of a multiprocessor a kernel can occupy.
+ * occupancy.c - computes how much of a multiprocessor a kernel can occupy.
  *
  * The rules are those of NVIDIA's occupancy calculator (CUDA's cuda_occupancy.h), with the limits
- * from CUPTI's device record. One difference from libkineto is intended. libkineto tests shared
- * memory against the limit without opt-in (48 KiB), and so shows 0 for every kernel that opted in
- * to more. A kernel that ran was allowed to.
+ * from CUPTI's device record. One difference from libkineto is intended. libkineto compares shared
+ * memory with the limit without opt-in (48 KiB), so it shows 0 for every kernel that opted in to
+ * more. We use the limit with opt-in, because a kernel that ran was allowed to use its shared
+ * memory.
  *
  * Threads: any; pure functions.
  */
@@ -12,8 +13,7 @@
 
 #define REGISTER_GRANULARITY 256u /* per warp, on every architecture since 3.x */
 
-/* Limits and shapes come from a driver and from records, and may be any 32-bit numbers. So results
- * have 64 bits. */
+/* Limits and shapes may be any 32-bit numbers, so results have 64 bits. */
 static uint64_t round_up(uint64_t v, uint32_t to)
 {
     return (v + to - 1) / to * to;
@@ -24,7 +24,8 @@ static uint64_t minimum(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Results of 0, or of more than 32 bits, belong to no launch. */
+/* Returns the threads of a block. No real launch has 0 threads, or a number of more than 32
+ * bits. */
 static uint64_t block_threads(const struct sl_shape *kernel)
 {
     uint64_t threads = (uint64_t)kernel->block[0] * kernel->block[1];

@@ -1,7 +1,7 @@
 /*
- * op_inputs.c - writes an operator's inputs as the members of its row that torch.profiler writes.
+ * op_inputs.c - writes an operator's inputs as the four JSON members that torch.profiler writes.
  *
- * There are four lists; each is one pass over all inputs. Pure functions.
+ * Each of the four lists takes one pass over all inputs. Pure functions.
  */
 #include "write/op_inputs.h"
 
@@ -61,7 +61,7 @@ static const char *const type_name[] = {
     "c10::Float4_e2m1fn_x2",
 };
 
-/* The remaining bytes of the inputs; `bad`: they are invalid. */
+/* The remaining bytes of the inputs. `bad` is set if they are invalid. */
 struct reader {
     const uint8_t *at, *end;
     int bad;
@@ -161,7 +161,7 @@ static char *put_scalars(char *at, struct reader *r)
     return at;
 }
 
-/* Writes sizes or strides; skips them if the other list is wanted. */
+/* Writes sizes or strides if `wanted`; otherwise skips them. */
 static char *put_sizes(char *at, struct reader *r, uint64_t count, int wanted)
 {
     for (uint64_t i = 0; i < count && !r->bad; i++) {
@@ -176,7 +176,8 @@ static char *put_sizes(char *at, struct reader *r, uint64_t count, int wanted)
     return at;
 }
 
-/* Writes a tensor, whose kind was read, without brackets. *type receives its at::ScalarType. */
+/* Writes a tensor, whose kind the caller has read, without brackets. Writes its at::ScalarType to
+ * *type. */
 static char *put_tensor(char *at, struct reader *r, uint8_t kind, enum sl_op_inputs_list list,
                         uint8_t *type)
 {

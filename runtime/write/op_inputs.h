@@ -1,5 +1,5 @@
 /*
- * op_inputs.h - writes an operator's inputs as the members of its row that torch.profiler writes.
+ * op_inputs.h - writes an operator's inputs as the four JSON members that torch.profiler writes.
  *
  * Pure functions; any thread.
  */
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bounds: the text has at most this many bytes for each byte of the inputs, and at most this many
- * more for all inputs together. */
+/* The text has at most SL_OP_INPUTS_PER_BYTE bytes for each byte of the inputs, plus
+ * SL_OP_INPUTS_MORE bytes. */
 #define SL_OP_INPUTS_PER_BYTE 64
 #define SL_OP_INPUTS_MORE     128
 

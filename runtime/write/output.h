@@ -1,25 +1,24 @@
 /*
- * output.h - an output: the form in which a job's windows are written, such as a Kineto or Chakra
- * trace.
+ * output.h - the interface of an output, which writes the windows of a job in one format, such as
+ * Kineto or Chakra.
  *
  * An output is a table of functions and the pointer that is passed to them first. The pipeline
  * makes the list of outputs (pipeline/create.c, struct sl_outputs). The writer and the edge engine
  * give each output the same events and know none of them by name. A new output is a folder under
  * write/ and a line in the pipeline's list.
  *
- * Calls for one window: open, with its file; then events, edges, complete and sync in any order;
- * then close. Outside of windows only events is called, for facts that later windows need: names,
- * devices, streams (SL_EV_META_*) and CUDA event records. The output must ignore rows that arrive
- * outside of windows.
+ * For each window, open is called with the window's file, then events, edges, complete and sync in
+ * any order, then close. Outside of windows only events is called, with facts that later windows
+ * need: names, devices, streams (SL_EV_META_*) and CUDA event records. The output must ignore all
+ * other events outside of windows.
  *
- * Errors: if a function returns -errno, or a file cannot be created, the window is spoilt for this
- * output. The list logs the error, calls fail, and leaves the file as .part. For the rest of the
- * window this output gets only events, while the other outputs continue. The next window opens
- * every output again. An output counts what it loses.
+ * Errors: if a function returns -errno, or a file cannot be created, this output has failed for the
+ * window. The list logs the error, calls fail, and leaves the file as .part. For the rest of the
+ * window, only events is called for this output, while the other outputs continue. The next window
+ * opens every output again. An output counts the events that it loses.
  *
  * Threads: the writer thread makes all calls but destroy. Memory: events and edges belong to the
- * caller and are valid during the call. What `meta` and `file` point to is valid until close or
- * fail.
+ * caller and are valid during the call. *meta and *file are valid until close or fail.
  */
 #ifndef SL_OUTPUT_H
 #define SL_OUTPUT_H
@@ -36,14 +35,16 @@
 struct sl_output_edges {
     const struct sl_edge *edge; /* an array of `count` edges */
     size_t count;
-    const struct sl_edge *by; /* the edge that released it, else the source that ended last */
-    int ends_a_call;          /* 1: a call waited until its end, so its row can carry `by` */
+    const struct sl_edge *by; /* the edge that released the wait; if it took no time, the edge whose
+                               * source ended last */
+    int ends_a_call;          /* 1: the destination is a call's end, so `by` can be written into the
+                               * call's row */
     /* GPU operations that started in [from_ns, until_ns) are in the window; until_ns may decrease.
      */
     uint64_t from_ns, until_ns;
 };
 
-/* How far the delivery has progressed. */
+/* Up to where events and edges have been delivered. */
 struct sl_output_progress {
     uint64_t rows_ns;  /* no more events that ended before this time will arrive; 0: not known */
     uint64_t edges_ns; /* no more edges to destinations that began before this time will arrive */
@@ -51,28 +52,29 @@ struct sl_output_progress {
 };
 
 struct sl_output_functions {
-    const char *lost;   /* log message: "the rest of window 3<lost> is lost" */
-    const char *remedy; /* log message: one more thing that the user can do, or "" */
+    const char *lost;   /* inserted into the log message "the rest of window 3<lost> is lost" */
+    const char *remedy; /* appended to the log message: a further remedy for the user, or "" */
 
-    /* 1: ranges and operators are also passed when they begin, with SL_END_UNKNOWN (event/event.h),
-     * for an output that cannot wait for their ends. */
+    /* 1: this output cannot wait for the ends of ranges and operators, so it also gets them when
+     * they begin, with SL_END_UNKNOWN (event/event.h). */
     int wants_begins;
 
-    /* A window begins. `file` is open; NULL for an output without a file for each window. */
+    /* Called when a window begins. `file` is open; it is NULL for an output that has no file for
+     * each window. */
     int (*open)(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file);
-    /* Passes rows of the window and META events, in the order of the ring. Rows outside of the
-     * window (SL_EVF_ONLY_EDGES) are left out. SL_EV_DELIVERED and SL_EV_KINDS_ON are passed only
-     * if no edges are looked for, and carry no meaning then. */
+    /* Called with events of the window and META events, in the order of the ring. Events outside of
+     * the window (SL_EVF_ONLY_EDGES) are left out. SL_EV_DELIVERED and SL_EV_KINDS_ON are passed
+     * only if no edges are looked for, and must be ignored. */
     int (*events)(void *output, const struct sl_event *ev, size_t count);
     int (*edges)(void *output, const struct sl_output_edges *edges);
     int (*complete)(void *output, const struct sl_output_progress *progress);
     /* Data arrived a second ago, or is the first of the window. Write it to the disk, so that a
      * killed process loses no more than that. */
     int (*sync)(void *output);
-    /* The window ended at `closed_ns`. Close the file. */
+    /* Called when the window has ended, at `closed_ns`. The output must end the file. */
     int (*close)(void *output, uint64_t closed_ns);
 
-    /* The window ends early for this output, or its file could not be opened or closed. */
+    /* Called if this output fails in a window, or if its file could not be opened or closed. */
     void (*fail)(void *output);
 
     void (*destroy)(void *output); /* no window may be open */
@@ -81,11 +83,11 @@ struct sl_output_functions {
 struct sl_output {
     const struct sl_output_functions *functions;
     void *user;
-    struct sl_window_file_options file; /* of each window; folder NULL: no file */
+    struct sl_window_file_options file; /* the file of each window; folder NULL: no file */
 };
 
-/* Returns whether a trace has a row for this event. A range that arrives twice, at its begin and at
- * its end, counts at its end. */
+/* Whether a trace has a row for this event. If a range is passed twice, at its begin and at its
+ * end, only the second event counts. */
 static inline int sl_output_is_row(const struct sl_event *ev)
 {
     return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC && ev->end_ns != SL_END_UNKNOWN &&

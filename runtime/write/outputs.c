@@ -1,5 +1,5 @@
 /*
- * outputs.c - the list of a job's outputs.
+ * outputs.c - passes events and edges to each output of a job, and handles outputs that fail.
  *
  * Threads, memory: see outputs.h.
  */
@@ -66,7 +66,7 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
            remedy, f->remedy);
 }
 
-/* The host has closed or replaced a file of this window. */
+/* Notes that the host has closed or replaced a file of this window, and logs it. */
 static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
 {
     sl_log_once(&o->is_loss_said, SL_LOG_ERROR,
@@ -135,7 +135,8 @@ static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
     give_up_window(o, o->retry_ns);
 }
 
-/* A failed output loses the rest of this window. No other output loses anything. */
+/* If a call of an output has failed, ends the window for this output. The other outputs
+ * continue. */
 static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
 {
     if (!error)
@@ -146,7 +147,7 @@ static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
     note(o, e, error);
 }
 
-/* Logs errors that are old enough. Returns in how many ns the next one is due. */
+/* Logs errors that are a second old. Returns in how many ns the next error must be logged. */
 static uint64_t say_old(struct sl_outputs *o)
 {
     uint64_t due = UINT64_MAX;

@@ -1,6 +1,6 @@
 /*
- * outputs.h - the list of a job's outputs. Passes everything to each output, and handles outputs
- * that fail.
+ * outputs.h - the list of a job's outputs. It passes events and edges to each output, and handles
+ * outputs that fail.
  *
  * The first output is the window's trace. Its failures are logged at once, and its path is reported
  * to the user. Failures of other outputs are logged after a second or at the window's end. They are
@@ -53,7 +53,7 @@ struct sl_outputs {
     _Atomic uint64_t renew_ns;    /* monotonic: from when on another file may be tried */
 };
 
-/* The list starts empty, as zeros. At most SL_OUTPUTS_MAX outputs are accepted. */
+/* Adds an output, at most SL_OUTPUTS_MAX. A list of all zeros is empty. */
 void sl_outputs_add(struct sl_outputs *o, const struct sl_output *output);
 void sl_outputs_destroy(struct sl_outputs *o);
 
@@ -65,11 +65,11 @@ void sl_outputs_edges(struct sl_outputs *o, const struct sl_output_edges *edges)
 void sl_outputs_complete(struct sl_outputs *o, const struct sl_output_progress *progress);
 uint64_t sl_outputs_sync(struct sl_outputs *o); /* returns in how many ns the next sync is due */
 
-/* Closes the outputs in reverse order, so that the first output's counters cover the others.
- * Returns the path of the first output's file if that is complete, else NULL. */
+/* Closes the outputs in reverse order, so that the counters in the first output's file include
+ * those of the others. Returns the path of the first output's file if it is complete, else NULL. */
 const char *sl_outputs_close(struct sl_outputs *o, uint64_t closed_ns);
 
-/* Whether the first output takes part in the open window; whether any output does. */
+/* Whether the first output, or any output, writes the open window. */
 int sl_outputs_is_first_open(const struct sl_outputs *o);
 int sl_outputs_is_open(const struct sl_outputs *o);
 

@@ -1,5 +1,5 @@
 /*
- * text_cache.c - keeps finished text by key, under a hard cap.
+ * text_cache.c - caches text by key, under a hard cap.
  *
  * Threads: one owner. Memory: bucket heads mapped once, texts in an arena that is dropped as a
  * whole.

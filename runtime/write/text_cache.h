@@ -1,10 +1,10 @@
 /*
- * text_cache.h - keeps finished text by key, under a hard cap.
+ * text_cache.h - caches text by key, under a hard cap.
  *
  * A training job writes the same few thousand kinds of lines for weeks. The constant part of a line
- * is made once and kept here. When the cap is reached, all text is dropped and made again when
- * needed. That needs no bookkeeping on the hot path, and the working set is back within
- * milliseconds.
+ * is made once and kept here. When the cap is reached, all texts are dropped, and each is made
+ * again when it is needed. This needs no bookkeeping on the hot path, and takes only milliseconds
+ * to rebuild.
  *
  * Threads: one owner. Memory: an arena that belongs to the cache.
  */
@@ -25,12 +25,12 @@ enum {
     SL_ROW_TAIL = 200
 };
 
-/* The last row that began with a text, for finding what a new row repeats (write/kineto/match.c).
- */
+/* Position and content of the last row that began with a text. write/kineto/match.c compares the
+ * next row with it. */
 struct sl_row_marks {
-    uint64_t at;                      /* where the row began, in bytes of the file's text */
+    uint64_t at;                      /* position of the row in the file's text */
     uint32_t frame;                   /* 0: none */
-    uint16_t tail_length, fields;     /* of the part after the text */
+    uint16_t tail_length, fields;     /* length of the part after the text; number of its fields */
     uint16_t field[SL_ROW_FIELDS][2]; /* start and end of each number in the tail */
     char tail[SL_ROW_TAIL];
 };
@@ -50,15 +50,15 @@ struct sl_text_cache {
     size_t cap_bytes;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_text_cache_init(struct sl_text_cache *c, size_t cap_bytes);
 void sl_text_cache_destroy(struct sl_text_cache *c);
 
 /* Drops all text. */
 void sl_text_cache_clear(struct sl_text_cache *c);
 
-/* Adds a copy of `text`, with `file` 0. Earlier results of this cache may be invalid afterwards.
- * NULL: the text alone is too long for the cache. */
+/* Adds a copy of `text`, with `file` 0. Invalidates earlier results of this cache. Returns NULL if
+ * the text is too long for the cache. */
 struct sl_text *sl_text_cache_add(struct sl_text_cache *c, uint64_t key0, uint64_t key1,
                                   const char *text, size_t length);
 

@@ -1,5 +1,5 @@
 /*
- * trace_meta.h - what a trace says about its process and its window.
+ * trace_meta.h - facts about the process and the window that a trace contains.
  *
  * Plain data; any thread.
  */
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Strings are borrowed as long as a file with this meta is open. */
+/* Strings are borrowed while a file with these facts is open. */
 struct sl_trace_meta {
     uint32_t pid;
     int rank, world_size;
@@ -16,7 +16,7 @@ struct sl_trace_meta {
     uint32_t cupti_version, cuda_runtime_version, cuda_driver_version; /* 0: unknown */
     uint64_t opened_ns;                                                /* window start */
     uint32_t window;                                                   /* counts from 1 */
-    int has_edges; /* 1: edges are looked for, and rows of waits name their sources */
+    int has_edges; /* 1: edges are looked for, so rows of waits name their sources */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * window_file.c - a file that an output writes for a window.
+ * window_file.c - opens, syncs and closes a file that an output writes for a window.
  *
  * Threads, memory: see window_file.h.
  */

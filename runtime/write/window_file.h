@@ -1,10 +1,10 @@
 /*
- * window_file.h - a file that an output writes for a window.
+ * window_file.h - opens, syncs and closes a file that an output writes for a window.
  *
- * FOLDER/WINDOW<ending>, or FOLDER/WINDOW-OPENED_NS<ending> if that name is taken: in containers
- * another process may have the same host name, rank and pid.
+ * Its name is FOLDER/WINDOW<ending>. If that name is taken, it is FOLDER/WINDOW-OPENED_NS<ending>,
+ * because in containers another process may have the same host name, rank and pid.
  *
- * Threads: one owner. Memory: the owner's; the sink's own.
+ * Threads: one owner. Memory: the owner's, and that of the sink.
  */
 #ifndef SL_WINDOW_FILE_H
 #define SL_WINDOW_FILE_H
@@ -44,8 +44,8 @@ int sl_window_file_open(struct sl_window_file *f, const struct sl_window_file_op
  * for the first data of a file at once, then in 50 and in 200 ms. */
 void sl_window_file_touch(struct sl_window_file *f);
 
-/* Returns 1: sync now. Returns 0: not yet; *due_ns is the time left in ns, UINT64_MAX if nothing
- * waits for a sync. */
+/* Returns 1 if a sync is due now. Otherwise returns 0 and writes the time left in ns to *due_ns,
+ * UINT64_MAX if all data is on the disk. */
 int sl_window_file_is_due(struct sl_window_file *f, uint64_t *due_ns);
 
 /* Bytes in the file so far; 0: it is not open. */

@@ -1,12 +1,13 @@
 /*
- * writer.c - the background thread that turns the ring into files.
+ * writer.c - the background thread that writes the events of the ring to files.
  *
- * Threads: the writer thread runs everything below run(). One other thread calls start and stop.
- * Any thread may call wake and last. Memory: the writer's own. Stop frees it once the thread has
- * ended. If the thread has not ended by the deadline, it keeps running with its memory.
+ * Threads: the writer thread runs run() and the functions that it calls. One other thread calls
+ * start and stop. Any thread may call wake and last. Memory: the writer's own. sl_writer_stop()
+ * frees it once the thread has ended. If the thread has not ended by the deadline, it keeps running
+ * with its memory.
  *
- * The thread sleeps on a futex. `wakes` counts up at each wake. A sleeper that reads it before its
- * last look at the ring cannot miss a wake.
+ * The thread sleeps on a futex, the counter `wakes`, which each wake increments. The thread reads
+ * the counter before it checks the ring for the last time, so it cannot miss a wake.
  */
 #include "write/writer.h"
 
@@ -29,8 +30,8 @@
 #define BILLION   1000000000u
 #define BATCH     512 /* events taken from the ring at a time */
 #define SECOND_NS BILLION
-/* Most time for ending a file in haste: the current block, at the strongest level, and the trailer.
- */
+/* Time reserved for ending a file: for the current block, even at the strongest compression level,
+ * and the trailer. */
 #define CLOSE_MOST_NS (BILLION / 10 * 4)
 
 enum {
@@ -55,8 +56,8 @@ struct sl_writer {
     int is_window; /* 1: a window is open */
     int is_cut;    /* 1: it was closed before its end, because the disk's limit was reached */
 
-    /* The results of sl_writer_last(), for application threads, which must not block: a sequence
-     * lock over words. Odd: being written. */
+    /* The results of sl_writer_last(), under a sequence lock, because application threads must not
+     * block. The sequence is odd during a change. */
     _Atomic uint64_t last_sequence;
     _Atomic uint64_t last_path[PATH_WORDS];
     _Atomic uint64_t windows;
@@ -106,7 +107,7 @@ static void close_window(struct sl_writer *w, uint64_t closed_ns)
 
 /* ---- events ---- */
 
-/* Writes events of one window, or from between two windows. */
+/* Passes on events that belong to one window, or to the time between two windows. */
 static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t count)
 {
     if (atomic_load_explicit(&w->stop, memory_order_relaxed) == STOP_NOW) {
@@ -159,13 +160,13 @@ static void *run(void *user)
 {
     struct sl_writer *w = user;
 
-    /* Each thread sets its own name. To name another thread, glibc writes to a file in /proc. If
-     * the host closes all descriptors at that moment, the name could be written to a file of the
+    /* The thread sets its own name. To name another thread, glibc writes to a file in /proc, and if
+     * the host closed all descriptors at that moment, the name could be written to a file of the
      * host. */
     pthread_setname_np(pthread_self(), "syncline-write");
     for (;;) {
         uint32_t wakes = atomic_load_explicit(&w->wakes, memory_order_acquire);
-        /* Read before the ring, so that events pushed before stop are seen. */
+        /* Read before the ring is checked, so that events pushed before the stop are seen. */
         uint32_t stop = atomic_load_explicit(&w->stop, memory_order_acquire);
         const struct sl_event *ev;
         uint64_t due;
@@ -180,8 +181,8 @@ static void *run(void *user)
             break;
         due = sync_outputs(w);
         atomic_store(&w->asleep, 1);
-        /* Sequentially consistent with sl_writer_wake(): either it sees a sleeper, or the count has
-         * changed and the wait returns at once. */
+        /* Sequentially consistent with sl_writer_wake(): either that function sees that we are
+         * asleep, or `wakes` has changed and the wait returns at once. */
         if (atomic_load(&w->wakes) == wakes)
             sl_futex_wait(&w->wakes, wakes, due < SECOND_NS ? due : SECOND_NS);
         atomic_store(&w->asleep, 0);
@@ -192,7 +193,7 @@ static void *run(void *user)
     return NULL;
 }
 
-/* ---- the outside ---- */
+/* ---- interface ---- */
 
 int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt)
 {

@@ -1,11 +1,11 @@
 /*
- * writer.h - the background thread that turns the ring into files.
+ * writer.h - the background thread that writes the events of the ring to files.
  *
- * It pops events in order and gives them to the outputs (write/output.h). SL_EV_WINDOW_OPEN opens
- * the outputs, SL_EV_WINDOW_CLOSE closes them. The outputs and the edge engine (write/edge_rows.h)
- * remember events outside of a window as far as later windows need them. Outputs are synced at
- * least once a second, so that a killed process leaves readable files. An output that fails loses
- * the rest of its window (write/outputs.h); the next window tries again.
+ * The thread pops events in order and passes them to the outputs (write/output.h).
+ * SL_EV_WINDOW_OPEN opens the outputs, SL_EV_WINDOW_CLOSE closes them. Outside of a window, the
+ * outputs and the edge engine (write/edge_rows.h) store the facts that later windows need. Outputs
+ * are synced at least once a second, so that a killed process leaves readable files. An output that
+ * fails loses the rest of its window (write/outputs.h); the next window tries again.
  */
 #ifndef SL_WRITER_H
 #define SL_WRITER_H
@@ -23,28 +23,29 @@ struct sl_writer;
 struct sl_writer_options {
     struct sl_ring *ring;
     struct sl_outputs *outputs;
-    struct sl_edge_rows *edges; /* between ring and outputs; NULL: no edges are looked for */
+    struct sl_edge_rows *edges; /* gets the events and passes them to the outputs; NULL: no edges
+                                 * are looked for */
     struct sl_trace_meta meta;
 };
 
 /* Starts the thread (all signals blocked, named "syncline-write"). Returns 0 or -errno. */
 int sl_writer_start(struct sl_writer **out, const struct sl_writer_options *opt);
 
-/* Any thread, async-safe. Reports that events are waiting. */
+/* Any thread, async-signal-safe. Reports that events are waiting. */
 void sl_writer_wake(struct sl_writer *w);
 
 /* Drains the ring, ends any open file and joins the thread, within timeout_ns (CLOCK_MONOTONIC).
  * Events not drained after three quarters of that time are counted (SL_STAT_UNDELIVERED_AT_EXIT)
- * instead of written, so that the file can be ended. Returns 0. Returns -ETIMEDOUT if the thread
- * had to be left running: it keeps its memory, and the file stays .part. */
+ * instead of written, so that the file can be ended. Returns 0, or -ETIMEDOUT if the thread is
+ * still running. Then it keeps its memory, and the file keeps its .part name. */
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
 
 /* Any thread. As the functions of struct sl_outputs. */
 uint32_t sl_writer_lost_window(const struct sl_writer *w, uint64_t *renew_ns);
 uint32_t sl_writer_full_window(const struct sl_writer *w);
 
-/* Any thread, never blocks. Gives the path of the last file that the first output completed ("" if
- * none), and the number of such files. Not after stop. */
+/* Any thread, never blocks. Writes the path of the last file that the first output has completed
+ * ("" if none), and the number of such files. Must not be called after sl_writer_stop(). */
 void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * api.c - calls CUPTI: its function table, its errors, its kinds.
  *
- * Threads: as api.h says. Memory: flags that log each failure once. The library stays loaded.
+ * Threads: see api.h. Memory: static flags, so that each failure is logged once. The library stays
+ * loaded.
  */
 #include "collect/cupti/api.h"
 
@@ -19,13 +20,13 @@
 #include "event/call_name.h"
 
 #define OLDEST_VERSION     18u /* CUDA 12.0 */
-#define PER_THREAD_VERSION 21u /* CUDA 12.3: the first with buffers per thread */
+#define PER_THREAD_VERSION 21u /* CUDA 12.3, the first version with a buffer per thread */
 #define MOST_CALLS         1024
 
 struct function {
-    const char *name; /* without "cupti" */
-    size_t offset;    /* in struct sl_cupti_functions */
-    int required;     /* without it nothing can be recorded */
+    const char *name; /* the function's name without "cupti" */
+    size_t offset;    /* offset of its pointer in struct sl_cupti_functions */
+    int required;     /* 1: without this function nothing can be recorded */
     const char *consequence;
     int *said;
 };
@@ -65,7 +66,8 @@ static const struct function functions[] = {
     FUNCTION(SetThreadIdType, 0, "CPU events carry pthread ids instead of system thread ids"),
     FUNCTION(GetTimestamp, 1, "syncline assumes that CUPTI's clock is CLOCK_REALTIME"),
     FUNCTION(GetResultString, 1, "CUPTI errors are shown as numbers"),
-    FUNCTION(Unsubscribe, 0, "its callbacks continue and are ignored"),
+    FUNCTION(Unsubscribe, 0,
+             "CUPTI keeps calling syncline, which ignores the calls (a cost to the job)"),
     FUNCTION(EnableCallback, 0, NO_NODES),
     FUNCTION(GetGraphId, 0, NO_NODES),
     FUNCTION(GetGraphNodeId, 0, NO_NODES),
@@ -186,15 +188,17 @@ static void **slot_of(struct sl_cupti_functions *fn, const struct function *f)
     return (void **)((char *)fn + f->offset);
 }
 
-/* Checks for all required functions and a supported version. 0 or -ENOTSUP with `why`. */
+/* Checks that all required functions exist and that the version is supported. Returns 0, or
+ * -ENOTSUP with the reason in `why`. */
 static int examine(struct sl_cupti_api *api, char *why, size_t why_size)
 {
     for (size_t i = 0; i < FUNCTIONS; i++) {
         if (functions[i].required && !*slot_of(&api->fn, &functions[i])) {
-            snprintf(why, why_size,
-                     "%s has no cupti%s, as one older than CUDA 12.0: use a newer CUDA toolkit or "
-                     "package",
-                     api->path, functions[i].name);
+            snprintf(
+                why, why_size,
+                "%s has no cupti%s, so it is older than CUDA 12.0: use a newer CUDA toolkit or "
+                "package",
+                api->path, functions[i].name);
             return -ENOTSUP;
         }
     }
@@ -285,9 +289,9 @@ static void turn_off(int (*set)(uint32_t, uint8_t), enum sl_event_kind domain, u
             set(cbid, 0);
 }
 
-/* Turns the wanted calls of a domain on or off, one by one. 0: all are on, or at least one was
- * turned off. If a call cannot be turned on, all are turned off again and the caller enables the
- * whole kind. */
+/* Turns the wanted calls of a domain on or off, one by one. Returns 0 if all are on, or if at least
+ * one was turned off. If a call cannot be turned on, all are turned off again, and the caller
+ * enables the whole kind. */
 static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, uint8_t enable)
 {
     int (*set)(uint32_t, uint8_t) = domain == SL_EV_RUNTIME ? api->fn.ActivityEnableRuntimeApi
@@ -308,7 +312,7 @@ static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, 
             turn_off(set, domain, cbid);
             return -EIO;
         } else if (result != 0) {
-            return -EIO; /* the first failed: the others would too, some hundred times */
+            return -EIO; /* the first call failed, so some hundred others would fail too */
         }
     }
     return result;
@@ -325,10 +329,11 @@ static int set_kind(const struct sl_cupti_api *api, const struct kind *k, int en
                   k->said, enable ? "ActivityEnable" : "ActivityDisable", argument, consequence);
 }
 
-/* Enables the kind with one list of the wanted calls. 0: CUPTI accepted the list. */
+/* Enables the kind with one list of the wanted calls. Returns 0 if CUPTI accepted the list. */
 static int enable_listed(struct sl_cupti_api *api, const struct kind *k)
 {
-    static uint32_t wanted[2][MOST_CALLS]; /* not documented whether CUPTI copies them */
+    static uint32_t wanted[2][MOST_CALLS]; /* static, because CUPTI's documentation does not say
+                                            * whether it copies the list */
     enum sl_event_kind domain = domain_of(k);
     uint32_t count = callbacks_of(api, domain), *list = wanted[domain == SL_EV_DRIVER];
     size_t n = 0;
@@ -391,7 +396,8 @@ uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api, in
         if (!(set & k->set))
             continue;
         result = is_calls(k) ? enable_calls(api, k, all_api) : set_kind(api, k, 1);
-        if (result == 0 && !(tried & k->set)) /* the first kind of its set decides */
+        if (result == 0 && !(tried & k->set)) /* the first kind of a set decides whether the set
+                                               * counts as on */
             done |= k->set;
         tried |= k->set;
     }
@@ -412,7 +418,7 @@ uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set)
     return done;
 }
 
-/* Reads an attribute of one byte. 0 with its value; -errno. */
+/* Reads an attribute of one byte. Returns 0 or -errno. */
 static int get_flag(const struct sl_cupti_api *api, int attribute, uint8_t *value)
 {
     size_t size = sizeof *value;
@@ -449,9 +455,10 @@ static void set_attributes(struct sl_cupti_api *api)
         api->zeroed = 0;
     set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
     set_thread_ids(api, SL_CUPTI_THREAD_ID_TYPE_SYSTEM);
-    /* Buffers per thread stay as CUPTI has them; torch.profiler changes that setting at its end.
-     * The device-side pool stays, too (up to 250 buffers of 3.2 MB on the GPU): a limit of 8 gave
-     * bad timestamps after 900 k records, and no higher limit has been measured. */
+    /* The setting for buffers per thread is not changed here; torch.profiler changes it when it
+     * stops. The size of the pool on the GPU (up to 250 buffers of 3.2 MB) is not changed either,
+     * because a limit of 8 buffers gave bad timestamps after 900 k records and no higher limit has
+     * been measured. */
     if (api->version >= PER_THREAD_VERSION &&
         get_flag(api, SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, &api->per_thread) == 0) {
         if (!api->has_per_thread)

@@ -3,7 +3,8 @@
  *
  * Only this module knows CUPTI's functions. Its users need no NVIDIA header: kinds and attributes
  * have our own names, with values from the generated tables.h. Calls return 0 or a negative errno.
- * CUPTI's own code and text are logged once per function and counted in SL_STAT_CUPTI_ERRORS.
+ * A failure is counted in SL_STAT_CUPTI_ERRORS; the first one of each function is logged with
+ * CUPTI's code and text.
  *
  * Threads: open/close from one thread; the calls from any thread that is not inside a CUPTI
  * callback. No lock of ours is ever held across a call.
@@ -28,8 +29,8 @@ typedef void (*sl_cupti_callback_fn)(void *user, int domain, uint32_t cbid, cons
 #define SL_CUPTI_FLUSH_PLAIN  0u
 #define SL_CUPTI_FLUSH_FORCED 1u
 
-/* The functions, which tests replace. Kinds and attributes have CUPTI's values. Results are
- * CUptiResult: 0 = success. After open or adopt, only those marked "may be NULL" can be NULL. */
+/* CUPTI's functions; tests pass their own. Kinds and attributes have CUPTI's values. Results are
+ * CUptiResult (0: success). After open or adopt, only pointers marked "may be NULL" can be NULL. */
 struct sl_cupti_functions {
     int (*GetVersion)(uint32_t *version);
     int (*ActivityRegisterCallbacks)(sl_cupti_request_fn request, sl_cupti_complete_fn complete);
@@ -43,11 +44,11 @@ struct sl_cupti_functions {
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
-    /* For other clients to call, never us. May be NULL. */
+    /* Only other clients call it, through us. May be NULL. */
     int (*ActivityRegisterTimestampCallback)(sl_cupti_stamp_fn stamp);
-    /* For other clients, and for graph_nodes.c. May be NULL. */
+    /* Other clients (through us) and graph_nodes.c call it. May be NULL. */
     int (*Subscribe)(void **subscriber, void *callback, void *user);
-    /* For other clients to call, never us. May be NULL. */
+    /* Only other clients call it, through us. May be NULL. */
     int (*Finalize)(void);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */
@@ -67,11 +68,11 @@ struct sl_cupti_api {
     void *handle;     /* dlopen handle; pinned with RTLD_NODELETE */
     uint32_t version; /* cuptiGetVersion: 18..28 for CUDA 12, 130000.. for 13 */
     uint32_t whole;   /* sl_cupti_set bits of calls enabled as whole kinds, not call by call */
-    uint32_t listed;  /* the same, for kinds enabled with a list of calls */
-    char path[512];   /* of the file it was loaded from */
+    uint32_t listed;  /* sl_cupti_set bits of kinds enabled with a list of calls */
+    char path[512];   /* path of the loaded library */
 
-    /* With a subscriber of our own, `fn` goes through it and `v1` does not. Otherwise both are the
-     * same. */
+    /* With a subscriber of our own, the functions in `fn` use it and those in `v1` do not.
+     * Otherwise both tables are the same. */
     int is_v2, has_fields; /* records have only the fields we selected (fields.h) */
     int hides_drops;       /* 13.2 reports no drops to a subscriber: any record may be missing */
     struct sl_cupti_functions v1;
@@ -82,56 +83,60 @@ struct sl_cupti_api {
     int has_per_thread;
 };
 
-/* Finds libcupti in the process, then on the loader's path, then in the folders of the toolkit and
- * of Python packages. The major version follows the CUDA driver API in the process. 0; -ENOENT: no
- * driver, or no libcupti found; -ENOTSUP: too old (below 12.0) or unusable. `why` is the reason,
- * for the user. */
+/* Finds libcupti in the process, on the loader's path, or in the folders of the toolkit and of
+ * Python packages. Its major version is that of the CUDA in the process. Returns 0, -ENOENT if
+ * there is no driver or no libcupti, or -ENOTSUP if it is too old (below 12.0) or unusable. Then
+ * `why` is the reason, for the user. */
 int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size);
 
-/* The same with a given table of functions (tests). 0 or -ENOTSUP. */
+/* The same with a given table of functions, for tests. Returns 0 or -ENOTSUP. */
 int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions *fn);
 
-/* From now on all calls go through a subscriber of our own (SYNCLINE_CUPTI_API). `fields`: records
- * get only the fields we select, where the library supports it. 0; -ENOTSUP: the library has no
- * subscribers of this form; -EBUSY: another tool, `holder` ("": not known), has CUPTI; -EIO. */
+/* Makes all later calls use a subscriber of our own (SYNCLINE_CUPTI_API). If `fields` is set,
+ * records get only the fields that we select, if the library supports that. Returns 0, -ENOTSUP if
+ * the library has no subscribers of this form, -EBUSY if another tool named `holder` ("": not
+ * known) has subscribed, or -EIO. */
 int sl_cupti_api_use_v2(struct sl_cupti_api *api, int fields, char *holder, size_t holder_size);
 
 /* The record layout in the buffers that CUPTI has now. */
 const struct sl_cupti_layout *sl_cupti_api_layout(const struct sl_cupti_api *api);
 
-/* Turns a function's result into 0/-errno. Logs the first failure of each function: CUPTI's text,
- * the consequence, a remedy. `name` is the function's name without "cupti". */
+/* Converts a function's result to 0 or -errno. Logs the first failure of each function, with
+ * CUPTI's text, the consequence and a remedy. `name` is the function's name without "cupti". */
 int sl_cupti_check(const struct sl_cupti_api *api, int result, const char *name);
 
-/* Enables the kinds of `set`. With `all_api`, RUNTIME and DRIVER are enabled whole. Otherwise only
- * the calls of the generated filter are, by the library's per-call filter (`*filter_at_decode` =
- * 0). Without a per-call filter, the whole kinds are (`*filter_at_decode` = 1).
- * Returns the sets that took effect. A kind that fails is logged; the others still record. One
- * thread at a time, together with disable. */
+/* Enables the kinds of `set`. With `all_api`, all RUNTIME and DRIVER calls are enabled. Otherwise
+ * only the calls of the generated table are, by the library's per-call filter. If the library has
+ * no such filter, all calls are enabled and *filter_at_decode is set to 1, so that the decoder
+ * filters them. Returns the sets that are on now. If a kind cannot be enabled, this is logged, and
+ * the other kinds are still enabled. One thread at a time for enable and disable. */
 uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api,
                          int *filter_at_decode);
 
-/* Disables the kinds of `set`, calls in the way they were enabled. Returns the sets now off. */
+/* Disables the kinds of `set` in the way in which they were enabled. Returns the sets that are off
+ * now. */
 uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set);
 
-/* Registers these callbacks. First sets what CUPTI must know before: no zeroing of buffers on
- * application threads, system thread ids in records. 0 or -errno. */
+/* Registers these callbacks. Before that, sets two attributes: CUPTI must not zero buffers on
+ * application threads, and records must have system thread ids. Returns 0 or -errno. */
 int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
                     sl_cupti_complete_fn complete);
 
-/* Another client may have taken CUPTI without notice: restores the settings that would damage or
- * thin out its records. Thread ids stay the system's, for three reasons: the client may have set
- * them so itself (XLA's profiler does); libkineto takes a thread id that it does not know as the
- * system's; if no client has taken CUPTI, our own events keep their threads. Not with a subscriber
- * of our own. */
+/* Call if another client may have taken CUPTI without notice. Restores the settings that would
+ * damage that client's records, or leave some out. Records keep system thread ids, for three
+ * reasons: the client may have set this itself (XLA's profiler does); libkineto takes a thread id
+ * that it does not know for a system id; and if no client has taken CUPTI, our own events keep
+ * their threads. Must not be called with a subscriber of our own. */
 void sl_cupti_yield(struct sl_cupti_api *api);
 
-/* After sl_cupti_yield(), if callbacks and kinds have stayed ours: applies our settings again. */
+/* Applies our settings again after sl_cupti_yield(), if callbacks and kinds turned out to be still
+ * ours. */
 void sl_cupti_set_up(struct sl_cupti_api *api);
 
-/* Restores all settings for another client (whose buffers are not zeroed, for example). The
- * callbacks stay ours until that client registers its own. A subscriber of our own is given up for
- * good, because CUPTI would refuse the client beside it. Kinds must be off and buffers returned. */
+/* Restores all settings for another client, which may not zero its buffers, for example. Our
+ * callbacks stay registered until that client registers its own. If we have a subscriber of our
+ * own, it is ended for good, because CUPTI would refuse the client while it exists. Kinds must be
+ * off and buffers returned. */
 void sl_cupti_detach(struct sl_cupti_api *api);
 
 #endif

@@ -3,16 +3,19 @@
  *
  * Threads: any application thread and CUPTI's own (request, complete), the recorder thread (take,
  * recycle, refill). One address range of `cap_bytes` holds all buffers. So arithmetic turns a
- * pointer into its buffer, and a pointer that is not ours is recognised without touching it. Pages
- * take memory when the recorder thread prepares them, or when CUPTI first writes to them in a burst
- * that found no ready buffer. No memory is freed before sl_cupti_pool_reset().
+ * pointer into its buffer, and a pointer that is not ours is recognised without touching it. A page
+ * uses memory from the moment when the recorder thread prepares it, or when CUPTI first writes to
+ * it after a burst of requests that found no ready buffer. No memory is freed before
+ * sl_cupti_pool_reset().
  *
  * Two lists, both lock-free:
- *   ready      popped by requests, pushed by the recorder thread. Buffers come round again, so the
- *              head carries a tag that grows with each change. Without it a slow popper could
- *              install a stale `next` (the ABA problem). The `next` indices are atomics of their
- *              own: a slow popper may read one that is being rewritten; its tag check then fails.
- *   completed  pushed by completions, taken whole by the recorder thread: no tag needed.
+ *   ready      popped by requests, pushed by the recorder thread. A popped buffer returns to the
+ *              list later, so the head carries a tag that grows with each change. Without the tag,
+ *              a slow popper could install a stale `next` (the ABA problem). The `next` indices are
+ *              atomic, because a slow popper may read an index that another thread is rewriting;
+ *              then the tag makes its exchange fail.
+ *   completed  pushed by completions. The recorder thread takes the whole list, so no tag is
+ * needed.
  */
 #include "collect/cupti/buffer.h"
 
@@ -34,7 +37,7 @@ enum state {
     UNUSED, /* no memory yet */
     READY,
     OUT,       /* CUPTI holds it */
-    COMPLETED, /* CUPTI has returned it: on the list, or about to be */
+    COMPLETED, /* CUPTI has returned it; it is on the completed list, or about to be */
     BACK       /* the recorder thread has taken it */
 };
 
@@ -71,7 +74,7 @@ static struct {
     _Atomic size_t mapped_bytes;
 } pool;
 
-/* Written by CUPTI at will, by several threads at once. Nobody reads it. */
+/* The discard buffer. CUPTI writes to it on several threads at once, and nobody reads it. */
 static uint8_t discard[DISCARD_BYTES] __attribute__((aligned(64)));
 
 static void push_ready(uint32_t index)
@@ -83,7 +86,8 @@ static void push_ready(uint32_t index)
     do {
         atomic_store_explicit(&s->next_ready, (uint32_t)head, memory_order_relaxed);
         next = ((head >> 32) + 1) << 32 | index;
-        /* Release pairs with the acquire in pop_ready(): the buffer is zeroed, the slot set. */
+        /* Release pairs with the acquire in pop_ready(), which sees a zeroed buffer and a complete
+         * slot. */
     } while (!atomic_compare_exchange_weak_explicit(&pool.ready, &head, next, memory_order_release,
                                                     memory_order_relaxed));
     atomic_fetch_add_explicit(&pool.ready_count, 1, memory_order_relaxed);
@@ -107,7 +111,7 @@ static struct slot *pop_ready(void)
     return s;
 }
 
-/* The next slot that was never used, with its memory untouched; NULL at the cap. */
+/* Takes the next slot that was never used; its pages are untouched. Returns NULL at the cap. */
 static struct slot *take_fresh(void)
 {
     uint32_t index = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
@@ -125,8 +129,8 @@ static struct slot *take_fresh(void)
     return s;
 }
 
-/* Makes one more buffer ready. Touches the pages, so that no application thread takes the faults. 0
- * at the cap. */
+/* Makes one more buffer ready. Touches the pages, so that no application thread gets the page
+ * faults. Returns 0 at the cap. */
 static int prepare_one(void)
 {
     struct slot *s = take_fresh();
@@ -202,22 +206,23 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     struct slot *s = NULL;
 
-    *max_records = 0; /* as many as fit */
+    *max_records = 0; /* 0: CUPTI may write as many records as fit */
     if (!atomic_load_explicit(&pool.passive, memory_order_relaxed)) {
         if (pool.on_first_use && !atomic_exchange_explicit(&pool.used, 1, memory_order_relaxed))
             pool.on_first_use();
         if (pool.base)
             s = pop_ready();
         if (!s) {
-            /* A burst, or more threads than ready buffers. A buffer whose page faults this thread
-             * takes is better than lost records. */
+            /* In a burst, or if there are more threads than ready buffers, this thread gets an
+             * untouched buffer. Then this thread gets the page faults, but no records are lost. */
             if (pool.base)
                 s = take_fresh();
             if (!s) {
                 sl_stats_add(SL_STAT_DROPPED_NO_BUFFER, 1);
                 atomic_fetch_add_explicit(&pool.discards, 1, memory_order_relaxed);
             }
-            /* Only the first request of a series wakes: the recorder thread serves all of them. */
+            /* Only the first request of a series wakes the recorder thread, which serves all of
+             * them. */
             if (atomic_fetch_add_explicit(&pool.starved, 1, memory_order_relaxed) == 0 && pool.wake)
                 pool.wake();
         }
@@ -227,8 +232,9 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
         uint64_t turn;
 
         atomic_store_explicit(&s->state, OUT, memory_order_relaxed);
-        /* Release pairs with the acquire in sl_cupti_pool_turn(): a thread that knows the number
-         * sees the buffer as out, with at most its last number. */
+        /* Release pairs with the acquire in sl_cupti_pool_turn(): a thread that has read this turn
+         * sees the buffer's state as OUT. The slot's own turn, stored afterwards, may still be that
+         * of the buffer's previous request. */
         turn = atomic_fetch_add_explicit(&pool.turn, 1, memory_order_release) + 1;
         atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
         *buffer = s->buffer.data;
@@ -239,7 +245,8 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
     }
 }
 
-/* The slot of a buffer that CUPTI holds; NULL: the pointer is not ours, or it is not out. */
+/* Marks a buffer that CUPTI holds as completed and returns its slot. Returns NULL if the pointer is
+ * not ours, or if CUPTI does not hold the buffer. */
 static struct slot *slot_of(const uint8_t *buffer)
 {
     uintptr_t offset = (uintptr_t)buffer - (uintptr_t)pool.base;
@@ -257,7 +264,8 @@ static struct slot *slot_of(const uint8_t *buffer)
     return s;
 }
 
-/* Another client's buffer, which came to us because our callbacks are registered now. */
+/* Whether the buffer belongs to another client. CUPTI returned it to us because our callbacks are
+ * registered now. */
 static int is_of_another(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                          size_t valid_size)
 {
@@ -296,11 +304,13 @@ void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, siz
     head = atomic_load_explicit(&pool.completed, memory_order_relaxed);
     do {
         s->buffer.next = head;
-        /* Release pairs with the acquire in sl_cupti_pool_take(): the records and the fields. */
+        /* Release pairs with the acquire in sl_cupti_pool_take(), which sees the records and the
+         * buffer's fields. */
     } while (!atomic_compare_exchange_weak_explicit(&pool.completed, &head, &s->buffer,
                                                     memory_order_release, memory_order_relaxed));
     atomic_fetch_sub_explicit(&pool.out, 1, memory_order_relaxed);
-    /* Only at the crossing: a futex wake for every buffer would cost more than all the rest. */
+    /* Wakes only when the count crosses a quarter of the pool, because a futex wake for every
+     * buffer would cost more than all other work here. */
     if (waiting == pool.slots / 4 + 1 && pool.wake)
         pool.wake();
 }
@@ -329,7 +339,8 @@ struct sl_cupti_buffer *sl_cupti_pool_take(void)
 
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer)
 {
-    /* All of it, not only `valid` bytes: CUPTI may have begun records behind them. */
+    /* Zeroes the whole buffer, not only the `valid` bytes, because CUPTI may have begun records
+     * after them. */
     memset(buffer->data, 0, buffer->size);
     buffer->valid = 0;
     push_ready(index_of(buffer));
@@ -339,8 +350,8 @@ void sl_cupti_pool_refill(void)
 {
     if (!pool.base)
         return;
-    /* Requests found no ready buffer since the last time: the process has more threads than ready
-     * buffers, so keep twice as many. */
+    /* A request found no ready buffer since the last call. So the process has more threads than
+     * ready buffers, and twice as many are kept ready. */
     if (atomic_exchange_explicit(&pool.starved, 0, memory_order_relaxed) > 0)
         pool.ready_goal = pool.ready_goal < pool.slots / 2 ? pool.ready_goal * 2 + 1 : pool.slots;
     while (atomic_load_explicit(&pool.ready_count, memory_order_relaxed) < pool.ready_goal &&
@@ -381,8 +392,9 @@ static unsigned count(uint64_t turn, enum state first, enum state last)
     return found;
 }
 
-/* Missing until the recorder thread has the buffer: CUPTI's thread may stop before it reaches the
- * list. Relaxed is enough: only sl_cupti_pool_take(), on that thread, takes one. */
+/* A buffer counts as missing until the recorder thread has taken it, not only until CUPTI returns
+ * it, because CUPTI's thread may be interrupted before it puts the buffer on the list. Relaxed
+ * order is enough, because only the recorder thread ends this state. */
 unsigned sl_cupti_pool_missing(uint64_t turn)
 {
     return count(turn, OUT, COMPLETED);

@@ -8,7 +8,7 @@
  *
  * When the pool is at its cap, a request gets a *discard buffer* and the loss is counted. The
  * discard buffer is one small shared block. CUPTI may write to it from several threads at once,
- * which is harmless because nobody reads it. A NULL buffer instead can crash CUPTI below API 27.
+ * which is harmless because nobody reads it. Returning NULL instead can crash CUPTI below API 27.
  *
  * Buffers that CUPTI holds are never freed, not even at exit.
  */
@@ -22,16 +22,17 @@ struct sl_cupti_buffer {
     uint8_t *data;
     size_t size;
     size_t valid;  /* bytes of records */
-    void *context; /* as CUPTI gave it, or sl_cupti_fields_mark() */
+    void *context; /* the context that CUPTI passed, or sl_cupti_fields_mark() */
     uint32_t stream;
     struct sl_cupti_buffer *next;
 };
 
-/* One pool per process (CUPTI callbacks carry no user pointer). `buffer_bytes` is the size of a
- * buffer, `cap_bytes` the limit for all together. Maps `ready` buffers now. `wake` is called when
- * the recorder thread should run before its tick: more than a quarter of the pool is full, or no
- * buffer was ready for a request. It must be async-safe (a futex wake) and is called on any thread.
- * 0, -ENOMEM, -EALREADY, -EINVAL (the cap is below one buffer). */
+/* Creates the process's only pool (CUPTI callbacks carry no user pointer) and maps its first
+ * `ready` buffers. `buffer_bytes` is the size of a buffer, `cap_bytes` the limit for all together.
+ * `wake` is called when the recorder thread should run before its tick: more than a quarter of the
+ * pool is full, or no buffer was ready for a request. It must be async-safe (a futex wake) and is
+ * called on any thread. Returns 0, -ENOMEM, -EALREADY, or -EINVAL if the cap is below one
+ * buffer. */
 int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void));
 
 /* Recorder thread only. Maps no more buffers than these bytes; buffers that are mapped stay. At
@@ -43,46 +44,49 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
 void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                             size_t valid_size);
 
-/* `stranger` gets each completed buffer that is not ours, on a CUPTI thread. It returns 0 if it
- * found the owner; otherwise the buffer is counted. Set before the callbacks are registered, or
- * never. */
+/* `stranger` is called, on a CUPTI thread, with each completed buffer that is not ours. It returns
+ * 0 if it has passed the buffer to its owner; otherwise the buffer is counted. Set before the
+ * callbacks are registered, or never. */
 void sl_cupti_pool_set_stranger(int (*stranger)(void *context, uint32_t stream, uint8_t *buffer,
                                                 size_t size, size_t valid_size));
 
-/* Any thread: the address is that of one of our buffers, or of a discard buffer. */
+/* Any thread. Whether the address is that of one of our buffers, or of the discard buffer. */
 int sl_cupti_pool_owns(const uint8_t *buffer);
 
-/* Called once, inside the first request of the process: the process really uses CUDA. Set before
- * registering the callbacks. */
+/* `on_first_use` is called once, inside the first request for a buffer: from then on it is known
+ * that the process uses CUDA. Call before registering the callbacks. */
 void sl_cupti_pool_set_first_use(void (*on_first_use)(void));
 
-/* Recorder thread only. Completed buffers, oldest first, linked by `next`; NULL if none. */
+/* Recorder thread only. Takes all completed buffers. Returns the oldest, linked to the others by
+ * `next`; NULL if there is none. */
 struct sl_cupti_buffer *sl_cupti_pool_take(void);
 
 /* Recorder thread only. Zeroes the buffer, as CUPTI wants, and makes it ready again. */
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer);
 
-/* Recorder thread only. If few buffers are ready, maps more, up to the cap. After requests that
- * found none ready, it keeps more ready. */
+/* Recorder thread only. If few buffers are ready, maps more, up to the cap. If a request has found
+ * no ready buffer since the last call, doubles the number of buffers that are kept ready. */
 void sl_cupti_pool_refill(void);
 
-/* Any thread: buffers that CUPTI holds now (discard buffers too); bytes of all mapped buffers. A
- * buffer of ours that CUPTI returned to another tool's callback counts as held for good. */
+/* Any thread. How many buffers CUPTI holds now, discard buffers included; how many bytes are
+ * mapped. If CUPTI returned a buffer of ours to another tool's callback, the buffer counts as held
+ * for good. */
 unsigned sl_cupti_pool_outstanding(void);
 size_t sl_cupti_pool_mapped_bytes(void);
 
-/* Any thread: CUPTI is writing to a discard buffer. */
+/* Any thread. Whether CUPTI holds a discard buffer. */
 int sl_cupti_pool_is_discarding(void);
 
-/* Any thread: the number of the last request; how many of our buffers requested up to `turn` are
- * missing. A buffer is missing until the recorder thread has taken it. */
+/* Any thread. The first function returns the number of the last request. The second returns how
+ * many buffers that were requested up to number `turn` are missing. A buffer is missing until the
+ * recorder thread has taken it. */
 uint64_t sl_cupti_pool_turn(void);
 unsigned sl_cupti_pool_missing(uint64_t turn);
-/* How many missing buffers CUPTI still holds (we cannot change it); whether none is missing. */
+/* How many of the missing buffers CUPTI still holds; whether no buffer is missing. */
 unsigned sl_cupti_pool_lent(uint64_t turn);
 int sl_cupti_pool_all_back(uint64_t turn);
 
-/* Any thread: calls `look` for each missing buffer; CUPTI may be writing to it meanwhile. */
+/* Any thread. Calls `look` for each missing buffer, while CUPTI may be writing to the buffer. */
 void sl_cupti_pool_look(uint64_t turn, void (*look)(void *user, const uint8_t *data, size_t size),
                         void *user);
 

@@ -12,7 +12,8 @@
 #define LOOKS 3
 /* A clock that differs from ours by more is not CLOCK_REALTIME. */
 #define OFF_NS 1000000
-/* Records may be older than the first look, and the wall clock may be set. */
+/* Tolerance for stamps: records may be older than the first check of the clock, and the wall clock
+ * may be set. */
 #define SLACK_NS 3600000000000ull
 
 static int is_near(int64_t difference)
@@ -27,7 +28,8 @@ static int offset(void *user, uint64_t *stamp)
     return get(stamp);
 }
 
-/* A stamp in ticks lies between two readings of the counter. */
+/* Whether CUPTI's clock is the tick counter: then its stamp is between two readings of the
+ * counter. */
 static int is_ticks(int (*get)(uint64_t *stamp))
 {
     uint64_t before = sl_clock_ticks(), stamp, after;
@@ -38,7 +40,8 @@ static int is_ticks(int (*get)(uint64_t *stamp))
     return before && before <= stamp && stamp <= after;
 }
 
-/* In a young process the counter has been measured only once. */
+/* Makes sure that ticks can be converted: in a young process the counter's rate was measured only
+ * once. */
 static void make_line(void)
 {
     uint64_t ns;
@@ -47,8 +50,8 @@ static void make_line(void)
         sl_clock_calibrate();
 }
 
-/* If the wall clock is set, CUPTI's clock follows at once, ours only at its next calibration. So an
- * offset between the two counts only after ours has followed. */
+/* If the wall clock is set, CUPTI's clock changes at once, but ours only at its next calibration.
+ * So an offset is accepted only after our clock was calibrated. */
 static void measure(struct sl_cupti_clock *clock, int (*get)(uint64_t *stamp))
 {
     sl_clock_follow();
@@ -64,13 +67,15 @@ enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
     clock->last_ns = sl_clock_now();
     if (!clock->first_ns)
         clock->first_ns = clock->last_ns;
-    if (clock->uncertainty_ns == UINT64_MAX) { /* no answer: the clock may be ticks */
+    if (clock->uncertainty_ns == UINT64_MAX) { /* CUPTI's clock cannot be read; it may be the tick
+                                                * counter */
         clock->is_mixed = 1;
         make_line();
         return clock->domain;
     }
     if (clock->uncertainty_ns > OFF_NS)
-        return clock->domain; /* descheduled in each bracket: nothing was learnt */
+        return clock->domain; /* this thread was descheduled in each try, so the offset is too
+                               * uncertain */
     if (is_near(clock->offset_ns))
         clock->domain = SL_CUPTI_CLOCK_REALTIME;
     else if (is_ticks(get)) {

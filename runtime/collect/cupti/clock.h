@@ -3,10 +3,11 @@
  *
  * CUPTI stamps records with CLOCK_REALTIME by default. Another client of the process may replace
  * that clock for good: torch.profiler makes CUPTI read the tick counter (TSC). Earlier records keep
- * the earlier clock, and one buffer may hold both. So each stamp is judged separately: the two
- * clocks are decades apart, and only stamps within the life of this process are accepted.
+ * the earlier clock, and one buffer may hold both. So each stamp is judged separately. This is
+ * possible because the two clocks are decades apart and a stamp is accepted only if it lies within
+ * the life of this process.
  *
- * Threads: the recorder thread (at injection, the injecting thread). Memory: the caller's.
+ * Threads: the recorder thread, or at injection the thread that loads us. Memory: the caller's.
  */
 #ifndef SL_CUPTI_CLOCK_H
 #define SL_CUPTI_CLOCK_H
@@ -20,21 +21,22 @@ enum sl_cupti_clock_domain {
 };
 
 struct sl_cupti_clock {
-    enum sl_cupti_clock_domain domain; /* clock of new records, as of the last look */
+    enum sl_cupti_clock_domain domain; /* clock of new records, as the last check found it */
     int is_mixed; /* CUPTI has used ticks, or may have: each stamp must be judged separately */
-    uint64_t first_ns, last_ns; /* times of the first and the last look, CLOCK_REALTIME */
-    int64_t offset_ns;          /* CUPTI's clock minus ours, and half of the bracket around it */
+    uint64_t first_ns, last_ns; /* times of the first and the last check, CLOCK_REALTIME */
+    int64_t offset_ns;          /* CUPTI's clock minus ours; uncertainty_ns: half of the time
+                                 * between the two reads of ours */
     uint64_t uncertainty_ns;
 };
 
-/* Reads CUPTI's clock between two reads of ours. Returns the domain. On the thread that calibrates
- * our clock. */
+/* Reads CUPTI's clock by `get` between two reads of ours. Returns the domain. Call on the thread
+ * that calibrates our clock. */
 enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
                                                int (*get)(uint64_t *stamp));
 
-/* Converts a record's stamp to CLOCK_REALTIME. 0 stays 0 (no time). Stamps of an unknown clock stay
- * unchanged until ticks have been seen. 0; -ERANGE: on neither clock is the stamp in this process's
- * life. */
+/* Converts a record's stamp to CLOCK_REALTIME, in place. A stamp of 0 (no time) is not changed.
+ * Stamps of an unknown clock are not changed until CUPTI has used ticks. Returns 0, or -ERANGE if
+ * the stamp lies outside this process's life on both clocks. */
 int sl_cupti_clock_to_real(const struct sl_cupti_clock *clock, uint64_t *stamp);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * cuda_facts.c - queries CUDA's versions and GPU facts from the libraries in the process.
  *
- * Threads: those that the header names. Memory: none. CUDA's libraries are only looked up
- * (RTLD_NOLOAD), never loaded by us.
+ * Threads: see cuda_facts.h. Memory: none. We use CUDA's libraries only if they are loaded already
+ * (RTLD_NOLOAD).
  */
 #include "collect/cupti/cuda_facts.h"
 
@@ -35,7 +35,7 @@ static int find_driver(struct driver *d)
     *(void **)&d->uuid = sl_loader_symbol(library, "cuDeviceGetUuid");
     *(void **)&d->primary = sl_loader_symbol(library, "cuDevicePrimaryCtxGetState");
     *(void **)&d->current = sl_loader_symbol(library, "cuCtxGetCurrent");
-    sl_loader_close(library); /* the process holds it too */
+    sl_loader_close(library); /* the process keeps it loaded */
     return d->get && d->attribute ? 0 : -ENOENT;
 }
 

@@ -1,13 +1,14 @@
 /*
  * decode.c - turns CUPTI records of any supported version into events: walks through a buffer.
  *
- * Entered by the recorder thread. Owns its own small state. What a record of each kind becomes is
- * in decode_gpu.c (operations), decode_cpu.c (calls, waits, overhead) and decode_object.c (devices,
+ * Threads: the recorder thread. Memory: its own small state. Records are decoded by kind in
+ * decode_gpu.c (operations), decode_cpu.c (calls, waits, overhead) and decode_object.c (devices,
  * contexts, streams, names).
  *
- * Nothing in a buffer is trusted. Sizes are checked against its end, and times against each other.
- * A text's address is probed before it is read for the first time. CUPTI has been seen to deliver
- * truncated buffers, and a second tool in the process can overwrite ours.
+ * Nothing in a buffer is trusted, because CUPTI has been seen to deliver truncated buffers, and
+ * another tool in the process can overwrite ours. Sizes are checked against the buffer's end, and
+ * times against each other. The memory of a text is probed before the text is read for the first
+ * time.
  */
 #include "collect/cupti/decode.h"
 
@@ -81,7 +82,8 @@ void sl_decode_set_layout(struct sl_decode *d, const struct sl_cupti_layout *lay
     d->unreadable = layout ? kinds_without_family(layout) : 0;
 }
 
-/* Decodes one record that is wholly inside the buffer. 0, or -1: its values are impossible. */
+/* Decodes one record that is wholly inside the buffer. Returns 0, or -1 if its values are
+ * impossible. */
 static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t kind)
 {
     static int (*const decode[SL_CUPTI_KIND_COUNT])(struct sl_decode * d, const uint8_t *record) = {
@@ -107,8 +109,9 @@ static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t ki
     return 0;
 }
 
-/* Offset of the record after `last` (NULL: of the first), by the library's own stepping. Negative:
- * no more records; `*damaged` is set unless this is the regular end. */
+/* Returns the offset of the record after `last` (NULL: of the first), as the library's
+ * GetNextRecord finds it. Negative if there are no more records; sets *damaged unless this is the
+ * regular end. */
 static ptrdiff_t next_by_library(const struct sl_decode *d, const uint8_t *buffer, size_t valid,
                                  const uint8_t *last, int *damaged)
 {
@@ -181,7 +184,8 @@ void sl_decode_without_library(struct sl_decode *d)
     d->opt.get_next_record = NULL;
 }
 
-/* The race with CUPTI, which is writing, is intended: a word is there, or not yet. */
+/* Reads a word that CUPTI may be writing at this moment. The race is intended: the word is either
+ * still zero or complete. */
 __attribute__((no_sanitize("thread"))) static uint32_t peek(const uint8_t *at)
 {
     typedef uint32_t __attribute__((aligned(1), may_alias)) word;
@@ -192,7 +196,7 @@ __attribute__((no_sanitize("thread"))) static uint32_t peek(const uint8_t *at)
 /* The record's `end`, if this layout has the family. */
 #define END_OF(family, record) ((family) ? (record) + (family)->end : NULL)
 
-/* NULL: the record is not a GPU operation. */
+/* Returns the address of the operation's end time, NULL if the record is not a GPU operation. */
 static const uint8_t *end_of(const struct sl_cupti_layout *layout, uint32_t kind,
                              const uint8_t *record)
 {

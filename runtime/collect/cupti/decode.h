@@ -27,42 +27,44 @@ typedef void (*sl_decode_sink_fn)(void *user, const struct sl_event *ev);
 
 struct sl_decode_options {
     uint32_t version; /* cuptiGetVersion */
-    /* NULL: record sizes come from the table */
+    /* NULL: record sizes are taken from the table */
     int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
     /* Says whether the bytes at an address can be read; called before a text is read for the first
-     * time. NULL: ask the kernel (tests pass their own function) */
+     * time. NULL: sl_foreign_text_can_read() is used (tests pass their own function) */
     int (*can_read)(uintptr_t address);
     int filter_api; /* skip calls outside the generated filter (SYNCLINE_API=default on a library
                        without the per-call filter) */
     struct sl_intern *intern;
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
-    /* Facts of device 0, 1, 2..., queried when a record names a new device, until the query fails
-     * (sl_cuda_facts_device). NULL: no facts. */
+    /* Queries a device (sl_cuda_facts_device). Called for devices 0, 1, 2... until it fails, and
+     * again for a new device that a record names. NULL: no facts */
     int (*query_device)(uint32_t device, struct sl_device *out);
 };
 
-/* 0, -ENOMEM, -ENOTSUP (version below 12.0). */
+/* Returns 0, -ENOMEM, or -ENOTSUP for a version below 12.0. */
 int sl_decode_create(struct sl_decode **out, const struct sl_decode_options *opt);
 void sl_decode_destroy(struct sl_decode *d);
 
-/* Decodes one completed buffer. Calls `sink` for each event in record order. Exception: a wait in a
- * context that is not known yet is held until a later buffer or sl_decode_settle(). The first
- * record of a thread, context, stream or device gives SL_EV_META_* events before its own event. A
- * damaged record ends the buffer and is counted. Returns the number of records seen. */
+/* Decodes one completed buffer. Calls `sink` for each event in record order, except that a wait in
+ * an unknown context is held until a later buffer or sl_decode_settle(). Before the first event of
+ * a thread, context, stream or device, `sink` gets an SL_EV_META_* event that describes it. At a
+ * damaged record decoding stops; the record is counted. Returns the number of records seen. */
 size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
                         sl_decode_sink_fn sink, void *user);
 
-/* Sets the layout of the next buffers, whose sizes then step from record to record. Kinds that the
- * layout lacks are skipped. NULL, and initially: the layout of the library's version. */
+/* Sets the layout for decoding the next buffers. The decoder then finds the next record by the
+ * layout's sizes and skips kinds that the layout lacks. NULL restores the initial layout, that of
+ * the library's version. */
 void sl_decode_set_layout(struct sl_decode *d, const struct sl_cupti_layout *layout);
 
-/* Every operation that ended at or before `complete_ns` was in the buffers so far: held waits up to
- * then go to the sink, although their context is unknown. */
+/* The caller guarantees that all records of operations that ended by `complete_ns` were decoded.
+ * Held waits that ended by then are given to the sink, although their context is unknown. */
 void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_fn sink,
                       void *user);
 
-/* Stops calling CUPTI for good: only the table's sizes step from record to record. */
+/* Stops calling CUPTI for good. From then on the decoder finds the next record by the table's
+ * sizes. */
 void sl_decode_without_library(struct sl_decode *d);
 
 /* Facts that do not come from CUPTI records: a thread has events; an object has a name. */
@@ -71,8 +73,8 @@ void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
 void sl_decode_describe(struct sl_decode *d, const struct sl_named *what, uint32_t name,
                         sl_decode_sink_fn sink, void *user);
 
-/* Counts records in a buffer that CUPTI still holds. It stops where nothing was written (buffers
- * are lent zeroed), or at a record of unknown size. CUPTI may be writing meanwhile, so the numbers
+/* Counts the records in a buffer that CUPTI still holds. Stops at bytes that CUPTI has not written
+ * (they are zero), or at a record of unknown size. CUPTI may be writing meanwhile, so the numbers
  * are a snapshot. Any thread. */
 struct sl_decode_held {
     size_t records;

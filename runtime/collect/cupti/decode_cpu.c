@@ -48,7 +48,8 @@ int sl_decode_api(struct sl_decode *d, const uint8_t *record)
     if (sl_decode_times(&ev, sl_load64(record + at->start), sl_load64(record + at->end)) != 0)
         return -1;
     if (!d->asked_early)
-        sl_decode_ask_early(d); /* this call's row may be the first, before there is a context */
+        sl_decode_ask_early(d); /* this call may be the trace's first event, before there is a
+                                 * context */
     if (sl_call_name_launches(domain, cbid))
         ev.flags |= SL_EVF_LAUNCH;
     ev.name = call_name(d, domain, cbid);
@@ -82,7 +83,7 @@ int sl_decode_sync(struct sl_decode *d, const uint8_t *record)
         .stream = sl_load32(record + at->stream),
     };
 
-    /* A query of something that was not ready waited for nothing. */
+    /* A query that found work pending did not wait for it. */
     if (result == SL_RESULT_NOT_READY) {
         sl_stats_add(SL_STAT_RECORDS_FILTERED, 1);
         return 0;
@@ -118,7 +119,7 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record)
     return 0;
 }
 
-/* In libkineto's words, which trace readers know. */
+/* libkineto's names, which tools that read traces know. */
 static const char *overhead_text(uint32_t type)
 {
     static const struct {
@@ -146,7 +147,8 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
 {
     const struct sl_cupti_overhead_layout *at = d->layout->overhead;
     uint32_t type = sl_load32(record + at->type), once = 0;
-    /* CUPTI's own types are numbered in the upper half, the driver's in the lower */
+    /* The numbers of CUPTI's own types are in the upper 16 bits, those of the driver's in the
+     * lower. */
     uint32_t place = type >> 16 ? (type >> 16) + 1 : type;
     struct sl_event ev = {
         .kind = SL_EV_OVERHEAD,
@@ -157,7 +159,8 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
         return -1;
     if (!d->asked_early)
         sl_decode_ask_early(d);
-    /* User-defined records have no object kind: a record about another object has thread 0. */
+    /* User-defined records have no object kind. In these, thread 0 means that the object is not a
+     * thread. */
     if (at->object_kind ? sl_load32(record + at->object_kind) == SL_CUPTI_OBJECT_THREAD
                         : sl_load32(record + at->thread) != 0) {
         ev.thread = sl_load32(record + at->thread);

@@ -2,11 +2,12 @@
  * decode_held.c - holds waits whose record gives the context but not the device.
  *
  * CUPTI fills one buffer per thread. A buffer with a wait may arrive before the buffer that
- * describes or uses the wait's context. Such a wait is held until its context is seen. If all
- * records up to the wait's end have arrived without the context, the wait counts for device 0.
+ * describes or uses the wait's context. Such a wait is held until a record or description of its
+ * context arrives. If all records up to the wait's end have arrived and none names the context, the
+ * wait is emitted with device 0.
  *
- * Threads: the recorder thread. Memory: the decoder's. If it is full, the oldest wait is emitted as
- * it is.
+ * Threads: the recorder thread. Memory: the decoder's. If it is full, the oldest wait is emitted
+ * without its device.
  */
 #include "collect/cupti/decode_impl.h"
 
@@ -17,7 +18,7 @@ static void put(struct sl_decode *d, struct sl_event *ev, uint32_t device)
     sl_decode_emit(d, ev);
 }
 
-/* Emits waits whose context is known by now, and waits that ended by `complete_ns`. */
+/* Emits waits whose context is known by now, and waits that ended at or before `complete_ns`. */
 static void release(struct sl_decode *d, uint64_t complete_ns)
 {
     unsigned kept = 0;
@@ -44,7 +45,8 @@ void sl_decode_in_context(struct sl_decode *d, struct sl_event *ev)
         put(d, ev, device);
         return;
     }
-    if (ev->kind != SL_EV_SYNC) { /* has no slice, and its users join it by the context */
+    if (ev->kind != SL_EV_SYNC) { /* a CUDA event record has no slice, and its readers need only its
+                                   * context */
         sl_decode_emit(d, ev);
         return;
     }

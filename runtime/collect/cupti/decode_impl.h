@@ -2,8 +2,9 @@
  * decode_impl.h - declarations that the decoder's files share. Only those files include it.
  *
  * Threads: the recorder thread. The caller of a decode function guarantees that the buffer holds
- * the whole record, as long as the layout says for its kind. Decode functions give events to the
- * sink. -1: the record's values are impossible; the caller counts it.
+ * the whole record: as many bytes as the layout's size for its kind. Decode functions give events
+ * to the sink. They return -1 if the record's values are impossible; then the caller counts the
+ * record.
  */
 #ifndef SL_CUPTI_DECODE_IMPL_H
 #define SL_CUPTI_DECODE_IMPL_H
@@ -15,16 +16,17 @@
 #include "collect/cupti/objects.h"
 #include "collect/cupti/tables.h"
 
-#define SL_DECODE_TEXTS_KNOWN 1024 /* power of two: addresses of texts that were read before */
+#define SL_DECODE_TEXTS_KNOWN 1024 /* addresses of texts that were read before; a power of two */
 #define SL_DECODE_OVERHEADS   16
 #define SL_DECODE_CALLS       2048 /* the names of callback ids below this are cached */
-#define SL_DECODE_HELD        1024 /* waits in a context that is not known yet */
+#define SL_DECODE_HELD        1024 /* how many waits in unknown contexts are held */
 
-_Static_assert(SL_CUPTI_KIND_COUNT <= 64, "kinds have a bit each");
+_Static_assert(SL_CUPTI_KIND_COUNT <= 64, "each kind has a bit in a 64-bit mask");
 
 struct sl_decode {
     struct sl_decode_options opt;
-    const struct sl_cupti_layout *layout; /* from the library's version, or set by the caller */
+    const struct sl_cupti_layout *layout; /* layout of the library's version, or set by the
+                                           * caller */
     uint64_t unreadable;                  /* bit mask of kinds that are skipped */
     uint8_t is_given;
     struct sl_cupti_objects *seen;
@@ -37,7 +39,7 @@ struct sl_decode {
     uint32_t driver_name[SL_DECODE_CALLS];
     struct sl_event held[SL_DECODE_HELD]; /* in order of arrival */
     unsigned held_count;
-    uint8_t asked_early; /* the devices were queried, at the first CPU-side record */
+    uint8_t asked_early; /* the devices were queried at the first CPU-side record */
 };
 
 /* CUPTI aligns records to 8 bytes, but a damaged record can lead to any address. */
@@ -81,7 +83,7 @@ static inline void sl_decode_emit(struct sl_decode *d, const struct sl_event *ev
     d->sink(d->sink_user, ev);
 }
 
-/* Sets start, end and the flags for missing times. -1: the end is before the start. */
+/* Sets start, end and the flags for missing times. Returns -1 if the end is before the start. */
 static inline int sl_decode_times(struct sl_event *ev, uint64_t start_ns, uint64_t end_ns)
 {
     ev->start_ns = start_ns;
@@ -96,11 +98,11 @@ static inline int sl_decode_times(struct sl_event *ev, uint64_t start_ns, uint64
     return 0;
 }
 
-/* Intern id of the text that the pointer at `at` leads to. 0: the pointer is NULL, or the table is
- * full (counted). -1: the text cannot be read. */
+/* Interns the text that the pointer at `at` points to. *id is 0 if the pointer is NULL, or if the
+ * table is full (counted). Returns -1 if the text cannot be read. */
 int sl_decode_text(struct sl_decode *d, const uint8_t *at, uint32_t *id);
 
-/* Id of the operation's shape; 0: the table is full (counted). */
+/* Returns the id of the operation's shape, 0 if the table is full (counted). */
 uint32_t sl_decode_shape(struct sl_decode *d, const struct sl_shape *shape);
 
 /* Intern id of a constant text, cached in `*slot`. */

@@ -3,28 +3,31 @@
  * nvtxName*. It also queries the driver for device facts, at the first event and again when a
  * record names an unknown device.
  *
- * Threads: the recorder thread. Memory: the decoder's. All descriptions give SL_EV_META_* events
- * through objects.c. A device's facts enter the device table first, where the event's readers look.
+ * Threads: the recorder thread. Memory: the decoder's. objects.c emits an SL_EV_META_* event for
+ * each description. The facts of a device are stored in the device table before its event is
+ * emitted, because readers of the event take them from there.
  */
 #include <errno.h>
 
 #include "base/stats.h"
 #include "collect/cupti/decode_impl.h"
 
-/* Fills the facts before the event that announces them. Facts do not change, so the writer thread
- * may read them while those of other devices are filled in. 0, or -ENOENT. */
+/* Stores a device's facts, then emits the event that announces them. Facts do not change, so the
+ * writer thread may read them while the facts of other devices are stored. Returns 0 or -ENOENT. */
 static int ask_about_device(struct sl_decode *d, uint32_t device)
 {
     struct sl_device *facts = &d->opt.devices->device[device];
 
     if (!d->opt.query_device || d->opt.query_device(device, facts))
         return -ENOENT;
-    /* No name here: the facts hold the device's own name; other names come from the program. */
+    /* No name is passed, because the facts hold the device's own name; other names are given by the
+     * program. */
     sl_cupti_objects_describe_device(d->seen, device, 0);
     return 0;
 }
 
-/* All of them at once: the trace's header is written with its first event. */
+/* Queries all devices at once, because the trace's header, which lists them, is written with the
+ * first event. */
 static void ask_about_devices(struct sl_decode *d)
 {
     for (uint32_t i = 0; i < SL_DEVICE_MAX; i++)
@@ -53,11 +56,13 @@ int sl_decode_context(struct sl_decode *d, const uint8_t *record)
 
     if (context == 0 || device > UINT16_MAX)
         return -1;
-    /* Before the calls that follow: the trace's header is written with the first of them. */
+    /* The device comes first, because the trace's header, which lists devices, is written with the
+     * first event. */
     if (sl_cupti_objects_is_new_device(d->seen, device))
         sl_decode_new_device(d, device);
     sl_cupti_objects_describe_context(d->seen, device, context, 0);
-    /* Default streams have the default priority, and this is their only description. */
+    /* CUPTI gives no STREAM record for a default stream, so it is described here. It has the
+     * default priority. */
     sl_cupti_objects_describe_stream(d->seen, context, null_stream,
                                      SL_CUPTI_STREAM_CREATE_FLAG_NULL, 0, 0);
     return 0;
@@ -109,13 +114,13 @@ int sl_decode_name(struct sl_decode *d, const uint8_t *record)
         sl_cupti_objects_describe_stream(d->seen, context, sl_load32(record + at->stream), 0,
                                          SL_PRIORITY_UNKNOWN, name);
         break;
-    default: /* a process's name does not concern us */
+    default: /* the name of a process is not used */
         break;
     }
     return 0;
 }
 
-/* ---- from elsewhere ---- */
+/* ---- facts from other sources ---- */
 
 void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
                            sl_decode_sink_fn sink, void *user)
@@ -123,7 +128,7 @@ void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
     d->sink = sink;
     d->sink_user = user;
     if (!d->asked_early)
-        sl_decode_ask_early(d); /* the file may begin with this thread's ranges */
+        sl_decode_ask_early(d); /* the ranges of this thread may be the trace's first events */
     sl_cupti_objects_thread(d->seen, pid, thread);
 }
 

@@ -3,8 +3,8 @@
  *
  * Threads: the recorder thread; after its end, the exiting thread. Memory: mapped at opening.
  *
- * The recorder thread itself writes. So a slow disk delays CUPTI buffers, but the dump has every
- * buffer. A file whose writing failed consists of whole chunks.
+ * The recorder thread itself writes the file. So a slow disk delays CUPTI buffers, but no buffer is
+ * missing from the dump. If writing fails, the file ends after the last complete chunk.
  */
 #include "collect/cupti/dump.h"
 
@@ -21,12 +21,13 @@
 #define TEXT_SLOTS 4096u
 #define TEXT_BYTES (1u << 20)
 
-_Static_assert(sizeof(struct sl_cupti_dump_header) == 64, "as documented");
-_Static_assert(sizeof(struct sl_cupti_dump_device) == 344, "as documented");
-_Static_assert(sizeof(struct sl_cupti_dump_buffer) == 48, "as documented");
+_Static_assert(sizeof(struct sl_cupti_dump_header) == 64, "the dump's format has this size");
+_Static_assert(sizeof(struct sl_cupti_dump_device) == 344, "the dump's format has this size");
+_Static_assert(sizeof(struct sl_cupti_dump_buffer) == 48, "the dump's format has this size");
 
 struct known_text {
-    uint64_t buffer; /* the slot's buffer: an address is valid only within one */
+    uint64_t buffer; /* number of the buffer that the address was seen in; it may mean another text
+                      * in a later one */
     uint64_t address;
     uint32_t text;
 };
@@ -40,7 +41,7 @@ struct sl_cupti_dump {
     struct sl_clock_line line; /* the last one written */
     int is_line_told;
 
-    /* of the current buffer */
+    /* texts of the current buffer */
     uint32_t refs, text_bytes;
     struct sl_cupti_dump_ref ref[MAX_REFS];
     struct known_text known[TEXT_SLOTS];
@@ -78,7 +79,7 @@ static uint64_t load64(const uint8_t *at)
     return v;
 }
 
-/* Offset of the text at this address among the buffer's texts; a new text is added. */
+/* Writes the offset of the text among the buffer's texts; adds the text if it is new. */
 static int place_text(struct sl_cupti_dump *d, uint64_t address, uint32_t *text)
 {
     uint64_t slot = (address * 0x9e3779b97f4a7c15u) >> 40;
@@ -116,7 +117,7 @@ static void refer(struct sl_cupti_dump *d, const uint8_t *data, size_t offset)
         d->ref[d->refs++] = (struct sl_cupti_dump_ref){(uint32_t)offset, text};
 }
 
-/* Notes the texts of records that the table knows; returns the bytes of these records. */
+/* Collects the texts of records whose kind the table knows. Returns the bytes of these records. */
 static size_t walk(struct sl_cupti_dump *d, const uint8_t *data, size_t valid, uint32_t *records)
 {
     size_t at = 0, size;

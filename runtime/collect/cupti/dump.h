@@ -24,7 +24,7 @@ struct sl_cupti_dump_header {
     uint32_t format, header_bytes;
     uint32_t cupti_version; /* cuptiGetVersion */
     uint32_t pid;
-    uint64_t realtime_ns, monotonic_ns; /* when the dump began */
+    uint64_t realtime_ns, monotonic_ns; /* time at which the dump began */
     uint64_t reserved[3];
 };
 
@@ -44,7 +44,7 @@ struct sl_cupti_dump_chunk {
     uint64_t bytes;
 };
 
-/* The chunk holds one entry per kind. A reader steps from record to record by these sizes. */
+/* The chunk holds one entry per kind. A reader uses the sizes to find the next record. */
 struct sl_cupti_dump_kind {
     uint32_t kind, record_bytes;
 };
@@ -65,29 +65,30 @@ struct sl_cupti_dump_clock { /* one moment on three clocks */
     uint64_t uncertainty_ns;
 };
 
-/* Converts tick counter stamps to CLOCK_REALTIME: ns + ((stamp - ticks) * rate >> 32), the
- * difference signed. */
+/* How to convert a stamp of the tick counter to CLOCK_REALTIME: ns + ((stamp - ticks) * rate >>
+ * 32), where the difference is signed. */
 struct sl_cupti_dump_ticks {
     uint64_t ticks, ns;
     uint64_t rate; /* ns per tick, 32.32 fixed point; 0: not known */
 };
 
-/* A completed buffer: this struct, `refs` times sl_cupti_dump_ref, `text_bytes` of texts, `valid`
- * bytes of records. Each of the three is padded to a multiple of 8 bytes. */
+/* A completed buffer consists of this struct, `refs` entries of sl_cupti_dump_ref, `text_bytes`
+ * bytes of texts, and `valid` bytes of records. Each part is padded to a multiple of 8 bytes. */
 struct sl_cupti_dump_buffer {
     uint64_t number;                    /* counts from 1 */
-    uint64_t realtime_ns, monotonic_ns; /* when the recorder thread took it */
-    uint32_t stream;                    /* as CUPTI's callback gave it */
+    uint64_t realtime_ns, monotonic_ns; /* time at which the recorder thread took the buffer */
+    uint32_t stream;                    /* the stream that CUPTI passed to the callback */
     uint32_t valid;
-    uint32_t records, known; /* how many records the dump could step over, and their bytes */
+    uint32_t records, known; /* number of records that the dump's size table knows; bytes of these
+                              * records */
     uint32_t refs, text_bytes;
 };
 
-#define SL_CUPTI_DUMP_NO_TEXT UINT32_MAX /* the text could not be read, or had no room */
+#define SL_CUPTI_DUMP_NO_TEXT UINT32_MAX /* the text could not be read, or did not fit */
 
 /* The 8 bytes at `offset` in the buffer are the address of a text. */
 struct sl_cupti_dump_ref {
-    uint32_t offset; /* in bytes, within the records */
+    uint32_t offset; /* offset of the address within the records */
     uint32_t text;   /* offset in the texts, NUL-terminated; or SL_CUPTI_DUMP_NO_TEXT */
 };
 
@@ -114,27 +115,30 @@ struct sl_cupti_dump_options {
     uint32_t pid;
     uint64_t cap_bytes; /* size limit of the file; the last chunk may exceed it */
     const struct sl_device_table *devices; /* borrowed; each device is written once it is known */
-    sl_foreign_text_can_read_fn can_read;  /* NULL: ask the kernel */
+    sl_foreign_text_can_read_fn can_read;  /* NULL: sl_foreign_text_can_read() */
 };
 
-/* Creates a file, mode 0600; never overwrites one. Logs a failure in one line. 0, -EEXIST, -ENOTSUP
- * (version), -ENOMEM, -errno. */
+/* Creates a file with mode 0600; never overwrites an existing one. Logs a failure in one line.
+ * Returns 0, -EEXIST, -ENOTSUP (CUPTI version), -ENOMEM or another -errno. */
 int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_options *opt);
 
-/* Writes a completed buffer; call while the texts that it points to are valid. If the file fails or
- * is full, the dump logs a line, closes the file and ends. Recording is not affected. */
+/* Writes a completed buffer. The caller guarantees that the texts to which its records point are
+ * still valid. If writing fails or the file is full, the dump logs a line and closes the file;
+ * recording goes on. */
 void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t valid,
                           uint32_t stream);
 
 void sl_cupti_dump_dropped(struct sl_cupti_dump *d, uint64_t records);
 
-/* `offset_ns`: CUPTI's clock minus CLOCK_REALTIME. `uncertainty_ns` UINT64_MAX: not readable. */
+/* `offset_ns` is CUPTI's clock minus CLOCK_REALTIME. `uncertainty_ns` is UINT64_MAX if CUPTI's
+ * clock cannot be read. */
 void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t uncertainty_ns);
 
-/* CUPTI's clock has been the tick counter. Writes its conversion for later buffers, if new. */
+/* Call if CUPTI has used the tick counter. Writes the current conversion for the buffers that
+ * follow, if it has changed. */
 void sl_cupti_dump_ticks(struct sl_cupti_dump *d);
 
-/* Writes the end mark. The memory is not freed: the process ends. */
+/* Writes the end mark. The memory is not freed, because the process ends. */
 void sl_cupti_dump_end(struct sl_cupti_dump *d);
 
 #endif

@@ -22,7 +22,7 @@ struct sl_cupti_dump_file {
     char path[PATH_MAX];
 };
 
-/* Creates a file with this header; "%p" in the path becomes `pid`. 0 or -errno. */
+/* Creates a file with this header; "%p" in the path is replaced by `pid`. Returns 0 or -errno. */
 int sl_cupti_dump_file_open(struct sl_cupti_dump_file *f, const char *path, uint32_t pid,
                             const struct sl_cupti_dump_header *header);
 

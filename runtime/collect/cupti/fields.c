@@ -1,8 +1,9 @@
 /*
  * fields.c - selects the fields of CUPTI's user-defined records and learns their offsets.
  *
- * Threads: as fields.h says. Memory: static. The offsets of a kind are written once, into a slot
- * that only its writer knows, and then published. The recorder thread makes a layout from them.
+ * Threads: as fields.h says. Memory: static. A CUPTI thread writes the offsets of a kind once, into
+ * an unpublished slot, and then publishes the slot. The recorder thread makes a layout from the
+ * published offsets.
  */
 #include "collect/cupti/fields.h"
 
@@ -14,9 +15,10 @@
 #define LARGEST     4096 /* bytes; NVIDIA's largest record has 248 */
 #define UNION_BYTES 2    /* size of a family's member: an offset */
 
-/* Offsets of one kind. `at` is a family's struct: the record's size, then offsets. */
+/* Offsets of one kind. `at` has the form of a family's layout struct: the record's size, then the
+ * offsets. */
 struct known {
-    uint16_t fields; /* as CUPTI counts them */
+    uint16_t fields; /* number of fields that CUPTI gives */
     uint8_t is_whole;
     uint16_t at[SL_CUPTI_FIELDS_MOST];
 };
@@ -36,7 +38,7 @@ static struct {
 } view;
 
 _Static_assert(sizeof(struct sl_cupti_kernel_layout) <= SL_CUPTI_FIELDS_MOST * UNION_BYTES,
-               "the largest family has room");
+               "the largest family fits");
 
 void *sl_cupti_fields_mark(void)
 {
@@ -54,7 +56,8 @@ int *sl_cupti_fields_select(uint32_t kind, size_t *count)
         if (s->kind != kind)
             continue;
         for (unsigned f = 0; f < s->count; f++)
-            if (ids[i][n - 1] != s->fields[f].id) /* a union is one field */
+            if (ids[i][n - 1] != s->fields[f].id) /* the members of a union share one id, which is
+                                                   * listed once */
                 ids[i][n++] = s->fields[f].id;
         *count = n;
         return ids[i];
@@ -77,7 +80,7 @@ static const struct sl_cupti_field_place *find_field(const struct sl_cupti_recor
     return NULL;
 }
 
-/* Checks for plausible sizes; without them nothing of the kind can be read. */
+/* Whether the sizes are plausible. If they are not, no record of the kind can be read. */
 static int is_sane(const struct sl_cupti_record_places *places)
 {
     return places->record_size >= sizeof(uint32_t) && places->record_size <= LARGEST &&
@@ -87,7 +90,8 @@ static int is_sane(const struct sl_cupti_record_places *places)
            places->fields->offset == 0;
 }
 
-/* Numbers are little-endian: a field that is wider than expected begins with the expected one. */
+/* Numbers are little-endian, so the low bytes of a field that is wider than expected are at its
+ * offset. */
 static void read_places(struct known *k, const struct sl_cupti_selection *s,
                         const struct sl_cupti_record_places *places)
 {
@@ -112,7 +116,7 @@ static int is_same(const struct known *a, const struct known *b)
 
 static int learn(unsigned i, const struct sl_cupti_record_places *places)
 {
-    /* Acquire pairs with another thread's exchange below: the slot is written. */
+    /* Acquire pairs with another thread's exchange below, so that the slot's content is visible. */
     const struct known *known = atomic_load_explicit(&learned.of[i], memory_order_acquire);
     struct known now;
     unsigned slot;

@@ -1,12 +1,14 @@
 /*
  * fields.h - selects the fields of CUPTI's user-defined records: only those that we read.
  *
- * A subscriber (v2.h) lists field ids when it enables a kind. CUPTI packs the fields as it likes
- * and gives their offsets with every buffer (13.3 and later). From 13.4 on it also takes a list of
- * calls to record. Without that list, the added records would outweigh the saved bytes.
+ * A subscriber (v2.h) lists field ids when it enables a kind. CUPTI chooses the order of the fields
+ * and passes their offsets with every buffer (13.3 and later). From 13.4 on it also accepts a list
+ * of calls to record. We use the fields only with such a list: without it, CUPTI would record so
+ * many more calls that the smaller records save nothing.
  *
- * Threads: select on the thread that enables kinds; learn on CUPTI threads, several at once; layout
- * on the recorder thread. Memory: static, one subscriber per process.
+ * Threads: sl_cupti_fields_select() on the thread that enables kinds, _learn() on CUPTI threads,
+ * several at once, and _layout() on the recorder thread. Memory: static, one subscriber per
+ * process.
  */
 #ifndef SL_CUPTI_FIELDS_H
 #define SL_CUPTI_FIELDS_H
@@ -17,9 +19,10 @@
 #include "collect/cupti/tables.h"
 
 #define SL_CUPTI_FIELDS_SINCE 130400u
-#define SL_CUPTI_FIELDS_MOST  32u /* of one kind, including the kind field itself */
+/* maximum number of fields of one kind, including the kind field itself */
+#define SL_CUPTI_FIELDS_MOST 32u
 
-/* As in NVIDIA's headers, which only ever append members. */
+/* Copies of structs in NVIDIA's headers. New versions only append members. */
 struct sl_cupti_calls { /* CUpti_ActivityApiCbidOptions */
     size_t struct_size;
     uint32_t *callbacks;
@@ -37,7 +40,7 @@ struct sl_cupti_config { /* CUpti_ActivityConfig */
         size_t count;
         int *ids;
     } fields;
-    struct sl_cupti_calls_option *option; /* of RUNTIME and DRIVER; NULL: all calls */
+    struct sl_cupti_calls_option *option; /* which calls of RUNTIME or DRIVER; NULL: all */
 };
 
 struct sl_cupti_field_place { /* CUpti_ActivityFieldLayoutEntry */
@@ -58,18 +61,20 @@ struct sl_cupti_complete_info { /* CUpti_BufferCallbackCompleteInfo */
     size_t count;
 };
 
-/* The field ids to request, in static memory; NULL: the kind is not recorded. */
+/* Returns the field ids to request, in static memory. NULL if we do not record the kind. */
 int *sl_cupti_fields_select(uint32_t kind, size_t *count);
 
-/* Takes the offsets that CUPTI gives with a buffer. 0; -EINVAL: they contradict an earlier buffer,
- * so records would be misread. Records of a kind that lacks a field are skipped. */
+/* Reads the offsets that CUPTI passes with a buffer. Returns 0, or -EINVAL if they contradict an
+ * earlier buffer, because its records would be misread. Records of a kind that lacks a field are
+ * skipped. */
 int sl_cupti_fields_learn(const struct sl_cupti_complete_info *info);
 
-/* All offsets learned so far. Record size 0: the kind was not seen. Family NULL: the kind's records
- * cannot be read. Valid until the next call. */
+/* Returns all offsets learned so far, valid until the next call. A record size of 0 means that the
+ * kind was not seen, a family of NULL that the kind's records cannot be read. */
 const struct sl_cupti_layout *sl_cupti_fields_layout(void);
 
-/* Stands for the context of a buffer with such records, because those buffers have no context. */
+/* Returns the value that marks a buffer with user-defined records. It is stored as the buffer's
+ * context, because such a buffer has none. */
 void *sl_cupti_fields_mark(void);
 
 /* Unit tests only: forgets everything. */

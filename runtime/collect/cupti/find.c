@@ -20,7 +20,7 @@
 
 #define NEWEST_MAJOR 13
 #define OLDEST_MAJOR 12
-/* A scope of its own: the library's symbols must not satisfy references of other libraries. */
+/* RTLD_LOCAL keeps the library's symbols from satisfying references of other libraries. */
 #define OPEN_FLAGS (RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE)
 
 struct search {
@@ -34,10 +34,10 @@ struct search {
 
 struct in_process {
     char cudart[PATH_MAX]; /* folder of the loaded libcudart; "": none */
-    int major;             /* its version; 0: unknown */
+    int major;             /* major version of the loaded libcudart; 0: unknown */
 };
 
-/* Accepts an opened library if it can be used. 0 or -errno. */
+/* Accepts an opened library if it can be used. Returns 0 or -errno. */
 static int take(struct search *s, void *handle)
 {
     const char *file = sl_loader_file(handle);
@@ -63,7 +63,8 @@ static int try_name(struct search *s, const char *name)
     return take(s, handle);
 }
 
-/* Tries every file that fits the pattern. The newest version is last by name, so from the end. */
+/* Tries every file that matches the pattern, in reverse order, because the newest version is last
+ * by name. */
 static int try_pattern(struct search *s, const char *pattern)
 {
     int result = -ENOENT;
@@ -122,8 +123,9 @@ static void look_around(struct in_process *p)
 
 static int try_major(struct search *s, const struct in_process *p, int major)
 {
-    /* beside libcudart: nvidia/cu13/lib; nvidia/cuda_runtime/lib and nvidia/cuda_cupti/lib;
-     * cuda/lib64 and cuda/extras/CUPTI/lib64; cuda/targets/ARCH/lib and the same */
+    /* Folders relative to that of libcudart, for these installations: nvidia/cu13/lib has both
+     * libraries; nvidia/cuda_runtime/lib goes with nvidia/cuda_cupti/lib; cuda/lib64 and
+     * cuda/targets/ARCH/lib go with cuda/extras/CUPTI/lib64. */
     static const char *const beside[] = {".", "../../cuda_cupti/lib", "../extras/CUPTI/lib64",
                                          "../../../extras/CUPTI/lib64", NULL};
     static const char *const toolkit[] = {"extras/CUPTI/lib64", "lib64", "lib", "targets/*/lib",
@@ -139,7 +141,7 @@ static int try_major(struct search *s, const struct in_process *p, int major)
     snprintf(name, sizeof name, "libcupti.so.%d", major);
     if (try_name(s, name) == 0 || try_below(s, p->cudart, beside, major) == 0)
         return 0;
-    /* secure_getenv: the environment must not choose code for a setuid program */
+    /* secure_getenv(), so that the environment cannot choose the code of a set-user-id program */
     for (int i = 0; toolkit_variable[i]; i++)
         if (try_below(s, secure_getenv(toolkit_variable[i]), toolkit, major) == 0)
             return 0;
@@ -178,7 +180,7 @@ int sl_cupti_find(sl_cupti_accept_fn accept, void *user, void **handle, char *pa
         snprintf(name, sizeof name, "libcupti.so.%d", major);
         loaded = sl_loader_open(name, OPEN_FLAGS | RTLD_NOLOAD);
         if (loaded)
-            return take(&s, loaded); /* usable or not: no second copy beside it */
+            return take(&s, loaded); /* even if it is unusable, a second copy must not be loaded */
     }
     look_around(&here);
     if (here.major >= OLDEST_MAJOR && here.major <= NEWEST_MAJOR &&

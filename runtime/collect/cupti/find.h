@@ -1,9 +1,9 @@
 /*
  * find.h - finds libcupti.
  *
- * A copy that is already in the process always wins, because a second copy collides with it.
- * Otherwise these places are tried, first with the major version of the CUDA in the process: the
- * loader's path, the folders beside the loaded libcudart, the toolkit, Python's packages.
+ * A copy that is already in the process is always used, because a second copy would collide with
+ * it. Otherwise these places are tried, first with the major version of the CUDA in the process:
+ * the loader's path, the folders beside the loaded libcudart, the toolkit, Python's packages.
  *
  * Threads: one, at injection. Allocates (dlopen and glob do).
  */
@@ -15,8 +15,9 @@
 /* Says whether a library can be used: 0, or -errno with the reason in `why`. */
 typedef int (*sl_cupti_accept_fn)(void *user, void *handle, char *why, size_t why_size);
 
-/* 0 with the handle and path of the first accepted library, which stays loaded for good. -ENOENT:
- * none found; -ENOTSUP: none accepted. `why` explains the failure to the user, in one line. */
+/* Returns 0 with the handle and path of the first accepted library, which stays loaded for good.
+ * Returns -ENOENT if no library was found, -ENOTSUP if none was accepted. Then `why` explains the
+ * failure to the user, in one line. */
 int sl_cupti_find(sl_cupti_accept_fn accept, void *user, void **handle, char *path,
                   size_t path_size, char *why, size_t why_size);
 

@@ -1,7 +1,7 @@
 /*
- * foreign_text.c - checks that a pointer in a CUPTI record leads to a readable text.
+ * foreign_text.c - checks that a pointer in a CUPTI record points to a readable text.
  *
- * Threads: any. Memory: none; pure except for asking the kernel.
+ * Threads: any. Memory: none. No state except the kernel's view of memory.
  */
 #include "collect/cupti/foreign_text.h"
 
@@ -13,15 +13,16 @@
 #define TEXT_MAX   65536u /* longer than any kernel's name */
 #define PAGE_BYTES 4096u
 
-/* The kernel reads the memory for us. With an impossible `how` the call changes nothing, and bad
- * memory gives EFAULT before EINVAL. Where the call is forbidden, addresses are trusted. */
+/* rt_sigprocmask makes the kernel read the memory. With an invalid `how` the call changes nothing,
+ * and unreadable memory gives EFAULT before EINVAL. Where the call is forbidden, addresses are
+ * trusted. */
 int sl_foreign_text_can_read(uintptr_t address)
 {
     return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
            errno != EFAULT;
 }
 
-/* Checks page by page. */
+/* Checks page by page whether the text can be read. */
 int sl_foreign_text_measure(const char *text, sl_foreign_text_can_read_fn can_read, size_t *length)
 {
     for (size_t i = 0; i < TEXT_MAX; i++) {

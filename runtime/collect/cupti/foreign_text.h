@@ -1,7 +1,7 @@
 /*
- * foreign_text.h - checks that a pointer in a CUPTI record leads to a readable text.
+ * foreign_text.h - checks that a pointer in a CUPTI record points to a readable text.
  *
- * Nothing in a buffer is trusted: an address is probed before it is read.
+ * Nothing in a buffer is trusted, so memory at an address is probed before it is read.
  *
  * Threads: any. Memory: none.
  */
@@ -14,11 +14,11 @@
 /* Says whether the bytes at an address can be read. */
 typedef int (*sl_foreign_text_can_read_fn)(uintptr_t address);
 
-/* Asks the kernel whether the 8 bytes around an address can be read. */
+/* Whether the 8 bytes around an address can be read, which is checked by a system call. */
 int sl_foreign_text_can_read(uintptr_t address);
 
-/* Length of `text` (not NULL) without its final NUL. 0; -EFAULT: the text runs into unreadable
- * memory; -EMSGSIZE: the text is longer than any name. */
+/* Writes the length of `text` (not NULL) without its final NUL. Returns 0, -EFAULT if the text runs
+ * into unreadable memory, or -EMSGSIZE if it is longer than any name. */
 int sl_foreign_text_measure(const char *text, sl_foreign_text_can_read_fn can_read, size_t *length);
 
 #endif

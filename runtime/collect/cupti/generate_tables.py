@@ -4,10 +4,10 @@
     generate_tables.py --write             fetch every version's package and write the files
     generate_tables.py --write-docs        write which calls are recorded by default into
                                            docs/trace-format-details.md (--write does it too)
-    generate_tables.py --check INCLUDE...  do the committed tables agree with the CUPTI headers in
-                                           those folders, and with tables_calls.py, as the
-                                           documentation must? (the build's test; needs no network)
-    generate_tables.py --check-all         do they agree with every version's package?
+    generate_tables.py --check INCLUDE...  compare the committed tables with the CUPTI headers in
+                                           those folders, and the tables and the documentation with
+                                           tables_calls.py (the build's test; needs no network)
+    generate_tables.py --check-all         compare the tables with every version's package
 
 Packages come from PyPI through pip, pinned by version and sha256, into --cache (default
 build/cupti-packages), and are reused. Record layouts are not parsed but compiled: a C program per
@@ -32,7 +32,7 @@ DOCUMENT = ROOT / "docs" / "trace-format-details.md"
 
 
 def braces(cells) -> str:
-    """A C initializer, wrapped here because versions of a formatter would differ."""
+    """Returns a C initializer, with lines wrapped here, because versions of a formatter differ."""
     return "{\n" + textwrap.fill(", ".join(cells), 96, initial_indent="    ", subsequent_indent="    ") + "}"
 
 
@@ -123,11 +123,11 @@ class Tables:
                 note = ", not in every version" if ours.endswith("?") else ""
                 out.append(f"    uint16_t {ours.rstrip('?')}; /* {types[width]} {theirs}{note} */\n")
             out.append("};\n\n")
-        out.append("/* One CUPTI version. */\nstruct sl_cupti_layout {\n    uint32_t version; /* of cuptiGetVersion: this "
-                   "one and those up to the next row */\n    const char *cuda;\n    /* by kind: bytes of a record, 0 = "
-                   "no such kind */\n    const uint16_t *record_size;\n")
+        out.append("/* One CUPTI version. */\nstruct sl_cupti_layout {\n    uint32_t version; /* first version "
+                   "of this layout, see cuptiGetVersion */\n    const char *cuda;\n    /* bytes of a record, indexed by "
+                   "kind; 0: this version has no such kind */\n    const uint16_t *record_size;\n")
         out += [f"    const struct sl_cupti_{f}_layout *{f};\n" for f in FAMILIES]
-        out.append("    /* callback ids of this version are below these */\n"
+        out.append("    /* numbers of callback ids: all ids are below these */\n"
                    "    uint16_t runtime_callbacks, driver_callbacks;\n};\n")
         out.append(HEADER_END)
         return "".join(out)
@@ -210,22 +210,22 @@ HEADER_END = """\
 extern const struct sl_cupti_layout sl_cupti_tables_layouts[];
 extern const unsigned sl_cupti_tables_layout_count;
 
-/* A field of user-defined records: its id in NVIDIA's headers, its bytes there, where in them ours
- * is, and which member of the family's layout tells its offset. */
+/* A field of user-defined records: its id and size in NVIDIA's headers, the offset of our value
+ * within it (in a union), and the member of the family's layout that holds its offset. */
 struct sl_cupti_field {
     uint8_t id, bytes, within, slot;
 };
 
-/* What is asked for of a kind, besides the kind itself, whose id is 0. */
+/* The fields to request for a kind, without the kind field itself, whose id is 0. */
 struct sl_cupti_selection {
     uint8_t kind, count;
     const struct sl_cupti_field *fields;
-    size_t family; /* which member of struct sl_cupti_layout */
+    size_t family; /* offset of the family's member in struct sl_cupti_layout */
 };
 extern const struct sl_cupti_selection sl_cupti_tables_selections[];
 extern const unsigned sl_cupti_tables_selection_count;
 
-/* A function without "cupti", and the first version that has it (0 = all). */
+/* A function's name without "cupti", and the first version that has it (0: every version). */
 struct sl_cupti_function {
     const char *name;
     uint32_t since;
@@ -294,7 +294,7 @@ def load_all(cache: pathlib.Path) -> Tables:
 
 
 def committed() -> dict:
-    """The committed tables, read back: API version -> {family or "sizes": numbers}; and the names."""
+    """Reads the committed tables. Returns API version -> {family or "sizes": numbers}, and the names."""
     text = (HERE / "tables.c").read_text()
     arrays = {n: re.sub(r"\s+", " ", b) for n, b in re.findall(r"(\w+_\d+)(?:\[\w+\])? = \{(.*?)\};", text, re.S)}
     numbers = {n: tuple(map(int, re.findall(r"\d+", b))) for n, b in arrays.items()}

@@ -1,13 +1,14 @@
 /*
- * graph_nodes.c - what a subscriber of CUPTI's is told of CUDA graphs.
+ * graph_nodes.c - receives from CUPTI callbacks the nodes of CUDA graphs and their dependencies.
  *
- * Callbacks on application threads: no lock, no allocation; a full queue drops what comes and says
- * so in its place. Owned by the process: there is one subscriber.
+ * Callbacks run on application threads, and neither lock nor allocate. If the queue is full, a fact
+ * is dropped; the next fact in the queue carries the number of facts lost before it. State is
+ * static, because a process has one subscriber.
  *
- * A thread that loses its processor between taking a place and filling it holds up what others put
- * behind it, for as long as it does not run. Nothing false comes of that: a copy is told behind all
- * that was told of its original, so a launch whose copies are not through is one whose nodes are
- * not known, which is counted. What finds no room meanwhile is lost, and said.
+ * A thread that is descheduled between reserving a slot and filling it delays the facts after that
+ * slot until it runs again. The delay causes no wrong edges: the fact that a node is a copy is
+ * queued after all facts about the original. So a launch whose copies are still delayed has unknown
+ * nodes, and that is counted. Facts that find the queue full meanwhile are lost and counted.
  */
 #include "collect/cupti/graph_nodes.h"
 
@@ -19,7 +20,7 @@
 #include "base/pages.h"
 #include "collect/cupti/v2.h"
 
-#define SLOTS 262144u /* a power of two: of a graph with 10^5 nodes all that is told at once */
+#define SLOTS 262144u /* all facts of a graph with 10^5 nodes; a power of two */
 
 enum {
     DOMAIN_RESOURCE = 3, /* CUpti_CallbackDomain */
@@ -35,7 +36,7 @@ struct graph_data { /* CUpti_GraphData */
     void *graph, *original_graph;
     void *node, *original;
     int type;
-    void *dependent; /* comes behind `node` */
+    void *dependent; /* depends on `node` */
     void *exec;
 };
 
@@ -45,8 +46,9 @@ struct resource_data { /* CUpti_ResourceData */
 };
 
 struct fact {
-    _Atomic uint32_t turn; /* twice the round that it is empty for; one more once it is filled */
-    uint32_t lost;         /* facts that found no room before it */
+    _Atomic uint32_t turn; /* 2 * round if the slot is empty for that round of the ring, + 1 once it
+                            * is filled */
+    uint32_t lost;         /* total of facts that were dropped before this one */
     uint64_t node, other;
     uint32_t home;
     uint32_t what; /* enum sl_node_fact */
@@ -55,13 +57,13 @@ struct fact {
 static struct {
     const struct sl_cupti_api *api;
     void *subscriber;
-    int is_shared;     /* the subscriber is cupti_v2's */
-    _Atomic int is_on; /* what is told goes on */
+    int is_shared;     /* the subscriber belongs to v2.c */
+    _Atomic int is_on; /* we are subscribed, and facts are passed on */
     struct fact *fact;
-    _Atomic uint64_t tail; /* next to be filled, by any thread */
+    _Atomic uint64_t tail; /* next slot to fill, by any thread */
     _Atomic uint32_t lost;
-    uint64_t head;      /* the recorder thread's */
-    uint32_t lost_told; /* the same */
+    uint64_t head;      /* next slot to read; recorder thread only */
+    uint32_t lost_told; /* `lost` as reported so far; recorder thread only */
 } queue;
 
 /* ---- application threads ---- */
@@ -80,7 +82,7 @@ static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t 
     for (;;) {
         fact = &queue.fact[at % SLOTS];
         lost = atomic_load_explicit(&queue.lost, memory_order_relaxed);
-        /* Acquire pairs with the release in take(): the slot is empty. */
+        /* Acquire pairs with the release in take(), which has emptied the slot. */
         if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(at)) {
             uint64_t now = atomic_load_explicit(&queue.tail, memory_order_acquire);
 
@@ -92,7 +94,7 @@ static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t 
             at = now;
             continue;
         }
-        /* Release pairs with the acquires above: what is lost further on is not in `lost`. */
+        /* Release pairs with the acquires above, so that `lost` holds no losses after this slot. */
         if (atomic_compare_exchange_weak_explicit(&queue.tail, &at, at + 1, memory_order_release,
                                                   memory_order_acquire))
             break;
@@ -102,7 +104,7 @@ static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t 
     fact->other = other;
     fact->home = home;
     fact->what = what;
-    /* Release pairs with the acquire in take(): the fact before its turn. */
+    /* Release pairs with the acquire in take(), which sees the whole fact once it sees its turn. */
     atomic_store_explicit(&fact->turn, empty_turn(at) + 1, memory_order_release);
 }
 
@@ -165,10 +167,11 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 
 /* ---- the recorder thread ---- */
 
-/* Up to a fact, or, where there is none, to the last put. 0, or 1: `*out` tells of a loss. */
+/* `lost` is the total of losses up to the fact being taken or, if there is none, up to now. Returns
+ * 1 and writes a loss event to *out if the total has grown; otherwise 0. */
 static int tell_loss(uint32_t lost, struct sl_event *out)
 {
-    /* Of two facts put at the same time the later one may know of less. */
+    /* Two threads may put facts at the same time, so a later fact may carry a smaller total. */
     if ((int32_t)(lost - queue.lost_told) <= 0)
         return 0;
     queue.lost_told = lost;
@@ -184,10 +187,10 @@ static int take(struct sl_event *out)
     if (!queue.fact)
         return 0;
     fact = &queue.fact[queue.head % SLOTS];
-    /* Acquire pairs with the release in put(): the fact is whole. */
+    /* Acquire pairs with the release in put(), so that the whole fact is visible. */
     if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(queue.head) + 1) {
-        /* Acquire pairs with the release in put(): if all that was put is out, then so is all that
-         * came before these losses. */
+        /* Acquire pairs with the release in put(). So if the next line finds the queue empty, all
+         * facts that were put before these losses have been taken. */
         lost = atomic_load_explicit(&queue.lost, memory_order_acquire);
         return atomic_load_explicit(&queue.tail, memory_order_relaxed) == queue.head &&
                tell_loss(lost, out);
@@ -204,7 +207,8 @@ static int take(struct sl_event *out)
 
 int sl_graph_nodes_next(struct sl_event *out)
 {
-    /* Facts that a callback puts while it is given up are not all there are of their nodes. */
+    /* Once we have unsubscribed, facts are skipped, because those about a node may be
+     * incomplete. */
     while (take(out))
         if (out->fact == SL_NODE_FACTS_LOST ||
             atomic_load_explicit(&queue.is_on, memory_order_acquire))
@@ -212,7 +216,7 @@ int sl_graph_nodes_next(struct sl_event *out)
     return 0;
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static int subscribe(const struct sl_cupti_api *api)
 {
@@ -264,7 +268,7 @@ int sl_graph_nodes_start(const struct sl_cupti_api *api)
                             "not recorded, only counted");
         return -ENOMEM;
     }
-    /* It stays mapped whatever comes of it: a callback may be running. */
+    /* The queue stays mapped even if subscribing fails, because a callback may be running. */
     queue.api = api;
     return subscribe(api);
 }

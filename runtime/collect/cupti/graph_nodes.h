@@ -1,16 +1,16 @@
 /*
- * graph_nodes.h - what a subscriber of CUPTI's is told of CUDA graphs: which nodes there are, which
- * come behind which, which are copies of which.
+ * graph_nodes.h - receives from CUPTI callbacks the nodes of CUDA graphs, their dependencies, and
+ * which node is a copy of which.
  *
- * No record tells the dependencies between the nodes of a graph, or which operator made them;
- * callbacks do, when it is made.
- * They need CUPTI's one subscriber, which other tools in the process may want, so it is taken only
- * when the user asks for it (SYNCLINE_GRAPH_EDGES), never from somebody else, and given up for a
- * tool that is seen to want it later.
+ * CUPTI records have neither the dependencies between the nodes of a graph nor the operator that
+ * created a node. Callbacks report both while the graph is built. Callbacks need CUPTI's only
+ * subscriber slot, which other tools in the process may need. So we subscribe only if the user asks
+ * for it (SYNCLINE_GRAPH_EDGES) and the slot is free, and unsubscribe when another tool wants the
+ * slot.
  *
- * Threads: callbacks come on application threads and put what they are told into a queue without
- * locks; the recorder thread alone takes it out. Memory: 8 MiB, mapped at the start, taken as it is
- * used.
+ * Threads: CUPTI calls back on application threads, which put facts into a lock-free queue; only
+ * the recorder thread takes facts out. Memory: 8 MiB, mapped at the start, whose pages are touched
+ * only when they are first used.
  */
 #ifndef SL_CUPTI_GRAPH_NODES_H
 #define SL_CUPTI_GRAPH_NODES_H
@@ -18,19 +18,22 @@
 #include "collect/cupti/api.h"
 #include "event/event.h"
 
-/* 0; -EBUSY: somebody else is the subscriber; -ENOTSUP: this CUPTI has no such functions; -ENOMEM;
- * or what CUPTI said. What is left out then has been said. Once in a process. */
+/* Subscribes; call once in a process. Returns 0, -EBUSY if another tool has subscribed, -ENOTSUP if
+ * this CUPTI lacks the functions, -ENOMEM, or another -errno for CUPTI's error. After a failure,
+ * logs which facts are not recorded. */
 int sl_graph_nodes_start(const struct sl_cupti_api *api);
 
-/* What to call, on the application thread that makes a node, inside the callback. Before the start.
- */
+/* Sets a function that is called inside the callback, on the application thread that creates a
+ * node. Call before sl_graph_nodes_start(). */
 void sl_graph_nodes_on_made(void (*made)(uint64_t node));
 
-/* Any thread: somebody else is to be the subscriber. What was told so far is forgotten: it may
- * change without our being told. The first call says so. */
+/* Any thread. Unsubscribes, so that another tool can subscribe. The facts received so far are
+ * discarded, because the graphs may change from now on without a callback to us. The first call
+ * logs it. */
 void sl_graph_nodes_give_up(void);
 
-/* The next fact, as an event of kind SL_EV_META_NODE: 1; 0: there is none. */
+/* Writes the next fact to *out, as an event of kind SL_EV_META_NODE. Returns 1, or 0 if there is
+ * none. */
 int sl_graph_nodes_next(struct sl_event *out);
 
 #endif

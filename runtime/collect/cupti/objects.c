@@ -1,9 +1,10 @@
 /*
- * objects.c - remembers threads, contexts, streams and devices, and what is known of each.
+ * objects.c - remembers threads, contexts, streams and devices, with their names, flags and
+ * priorities.
  *
  * Threads: the recorder thread. Memory: two open-addressed tables of fixed size. A key is never
- * removed: CUPTI numbers contexts and streams upwards and never twice. A thread id that Linux gives
- * to another thread keeps its first name.
+ * removed, because CUPTI never reuses the number of a context or stream. If Linux reuses a thread
+ * id, the id keeps the name of its first thread.
  */
 #include "collect/cupti/objects.h"
 
@@ -62,7 +63,8 @@ void sl_cupti_objects_destroy(struct sl_cupti_objects *s)
     sl_pages_unmap(s, sizeof *s);
 }
 
-/* The object's slot: its own, or a free one; NULL: the object is new and the table is full. */
+/* Returns the object's slot, or a free slot if the object is new. NULL if the object is new and the
+ * table is full. */
 static struct object *find_object(struct sl_cupti_objects *s, uint32_t context, uint32_t stream)
 {
     uint64_t key = (uint64_t)context << 32 | stream;
@@ -83,7 +85,7 @@ static void tell_object(struct sl_cupti_objects *s, const struct object *o)
     int is_stream = o->stream != NO_STREAM;
 
     if (o->device == NO_DEVICE)
-        return; /* reported once its context is seen */
+        return; /* the stream is reported once its context is seen */
     struct sl_event ev = {
         .kind = is_stream ? SL_EV_META_STREAM : SL_EV_META_CONTEXT,
         .device = sl_event_device(o->device),
@@ -268,7 +270,8 @@ static void tell_thread(struct sl_cupti_objects *s, uint32_t pid, const struct t
     s->opt.sink(s->opt.sink_user, &ev);
 }
 
-/* The thread's own name; 0: the thread is gone or belongs to another process. */
+/* Returns the intern id of the thread's own name, 0 if the thread has ended or belongs to another
+ * process. */
 static uint32_t name_from_proc(struct sl_cupti_objects *s, uint32_t thread)
 {
     char path[64], text[64];

@@ -1,12 +1,13 @@
 /*
- * objects.h - remembers threads, contexts, streams and devices, and what is known of each.
+ * objects.h - remembers threads, contexts, streams and devices, with their names, flags and
+ * priorities.
  *
  * Records may arrive before the description of their stream or context. If the profiler was loaded
- * late, the description never arrives. The first record of an object gives one SL_EV_META_* event
- * before the record's own event. A later description gives another.
+ * late, the description never arrives. At the first record of an object, an SL_EV_META_* event is
+ * emitted before the record's own event. A later description of the object emits another.
  *
- * Threads: the recorder thread. Memory is fixed at creation: 16384 threads, and as many contexts
- * and streams together. Further objects are not remembered and count as lost names.
+ * Threads: the recorder thread. Memory is fixed at creation, for 16384 threads, and for as many
+ * contexts and streams together. Further objects are not remembered and count as lost names.
  */
 #ifndef SL_CUPTI_OBJECTS_H
 #define SL_CUPTI_OBJECTS_H
@@ -30,27 +31,31 @@ int sl_cupti_objects_create(struct sl_cupti_objects **out,
                             const struct sl_cupti_objects_options *opt);
 void sl_cupti_objects_destroy(struct sl_cupti_objects *s); /* NULL is fine */
 
-/* A record names this thread. The first time, the thread's name is read from /proc. */
+/* Call for the thread that a record names. The first call for a thread reads its name from
+ * /proc. */
 void sl_cupti_objects_thread(struct sl_cupti_objects *s, uint32_t pid, uint32_t thread);
 
-/* Whether the device was neither seen nor described. If so, describe it before the record's
- * event. */
+/* Whether the device was neither seen nor described before. If so, the caller must describe it
+ * before it emits the record's event. */
 int sl_cupti_objects_is_new_device(const struct sl_cupti_objects *s, uint32_t device);
 
-/* A record names this stream. Returns its priority; SL_PRIORITY_UNKNOWN: not described yet. */
+/* Call for the stream that a record names. Returns the stream's priority, SL_PRIORITY_UNKNOWN if
+ * the stream was not described yet. */
 int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
                                 uint32_t stream);
 
-/* Device of a context. 0; -ENOENT: no record or description of the context has arrived. */
+/* Writes the device of a context. Returns 0, or -ENOENT if no record or description of the context
+ * has arrived. */
 int sl_cupti_objects_context_device(struct sl_cupti_objects *s, uint32_t context, uint32_t *device);
 
-/* Descriptions. `name` 0 = none. Each gives an event if it adds something new. */
+/* Describe an object; `name` is 0 if it has none. An event is emitted if the description adds
+ * something new. */
 void sl_cupti_objects_describe_thread(struct sl_cupti_objects *s, uint32_t pid, uint32_t thread,
                                       uint32_t name);
 void sl_cupti_objects_describe_device(struct sl_cupti_objects *s, uint32_t device, uint32_t name);
 void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
                                        uint32_t context, uint32_t name);
-/* flags 0 and priority SL_PRIORITY_UNKNOWN = not described this time */
+/* Flags of 0 and a priority of SL_PRIORITY_UNKNOWN leave the known values as they are. */
 void sl_cupti_objects_describe_stream(struct sl_cupti_objects *s, uint32_t context, uint32_t stream,
                                       uint32_t flags, int32_t priority, uint32_t name);
 

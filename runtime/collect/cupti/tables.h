@@ -305,9 +305,9 @@ struct sl_cupti_name_layout { /* NAME */
 
 /* One CUPTI version. */
 struct sl_cupti_layout {
-    uint32_t version; /* of cuptiGetVersion: this one and those up to the next row */
+    uint32_t version; /* first version of this layout, see cuptiGetVersion */
     const char *cuda;
-    /* by kind: bytes of a record, 0 = no such kind */
+    /* bytes of a record, indexed by kind; 0: this version has no such kind */
     const uint16_t *record_size;
     const struct sl_cupti_kernel_layout *kernel;
     const struct sl_cupti_memcpy_layout *memcpy;
@@ -321,7 +321,7 @@ struct sl_cupti_layout {
     const struct sl_cupti_context_layout *context;
     const struct sl_cupti_stream_layout *stream;
     const struct sl_cupti_name_layout *name;
-    /* callback ids of this version are below these */
+    /* numbers of callback ids: all ids are below these */
     uint16_t runtime_callbacks, driver_callbacks;
 };
 
@@ -329,22 +329,22 @@ struct sl_cupti_layout {
 extern const struct sl_cupti_layout sl_cupti_tables_layouts[];
 extern const unsigned sl_cupti_tables_layout_count;
 
-/* A field of user-defined records: its id in NVIDIA's headers, its bytes there, where in them ours
- * is, and which member of the family's layout tells its offset. */
+/* A field of user-defined records: its id and size in NVIDIA's headers, the offset of our value
+ * within it (in a union), and the member of the family's layout that holds its offset. */
 struct sl_cupti_field {
     uint8_t id, bytes, within, slot;
 };
 
-/* What is asked for of a kind, besides the kind itself, whose id is 0. */
+/* The fields to request for a kind, without the kind field itself, whose id is 0. */
 struct sl_cupti_selection {
     uint8_t kind, count;
     const struct sl_cupti_field *fields;
-    size_t family; /* which member of struct sl_cupti_layout */
+    size_t family; /* offset of the family's member in struct sl_cupti_layout */
 };
 extern const struct sl_cupti_selection sl_cupti_tables_selections[];
 extern const unsigned sl_cupti_tables_selection_count;
 
-/* A function without "cupti", and the first version that has it (0 = all). */
+/* A function's name without "cupti", and the first version that has it (0: every version). */
 struct sl_cupti_function {
     const char *name;
     uint32_t since;

@@ -70,7 +70,7 @@ HEADING = "## Calls that are recorded by default"
 
 
 def expression(patterns: str) -> re.Pattern:
-    """A regular expression that a whole name must match."""
+    """Returns a regular expression that a whole name must match."""
     text = "|".join(patterns.split())
     for theirs, ours in (("{", "(?:"), ("}", ")"), (",", "|"), ("*", r"\w*")):
         text = text.replace(theirs, ours)
@@ -83,7 +83,7 @@ CLASS_OF = {name: expression(patterns) for name, patterns in CLASSES.items()}
 
 
 def section() -> str:
-    """The section of docs/trace-format-details.md, from its heading to the next one."""
+    """Makes the section of docs/trace-format-details.md, from its heading to the next one."""
     def code(patterns: str) -> str:
         return ", ".join(f"`{pattern}`" for pattern in patterns.split())
 
@@ -98,6 +98,6 @@ def section() -> str:
 
 
 def of_document(text: str) -> str:
-    """The section that a document contains now."""
+    """Returns the section that a document contains now."""
     start = text.index(HEADING)
     return text[start:text.index("\n## ", start) + 1]

@@ -85,7 +85,7 @@ class Version:
 
     @staticmethod
     def kinds_of(text: str) -> dict:
-        """Kind name -> (value, structure), from the enum and its comments."""
+        """Returns kind name -> (value, structure), read from the enum and its comments."""
         enum = text[text.index("CUPTI_ACTIVITY_KIND_INVALID"):text.index("} CUpti_ActivityKind;")]
         kinds = {}
         for comment, name, value in re.findall(r"/\*\*(.*?)\*/\s*CUPTI_ACTIVITY_KIND_(\w+)\s*=\s*(\d+)", enum, re.S):

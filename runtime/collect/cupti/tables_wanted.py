@@ -67,7 +67,7 @@ UNION = {("name", "pid"): (12, 0), ("name", "thread"): (12, 4), ("name", "device
 
 
 def selection(family: str) -> list:
-    """The fields to request: (our name, NVIDIA's constant, bytes, offset in a union)."""
+    """Returns the fields to request: (our name, NVIDIA's constant, bytes, offset in a union)."""
     prefix, without = SELECTIONS[family]
     chosen = []
     for name, (theirs, width) in FAMILIES[family][1].items():

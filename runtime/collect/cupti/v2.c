@@ -1,11 +1,11 @@
 /*
- * v2.c - uses CUPTI through a subscriber of our own, behind the same table of functions.
+ * v2.c - replaces CUPTI's functions by those that take a subscriber of our own.
  *
- * Each function here has the form of an older one and calls the newer one with our subscriber. The
- * library may lack a newer form (13.2 has only some). Then the older one is used, if that does no
- * harm.
+ * Each function here has the signature of an older CUPTI function and calls the newer one (`_v2`)
+ * with our subscriber. If the library lacks the newer function (13.2 has only some), the older one
+ * is used if that does no harm.
  *
- * Threads: CUPTI callbacks come on any thread. Memory: static.
+ * Threads: CUPTI calls back on any thread. Memory: static.
  */
 #include "collect/cupti/v2.h"
 
@@ -19,9 +19,9 @@
 #include "collect/cupti/fields.h"
 #include "collect/cupti/tables.h"
 
-#define HOLDER_BYTES 64 /* the size that CUPTI asks for */
+#define HOLDER_BYTES 64 /* the size that CUPTI requires */
 
-/* As in NVIDIA's header of 13.2, which only ever appends members. */
+/* A copy of the struct in NVIDIA's header of 13.2. New versions only append members. */
 struct subscriber_params {
     size_t struct_size;
     const char *name;
@@ -48,7 +48,7 @@ static struct {
     int (*Disable)(void *subscriber, int kind, struct sl_cupti_config *config);
     int (*SetAttribute)(void *subscriber, int attribute, size_t *size, void *value);
     int (*GetAttribute)(void *subscriber, int attribute, size_t *size, void *value);
-    /* from 13.3 */
+    /* available from 13.3 on */
     int (*EnableRuntimeApi)(void *subscriber, uint32_t cbid, uint8_t enable);
     int (*EnableDriverApi)(void *subscriber, uint32_t cbid, uint8_t enable);
     int (*OldGetNextRecord)(uint8_t *buffer, size_t valid, void **record);
@@ -69,7 +69,8 @@ static void on_complete(uint8_t *buffer, size_t size, size_t valid,
     void *context = v2.with_fields ? sl_cupti_fields_mark() : NULL;
 
     if (v2.with_fields && valid && sl_cupti_fields_learn(info)) {
-        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* their number cannot be known */
+        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* one count for the whole buffer, because its
+                                                   * records cannot be counted */
         valid = 0;
     }
     atomic_load_explicit(&v2.complete, memory_order_acquire)(context, 0, buffer, size, valid);
@@ -131,7 +132,7 @@ static int enable_all_sync_records(uint8_t on)
 
 static int get_next_record(uint8_t *buffer, size_t valid, void **record)
 {
-    /* Called for the life of the process, also after the subscriber is gone. */
+    /* Also called after we have unsubscribed. */
     return v2.subscriber ? v2.GetNextRecord(v2.subscriber, buffer, valid, record)
                          : v2.OldGetNextRecord(buffer, valid, record);
 }
@@ -195,8 +196,8 @@ static int has_functions(void *handle)
            v2.SetAttribute && v2.GetAttribute;
 }
 
-/* Calls are filtered as the kind is enabled, or one by one. Without a newer form of the per-call
- * filter, whole kinds are enabled and filtered later. */
+/* Calls are selected by a list when the kind is enabled, or one by one. If neither has a newer
+ * form, whole kinds are enabled and the decoder filters the calls. */
 static void replace(struct sl_cupti_functions *fn)
 {
     fn->ActivityRegisterCallbacks = register_callbacks;
@@ -220,10 +221,11 @@ static void replace(struct sl_cupti_functions *fn)
 
 static _Atomic(sl_cupti_callback_fn) listener;
 
-/* CUPTI requires a function, even if no domain's callbacks are enabled. */
+/* The subscriber's callback. CUPTI requires one even if no callback is enabled. */
 static void pass_on(void *user, int domain, uint32_t cbid, const void *data)
 {
-    /* Acquire pairs with the release in sl_cupti_v2_listen(): the listener's data is ready. */
+    /* Acquire pairs with the release in sl_cupti_v2_listen(), so that the listener's data is
+     * visible. */
     sl_cupti_callback_fn listen = atomic_load_explicit(&listener, memory_order_acquire);
 
     if (listen)

@@ -1,8 +1,9 @@
 /*
  * lane.c - the queue of records from an application thread to the recorder thread.
  *
- * Threads, memory: see lane.h. Lanes that no thread holds are on a lock-free stack. Its word holds
- * the top's index + 1 and a count of changes, which reveals a top that was taken and returned.
+ * Threads, memory: see lane.h. Lanes that no thread holds are on a lock-free stack. The stack's
+ * head holds the index + 1 of the top lane and a count of changes. By the count, a thread notices
+ * that another thread has popped the top and pushed it again (the ABA problem).
  */
 #include "collect/lane/lane.h"
 
@@ -16,10 +17,12 @@
 #include "base/log.h"
 #include "base/pages.h"
 
-/* The writer wakes the recorder thread when this part of its ring is unread. At twice as much, the
- * ring grows at its end or when it is full. */
+/* The writer wakes the recorder thread when this many words of its ring are unread. If twice as
+ * many are unread, the ring may grow when the writer reaches the ring's end, or when the ring is
+ * full. */
 #define CHECKPOINT(lane) ((lane)->words / 8)
-/* Grown lanes leave this part of the memory to the lanes of more threads. */
+/* Lanes may grow only up to this part of the memory, so that the rest is free for lanes of new
+ * threads. */
 #define GROWTH(bytes) ((bytes) / 4 * 3)
 /* THREAD_END must always fit. */
 #define END_WORDS 2
@@ -33,7 +36,8 @@ static struct {
     _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
     _Atomic uint64_t free; /* index + 1; count of changes in the upper half */
-    _Atomic uint64_t lost; /* by threads without a lane, or never tried */
+    _Atomic uint64_t lost; /* records lost by threads without a lane, or counted by
+                            * sl_lanes_lose() */
     void (*_Atomic wake)(void);
     pthread_key_t key;
     uint64_t point_stamp, point_ns;
@@ -41,12 +45,13 @@ static struct {
     _Atomic int is_ready;
 } all;
 
-/* The lane of a thread whose end we have seen: later records are lost. */
+/* Stands for the lane of a thread that has returned its lane because it is ending. Its later
+ * records are lost. */
 static struct sl_lane ended;
 
 _Thread_local struct sl_lane *sl_lane_mine;
 
-/* ---- the stack ---- */
+/* ---- the stack of free lanes ---- */
 
 static uint64_t changed(uint64_t top, uint32_t to)
 {
@@ -60,12 +65,13 @@ static void give(struct sl_lane *lane)
 
     do {
         atomic_store_explicit(&lane->next_free, (uint32_t)top, memory_order_relaxed);
-        /* Release pairs with the acquire in take(): the thread's data in the lane. */
+        /* Release pairs with the acquire in take(), so that the next holder sees this thread's data
+         * in the lane. */
     } while (!atomic_compare_exchange_weak_explicit(&all.free, &top, changed(top, mine),
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* 0; -ENOMEM: the total would exceed `most`. */
+/* Returns 0, or -ENOMEM if the total would exceed `most`. */
 static int take_bytes(uint64_t bytes, uint64_t most)
 {
     uint64_t taken = atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
@@ -85,8 +91,8 @@ static struct sl_lane *take(void)
 
     while ((uint32_t)top) {
         struct sl_lane *lane = &all.lane[(uint32_t)top - 1];
-        /* Another thread may have taken the lane by now: then the count has changed, and `next` is
-         * not used. */
+        /* Another thread may have taken the lane by now. Then the count has changed, the exchange
+         * fails, and `next` is not used. */
         uint32_t next = atomic_load_explicit(&lane->next_free, memory_order_relaxed);
 
         if (atomic_compare_exchange_weak_explicit(&all.free, &top, changed(top, next),
@@ -116,7 +122,7 @@ static void put_thread(struct sl_lane *lane, enum sl_lane_what what)
     sl_lane_put(lane, 2);
 }
 
-/* The thread ends. */
+/* Called when the thread ends. */
 static void on_thread_end(void *mine)
 {
     struct sl_lane *lane = mine;
@@ -153,7 +159,7 @@ struct sl_lane *sl_lane_take(void)
     }
     begin_thread(lane);
     if (pthread_setspecific(all.key, lane)) {
-        /* The thread's end would not be seen. */
+        /* Without the key's value, on_thread_end() would not be called. */
         give(lane);
         lane = NULL;
         atomic_fetch_add_explicit(&all.lost, 1, memory_order_relaxed);
@@ -164,7 +170,7 @@ struct sl_lane *sl_lane_take(void)
     return lane;
 }
 
-/* ---- room ---- */
+/* ---- making room for a record ---- */
 
 static struct sl_lane_record *lose(struct sl_lane *lane)
 {
@@ -172,10 +178,10 @@ static struct sl_lane_record *lose(struct sl_lane *lane)
     return NULL;
 }
 
-/* Makes the ring longer, at its end or when it is full, if it is well used and the memory limit
- * allows it. If nothing unread lies ahead, positions simply continue. Otherwise the writer leaves
- * the ring and goes on in the new half. It returns to the beginning when the reader has left the
- * old ring, too. */
+/* Doubles the ring if much of it is unread and the memory limit allows it. Called when the writer
+ * has reached the ring's end, or when the ring is full. If no unread record lies between the writer
+ * and the old end, the writer continues at its position. Otherwise it jumps to the new half, and
+ * wraps round to the beginning only after the reader has followed it there. */
 static int grow(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t waiting = lane->at - tail, more = lane->words, next;
@@ -184,7 +190,8 @@ static int grow(struct sl_lane *lane, uint64_t tail)
     if (waiting < 2 * CHECKPOINT(lane) || more == SL_LANE_WORDS_MAX ||
         take_bytes(more * sizeof(uint64_t), GROWTH(all.bytes)))
         return 0;
-    /* There is room: the reserved words are more than this record takes, also in the new half. */
+    /* The record always fits, because more words are reserved than it takes, in the new half
+     * too. */
     next = goes_on ? lane->offset + 2 : more;
     *sl_lane_reserved(lane) =
         (struct sl_lane_record){.what = SL_LANE_GROW, .pairs = 1, .aux = (uint32_t)next};
@@ -205,7 +212,8 @@ void sl_lanes_wake(void)
         wake();
 }
 
-/* Sets where `tail` must be read next; returns where the ring is full. */
+/* Sets the position at which the writer must read `tail` again. Returns the position at which the
+ * ring is full. */
 static uint64_t set_limit(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t most = tail + lane->words - lane->reserved;
@@ -222,7 +230,8 @@ struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words)
 
     if (lane == &ended)
         return lose(lane);
-    /* Acquire pairs with the release in the reader: the old records there have been read. */
+    /* Acquire pairs with the release in the reader, which has finished with the records before
+     * `tail`. */
     tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
     most = set_limit(lane, tail);
     if (!lane->announced) {
@@ -249,7 +258,7 @@ int sl_lane_skip(struct sl_lane *lane, unsigned domain)
 {
     if (lane == &ended)
         return -1;
-    if (lane->skipped[domain]) /* the outermost has been counted */
+    if (lane->skipped[domain]) /* the loss of the outermost is counted already */
         lose(lane);
     return lane->depth[domain] + lane->skipped[domain]++;
 }
@@ -258,7 +267,7 @@ void sl_lane_op_skip(struct sl_lane *lane)
 {
     if (lane == &ended)
         return;
-    if (lane->ops_skipped) /* the outermost has been counted */
+    if (lane->ops_skipped) /* the loss of the outermost is counted already */
         lose(lane);
     lane->ops_skipped++;
 }
@@ -272,7 +281,8 @@ void sl_lanes_lose(uint64_t records)
 
 int sl_lanes_init(size_t bytes)
 {
-    /* Address space for all lanes at full size, of which at most `bytes` are used. */
+    /* Maps address space for all lanes at their largest size. At most `bytes` of it are ever
+     * touched. */
     const size_t each = SL_LANE_WORDS_MAX * sizeof(uint64_t);
     unsigned lanes = (unsigned)(bytes / EACH);
     uint64_t *word;
@@ -302,7 +312,7 @@ int sl_lanes_init(size_t bytes)
 void sl_lane_put_past(enum sl_lane_what what, const char *name, size_t length, uint64_t start_ns,
                       uint64_t end_ns)
 {
-    /* The header, two times, the length, the text. */
+    /* The record consists of the header, two times, the text's length, and the text. */
     unsigned words = 2 + 2 + 1 + (unsigned)((length + 7) / 8);
     struct sl_lane *lane = sl_lane_get();
     struct sl_lane_record *r;
@@ -368,14 +378,15 @@ static void pass(struct sl_lane *lane, uint64_t words)
     lane->read_offset += words;
     if (lane->read_offset == lane->read_words)
         lane->read_offset = 0;
-    /* Release pairs with the acquire in sl_lane_room(): we have read the records there. */
+    /* Release pairs with the acquire in sl_lane_room(), so that the writer overwrites only records
+     * that we have read. */
     atomic_store_explicit(&lane->tail,
                           atomic_load_explicit(&lane->tail, memory_order_relaxed) + words,
                           memory_order_release);
 }
 
-/* A signal handler recorded something while its thread was writing a record. The next record's
- * beginning is then unknown. */
+/* Stops reading a damaged lane: a signal handler has recorded something while its thread was
+ * writing a record, so the beginning of the next record is unknown. */
 static void give_up(struct sl_lane *lane)
 {
     static int said;
@@ -392,7 +403,8 @@ const struct sl_lane_record *sl_lane_next(struct sl_lane *lane)
     while (!lane->is_broken) {
         const struct sl_lane_record *r =
             (const struct sl_lane_record *)&lane->word[lane->read_offset];
-        /* Acquire pairs with the release in sl_lane_put(): records up to head are complete. */
+        /* Acquire pairs with the release in sl_lane_put(), so that records up to head are
+         * complete. */
         uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
         uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
 

@@ -1,22 +1,22 @@
 /*
  * lane.h - the queue of records from an application thread to the recorder thread.
  *
- * Everything that is reported on a thread, in the order of its calls, goes through its lane: NVTX
- * ranges and names, PyTorch operators, steps, source lines.
+ * A thread writes to its lane, in the order of its calls, everything that is reported on that
+ * thread: NVTX ranges and names, PyTorch operators, steps, source lines.
  *
  * A lane is a ring of records with one writer, the thread that holds it, and one reader, the
  * recorder thread. A thread takes a lane at its first record and returns it when the thread ends,
- * even with unread records. The next thread continues where the last one stopped. So there are only
- * as many lanes as threads that record at the same time, however many come and go.
+ * even with unread records. The next holder appends to the same ring. So the number of lanes is the
+ * largest number of threads that recorded at the same time, not the number of all threads.
  *
- * A lane stays small while it is read in time. A lane whose writer is far ahead of the recorder
- * thread grows, from memory that all lanes share.
+ * A lane stays small while it is read in time. If its writer gets far ahead of the recorder thread,
+ * the lane grows; all lanes share one memory limit.
  *
- * A push reserves the room of its pop, so a pop always finds room. A full lane therefore drops
- * whole ranges, and the nesting of the others stays right.
+ * A push reserves the room for its pop, so a pop always finds room. So a full lane drops whole
+ * ranges, and the nesting of the other ranges stays right.
  *
  * Threads: any, each for its own lane; nothing blocks or allocates. Memory: mapped at init, touched
- * as lanes are used, never unmapped, because threads may be inside at any time.
+ * as lanes are used, and never unmapped, because a thread may be writing at any time.
  */
 #ifndef SL_LANE_H
 #define SL_LANE_H
@@ -30,41 +30,47 @@
 #include "collect/python/code_cache.h"
 
 enum {
-    SL_LANE_WORDS = 8192,                /* first size of a lane, in words of 8 bytes: 64 KiB... */
-    SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* ...and largest size */
-    SL_LANE_DOMAINS = 1024, /* each takes 8 bytes in each lane, mapped and mostly never touched */
+    SL_LANE_WORDS = 8192,                /* first size of a lane, in words of 8 bytes: 64 KiB */
+    SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* largest size of a lane */
+    SL_LANE_DOMAINS = 1024, /* each takes 8 bytes of address space per lane, of which few are ever
+                             * touched */
     /* Longest texts, in bytes; longer ones are truncated. Together they fit into a record. */
     SL_LANE_TEXT_MAX = SL_TEXT_MAX,
     SL_LANE_JSON_MAX = 2559,
     SL_LANE_RECORD_WORDS = 510,
     SL_LANE_TOLD = 256,       /* nested operators reported by NVTX texts */
-    SL_LANE_OPS = 512,        /* all open operators: more than they are ever nested */
-    SL_LANE_STARTS = 64,      /* operators that may end on any thread, with reserved room */
-    SL_LANE_FINISH_WORDS = 8, /* for a finish record, padding at the ring's end, and a pop */
+    SL_LANE_OPS = 512,        /* open operators; more than operators are ever nested */
+    SL_LANE_STARTS = 64,      /* open operators that may end on any thread, and for whose ends room
+                               * is reserved */
+    SL_LANE_FINISH_WORDS = 8, /* room for a finish record, padding at the ring's end, and a pop */
 };
 
 enum sl_lane_what {
     SL_LANE_PAD,  /* padding up to the end of the ring */
-    SL_LANE_GROW, /* the ring is now twice as long; aux: offset of the next record */
+    SL_LANE_GROW, /* from here on the ring is twice as long; aux: offset of the next record */
     SL_LANE_PUSH,
     SL_LANE_POP,
     SL_LANE_START,
     SL_LANE_END,
     SL_LANE_MARK,
-    SL_LANE_THREAD_BEGIN, /* aux: its system id. Later records are this thread's */
-    SL_LANE_THREAD_END,   /* closes all that the thread pushed */
-    SL_LANE_ACQUIRE,      /* a user's lock is waited for; aux: its number in names.h */
-    SL_LANE_ACQUIRED,     /* was acquired */
-    SL_LANE_NOT_ACQUIRED, /* was not acquired */
-    SL_LANE_RELEASE,      /* is released */
-    SL_LANE_PAST,         /* an event that was over, with times of its own */
-    SL_LANE_STEP,         /* the same: a step of the job that has ended */
+    SL_LANE_THREAD_BEGIN, /* aux: the thread's system id. The records that follow are from this
+                           * thread */
+    SL_LANE_THREAD_END,   /* closes all ranges that the thread has pushed and not popped */
+    SL_LANE_ACQUIRE,      /* the thread waits for a lock of the program; aux: the lock's number in
+                           * names.h */
+    SL_LANE_ACQUIRED,     /* the wait succeeded */
+    SL_LANE_NOT_ACQUIRED, /* the wait failed */
+    SL_LANE_RELEASE,      /* the lock was released */
+    SL_LANE_PAST,         /* an event in the past, which carries its start and end */
+    SL_LANE_STEP,         /* the same for a step of the job */
     SL_LANE_OP_BEGIN,     /* struct sl_lane_op */
     SL_LANE_OP_END,       /* aux: lower half of the operator's handle */
-    SL_LANE_OP_START,     /* struct sl_lane_op, which may end on any thread by... */
-    SL_LANE_OP_FINISH,    /* ...its handle, in aux and one word. Also ends an operator that began in
-                             another lane, or more than SL_LANE_OPS operators ago */
-    SL_LANE_OP_NODE,      /* the innermost operator made a node of a CUDA graph: its id, one word */
+    SL_LANE_OP_START,     /* struct sl_lane_op of an operator that may end on any thread, by
+                           * SL_LANE_OP_FINISH */
+    SL_LANE_OP_FINISH,    /* ends an operator, which may have begun in another lane, or more than
+                           * SL_LANE_OPS operators ago; its handle is in aux and one word */
+    SL_LANE_OP_NODE,      /* the innermost operator created a CUDA graph node; one word: the node's
+                           * id */
 };
 
 /* Parts after a record's header, in this order. */
@@ -75,7 +81,7 @@ enum sl_lane_part {
     SL_LANE_HAS_VALUE = 1 << 3,    /* one word: enum sl_note_value; one word: its bits */
     SL_LANE_HAS_ID = 1 << 4,       /* one word: id of a range that is started and ended */
     SL_LANE_HAS_TEXT = 1 << 5,     /* one word: length; then the bytes, mostly UTF-8 */
-    SL_LANE_HAS_JSON = 1 << 6,     /* the same: members of a JSON object */
+    SL_LANE_HAS_JSON = 1 << 6,     /* one word: length; then members of a JSON object */
     SL_LANE_HAS_TIMES = 1 << 7,    /* two words before all others: start and end, ns */
 };
 
@@ -88,17 +94,18 @@ struct sl_lane_record {
     uint64_t stamp; /* sl_clock_stamp() */
 };
 
-_Static_assert(sizeof(struct sl_lane_record) == 16, "the commonest record is two words");
-_Static_assert(SL_LANE_DOMAINS == 1 << 10, "as many as the record has room for");
+_Static_assert(sizeof(struct sl_lane_record) == 16, "the most frequent record has two words");
+_Static_assert(SL_LANE_DOMAINS == 1 << 10, "a record has 10 bits for the domain");
 
-/* An operator of PyTorch's begins. Behind it stand its name, what its row says besides (members of
- * an object) and its inputs (event/op_inputs_format.h), one right behind the other. */
+/* Beginning of a PyTorch operator. This struct is followed, without padding, by the operator's
+ * name, further JSON members for its slice's args, and its inputs (event/op_inputs_format.h). */
 struct sl_lane_op {
     struct sl_lane_record record; /* aux: result of sl_python_line(), or 0 */
     uint64_t handle;
     int64_t sequence;                /* -1: none */
     uint32_t thread, forward_thread; /* PyTorch's numbers; 0: none */
-    uint32_t caller;                 /* thread that called its backward pass, by system id; or 0 */
+    uint32_t caller;                 /* system id of the thread that called the backward pass; 0:
+                                      * none */
     uint16_t name_length, more_length, inputs_length;
     uint8_t scope;
     uint8_t was_cut; /* inputs were truncated */
@@ -107,32 +114,37 @@ struct sl_lane_op {
 /* An open operator that was reported by an NVTX text (collect/torch/nvtx_fallback.h). */
 struct sl_lane_told {
     uint32_t handle; /* lower half; 0: not recorded */
-    int depth;       /* ranges of the default domain around it that are not operators */
+    int depth;       /* how many ranges of the default domain around it are not operators */
     uint8_t is_user, is_evaluation;
 };
 
 /* An open operator that has a record. */
 struct sl_lane_open {
     uint32_t handle; /* lower half */
-    int is_plain;    /* ends where it began: Python calls until then are inside it */
+    int is_plain;    /* it ends on the thread where it began, so Python calls until then are inside
+                      * it */
 };
 
 struct sl_lane {
     /* writer */
-    uint64_t at;       /* position after the last record; published as `head` */
-    uint64_t offset;   /* the same position, within the ring */
-    uint64_t words;    /* the ring's length */
-    uint64_t limit;    /* no record but a pop may pass this position before `tail` is read again */
-    uint32_t reserved; /* words reserved for open ranges' pops and the thread's end */
-    int ops, ops_skipped;  /* open operators with a record; inside them, those without */
+    uint64_t at;           /* position after the last record; published as `head` */
+    uint64_t offset;       /* the position `at` within the ring */
+    uint64_t words;        /* the ring's length */
+    uint64_t limit;        /* position that only pops may pass until `tail` is read again */
+    uint32_t reserved;     /* words reserved for open ranges' pops and the thread's end */
+    int ops, ops_skipped;  /* open operators that have a record; open operators inside these that
+                            * have none */
     int ops_plain;         /* how many of `ops` are plain */
     const void *ops_frame; /* Python's frame when the outermost plain operator began */
-    uint64_t left, wall;   /* until `left` is read, no record may pass `wall`: lane.c, grow() */
+    uint64_t left, wall;   /* no record may pass position `wall` until the reader reaches `left`
+                            * (grow() in lane.c) */
     uint32_t thread;       /* system id */
     int announced;         /* THREAD_BEGIN was written */
     int depth[SL_LANE_DOMAINS];   /* pushed ranges with a record */
-    int skipped[SL_LANE_DOMAINS]; /* inside them, ranges without one: no room */
-    uint32_t told, told_number;   /* open operators; the thread's number */
+    int skipped[SL_LANE_DOMAINS]; /* ranges inside these that were dropped because the lane was
+                                   * full */
+    uint32_t told, told_number;   /* number of open operators; the thread's number in
+                                   * nvtx_fallback.c */
     struct sl_lane_told told_op[SL_LANE_TOLD];
     struct sl_lane_open op_open[SL_LANE_OPS]; /* `ops` entries, the outermost first */
     unsigned starts;                          /* open operators whose ends have reserved room */
@@ -140,10 +152,11 @@ struct sl_lane {
 
     /* shared */
     alignas(64) _Atomic uint64_t head;
-    uint64_t *word; /* here, apart from what the reader keeps changing */
+    uint64_t *word; /* not on the cache line that the reader keeps changing */
     alignas(64) _Atomic uint64_t tail;
     _Atomic uint64_t lost;      /* records dropped because the lane was full */
-    _Atomic uint32_t next_free; /* index + 1, while no thread holds the lane */
+    _Atomic uint32_t next_free; /* index + 1 of the next free lane; valid while no thread holds this
+                                 * lane */
 
     /* reader */
     uint64_t read_offset, read_words;
@@ -152,7 +165,7 @@ struct sl_lane {
     uint64_t last_ns;
 };
 
-/* 0, -ENOMEM; -EALREADY. `bytes`: memory limit for all lanes. */
+/* `bytes` is the memory limit for all lanes. Returns 0, -ENOMEM or -EALREADY. */
 int sl_lanes_init(size_t bytes);
 
 /* `wake` is called when a lane fills up, and when the awaited step begins; any thread, never
@@ -161,8 +174,8 @@ int sl_lanes_init(size_t bytes);
 void sl_lanes_set_wake(void (*wake)(void));
 void sl_lanes_wake(void);
 
-/* The calling thread's lane, taken at the first call. NULL (counted): no lane is free, or the
- * thread has already ended for us. */
+/* Returns the calling thread's lane; the first call takes one. Returns NULL if no lane is free, or
+ * if the thread is ending and has returned its lane; the loss is counted. */
 struct sl_lane *sl_lane_take(void);
 
 extern _Thread_local struct sl_lane *sl_lane_mine;
@@ -174,26 +187,28 @@ static inline struct sl_lane *sl_lane_get(void)
     return __builtin_expect(lane != NULL, 1) ? lane : sl_lane_take();
 }
 
-/* Slow path of sl_lane_begin(): looks for room again. NULL (counted): there is none. */
+/* Slow path of sl_lane_begin(): checks how far the reader has read, and may enlarge the lane.
+ * Returns NULL if there is no room; the loss is counted. */
 struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words);
 
-/* Room for a record of `words`, an even number up to SL_LANE_RECORD_WORDS. NULL (counted): there is
- * none. The reader sees the record after sl_lane_put(). */
+/* Returns room for a record of `words`, an even number up to SL_LANE_RECORD_WORDS. Returns NULL if
+ * there is no room; the loss is counted. The reader sees the record after sl_lane_put(). */
 static inline struct sl_lane_record *sl_lane_begin(struct sl_lane *lane, unsigned words)
 {
-    /* Two words more, for the pop of a push. At the ring's end the ring may grow. */
+    /* Checks for two words more, which are the pop of a push. The slow path also runs at the ring's
+     * end, where the ring may grow. */
     if (__builtin_expect(lane->at + words + 2 > lane->limit || lane->offset + words >= lane->words,
                          0))
         return sl_lane_room(lane, words);
     return (struct sl_lane_record *)&lane->word[lane->offset];
 }
 
-/* Records something that is over: its name and its own times (CLOCK_REALTIME ns). Counted if there
- * is no room. */
+/* Records a past event by its name and its times (CLOCK_REALTIME ns). If there is no room, the
+ * event is dropped and counted. */
 void sl_lane_put_past(enum sl_lane_what what, const char *name, size_t length, uint64_t start_ns,
                       uint64_t end_ns);
 
-/* The same for a record of two words whose room is reserved. */
+/* Returns the room for a record of two words that was reserved before. */
 static inline struct sl_lane_record *sl_lane_reserved(const struct sl_lane *lane)
 {
     return (struct sl_lane_record *)&lane->word[lane->offset];
@@ -205,11 +220,13 @@ static inline void sl_lane_put(struct sl_lane *lane, unsigned words)
     lane->offset += words;
     if (lane->offset == lane->words)
         lane->offset = 0;
-    /* Release pairs with the acquire in the reader: the record before its position. */
+    /* Release pairs with the acquire in the reader, which sees the whole record once it sees
+     * `head`. */
     atomic_store_explicit(&lane->head, lane->at, memory_order_release);
 }
 
-/* A push was recorded: reserves its pop. Returns the range's level, 0 for the outermost. */
+/* Call when a push was recorded. Reserves room for its pop. Returns the range's level, 0 for the
+ * outermost. */
 static inline int sl_lane_pushed(struct sl_lane *lane, unsigned domain)
 {
     lane->reserved += 2;
@@ -224,10 +241,12 @@ static inline int sl_lane_popped(struct sl_lane *lane, unsigned domain)
     return --lane->depth[domain];
 }
 
-/* A push was not recorded: neither are the ranges inside it, nor its pop. */
+/* Call when a push was not recorded. Then its pop and the ranges inside it are not recorded either.
+ * Returns the range's level. */
 int sl_lane_skip(struct sl_lane *lane, unsigned domain);
 
-/* Position of an open operator with a record, from 1; 0: it has none here. */
+/* Returns the position of an open operator in `op_open`, counted from 1; 0 if the operator has no
+ * record in this lane. */
 static inline int sl_lane_op_find(const struct sl_lane *lane, uint32_t handle)
 {
     int place = lane->ops;
@@ -237,7 +256,8 @@ static inline int sl_lane_op_find(const struct sl_lane *lane, uint32_t handle)
     return place;
 }
 
-/* The operator's end takes the room that its beginning reserved. */
+/* Removes the operator at `place` and frees the room that was reserved for its end, which the
+ * caller writes there. */
 static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
 {
     lane->reserved -= 2;
@@ -248,7 +268,8 @@ static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
         lane->op_open[i] = lane->op_open[i + 1];
 }
 
-/* If too many are open, forgets the outermost: it may have ended on another thread. */
+/* Adds an open operator and reserves room for its end. If too many are open, removes the outermost,
+ * which may have ended on another thread. */
 static inline void sl_lane_op_begun(struct sl_lane *lane, uint32_t handle, int is_plain)
 {
     if (__builtin_expect(lane->ops == SL_LANE_OPS, 0))
@@ -261,8 +282,8 @@ static inline void sl_lane_op_begun(struct sl_lane *lane, uint32_t handle, int i
 
 void sl_lane_op_skip(struct sl_lane *lane);
 
-/* An operator that may end on any thread was recorded, and there was room for its end too. Reserves
- * that room, in case the end comes here. */
+/* Call when an operator was recorded that may end on any thread. Reserves room for its end, in case
+ * it ends on this thread. */
 static inline void sl_lane_op_started(struct sl_lane *lane)
 {
     if (lane->starts == SL_LANE_STARTS)
@@ -272,7 +293,7 @@ static inline void sl_lane_op_started(struct sl_lane *lane)
     lane->limit -= SL_LANE_FINISH_WORDS;
 }
 
-/* Such an operator ends: frees the reserved room. */
+/* Call when such an operator ends on this thread. Frees the reserved room. */
 static inline void sl_lane_op_finished(struct sl_lane *lane)
 {
     if (!lane->starts)
@@ -282,18 +303,19 @@ static inline void sl_lane_op_finished(struct sl_lane *lane)
     lane->limit += SL_LANE_FINISH_WORDS;
 }
 
-/* Counts records that were not even tried. */
+/* Counts records as lost that their source did not try to write. */
 void sl_lanes_lose(uint64_t records);
 
 /* Reader. */
 unsigned sl_lanes_used(void); /* lanes 0 .. n - 1 were taken at some time */
 struct sl_lane *sl_lane_at(unsigned index);
-/* The next unread record, valid until sl_lane_read(); NULL: none. */
+/* Returns the next unread record, valid until sl_lane_read(). NULL if there is none. */
 const struct sl_lane_record *sl_lane_next(struct sl_lane *lane);
 void sl_lane_read(struct sl_lane *lane, const struct sl_lane_record *record);
-uint64_t sl_lanes_lost(void); /* total of records */
+uint64_t sl_lanes_lost(void); /* lost records of all lanes */
 uint64_t sl_lanes_bytes(void);
-/* A clock reading before which few records were made; 0 or -EAGAIN. */
+/* Writes a clock reading from sl_lanes_init(), before which few records were made. Returns 0 or
+ * -EAGAIN. */
 int sl_lanes_point(uint64_t *stamp, uint64_t *ns);
 
 #endif

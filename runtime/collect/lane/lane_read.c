@@ -1,8 +1,8 @@
 /*
  * lane_read.c - reads the lanes in the order of each thread's calls, and turns stamps into times.
  *
- * Threads, memory: see lane_read.h. Two clock readings convert stamps to times: one of now, one
- * from a second or two ago. So the counter's rate need not be known exactly.
+ * Threads, memory: see lane_read.h. Stamps are converted by two clock readings: the current one,
+ * and one that is a second or two old. So the counter's rate need not be known exactly.
  */
 #include "collect/lane/lane_read.h"
 
@@ -18,7 +18,7 @@ void sl_lane_reader_init(struct sl_lane_reader *r, const struct sl_lane_reader_o
     r->between = r->now = r->before;
 }
 
-/* 0, or -EAGAIN: there is no reading of now. */
+/* Updates the clock readings. Returns 0, or -EAGAIN if the clock could not be read now. */
 static int look_at_clock(struct sl_lane_reader *r)
 {
     struct sl_lane_point now;
@@ -36,7 +36,8 @@ static int look_at_clock(struct sl_lane_reader *r)
     return 0;
 }
 
-/* Times never go back within a lane, unless the wall clock was set back: then they follow it. */
+/* Converts a stamp. Within a lane times never decrease, except by a second or more, which means
+ * that the wall clock was set back. */
 static uint64_t time_of(const struct sl_lane_reader *r, struct sl_lane *lane, uint64_t stamp)
 {
     double ago = (double)(int64_t)(r->now.stamp - stamp) * r->ns_per_tick;
@@ -48,7 +49,8 @@ static uint64_t time_of(const struct sl_lane_reader *r, struct sl_lane *lane, ui
     return ns;
 }
 
-/* A stamp further ahead is from before the wall clock was set back. */
+/* Whether the record was made after this pass began. A stamp more than a second ahead was taken
+ * before the wall clock was set back. */
 static int is_from_after(const struct sl_lane_reader *r, uint64_t stamp)
 {
     double ahead_ns = (double)(int64_t)(stamp - r->now.stamp) * r->ns_per_tick;

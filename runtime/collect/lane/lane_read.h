@@ -28,8 +28,9 @@ struct sl_lane_reader {
 
 void sl_lane_reader_init(struct sl_lane_reader *r, const struct sl_lane_reader_options *opt);
 
-/* Reads unread records made before until_ns. Records made after this call began wait for the next
- * call. So a record is never read before the records of other threads that led to it. */
+/* Reads unread records that were made before until_ns. Records made after this call began are left
+ * for the next call. So if one thread's record was caused by another thread's record, it is never
+ * read before the cause. */
 void sl_lane_reader_read(struct sl_lane_reader *r, uint64_t until_ns);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * step.c - the job's steps: when one ends and the next begins, and which source decides.
+ * step.c - decides when a step of the job ends and the next begins, and which source counts.
  *
- * Threads, memory: see step.h. Several threads may take steps at once. Each takes the end of one
- * step and the beginning of the next in one exchange, so no step is recorded twice.
+ * Threads, memory: see step.h. Several threads may end a step at once. Each reads the running
+ * step's begin and replaces it by the next step's begin in one atomic exchange, so no step is
+ * recorded twice.
  */
 #include "collect/lane/step.h"
 
@@ -16,31 +17,35 @@
 #include "collect/lane/lane.h"
 
 #define NAME_PREFIX "ProfilerStep#"
-/* After so many steps of other sources in a row, the job's own ranges have ended: they came from a
- * torch.profiler session in the middle of the job. */
+/* Once other sources would have ended this many steps in a row, the job is assumed to make no more
+ * named ranges. Those that it made belonged to a torch.profiler session in the middle of the
+ * job. */
 #define NAMED_IS_OVER 3u
-/* In place of that count: a range whose end will be reported is a step, and nothing else is. */
+/* Stored instead of that count while a named range is open whose end will be reported. Until then,
+ * no other source ends a step. */
 #define NAMED_IS_OPEN UINT32_MAX
 #define KEPT          64u
-/* Of a number from the job, so that it fits into 32 bits. */
+/* Maximum number of digits in a range's name, so that the number fits into 32 bits. */
 #define GIVEN_DIGITS 9
 
 static struct {
     _Atomic int best;             /* best source so far */
-    _Atomic uint32_t since_named; /* steps that others would have taken, + 1; 0: no named steps */
+    _Atomic uint32_t since_named; /* 1 + steps that other sources would have ended since the last
+                                   * named range; 0: no named ranges */
     _Atomic uint64_t ahead;       /* step numbers minus the numbers in the job's names */
-    _Atomic uint64_t number;      /* of the running step */
-    _Atomic uint64_t began_ns;    /* its begin; 0: not known, or the job's own range shows it */
-    _Atomic uint64_t awaited;     /* number; UINT64_MAX: none */
+    _Atomic uint64_t number;      /* number of the running step */
+    _Atomic uint64_t began_ns;    /* begin of the running step; 0: not known, or a named range of
+                                   * the job shows the step */
+    _Atomic uint64_t awaited;     /* number of the awaited step; UINT64_MAX: none */
     _Atomic uint64_t reached_ns;  /* begin of the awaited step; 0: not reached yet */
-    _Atomic uint64_t reached;     /* its number */
+    _Atomic uint64_t reached;     /* number of the step that was reached */
     /* The last steps: number (0 while being written) and begin. */
     struct {
         _Atomic uint64_t number, ns;
     } kept[KEPT];
 } step = {.awaited = UINT64_MAX};
 
-/* Whether this source counts now. `before`: the best source until then. */
+/* Whether this source may end a step now. Writes the best source before this call to *before. */
 static int counts(enum sl_step_source source, int *before)
 {
     int best = atomic_load_explicit(&step.best, memory_order_relaxed);
@@ -88,7 +93,7 @@ static void keep(uint64_t number, uint64_t ns)
     atomic_store_explicit(&step.kept[number % KEPT].number, number, memory_order_release);
 }
 
-/* Begin of the step; 0: not known (any more). */
+/* Returns the begin of the step, 0 if it is not kept. */
 static uint64_t find_kept(uint64_t number)
 {
     uint64_t ns = 0;
@@ -100,12 +105,13 @@ static uint64_t find_kept(uint64_t number)
                : 0;
 }
 
-/* If the step is awaited, the first thread to reach it sets the time. */
+/* If the step is awaited, the first thread that reaches it stores the time and wakes the recorder
+ * thread. */
 static void reach(uint64_t number, uint64_t ns)
 {
     uint64_t none = 0;
 
-    /* Acquire pairs with the release in sl_step_await(): reached_ns is 0 by then. */
+    /* Acquire pairs with the release in sl_step_await(), which has set reached_ns to 0 before. */
     if (number < atomic_load_explicit(&step.awaited, memory_order_acquire) ||
         atomic_load_explicit(&step.reached_ns, memory_order_relaxed))
         return;
@@ -117,7 +123,8 @@ static void reach(uint64_t number, uint64_t ns)
     sl_lanes_wake();
 }
 
-/* The running step began now, not at `began`. A window that has opened with the step stays open. */
+/* Moves the begin of the running step from `began` to `ns`. A window that has opened with the step
+ * stays open. */
 static void begin_anew(uint64_t began, uint64_t ns)
 {
     keep(atomic_load(&step.number), ns);
@@ -133,10 +140,11 @@ void sl_step_take(enum sl_step_source source)
     if (!counts(source, &before))
         return;
     began = atomic_exchange(&step.began_ns, ns);
-    /* A loader's first batch ends nothing. */
+    /* The first batch of a loader ends no step. */
     if (source == SL_STEP_LOADER && !began)
         return;
-    /* The job's first sl_step() ends the iteration that its optimizer has just ended. */
+    /* The job's first sl_step() belongs to the iteration that the optimizer has just ended as a
+     * step, so it does not end another. */
     if (source == SL_STEP_JOB && before == SL_STEP_OPTIMIZER && began) {
         begin_anew(began, ns);
         return;
@@ -163,7 +171,8 @@ int sl_step_read_name(const char *text, size_t length, uint32_t *given)
     return 0;
 }
 
-/* The number of the step that begins with this name, or of the running step if it began with it. */
+/* Returns the number of the step that this name begins. If the running step began with the same
+ * name, returns the running step's number. */
 static uint64_t number_of(uint32_t given, int was_named)
 {
     uint64_t number = atomic_load(&step.number), told;
@@ -220,7 +229,7 @@ void sl_step_await(uint64_t number, int or_past)
 {
     uint64_t past_ns;
 
-    /* First stop all matches, then set the new number. */
+    /* First prevents any match, then sets the new number. */
     atomic_store_explicit(&step.awaited, UINT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&step.reached_ns, 0, memory_order_relaxed);
     atomic_store(&step.awaited, number);

@@ -1,18 +1,20 @@
 /*
- * step.h - the job's steps: when one ends and the next begins, and which source decides.
+ * step.h - decides when a step of the job ends and the next begins, and which source counts.
  *
  * The job may mark steps itself, by sl_step() or by ranges named `ProfilerStep#N` as torch.profiler
- * makes them. Otherwise a step is one step of its optimizer, or else one batch of a DataLoader. The
- * best source seen so far silences the lower ones; the job's own ranges do so only while they keep
- * coming. If the optimizer has counted, the first sl_step() of a job ends nothing: the optimizer
- * has just ended the same iteration. The running step then begins at that sl_step().
+ * makes them. Otherwise a step is one step of its optimizer, or else one batch of a DataLoader.
+ * Once a better source has reported a step, lower sources are ignored. If the job makes named
+ * ranges, the other sources are ignored only as long as it keeps making them. If the optimizer's
+ * steps have counted, the first sl_step() ends no step, because the optimizer has just ended the
+ * same iteration. The running step then begins at that sl_step().
  *
- * The running step has number 0 until the first step has ended. A step that has ended leaves a
- * record in its thread's lane, unless the job has named the step itself. Numbers of the job's own
- * ranges become step numbers while they rise. A torch.profiler session in the middle of a job
- * begins at 0 again: step numbers then go on, and the ranges are shown under them.
+ * The running step has number 0 until the first step has ended. At its end, a step is recorded in
+ * the lane of the thread that ended it, unless the job has made a range for it. The numbers in the
+ * names of these ranges are used as step numbers as long as they rise. A torch.profiler session in
+ * the middle of a job begins at 0 again. Then step numbers continue, and the ranges are shown with
+ * the step numbers.
  *
- * Threads: any takes steps; the recorder thread waits for them. Nothing blocks. Memory: static.
+ * Threads: any thread ends steps; the recorder thread awaits them. Nothing blocks. Memory: static.
  */
 #ifndef SL_LANE_STEP_H
 #define SL_LANE_STEP_H
@@ -21,7 +23,7 @@
 #include <stdint.h>
 
 enum sl_step_source {
-    SL_STEP_LOADER, /* a batch is requested: a step begins */
+    SL_STEP_LOADER, /* a batch was requested from a DataLoader, which begins the next step */
     SL_STEP_OPTIMIZER,
     SL_STEP_JOB /* sl_step() */
 };
@@ -32,26 +34,30 @@ struct sl_step_name {
     char more[56]; /* a member of a JSON object: the job's own name */
 };
 
-/* Ends the step and begins the next. Does nothing if another source counts. */
+/* Ends the running step and begins the next. Does nothing if a better source counts. */
 void sl_step_take(enum sl_step_source source);
 
-/* Parses a range name of the form `ProfilerStep#N`. 0 and N; -EINVAL: another name. */
+/* Parses a range name of the form `ProfilerStep#N`. Returns 0 with N in *given, or -EINVAL for any
+ * other name. */
 int sl_step_read_name(const char *text, size_t length, uint32_t *given);
 
-/* A range with that number begins. A step begins with it, unless the step of that number is
- * running. `tells_end`: sl_step_end_named() will follow, and until then nothing else is a step. 0:
- * the range keeps its name; 1: show it as `out`. */
+/* Call when a named range with the number `given` begins. It begins a step, unless the step of that
+ * number is running already. Set `tells_end` if sl_step_end_named() will follow; until then no
+ * other source ends a step. Returns 0 if the range keeps its name, 1 if it must be shown with the
+ * name in *out. */
 int sl_step_begin_named(uint32_t given, int tells_end, struct sl_step_name *out);
 void sl_step_end_named(void);
 
-/* Number of the running step; rises by at least one with each step. */
+/* Returns the number of the running step. Each step raises it by at least one. */
 uint64_t sl_step_number(void);
 
-/* Recorder thread: waits for the first step from now on with this number or a higher one, and
- * forgets the previous wait. UINT64_MAX: waits for none. `or_past`: a step with exactly this number
- * that has begun already counts too, if it is one of the last 64. */
+/* Recorder thread. Awaits the first step that begins from now on and has this number or a higher
+ * one; does not block. Replaces the previous request. UINT64_MAX awaits no step. With `or_past`, a
+ * step with exactly this number counts even if it has begun before, provided it is one of the last
+ * 64. */
 void sl_step_await(uint64_t number, int or_past);
-/* The awaited step and its begin (CLOCK_REALTIME ns). 0; -EAGAIN: it has not begun. */
+/* Writes the number and the begin (CLOCK_REALTIME ns) of the awaited step. Returns 0, or -EAGAIN if
+ * it has not begun. */
 int sl_step_awaited(uint64_t *number, uint64_t *ns);
 
 #endif

@@ -18,7 +18,7 @@ enum {
     STRINGS = 65536,
     MORE_SLOTS = 1024,                       /* a power of two */
     CATEGORIES = 1024,                       /* a power of two */
-    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX + 64, /* payloads of both ends of a range */
+    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX + 64, /* for the payloads of a range's start and end */
 };
 
 static const char too_many[] = "(more names than are kept)";
@@ -76,7 +76,7 @@ uint64_t sl_nvtx_attributes_lost(const struct sl_nvtx_attributes *l)
 
 uint32_t sl_nvtx_attributes_text(struct sl_nvtx_attributes *l, const char *text, size_t length)
 {
-    const size_t each = 32; /* besides the text: entry, index */
+    const size_t each = 32; /* bytes for the entry and the index, in addition to the text */
     uint32_t id = sl_intern_find(l->intern, text, length);
 
     if (id)
@@ -141,7 +141,7 @@ void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, 
     }
     c->key = ((uint64_t)domain << 32 | category) + 1;
     c->name = name;
-    memset(l->more, 0, sizeof(l->more)); /* cached texts that show the number instead */
+    memset(l->more, 0, sizeof(l->more)); /* forget cached texts, which show the category's number */
 }
 
 static char *put_string(char *at, uint32_t string)
@@ -164,7 +164,7 @@ static char *put_color(char *at, uint32_t argb)
     return SL_JSON_LITERAL(at, "\"");
 }
 
-/* Id of a text that must not be replaced: 0 if there was no room. */
+/* Returns the id, but 0 for the id of the replacement text: here no text is better than that. */
 static uint32_t unless_too_many(const struct sl_nvtx_attributes *l, uint32_t id)
 {
     return id == l->too_many ? 0 : id;

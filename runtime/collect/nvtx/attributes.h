@@ -19,26 +19,27 @@ int sl_nvtx_attributes_create(struct sl_nvtx_attributes **out, struct sl_intern 
                               size_t texts_bytes);
 void sl_nvtx_attributes_destroy(struct sl_nvtx_attributes *l); /* NULL is fine */
 
-/* The program named a category; `name`: a registered string. */
+/* Call when the program has named a category; `name` is the number of a registered string. */
 void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, uint32_t category,
                                  uint32_t name);
 
-/* Attributes of a new range or mark. `more`: further JSON members for the slice's args; NULL: none.
- * `id`: the range's id, if the record has one. */
+/* Writes the attributes of a new range or mark to *out. `more` holds further JSON members for the
+ * slice's args (NULL: none). Sets *id to the range's id if the record has one. */
 void sl_nvtx_attributes_make(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
                              const char *more, struct sl_range_look *out, uint64_t *id);
-/* Adds the record of a range's end: its payload is added to the range's, everything else replaces
- * the known value (category and color together). */
+/* Adds the attributes from the record of a range's end. The end's payload is appended to the
+ * range's payload. Any other attribute of the end replaces the range's (category and color
+ * together). */
 void sl_nvtx_attributes_add(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
                             struct sl_range_look *look);
-/* The same, with attributes that were already made from the end's record. */
+/* The same, but takes attributes that were made from the end's record before. */
 void sl_nvtx_attributes_join(struct sl_nvtx_attributes *l, struct sl_range_look *look,
                              const struct sl_range_look *end);
 /* Adds JSON members to the payload. */
 void sl_nvtx_attributes_add_payload(struct sl_nvtx_attributes *l, struct sl_range_look *look,
                                     const char *json, size_t length);
 
-/* A registered string as an interned text; 0: none. */
+/* Returns the intern id of a registered string, 0 if there is none. */
 uint32_t sl_nvtx_attributes_string(struct sl_nvtx_attributes *l, uint32_t string);
 uint32_t sl_nvtx_attributes_text(struct sl_nvtx_attributes *l, const char *text, size_t length);
 

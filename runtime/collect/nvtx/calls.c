@@ -1,8 +1,8 @@
 /*
  * calls.c - NVTX calls that report events: ranges, marks, locks.
  *
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: the lanes'.
- * Each function parses NVTX's arguments and passes them to event.c.
+ * Each function parses NVTX's arguments and passes them to event.c. Threads: any thread of the
+ * application; nothing blocks, allocates or logs. Memory: uses only that of the lanes.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -17,7 +17,8 @@
 
 /* ---- arguments ---- */
 
-/* A handle is a number: no handle from the application is followed as a pointer. */
+/* A handle is a number. It is never dereferenced, so that a wrong handle from the application does
+ * no harm. */
 unsigned sl_nvtx_domain_of(const void *handle)
 {
     return (uintptr_t)handle < SL_LANE_DOMAINS ? (unsigned)(uintptr_t)handle : 0;
@@ -44,7 +45,8 @@ static void take_value(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *a)
     }
 }
 
-/* The caller's NVTX may be older or newer, so its structure may be shorter or longer than ours. */
+/* The caller may be built with an older or newer NVTX, so its struct may be shorter or longer than
+ * ours. */
 static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *given, char *room)
 {
     const nvtxEventAttributes_t *a = given;
@@ -71,7 +73,8 @@ static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *gi
         take_value(ev, a);
 }
 
-/* By far the most common event has a registered string and nothing else. */
+/* Whether the event has a registered string and nothing else, which is by far the most common
+ * case. */
 static int is_plain(const nvtxEventAttributes_t *a)
 {
     return a && a->size == sizeof(*a) && a->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
@@ -227,7 +230,7 @@ static void on_not_acquired(nvtxSyncUser_t lock)
     sync_event(SL_LANE_NOT_ACQUIRED, lock);
 }
 
-/* Also when the lock is destroyed: nobody holds it from then on. */
+/* Called also when the lock is destroyed, because nobody holds a destroyed lock. */
 static void on_release(nvtxSyncUser_t lock)
 {
     sync_event(SL_LANE_RELEASE, lock);

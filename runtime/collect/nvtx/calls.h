@@ -1,8 +1,8 @@
 /*
- * calls.h - the functions that NVTX slots point to, and what they share.
+ * calls.h - the functions to which NVTX slots point, and declarations that they share.
  *
  * Threads: any thread of the application. The functions do not block, allocate or log, and keep
- * errno. Memory: the lanes'.
+ * errno. Memory: uses only that of the lanes.
  */
 #ifndef SL_NVTX_CALLS_H
 #define SL_NVTX_CALLS_H
@@ -40,7 +40,7 @@ extern const struct sl_nvtx_slot sl_nvtx_payload_slots[];
 /* deferred_calls.c: the extension's deferred events, and the clocks of their timestamps. */
 extern const struct sl_nvtx_slot sl_nvtx_deferred_slots[];
 
-/* The domain of a handle that we gave out; 0 for any other. */
+/* Returns the domain of a handle that DomainCreate returned; 0 for any other handle. */
 unsigned sl_nvtx_domain_of(const void *handle);
 
 /* Writes payloads of the extension (nvtxPayloadData_t) as a member of a JSON object, after `key`
@@ -49,37 +49,39 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
                             const void *payloads, size_t count);
 
 struct sl_nvtx_message {
-    uint32_t string;  /* a registered string; or */
-    const char *text; /* bytes; NULL: none */
+    uint32_t string;  /* a registered string; 0: see `text` */
+    const char *text; /* used if `string` is 0: a text of `length` bytes; NULL: none */
     size_t length;
 };
 
-/* The content of an event of the application. */
+/* The content of an event that the application reports. */
 struct sl_nvtx_event {
     struct sl_nvtx_message message;
     uint32_t category, color; /* color: ARGB */
     uint8_t has_category, has_color;
     uint8_t value_type; /* enum sl_note_value */
     uint64_t value;
-    const void *payloads; /* of the extension; NULL: none */
+    const void *payloads; /* payloads of the extension; NULL: none */
     size_t payload_count;
-    const char *more; /* instead of payloads: a member of a JSON object; NULL: none */
+    const char *more; /* a complete JSON member that replaces the payloads; NULL: none */
     uint32_t step;    /* the step number + 1, if a registered string names a step */
 };
 
-/* Writes a record and returns its lane; NULL (counted): no room. `id`: of a started or ended range;
- * 0: none. */
+/* Writes a record and returns its lane. Returns NULL if the lane is full; the loss is counted. `id`
+ * is that of the range that starts or ends (0: none). */
 struct sl_lane *sl_nvtx_record_event(enum sl_lane_what what, unsigned domain,
                                      const struct sl_nvtx_event *ev, uint64_t id);
 
-/* Return the range's level; -2: none. The first is for ranges with only a registered string. */
+/* Return the range's nesting level, -2 if it is not known. The first function is for ranges that
+ * have a registered string and nothing else. */
 int sl_nvtx_push_string(unsigned domain, uint32_t string);
 int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev);
 int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: no attributes */
 
-/* A push whose end names it: the end closes this range, whatever was pushed since, from any thread.
- * The end may come on another thread's lane, so no room is reserved for it and it may be dropped.
- * id 0: there is no such range. */
+/* Begins a range that nests like a push but is ended by its id: sl_nvtx_finish() closes exactly
+ * this range, on any thread, even if other ranges were pushed since. The end may be written to
+ * another thread's lane. So no room is reserved for it, and it may be dropped. sl_nvtx_begin()
+ * returns 0 if it could not record the range. */
 uint64_t sl_nvtx_begin(unsigned domain, const struct sl_nvtx_event *ev);
 void sl_nvtx_finish(unsigned domain, uint64_t id);
 
@@ -90,13 +92,14 @@ void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
 void sl_nvtx_record_past(enum sl_lane_what what, unsigned domain, const struct sl_nvtx_event *ev,
                          uint64_t start_ns, uint64_t end_ns);
 
-/* Another source may take texts pushed in the default domain. PyTorch reports its operators this
- * way where it has no observer. Each function returns 1 if it has handled the push or pop. */
+/* Lets another source take over texts that are pushed in the default domain. PyTorch reports its
+ * operators as such texts if no observer is installed. Each function returns 1 if it has handled
+ * the push or pop. */
 struct sl_nvtx_text_taker {
     int (*push)(struct sl_lane *lane, const char *text, size_t length);
     int (*pop)(struct sl_lane *lane); /* called only if lane->told is not 0 */
 };
-/* Any thread; holds for good. */
+/* Any thread. The taker stays set for the rest of the process. */
 void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker);
 
 const struct sl_nvtx_ids *sl_nvtx_get_ids(void);

@@ -1,8 +1,8 @@
 /*
  * cuda.c - turns CUDA handles into CUPTI ids, for streams and contexts that the program names.
  *
- * Threads, memory: see cuda.h. CUPTI is queried on the naming thread, inside its call: later the
- * handle may belong to another object.
+ * Threads, memory: see cuda.h. CUPTI is queried inside the call that gives the name, because the
+ * handle may belong to another object later.
  */
 #include "collect/nvtx/cuda.h"
 
@@ -22,7 +22,7 @@ static int context_ids(void *context, uint32_t *id, uint32_t *device)
     return cuda.get_context_id(context, id) || cuda.get_device_id(context, device) ? -ENOENT : 0;
 }
 
-/* CUPTI does not find a stream of another context than the current one. */
+/* CUPTI finds a stream only in the current context, so no other context is tried. */
 static int stream_ids(void *stream, uint32_t *id, uint32_t *context)
 {
     void *current = NULL;

@@ -1,9 +1,9 @@
 /*
  * deferred_calls.c - NVTX's payload extension: deferred events, and the clocks of their timestamps.
  *
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: the lanes' and
- * that of time.c. Functions of the program that read its clocks are called here, inside its own
- * calls (collect/nvtx/time.h).
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: uses only that
+ * of the lanes and of time.c. The program's functions that read its clocks are called here, inside
+ * its own NVTX calls (collect/nvtx/time.h).
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -17,18 +17,20 @@
 #include "collect/nvtx/schema.h"
 #include "collect/nvtx/time.h"
 
-#define BATCH_MAX  4096 /* most events of a batch, so that the call ends soon */
-#define POINTS_MAX 4096 /* most points of a table for two clocks */
+#define BATCH_MAX  4096 /* maximum number of events in a batch, so that the call ends soon */
+#define POINTS_MAX 4096 /* maximum number of points in a table for two clocks */
 
 /* ---- events ---- */
 
-/* The trace's clock: a deferred event with such a timestamp needs no conversion. */
+/* Returns the time on the trace's clock, so that a deferred event with this timestamp needs no
+ * conversion. */
 static int64_t on_timestamp(void)
 {
     return (int64_t)sl_clock_now();
 }
 
-/* `clock`: for timestamps without a clock of their own; 0: they are on ours. */
+/* `clock` is the clock of timestamps that name no clock. If it is 0, they are on the trace's
+ * clock. */
 static int time_of(unsigned domain, const struct sl_nvtx_moment *m, uint64_t clock, uint64_t *ns)
 {
     if (m->clock)
@@ -82,7 +84,7 @@ static void on_submit_batch(nvtxDomainHandle_t handle, const nvtxEventBatch_t *b
 
 /* ---- clocks ---- */
 
-/* Scopes have no tracks. Here they only give the clock of a batch. */
+/* A scope has no track of its own. It is used only to find the clock of a batch. */
 static uint64_t on_scope(nvtxDomainHandle_t domain, const nvtxScopeAttr_t *a)
 {
     static _Atomic uint64_t made;
@@ -111,7 +113,8 @@ static void on_timer(nvtxDomainHandle_t domain, uint64_t id, uint64_t flags, int
 {
     const struct sl_nvtx_timer timer = {.read = read};
 
-    (void)flags; /* when it may be called: we call it only inside the program's calls */
+    (void)flags; /* the flags say when the function may be called; we call it only inside the
+                  * program's NVTX calls */
     if (read)
         sl_nvtx_time_set_timer(sl_nvtx_domain_of(domain), id, &timer);
 }

@@ -1,8 +1,8 @@
 /*
- * discover.c - finds copies of NVTX in the process that have not asked us to be their tool.
+ * discover.c - finds copies of NVTX in the process to which we are not attached.
  *
- * Threads: see discover.h. Memory: none. Only writable data from an object's file is searched: a
- * few megabytes in a process with PyTorch.
+ * Threads: see discover.h. Memory: none. The search covers only the writable data of each object's
+ * file, which is a few megabytes in a process with PyTorch.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
@@ -26,7 +26,7 @@ struct globals {
 struct object {
     uintptr_t code[SEGMENTS][2];
     unsigned codes;
-    uintptr_t relro[2]; /* read-only after linking: holds no state */
+    uintptr_t relro[2]; /* made read-only by the linker, so no state is in it */
 };
 
 static int is_code(const struct object *o, uintptr_t address)
@@ -37,8 +37,8 @@ static int is_code(const struct object *o, uintptr_t address)
     return 0;
 }
 
-/* Both tables' sizes and the version are constants; the other fields are functions of the object.
- * Other threads may be writing these words. */
+/* Recognises NVTX's state: the sizes of both tables and the version are constants, and the other
+ * fields point to functions of the object. Other threads may be writing these words meanwhile. */
 __attribute__((no_sanitize("address", "thread"))) static int is_globals(
     const struct object *o, const volatile struct globals *g)
 {

@@ -1,23 +1,24 @@
 /*
- * discover.h - finds copies of NVTX in the process that have not asked us to be their tool.
+ * discover.h - finds copies of NVTX in the process to which we are not attached.
  *
- * NVTX looks for its tool once, in the environment, at an object's first NVTX call. If that call is
- * over, or the environment must not be changed, the copy is found by its state in memory. The
- * object's data holds the tables that NVTX hands to a tool, in a form that nothing else has
- * (nvtxGlobals_t of NVTX 3). The payload extension has no such state. If an object has already
- * called the extension, that extension is not found.
+ * NVTX looks for its tool once, in the environment, at a shared object's first NVTX call. After
+ * that call, or if the environment must not be changed, this module finds the copy by its state in
+ * memory: the object's data contains an nvtxGlobals_t (NVTX 3), whose constants and pointers
+ * nothing else has. The payload extension has no such state. So it cannot be found in an object
+ * that has already called it.
  *
- * Threads: one at a time. The dynamic linker's list is locked meanwhile, so that no object is
- * unloaded. Allocates nothing.
+ * Threads: one at a time. The dynamic linker's list is locked during the search, so that no object
+ * is unloaded. Memory: none.
  */
 #ifndef SL_NVTX_DISCOVER_H
 #define SL_NVTX_DISCOVER_H
 
 #include <stdint.h>
 
-/* The copy's own functions, as NVTX gives them to a tool. */
+/* A copy's own data, as NVTX passes it to a tool. */
 struct sl_nvtx_copy {
-    /* NVTX's enum: 0 never called, 2 has looked for its tool */
+    /* state of the copy, as NVTX's enum: 0: NVTX was never called; 2: NVTX has looked for its
+     * tool */
     volatile unsigned *state;
     int (*get_table)(unsigned module, void ****table, unsigned *size);
 };

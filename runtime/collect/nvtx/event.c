@@ -1,7 +1,7 @@
 /*
  * event.c - writes ranges and marks of the application into its thread's lane.
  *
- * Threads: any, each for its own lane. Memory: the lane's.
+ * Threads: any; each writes to its own lane. Memory: uses only that of the lane.
  */
 #include <string.h>
 
@@ -17,7 +17,8 @@ static const struct sl_nvtx_text_taker *_Atomic text_taker;
 
 void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker)
 {
-    /* Release pairs with the acquires in push_text() and pop_text(): the taker's data is ready. */
+    /* Release pairs with the acquires in push_text() and pop_text(), so that they see the taker's
+     * data. */
     atomic_store_explicit(&text_taker, taker, memory_order_release);
 }
 
@@ -72,7 +73,7 @@ static size_t clip(size_t length, size_t most)
     return length < most ? length : most;
 }
 
-/* Most words that the record may take. */
+/* Upper limit of the record's size in words. */
 static unsigned most_words(const struct sl_nvtx_event *ev)
 {
     unsigned words = 2 + 2 + 1 + 2 + 1;
@@ -86,7 +87,7 @@ static unsigned most_words(const struct sl_nvtx_event *ev)
     return (words + 1) & ~1u;
 }
 
-/* `times`: start and end of an event that is over; NULL: the event is now. */
+/* `times` holds the start and end of a past event. If it is NULL, the event happens now. */
 static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
                                   const struct sl_nvtx_event *ev, uint64_t id,
                                   const uint64_t *times)
@@ -135,7 +136,8 @@ static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
                                  .pairs = (uint8_t)(words / 2),
                                  .domain = (uint16_t)domain,
                                  .aux = ev->message.string,
-                                 /* Last: our own cost is not the range's. */
+                                 /* Evaluated last, so that the time of writing the record is not
+                                  * part of the range. */
                                  .stamp = sl_clock_stamp()};
     sl_lane_put(lane, words);
     return lane;
@@ -160,8 +162,8 @@ struct renamed {
     struct sl_step_name as;
 };
 
-/* Handles a step of the job, from any caller. Returns the event to record: the given one, or in
- * `room` the same under another name. */
+/* Counts the step if the event names one. Returns the event to record: `ev` itself, or a renamed
+ * copy of it in `room`. */
 static const struct sl_nvtx_event *note_step(const struct sl_nvtx_event *ev, struct renamed *room)
 {
     uint32_t given = ev->step - 1;
@@ -213,12 +215,13 @@ int sl_nvtx_push_string(unsigned domain, uint32_t string)
     return sl_lane_pushed(lane, domain);
 }
 
-/* Writes the pop into its reserved room. */
+/* Writes a pop record into the room that was reserved at the push. */
 static void put_pop(struct sl_lane *lane, unsigned domain)
 {
     struct sl_lane_record *r = sl_lane_reserved(lane);
 
-    /* Sets all fields: otherwise gcc 12 clears the record first, and reads its own stores back. */
+    /* All fields are set explicitly. Otherwise gcc 12 first clears the record, and then reads back
+     * what it has just written. */
     *r = (struct sl_lane_record){.what = SL_LANE_POP,
                                  .parts = 0,
                                  .pairs = 1,

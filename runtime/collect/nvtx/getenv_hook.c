@@ -1,8 +1,8 @@
 /*
- * getenv_hook.c - makes copies of NVTX that have not yet looked for their tool find us.
+ * getenv_hook.c - makes NVTX find this library when a copy of NVTX looks for its tool.
  *
- * Threads, memory: see getenv_hook.h. The path of this library is a string of the linker. It stays
- * valid because the library is never unloaded.
+ * Threads, memory: see getenv_hook.h. The path of this library is a string that the dynamic linker
+ * owns. It stays valid because the library is never unloaded.
  */
 #include "collect/nvtx/getenv_hook.h"
 
@@ -19,7 +19,7 @@
 #define VARIABLE "NVTX_INJECTION64_PATH"
 
 static struct {
-    const char *_Atomic path; /* of this library; NULL: not answered */
+    const char *_Atomic path; /* path of this library; NULL: calls of getenv() are passed on */
     _Atomic int invited, other_tool;
 } invite;
 
@@ -58,7 +58,7 @@ int sl_nvtx_getenv_hook_set(void)
     atomic_store(&invite.path, self.dli_fname);
     if (!has_one_thread())
         return -EBUSY;
-    if (setenv(VARIABLE, self.dli_fname, 1)) /* also replaces an empty value */
+    if (setenv(VARIABLE, self.dli_fname, 1)) /* 1: replace an empty value too */
         return -errno;
     atomic_store(&invite.invited, 1);
     return 0;
@@ -74,8 +74,8 @@ int sl_nvtx_has_other_tool(void)
     return atomic_load(&invite.other_tool);
 }
 
-/* Replaces getenv in objects that have a copy of NVTX. Callers only read the string, although
- * getenv's type does not say so. */
+/* Replaces getenv() in objects that have a copy of NVTX. Returning a constant string is safe,
+ * because NVTX only reads it. */
 static char *answer(const char *name)
 {
     char *value = getenv(name);
@@ -88,8 +88,9 @@ static char *answer(const char *name)
 
 void sl_nvtx_getenv_hook_add_object(const void *inside)
 {
-    /* By address, not by dlsym(): the caller holds the lock of the list of objects. dlsym() would
-     * wait for a thread that loads an object, and that thread waits for the list. */
+    /* Identified by its address, not by dlsym(): the caller holds the lock of the linker's list of
+     * objects. dlsym() would wait for a thread that is loading an object, and that thread would
+     * wait for the list. */
     struct sl_import import = {.name = "getenv",
                                .instead = (void *)(uintptr_t)answer,
                                .function = (void *)(uintptr_t)getenv,

@@ -1,25 +1,29 @@
 /*
- * getenv_hook.h - makes copies of NVTX that have not yet looked for their tool find us.
+ * getenv_hook.h - makes NVTX find this library when a copy of NVTX looks for its tool.
  *
- * NVTX looks once, at an object's first NVTX call. Its payload extension looks again, at its own
- * first call. Both read an environment variable. Where that variable must not be written any more,
- * we answer the object's calls of getenv for this one name, as if the variable were set.
+ * A copy of NVTX looks for its tool once, at its shared object's first NVTX call. Its payload
+ * extension looks again, at the extension's first call. Both read an environment variable. If the
+ * process has other threads, setting that variable is not safe any more. Then we replace getenv()
+ * in such objects by a function that answers for this one variable as if it were set.
  *
- * Threads: one at a time; any thread gets the answer. Memory: none.
+ * Threads: one at a time; the replaced getenv() runs on any thread. Memory: none.
  */
 #ifndef SL_NVTX_GETENV_HOOK_H
 #define SL_NVTX_GETENV_HOOK_H
 
-/* Sets NVTX's environment variable to this library, if the process has only one thread (setenv may
- * crash other threads that read the environment). 0; -EALREADY: the variable names another tool, or
- * already us; -EBUSY: there are more threads; -ENOENT: our own path is not known. */
+/* Sets NVTX's environment variable to the path of this library, if the process has only one thread
+ * (setenv may crash other threads that read the environment). Returns 0; -EALREADY if the variable
+ * names a tool, which may be this library; -EBUSY if there are more threads; -ENOENT if the path of
+ * this library is not known. */
 int sl_nvtx_getenv_hook_set(void);
 
-/* The variable leads copies that look from now on to us, or to another tool. */
+/* Whether the environment variable names this library; whether it names another tool. A copy of
+ * NVTX that looks for its tool later attaches to the named library. */
 int sl_nvtx_getenv_hook_is_set(void);
 int sl_nvtx_has_other_tool(void);
 
-/* Makes the object that contains `inside` find us, if it looks from now on. */
+/* Replaces getenv() in the shared object that contains the address `inside`, so that its NVTX finds
+ * this library if it looks later. */
 void sl_nvtx_getenv_hook_add_object(const void *inside);
 
 #endif

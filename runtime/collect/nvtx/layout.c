@@ -21,13 +21,13 @@ int sl_nvtx_layout_may_go_on(const struct sl_nvtx_blob *b)
     return 1;
 }
 
-/* Structs inside each other that are examined. */
+/* Levels of nested structs that are examined. */
 #define DEPTH 8
 
 static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *in,
                           const struct sl_nvtx_field *f, unsigned depth);
 
-/* Of an enum, or of a struct: the strictest alignment of its fields. */
+/* Returns an enum's alignment, or for a struct the strictest alignment of its fields. */
 static size_t schema_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                            unsigned depth)
 {
@@ -63,7 +63,7 @@ static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_sch
 
 static size_t size_of(const struct sl_nvtx_blob *b, uint64_t type, unsigned depth);
 
-/* Bytes that a field takes whatever its content; SIZE_MAX: depends on the content. */
+/* Returns the bytes that a field takes, or SIZE_MAX if they depend on its content. */
 static size_t static_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_field *f,
                           unsigned depth)
 {
@@ -82,7 +82,8 @@ static size_t static_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_fie
     return each * count;
 }
 
-/* Of a struct or union without a registered size, as a compiler would lay it out; 0: not known. */
+/* Returns the size of a struct or union that was registered without a size, as a compiler would lay
+ * it out; 0 if it is not known. */
 static size_t schema_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                           unsigned depth)
 {
@@ -110,7 +111,7 @@ static size_t schema_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_sch
     return (most + strictest - 1) / strictest * strictest;
 }
 
-/* An enum's values have the size that it was registered with. */
+/* For an enum, this is the size that it was registered with. */
 static size_t size_of(const struct sl_nvtx_blob *b, uint64_t type, unsigned depth)
 {
     const struct sl_nvtx_schema *s;
@@ -135,7 +136,7 @@ int sl_nvtx_layout_is_indirect(const struct sl_nvtx_field *f)
            (sl_nvtx_value_is_string(f->type) && !(f->flags & SL_NVTX_IS_ARRAY) && !f->detail);
 }
 
-/* Item `item` of field `i`; a field that is not an array has one item. */
+/* Reads item `item` of field `i`. A field that is not an array has one item. */
 static int integer_at(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i,
                       size_t item, int64_t *out)
 {
@@ -164,7 +165,8 @@ int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_sc
     return integer_at(b, s, i, 0, out);
 }
 
-/* The value of a length field. An array has an item for each dimension. 0: no length. */
+/* Returns the value of a length field, 0 if it holds no length. An array of lengths has an item for
+ * each dimension. */
 static size_t told_length(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, i);
@@ -200,7 +202,7 @@ size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_s
             n++;
         return n;
     case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX:
-        /* A length field precedes the field that it belongs to. */
+        /* Only a length field that precedes its array is accepted, which rules out circles. */
         return f->detail < (size_t)(f - sl_nvtx_schema_field(s, 0))
                    ? told_length(b, s, (size_t)f->detail)
                    : 0;
@@ -241,7 +243,8 @@ static size_t field_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_sche
     return count > b->size / (each ? each : 1) ? b->size : count * each;
 }
 
-/* The registered offset; without one, the aligned end of the field before. */
+/* Returns the registered offset. A field without one starts at the aligned end of the field before
+ * it. */
 size_t sl_nvtx_layout_offset(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     size_t offset = 0, at = i, align;
@@ -290,7 +293,7 @@ struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, 
     struct sl_nvtx_blob b = {all[i].payload, all[i].size, domain, all, count, left};
 
     if (b.size == SIZE_MAX && !sl_nvtx_value_is_string(all[i].schemaId)) {
-        b.size = 0; /* empty while its schema's size is computed */
+        b.size = 0; /* the payload counts as empty while the size of its schema is computed */
         b.size = sl_nvtx_layout_size(&b, all[i].schemaId);
     }
     return b;

@@ -13,8 +13,8 @@
 
 _Static_assert(sizeof(wchar_t) == 4, "wide characters are UTF-32");
 
-/* A registered string's handle holds its number; above that, a step's number + 1 if it names
- * one. */
+/* The low 32 bits of a registered string's handle hold the string's number. If the string names a
+ * step, the high bits hold the step's number + 1. */
 #define SL_NVTX_STEP_SHIFT 32
 
 static inline void *sl_nvtx_handle_of(uint32_t number)

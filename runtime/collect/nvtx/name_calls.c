@@ -1,8 +1,9 @@
 /*
  * name_calls.c - NVTX calls that register something: strings, domains, names, locks.
  *
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: that of
- * names.c. Functions parse NVTX's arguments for names.c; handles are its numbers.
+ * The functions parse NVTX's arguments for names.c. A handle is the number that names.c returns.
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: uses only that
+ * of names.c.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtCuda.h>
@@ -93,7 +94,7 @@ static uint32_t name_stream(void *stream, struct sl_nvtx_message m)
     return name(SL_NAMED_STREAM, 0, id, context, m);
 }
 
-/* Each in two forms: for char and for wchar_t. */
+/* Defines a call in two forms, for char and for wchar_t. */
 #define NAMING(function, type, call)                                                               \
     static void function##_a(type what, const char *text)                                          \
     {                                                                                              \

@@ -1,8 +1,8 @@
 /*
- * names.c - what programs register with NVTX: domains and names.
+ * names.c - the domains and names that programs register with NVTX.
  *
- * Threads, memory: see names.h. A thread that adds a name takes a place, fills it, and then
- * publishes it by a store with release order: in the table of domains, or in the name's own flag.
+ * Threads, memory: see names.h. A thread that adds a name reserves an entry, fills it, and then
+ * publishes it by a store with release order: of the domain's string, or of the entry's own flag.
  */
 #include "collect/nvtx/names.h"
 
@@ -44,7 +44,8 @@ unsigned sl_nvtx_domain(const char *name, size_t length)
     for (unsigned i = 1; string && i < SL_LANE_DOMAINS - 1; i++) {
         uint32_t there = 0;
 
-        /* Both orders pair with each other: the string behind the number. */
+        /* The release half of one thread's exchange pairs with the acquire half of another's, so
+         * that the other thread sees the string's text. */
         if (atomic_compare_exchange_strong_explicit(&table.domain[i], &there, string,
                                                     memory_order_acq_rel, memory_order_acquire) ||
             there == string)

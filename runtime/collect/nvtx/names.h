@@ -1,8 +1,10 @@
 /*
- * names.h - what programs register with NVTX: domains and names. base/text_table.h holds the texts.
+ * names.h - the domains and names that programs register with NVTX. base/text_table.h holds the
+ * texts.
  *
- * The application's handles are numbers into these tables. Nothing is ever removed, because an
- * application may keep a handle for any time. A text that is registered again gets the same number.
+ * The handles that the application gets are indexes into these tables. Nothing is ever removed,
+ * because an application may keep a handle for the life of the process. A text that is registered
+ * again gets the same number.
  *
  * Threads: any thread adds and reads; nothing blocks. Memory: static, touched as it fills. A
  * name that finds no room is counted as SL_STAT_NAMES_LOST.
@@ -15,8 +17,8 @@
 
 #include "event/named.h"
 
-/* A domain's number, from 1. The last number stands for all domains that found no room. 0 is the
- * default domain, which has no name. */
+/* Returns a domain's number, counted from 1. If the table is full, all further domains share the
+ * last number. 0 is the default domain, which has no name. */
 unsigned sl_nvtx_domain(const char *name, size_t length);
 uint32_t sl_nvtx_domain_name(unsigned domain); /* string; 0: none */
 

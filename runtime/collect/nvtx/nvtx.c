@@ -2,8 +2,8 @@
  * nvtx.c - attaches to the copies of NVTX in this process.
  *
  * Threads: see nvtx.h. Memory: static. A copy of NVTX belongs to a shared object that may be
- * unloaded. So later we write into the copy only where our function still stands. The kernel reads
- * the slot for us, because its page may be gone.
+ * unloaded. So sl_nvtx_detach() clears a slot only if it still holds our function. It reads the
+ * slot by a system call, because the page may be unmapped.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -25,14 +25,14 @@
 #include "collect/nvtx/schema.h"
 #include "collect/nvtx/time.h"
 
-/* Memory limit of the lanes if NVTX asks before the options were read. */
+/* Memory limit of the lanes if NVTX attaches before the options were read. */
 #define EARLY_BYTES ((size_t)16 << 20)
 
 /* Enough for copies in a hundred shared objects. */
 #define SLOTS_MAX  8192
-#define NVTX_TABLE 64 /* most slots of any module */
+#define NVTX_TABLE 64 /* number of slots of the largest module */
 
-/* A slot that we have set: its address, our function, the value that switches it off. */
+/* A slot that we have set: its address, our function, and the value that turns the slot off. */
 struct taken {
     void *_Atomic *_Atomic slot; /* NULL: the other fields are not written yet */
     void *function, *off;
@@ -40,10 +40,10 @@ struct taken {
 
 static struct {
     struct taken taken[SLOTS_MAX];
-    _Atomic unsigned count; /* slots in the table; may exceed its size */
+    _Atomic unsigned count; /* slots requested so far; may exceed SLOTS_MAX */
     _Atomic unsigned copies;
     _Atomic int begun, detached;
-    uint64_t generation; /* of loaded objects, at the last look */
+    uint64_t generation; /* generation of the linker's list of objects at the last search */
     const struct sl_nvtx_ids *_Atomic ids;
 } nvtx;
 
@@ -51,7 +51,7 @@ int sl_nvtx_init(size_t bytes)
 {
     int expected = 0;
 
-    /* NVTX may ask before CUDA is initialised, or at the same time. */
+    /* NVTX may attach before CUDA is initialised, or at the same time on another thread. */
     if (!atomic_compare_exchange_strong(&nvtx.begun, &expected, 1))
         return -EALREADY;
     sl_nvtx_time_init();
@@ -89,7 +89,8 @@ static void clear_slot(struct taken *t)
     atomic_store_explicit(slot, t->off, memory_order_release);
 }
 
-/* 0; -ENOSPC: the slot is left alone, because it could not be cleared later. */
+/* Returns 0, or -ENOSPC if our table is full. Then the slot is not set, because it could not be
+ * cleared later. */
 static int set_slot(void *_Atomic *slot, sl_nvtx_function function, void *off)
 {
     void *to = (void *)(uintptr_t)function;
@@ -117,8 +118,8 @@ void sl_nvtx_detach(void)
     int saved = errno;
     unsigned count;
 
-    /* Sequentially consistent with attach(): either we see a copy that asks now, or its thread sees
-     * `detached`. */
+    /* Sequentially consistent with attach(): if a copy attaches at this moment, either we see its
+     * slots, or its thread sees `detached`. */
     atomic_store(&nvtx.detached, 1);
     count = atomic_load(&nvtx.count);
     for (unsigned i = 0; i < count && i < SLOTS_MAX; i++)
@@ -126,9 +127,9 @@ void sl_nvtx_detach(void)
     errno = saved;
 }
 
-/* ---- NVTX asks ---- */
+/* ---- NVTX calls its entry points ---- */
 
-/* Tables hold pointers to the slots; an older NVTX has shorter tables. */
+/* A table holds pointers to slots. An older NVTX has shorter tables. */
 static int set_slots(const struct sl_nvtx_slot *s, unsigned module, NvtxFunctionTable table,
                      unsigned size)
 {
@@ -175,7 +176,7 @@ int sl_nvtx_attach(const void *(*get_export_table)(uint32_t id))
     return set > 0;
 }
 
-/* ---- copies that do not ask ---- */
+/* ---- copies that found no tool ---- */
 
 /* NVTX's states of a copy. */
 enum {
@@ -184,7 +185,7 @@ enum {
     COMPLETE
 };
 
-/* Calls `see` for each slot of the copy until it returns 1. Returns 1 if it did. */
+/* Calls `see` for each slot of the copy until `see` returns 1. Returns 1 if it has. */
 static int any_slot(const struct sl_nvtx_copy *copy, int (*see)(void **slot))
 {
     void ***table;
@@ -206,7 +207,8 @@ static int is_claimed(void **slot)
     return *slot != NULL;
 }
 
-/* Like NVTX after its tool has set the slots it wants: the others cost nothing. */
+/* NVTX does the same after its tool has set the slots that it wants, so that the other calls cost
+ * nothing. */
 static int clear(void **slot)
 {
     __atomic_store_n(slot, NULL, __ATOMIC_RELEASE);
@@ -225,8 +227,8 @@ static int set_found(const struct sl_nvtx_copy *copy)
     return set > 0;
 }
 
-/* Initialises a fresh copy in NVTX's place, or attaches after NVTX found no tool. Threads that call
- * the copy meanwhile wait for its state, as they would for NVTX. */
+/* Initialises a fresh copy in place of NVTX, or attaches to a copy that found no tool. Threads that
+ * call the copy meanwhile wait for its state to change, as they do while NVTX initialises it. */
 static void take_copy(const struct sl_nvtx_copy *copy)
 {
     unsigned fresh = FRESH, state = __atomic_load_n(copy->state, __ATOMIC_ACQUIRE);

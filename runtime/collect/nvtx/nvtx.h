@@ -1,17 +1,18 @@
 /*
  * nvtx.h - attaches to the copies of NVTX in this process.
  *
- * Every shared object that uses NVTX has its own copy of NVTX's state. Each copy asks for a tool at
- * its first call. So the entries below run several times, on application threads inside an NVTX
- * call, while other threads of that copy spin. From then on each NVTX call jumps through a slot of
- * the copy to a function of calls.h. A slot that is NULL costs nothing.
+ * Every shared object that uses NVTX has its own copy of NVTX's state. At its first NVTX call, each
+ * copy looks for a tool and calls the tool's entry points. So sl_nvtx_attach() runs once per copy,
+ * on an application thread, while other threads that call NVTX through that copy spin. It sets the
+ * copy's slots (function pointers) to functions of calls.h. Every later NVTX call jumps through its
+ * slot; a slot that stays NULL costs nothing.
  *
- *   sl_nvtx_init()       creates tables and lanes; then sl_nvtx_getenv_hook_set() lets NVTX find us
- *   sl_nvtx_attach()     NVTX asks for its tool: sets the slots of one copy
- *   sl_nvtx_attach_all() looks for copies that have asked already, or cannot ask
+ *   sl_nvtx_init()       creates tables and lanes (before sl_nvtx_getenv_hook_set())
+ *   sl_nvtx_attach()     called by NVTX: sets the slots of one copy
+ *   sl_nvtx_attach_all() attaches to copies that found no tool, or cannot find us
  *   sl_nvtx_detach()     clears all slots for good; later requests are refused
  *
- * read.h reads the recorded calls. Memory: static, and the lanes'.
+ * read.h reads the recorded calls. Memory: static, and that of the lanes.
  */
 #ifndef SL_NVTX_H
 #define SL_NVTX_H
@@ -19,14 +20,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0, -ENOMEM; -EALREADY: NVTX asked first. `bytes`: memory limit for records in the lanes. */
+/* `bytes` is the memory limit for records in the lanes. Returns 0, -ENOMEM, or -EALREADY if a copy
+ * of NVTX has called sl_nvtx_attach() before. */
 int sl_nvtx_init(size_t bytes);
 
-/* Attaches to copies without a tool that looked before us, or cannot find us. One thread at a time.
- * Does nothing unless objects were loaded since the last call. */
+/* Attaches to copies that have no tool because they looked before we were ready, or cannot find us.
+ * One thread at a time. Does nothing unless shared objects were loaded since the last call. */
 void sl_nvtx_attach_all(void);
 
-/* NVTX's entry points. 1: slots are set; 0: refused. NVTX may call them before sl_nvtx_init(). */
+/* The entry points that NVTX calls, perhaps before sl_nvtx_init(). Return 1 if the slots were set,
+ * 0 if the attachment was refused. */
 int sl_nvtx_attach(const void *(*get_export_table)(uint32_t id));
 int sl_nvtx_attach_extension(void *module_info);
 
@@ -37,7 +40,7 @@ void sl_nvtx_detach(void);
 unsigned sl_nvtx_copies(void);
 
 /* Functions that turn CUDA handles into CUPTI ids, for streams and contexts that the program names.
- * Called on the naming thread. 0 or -errno. */
+ * Called on the naming thread. Return 0 or -errno. */
 struct sl_nvtx_ids {
     int (*context)(void *context, uint32_t *id, uint32_t *device);
     int (*stream)(void *stream, uint32_t *id, uint32_t *context);

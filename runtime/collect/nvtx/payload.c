@@ -2,7 +2,8 @@
  * payload.c - writes payloads of the extension as JSON, by their registered schemas.
  *
  * Threads, bounds: see payload.h. Memory: the caller's. A member that does not fit into the output
- * is left out whole, so that the output is valid JSON. Then "cut payload":true is added.
+ * is left out as a whole, so that the output is valid JSON; "cut payload":true marks such an
+ * output.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -21,10 +22,10 @@
 
 enum {
     DEPTH = 8,
-    ITEMS = 64,       /* most items shown of an array */
-    TEXT_BYTES = 256, /* most bytes of a text */
-    RAW_BYTES = 64,   /* most bytes of a payload without a schema */
-    CLOSING = 48,     /* kept free for the end of the output */
+    ITEMS = 64,       /* maximum number of array items that are written */
+    TEXT_BYTES = 256, /* maximum length of a text */
+    RAW_BYTES = 64,   /* maximum number of bytes that are written of a payload without a schema */
+    CLOSING = 48,     /* bytes kept free for the end of the output */
 };
 
 struct out {
@@ -37,7 +38,7 @@ static void put_payload_of(struct out *o, const struct sl_nvtx_blob *b, uint64_t
 
 /* ---- output ---- */
 
-/* 1 if there is room for a piece; otherwise 0, and the output is truncated. */
+/* Returns 1 if there is room for a piece. Otherwise returns 0 and marks the output as truncated. */
 static int has_room(struct out *o, size_t bytes)
 {
     if (bytes <= (size_t)(o->end - o->at))
@@ -118,7 +119,7 @@ static void put_enum(struct out *o, const struct sl_nvtx_schema *s, const char *
             !has_room(o, length * SL_JSON_ESCAPE_MAX + 2))
             continue;
         o->at = SL_JSON_LITERAL(o->at, "\"");
-        o->at -= any; /* over the closing quote of the one before */
+        o->at -= any; /* overwrite the closing quote of the name before */
         if (any)
             o->at[-1] = '|';
         o->at = sl_json_escape(o->at, name, length);
@@ -176,7 +177,7 @@ static void put_array(struct out *o, const struct sl_nvtx_blob *b, const struct 
     PUT(o, "]");
 }
 
-/* The member of a union that another field selects. */
+/* Writes the member of a union that another field selects. */
 static void put_union(struct out *o, const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *in,
                       const struct sl_nvtx_field *f, const struct sl_nvtx_schema *u,
                       const char *from, size_t room, unsigned depth)
@@ -245,7 +246,7 @@ static int is_shown(const struct sl_nvtx_field *f)
            !(f->flags & NVTX_PAYLOAD_ENTRY_FLAG_HIDE);
 }
 
-/* Whether to show the field. Of a union with its own selector, only the selected member. */
+/* Whether to show the field. A union with its own selector shows only the selected member. */
 static int is_selected(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     int64_t which;
@@ -326,7 +327,7 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
     }
     if (!shown)
         return 0;
-    /* One payload stands alone, several form a list. */
+    /* One payload is written as it is, several as a list. */
     memmove(out + before_all + (shown > 1), out, (size_t)(o.at - out));
     o.at += before_all + (shown > 1);
     sl_json_raw(out, key, before_all);
@@ -334,7 +335,8 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
         out[before_all] = '[';
         *o.at++ = ']';
     }
-    /* Named by the key, because the payloads of both ends of a range may be truncated. */
+    /* The mark contains the key, because the payloads of a range's start and end may both be
+     * truncated. */
     if (o.cut) {
         o.at = sl_json_raw(SL_JSON_LITERAL(o.at, ",\"cut "), key + 1, before_all - 1);
         o.at = SL_JSON_LITERAL(o.at, "true");

@@ -2,8 +2,9 @@
  * payload.h - decodes payloads of the extension by their registered schemas.
  *
  * Decoding happens inside the application's call, because memory that a payload points to may be
- * gone afterwards. Bounded are: each payload's size, the output, the nesting, the length of texts
- * and arrays. Pointers are followed as the schema says, which promises that they are valid.
+ * freed afterwards. Limits apply to each payload's size, the output, the nesting, and the length of
+ * texts and arrays. Pointers are followed where the schema declares them: a program that registers
+ * a schema guarantees that its pointers are valid.
  *
  * Pure functions except for the registered schemas and strings; any thread.
  */
@@ -15,7 +16,7 @@
 
 #include "collect/nvtx/calls.h"
 
-/* A timestamp and its time domain; clock 0: not given. */
+/* A timestamp and its time domain. `clock` is 0 if the domain is not given. */
 struct sl_nvtx_moment {
     int64_t at;
     uint64_t clock;

@@ -1,9 +1,9 @@
 /*
  * payload_calls.c - NVTX's payload extension: schemas, and events that consist of payloads.
- * deferred_calls.c has the deferred ones.
+ * deferred_calls.c handles deferred events.
  *
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: the lanes' and
- * that of schema.c.
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: uses only that
+ * of the lanes and of schema.c.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -20,7 +20,7 @@
 #define HAS(attr, what, field) ((attr)->fieldMask & NVTX_PAYLOAD_##what##_ATTR_FIELD_##field)
 /* More fields than any real schema has. */
 #define FIELDS_MAX    1024
-#define SEMANTICS_MAX 16 /* most of a field; the list is not trusted */
+#define SEMANTICS_MAX 16 /* limit for one field, because the list is not trusted */
 
 static uint32_t string_of(const char *text)
 {
@@ -29,7 +29,7 @@ static uint32_t string_of(const char *text)
 
 /* ---- schemas ---- */
 
-/* The clock of a timestamp, if the field gives it; 0: not given. */
+/* Returns the clock of a timestamp, 0 if the field does not give it. */
 static uint64_t clock_of(const nvtxPayloadSchemaEntry_t *e)
 {
     const nvtxSemanticsHeader_t *s = e->semantics;

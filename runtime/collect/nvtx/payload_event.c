@@ -1,6 +1,6 @@
 /*
- * payload_event.c - reads what payloads say about their event: its message, category, color and
- * times, in fields that a schema marks as such.
+ * payload_event.c - reads an event's message, category, color and times from its payloads, in
+ * fields that a schema marks as such.
  *
  * Threads, bounds: see payload.h. Memory: the caller's.
  */

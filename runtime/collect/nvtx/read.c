@@ -19,9 +19,9 @@
 #define ORPHANS   256 /* a power of two */
 #define LOCKS     256 /* a power of two */
 #define RELEASES  64
-/* Id of a range made here: a lock that a thread holds. */
+/* Id of a range that shows how long a thread holds a lock. */
 #define LOCK_ID(lock, thread) (1ull << 63 | (uint64_t)(lock) << 32 | (thread))
-/* Each lock that a thread waits for has a nesting of its own. */
+/* Waits for a lock use a domain per lock, so that they nest separately. */
 #define LOCK_DOMAIN 0x10000u
 
 struct sl_nvtx_read {
@@ -29,7 +29,7 @@ struct sl_nvtx_read {
     struct sl_nvtx_attributes *look;
     uint32_t names; /* number of names read */
     uint8_t row_used[ROWS], row_told[ROWS + 2];
-    /* Ends that were read before their starts, which are in another lane. */
+    /* Ends of ranges whose start is in another lane that was not read yet. */
     struct {
         uint64_t id, ns;
         struct sl_range_look look;
@@ -39,7 +39,8 @@ struct sl_nvtx_read {
         uint32_t lock, thread;
         uint64_t ns;
     } holder[LOCKS];
-    /* Releases by a thread that did not acquire the lock: the one that did may be read later. */
+    /* Releases by a thread that did not acquire the lock. The lane with the acquisition may be read
+     * later. */
     struct {
         uint32_t lock;
         uint64_t ns;
@@ -90,7 +91,7 @@ static void tell_row(struct sl_nvtx_read *r, uint32_t row, const char *name)
     r->opt.sink(r->opt.user, &ev);
 }
 
-/* Takes a free track. The last one is shared by ranges that find none. */
+/* Returns a free track. If there is none, further ranges share the last track. */
 static uint32_t take_row(struct sl_nvtx_read *r)
 {
     unsigned i = 0;
@@ -102,7 +103,8 @@ static uint32_t take_row(struct sl_nvtx_read *r)
     return FIRST_ROW + i;
 }
 
-/* `look`: further attributes from the end. Returns 1; 0: the range has not begun. */
+/* `look` holds further attributes from the end. Returns 1, or 0 if no range with this id has
+ * begun. */
 static int end_range(struct sl_nvtx_read *r, uint64_t id, uint64_t ns,
                      const struct sl_range_look *look)
 {
@@ -127,7 +129,8 @@ static void start_range(struct sl_nvtx_read *r, uint32_t thread, uint64_t id, ui
 
     sl_ranges_start(r->opt.ranges, thread, id, ns, row, look);
     if (!sl_ranges_started(r->opt.ranges, id, &row))
-        r->row_used[row - FIRST_ROW] = 0; /* there was no room for the range */
+        r->row_used[row - FIRST_ROW] = 0; /* the range was dropped because the table of ranges is
+                                           * full */
     if (r->orphan[slot].id == id) {
         r->orphan[slot].id = 0;
         end_range(r, id, r->orphan[slot].ns, &r->orphan[slot].look);
@@ -141,7 +144,7 @@ static void take_end(struct sl_nvtx_read *r, const struct sl_lane_record *record
     unsigned slot;
 
     sl_nvtx_attributes_make(r->look, record, NULL, &look, &id);
-    /* Then `more` has only the domain, which the start has already given. */
+    /* Without category and color, `more` has only the domain, which the start has already given. */
     if (!(record->parts & (SL_LANE_HAS_CATEGORY | SL_LANE_HAS_COLOR)))
         look.more = 0;
     slot = (unsigned)id & (ORPHANS - 1);
@@ -167,8 +170,8 @@ static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t name, 
     return look;
 }
 
-/* Lanes are read one after the other, so threads that take turns may seem to hold the lock at
- * once. */
+/* Lanes are read one after the other. So two threads that held the lock in turn may seem to hold it
+ * at the same time. */
 static void hold(struct sl_nvtx_read *r, uint32_t thread, uint32_t lock, uint32_t name, uint64_t ns)
 {
     struct sl_range_look look;
@@ -237,7 +240,8 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
 
 /* ---- records ---- */
 
-/* Steps have their own track: a step ends inside another range of its thread, the optimizer's. */
+/* Steps have their own track, because a step ends inside another range of its thread: that of the
+ * optimizer. */
 static void take_past(struct sl_nvtx_read *r, const struct sl_lane_record *record)
 {
     const uint64_t *times = (const uint64_t *)(record + 1);
@@ -270,7 +274,7 @@ static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     r->opt.sink(r->opt.user, &ev);
 }
 
-/* A range of sl_nvtx_begin(), whose end names it. */
+/* Starts a range of sl_nvtx_begin(), which is ended by its id. */
 static void take_begin(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
                        uint64_t ns)
 {
@@ -289,7 +293,7 @@ static void take_begin(struct sl_nvtx_read *r, uint32_t thread, const struct sl_
     }
 }
 
-/* The end may be on another thread than the beginning, whose lane may be read later. */
+/* The range may have begun on another thread, whose lane may be read later. */
 static void take_finish(struct sl_nvtx_read *r, const struct sl_lane_record *record, uint64_t ns)
 {
     uint64_t id = *(const uint64_t *)(record + 1);
@@ -371,7 +375,7 @@ void sl_nvtx_read_done(struct sl_nvtx_read *r)
     r->releases = 0;
 }
 
-/* A name that is not fully written yet is read the next time. */
+/* Stops at a name that another thread is still writing; the next call reads it. */
 void sl_nvtx_read_names(struct sl_nvtx_read *r)
 {
     struct sl_named name;

@@ -1,7 +1,8 @@
 /*
  * schema.c - the payload layouts that applications register with NVTX.
  *
- * Threads, memory: see schema.h. A place is taken, filled, and then published in the index.
+ * Threads, memory: see schema.h. A new schema reserves an entry and its fields, fills them, and
+ * then publishes the entry in the index.
  */
 #include "collect/nvtx/schema.h"
 
@@ -33,7 +34,8 @@ static _Atomic uint32_t *probe(unsigned domain, uint64_t id)
 
     for (uint32_t at = (uint32_t)(hash >> 40);; at++) {
         _Atomic uint32_t *slot = &table.index[at % INDEX];
-        /* Acquire pairs with the release in sl_nvtx_schema_add(): the schema and its fields. */
+        /* Acquire pairs with the release in sl_nvtx_schema_add(), so that the schema and its fields
+         * are visible. */
         uint32_t place = atomic_load_explicit(slot, memory_order_acquire);
         const struct sl_nvtx_schema *s = place ? &table.schema[place - 1] : NULL;
 
@@ -69,7 +71,7 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
         domain = s->domain = 0;
     for (size_t i = 0; i < s->fields; i++)
         fill(user, &table.field[field + i], i);
-    /* The first schema with an id keeps it. */
+    /* If two threads register schemas with the same id, the first one stays valid. */
     while (!atomic_compare_exchange_strong_explicit(probe(domain, s->id), &none, place + 1,
                                                     memory_order_acq_rel, memory_order_acquire)) {
         if (table.schema[none - 1].id == s->id && table.schema[none - 1].domain == domain)

@@ -13,7 +13,7 @@
 
 /* A field of a struct or union, or a value of an enum (`detail`; flags 1: a set of bits). */
 struct sl_nvtx_field {
-    uint64_t flags, type, detail, offset; /* as NVTX gives them */
+    uint64_t flags, type, detail, offset; /* values that the program has registered */
     uint64_t clock;                       /* time domain of a timestamp; 0: not given */
     uint32_t name;                        /* registered string; 0: none */
 };
@@ -22,7 +22,7 @@ enum sl_nvtx_schema_kind {
     SL_NVTX_STRUCT,
     SL_NVTX_DYNAMIC,        /* a struct whose fields have no fixed offsets */
     SL_NVTX_UNION,          /* another field says which member is valid */
-    SL_NVTX_SELECTED_UNION, /* a member of the union says it */
+    SL_NVTX_SELECTED_UNION, /* a member of the union itself says which one is valid */
     SL_NVTX_ENUM,
 };
 
@@ -30,8 +30,8 @@ struct sl_nvtx_schema {
     uint64_t id;
     uint32_t domain;
     uint32_t kind;           /* enum sl_nvtx_schema_kind */
-    uint32_t field, fields;  /* index of the first, number of fields */
-    size_t size, pack_align; /* in bytes; 0: not given */
+    uint32_t field, fields;  /* index of the first field; number of fields */
+    size_t size, pack_align; /* bytes; 0: not given */
 };
 
 /* Returns the schema's id: the given one, or a new one if that is 0; 0: no room. If the id is
@@ -40,7 +40,7 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
                             void (*fill)(void *user, struct sl_nvtx_field *field, size_t i),
                             void *user);
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 const struct sl_nvtx_schema *sl_nvtx_schema_find(unsigned domain, uint64_t id);
 const struct sl_nvtx_field *sl_nvtx_schema_field(const struct sl_nvtx_schema *s, size_t i);
 

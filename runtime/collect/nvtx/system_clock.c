@@ -43,8 +43,8 @@ static int64_t read_ticks(void)
     return (int64_t)sl_clock_ticks();
 }
 
-/* C++ clocks are those of libstdc++. Left out: clocks of one process or thread, which stop at
- * times, and clocks of other systems. */
+/* C++ clocks are those of libstdc++. Two sorts are left out: CPU-time clocks of a process or
+ * thread, because they stop at times, and clocks of other operating systems. */
 static const struct sl_nvtx_system_clock clocks[] = {
     {NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED, NULL, NS_PER_S},
     {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME, NULL, NS_PER_S},

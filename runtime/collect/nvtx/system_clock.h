@@ -14,7 +14,7 @@ struct sl_nvtx_system_clock {
     int64_t ticks_per_s;   /* 0: must be measured */
 };
 
-/* NULL: the type is no system clock, or the clock cannot be read here. */
+/* Returns NULL if the type is no system clock, or if this machine cannot read the clock. */
 const struct sl_nvtx_system_clock *sl_nvtx_system_clock(uint64_t type);
 
 #endif

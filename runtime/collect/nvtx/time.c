@@ -1,9 +1,9 @@
 /*
  * time.c - converts times of deferred events from the program's clocks to the trace's clock.
  *
- * Threads, memory: see time.h. Clocks are the nodes of a graph. A link holds what is known about
- * two of them. A time goes along the shortest path from its clock to the trace's. The table is free
- * while functions of the program are called.
+ * Threads, memory: see time.h. Clocks are the nodes of a graph. A link between two clocks holds
+ * pairs of readings and a rate. A time is converted link by link, along the shortest path from its
+ * clock to the trace's clock. While functions of the program are called, the table is not locked.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -18,21 +18,23 @@
 #include "base/stats.h"
 #include "collect/nvtx/system_clock.h"
 
-/* How long a reading of a clock is used for later events: a slew of 1 ppm then makes 100 ns. */
+/* How long a reading of a clock is used for later events. A clock that is slewed by 1 ppm is then
+ * wrong by at most 100 ns. */
 #define REFRESH_NS (100u * 1000 * 1000)
-/* Shortest span for measuring a rate: a reading error of 50 ns is 50 ppm of it. */
+/* Shortest time between two readings from which a rate is computed. A reading error of 50 ns is 50
+ * ppm of it. */
 #define SPAN_MIN_NS (1000u * 1000)
 
 enum {
     CLOCKS = 64,
     LINKS = 128,
-    POINTS = 16, /* per link; when full, every second one is dropped */
-    ROUNDS = 3,  /* readings of a clock, of which the tightest is kept */
+    POINTS = 16, /* points of a link; when it is full, every second point is dropped */
+    ROUNDS = 3,  /* tries to read two clocks at the same moment; the best one is kept */
     TRIES = 1000,
     TRACE = 0, /* node of the trace's clock */
 };
 
-/* One moment on the clocks of both ends. */
+/* The values of the link's two clocks at one moment. */
 struct point {
     int64_t at[2];
 };
@@ -40,7 +42,8 @@ struct point {
 struct link {
     unsigned end[2];
     unsigned points;
-    double rate;                /* counts of end[1] while end[0] counts 1; 0: from the points */
+    double rate;                /* ticks of end[1] per tick of end[0]; 0: computed from the
+                                 * points */
     struct point point[POINTS]; /* sorted by at[0] */
 };
 
@@ -48,7 +51,7 @@ struct node {
     struct sl_nvtx_clock clock;
     struct sl_nvtx_timer timer;
     unsigned scope_domain; /* domain of the clock's scope; an assigned id has no domain */
-    uint64_t read_ns;      /* last reading, on the monotonic clock; 0: never */
+    uint64_t read_ns;      /* when the clock was last read (monotonic); 0: never */
 };
 
 static struct {
@@ -59,10 +62,10 @@ static struct {
     _Atomic uint32_t last_id;
 } table;
 
-/* ---- one thread has the table at a time ---- */
+/* ---- the table's lock ---- */
 
-/* 0: another thread has the table and is not running. It may even be this thread, interrupted by a
- * signal handler. */
+/* Locks the table. Returns 0 if its owner does not free it, because the owner is not running: it
+ * may even be this thread, if we are in a signal handler that interrupted it. */
 static int take_table(void)
 {
     for (unsigned i = 0; i < TRIES; i++) {
@@ -78,7 +81,7 @@ static void free_table(void)
     atomic_store_explicit(&table.is_taken, 0, memory_order_release);
 }
 
-/* ---- what is known of two clocks ---- */
+/* ---- links ---- */
 
 static struct link *find_link(unsigned a, unsigned b)
 {
@@ -88,7 +91,7 @@ static struct link *find_link(unsigned a, unsigned b)
     return NULL;
 }
 
-/* NULL: there is no room. */
+/* Returns NULL if the table is full. */
 static struct link *make_link(unsigned a, unsigned b)
 {
     const int64_t per_s[] = {table.node[a].clock.ticks_per_s, table.node[b].clock.ticks_per_s};
@@ -125,7 +128,7 @@ static void add_point(struct link *l, struct point p)
     l->points++;
 }
 
-/* `rate` 0: adds only the point. */
+/* If `rate` is 0, adds only the point. */
 static void add_to_link(unsigned a, unsigned b, struct point p, double rate)
 {
     struct link *l = find_link(a, b), *turned = find_link(b, a);
@@ -144,13 +147,15 @@ static void add_to_link(unsigned a, unsigned b, struct point p, double rate)
     add_point(l, p);
 }
 
-/* a - b for any values that a program may give. A double cannot hold all ns since 1970. */
+/* Returns a - b without overflow for any values that a program may give. A double has too few bits
+ * for ns since 1970, so the result is a long double. */
 static long double difference(int64_t a, int64_t b)
 {
     return (long double)(int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-/* Converts a time from the clock of end `from` to the other end's. 0: not known. */
+/* Converts a time from the clock of end `from` to the clock of the other end. Returns 0 if the link
+ * has too few points. */
 static int go_along(const struct link *l, unsigned from, int64_t at, int64_t *out)
 {
     const unsigned to = !from;
@@ -170,7 +175,7 @@ static int go_along(const struct link *l, unsigned from, int64_t at, int64_t *ou
         rate = difference(p[1].at[to], p->at[to]) / difference(p[1].at[from], p->at[from]);
     }
     moved = difference(at, near->at[from]) * rate;
-    /* Neither infinite nor NaN. */
+    /* Rejects infinity, NaN, and results that an int64_t cannot hold. */
     if (!(moved > -9e18L && moved < 9e18L))
         return 0;
     *out = (int64_t)((uint64_t)near->at[to] + (uint64_t)(int64_t)moved);
@@ -192,13 +197,14 @@ static unsigned add_node(const struct sl_nvtx_clock *clock)
     return n;
 }
 
-/* The domain that an id belongs to: ids of system clocks and assigned ids belong to the process. */
+/* Returns the domain that an id belongs to, 0 for ids that hold in the whole process: those of
+ * system clocks, and assigned ids. */
 static unsigned owner_of(unsigned domain, uint64_t id)
 {
     return sl_nvtx_system_clock(id) || id >= NVTX_TIME_DOMAIN_ID_DYNAMIC_START ? 0 : domain;
 }
 
-/* CLOCKS: the clock is not known. */
+/* Returns CLOCKS if the clock is not known. */
 static unsigned find_node(unsigned domain, uint64_t id)
 {
     unsigned n = 0;
@@ -210,7 +216,7 @@ static unsigned find_node(unsigned domain, uint64_t id)
     return n < table.nodes ? n : CLOCKS;
 }
 
-/* CLOCKS: there is no room. */
+/* Returns CLOCKS if the table is full. */
 static unsigned node_of(unsigned domain, uint64_t id)
 {
     const struct sl_nvtx_system_clock *s = sl_nvtx_system_clock(id);
@@ -230,9 +236,10 @@ static unsigned node_of(unsigned domain, uint64_t id)
     return n;
 }
 
-/* ---- reading them ---- */
+/* ---- reading clocks ---- */
 
-/* Reads both clocks at one moment, by the tightest of some readings. 0; -EAGAIN: time was set. */
+/* Reads the program's clock between two readings of ours, and keeps the try with the shortest
+ * interval. Returns 0, or -EAGAIN if our clock went backwards in every try. */
 static int read_both(const struct sl_nvtx_timer *t, struct point *out)
 {
     uint64_t best = UINT64_MAX;
@@ -269,7 +276,8 @@ static int is_due(unsigned n)
     return !node->read_ns || age >= REFRESH_NS;
 }
 
-/* The caller has the table before the call, and after it if this returns 1; not in between. */
+/* The caller has locked the table. This function unlocks it while it reads the clock, and locks it
+ * again. If it returns 0, the table is not locked. */
 static int read_clock(unsigned n)
 {
     const struct sl_nvtx_timer timer = table.node[n].timer;
@@ -278,7 +286,7 @@ static int read_clock(unsigned n)
 
     if (!is_readable(&timer))
         return 1;
-    /* Set now, so that other threads do not read the clock too. */
+    /* Set before the reading, so that other threads do not read the clock too. */
     table.node[n].read_ns = sl_clock_monotonic();
     free_table();
     err = read_both(&timer, &p);
@@ -291,7 +299,8 @@ static int read_clock(unsigned n)
 
 /* ---- times ---- */
 
-/* Converts along the fewest links. 0; -ENODATA: no path; -EAGAIN: read clock `due` first. */
+/* Converts a time to the trace's clock along the fewest links. Returns 0, -ENODATA if no path
+ * exists, or -EAGAIN if clock *due must be read first. */
 static int find_time(unsigned from, int64_t at, int64_t *out, unsigned *due)
 {
     int64_t time[CLOCKS];
@@ -333,7 +342,7 @@ int sl_nvtx_time_ns(unsigned domain, uint64_t id, int64_t at, uint64_t *ns)
     if (!take_table())
         return -ENODATA;
     n = sl_nvtx_system_clock(id) ? node_of(0, id) : find_node(domain, id);
-    /* Each clock is due at most once, unless this takes very long. */
+    /* Each clock becomes due at most once, unless this loop takes very long. */
     for (unsigned i = 0; n != CLOCKS && i < CLOCKS; i++) {
         err = find_time(n, at, &time, &due);
         if (err != -EAGAIN)
@@ -348,7 +357,7 @@ int sl_nvtx_time_ns(unsigned domain, uint64_t id, int64_t at, uint64_t *ns)
     return 0;
 }
 
-/* ---- facts from the program ---- */
+/* ---- clocks and readings from the program ---- */
 
 void sl_nvtx_time_init(void)
 {
@@ -422,7 +431,7 @@ void sl_nvtx_time_factor(unsigned domain, uint64_t a, uint64_t b, double b_per_a
         return;
     na = node_of(domain, a);
     nb = node_of(domain, b);
-    /* Links between system clocks are ours. */
+    /* A program cannot set links between system clocks, because we measure those. */
     if (na != CLOCKS && nb != CLOCKS && na != nb &&
         !(sl_nvtx_system_clock(a) && sl_nvtx_system_clock(b)))
         add_to_link(na, nb, (struct point){{at_a, at_b}}, b_per_a);

@@ -25,7 +25,7 @@ enum form {
     HEX,   /* addresses, colors, 128 bits, bytes */
     CHARACTER,
     STRING,
-    HANDLE, /* of a registered string */
+    HANDLE, /* handle of a registered string */
 };
 
 struct type {

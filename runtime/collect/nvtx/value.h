@@ -9,14 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Size and alignment in bytes of a value of the type; size 0: no type of fixed size. */
+/* Size and alignment in bytes of a value of the type. The size is 0 if the type has no fixed
+ * size. */
 size_t sl_nvtx_value_size(uint64_t type);
 size_t sl_nvtx_value_align(uint64_t type);
 
-/* The value as an integer, sign-extended. 0: not an integer type. `at` need not be aligned. */
+/* Writes the value to *out, sign-extended. Returns 0 if the type is no integer. `at` need not be
+ * aligned. */
 int sl_nvtx_value_integer(uint64_t type, const void *at, int64_t *out);
 
-/* Bytes of one character: 1, 2, 4; 0: not a type of characters or strings. */
+/* Bytes of one character: 1, 2 or 4. 0 if the type has no characters. */
 size_t sl_nvtx_value_character(uint64_t type);
 int sl_nvtx_value_is_string(uint64_t type);
 

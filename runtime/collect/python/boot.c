@@ -1,10 +1,10 @@
 /*
  * boot.c - starts our Python package in the interpreter of the process.
  *
- * Threads: the thread that initialises CUDA queues the call. The recorder thread queues it again if
- * there was no interpreter then, or if a PyTorch without an observer is found. Python's main thread
- * runs it with the GIL. Memory: static. Python's functions are looked up by name: the process may
- * have no Python, and no version's header is used.
+ * Threads: the thread that initialises CUDA queues a call in the interpreter. The recorder thread
+ * queues it again if there was no interpreter then, or if a PyTorch without an observer is found.
+ * Python's main thread runs the call with the GIL. Memory: static. Python's functions are looked up
+ * by name, because the process may have no Python, and because we use no Python version's headers.
  */
 #include "collect/python/boot.h"
 
@@ -20,8 +20,9 @@
 
 #define PY_FILE_INPUT 257
 
-/* The file reports its own failures. It raises only what the program's signal handlers raise (such
- * as KeyboardInterrupt), and that belongs to the program. */
+/* The file that this script runs reports its own failures. The only exceptions that leave the
+ * script are those raised by the program's signal handlers (such as KeyboardInterrupt), which the
+ * program must get. */
 static const char script[] = "try:\n"
                              "    with open(path, 'rb') as file:\n"
                              "        code = compile(file.read(), path, 'exec')\n"
@@ -39,7 +40,7 @@ enum state {
 
 static struct {
     _Atomic int state;
-    _Atomic int pid; /* 0: not called yet */
+    _Atomic int pid; /* process that called first; 0: none yet */
     char path[PATH_MAX];
 } boot;
 
@@ -75,7 +76,7 @@ static int find_python(void)
     if (find(&python.IsInitialized, "Py_IsInitialized") ||
         find(&python.GetVersion, "Py_GetVersion") ||
         find(&python.AddPendingCall, "Py_AddPendingCall") ||
-        find(&python.InterpreterGet, "PyInterpreterState_Get") || /* from 3.9 */
+        find(&python.InterpreterGet, "PyInterpreterState_Get") || /* available from 3.9 on */
         find(&python.InterpreterMain, "PyInterpreterState_Main") ||
         find(&python.Builtins, "PyEval_GetBuiltins") || find(&python.NewDict, "PyDict_New") ||
         find(&python.SetItem, "PyDict_SetItemString") ||
@@ -100,7 +101,7 @@ static void tell(void *scope)
         sl_log(SL_LOG_DEBUG, "Python: %s", text);
 }
 
-/* 0, or -1 with an exception set. */
+/* Returns 0, or -1 with an exception of the program set. */
 static int run_script(void *scope)
 {
     void *path = python.FromText(boot.path), *code, *result;
@@ -118,7 +119,8 @@ static int run_script(void *scope)
         python.Clear();
         return 0;
     }
-    /* Not PyRun_String(): it handles an interrupt as if nobody did. */
+    /* PyRun_String() is not used, because it handles a KeyboardInterrupt itself, so that the
+     * program would not get it. */
     result = python.Evaluate(code, scope, scope);
     python.Drop(code);
     if (!result)
@@ -135,7 +137,7 @@ static int run(void *unused)
 
     (void)unused;
     if (getpid() != atomic_load(&boot.pid))
-        return 0; /* a child, forked while the call was queued */
+        return 0; /* this is a forked child that has inherited the queued call */
     if (python.InterpreterGet() != python.InterpreterMain()) {
         sl_log(SL_LOG_DEBUG, "Python: steps and modules are not recorded in sub-interpreters");
         atomic_store(&boot.state, IDLE);
@@ -198,7 +200,7 @@ int sl_python_boot(const char *home)
         !atomic_compare_exchange_strong(&boot.state, &expected, QUEUED))
         return -EALREADY;
     err = queue(home);
-    /* An interpreter that we leave alone stays so. */
+    /* An unsupported interpreter is never tried again. */
     if (err)
         atomic_store(&boot.state, err == -ENOTSUP ? RUN : IDLE);
     errno = saved;

@@ -1,23 +1,23 @@
 /*
  * boot.h - starts our Python package in the interpreter of the process.
  *
- * Python runs a queued call on its main thread, between two instructions. So nothing waits for the
- * GIL, and any lock of the caller is harmless. The queued call runs syncline/_boot.py from our
- * folder, and that file does the rest. A main thread that waits all the time never runs the call,
- * so nothing may depend on it.
+ * Python runs a queued call on its main thread, between two bytecode instructions. So our thread
+ * never waits for the GIL, and may hold locks while it queues the call. The queued call runs
+ * syncline/_boot.py from our folder, which does the rest. If the main thread is blocked for ever,
+ * the call is never run, so nothing may depend on it.
  *
  * Threads: any. Memory: one path, static.
  */
 #ifndef SL_PYTHON_BOOT_H
 #define SL_PYTHON_BOOT_H
 
-/* Queues the call, unless it is queued or has run. Works only in the process that called it first:
- * a forked child leaves its interpreter alone. `home`: SYNCLINE_HOME, or "". 0; -EALREADY; -ENOENT:
- * no interpreter, or it has not started yet; -ENOTSUP: an interpreter that we leave alone; -EAGAIN:
- * Python's queue is full. */
+/* Queues the call. `home` is SYNCLINE_HOME or "". Returns 0; -EALREADY if the call is queued or has
+ * run, or in a forked child; -ENOENT if there is no interpreter or it has not started yet; -ENOTSUP
+ * if this interpreter or our package cannot be used; -EAGAIN if Python's queue is full. */
 int sl_python_boot(const char *home);
 
-/* The same, even if the call has run: the package looks again. */
+/* The same, but queues the call again if it has run, so that the package finds libraries loaded
+ * since. */
 int sl_python_boot_again(const char *home);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * code_cache.c - remembers the code that a thread ran recently, and the lines of its places.
+ * code_cache.c - remembers the code objects that a thread ran recently, and source lines within
+ * them.
  *
  * Threads, memory: see code_cache.h.
  */
@@ -9,7 +10,8 @@
 
 #define NO_HASH UINT64_MAX
 
-/* One of `slots`, a power of two. Hashed: objects of one size lie at regular distances. */
+/* Returns a slot for the address; `slots` is a power of two. The address is hashed, because objects
+ * of one size lie at regular distances. */
 static unsigned slot_of(const void *code, unsigned slots)
 {
     return (unsigned)((uint64_t)(uintptr_t)code * 0x9e3779b97f4a7c15u >> 40) & (slots - 1);
@@ -22,8 +24,9 @@ static uint64_t kept_hash(const struct sl_python_layout *l, const void *code, si
     return sl_python_is_a(str, l->str_type) ? sl_python_word_at(str, SL_PYTHON_STR_HASH) : NO_HASH;
 }
 
-/* A freed code object's memory may hold another of the same name and file. That one has another
- * number, or another table. */
+/* Whether the slot's code object is still the same. Its memory may have been reused for another
+ * object of the same name and file. That object differs in its version number or in its line
+ * table. */
 static int is_same(const struct sl_python_layout *l, const struct sl_python_code_cache_code *s)
 {
     const void *table = sl_python_pointer_at(s->code, l->code_table);
@@ -64,7 +67,8 @@ uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
     return 0;
 }
 
-/* NULL: the code cannot be identified cheaply. */
+/* Returns the entry to use for a code object, NULL if the code object cannot be identified
+ * cheaply. */
 static struct sl_python_code_cache_code *code_of(struct sl_python_code_cache *seen,
                                                  const struct sl_python_layout *l,
                                                  const struct sl_python_place *p)

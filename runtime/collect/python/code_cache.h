@@ -1,9 +1,10 @@
 /*
- * code_cache.h - remembers the code that a thread ran recently, and the lines of its places.
+ * code_cache.h - remembers the code objects that a thread ran recently, and source lines within
+ * them.
  *
- * Nearly all code comes again. A few comparisons then recognise it, instead of a hash of everything
- * that identifies a place (collect/python/frames.c). An address alone proves nothing, because
- * CPython reuses the memory of freed code.
+ * A thread runs nearly all its code repeatedly. A few comparisons then recognise a code object,
+ * which is cheaper than the hash over everything that identifies a place (collect/python/frames.c).
+ * Its address alone does not identify it, because CPython reuses the memory of freed code objects.
  *
  * Threads: the thread that runs the frames. Memory: the caller's.
  */
@@ -19,12 +20,14 @@ enum {
     SL_PYTHON_CODE_CACHE_TABLE = 512, /* bytes */
 };
 
-/* One per thread, or used by one thread after the other; initially all zeros. */
+/* Each cache is used by one thread at a time. Initially it is all zeros. */
 struct sl_python_code_cache {
-    /* Code in library files. Many of its frames may lie between an operator and the user's code. */
+    /* Code objects in library files. Many frames of such code may lie between an operator and the
+     * user's code. */
     struct {
         const void *code;
-        uint64_t file; /* hash of the file's path; hashes below are of their texts too */
+        uint64_t file; /* hash of the characters of the file's path; the hashes below are of
+                        * characters too */
     } library[SL_PYTHON_CODE_CACHE_LIBRARY];
     struct sl_python_code_cache_code {
         const void *code;
@@ -42,12 +45,12 @@ struct sl_python_code_cache {
 struct sl_python_layout;
 struct sl_python_place;
 
-/* The line of the innermost frame outside of libraries. 0: the place, or a frame on the way, is not
- * cached. */
+/* Returns the line of the innermost frame outside of libraries. Returns 0 if that place, or a frame
+ * inside of it, is not cached. */
 uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
                                    const struct sl_python_layout *l, const void *frame);
 
-/* Caches a place in user code, which has this line. */
+/* Caches the line of a place in user code. */
 void sl_python_code_cache_put(struct sl_python_code_cache *seen, const struct sl_python_layout *l,
                               const struct sl_python_place *p, uint32_t line);
 

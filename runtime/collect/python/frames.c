@@ -1,13 +1,14 @@
 /*
- * frames.c - finds the line of the user's Python code that the calling thread is at.
+ * frames.c - finds the line of the user's Python code that the calling thread is running.
  *
- * Threads, memory: see frames.h. Results are kept in a table, by a hash of everything that
- * identifies a place in the code. A code object's address is reused after the object is freed. So
- * the hash also covers its file, its name, and its number (from 3.12 on) or its whole line table.
- * An entry is one word, so that no lock is needed: 40 bits of the hash, and the result.
+ * Threads, memory: see frames.h. Results are kept in a table, whose key is a hash of everything
+ * that identifies a place in the code. The address of a code object is not enough, because it is
+ * reused after the object is freed. So the hash also covers the object's file, its name, and its
+ * version number (from 3.12 on) or its whole line table. An entry is one word, 40 bits of the hash
+ * and the result, so that no lock is needed.
  *
- * When Python ends, it frees the states of threads that still run. Well before that,
- * Py_IsInitialized() returns 0.
+ * When Python ends, it frees the states of threads that still run. We read no frames then, because
+ * Py_IsInitialized() returns 0 well before that.
  */
 #include "collect/python/frames.h"
 
@@ -28,7 +29,7 @@ enum {
     TABLE_MAX = 1 << 24, /* bytes; longer line tables are damaged */
     LONG_TABLE = 512,    /* bytes; a multiple of 64 */
     TEXT_BITS = 24,
-    LINES = 16384, /* most texts: NVTX names need room too */
+    LINES = 16384, /* maximum number of texts, so that the table has room for NVTX names too */
 };
 
 /* Results other than texts. */
@@ -36,14 +37,14 @@ enum {
     UNKNOWN,
     OURS = (1 << TEXT_BITS) - 3, /* a frame of user code */
     LIBRARY,
-    NO_ROOM, /* the text had no room */
+    NO_ROOM, /* the table of texts is full */
 };
 
 static struct {
     struct sl_python_layout layout;
     unsigned depth;
     _Atomic int is_ready;
-    _Atomic unsigned lines; /* texts made; may exceed LINES */
+    _Atomic unsigned lines; /* texts requested so far; may exceed LINES */
     _Atomic uint64_t kept[KEPT];
 } python;
 
@@ -58,7 +59,7 @@ static const void *innermost_frame(const struct sl_python_layout *l)
                                                       : at;
 }
 
-/* 0; -ENOENT: the frame runs no Python code (yet). */
+/* Reads the frame's fields. Returns 0, or -ENOENT if the frame runs no Python code (yet). */
 static int look_at(const struct sl_python_layout *l, const void *frame, struct sl_python_place *out)
 {
     const void *code = sl_python_code_of(l, frame);
@@ -75,8 +76,8 @@ static int look_at(const struct sl_python_layout *l, const void *frame, struct s
         !sl_python_is_a(out->table, l->bytes_type))
         return -ENOENT;
     out->table_bytes = sl_python_word_at(out->table, SL_PYTHON_BYTES_LENGTH);
-    /* Python's own helpers have no table (in 3.9 code of a single line has none either). A frame
-     * before its first instruction is not complete. */
+    /* Code of Python's own helpers has no line table (in 3.9, neither has code of a single line). A
+     * frame before its first instruction is not complete. */
     if ((!out->table_bytes && l->table != SL_PYTHON_LNOTAB) || out->table_bytes > TABLE_MAX ||
         (int64_t)out->offset < 0)
         return -ENOENT;
@@ -91,8 +92,8 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Two sums over the words; the second depends on their order. Several words at a time, so that the
- * long table of a long script costs little. */
+/* Returns a checksum made of two sums over the words, of which the second depends on their order.
+ * It adds several words at a time, so that the long table of a long script takes little time. */
 static uint64_t sum_of_long(const char *data, size_t length, uint64_t sum)
 {
     typedef uint64_t words __attribute__((vector_size(64)));
@@ -108,7 +109,8 @@ static uint64_t sum_of_long(const char *data, size_t length, uint64_t sum)
     return sum;
 }
 
-/* Most tables are short: summed word by word. The last word may overlap the one before. */
+/* Returns a checksum of the bytes. Most tables are short and are summed word by word. The last word
+ * may overlap the one before. */
 static uint64_t sum_of(const char *data, size_t length)
 {
     uint64_t first = length, second = 0, word = 0;
@@ -131,7 +133,8 @@ static uint64_t sum_of(const char *data, size_t length)
     return mix(mix(first, second), word);
 }
 
-/* A str that was a key keeps a hash of its characters. Nearly all file and function names were. */
+/* A str that was used as a dictionary key stores a hash of its characters, which we use. Nearly all
+ * file and function names were keys. */
 static uint64_t hash_of_text(const struct sl_python_layout *l, const void *text)
 {
     uint64_t hash = sl_python_word_at(text, SL_PYTHON_STR_HASH);
@@ -172,7 +175,8 @@ static uint32_t find_kept(uint64_t hash)
     const _Atomic uint64_t *way = ways_of(hash);
 
     for (unsigned i = 0; i < WAYS; i++) {
-        /* Acquire pairs with the release in keep(): the text behind the number. */
+        /* Acquire pairs with the release in keep(), so that the text with this number is
+         * visible. */
         uint64_t entry = atomic_load_explicit(&way[i], memory_order_acquire);
 
         if (entry >> TEXT_BITS == hash >> TEXT_BITS && entry)
@@ -190,7 +194,7 @@ static uint32_t keep(uint64_t hash, uint32_t what)
         if (atomic_compare_exchange_strong_explicit(&way[i], &none, entry, memory_order_release,
                                                     memory_order_relaxed))
             return what;
-    /* Any entry may be replaced: chosen by hash bits that do not select the place. */
+    /* The entry to replace is chosen by bits of the hash that do not select the set of entries. */
     atomic_store_explicit(&way[(hash >> 20) % WAYS], entry, memory_order_release);
     return what;
 }
@@ -213,7 +217,8 @@ static int line_of(const struct sl_python_layout *l, const struct sl_python_plac
                                p->table_bytes, p->first_line, p->offset);
 }
 
-/* Texts are counted, not code: eval() compiles new code each time, with the same line. */
+/* The limit counts texts, not code objects, because eval() compiles a new code object for the same
+ * line each time. */
 static uint32_t new_line(const char *text, size_t length)
 {
     if (atomic_fetch_add_explicit(&python.lines, 1, memory_order_relaxed) < LINES)
@@ -277,7 +282,8 @@ uint32_t sl_python_line(const void *frame, struct sl_python_code_cache *seen)
     const struct sl_python_layout *l = &python.layout;
     uint32_t line = 0;
 
-    /* With several frames in a text, the innermost place alone does not determine it. */
+    /* If a text has several frames, the innermost place alone does not determine the text, so the
+     * cache is not used. */
     if (python.depth > 1)
         seen = NULL;
     if (seen)

@@ -1,8 +1,8 @@
 /*
- * layout.c - where CPython keeps the fields that we read.
+ * layout.c - finds the offsets of the fields that we read in CPython's objects.
  *
- * Threads, memory: see layout.h. The numbers are offsetof()s of CPython's headers. They are the
- * same on x86-64 and every other machine with 8-byte pointers. tests/python runs all versions.
+ * Threads, memory: see layout.h. The numbers are offsetof() values of CPython's structs, the same
+ * on every machine with 8-byte pointers. tests/python checks them with all supported versions.
  */
 #include "collect/python/layout.h"
 
@@ -12,7 +12,8 @@
 
 #include "base/loader.h"
 
-/* In a type object: its name and size show whether objects are built as we expect. */
+/* Offsets in a type object. Its name and size show whether objects have the layout that we
+ * expect. */
 #define TYPE_NAME 24
 #define TYPE_SIZE 32
 
@@ -20,12 +21,13 @@
 #define FIRST            9
 #define FIRST_THAT_TELLS 13
 #define COOKIE           "xdebugpy"
-#define RELEASED         0xc0u /* lowest byte of a version: a release candidate or later */
-#define OFFSET_MAX       4096u
+/* smallest value of a version's lowest byte for a release candidate or a final release */
+#define RELEASED   0xc0u
+#define OFFSET_MAX 4096u
 
 struct known {
     struct sl_python_layout layout;
-    uint16_t code_size; /* of the code type, as the type itself says */
+    uint16_t code_size; /* size of a code object, as its type object gives it */
 };
 
 #define STR_3_9  .ascii_text = 48, .compact_text = 72
@@ -38,7 +40,7 @@ struct known {
 #define LAYOUT_3_13                                                                                \
     .cframe_frame = SL_PYTHON_NOWHERE, .code_version = 92, STR_3_12, .table = SL_PYTHON_LOCATIONS
 
-/* From 3.13 on, CPython's published offsets fill the rest. */
+/* From 3.13 on, the other offsets are those that CPython publishes. */
 static const struct known known[VERSIONS] = {
     {{LAYOUT_3_9, .frame_at = 104, .index_bytes = 1, .table = SL_PYTHON_LNOTAB}, 176},
     {{LAYOUT_3_9, .frame_at = 96, .index_bytes = 2, .table = SL_PYTHON_LINETABLE}, 176},
@@ -77,7 +79,8 @@ static const struct known known[VERSIONS] = {
     {{LAYOUT_3_13}, 208},
 };
 
-/* Offsets in _Py_DebugOffsets of the groups that we read. The order inside has not changed. */
+/* Offsets, in _Py_DebugOffsets, of the groups of offsets that we read. The order within a group has
+ * not changed between versions. */
 static const struct told {
     uint16_t thread_frame, frame, code;
 } told[VERSIONS] = {
@@ -111,7 +114,7 @@ static uint64_t word_at(const char *table, size_t offset)
     return word;
 }
 
-/* SL_PYTHON_NOWHERE: the value cannot be an offset in a Python object. */
+/* Returns SL_PYTHON_NOWHERE if the value cannot be an offset in a Python object. */
 static uint16_t offset_at(const char *table, size_t group, unsigned word)
 {
     uint64_t offset = word_at(table, group + word * sizeof(uint64_t));
@@ -140,8 +143,9 @@ static int read_told(struct sl_python_layout *l, unsigned minor)
     if (!table || memcmp(table, COOKIE, sizeof(COOKIE) - 1) != 0)
         return -ENOTSUP;
     version = word_at(table, 8);
-    /* The word at 16 says whether this Python has no lock. Then other threads can look into the
-     * frames of a waiting thread, and reference counts are kept elsewhere. */
+    /* The word at offset 16 says whether this Python has no GIL. We do not support such a Python,
+     * because other threads may then change a waiting thread's frames, and because its objects have
+     * another layout. */
     if (version >> 16 != (3u << 8 | minor) || (version & 0xff) < RELEASED || word_at(table, 16))
         return -ENOTSUP;
     l->thread_frame = offset_at(table, group->thread_frame, 0);
@@ -157,7 +161,7 @@ static int read_told(struct sl_python_layout *l, unsigned minor)
     return all_somewhere(l) ? 0 : -ENOTSUP;
 }
 
-/* The minor version in "3.11.7 (main, ..."; 0: not known. */
+/* Returns the minor version in a text such as "3.11.7 (main, ...", 0 if it is not known. */
 static unsigned minor_version(void)
 {
     const char *(*get)(void) =

@@ -5,14 +5,14 @@
  */
 #include "collect/python/line_table.h"
 
-/* 3.10: the instructions of an entry have no line. */
+/* In 3.10: line difference of an entry whose instructions have no line. */
 #define NO_LINE (-128)
-/* 3.11: the first byte of an entry. */
+/* From 3.11 on: flag in the first byte of an entry. */
 #define ENTRY_BEGINS 0x80u
 #define UNIT_BYTES   2u
 
 enum entry_code {
-    ONE_LINE_0 = 10, /* this line, with columns; the next two codes: one and two lines further */
+    ONE_LINE_0 = 10, /* the same line, with columns; 11 and 12 mean one and two lines further */
     ONE_LINE_2 = 12,
     NO_COLUMNS = 13, /* a line difference */
     LONG = 14,       /* a line difference and more data */
@@ -23,7 +23,7 @@ static int as_signed(uint8_t byte)
     return byte < 128 ? byte : byte - 256;
 }
 
-/* Lines are sums of differences; a sum out of range is not a line. */
+/* Returns the line, which is a sum of differences from the table; 0 if the sum is out of range. */
 static int checked(long long line)
 {
     return line > 0 && line <= INT32_MAX ? (int)line : 0;
@@ -60,7 +60,8 @@ static int find_linetable(const uint8_t *table, size_t length, int first, size_t
     return 0;
 }
 
-/* Six bits per byte, the lowest first; the lowest bit of all is the sign. */
+/* Reads a signed number, which is stored in six bits per byte, the lowest first. The lowest bit of
+ * the number is its sign. */
 static long long read_difference(const uint8_t *at, const uint8_t *end)
 {
     uint64_t value = 0;

@@ -1,9 +1,9 @@
 /*
  * line_table.h - finds the source line of a CPython instruction.
  *
- * A code object has a table from its instructions to lines. The table's form has changed twice
- * since 3.9. Here all forms are read as bytes, following CPython's descriptions
- * (Objects/lnotab_notes.txt, Objects/locations.md). Nothing in a table is trusted.
+ * A code object has a table that maps its instructions to lines. The table's form has changed twice
+ * since 3.9. All three forms are parsed here as CPython describes them (Objects/lnotab_notes.txt,
+ * Objects/locations.md). Nothing in a table is trusted.
  *
  * Threads: any; pure functions. Memory: the caller's.
  */
@@ -19,9 +19,9 @@ enum sl_python_table {
     SL_PYTHON_LOCATIONS, /* 3.11 and later: entries that also have columns */
 };
 
-/* The line of the instruction `offset` bytes after the first, in code that begins at line `first`.
- * An instruction without a line (made by the compiler) gets the line before it. 0: the table ends
- * before the instruction. */
+/* Returns the line of the instruction that is `offset` bytes after the first, in code that begins
+ * at line `first`. An instruction without a line (made by the compiler) gets the line of the
+ * instructions before it. Returns 0 if the table ends before the instruction. */
 int sl_python_line_find(enum sl_python_table form, const uint8_t *table, size_t length, int first,
                         size_t offset);
 

@@ -1,7 +1,7 @@
 /*
- * memory.h - reads CPython's objects and frames in memory (collect/python/layout.h).
+ * memory.h - reads CPython's objects and frames in memory, by the offsets of layout.h.
  *
- * Pure functions; any thread that runs the frames.
+ * Pure functions. Call them on the thread that runs the frames.
  */
 #ifndef SL_PYTHON_MEMORY_H
 #define SL_PYTHON_MEMORY_H
@@ -12,14 +12,14 @@
 
 #include "collect/python/layout.h"
 
-/* Most frames of one stack that are examined. */
+/* Maximum number of frames of a stack that are examined. */
 #define SL_PYTHON_WALK_MAX 96
 
 /* Fields of a frame that runs Python code. */
 struct sl_python_place {
     const void *code, *file, *name, *table;
     uint64_t table_bytes;
-    uint64_t offset; /* of the instruction, in bytes */
+    uint64_t offset; /* offset of the running instruction, in bytes */
     int first_line;
 };
 
@@ -60,7 +60,7 @@ static inline uint64_t sl_python_offset_in(const struct sl_python_layout *l, con
     return sl_python_word_at(frame, l->frame_at) - (uint64_t)(uintptr_t)code - l->code_start;
 }
 
-/* NULL: the frame runs no Python code. */
+/* Returns the frame's code object, NULL if the frame runs no Python code. */
 static inline const void *sl_python_code_of(const struct sl_python_layout *l, const void *frame)
 {
     /* From 3.14 on the lowest bits of a reference are flags. */
@@ -73,7 +73,7 @@ static inline const void *sl_python_code_of(const struct sl_python_layout *l, co
     return sl_python_is_a(code, l->code_type) ? code : NULL;
 }
 
-/* 0: the code object has no version number. */
+/* Returns 0 if the code object has no version number. */
 static inline uint32_t sl_python_version_of(const struct sl_python_layout *l, const void *code)
 {
     return l->code_version == SL_PYTHON_NOWHERE ? 0

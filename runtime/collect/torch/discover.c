@@ -17,7 +17,7 @@
 #include "base/own_file.h"
 
 #define LIBRARY "libtorch_cpu.so"
-/* A libc10 function with a std::string argument, as the old ABI mangles it. */
+/* The name of a libc10 function with a std::string argument, as mangled in the old ABI. */
 #define OLD_ABI "_ZN3c105ErrorC1ENS_14SourceLocationESs"
 
 /* ---- the version ---- */
@@ -60,7 +60,8 @@ static void read_version(struct sl_torch *torch, const char *text)
         torch->version[0] = '\0';
 }
 
-/* `depth`: folders between the packages' folder and `library`: 2 in torch/lib/libtorch_cpu.so. */
+/* Reads the version that the package states. `depth` is the number of folders between the packages'
+ * folder and `library`: 2 for torch/lib/libtorch_cpu.so. */
 static void ask_package(struct sl_torch *torch, const char *library, int depth)
 {
     char folder[PATH_MAX], path[PATH_MAX + 16], text[4096];
@@ -99,7 +100,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* The package's own library: ".../torch/_C.cpython-311-x86_64-linux-gnu.so". */
+/* Looks for the package's own library: ".../torch/_C.cpython-311-x86_64-linux-gnu.so". */
 static int look_for_part(struct dl_phdr_info *info, size_t size, void *user)
 {
     static const char begins[] = "/torch/_C.";
@@ -116,8 +117,8 @@ static int look_for_part(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Distributions may keep PyTorch's libraries in a common library folder. Then the package's own
- * library says where the package is. */
+/* Linux distributions may install PyTorch's libraries in a common library folder. Then the path of
+ * the package's own library shows where the package is. */
 static void find_package(struct sl_torch *torch, const char *library)
 {
     char part[PATH_MAX] = "";
@@ -136,7 +137,7 @@ int sl_torch_discover(struct sl_torch *out)
     memset(out, 0, sizeof(*out));
     if (!sl_loader_look(look, path))
         return -ENOENT;
-    /* Waits until its initialisers have run. */
+    /* dlopen() waits until the library's initialisers have run. */
     library = sl_loader_open(path, RTLD_LAZY | RTLD_NOLOAD);
     if (!library)
         return -ENOENT;

@@ -1,8 +1,8 @@
 /*
- * nvtx_fallback.c - records PyTorch operators from the ranges that PyTorch gives NVTX.
+ * nvtx_fallback.c - records PyTorch operators from the NVTX ranges that PyTorch pushes for them.
  *
- * Threads, memory: see nvtx_fallback.h. A text becomes the call that the observer would have made
- * (collect/torch/ops_abi.h), as far as the text says.
+ * Threads, memory: see nvtx_fallback.h. Each range's text is turned into the call that the observer
+ * would have made (collect/torch/ops_abi.h), with the facts that the text holds.
  */
 #include "collect/torch/nvtx_fallback.h"
 
@@ -17,13 +17,15 @@
 #define DIMS    "\"Input Dims\":"
 
 static struct {
-    _Atomic uint32_t threads; /* number of threads that have a number */
-    _Atomic uint32_t forward; /* thread of forward operators; 0: none; SEVERAL */
+    _Atomic uint32_t threads; /* highest thread number given so far */
+    _Atomic uint32_t forward; /* number of the thread with forward operators; 0: none yet; SEVERAL:
+                               * more than one */
 } numbers;
 
 /* ---- facts that the texts lack ---- */
 
-/* The thread's number, from 1, in the order of first operators, as PyTorch numbers threads. */
+/* Returns the thread's number. Like PyTorch, we number threads from 1, in the order of their first
+ * operators. */
 static uint32_t number_of(struct sl_lane *lane)
 {
     if (!lane->told_number)
@@ -32,8 +34,9 @@ static uint32_t number_of(struct sl_lane *lane)
     return lane->told_number;
 }
 
-/* Each thread has sequence numbers of its own. A backward operator's text does not say which
- * thread's it has, so the thread is known only while there is one. */
+/* Each thread counts sequence numbers of its own. The text of a backward operator does not say to
+ * which thread its sequence number belongs. So that thread is known only as long as a single thread
+ * runs forward operators. */
 static void note_forward(uint32_t number)
 {
     uint32_t nobody = 0;
@@ -108,7 +111,7 @@ int sl_nvtx_fallback_begin(struct sl_lane *lane, const char *text, size_t length
 
     if (length > SL_LANE_TEXT_MAX)
         length = SL_LANE_TEXT_MAX;
-    /* lane->thread is 0 after the thread has ended for us. */
+    /* lane->thread is 0 after the thread has returned its lane. */
     if (!lane->thread || lane->skipped[0] || lane->told == SL_LANE_TOLD ||
         sl_nvtx_fallback_text_read(&t, text, length))
         return 0;
@@ -127,7 +130,8 @@ int sl_nvtx_fallback_end(struct sl_lane *lane)
 {
     const struct sl_lane_told *told = innermost(lane);
 
-    /* The program's ranges that began inside the operator end first. */
+    /* If a range that the program pushed inside the operator is still open, this pop ends that
+     * range. */
     if (told->depth != lane->depth[0])
         return 0;
     lane->told--;

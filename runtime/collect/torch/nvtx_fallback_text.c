@@ -1,5 +1,5 @@
 /*
- * nvtx_fallback_text.c - parses the text that PyTorch gives NVTX for an operator.
+ * nvtx_fallback_text.c - parses the text of the NVTX range that PyTorch pushes for an operator.
  *
  * Threads: see nvtx_fallback_text.h. Memory: none.
  */
@@ -16,7 +16,7 @@
 #define SIZES      ", sizes = "
 #define INPUT_IDS  ", input_op_ids = "
 
-/* ---- pieces ---- */
+/* ---- numbers and literals ---- */
 
 static int is_digit(char c)
 {
@@ -38,7 +38,7 @@ static int take(struct rest *r, const char *literal)
     return 1;
 }
 
-/* Reads a number up to `most`. 0 or -EINVAL. */
+/* Reads a number up to `most`. Returns 0 or -EINVAL. */
 static int take_number(struct rest *r, uint64_t most, uint64_t *out)
 {
     const char *behind = sl_decimal_read(r->at, r->end, most, out);
@@ -108,7 +108,8 @@ static int has_colons(const char *name, size_t length)
     return 0;
 }
 
-/* Operators without a sequence number have a namespace in their names, except these. */
+/* Whether a scope without a sequence number is a user's. The names of operators contain a
+ * namespace, except those listed here. */
 static int is_user(const char *name, size_t length)
 {
     static const char *const ops[] = {"record_param_comms", "detach", "detach_"};
@@ -127,9 +128,9 @@ static int is_user(const char *name, size_t length)
     return 1;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole text ---- */
 
-/* Beginning of the last occurrence; NULL: there is none. */
+/* Returns the beginning of the last occurrence, NULL if there is none. */
 static const char *find_last(const char *text, size_t length, const char *what)
 {
     size_t size = strlen(what);

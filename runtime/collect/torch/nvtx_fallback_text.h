@@ -1,5 +1,5 @@
 /*
- * nvtx_fallback_text.h - parses the text that PyTorch gives NVTX for an operator:
+ * nvtx_fallback_text.h - parses the text of the NVTX range that PyTorch pushes for an operator:
  *
  *     NAME[, seq = N], op_id = N[, sizes = [[2, 3], [], ...]][, input_op_ids = [(op,place), ...]]
  *
@@ -18,14 +18,14 @@ struct sl_nvtx_fallback_text {
     size_t name_length; /* the name is the beginning of the text; not 0 */
     uint64_t handle;    /* id of the record function; the lower half is not 0 */
     int64_t sequence;   /* -1: none */
-    const char *sizes;  /* of the inputs, as JSON; borrowed; NULL: none */
+    const char *sizes;  /* sizes of the inputs, as JSON; borrowed; NULL: none */
     size_t sizes_length;
     uint8_t was_cut;       /* the sizes were truncated */
-    uint8_t is_user;       /* judged by its name: a scope of the user, not an operator */
+    uint8_t is_user;       /* by its name, it is a scope of the user and not an operator */
     uint8_t is_evaluation; /* a scope that autograd's engine opens around a node of its graph */
 };
 
-/* 0; -EINVAL: the text is not an operator's. */
+/* Returns 0, or -EINVAL if the text is not that of an operator. */
 int sl_nvtx_fallback_text_read(struct sl_nvtx_fallback_text *out, const char *text, size_t length);
 
 #endif

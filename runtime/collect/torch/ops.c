@@ -29,17 +29,18 @@
 #define SHORT_BYTES 128
 
 static struct {
-    struct sl_torch_ops_observer observer; /* enable NULL: none */
+    struct sl_torch_ops_observer observer; /* `enable` is NULL if there is no observer */
     enum sl_torch_ops_mode mode;
     uint64_t generation;
     struct sl_torch torch;
     int is_met, is_found, is_enabled; /* discovered; attached; enabled */
     _Atomic int is_wanted, is_stopped;
     _Atomic int missing;   /* `mode`, if a PyTorch without an observer was found */
-    _Atomic uint32_t step; /* lower half of the handle of the scope that is the job's step */
+    _Atomic uint32_t step; /* lower half of the handle of the user scope that marks the running
+                            * step */
 } ops;
 
-/* ---- what the observer calls ---- */
+/* ---- functions that the observer calls ---- */
 
 static unsigned words_of(size_t name, size_t more, size_t inputs)
 {
@@ -48,8 +49,8 @@ static unsigned words_of(size_t name, size_t more, size_t inputs)
     return (unsigned)((bytes + 15) / 16 * 2);
 }
 
-/* Nearly all copies are short. They go word by word, which takes less time than a call. The last
- * word may overlap the one before. Returns the end. */
+/* Copies bytes and returns the end. Nearly all copies are short. These are made word by word, which
+ * takes less time than a call of memcpy(); the last word may overlap the one before. */
 static char *put(char *to, const void *from, size_t length)
 {
     char *end = to + length;
@@ -67,7 +68,7 @@ static char *put(char *to, const void *from, size_t length)
     return end;
 }
 
-/* NULL: there is no room. */
+/* Writes the beginning of an operator. Returns NULL if the lane is full. */
 static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_op *op,
                                     enum sl_lane_what what, uint32_t line)
 {
@@ -103,19 +104,21 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
     at = put((char *)(to + 1), op->name, name);
     at = put(at, op->more, more);
     put(at, op->inputs, inputs);
-    /* Last: the time that we took belongs to the caller. */
+    /* Taken last, so that the time of writing the record is not part of the operator. */
     to->record.stamp = sl_clock_stamp();
     sl_lane_put(lane, words);
     return to;
 }
 
-/* The operator ends where it began, so calls that Python code makes until then are inside it. */
+/* Whether an operator of this scope ends on the thread where it began. Then calls that Python code
+ * makes until its end are inside it. */
 static int is_plain(uint8_t scope)
 {
     return scope != SL_TORCH_SCOPE_USER && scope != SL_TORCH_SCOPE_SCRIPT;
 }
 
-/* Operators called by Python code have a line; operators called by those in turn have none. */
+/* Returns the Python line for an operator. Operators that Python code calls have a line; operators
+ * that these call in turn have none. */
 static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
 {
     const void *frame;
@@ -135,7 +138,8 @@ struct renamed {
     struct sl_step_name as;
 };
 
-/* Handles the job's own steps. Returns what to record: the scope, or in `room` the same renamed. */
+/* Begins a step if the scope's name marks one. Returns the scope to record: `op` itself, or a
+ * renamed copy of it in `room`. */
 static const struct sl_torch_op *note_step(const struct sl_torch_op *op, struct renamed *room)
 {
     uint32_t given;
@@ -193,9 +197,9 @@ static void put_word(struct sl_lane *lane, enum sl_lane_what what, uint64_t word
     sl_lane_put(lane, 4);
 }
 
-/* Some scopes end on another thread without saying so at their beginning. A TorchScript function
- * that waits for a fork continues on the fork's thread. A generator's scope continues on its next
- * caller's thread. */
+/* Ends an operator that is not open in this lane. Some scopes end on another thread although they
+ * were not marked as asynchronous: a TorchScript function that waits for a fork continues on the
+ * fork's thread, and the scope of a generator on the thread of its next caller. */
 static void end_elsewhere(struct sl_lane *lane, uint64_t handle, int is_async, uint64_t stamp)
 {
     if (!is_async && lane->ops_skipped) {
@@ -227,7 +231,7 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
         end_elsewhere(lane, handle, is_async, stamp);
         return;
     }
-    /* Operators inside it end on other threads, if at all. */
+    /* Operators without a record that are open inside this one can only end on other threads. */
     lane->ops_skipped = 0;
     sl_lane_op_ended(lane, place);
     *sl_lane_reserved(lane) = (struct sl_lane_record){
@@ -235,7 +239,8 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
     sl_lane_put(lane, 2);
 }
 
-/* A wait inside an operator that the same Python frame has called uses the operator's line. */
+/* A wait inside an operator that the same Python frame has called gets the operator's line, so it
+ * needs no record. */
 int sl_torch_ops_site_begin(void)
 {
     const struct sl_torch_op site = {.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE};
@@ -256,7 +261,8 @@ void sl_torch_ops_site_end(void)
     sl_torch_ops_end(0, SL_TORCH_SCOPE_SITE, 0);
 }
 
-/* Nodes of an operator without a record would go to the operator around it, so they are dropped. */
+/* Inside an operator without a record, nodes are dropped. Otherwise they would be recorded for the
+ * operator around it. */
 void sl_torch_ops_node(uint64_t node)
 {
     struct sl_lane *lane = sl_lane_mine;
@@ -269,9 +275,10 @@ void sl_torch_ops_node(uint64_t node)
 static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, sl_torch_ops_begin,
                                               sl_torch_ops_end};
 
-/* ---- finding it ---- */
+/* ---- finding PyTorch ---- */
 
-/* PyTorch's list of observers has a lock. Like the linker's, it must not be held in a fork. */
+/* Enables or disables the observer as wanted. PyTorch locks its list of observers for that. A fork
+ * must not happen meanwhile, because the child would inherit the locked lock. */
 static void follow(void)
 {
     int on = atomic_load(&ops.is_wanted) && !atomic_load(&ops.is_stopped), err;
@@ -287,7 +294,7 @@ static void follow(void)
     ops.is_enabled = on;
 }
 
-/* NULL, or the reason of the failure. */
+/* Loads the observer. Returns NULL, or the reason of the failure. */
 static const char *load_observer(const struct sl_torch *torch, const char *path)
 {
     sl_torch_observer_fn entry;

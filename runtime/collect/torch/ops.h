@@ -1,13 +1,14 @@
 /*
  * ops.h - records PyTorch operators.
  *
- * PyTorch is found by its libtorch_cpu among the process's loaded objects. Its version comes from
- * the package's folder. The observer built for that version (collect/torch/ops_abi.h) is one of our
- * files. None of this needs Python or its lock. Operators become records of their threads' lanes.
+ * PyTorch is loaded if libtorch_cpu is among the process's loaded objects. Its version is read in
+ * the package's folder. Then the observer that was built for that version (collect/torch/ops_abi.h)
+ * is loaded from our installation. None of this needs Python or its lock. Operators are written as
+ * records to the lanes of their threads.
  *
- * Threads: the operators' threads for the observer's calls. Otherwise, where nothing else is said,
- * one at a time: the thread that initialises CUDA, then the recorder thread. Memory: static, and
- * the lanes'.
+ * Threads: the observer calls on the threads of the operators. Unless a function says otherwise, it
+ * is called by one thread at a time: first the thread that initialises CUDA, then the recorder
+ * thread. Memory: static, and that of the lanes.
  */
 #ifndef SL_TORCH_OPS_H
 #define SL_TORCH_OPS_H
@@ -18,38 +19,40 @@
 
 struct sl_torch_op;
 
-/* Looks for PyTorch, unless no object was loaded since the last look, and attaches to it. `home`:
- * SYNCLINE_HOME, or "". Logs the result in one line. 1: PyTorch was found just now, without an
- * observer. */
+/* Looks for PyTorch and attaches to it. Does nothing if no object was loaded since the last call.
+ * `home` is SYNCLINE_HOME or "". Logs the result in one line. Returns 1 if this call has found a
+ * PyTorch for which there is no observer. */
 int sl_torch_ops_attach(enum sl_torch_ops_mode mode, const char *home);
 
-/* Any thread: which operators shall arrive as NVTX texts (collect/torch/nvtx_fallback.h), because
- * this PyTorch has no observer. SL_TORCH_OPS_OFF: none, because there is an observer, no PyTorch
- * yet, or operators are not wanted. */
+/* Any thread. Returns which operators PyTorch shall report as NVTX texts
+ * (collect/torch/nvtx_fallback.h) because it has no observer. SL_TORCH_OPS_OFF means none: there is
+ * an observer, PyTorch is not loaded yet, or operators are not wanted. */
 enum sl_torch_ops_mode sl_torch_ops_by_strings(void);
 
-/* Turns recording of operators on or off; off, they cost nothing. Also holds for a PyTorch that is
- * found later. User scopes are recorded from the beginning: they may be open when a window opens,
- * and they mark a job's own steps. */
+/* Turns the recording of operators on or off, also for a PyTorch that is found later. While it is
+ * off, operators cost nothing. User scopes are always recorded, because they may be open when a
+ * window opens, and because they mark the steps of a job. */
 void sl_torch_ops_enable(int on);
 
-/* The functions that the observer calls (collect/torch/ops_abi.h), for operators that arrive
- * another way. Any thread. `are_wanted`: whether operators that begin now are recorded. */
+/* Functions that the observer calls (collect/torch/ops_abi.h), here for operators that are reported
+ * as NVTX texts. Any thread. sl_torch_ops_are_wanted() says whether operators that begin now are
+ * recorded. */
 int sl_torch_ops_are_wanted(void);
 void sl_torch_ops_begin(const struct sl_torch_op *op);
 void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async);
 
-/* Any thread, around a call that may wait for the GPU. Outside of operators, the call's line of
- * Python code is recorded. 1: recorded; call `end` after the wait. 0: not recorded, as between
- * windows and where no Python code runs. */
+/* Any thread. Call around a call that may wait for the GPU. Outside of operators, records the line
+ * of Python code that makes the call. Returns 1 if it was recorded; then call
+ * sl_torch_ops_site_end() after the wait. Returns 0 if it was not, for example between windows or
+ * if no Python code runs. */
 int sl_torch_ops_site_begin(void);
 void sl_torch_ops_site_end(void);
 
-/* Any thread, when its call has made a node of a CUDA graph. If an operator is running, it is
- * recorded with the node. */
+/* Any thread. Call when a call of this thread has created a CUDA graph node. Records the node for
+ * the running operator, if there is one. */
 void sl_torch_ops_node(uint64_t node);
 
-/* Any thread, also in a forked child: stops for good. Async-signal-safe. */
+/* Any thread, also in a forked child. Stops recording for good. Async-signal-safe. */
 void sl_torch_ops_stop(void);
 
 #endif

@@ -2,8 +2,8 @@
  * ops_abi.h - the interface between libsyncline.so and the observer of one PyTorch version.
  *
  * Only the observer (python_hook/torch_ops.cpp) is compiled against PyTorch's headers, once for
- * each minor version. Everything else stays on this side of two structs of functions, in plain C.
- * Their first member is the version of this file.
+ * each minor version. The observer and the library call each other only through two structs of C
+ * functions. The first member of each struct is the version of this interface.
  *
  * Threads: begin() and end() are called on the operator's thread; they neither block nor allocate.
  * watch(), enable() and disable() are called by one thread.
@@ -29,19 +29,19 @@ enum {
     SL_TORCH_SCOPE_BACKWARD = 1,
     SL_TORCH_SCOPE_SCRIPT = 2, /* a TorchScript function */
     SL_TORCH_SCOPE_USER = 7,
-    SL_TORCH_SCOPE_SITE = 255, /* not PyTorch's: sl_torch_ops_site_begin() */
+    SL_TORCH_SCOPE_SITE = 255, /* no scope of PyTorch: sl_torch_ops_site_begin() */
 };
 
-/* An operator that begins. What it points to lives during the call. */
+/* An operator that begins. Its pointers are valid only during the call. */
 struct sl_torch_op {
     const char *name;
     size_t name_length;
-    uint64_t handle;  /* id of its record function */
-    int64_t sequence; /* -1: none */
-    uint32_t thread,
-        forward_thread; /* PyTorch's numbers; forward_thread 0: not a backward operator */
-    uint32_t caller;    /* in a backward pass, the system id of the thread that called backward;
-                           otherwise the thread's own id, or 0; 0: not known */
+    uint64_t handle;                 /* id of its record function */
+    int64_t sequence;                /* -1: none */
+    uint32_t thread, forward_thread; /* PyTorch's thread numbers; forward_thread is 0 if this is no
+                                      * backward operator */
+    uint32_t caller; /* in a backward pass, the system id of the thread that called backward();
+                      * otherwise the thread's own id, or 0 if that is not known */
     uint8_t scope;
     uint8_t is_async; /* may end on another thread, and out of nesting order */
     uint8_t was_cut;  /* inputs were truncated */
@@ -64,14 +64,15 @@ struct sl_torch_ops_host {
 struct sl_torch_ops_observer {
     uint32_t abi;
     const char *built_for; /* "2.11" */
-    /* Reports user scopes (record_function()) for good. Operators pay nothing for it. */
+    /* Reports user scopes (record_function()) from now on, for the rest of the process. Operators
+     * get no slower by it. */
     int (*watch)(int with_inputs);
     /* Reports operators too. Call again while enabled to change `with_inputs`. */
     int (*enable)(int with_inputs);
     int (*disable)(void);
 };
 
-/* The observer's entry; `host` is static. */
+/* The observer's entry point. `host` stays valid for the life of the process. */
 typedef int (*sl_torch_observer_fn)(const struct sl_torch_ops_host *host,
                                     struct sl_torch_ops_observer *out);
 

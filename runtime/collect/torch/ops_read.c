@@ -16,18 +16,21 @@
 #include "event/op_detail.h"
 #include "event/pattern.h"
 
-/* User scopes have a domain of their own beside NVTX's, and are found by their handles. */
+/* User scopes have a domain of their own, which is none of NVTX's, and are identified by their
+ * handles. */
 #define USER_DOMAIN 0x20000u
-/* Ids of ranges that may end on any thread; handles are far below. */
+/* Flag in the ids of ranges that may end on any thread. Handles are far too small to contain it. */
 #define USER_ID     (1ull << 62)
 #define LINES       4096 /* a power of two */
 #define LATE        256
 #define DETAIL_MOST (SL_OP_DETAIL_HEAD + PARTS_MOST)
-/* JSON members and inputs, as a record holds them. A line is added if there is room. */
+/* Maximum size of JSON members and inputs, which is what a record can hold. A line is added if
+ * there is room. */
 #define PARTS_MOST  (SL_LANE_RECORD_WORDS * 8)
-#define SOURCE_MORE 16 /* JSON around the line, in bytes */
+#define SOURCE_MORE 16 /* bytes of JSON that are written around the line */
 
-_Static_assert(DETAIL_MOST <= SL_OP_DETAIL_MOST, "those who read it have room for it");
+_Static_assert(DETAIL_MOST <= SL_OP_DETAIL_MOST,
+               "readers of a detail have SL_OP_DETAIL_MOST bytes");
 
 struct sl_torch_ops_read {
     struct sl_torch_ops_read_options opt;
@@ -38,7 +41,7 @@ struct sl_torch_ops_read {
     } line[LINES];
     struct {
         uint64_t handle, ns;
-    } late[LATE]; /* ends of operators whose beginnings are in lanes not read yet */
+    } late[LATE]; /* ends of operators whose beginnings are in other lanes that were not read yet */
     unsigned lates;
     char detail[DETAIL_MOST];
 };
@@ -99,7 +102,7 @@ static uint32_t line_of(struct sl_torch_ops_read *r, uint32_t line)
     return r->line[slot].text;
 }
 
-/* Puts the members and the line's member into `out`, if there is room. */
+/* Writes the JSON members, and a member for the line, to `out` if there is room. */
 static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *detail, char *out,
                        uint32_t line)
 {
@@ -118,7 +121,7 @@ static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *d
     detail->more_length = (size_t)(at - out);
 }
 
-/* `line`: of a collective, whose slice shows it; otherwise 0. */
+/* `line` is the line of a collective, whose slice shows it; otherwise 0. */
 static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op, uint32_t line)
 {
     const char *more = (const char *)(op + 1) + op->name_length;
@@ -206,7 +209,7 @@ static void take_begin(struct sl_torch_ops_read *r, uint32_t thread, const struc
         sl_ops_begin(r->opt.ops, thread, ns, &op);
 }
 
-/* Ends an operator on any thread. 0; -ENOENT: it has not begun. */
+/* Ends an operator on any thread. Returns 0, or -ENOENT if its beginning was not read. */
 static int finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
 {
     uint32_t thread;
@@ -224,7 +227,7 @@ static int finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
     return is_user < 0 ? is_user : 0;
 }
 
-/* Lanes are read one after the other, so the beginning may be read later. */
+/* Lanes are read one after the other, so the beginning, in another lane, may be read later. */
 static void take_finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
 {
     if (finish(r, handle, ns) == 0 || r->lates == LATE)

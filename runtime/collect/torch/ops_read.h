@@ -1,8 +1,8 @@
 /*
  * ops_read.h - turns PyTorch records of the lanes into operators and user ranges.
  *
- * Threads: the recorder thread. Memory: fixed tables. Names are interned together with all others,
- * up to a limit; details go to a table of their own.
+ * Threads: the recorder thread. Memory: fixed tables. Names are interned in the table that all
+ * sources share, up to a limit; details in a table of their own.
  */
 #ifndef SL_TORCH_OPS_READ_H
 #define SL_TORCH_OPS_READ_H
@@ -21,23 +21,23 @@ struct sl_torch_ops_read_options {
     struct sl_intern *details; /* event/op_detail.h */
     struct sl_ops *ops;
     struct sl_ranges *ranges;
-    size_t names_bytes; /* limit for interned names made here */
+    size_t names_bytes; /* limit for the names that this reader interns */
 };
 
 struct sl_torch_ops_lost {
-    uint64_t names;  /* without a name */
-    uint64_t inputs; /* without inputs, or with only some of them */
+    uint64_t names;  /* operators without a name */
+    uint64_t inputs; /* operators that lack some or all of their inputs */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_torch_ops_read_create(struct sl_torch_ops_read **out,
                              const struct sl_torch_ops_read_options *opt);
 void sl_torch_ops_read_destroy(struct sl_torch_ops_read *r); /* NULL is fine */
 
-/* Takes one record of a thread (collect/lane/lane_read.h); skips records that are not PyTorch's. */
+/* Reads one record of a thread (collect/lane/lane_read.h). Skips records of other sources. */
 void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
                               const struct sl_lane_record *record, uint64_t ns);
-/* Call when this pass over all lanes is over. */
+/* Call after each pass over all lanes. */
 void sl_torch_ops_read_done(struct sl_torch_ops_read *r);
 
 void sl_torch_ops_read_get_lost(const struct sl_torch_ops_read *r, struct sl_torch_ops_lost *out);

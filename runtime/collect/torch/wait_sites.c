@@ -1,8 +1,8 @@
 /*
  * wait_sites.c - finds the Python line of PyTorch waits that are not inside operators.
  *
- * Threads, memory: see wait_sites.h. We do not keep the CUDA runtime loaded: PyTorch's libraries
- * need it and are never unloaded.
+ * Threads, memory: see wait_sites.h. We need not keep the CUDA runtime loaded, because PyTorch's
+ * libraries depend on it and are never unloaded.
  */
 #include "collect/torch/wait_sites.h"
 
@@ -14,11 +14,14 @@
 #include "base/log.h"
 #include "collect/torch/ops.h"
 
-/* libc10_cuda, libtorch_cuda, libtorch_python. Calls from other libraries are inside operators. */
-#define LIBRARIES  3
-#define RUNTIME_OF "libc10_cuda.so" /* the library whose CUDA runtime is PyTorch's */
+/* How many libraries are watched: libc10_cuda, libtorch_cuda and libtorch_python. Calls from
+ * PyTorch's other libraries are always inside operators. */
+#define LIBRARIES 3
+/* PyTorch uses the CUDA runtime that this library is linked with. */
+#define RUNTIME_OF "libc10_cuda.so"
 
-/* The CUDA runtime's own functions, filled before a slot points here. Results are cudaError_t. */
+/* The CUDA runtime's own functions. They are set before any slot points to our functions. Results
+ * are cudaError_t. */
 static struct {
     int (*device_synchronize)(void);
     int (*stream_synchronize)(void *stream);
@@ -84,8 +87,8 @@ static int free_host(void *memory)
 /* ---- PyTorch's libraries ---- */
 
 struct libraries {
-    const void *within[LIBRARIES]; /* an address inside each; NULL: not loaded */
-    char runtime_of[4096];         /* path */
+    const void *within[LIBRARIES]; /* an address inside each library; NULL: not loaded */
+    char runtime_of[4096];         /* path of RUNTIME_OF */
 };
 
 static int note(struct dl_phdr_info *info, size_t size, void *user)
@@ -123,9 +126,9 @@ static const struct {
 
 #define WAITS (sizeof(waits) / sizeof(*waits))
 
-/* Looks the functions up in the library at `path`, so that they come from the CUDA runtime which
- * that library needs, if several are loaded. Leaves out functions that are not found. Returns the
- * number. */
+/* Looks up the functions through the library at `path`, so that they are those of the CUDA runtime
+ * that this library is linked with, even if several are loaded. Leaves out functions that are not
+ * found. Returns how many were found. */
 static size_t find_functions(const char *path, struct sl_import *imports)
 {
     void *library = sl_loader_open(path, RTLD_LAZY | RTLD_NOLOAD), *function;

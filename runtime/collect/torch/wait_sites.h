@@ -4,14 +4,15 @@
  * Such waits are torch.cuda.synchronize(), empty_cache(), the methods of streams and events
  * (torch.cuda's and the C types torch.Stream and torch.Event), and the timers of
  * DistributedDataParallel. All of them reach the CUDA runtime through the import slots of PyTorch's
- * own libraries. We point these slots to functions of ours, which record the line, pass the call on
- * and return its result. An operator has recorded its line when it began. So a wait inside an
- * operator costs only some nanoseconds more, and nothing is recorded.
+ * own libraries. We redirect these slots to our own functions, which record the line, call the CUDA
+ * runtime and return its result. An operator has recorded its line at its beginning. So for a wait
+ * inside an operator nothing is recorded, and the call takes only some nanoseconds longer.
  *
- * A PyTorch with a statically linked CUDA runtime has no such slots. Its waits outside of operators
- * have no line.
+ * A PyTorch with a statically linked CUDA runtime has no such slots, so its waits outside of
+ * operators have no line.
  *
- * Threads: one for the watching; any thread calls the functions in the slots. Memory: static.
+ * Threads: one thread calls sl_wait_sites_watch(); any thread calls the functions in the slots.
+ * Memory: static.
  */
 #ifndef SL_TORCH_WAIT_SITES_H
 #define SL_TORCH_WAIT_SITES_H

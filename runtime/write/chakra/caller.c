@@ -2,10 +2,10 @@
  * caller.c - finds the thread that called autograd.
  *
  * A backward operator has the sequence number of its forward operator. The thread that ran the
- * forward operator is the one that called `backward`, if nothing but a range is open on it. Each
- * thread counts its own sequence numbers. If several threads ran forward code of that number,
- * PyTorch's number of the thread decides. These thread numbers are learned from cases in which only
- * one thread ran that code.
+ * forward operator is taken to be the one that called `backward`, if nothing but a range is open on
+ * it. Each thread counts its own sequence numbers. If several threads ran forward operators with
+ * that number, PyTorch's thread number decides. Which thread has which PyTorch number is learned
+ * from cases in which only one thread ran such an operator.
  *
  * Threads: one owner. Memory: fixed tables.
  */
@@ -28,8 +28,8 @@ static struct sl_chakra_number *number_slot(const struct sl_chakra *c, const str
     return &c->number[op->forward_thread & (SL_CHAKRA_NUMBERS - 1)];
 }
 
-/* Returns the threads that ran forward code of the operator's sequence number; NULL: none did, or
- * it has no number. */
+/* Returns the threads that ran forward operators with the operator's sequence number. NULL if none
+ * did, or if the operator has no sequence number. */
 static const struct sl_chakra_forward *forward_of(const struct sl_chakra *c,
                                                   const struct sl_event *op)
 {
@@ -68,8 +68,7 @@ static int is_known(const struct sl_chakra_number *n)
     return n->votes >= SL_CHAKRA_VOTES;
 }
 
-/* Different numbers mean different threads. If one thread has two numbers, neither observation is
- * valid. */
+/* A thread has one number, so if two numbers were learned for one thread, both are dropped. */
 static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
 {
     int is_double = 0;
@@ -86,9 +85,10 @@ static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
         n->votes = 0;
 }
 
-/* One observation may be wrong: if its thread's forward code was before the window, another
- * thread's may have the same sequence number. So several observations must agree, and contrary ones
- * undo them. */
+/* Counts an observation that a PyTorch number belongs to a thread. A single observation may be
+ * wrong: if the true thread's forward operator ran before the window, only another thread's
+ * operator with the same sequence number is known. So several observations must agree, and contrary
+ * ones are subtracted. */
 static void learn(struct sl_chakra *c, const struct sl_event *op, uint32_t thread)
 {
     struct sl_chakra_number *n = number_slot(c, op);
@@ -116,8 +116,8 @@ void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op)
         learn(c, op, f->thread[0]);
 }
 
-/* Returns 0 if it is none of them, or not known which. A single thread is the one, unless something
- * contradicts. */
+/* Returns the thread among `f` that ran the forward operator. If there is a single thread, it is
+ * that one, unless its number contradicts. Returns 0 if it is none of them, or not known. */
 static uint32_t forward_thread_of(const struct sl_chakra *c, const struct sl_chakra_forward *f,
                                   const struct sl_event *op)
 {

@@ -1,12 +1,13 @@
 /*
- * chakra.c - files, held rows, and the order in which they are written.
+ * chakra.c - opens and ends files, holds rows, and writes them in order. (A row is an event that is
+ * a slice in the trace.)
  *
- * Rows are held until sl_chakra_advance() says that everything that ended before them has arrived.
- * Then they are written, sorted by start. A row that ended later than that time stays, even if it
- * began earlier: nothing that waits for it can have ended either.
+ * Rows are held until sl_chakra_advance() reports a time up to which all events have arrived. Rows
+ * that ended by then are written, sorted by start. A row that ended later is still held, even if it
+ * began earlier. This causes no gaps, because whatever waited for it ended later, too.
  *
- * Threads: one owner. Memory: one area, mapped at creation and divided by the cap. Unused pages of
- * it take no memory.
+ * Threads: one owner. Memory: one area, mapped at creation and divided among the tables. Unused
+ * pages of it take no memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,13 +19,14 @@
 #define DEFAULT_CAP_BYTES (24u << 20)
 #define LEAST_CAP_BYTES   (12u << 20)
 
-/* A node without its name, dependencies and texts. */
+/* Maximum size of a node without its name, dependencies and texts. */
 #define NODE_BYTES 1024u
 
 /* Bytes for a held row: the row and its two entries in the sort. */
 #define HELD_BYTES (sizeof(struct sl_event) + 2 * sizeof(struct sl_chakra_turn))
 
-/* Divides `memory` and returns the bytes used. NULL: only returns the bytes. */
+/* Divides `memory` among the tables and returns the bytes used. If `memory` is NULL, only returns
+ * the bytes. */
 static size_t divide(struct sl_chakra *c, char *memory)
 {
     size_t at = 0;
@@ -96,7 +98,7 @@ void sl_chakra_destroy(struct sl_chakra *c)
     sl_pages_unmap(c, sizeof(*c));
 }
 
-/* Ids belong to one file, so nothing that refers to them may outlive the file. */
+/* Ids belong to one file, so everything that refers to them is cleared. */
 static void forget(struct sl_chakra *c)
 {
     /* These areas lie together. */
@@ -131,7 +133,8 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
 
 /* ---- which rows are written, and when ---- */
 
-/* The header is first in the file, so its base and device are those known by now. */
+/* Writes the header, the first message of the file, with the base time and the device that are
+ * known by now. */
 static void put_header(struct sl_chakra *c)
 {
     size_t i;
@@ -152,7 +155,8 @@ static void put_header(struct sl_chakra *c)
     c->header_out = 1;
 }
 
-/* A launch that has not ended must be written before its operations, so they wait with it. */
+/* Lowers `complete_ns` to the start of a held launch that has not ended, because the launch must be
+ * written before its operations. */
 static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
 {
     uint64_t until = complete_ns;
@@ -168,7 +172,8 @@ static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
     return until;
 }
 
-/* A row that encloses others is written piece by piece, so it is processed at its begin. */
+/* Returns the time from which a row may be processed. A row that encloses others is written piece
+ * by piece, so it is processed at its begin. */
 static uint64_t ready_ns(const struct sl_event *ev)
 {
     return sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns;
@@ -184,14 +189,15 @@ static void put_row(struct sl_chakra *c, const struct sl_event *ev)
         sl_chakra_take_op(c, ev);
 }
 
-/* Rarely true, because a launch begins before its operation. */
+/* Whether the operation's launch has not arrived. That is rare, because a launch begins before its
+ * operation. */
 static int lacks_launch(const struct sl_chakra *c, const struct sl_event *ev)
 {
     return !sl_chakra_is_cpu(ev) && !sl_chakra_has_launch(c, ev->correlation);
 }
 
-/* Writes the rows that are ready by `until_ns`, up to an operation that must wait for later rows.
- */
+/* Writes the rows that are ready by `until_ns`, but stops at an operation that must wait for later
+ * rows. */
 static void put_held(struct sl_chakra *c, uint64_t until_ns)
 {
     uint64_t complete_ns = until_ns;
@@ -273,13 +279,15 @@ static uint64_t with_late_launches(struct sl_chakra *c, uint64_t until_ns)
     return until_ns;
 }
 
-/* Each pass over all held rows must free a fair amount of room. */
+/* Whether too many rows are held. A pass over all held rows must free enough room to be worth its
+ * time. */
 static int is_crowded(const struct sl_chakra *c)
 {
     return c->held_count > c->held_max / 16 * 15;
 }
 
-/* No room: writes the older half of the held time, if need be with incomplete knowledge. */
+/* Makes room by writing the older half of the held time span, even if later events could still
+ * change these rows. */
 static void make_room(struct sl_chakra *c)
 {
     uint64_t first = UINT64_MAX, last = 0, middle;
@@ -316,7 +324,7 @@ static int is_row(const struct sl_event *ev)
     case SL_EV_CPU_OP:
     case SL_EV_RANGE:
         return !(ev->flags & SL_EVF_ASYNC);
-    case SL_EV_NVTX_RANGE: /* ranges not nested on a thread are not reported at their begin */
+    case SL_EV_NVTX_RANGE: /* a range that is not nested on a thread is not reported at its begin */
         return ev->end_ns == SL_END_UNKNOWN || ev->flags & SL_EVF_BEGUN;
     default:
         return 0;
@@ -368,7 +376,7 @@ static int is_too_early(const struct sl_chakra *c)
 
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns)
 {
-    /* Until that time an operation is held, with all rows that began after it: early.c. */
+    /* Up to unseen.until_ns, an operation is held with all rows that began after it (early.c). */
     if (c->sink && !c->error && complete_ns >= c->unseen.until_ns && !is_too_early(c))
         put_held(c, with_launches(c, complete_ns));
     return c->error;

@@ -1,24 +1,25 @@
 /*
  * chakra.h - writes events and edges as a Chakra execution trace (.et).
  *
- * docs/chakra.md says what the file contains, and why. In short: one node per GPU operation. CPU
- * rows are cut into exclusive pieces, chained in thread order. Gaps are nodes, and a call that
- * waits is two nodes. Whatever a node had to wait for is a data dependency, so that a simulator can
+ * docs/chakra.md describes the file and its reasons. In short: each GPU operation is a node. The
+ * slices of a CPU thread are cut into pieces that do not overlap; each piece is a node that depends
+ * on the piece before. Gaps between slices are nodes, too, and a call that waits is two nodes. A
+ * node has a data dependency on every node that it had to wait for, so that a simulator can
  * reproduce the recorded times.
  *
  *   sl_chakra_create(&c, &opt);
  *   sl_chakra_begin(c, sink, &meta);
- *   sl_chakra_events(c, ev, n); sl_chakra_edges(c, edge, n);     as they arrive, in any order
+ *   sl_chakra_events(c, ev, n); sl_chakra_edges(c, edge, n);     in any order
  *       (operators and ranges before anything inside of them is written: when they begin)
- *   sl_chakra_advance(c, complete_ns);                           now and then
+ *   sl_chakra_advance(c, complete_ns);                           repeatedly
  *   sl_chakra_end(c);                                            the caller closes the sink
  *
- * The file is written online: a node is written once nothing that belongs before it can still
- * arrive. sl_chakra_advance() reports that, so its caller decides how long to wait for late
+ * The file is written while the job runs. A node is written once no earlier event can arrive, which
+ * the caller reports with sl_chakra_advance(). So the caller decides how long to wait for late
  * records.
  *
- * Threads: one owner. Memory: fixed by `cap_bytes`, whatever the trace. Anything left out for lack
- * of memory is counted.
+ * Threads: one owner. Memory: fixed by `cap_bytes`. Anything that is left out for lack of memory is
+ * counted.
  */
 #ifndef SL_CHAKRA_H
 #define SL_CHAKRA_H
@@ -41,8 +42,8 @@ struct sl_chakra_options {
     /* Returns the name of a call whose event has none; NULL: no names known. */
     const char *(*api_name)(enum sl_event_kind domain, uint32_t cbid);
     /* Called for kernels whose name begins with "nccl". Returns 1 and *out if the kernel's
-     * collective is known. For a simulator other kernels are computation. NULL: nothing is known.
-     */
+     * collective is known. A simulator treats other kernels as computation. NULL: no collective is
+     * known. */
     int (*collective)(void *user, const struct sl_event *op, struct sl_collective *out);
     void *collective_user;
     /* Called for operators whose event has `inputs` or a record function. Writes more fields of
@@ -50,40 +51,45 @@ struct sl_chakra_options {
      * none. */
     size_t (*more)(void *user, const struct sl_event *op, char *out, size_t room);
     void *more_user;
-    /* Returns the thread number to write for an event's thread; NULL: the event's own. */
+    /* Returns the thread number to write for an event's thread. NULL: the event's own number is
+     * written. */
     int64_t (*thread)(void *user, uint32_t thread);
     void *thread_user;
-    uint64_t correlation_mask; /* the bits of a correlation id that are written; 0: all */
-    int64_t clock_offset_ns;   /* offset of the events' clock to the epoch; 0 in a job */
+    uint64_t correlation_mask; /* which bits of a correlation id are written; 0: all */
+    int64_t clock_offset_ns;   /* added to event times to get ns since 1970; 0 in a job */
 };
 
 /* Counts of the open file, or of the last one. */
 struct sl_chakra_counts {
     uint64_t nodes;
     uint64_t cpu_nodes, gap_nodes, wait_nodes, gpu_nodes, comm_nodes;
-    uint64_t comm_unknown;    /* NCCL kernels about which nothing, or not everything, is known */
-    uint64_t edges;           /* sync edges written */
-    uint64_t edges_no_source; /* left out: their source is not earlier in the file */
-    uint64_t edges_no_destination; /* left out: the waiter has no row, or waited for nothing */
-    uint64_t edges_cycle;          /* left out: source ends after the destination, a cycle */
-    uint64_t edges_full;           /* left out: no room to hold them */
+    uint64_t comm_unknown;         /* NCCL kernels whose collective is not, or not fully, known */
+    uint64_t edges;                /* sync edges written */
+    uint64_t edges_no_source;      /* left out because their source is not earlier in the file */
+    uint64_t edges_no_destination; /* left out because the waiter has no row, or did not wait */
+    uint64_t edges_cycle;          /* left out because the source ends after the destination, which
+                                    * would be a cycle */
+    uint64_t edges_full;           /* left out because there was no room to hold them */
     uint64_t handovers;            /* backward passes whose caller is known */
     uint64_t callers_unknown;      /* rows of autograd whose caller may be one of several threads */
     uint64_t gpu_without_launch;   /* GPU operations whose call was not yet in the file */
-    uint64_t gpu_overlaps;         /* GPU operations that began before their call had ended... */
-    uint64_t gpu_overlaps_ns;      /* ...total time: by that much they are later in a replay */
-    uint64_t stream_overlaps;      /* GPU operations that began before their stream was free... */
-    uint64_t stream_overlaps_ns;   /* ...total time: by that much their nodes are shorter */
-    uint64_t unexplained;          /* GPU operations that began over 20 us after all parents... */
-    uint64_t unexplained_ns;       /* ...total time beyond that */
-    uint64_t rows_cut;             /* CPU rows that arrived after part of their time was written */
-    uint64_t rows_late;            /* CPU rows that arrived after all of it was: left out */
-    uint64_t rows_full;            /* left out: more busy threads than there is room for */
+    uint64_t gpu_overlaps;         /* GPU operations that began before their call had ended */
+    uint64_t gpu_overlaps_ns;      /* total time by which these begin later in a replay */
+    uint64_t stream_overlaps;      /* GPU operations that began before their stream was free */
+    uint64_t stream_overlaps_ns;   /* total time by which their nodes are shorter */
+    uint64_t unexplained;          /* GPU operations that began over 20 us after all parents */
+    uint64_t unexplained_ns;       /* total time beyond these 20 us */
+    uint64_t rows_cut;             /* CPU rows that arrived when part of their time was already
+                                    * written */
+    uint64_t rows_late;            /* CPU rows left out because all of their time was already
+                                    * written */
+    uint64_t rows_full;            /* left out because there were too many busy threads */
     uint64_t rows_deep;       /* nested too deeply: part of their time goes to the innermost row */
-    uint64_t rows_invalid;    /* left out: without a time, or ending before they start */
+    uint64_t rows_invalid;    /* left out because they have no time, or end before they start */
     uint64_t gpu_late;        /* arrived after a later operation of their stream */
     uint64_t forced;          /* times that nodes were written early for lack of room */
-    uint64_t lanes_forgotten; /* idle threads and streams forgotten; they may start anew */
+    uint64_t lanes_forgotten; /* idle threads and streams removed from the tables; they may become
+                               * active again */
 };
 
 struct sl_chakra;
@@ -92,18 +98,18 @@ struct sl_chakra;
 int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt);
 void sl_chakra_destroy(struct sl_chakra *c); /* accepts NULL; no file may be open */
 
-/* Begins a file. Returns -EBUSY if one is open. The sink and what `meta` points to are borrowed. */
+/* Begins a file. Returns -EBUSY if one is open. `sink` and *meta are borrowed. */
 int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_trace_meta *meta);
 
-/* Adds assembled events, in any order; events that are no CPU or GPU row are skipped. Returns 0 or
- * the sticky error of this file. */
+/* Adds assembled events, in any order. Events that are no slices are skipped. Returns 0 or the
+ * sticky error of this file. */
 int sl_chakra_events(struct sl_chakra *c, const struct sl_event *ev, size_t count);
 
 /* Adds edges as found, before or after the events that they connect. */
 int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t count);
 
-/* The caller guarantees that it has given every event and edge of whatever ended at or before
- * `complete_ns`, and every operator and range that began by then. */
+/* The caller guarantees that it has added all events that ended at or before `complete_ns`, their
+ * edges, and every operator and range that began by then. */
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns);
 
 /* Passes all nodes written so far to the sink (the caller then syncs the sink). */

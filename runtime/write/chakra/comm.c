@@ -1,5 +1,5 @@
 /*
- * comm.c - collectives, and the communicators that they run on.
+ * comm.c - writes collectives, and the communicators on which they run.
  *
  * ASTRA-sim aborts on collective types for which it has no algorithm. Such operations are written
  * as computation, with their true type in an attribute of its own.
@@ -70,7 +70,7 @@ char *sl_chakra_put_collective(char *at, const struct sl_collective *coll)
     if (coll->type == SL_COLLECTIVE_RECV)
         at = PUT_NUMBER(at, "comm_src", SL_CHAKRA_INT32, (int64_t)coll->peer);
     if (coll->type == SL_COLLECTIVE_SEND || coll->type == SL_COLLECTIVE_RECV)
-        at = PUT_NUMBER(at, "comm_tag", SL_CHAKRA_INT32, 0); /* neither NCCL nor PyTorch has one */
+        at = PUT_NUMBER(at, "comm_tag", SL_CHAKRA_INT32, 0); /* NCCL and PyTorch have no tags */
     if (coll->group)
         snprintf(group, sizeof(group), "%u", coll->group);
     return sl_chakra_text_attribute(at, NODE_ATTR, "pg_name", group);

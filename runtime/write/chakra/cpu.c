@@ -1,30 +1,31 @@
 /*
- * cpu.c - threads: exclusive pieces, gaps, and calls that wait.
+ * cpu.c - writes the slices of CPU threads as nodes: pieces, gaps, and calls that wait.
  *
- * Rows of a thread arrive in order of start and may be nested. A row is cut at the rows inside it.
- * Pieces follow each other without a hole, because time without a row is a gap. So replaying them
- * one after the other reproduces the host's time.
+ * Rows (slices) of a thread arrive in order of start and may be nested. A row is cut into pieces at
+ * the rows inside it. Time without a row is a gap, which is a node too. So nodes follow each other
+ * without a hole, and replaying them one after the other reproduces the thread's time.
  *
- * A row that has begun is *pending*. How it is written is known when the thread's next row arrives,
- * or a GPU operation that it launched. A call that waits becomes two nodes. NAME ends at the
- * enqueue and is the parent of the call's own operation. NAME.wait follows NAME and all sources,
- * and lasts as long as the call continued after them. A copy from pageable memory waits for its
- * stream and then reads the memory. There all sources are over before the call's own operation
- * begins: NAME.wait ends at that time and is the operation's parent, and a third piece lasts to the
- * call's end.
+ * The thread's last row is *pending*: how it is cut is known only when the next row arrives, or a
+ * GPU operation that it launched. A call that waits becomes two nodes. NAME ends at the enqueue and
+ * is the parent of the call's own operation. NAME.wait depends on NAME and on all sources, and
+ * lasts from the end of the last source to the call's end. A copy from pageable memory first waits
+ * for its stream and then reads the memory, so all sources are over before the call's own operation
+ * begins. There NAME.wait ends when that operation begins and is the operation's parent, and a
+ * third piece lasts to the call's end.
  *
  *     thread   |gap|   NAME   |                     |.wait|gap|
  *     stream             |  own operation or source |
  *
- * A backward pass has two threads. The caller's time ends where autograd's first operator begins,
- * which follows the caller. It continues where autograd's last operator ended, after that operator.
- * The time between is in no node of the caller.
+ * A backward pass involves two threads. The caller's nodes end where autograd's first operator
+ * begins, and that operator depends on the caller's last node. The caller's nodes continue where
+ * autograd's last operator ended, and depend on that operator. The time between is in no node of
+ * the caller.
  *
  *     caller   |  up to here |                     | and on
  *     autograd               | op | gap | op | ... |
  *
- * Of two overlapping rows that enclose others, the one that began last gets the time. All of this
- * holds for rows known since their begin as for rows that arrive complete.
+ * If two rows that may enclose others overlap, the row that began last gets the time. The same
+ * rules hold for rows that are reported at their begin and for rows that arrive complete.
  *
  * Threads: one owner. Memory: see lane.c.
  */
@@ -35,7 +36,8 @@ static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t 
     return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
 }
 
-/* Writes the next node of a thread, after its last node and the dependencies in c->dep. */
+/* Writes the next node of a thread. It depends on the thread's last node and on the nodes in
+ * c->dep. */
 static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *ev,
                 int waits, uint64_t start_ns, uint64_t end_ns)
 {
@@ -73,7 +75,7 @@ static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
     }
 }
 
-/* Writes the first piece of the pending row, of any length. */
+/* Writes the first piece of the pending row, even if its length is 0. */
 static void put_named(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     put(c, t, &t->row, 0, t->frontier_ns, until_ns > t->frontier_ns ? until_ns : t->frontier_ns);
@@ -102,7 +104,7 @@ static void finish_wait(struct sl_chakra *c, struct sl_chakra_thread *t)
     put_wait(c, t, t->row.end_ns);
 }
 
-/* Writes the pending row to its end. */
+/* Writes the rest of the pending row, up to its end. */
 static void finish_row(struct sl_chakra *c, struct sl_chakra_thread *t)
 {
     t->pending = 0;
@@ -114,7 +116,7 @@ static void finish_row(struct sl_chakra *c, struct sl_chakra_thread *t)
         put_until(c, t, &t->row, t->row.end_ns);
 }
 
-/* Writes the enclosing rows that end by then. */
+/* Writes the rest of the enclosing rows that end by `until_ns`, and closes them. */
 static void close_open(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     while (t->open && t->open->row.end_ns <= until_ns) {
@@ -133,7 +135,7 @@ static struct sl_event *innermost(const struct sl_chakra_thread *t)
     return t->open ? &t->open->row : NULL;
 }
 
-/* Writes all rows of a thread that worked for another. */
+/* Writes all rows of a thread that worked for another thread. */
 static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
 {
     uint64_t end_ns = 0;
@@ -206,13 +208,13 @@ static void open_row(struct sl_chakra *c, struct sl_chakra_thread *t)
     t->depth++;
 }
 
-/* Rows inside the pending row arrive, so the pending row becomes an enclosing one. */
+/* Called when a row inside the pending row arrives. The pending row becomes an enclosing row. */
 static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     int opens = has_place(c, t, until_ns);
 
-    /* Nested too deeply: a call keeps the rest of its time; the rest of another row's time goes to
-     * its enclosing row. */
+    /* If rows are nested too deeply, a call keeps the rest of its time; the rest of any other row's
+     * time is given to the row around it. */
     if (!opens && !sl_chakra_is_outer(&t->row))
         return;
     if (!t->named)
@@ -238,13 +240,14 @@ static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t unt
     put_until(c, t, innermost(t), until_ns);
 }
 
-/* Autograd begins on this thread, so its row follows the caller's last node, not a gap of its own
- * thread. */
+/* Called when autograd begins on this thread. Its first node depends on the caller's last node,
+ * instead of following a gap of its own thread. */
 static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
                       struct sl_chakra_thread *caller, uint64_t start_ns)
 {
     finish_worker(c, t);
-    /* If other threads already work for the caller, its time ended at the first of them. */
+    /* If other threads already work for the caller, its nodes have ended where the first of them
+     * began. */
     if (!caller->waits_for)
         settle(c, caller, start_ns);
     t->frontier_ns = start_ns;
@@ -255,8 +258,9 @@ static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
     c->count.handovers++;
 }
 
-/* The pending row is written whole before this one: a row that ends later is not inside it, even if
- * it arrived too late to be written first. Enclosing rows are never inside a call. */
+/* Whether the pending row must be written to its end before this row, because this row is not
+ * inside it: this row ends later, or this row is an operator or a range and the pending row is a
+ * call, which never contains these. */
 static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     if (sl_chakra_is_outer(&t->row) && ev->start_ns >= t->row.start_ns)
@@ -264,8 +268,9 @@ static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *e
     return ev->end_ns > t->row.end_ns || (sl_chakra_is_call(&t->row) && sl_chakra_is_outer(ev));
 }
 
-/* All of the row's time is written already. An enclosing row then leaves a piece without time,
- * because a clock that is slightly behind may be the only cause. */
+/* Whether all of the row's time is written already, so that the row is left out. An operator or
+ * range is written nevertheless, as a piece of length 0, because the only cause may be a clock that
+ * is slightly behind. */
 static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);
@@ -307,7 +312,7 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
         *l = (struct sl_chakra_launch){correlation, 0, 0, ev->thread, 1};
 }
 
-/* Finds the row added at its begin, whose end was not known; NULL: there is none. */
+/* Finds the row that was added at its begin and ends with this event. NULL if there is none. */
 static struct sl_event *find_begun(struct sl_chakra_thread *t, const struct sl_event *end)
 {
     struct sl_chakra_open *o;
@@ -331,7 +336,7 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
         row->end_ns = ev->end_ns;
 }
 
-/* An operation launched by the pending row begins, but not before that row does. */
+/* Called when an operation of the pending row begins. Cuts the row at the enqueue. */
 static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
                      uint64_t free_ns)
 {
@@ -350,8 +355,8 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t s
         set_launch(c, t);
         return;
     }
-    /* Right after other work the time of the enqueue is not known, only that it happened. If the
-     * operation began later, on an idle stream, it was enqueued just then. */
+    /* If the operation began right after other work, the time of the enqueue is not known and is
+     * assumed. If it began later, on an idle stream, it was enqueued just before. */
     if (free_ns > t->row.start_ns && start_ns <= free_ns + SL_CHAKRA_DELAY_MAX_NS)
         cut = earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS);
     put_named(c, t, cut);
@@ -399,7 +404,7 @@ void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns)
     }
 }
 
-/* A caller's time is not written while others work for it. */
+/* Threads for which other threads work are skipped, because the end of their wait is not known. */
 void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns)
 {
     for (size_t i = 0; i < c->threads; i++) {
@@ -414,7 +419,7 @@ void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns)
     }
 }
 
-/* For rows whose end was lost. */
+/* Ends rows whose end was lost. */
 static void end_unended(struct sl_chakra_thread *t)
 {
     if (t->row.end_ns == SL_END_UNKNOWN)

@@ -1,20 +1,21 @@
 /*
- * early.c - operations whose recorded start is before their call's, or whose call outlasts the
- * window.
+ * early.c - handles GPU operations whose recorded start is before their call's start, or whose call
+ * has not returned when the window ends.
  *
- * GPU and CPU times are matched only to some microseconds. So on an idle stream an operation's
- * recorded start may be before that of the call that launched it. Rows are written by start. Such
- * an operation is moved after its call, and later operations of its stream stay after it.
+ * GPU and CPU clocks agree only to some microseconds. So on an idle stream an operation's recorded
+ * start may be before that of the call that launched it. Rows are written in order of start, so
+ * such an operation is moved after its call, and later operations of its stream after it.
  *
- * Threads: one owner. Memory: the array that the sort has left free.
+ * Threads: one owner. Memory: uses the array that the sort does not need any more.
  */
 #include <string.h>
 
 #include "write/chakra/chakra_internal.h"
 
 enum {
-    CALLS = 4096, /* calls close in time, by correlation; a power of two, less than a sort's room */
-    LANES = 1024  /* streams; two that share an entry are kept in order with each other */
+    CALLS = 4096, /* recent calls, by correlation id; a power of two */
+    LANES = 1024  /* entries for streams; if two streams share an entry, the operations of both stay
+                   * in order */
 };
 
 static void note(struct sl_chakra_turn *call, const struct sl_event *ev, uint32_t index)
@@ -23,7 +24,7 @@ static void note(struct sl_chakra_turn *call, const struct sl_event *ev, uint32_
         call[ev->correlation & (CALLS - 1)] = (struct sl_chakra_turn){ev->correlation, index};
 }
 
-/* Returns the operation's call, by correlation; NULL: not there, or it began far too late. */
+/* Returns the operation's call, NULL if it is not there or began far too late. */
 static const struct sl_event *find(const struct sl_chakra *c, const struct sl_chakra_turn *call,
                                    const struct sl_event *op)
 {
@@ -36,7 +37,8 @@ static const struct sl_event *find(const struct sl_chakra *c, const struct sl_ch
                                                                                             : NULL;
 }
 
-/* Notes the calls that stay in `held`. Their operations wait for them, if there is room. */
+/* Notes calls that are not written yet, so that their operations can wait for them. If the table is
+ * full, calls are skipped. */
 static void note_later(struct sl_chakra *c, struct sl_chakra_turn *call, uint64_t until_ns)
 {
     size_t i;
@@ -62,7 +64,7 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
 {
     struct sl_chakra_turn *room = turn == c->turn ? c->turn_spare : c->turn;
     struct sl_chakra_turn *ready = room, *later = room + CALLS;
-    uint64_t lane[LANES] = {0}; /* when the last operation there is written */
+    uint64_t lane[LANES] = {0}; /* by stream: where the last operation is written */
     uint64_t stays_ns = UINT64_MAX;
     size_t ahead = at, i;
 
@@ -89,7 +91,7 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
         *last = turn[i].key;
     }
     turn = sl_chakra_order(c->held, turn + at, room + at, i - at) - at;
-    /* Rows after an operation that stays, also calls, stay too. */
+    /* All rows after an operation that is still held are held, too. */
     while (i > at && turn[i - 1].key > stays_ns)
         i--;
     *count = i;
@@ -98,13 +100,12 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
 
 /* ---- operations whose call outlasts the window ----
  *
- * Such a call is in no file. Its thread is in the call to the end, so it has made no later call.
- * The last thread that launched on the operation's stream is assumed to be in the call, if no other
- * thread launched there, or no other thread can be in the call. Any other guess is often wrong, and
- * ties the operation to unrelated work. A record lost in the middle looks the same until the
- * thread's next call arrives, so the operation is held until then. Two threads that share an entry
- * in the table of SL_CHAKRA_CALLED ids are assumed to be in no such call once either has made a
- * later call. */
+ * Such a call has no record. Its thread has made no later call. We assume that it is the thread
+ * that launched last on the operation's stream, if no other thread has launched there, or if no
+ * other thread can be in such a call. Any other guess is often wrong, and would tie the operation
+ * to unrelated work. A call whose record was lost looks the same until its thread's next call
+ * arrives, so the operation is held until then. If two threads share an entry in the table of
+ * SL_CHAKRA_CALLED ids, a later call of either counts for both. */
 
 static uint64_t *called_by(const struct sl_chakra *c, uint32_t thread)
 {

@@ -1,9 +1,9 @@
 /*
- * edge.c - edges until their destination is written, and the node of each source.
+ * edge.c - holds edges until their destination is written, and finds the node of each source.
  *
  * Threads: one owner. Memory: areas mapped at creation. The table of operations holds about the
- * last SL_CHAKRA_OPS. An older operation is still known while it is the last of its stream; waits
- * for idle streams have such sources.
+ * last SL_CHAKRA_OPS operations. The last operation of each stream is known even if it is older,
+ * because waits for idle streams have such sources.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define PROBES 4
 
-/* One clock tick of slack, because GPU and CPU times are matched no better than that. */
+/* Tolerance of one microsecond, because GPU and CPU clocks agree no better. */
 #define TICK_NS 1000
 
 static uint32_t *bucket_of(const struct sl_chakra *c, uint64_t correlation, uint64_t which,
@@ -141,7 +141,7 @@ void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op)
     *place = *op;
 }
 
-/* Returns the operation of a source; NULL: it has no node, or is no longer known. */
+/* Returns the operation of a source, NULL if it has no node or is no longer known. */
 static const struct sl_chakra_op *op_of(const struct sl_chakra *c, const struct sl_chakra_edge *e)
 {
     size_t at = place_of(e->src_correlation, e->src_which), i;

@@ -27,7 +27,7 @@ struct joined {
     struct sl_collective does;
 };
 
-/* A detail, once it has been read. */
+/* A detail that has been parsed. */
 struct told {
     uint32_t detail; /* 0: free */
     int is_known;
@@ -82,7 +82,7 @@ static struct sl_collective_text text_of(const struct sl_op_detail *detail, cons
     return text;
 }
 
-/* Returns -1 if not reported, or not a whole number of 0 or more. */
+/* Returns a reported number, -1 if it was not reported or is not a whole number of 0 or more. */
 static int64_t number_of(const struct sl_op_detail *detail, const char *name)
 {
     struct sl_collective_text text = text_of(detail, name);
@@ -98,7 +98,7 @@ static int64_t number_of(const struct sl_op_detail *detail, const char *name)
     return number;
 }
 
-/* Returns 0 or -EINVAL. */
+/* Parses the description of a collective. Returns 0 or -EINVAL. */
 static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective *out)
 {
     size_t length = 0;

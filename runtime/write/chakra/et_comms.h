@@ -1,9 +1,9 @@
 /*
- * et_comms.h - finds the collective that a GPU operation runs, from what PyTorch reported about the
+ * et_comms.h - finds the collective that a GPU operation runs, from PyTorch's description of the
  * operator that launched it.
  *
- * Calls arrive before their operations. The event of a call names the operator that made it: struct
- * sl_op_place (event/ops.h), which refers to the reported details (event/op_detail.h).
+ * Calls arrive before their operations. The event of a call names its operator by struct
+ * sl_op_place (event/ops.h), which refers to the operator's details (event/op_detail.h).
  *
  * Threads: one owner. Memory: 2 MiB. If the ids of calls are 16384 or more apart, the older call
  * may be forgotten. Its operations then count as computation.
@@ -20,8 +20,8 @@
 
 struct sl_et_comms;
 
-/* `places` and `details` are borrowed: the texts that calls and places refer to. `world_size`:
- * ranks of the job; 0: not known. Returns 0 or -ENOMEM. */
+/* `places` and `details` are the tables that calls and places refer to; they are borrowed.
+ * `world_size` is the number of ranks of the job (0: not known). Returns 0 or -ENOMEM. */
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
                        const struct sl_intern *details, uint32_t world_size);
 void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */
@@ -29,10 +29,10 @@ void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */
 /* Returns 1 if the call is part of a collective of a group that was not known before. */
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);
 
-/* Has the type of sl_chakra_options.collective. */
+/* Finds the collective of `op`, for sl_chakra_options.collective. */
 int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out);
 
-/* As sl_collectives_groups(). */
+/* Does the same as sl_collectives_groups(). */
 void sl_et_comms_groups(const struct sl_et_comms *x,
                         void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                      size_t ranks),

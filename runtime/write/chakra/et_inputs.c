@@ -1,7 +1,8 @@
 /*
  * et_inputs.c - writes an operator's inputs as a field of Chakra's Node.
  *
- * Most operators have the same inputs as an earlier one, so the bytes of the last ones are kept.
+ * Most operators have the same inputs as an earlier operator, so the encoded bytes of recent inputs
+ * are cached.
  *
  * Threads, memory: see et_inputs.h.
  */

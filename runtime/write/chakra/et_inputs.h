@@ -1,8 +1,8 @@
 /*
  * et_inputs.h - writes an operator's inputs as a field of Chakra's Node.
  *
- * sl_et_inputs_put() is a pure function. The other functions build the lists of a job's operators:
- * one owner; texts are borrowed and must outlive it; memory is mapped, and bounded.
+ * sl_et_inputs_put() is a pure function. The other functions build the lists for the operators of a
+ * job. Threads: one owner. Memory: mapped and bounded; the table of details is borrowed.
  */
 #ifndef SL_CHAKRA_ET_INPUTS_H
 #define SL_CHAKRA_ET_INPUTS_H
@@ -13,7 +13,7 @@
 #include "base/intern.h"
 #include "event/event.h"
 
-/* A list as JSON, "[...]". NULL, or too long: the list is left out. */
+/* A list as JSON, "[...]". If it is NULL or too long, it is left out. */
 struct sl_et_inputs_list {
     const char *data;
     size_t size;
@@ -33,7 +33,7 @@ struct sl_et_inputs;
 int sl_et_inputs_create(struct sl_et_inputs **out, const struct sl_intern *details);
 void sl_et_inputs_destroy(struct sl_et_inputs *x); /* accepts NULL */
 
-/* Has the type of sl_chakra_options.more; the user pointer is an sl_et_inputs. */
+/* Writes an operator's inputs, for sl_chakra_options.more. `et_inputs` is a struct sl_et_inputs. */
 size_t sl_et_inputs_find(void *et_inputs, const struct sl_event *op, char *out, size_t room);
 
 #endif

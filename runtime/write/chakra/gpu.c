@@ -1,10 +1,11 @@
 /*
- * gpu.c - GPU operations: the nodes that each had to follow, and how long after them it began.
+ * gpu.c - writes GPU operations as nodes, with their parents and the delay after them.
  *
- * Parents: the call that launched the operation, the operation before it on its stream, and all
- * sources that it was made to wait for. `delay_ns` is the time from the end of the last parent to
- * its start: launch latency. (Ends are those of a replay, which starts nothing before its parents
- * have ended.) A delay above SL_CHAKRA_DELAY_MAX_NS has an unknown reason, and is counted.
+ * The parents of an operation are the call that launched it, the operation before it on its stream,
+ * and all sources that it was made to wait for. `delay_ns` is the launch latency: the time from the
+ * end of the last parent to the operation's start. (The ends are those of a replay, which starts
+ * nothing before its parents have ended.) A delay above SL_CHAKRA_DELAY_MAX_NS has another, unknown
+ * reason and is counted.
  *
  * Threads: one owner. Memory: none.
  */
@@ -14,8 +15,8 @@
 
 #define LATE_MAX_NS ((1u << 24) - 1)
 
-/* CUPTI numbers the streams of each context separately. Streams of a device's further contexts are
- * distinguished by this context number. 0: the operation is in the device's first context. */
+/* Returns the context number to write with an operation, 0 if it is in the first context of its
+ * device. The number is needed because CUPTI numbers the streams of each context separately. */
 static uint32_t further_context(struct sl_chakra *c, const struct sl_event *ev)
 {
     uint32_t *first;
@@ -34,7 +35,8 @@ static int is_collective(const struct sl_event *ev, const struct sl_text *name)
            memcmp(name->text, "nccl", 4) == 0;
 }
 
-/* Gives the operation's collective, if that is known and a simulator supports it. */
+/* Writes the operation's collective to *out. Returns 1 if it is known and a simulator supports
+ * it. */
 static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
                           const struct sl_text *name, struct sl_collective *out)
 {
@@ -65,8 +67,9 @@ static uint64_t delay_of(struct sl_chakra *c, uint64_t start_ns, uint64_t parent
     return delay;
 }
 
-/* An operation that began before its parents had ended is late in a replay. Its waiter is not late,
- * because the thread's own time after the wait is shorter by the same amount. */
+/* Returns by how much the operation begins later in a replay, because it began before its parents
+ * had ended. A thread that waits for it is not late, because the thread's own time after the wait
+ * is made shorter by the same amount. */
 static uint64_t late_by(uint64_t start_ns, uint64_t parents_end)
 {
     uint64_t late = parents_end > start_ns ? parents_end - start_ns : 0;
@@ -74,9 +77,10 @@ static uint64_t late_by(uint64_t start_ns, uint64_t parents_end)
     return late < LATE_MAX_NS ? late : LATE_MAX_NS;
 }
 
-/* A simulator runs a queue strictly in sequence. On a GPU a kernel may begin before the one before
- * it has ended (programmatic dependent launch). The node has the part of the kernel after that end.
- */
+/* Returns by how much the operation overlaps the operation before it on its stream. On a GPU a
+ * kernel may begin before the kernel before it has ended (programmatic dependent launch), but a
+ * simulator runs a queue strictly in sequence. So the node represents only the part after that
+ * end. */
 static uint64_t overlap_of(struct sl_chakra *c, const struct sl_chakra_stream *s,
                            const struct sl_event *ev)
 {
@@ -96,8 +100,8 @@ static uint64_t which_of(const struct sl_event *op)
     return sl_chakra_which(is_node ? op->u.op.graph_node : 0, op->stream);
 }
 
-/* Returns when everything that the operation was ordered after, except its call, had ended; 0:
- * there is nothing. */
+/* Returns the time at which all parents of the operation except its call had ended, 0 if there are
+ * none. */
 static uint64_t free_at(const struct sl_chakra *c, const struct sl_chakra_stream *s,
                         const struct sl_event *op)
 {
@@ -119,8 +123,8 @@ int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t
     return s && begins_late(op, free_at(c, s, op)) && sl_chakra_is_undecided(c, s, op, complete_ns);
 }
 
-/* The operation cannot have begun before it was enqueued. So the clocks differ, or its call
- * continued after the enqueue. */
+/* Counts an operation that began before its call had ended. It cannot have begun before it was
+ * enqueued, so the clocks differ, or the call continued after the enqueue. */
 static void count_overlap(struct sl_chakra *c, const struct sl_event *op, uint64_t launch_end_ns)
 {
     if (op->start_ns >= launch_end_ns)
@@ -129,7 +133,8 @@ static void count_overlap(struct sl_chakra *c, const struct sl_event *op, uint64
     c->count.gpu_overlaps_ns += launch_end_ns - op->start_ns;
 }
 
-/* Adds the launching node as a dependency. Returns when that node had ended; 0: not known. */
+/* Adds the launching node as a dependency. Returns the time at which that node ended, 0 if it is
+ * not known. */
 static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
                            struct sl_chakra_node *n)
 {
@@ -150,7 +155,7 @@ static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
     t = begins_late(op, free_ns) ? sl_chakra_unseen_caller(c, s, op) : NULL;
     if (!t)
         return 0;
-    /* The call has no row, so the thread's time is cut where the operation began. */
+    /* The call has no row, so the thread's node is cut where the operation began. */
     sl_chakra_cut_thread(c, t, op->start_ns);
     sl_chakra_add_dep(c, t->last);
     return t->frontier_ns;

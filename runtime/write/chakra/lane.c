@@ -1,12 +1,13 @@
 /*
  * lane.c - the tables of threads and of streams.
  *
- * A job may create any number of threads, many for a moment, and a stream for each task. If there
- * is no room for one more, those idle for longer than the average are forgotten. If such a thread
- * becomes active again, it looks like a new one. A new thread's time begins at the window's
- * opening, so this thread's time would be in the file twice. Therefore, from then on, a new thread
- * begins after the last node of all forgotten threads. An operation on a forgotten stream follows
- * its call, and nothing that had ended long before.
+ * A job may create any number of threads, many of them short-lived, and a stream for each task. If
+ * a table is full, the threads (or streams) that are idle for longer than the average are removed.
+ * If a removed thread becomes active again, it looks like a new thread. The first gap of a new
+ * thread begins at the window's opening, so this thread's time would be in the file twice.
+ * Therefore, once a thread was removed, each new thread begins after the last node of all removed
+ * threads. An operation on a removed stream depends on its call only; the earlier operations of
+ * that stream have ended long before.
  *
  * Threads: one owner. Memory: fixed tables.
  */
@@ -16,7 +17,8 @@
 
 /* ---- threads ---- */
 
-/* Returns the entry of the thread's index, or the one where it belongs. */
+/* Returns the entry of the hash table that has the thread's index, or the free entry where it
+ * belongs. */
 static uint16_t *place_of(const struct sl_chakra *c, uint32_t id)
 {
     size_t at = (id * 2654435761u >> 8) & (SL_CHAKRA_THREAD_PLACES - 1);
@@ -44,14 +46,14 @@ struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32
     return index ? &c->thread[index - 1] : NULL;
 }
 
-/* Whether nothing of the thread is still to be written, and it neither waits for other threads nor
- * works for one. */
+/* Whether all rows of the thread are written, and it neither waits for other threads nor works for
+ * one. */
 static int is_idle(const struct sl_chakra_thread *t, uint64_t ns)
 {
     return !t->pending && !t->open && !t->waits_for && !t->has_caller && t->frontier_ns <= ns;
 }
 
-/* Returns for how long the idle threads have been idle on average. */
+/* Returns how long, on average, the idle threads have been idle. */
 static uint64_t usual_idle_ns(const struct sl_chakra *c, uint64_t ns)
 {
     uint64_t sum_ns = 0, idle = 0;
@@ -123,7 +125,8 @@ static int is_of(const struct sl_chakra_stream *s, uint32_t device, uint32_t con
     return s->device == device && s->context == context && s->stream == stream;
 }
 
-/* Returns the entry of the stream's index, or the one where it belongs. */
+/* Returns the entry of the hash table that has the stream's index, or the free entry where it
+ * belongs. */
 static uint16_t *place_of_stream(const struct sl_chakra *c, uint32_t device, uint32_t context,
                                  uint32_t stream)
 {

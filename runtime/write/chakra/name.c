@@ -1,8 +1,9 @@
 /*
- * name.c - names of nodes: made once, and kept.
+ * name.c - makes and caches the names of nodes.
  *
- * A name is the one in the Kineto file: kernels demangled, copies with their direction. Names must
- * be valid UTF-8, or protobuf's readers refuse the whole file. So other bytes become '?'.
+ * Names are those of the Kineto file: kernels are demangled, copies have their direction. Names
+ * must be valid UTF-8, because otherwise protobuf's readers refuse the whole file. So other bytes
+ * become '?'.
  *
  * Threads: one owner. Memory: the cache under its cap, and the writer's name area.
  */
@@ -15,7 +16,7 @@
 #include "write/copy_name.h"
 #include "write/demangle.h"
 
-/* Returns the text of an interned name and its length; demangled in the name area. */
+/* Returns the text of an interned name, and its length. A demangled name is in the name area. */
 static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
 {
     const char *name = id && c->opt.intern ? sl_intern_get(c->opt.intern, id, length) : NULL;

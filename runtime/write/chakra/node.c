@@ -1,12 +1,12 @@
 /*
  * node.c - encodes one node as bytes.
  *
- * Field numbers are those of Chakra's et_def.proto; docs/chakra.md lists them. The encoder is
- * written by hand: a node is ten small messages whose names never change, so everything but the
+ * Field numbers are those of Chakra's et_def.proto; docs/chakra.md lists them. The encoder uses no
+ * protobuf library. A node is ten small messages whose names never change, so everything but the
  * numbers is copied as constant bytes. protobuf-c would build a tree of twenty objects for each
- * node and walk it twice. nanopb would encode each attribute twice, to learn its length first
- * (bench/chakra_bench.c measures this encoder). chakra_node_test.c checks it against bytes typed by
- * hand.
+ * node and walk it twice, and nanopb would encode each attribute twice, first to learn its length
+ * (bench/chakra_bench.c measures this encoder). chakra_node_test.c compares the result with bytes
+ * written by hand.
  *
  * Threads: one owner. Memory: the block.
  */
@@ -32,7 +32,7 @@ enum {
 #define GAP_NAME    "gap"
 #define WAIT_SUFFIX ".wait"
 
-/* For literal names only: the compiler then makes constants of everything but the value. */
+/* For literal names only, so that the compiler makes constants of everything but the value. */
 #define PUT_INT64(at, field, name, v)                                                              \
     sl_chakra_attribute(at, field, name, sizeof(name) - 1, SL_CHAKRA_INT64, (uint64_t)(v))
 #define PUT_BOOL(at, field, name, v)                                                               \
@@ -52,7 +52,7 @@ void sl_chakra_hand_over(struct sl_chakra *c)
     c->used = 0;
 }
 
-/* Writes the message in c->node, up to `end`, after its length. */
+/* Appends the message in c->node, which ends at `end`, with its length before it. */
 static void put_message(struct sl_chakra *c, const char *end)
 {
     size_t size = (size_t)(end - c->node);
@@ -109,8 +109,8 @@ void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id)
         c->dep[c->deps++] = id;
 }
 
-/* Sorts the dependencies and removes duplicates, because feeders count a parent as often as it is
- * named. */
+/* Sorts the dependencies and removes duplicates, because Chakra's readers count a parent as often
+ * as it is listed. */
 static void sort_deps(struct sl_chakra *c)
 {
     size_t gap, i, j, kept = 0;
@@ -161,7 +161,8 @@ static char *put_name(char *at, const struct sl_chakra_node *n)
     return at + length + suffix;
 }
 
-/* Rounds the ends, so that consecutive durations never add up to more or less than the time. */
+/* Rounds start and end, not the duration, so that consecutive durations add up to the total
+ * time. */
 static char *put_micros(char *at, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t start = (start_ns + 500) / 1000, end = (end_ns + 500) / 1000;

@@ -1,5 +1,5 @@
 /*
- * output.c - the Chakra file of each window.
+ * output.c - writes the Chakra file of each window.
  *
  * Threads, memory: see output.h.
  */
@@ -206,7 +206,7 @@ int sl_chakra_output_create(struct sl_output *out, const struct sl_chakra_output
 
     if (!o)
         return -ENOMEM;
-    /* A trace without collectives and inputs is better than none. */
+    /* If there is no memory for collectives or inputs, the trace is written without them. */
     if (opt->details &&
         sl_et_comms_create(&o->comms, chakra.intern, opt->details, opt->world_size) == 0) {
         chakra.collective = sl_et_comms_find;

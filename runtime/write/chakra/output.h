@@ -1,9 +1,10 @@
 /*
- * output.h - the Chakra file of each window, WINDOW.RANK.et, as an output (write/output.h).
+ * output.h - writes the Chakra file of each window, WINDOW.RANK.et. It is an output
+ * (write/output.h).
  *
- * Complete nodes reach the disk at least once a second, so that a killed process leaves a .part of
- * whole messages. If a job's collectives run on groups of its ranks, WINDOW.comm_groups.json beside
- * it lists the groups that this rank knows.
+ * Complete nodes are written to the disk at least once a second, so that a killed process leaves a
+ * .part file of whole messages. If collectives of the job run on groups of its ranks, the file
+ * WINDOW.comm_groups.json lists the groups that this rank knows.
  *
  * Threads: see write/output.h. Memory: that of the Chakra writer, `cap_bytes`, and that of
  * collectives (et_comms.h).
@@ -15,14 +16,16 @@
 #include "write/output.h"
 
 struct sl_chakra_output_options {
-    struct sl_chakra_options chakra;    /* without `collective` and `more` */
+    struct sl_chakra_options chakra;    /* options of the writer; `collective` and `more` are not
+                                         * used */
     struct sl_window_file_options file; /* folder, compression and level */
-    const struct sl_intern *details;    /* of operators (event/op_detail.h); NULL: none */
+    const struct sl_intern *details;    /* table of operators' details (event/op_detail.h); NULL:
+                                         * none */
     int rank;
     uint32_t world_size; /* ranks of the job; 0: not known */
 };
 
-/* Returns 0, -ENOMEM, or -EINVAL: chakra.cap_bytes is too small. */
+/* Returns 0, -ENOMEM, or -EINVAL if chakra.cap_bytes is too small. */
 int sl_chakra_output_create(struct sl_output *out, const struct sl_chakra_output_options *opt);
 
 #endif

@@ -2,8 +2,8 @@
  * wire.h - protobuf's wire format: varints and tagged fields, written into memory whose size the
  * caller guarantees.
  *
- * Pure inline functions; any thread. Numbers as in the encoding's specification: a field's tag is
- * its number << 3 | wire type (0 varint, 2 length-delimited).
+ * Pure inline functions; any thread. As in protobuf's specification, a field's tag is its number <<
+ * 3 | wire type (0: varint, 2: length-delimited).
  */
 #ifndef SL_CHAKRA_WIRE_H
 #define SL_CHAKRA_WIRE_H

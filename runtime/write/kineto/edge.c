@@ -1,12 +1,12 @@
 /*
- * edge.c - edges: a row for each, an arrow for those with a wait, and the wait members of a call's
- * row.
+ * edge.c - writes edges: a row for each, an arrow if there was a wait, and the wait members of a
+ * call's row.
  *
- * An edge's row is a metadata row on the track of its destination. It has no time, and trace
+ * An edge's row is a metadata event on the track of its destination. It has no time, and trace
  * readers skip it. Its args are the object that `syncline edges --json` prints, except that names
- * of GPU operations are numbers. These names are long, and recur too rarely for the compressor to
- * find them again. The file has a row for each name that its edges use. Members that edges between
- * the same two streams and threads share are first, as in every row.
+ * of GPU operations are numbers: these names are long, and occur too far apart for the compressor
+ * to find repetitions. The file has a row for each name that its edges use. As in every row, the
+ * members that similar edges share are first.
  *
  * Threads: one owner. Memory: the block; texts in the cache.
  */
@@ -14,7 +14,8 @@
 
 #include "write/kineto/kineto_internal.h"
 
-/* Arrow numbers: distinct from correlation ids, and exact if a reader stores them as doubles. */
+/* Numbers of arrows start here. They differ from correlation ids, and are exact if a reader stores
+ * them as doubles. */
 #define FIRST_ARROW (1ull << 52)
 
 /* Numbers of names that are not interned. */
@@ -22,7 +23,7 @@
 #define MEMSET_NAME (3u << 30)
 #define GRAPH_NAME  UINT32_MAX
 
-/* The first byte of a text's key: kinds of rows for which no event kind exists. */
+/* First bytes of the keys of cached texts, for kinds of rows that have no event kind. */
 enum {
     EDGE = SL_EV_KIND_COUNT,
     NAME,
@@ -41,8 +42,8 @@ static char *put_text(char *at, const char *text)
     ((known) ? sl_json_u64(SL_JSON_LITERAL(at, ",\"" key "\":"), (value))                          \
              : SL_JSON_LITERAL(at, ",\"" key "\":null"))
 
-/* The number of a GPU operation's name. Kernel names are interned; the shape gives those of copies
- * and memsets. */
+/* Returns the number of a GPU operation's name. A kernel's name is interned; the name of a copy or
+ * memset follows from its shape. */
 static uint32_t name_of(const struct sl_kineto *k, const struct sl_edge_op *op)
 {
     const struct sl_shape *s = NULL;
@@ -74,7 +75,7 @@ static void introduce_name(struct sl_kineto *k, const struct sl_edge_op *op)
     }
     text->file = k->file;
     sl_kineto_put(k, text->text, text->length);
-    k->time_frame = 0; /* it has no time that the next row could repeat */
+    k->time_frame = 0; /* the row has no time that the next row could repeat */
 }
 
 static char *put_call_name(struct sl_kineto *k, char *at, const struct sl_edge *edge)
@@ -114,7 +115,8 @@ static char *text_of_edge(struct sl_kineto *k, char *at, const struct sl_edge *e
     return SL_JSON_LITERAL(at, "\",\"src_name\":");
 }
 
-/* Edges with the same key have the same text. Returns 0 if the edge does not fit into a key. */
+/* Makes the key under which an edge's constant text is cached. Returns 0 if the edge does not fit
+ * into a key. */
 static int key_of(const struct sl_edge *edge, uint64_t key[2])
 {
     const struct sl_edge_op *from = &edge->source, *to = &edge->dst_op;
@@ -142,7 +144,8 @@ static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *
     return sl_kineto_keep(k, may_keep ? key : NULL, text_of_edge(k, sl_kineto_loose(k), edge));
 }
 
-/* Writes which of several operations of one launch, with the same correlation id, is meant. */
+/* Writes the graph nodes of source and destination, which distinguish operations with the same
+ * correlation id. */
 static char *put_nodes(struct sl_kineto *k, char *at, const struct sl_edge *edge)
 {
     if (edge->source.graph_node) {
@@ -216,7 +219,7 @@ static void put_arrow(struct sl_kineto *k, const struct sl_edge *edge)
     k->arrows++;
 }
 
-/* ---- the outside ---- */
+/* ---- interface ---- */
 
 int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow)
 {
@@ -253,11 +256,10 @@ char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by
 /* ---- rows of waits for events, which name the awaited cudaEventRecord ----
  *
  * The record may arrive after the wait, even a buffer later if another thread made it. So a wait
- * without its record is held until everything that ended before it has arrived. */
+ * whose record has not arrived is held until all events that ended before the wait have arrived. */
 
-/* The key by which a wait and its record find each other. Every record of an event reuses the
- * event's id. The bit distinguishes such ids from sync ids; a collision only costs a second look.
- */
+/* Returns the key that a wait and its record share: the sync id, or the event's id with a bit that
+ * distinguishes it from sync ids. A collision is harmless, because matches are checked again. */
 static uint64_t wait_key_of(const struct sl_event *ev)
 {
     const uint64_t by_event_id = (uint64_t)1 << 63;
@@ -272,7 +274,7 @@ static void put(struct sl_kineto *k, const struct sl_kineto_wait *wait)
     sl_kineto_put_sync(k, &wait->sync, wait->record.correlation ? &wait->record : NULL);
 }
 
-/* Writes those of the first `most` waits that ended by `until_ns`. */
+/* Of the first `most` held waits, writes those that ended by `until_ns`. */
 static void put_ended(struct sl_kineto *k, unsigned most, uint64_t until_ns)
 {
     unsigned kept = 0;
@@ -307,11 +309,13 @@ void sl_kineto_wait(struct sl_kineto *k, const struct sl_event *ev)
     k->wait_key[k->waits] = wait_key_of(ev);
     wait = &k->wait[k->waits++];
     wait->sync = *ev;
-    /* Found by the event's id alone: a later record, still before the wait, may arrive. */
+    /* The record was found by the event's id alone, so a later record that is still before the wait
+     * may arrive. */
     wait->record = record ? *record : (struct sl_event_record){0};
 }
 
-/* Of records that are found by their event alone, the last one before the wait is used. */
+/* Uses a record that has just arrived if it is later than the wait's present record and still
+ * before the wait. */
 static void take_later(struct sl_kineto_wait *wait, const struct sl_event *ev)
 {
     const struct sl_event_record record = {

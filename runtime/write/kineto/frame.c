@@ -1,9 +1,9 @@
 /*
- * frame.c - text before and after the rows of a file.
+ * frame.c - writes the header and the trailer of a file.
  *
  * The header is written with the first row, when the devices are usually known. A device that
- * appears later is in the trailer's "syncline" object. The file of a killed process has no trailer.
- * So the job's name, and the versions known by then, are in both.
+ * appears later is listed in the trailer's "syncline" object. The file of a killed process has no
+ * trailer, so the job's name and the known versions are in the header, too.
  *
  * Threads: one owner. Memory: the writer's scratch.
  */
@@ -38,7 +38,7 @@ static char *put_device(char *at, const struct sl_device *d)
     return SL_JSON_LITERAL(at, "}");
 }
 
-/* Writes a row for each device in `mask`, and adds these devices to devices_in_header. */
+/* Writes an entry for each device in `mask`, and adds these devices to devices_in_header. */
 static char *put_devices(struct sl_kineto *k, char *at, uint64_t mask)
 {
     uint32_t i;
@@ -59,7 +59,7 @@ static char *put_devices(struct sl_kineto *k, char *at, uint64_t mask)
     return at;
 }
 
-/* Equal for the same file, different for any other: enough to distinguish traces. */
+/* Writes an id by which readers distinguish traces. It is always the same for the same file. */
 static char *put_trace_id(char *at, const struct sl_trace_meta *m)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -90,9 +90,9 @@ static char *put_software(char *at)
     return at;
 }
 
-/* Writes what the job has reported, else what its launcher has. The launcher knows no backend, and
- * PyTorch's word for an unknown version is "unknown". HTA looks for "rank":, at least one space,
- * and the number, line by line. */
+/* Writes `distributedInfo`: the job's own description, or if there is none, the values from its
+ * launcher. The launcher gives no backend; for an unknown version PyTorch writes "unknown". HTA
+ * searches line by line for "rank":, at least one space, and the number. */
 static void put_distributed(struct sl_kineto *k)
 {
     size_t length;
@@ -111,8 +111,8 @@ static void put_distributed(struct sl_kineto *k)
         sl_kineto_put(k, said, length);
 }
 
-/* Writes groups created after the header. In a recording of a whole run all groups are created
- * later. */
+/* Writes the groups again if some were created after the header was written. In a recording of a
+ * whole run, all are. */
 static void put_late_groups(struct sl_kineto *k)
 {
     static const char key[] = ",\n\"distributedInfo\": ";
@@ -166,9 +166,9 @@ static char *put_marker(struct sl_kineto *k, char *at, const char *name, uint64_
     return SL_JSON_LITERAL(sl_kineto_time(k, at, ns), "}");
 }
 
-/* Writes a marker at the gap's begin, so that the file of a killed process reports it, and one at
- * its end. There is no marker before the first row, because the header would be written without the
- * devices. */
+/* Writes a marker at the gap's begin and one at its end, so that the file of a killed process also
+ * shows the gap. Before the first row no marker is written, because the header would then be
+ * written before the devices are known. */
 void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns)
 {
     const char *name = until_ns ? "CUPTI taken back" : "CUPTI handed over";
@@ -208,9 +208,9 @@ static char *put_counters(struct sl_kineto *k, char *at)
         at = sl_json_string(at, sl_stats_name((enum sl_stat)i));
         *at++ = ':';
         now = sl_stats_get((enum sl_stat)i);
-        /* A counter may decrease: a launch that arrives late undoes its count as missing. */
+        /* A counter may decrease, for example when a launch arrives that was counted as missing. */
         at = sl_json_u64(at, now > k->counted[i] ? now - k->counted[i] : 0);
-        /* A lost file cannot report itself. The next files report the sum. */
+        /* A lost file cannot report its own loss, so later files report the sum. */
         if (i != SL_STAT_FILES_LOST)
             k->counted[i] = now;
     }

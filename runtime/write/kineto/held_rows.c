@@ -1,8 +1,8 @@
 /*
- * held_rows.c - rows that are held until the edge engine has decided their waits.
+ * held_rows.c - stores calls whose rows are written once the edge engine has decided their waits.
  *
- * Entered by its owner alone. Removing a row from the middle leaves a hole, which disappears once
- * it is the oldest.
+ * Threads: one owner. Removing a row from the middle leaves a hole, which disappears once it is the
+ * oldest.
  */
 #include "write/kineto/held_rows.h"
 
@@ -33,8 +33,7 @@ void sl_held_rows_free(struct sl_held_rows *h)
     sl_pages_unmap(h->row, h->map_bytes);
 }
 
-/* Ids count up, so neighbouring ids get neighbouring buckets, and no bucket is shared before all
- * are used. */
+/* Ids count up, so consecutive ids get consecutive buckets, and collisions are rare. */
 static uint32_t *bucket_of(const struct sl_held_rows *h, uint64_t correlation)
 {
     return &h->bucket[correlation & (h->slots - 1)];

@@ -1,5 +1,5 @@
 /*
- * held_rows.h - rows that are held until the edge engine has decided their waits.
+ * held_rows.h - stores calls whose rows are written once the edge engine has decided their waits.
  *
  * Threads: one owner. Memory: one mapping of at most the requested size.
  */
@@ -11,7 +11,7 @@
 
 #include "event/event.h"
 
-/* A ring of rows in order of arrival, found by correlation id. */
+/* A ring of rows in order of arrival, with a hash table by correlation id. */
 struct sl_held_rows {
     struct sl_event *row; /* kind SL_EV_NONE: removed */
     uint32_t *next;       /* next in the bucket: index + 1; 0: none */
@@ -21,19 +21,20 @@ struct sl_held_rows {
     size_t map_bytes;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_held_rows_init(struct sl_held_rows *h, size_t cap_bytes);
 void sl_held_rows_free(struct sl_held_rows *h);
 
-/* Returns 0; -ENOBUFS: full, so the oldest row must be removed first. */
+/* Returns 0, or -ENOBUFS if the ring is full, so that the oldest row must be removed first. */
 int sl_held_rows_put(struct sl_held_rows *h, const struct sl_event *ev);
 
-/* Returns the row with this correlation id, or the oldest row; NULL: none. */
+/* The first function returns the row with this correlation id, the second the oldest row. NULL if
+ * there is none. */
 struct sl_event *sl_held_rows_find(const struct sl_held_rows *h, uint64_t correlation);
 struct sl_event *sl_held_rows_oldest(const struct sl_held_rows *h);
 
-/* Returns the oldest row with a lower correlation id, from place *at on, and moves *at past it;
- * NULL: none. Start with *at 0. */
+/* Iterates over rows with a lower correlation id, oldest first. Start with *at = 0. Returns NULL at
+ * the end. */
 struct sl_event *sl_held_rows_below(const struct sl_held_rows *h, uint64_t correlation,
                                     uint64_t *at);
 

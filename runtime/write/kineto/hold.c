@@ -1,8 +1,8 @@
 /*
- * hold.c - rows of calls that may wait: held until the sources of the wait are known.
+ * hold.c - holds the rows of calls that may wait until the sources of the wait are known.
  *
- * Used only if edges are looked for. Rows are held for about as long as the edge engine holds their
- * records, and few calls wait.
+ * Used only if edges are looked for. The table can be small, because few calls wait, and because
+ * rows are held only about as long as the edge engine holds their records.
  *
  * Threads: one owner. Memory: the table of held rows. When it is full, the oldest row is written
  * without its wait, and counted.

@@ -1,6 +1,6 @@
 /*
- * kineto.c - writes events as Kineto JSON text: files and blocks, and which function handles which
- * event.
+ * kineto.c - writes events as Kineto JSON text: begins and ends files, and passes each event to the
+ * function that writes it.
  *
  * Threads: one owner. Memory: fixed areas mapped at creation, and the text cache under its cap.
  */
@@ -14,8 +14,8 @@
 #define DEFAULT_CAP_BYTES  (8u << 20)
 #define DEFAULT_HELD_BYTES (1u << 20)
 
-/* libkineto's constant: times are relative to a moment on which all ranks of a job agree without
- * communication. */
+/* libkineto's constant. Times are relative to a multiple of it, on which all ranks of a job agree
+ * without communication. */
 #define BASE_PERIOD_S 7889238u
 #define BILLION       1000000000u
 
@@ -66,7 +66,7 @@ char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns)
     return sl_json_three(at, rest % 1000);
 }
 
-/* ---- the outside ---- */
+/* ---- interface ---- */
 
 static void take_event(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
 {
@@ -90,13 +90,14 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
             (ev->kind == SL_EV_FLOW ? sl_kineto_flow : sl_kineto_flow_back)(k, ev);
         return;
-    case SL_EV_DELIVERED: /* arrives here only if no edges are looked for */
+    case SL_EV_DELIVERED: /* arrive here only if no edges are looked for */
     case SL_EV_KINDS_ON:
         return;
     default:
         break;
     }
-    if (!k->sink || ev->end_ns == SL_END_UNKNOWN) /* the begin of a row: the row arrives later */
+    if (!k->sink || ev->end_ns == SL_END_UNKNOWN) /* an event for a slice's begin: the whole slice
+                                                   * arrives later */
         return;
     /* A range or operator that had ended when the window began. Its begin was passed before that
      * was known. */
@@ -106,7 +107,7 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         sl_kineto_put_gap(k, ev->start_ns, ev->end_ns);
         return;
     }
-    /* A row without a time has no place in a trace. */
+    /* An event without a time cannot be shown. */
     if (ev->flags & SL_EVF_NO_TIME || ev->start_ns == 0)
         sl_stats_add(SL_STAT_RECORDS_NO_TIME, 1);
     else
@@ -225,7 +226,7 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     if (k->sink)
         return -EBUSY;
     if (k->meta.pid != meta->pid)
-        sl_text_cache_clear(&k->cache); /* kept text contains the pid */
+        sl_text_cache_clear(&k->cache); /* cached texts contain the pid */
     k->meta = *meta;
     k->sink = sink;
     k->holds = meta->has_edges;
@@ -237,8 +238,9 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->arrows = 0;
     k->waits = 0;
     k->gaps = 0;
-    /* Rows lost by a failed file are not lost from this file. The other counters belong to threads
-     * that are ahead of this one, and may have counted for this file already. */
+    /* Events that an earlier, failed file lost do not count for this file. The other counters are
+     * not reset here, because the threads that count are ahead of this one and may have counted for
+     * this file already. */
     k->counted[SL_STAT_DROPPED_WRITE] = sl_stats_get(SL_STAT_DROPPED_WRITE);
     k->file++;
     k->base_ns = meta->opened_ns / BILLION / BASE_PERIOD_S * BASE_PERIOD_S * BILLION;
@@ -257,7 +259,8 @@ int sl_kineto_flush(struct sl_kineto *k)
     if (!k->sink || k->error)
         return k->error;
     sl_kineto_hand_over(k);
-    /* The following sync ends the compressor's frame, so nothing before it can be repeated. */
+    /* The following sync ends the compressor's frame, so later text cannot refer to text before
+     * it. */
     k->frame++;
     k->frame_at = k->position;
     return k->error;

@@ -3,7 +3,7 @@
  *
  *   kineto.c files and blocks
  *   row.c    rows: runs once per event
- *   match.c  what a row repeats of the last similar one: once per row
+ *   match.c  finds what a row repeats of the last similar row; runs once per row
  *   text.c   the constant part of a row: once per shape, call site or place
  *   op.c     PyTorch's operators: their rows, and members about them in other rows
  *   note.c   rows of the user's ranges and marks
@@ -27,17 +27,19 @@
 
 enum {
     SL_KINETO_BLOCK = 128 * 1024, /* text passed to the sink at a time */
-    /* Longer names are truncated; the longest real kernel names have some ten thousand bytes. */
+    /* Longer names are truncated. The longest real kernel names have some ten thousand bytes. */
     SL_KINETO_NAME_MAX = 256 * 1024,
     SL_KINETO_SCRATCH = 8 * SL_KINETO_NAME_MAX,
-    /* Most bytes of the part of a row that varies: a name and a payload. */
+    /* Maximum size of the part of a row that varies, which is a name and a payload. */
     SL_KINETO_TAIL_MAX = 16384,
     SL_KINETO_NAMES = 16384,                /* places with metadata rows; a power of two */
-    SL_KINETO_EVENTS = SL_KINETO_NAMES / 4, /* of those, for named events: nothing ends them */
+    SL_KINETO_EVENTS = SL_KINETO_NAMES / 4, /* how many of these places may be named CUDA events,
+                                             * which are never removed */
     SL_KINETO_WAITS = 1024,                 /* waits whose event record has not arrived */
-    SL_KINETO_GAPS = 256,                   /* in a file; further gaps have only their markers */
+    SL_KINETO_GAPS = 256,                   /* gaps listed in a file; further gaps have only their
+                                             * markers */
     SL_KINETO_SYNC_ROWS = 1000000,
-    SL_KINETO_MATCHES = 16384, /* in a block */
+    SL_KINETO_MATCHES = 16384, /* maximum number of matches in a block */
     SL_KINETO_CALLS = 65536,   /* calls whose operations may arrive; a power of two */
 };
 
@@ -46,20 +48,22 @@ struct sl_row {
     struct sl_text *text;
     char *start;
     unsigned fields;
-    char *field[SL_ROW_FIELDS][2]; /* numbers that vary; the time is the last one */
-    int repeats_time;              /* 1: ends with the same time as the row before */
+    char *field[SL_ROW_FIELDS][2]; /* begin and end of each number that varies; the time is the
+                                    * last */
+    int repeats_time;              /* 1: the row ends with the same time as the row before */
 };
 
-/* What a metadata row names. */
+/* The thing that a metadata row names. */
 enum sl_place_kind {
     SL_PLACE_FREE,
     SL_PLACE_THREAD,   /* id: system thread id */
     SL_PLACE_DEVICE,   /* id: 0 */
     SL_PLACE_STREAM,   /* id: stream */
     SL_PLACE_SYNC_ROW, /* id: stream, or SL_STREAM_NONE for waits without one */
-    SL_PLACE_CONTEXT,  /* id: context; no row of its own; its name is in the rows of its streams */
+    SL_PLACE_CONTEXT,  /* id: context; it has no row of its own, but the rows of its streams contain
+                        * its name */
     SL_PLACE_OVERHEAD, /* id: 0 */
-    SL_PLACE_EVENT,    /* not a place, but named too: CUDA handle, upper half, lower half */
+    SL_PLACE_EVENT,    /* not a place, but it has a name: upper and lower half of the CUDA handle */
 };
 
 struct sl_place {
@@ -69,10 +73,10 @@ struct sl_place {
     uint32_t name;    /* intern id; 0: no name reported */
     uint32_t context; /* streams */
     uint32_t flags;   /* streams: CUPTI flags; 0: unknown */
-    uint32_t file;    /* last file that has its rows */
+    uint32_t file;    /* number of the last file that has its metadata rows */
 };
 
-/* A wait for an event, and the best fitting record so far (correlation 0: none). */
+/* A held wait for an event, and the best fitting record so far (correlation 0: none). */
 struct sl_kineto_wait {
     struct sl_event sync;
     struct sl_event_record record;
@@ -81,8 +85,8 @@ struct sl_kineto_wait {
 /* A call made inside an operator. */
 struct sl_kineto_call {
     uint64_t correlation;
-    uint32_t op;         /* as `u.call.op` */
-    uint32_t collective; /* as in struct sl_op_place */
+    uint32_t op;         /* its operator, as in `u.call.op` */
+    uint32_t collective; /* its collective, as in struct sl_op_place */
 };
 
 struct sl_kineto {
@@ -91,29 +95,30 @@ struct sl_kineto {
 
     struct sl_text_cache cache;
     struct sl_event_join *join;
-    struct sl_kineto_wait *wait; /* SL_KINETO_WAITS: edge.c */
+    struct sl_kineto_wait *wait; /* SL_KINETO_WAITS entries, for edge.c */
     uint64_t *wait_key;
     unsigned waits;
     struct sl_kineto_call *call; /* SL_KINETO_CALLS, by correlation */
     struct sl_captures captures; /* which operators created the nodes of graphs */
-    uint32_t collective;         /* of the kernel whose text is being made; 0: none */
+    uint32_t collective;         /* collective of the kernel whose text is being made; 0: none */
     struct sl_place *place;      /* SL_KINETO_NAMES, open addressing */
-    unsigned places, events;     /* places used; of these, how many are SL_PLACE_EVENT */
+    unsigned places, events;     /* places: entries used; events: how many of them are
+                                  * SL_PLACE_EVENT */
     uint32_t process_name;       /* intern id from SL_EV_META_PROCESS; 0: meta.process_name */
-    uint64_t devices_seen;       /* bit set: that device's entry in the table may be read */
+    uint64_t devices_seen;       /* a bit for each device whose entry in the table may be read */
 
     /* the open file */
     struct sl_sink *sink; /* NULL: none */
     int error;
-    int holds;                /* 1: calls that may wait are held, in: */
-    struct sl_held_rows held; /* empty without an open file */
+    int holds;                /* 1: calls that may wait are held */
+    struct sl_held_rows held; /* the held calls; empty if no file is open */
     uint32_t file;            /* counts from 1 */
     int header_out;
     uint64_t base_ns;
     uint64_t written;
-    uint64_t arrows; /* of category sync */
+    uint64_t arrows; /* arrows of category sync so far */
     uint64_t devices_in_header;
-    uint32_t distributed;            /* version of the job's distributed info when written */
+    uint32_t distributed;            /* version of the job's distributed info in the header */
     uint64_t gap[SL_KINETO_GAPS][2]; /* times without recording */
     unsigned gaps;
     uint64_t counted[SL_STAT_COUNT]; /* counter values that earlier files have reported */
@@ -129,31 +134,32 @@ struct sl_kineto {
     /* repetitions, if the sink uses them */
     int matching;
     struct sl_row row;
-    struct sl_match *match; /* of this block, SL_KINETO_MATCHES */
+    struct sl_match *match; /* matches of this block, at most SL_KINETO_MATCHES */
     size_t matches;
-    size_t matched;    /* bytes of this block that the repetitions cover */
-    uint64_t position; /* of the block in the file's text */
-    uint32_t frame;    /* counts from 1, over all files */
-    uint64_t frame_at; /* where the frame began */
-    uint64_t time_at;  /* where the last row's `,"ts":` began... */
-    uint64_t time_ns;  /* ...and the time it gave */
+    size_t matched;    /* bytes of this block that matches cover */
+    uint64_t position; /* position of the block in the file's text */
+    uint32_t frame;    /* number of the current frame, counted from 1 over all files */
+    uint64_t frame_at; /* position at which the frame began */
+    uint64_t time_at;  /* position of the last row's `,"ts":` */
+    uint64_t time_ns;  /* the time in it */
     uint32_t time_frame;
-    char *scratch; /* SL_KINETO_SCRATCH: rows in the making */
-    char *name;    /* SL_KINETO_NAME_MAX: demangled names */
+    char *scratch; /* SL_KINETO_SCRATCH bytes, in which rows are made */
+    char *name;    /* SL_KINETO_NAME_MAX bytes, for demangled names */
 };
 
-/* Writes a call's row with its wait: `by` is the edge that released it, or, if it did not wait, the
- * edge whose source ended last. NULL: no edge, or not known. Returns as sl_kineto_events(). */
+/* Writes a call's row with its wait. `by` is the edge that released the wait, or if the wait took
+ * no time, the edge whose source ended last; NULL if there is no edge. Returns as
+ * sl_kineto_events(). */
 int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 
-/* Notes a call whose row is written later. Rows of its GPU operations may be written before it, and
- * name its operator. */
+/* Notes a call whose row is written later, because rows of its GPU operations, which name its
+ * operator, may be written before. */
 void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call);
 
-/* Writes an edge's row, and its arrow if there was a wait for it. Returns as sl_kineto_events(). */
+/* Writes an edge's row, and if `arrow` is set, its arrow. Returns as sl_kineto_events(). */
 int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);
 
-/* hold.c. Returns whether an edge may end at this call's end. Such a call is held. */
+/* hold.c. Whether an edge may end at this call's end. Such a call is held. */
 int sl_kineto_may_wait(const struct sl_event *ev);
 void sl_kineto_hold(struct sl_kineto *k, const struct sl_event *call);
 void sl_kineto_put_waited(struct sl_kineto *k,
@@ -208,8 +214,8 @@ char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_
 char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);
 char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uint64_t numbers);
 
-/* Returns the finished text of a row, made if there is none: the output of sl_kineto_text() for the
- * event. */
+/* Returns the constant text of an event's row from the cache; if it is not there, makes it by
+ * sl_kineto_text(). */
 struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
                                    const struct sl_event *ev);
 /* Writes the duration and time of a row, and the row's end; or the time alone. */
@@ -249,18 +255,18 @@ char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
 /* Stores a META event. Writes its rows again if the open file has them under another name. */
 void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev);
 
-/* Writes the metadata rows of the places that this row names, if the file does not have them yet.
- */
+/* Writes the metadata rows of the threads and streams that this row names, if the file does not
+ * have them yet. */
 void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev);
 
 /* Writes the process's own rows, the first of the file. */
 void sl_kineto_introduce_process(struct sl_kineto *k);
 
-/* Writes the names of events, because no row contains their handle: at the file's beginning, and as
- * they arrive. */
+/* Writes the names of CUDA events, at the file's beginning. They cannot be written when needed,
+ * because no row contains an event's handle. */
 void sl_kineto_introduce_events(struct sl_kineto *k);
 
-/* Writes a gap: nothing was recorded between the two times. until_ns 0: the gap begins. */
+/* Writes a marker for a gap, in which nothing was recorded. until_ns is 0 at the gap's begin. */
 void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns);
 
 void sl_kineto_put_header(struct sl_kineto *k);
@@ -275,8 +281,8 @@ void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct 
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev);
 void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev);
 
-/* Writes a wait's row. `record`: the awaited event record; NULL: not known, or the wait is not for
- * an event. */
+/* Writes a wait's row. `record` is the awaited event record, NULL if it is not known, or if the
+ * wait is not for an event. */
 void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
                         const struct sl_event_record *record);
 
@@ -289,7 +295,7 @@ void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev);
 /* Writes the held waits that ended by `until_ns`, with or without their record. */
 void sl_kineto_put_waits(struct sl_kineto *k, uint64_t until_ns);
 
-/* Notes what k->row, which ends at `end`, repeats of the last row with the same text. */
+/* Notes which parts of k->row, which ends at `end`, repeat the last row with the same text. */
 void sl_kineto_match(struct sl_kineto *k, char *end);
 
 static inline const struct sl_device *sl_kineto_device(const struct sl_kineto *k, uint32_t device)

@@ -1,12 +1,12 @@
 /*
- * names.c - metadata rows: the names behind pids and tids.
+ * names.c - writes metadata rows, which name the tracks.
  *
- * Names are remembered for the life of the process. They are written to each file when the first
- * row needs them, so a file names only what it contains.
+ * Names are stored for the life of the process. A file gets a name when the first row needs it, so
+ * it names only tracks that it contains.
  *
- * Threads: one owner. Memory: a fixed table. When it is nearly full (a job that creates thousands
- * of threads or streams), it is emptied. Names still in use are then written again, under their
- * number.
+ * Threads: one owner. Memory: a fixed table. When it is nearly full, because the job creates
+ * thousands of threads or streams, it is emptied. Tracks that are still in use are then named
+ * again, by their number.
  */
 #include "base/stats.h"
 #include "write/kineto/kineto_internal.h"
@@ -14,7 +14,7 @@
 #define DEVICE_SORT_INDEX   5000000
 #define OVERHEAD_SORT_INDEX 0x100000
 
-/* Returns the place's entry, or the free entry where it belongs. */
+/* Returns the entry of a thread, device or stream, or the free entry where it belongs. */
 static struct sl_place *probe(struct sl_kineto *k, uint32_t kind, uint32_t device, uint32_t id)
 {
     uint64_t h = ((uint64_t)device << 32 | id) * 0x9e3779b97f4a7c15u + kind;
@@ -45,7 +45,8 @@ static struct sl_place *find_place(struct sl_kineto *k, uint32_t kind, uint32_t 
     return p;
 }
 
-/* {"name":"WHAT","ph":"M","ts":T,"pid":PID,"tid":TID,"args":{"KEY":...}}, around what `put` adds */
+/* Begins a row {"name":"WHAT","ph":"M","ts":T,"pid":PID,"tid":TID,"args":{"KEY":...}}, to which the
+ * caller adds the value. */
 static char *open_row(struct sl_kineto *k, char *at, const char *what, int64_t pid, int64_t tid,
                       const char *key)
 {
@@ -132,7 +133,7 @@ static void put_stream_rows(struct sl_kineto *k, const struct sl_place *p)
     if (context)
         at = put_interned(k, SL_JSON_LITERAL(at, " in "), context);
     at = SL_JSON_LITERAL(at, "\"");
-    if (p->flags) { /* which streams take part in legacy order is in no other row */
+    if (p->flags) { /* only this row shows which streams are blocking */
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"context\":"), p->context);
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"stream flags\":"), p->flags);
     }
@@ -260,7 +261,7 @@ void sl_kineto_introduce_events(struct sl_kineto *k)
     }
 }
 
-/* Returns NULL if there are too many. */
+/* Returns the entry of a named CUDA event, NULL if there are too many. */
 static struct sl_place *find_event(struct sl_kineto *k, uint64_t handle)
 {
     const uint32_t high = (uint32_t)(handle >> 32), low = (uint32_t)handle;
@@ -270,7 +271,7 @@ static struct sl_place *find_event(struct sl_kineto *k, uint64_t handle)
             sl_stats_add(SL_STAT_NAMES_LOST, 1);
             return NULL;
         }
-        /* Done after finding the place, because that may empty the table. */
+        /* Counted after find_place(), which may empty the table. */
         find_place(k, SL_PLACE_EVENT, high, low)->file = k->sink && k->header_out ? k->file : 0;
         k->events++;
     }
@@ -307,7 +308,7 @@ void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
             return;
         break;
     case SL_EV_META_DEVICE:
-        /* Rows made before the device's limits were known lack the occupancy. */
+        /* Cached texts that were made before the device's limits were known lack the occupancy. */
         if (ev->device < SL_DEVICE_MAX && !(k->devices_seen >> ev->device & 1)) {
             k->devices_seen |= 1ull << ev->device;
             sl_text_cache_clear(&k->cache);

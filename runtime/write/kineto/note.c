@@ -1,8 +1,8 @@
 /*
- * note.c - rows of the user's ranges and marks.
+ * note.c - writes the rows of the user's ranges and marks.
  *
- * Similar ranges on one thread share a kept text, as all rows do. If a name or a payload has
- * numbers that differ from row to row, it is written after that text.
+ * Similar ranges on one thread share a cached text. If a name or a payload has numbers that differ
+ * from row to row, it is written after that text.
  *
  * Threads: one owner. Memory: the block; texts in the cache.
  */
@@ -11,8 +11,8 @@
 #include "event/pattern.h"
 #include "write/kineto/kineto_internal.h"
 
-/* Names and payloads are truncated when they are recorded. With their escapes they fit after a kept
- * text (SL_KINETO_TAIL_MAX). */
+/* Limits of names and payloads, which were truncated when they were recorded. Even with JSON
+ * escapes they fit into SL_KINETO_TAIL_MAX. */
 #define NAME_MOST    1024
 #define PAYLOAD_MOST 5200
 

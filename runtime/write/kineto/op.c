@@ -1,11 +1,10 @@
 /*
- * op.c - PyTorch's operators: their rows, and members about them in other rows.
+ * op.c - writes the rows of PyTorch operators, and the members about operators in other rows.
  *
- * Operators of one name on the same shapes share a kept text, which is followed by numbers. Calls
- * made inside operators are remembered for a while. So the row of a GPU operation names the
- * operator, and the row of a collective's kernel describes the collective, as in torch.profiler. A
- * node of a CUDA graph is not launched by an operator; its row names the operator that created the
- * node.
+ * Operators with the same name and shapes share a cached text, which is followed by numbers. Calls
+ * made inside operators are remembered for a while. So the row of a GPU operation can name the
+ * operator, and the row of a collective's kernel can describe the collective, as in torch.profiler.
+ * A graph node is not launched by an operator, so its row names the operator that created the node.
  *
  * Threads: one owner. Memory: the block; texts in the cache; the table of calls.
  */
@@ -106,7 +105,7 @@ char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
     return sl_json_i64(at, by->sequence);
 }
 
-/* Only the calls of a job have a place. */
+/* Returns the place of a call. Only calls in a job have one. */
 static struct sl_op_place place_of(const struct sl_kineto *k, const struct sl_event *call)
 {
     return sl_op_place_of(k->opt.details ? k->opt.intern : NULL, call);

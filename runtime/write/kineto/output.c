@@ -1,5 +1,5 @@
 /*
- * output.c - the Kineto file of each window.
+ * output.c - writes the Kineto file of each window.
  *
  * Threads, memory: see output.h.
  */
@@ -15,7 +15,7 @@ struct kineto_output {
     struct sl_kineto *kineto;
     struct sl_window_file *file; /* NULL: no window is open */
     uint64_t rows;               /* rows received for the window; some may be held */
-    uint64_t safe;               /* rows that a sync has brought to the disk */
+    uint64_t safe;               /* rows that were on the disk after the last sync */
 };
 
 static int open_window(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file)

@@ -1,8 +1,9 @@
 /*
- * output.h - the Kineto file of each window, WINDOW.pt.trace.json, as an output (write/output.h).
+ * output.h - writes the Kineto file of each window, WINDOW.pt.trace.json. It is an output
+ * (write/output.h).
  *
- * Counts the rows that a failed file loses (SL_STAT_DROPPED_WRITE): all rows that no sync had
- * brought to the disk before, because whether they were written is not known.
+ * If a file fails, all rows since the last successful sync are counted as lost
+ * (SL_STAT_DROPPED_WRITE), because it is not known whether they were written.
  *
  * Threads: see write/output.h. Memory: that of the Kineto writer (kineto.h).
  */
@@ -12,7 +13,7 @@
 #include "write/kineto/kineto.h"
 #include "write/output.h"
 
-/* `file`: folder, compression and level. Returns 0 or -ENOMEM. */
+/* `file` has the folder, compression and level. Returns 0 or -ENOMEM. */
 int sl_kineto_output_create(struct sl_output *out, const struct sl_kineto_options *opt,
                             struct sl_window_file_options file);
 

@@ -1,8 +1,8 @@
 /*
- * row.c - one event's row.
+ * row.c - writes the row of one event.
  *
- * A row is its kept text and a few numbers. For performance: everything here runs once or more per
- * event, except make_text(), which runs once per shape, thread or stream and file.
+ * A row consists of its cached text and a few numbers. Everything here runs at least once per event
+ * and must be fast, except make_text(), which runs once per file for each shape, thread or stream.
  *
  * Threads: one owner. Memory: the block.
  */
@@ -21,7 +21,7 @@ char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text)
         if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK) {
             sl_kineto_put(k, text->text, text->length);
             sl_kineto_hand_over(k);
-            k->row.text = NULL; /* too long for marks to pay off */
+            k->row.text = NULL; /* a long row is not matched */
             return k->block;
         }
     }
@@ -173,8 +173,9 @@ static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
     sl_kineto_row_end(k, sl_kineto_times(k, sl_kineto_row_begin(k, text), ev));
 }
 
-/* HTA refuses a trace in which a stream waits for itself. It also treats streams of different
- * contexts with the same number as one stream. */
+/* Whether the wait and its record must not name their streams. HTA refuses a trace in which a
+ * stream waits for itself, and takes streams of different contexts with the same number for one
+ * stream. */
 static int has_common_names(const struct sl_event *wait, const struct sl_event_record *record)
 {
     return record->context == wait->context &&
@@ -238,7 +239,8 @@ void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
 {
     struct sl_event end = *ev;
 
-    /* The head is written first: it follows its GPU operation's row and repeats that row's time. */
+    /* The head is written first, because it follows its GPU operation's row and repeats that row's
+     * time. */
     end.flags = 0;
     put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->correlation,
               ev->u.flow.head_ns);

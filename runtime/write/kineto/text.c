@@ -1,5 +1,5 @@
 /*
- * text.c - the constant part of a row: the text that all events of one shape share.
+ * text.c - makes the constant part of a row, which all events of one shape share.
  *
  * The numbers that differ (sizes, ids, times) are last and close together, so that the compressor
  * finds everything before them as one long repetition.
@@ -232,8 +232,9 @@ static char *text_of_sync(char *at, const struct sl_event *ev)
     return PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", ev->context);
 }
 
-/* Writes one end of an arrow. The event made for it decides which: a call is the tail, a GPU
- * operation the head. For an arrow from forward to backward both ends are threads. */
+/* Writes the text for one end of an arrow. If `ev` is a call, it is the tail; if it is a GPU
+ * operation, the head. For an arrow from a forward to a backward operator, both ends are on
+ * threads. */
 static char *text_of_arrow(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     int tail = ev->flags & SL_EVF_FLOW_FIRST, back = ev->kind == SL_EV_FLOW_BACK;

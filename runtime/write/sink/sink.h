@@ -1,5 +1,5 @@
 /*
- * sink.h - byte sinks: a chain of compressor and file.
+ * sink.h - byte sinks: a compressor that writes to a file, or to memory.
  *
  * The Kineto and Chakra outputs write into a sink. The compressing sink writes frames into the file
  * sink. Errors are sticky: after the first failure every call returns the same -errno and writes
@@ -15,8 +15,8 @@
 
 #include "base/choices.h"
 
-/* A repetition that the writer of a text knows of. After `literals` new bytes follow `length` bytes
- * (4 or more) that equal the bytes `offset` before them. */
+/* A repetition that the writer of a text knows: after `literals` new bytes, `length` bytes (4 or
+ * more) follow that are equal to the bytes `offset` before them. */
 struct sl_match {
     uint32_t offset;
     uint32_t literals;
@@ -30,15 +30,16 @@ struct sl_match {
 struct sl_sink {
     /* Accepts all bytes or fails. Returns 0 or -errno. */
     int (*write)(struct sl_sink *sink, const void *data, size_t size);
-    /* The same for at most 128 KiB, with the repetitions in it, in order. This saves the compressor
-     * the search. A wrong repetition gives a file that does not decompress. NULL: this sink does
-     * not use repetitions. */
+    /* The same for at most 128 KiB, with a list of the repetitions in it, in order, so that the
+     * compressor need not search. A wrong repetition makes the file unreadable. NULL: this sink
+     * does not use repetitions. */
     int (*write_matched)(struct sl_sink *sink, const void *data, size_t size,
                          const struct sl_match *match, size_t count);
-    /* Makes everything written so far readable in the file (closes the frame, writes out). */
+    /* Ends the compressor's frame and writes all data to the file, so that everything written so
+     * far can be read. */
     int (*sync)(struct sl_sink *sink);
-    /* Ends and frees the sink and those below it. `complete`: renames NAME.part to NAME; else
-     * leaves NAME.part. Returns 0 or the sticky error. */
+    /* Ends and frees the sink and the sinks below it. If `complete` is set, renames NAME.part to
+     * NAME. Returns 0 or the sticky error. */
     int (*close)(struct sl_sink *sink, int complete);
 };
 
@@ -55,7 +56,8 @@ int sl_sink_file_open(struct sl_sink **out, const char *path);
 int sl_sink_memory_open(struct sl_sink **out);
 void sl_sink_memory_get(const struct sl_sink *sink, const void **data, size_t *size);
 
-/* Owns `below` if it succeeds. level: zstd -7..19 (0 means 1: see config), gzip 1..9. */
+/* Opens a sink that compresses into `below`, which it owns if the call succeeds. `level` is -7 to
+ * 19 for zstd (0 means 1), 1 to 9 for gzip. */
 int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_compression kind,
                           int level);
 /* Both: a compressed file. If the compressor cannot start, an empty `path`.part may stay. */

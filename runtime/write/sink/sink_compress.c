@@ -1,5 +1,5 @@
 /*
- * sink_compress.c - zstd frames, gzip members, or uncompressed bytes.
+ * sink_compress.c - writes zstd frames, gzip members, or uncompressed bytes.
  *
  * Threads: one owner. Memory: the sink owns the compressor's state and the sink below.
  *
@@ -14,7 +14,9 @@
 #include <zlib.h>
 
 #ifndef ZSTD_STATIC_LINKING_ONLY
-#define ZSTD_STATIC_LINKING_ONLY /* sequence producers; our zstd is linked statically */
+/* declares sequence producers; their unstable ABI is no problem, because our zstd is linked
+ * statically */
+#define ZSTD_STATIC_LINKING_ONLY
 #endif
 #include <zstd.h>
 
@@ -23,15 +25,16 @@
 #define OUTPUT_BYTES (256 * 1024)
 
 struct compress_sink {
-    struct sl_sink sink; /* first: a sink is cast to this */
+    struct sl_sink sink; /* must be first, because a sink is cast to this struct */
     struct sl_sink *below;
     enum sl_compression kind;
     int error;
     int open_frame; /* 1: bytes were written since the last sync */
     ZSTD_CCtx *zstd;
-    /* zstd: the first write decides whether this sink is given repetitions or searches for them. */
+    /* zstd: set by the first write. told: the caller passes repetitions; searched: zstd searches
+     * for them. */
     int told, searched;
-    const struct sl_match *match; /* of the block being compressed */
+    const struct sl_match *match; /* repetitions in the block being compressed */
     size_t matches;
     z_stream gzip;
     unsigned char output[OUTPUT_BYTES];
@@ -66,7 +69,8 @@ static int zstd_run(struct compress_sink *c, const void *data, size_t size, ZSTD
     return 0;
 }
 
-/* zstd calls this for the repetitions of a block. Without any, the block is literals. */
+/* zstd calls this function to get the repetitions of a block. If there is none, the whole block is
+ * literals. */
 static size_t tell_matches(void *state, ZSTD_Sequence *out, size_t capacity, const void *source,
                            size_t size, const void *dictionary, size_t dictionary_size, int level,
                            size_t window)
@@ -82,8 +86,8 @@ static size_t tell_matches(void *state, ZSTD_Sequence *out, size_t capacity, con
         out[i].rep = 0;
         covered += c->match[i].literals + c->match[i].length;
     }
-    /* The remaining literals, and the end mark of the block. zstd refuses lengths that do not add
-     * up. */
+    /* The last entry has the remaining literals and ends the block. zstd refuses a block if the
+     * lengths do not add up. */
     out[i] = (ZSTD_Sequence){0, (unsigned)(size - covered), 0, 0};
     return i + 1;
 }
@@ -93,14 +97,14 @@ static int told_block(struct compress_sink *c, const void *data, size_t size,
 {
     c->match = match;
     c->matches = count;
-    /* Flush, so that zstd's next block is exactly the next call's data. */
+    /* The flush makes the next call's data a block of its own. */
     return zstd_run(c, data, size, ZSTD_e_flush);
 }
 
 /*
- * Once repetitions are given, they must always be given. If zstd 1.5.7 searches some blocks of a
- * frame itself and is given repetitions for others, the frame cannot be decompressed. The reason:
- * zstd's fast search does not maintain the third repeated offset.
+ * If the caller has passed repetitions once, it must always pass them. If zstd 1.5.7 searches some
+ * blocks of a frame itself and gets repetitions for others, the frame cannot be decompressed,
+ * because zstd's fast search does not maintain the third repeated offset.
  */
 static int begin_told(struct compress_sink *c)
 {
@@ -226,11 +230,11 @@ static void *zlib_alloc(void *unused, unsigned items, unsigned each)
 }
 
 /*
- * Level 1 and the negative levels look back 512 KiB through a table of 2^13 or 2^14 places. The
- * distinct rows of one training step are larger than that, and rows that are held for a while are
- * even further apart. With 2 MiB and 2^16 places zstd finds the last step's row. That takes less
- * time, not more, and makes files 20 to 30 % smaller (docs/measurements/record-path.md). Higher
- * levels have such sizes by default.
+ * By default, level 1 and the negative levels search 512 KiB back with a hash table of 2^13 or 2^14
+ * entries. The distinct rows of one training step take more than that, and rows that are held for a
+ * while are even further apart. With 2 MiB and 2^16 entries, zstd finds the similar row of the last
+ * step. That takes less time, not more, and makes files 20 to 30 % smaller
+ * (docs/measurements/record-path.md). Higher levels have such sizes by default.
  */
 static int start_zstd(struct compress_sink *c, int level)
 {
@@ -248,7 +252,8 @@ static int start_zstd(struct compress_sink *c, int level)
         error = set_zstd(c, fast[i].parameter, fast[i].value);
     if (!error)
         error = set_zstd(c, ZSTD_c_checksumFlag, 1);
-    if (level <= 1) /* the search of higher levels finds more than the writer reports */
+    if (level <= 1) /* at higher levels, zstd's own search finds more repetitions than the writer
+                     * knows */
         c->sink.write_matched = zstd_write_matched;
     if (error)
         ZSTD_freeCCtx(c->zstd);

@@ -1,7 +1,7 @@
 /*
  * sink_file.c - writes bytes to NAME.part, which is renamed to NAME when it is complete.
  *
- * Threads: one owner. Memory: the sink is the opener's until close, which frees it.
+ * Threads: one owner. Memory: the sink, which close frees.
  *
  * If a write fails, the file keeps what the last sync made readable. A file without any such part
  * is removed.
@@ -18,7 +18,7 @@
 #include "base/pages.h"
 
 struct file_sink {
-    struct sl_sink sink; /* first: a sink is cast to this */
+    struct sl_sink sink; /* must be first, because a sink is cast to this struct */
     struct sl_own_file file;
     int error;
     uint64_t bytes, synced; /* written; readable since the last sync */
@@ -41,7 +41,8 @@ static int make_parents(const char *path)
             int error = errno;
             struct stat st;
 
-            /* A read-only file system returns this error even for existing folders. */
+            /* Some file systems return another error than EEXIST for an existing folder, so this
+             * checks whether it exists. */
             if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
                 return -error;
         }
@@ -125,7 +126,8 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
     error = sl_own_file_open(&f->file, f->path);
     if (error)
         goto fail_open;
-    /* A limit on file sizes raises SIGXFSZ; the writer thread blocks it like every signal. */
+    /* Exceeding a limit on file sizes raises SIGXFSZ, which the writer thread blocks, as it blocks
+     * every signal. */
     f->sink.write = file_write;
     f->sink.sync = file_sync;
     f->sink.close = file_close;

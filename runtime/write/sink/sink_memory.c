@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct memory_sink {
-    struct sl_sink sink; /* first: a sink is cast to this */
+    struct sl_sink sink; /* must be first, because a sink is cast to this struct */
     char *data;
     size_t size, capacity;
     int error;
