@@ -1,21 +1,20 @@
-"""The edges that must come of a run, worked out from the simulator's truth.
+"""Works out the edges that a run must have, from the simulator's truth.
 
-The simulator says of every call that waits, and of every GPU operation, which operations it came
-behind, by order of enqueue; reference numbers (`wait_ns`, `wake_ns`, `released`) are made of the
-times of calls and operations by the definitions in docs/sync-edges.md, not by syncline's code.
+For every waiting call and every GPU operation, the simulator records which operations it was ordered
+after. The expected numbers (`wait_ns`, `wake_ns`, `released`) are computed from the times of calls and
+operations by the definitions in docs/sync-edges.md, not by syncline's code.
 
-Of each edge the truth demands, allows, or forbids it:
-- demanded: everything in a wait's set, but for edges without a wait to streams that the thread has
-  covered by an earlier wait;
-- allowed: what a demanded source itself came behind (true, and it says nothing new), and edges
-  without a wait that depend on what cannot be told from outside (work of streams that were
-  destroyed, waits from before the window);
-- all others are false.
+Each edge is demanded, allowed or false:
+- demanded: every operation in a wait's set, except edges with a wait of 0 to streams that an earlier wait
+  of the thread covers;
+- allowed: edges to operations that precede a demanded source (true, but redundant), and edges with a wait
+  of 0 that depend on facts without a record (work of destroyed streams, waits before the window);
+- false: all others.
 
-Calls of several threads that touch the same stream, event or executable graph at the same time are
-undecidable from records: such destinations are `unsure`. They are `blurred` if they would be so had
-a graph been launched elsewhere of which no record says where: then what is known of them is the
-same, but that it is known for certain need not be said."""
+If several threads use the same stream, event or executable graph at the same time, records do not
+determine the order: such destinations are `unsure`. A destination is `blurred` if it would be unsure in
+case a graph, launched on a stream that no record names, had been launched elsewhere. The edges of a
+blurred destination are the same, but syncline need not report them as certain."""
 import collections
 import dataclasses
 
@@ -31,7 +30,7 @@ RECORDED = ("kernel", "memcpy", "memset")
 
 @dataclasses.dataclass
 class Destination:
-    """A call that waits or a GPU operation, and the edges that it must and may have."""
+    """A call that waits, or a GPU operation, with the edges that it must have and may have."""
     kind: str
     corr: int
     thread: int
@@ -69,8 +68,8 @@ class Action:
 
 class Truth:
     def __init__(self, lines: list[dict], log: list[dict], inside_graphs=False):
-        """`log`: the simulator's, of what was recorded and what was lost of that; `inside_graphs`: what
-        nodes of a graph come behind one another was told to a subscriber."""
+        """`log`: the simulator's log of recorded and lost records. `inside_graphs`: a subscriber received the
+        dependencies between graph nodes."""
         self.inside_graphs = inside_graphs
         lost = [line for line in log if line.get("what") in harness.LOST]
         self.lossy = bool(lost)
@@ -112,7 +111,7 @@ class Truth:
         self._stray()
 
     def _find_unrecorded(self, log: list[dict]):
-        """Operations, waits and calls of kinds that were off."""
+        """Finds the operations, waits and calls of record kinds that were off."""
         spans = collections.defaultdict(list)  # kind, or a call's name -> [from, until]
         for line in log:
             if line.get("what") == "enabled":
@@ -133,7 +132,8 @@ class Truth:
             call, call["domain"], harness.plain(call["name"]))}
 
     def _lose(self):
-        """What would have named a record that is not there need not be known."""
+        """Marks the destinations whose names or threads cannot be known because the record that carries them
+        was lost."""
         behind = {op["id"] for op in self.ops.values()
                   if op["id"] in self.lost_ops or self.lost_ops & {link["op"] for link in op["after"]}}
         gone = self.lost_calls | {self.ops[id_]["corr"] & NONE for id_ in behind}
@@ -144,8 +144,8 @@ class Truth:
             to.bereft = to.nameless or to.corr & NONE in gone
 
     def _stray(self):
-        """In which context a free was stands in no record: where its thread last did something else
-        is taken, unless work of another ended meanwhile."""
+        """No record says in which context a free was made. syncline assumes the context of the thread's last
+        activity, unless work of another context ended during the call."""
         used = sorted([(line["corr"], line["thread"], line["context"]) for line in self.ops.values()]
                       + [(line["corr"], self.calls[line["corr"]]["thread"], line["context"])
                          for line in self.records if line["corr"] in self.calls]
@@ -159,8 +159,8 @@ class Truth:
                 to.unsure |= len(self.contexts) > 1 and before[-1:] != [of[to.corr]["context"]]
 
     def _members(self, links: list[dict]) -> list[dict]:
-        """Those of a set, and in place of what makes no record (a free in stream order) what that
-        came behind."""
+        """Returns the operations of a set. An operation that makes no record (a stream-ordered free) is
+        replaced by the operations that precede it."""
         found = []
         for link in links:
             op = self.ops[link["op"]]
@@ -219,15 +219,15 @@ class Truth:
         return found
 
     def began(self, corr: int) -> tuple[int, int]:
-        """To compare calls by: ids may be in another order than times."""
+        """Returns a key that orders calls by start time. Correlation ids may be in a different order."""
         return self.calls[corr]["start"], corr
 
     def _is_before(self, a: dict, b: dict) -> bool:
         return self.began(a["corr"]) < self.began(b["corr"])
 
     def nameless_follows(self) -> list[dict]:
-        """Waits of streams for events whose record is not known: it was lost, or (before CUPTI 12.8) is
-        another context's."""
+        """Returns the stream waits whose event record is unknown: it was lost, or it was made in another
+        context and CUPTI is older than 12.8."""
         found = []
         for follow in self.follows:
             of = [r for r in self.records if r["event"] == follow["event"] and self._is_before(r, follow)]
@@ -236,16 +236,16 @@ class Truth:
         return found
 
     def placeless_launches(self) -> set[int]:
-        """Calls that launched graphs none of whose recorded operations ran on the stream of the launch."""
+        """Returns the calls that launched graphs none of whose recorded operations ran on the launch stream."""
         nodes = [op for op in self.ops.values() if op["graph"] and op["kind"] in RECORDED]
         return {op["corr"] for op in nodes} - {op["corr"] for op in nodes if self._on_launch_stream(op)
                                                and op["id"] not in self.lost_ops}
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
-        """A context's streams that were destroyed and had run dry when it looked what to wait for (some
-        time after the call began), the branches of graphs that were launched there, and what such
-        streams were made to wait for, be it over or not: the simulator forgets them, and no record says
-        that a stream was destroyed."""
+        """Returns edges to work that the simulator no longer lists when the call waits: streams of the
+        context that were destroyed after they had completed, branches of graphs launched on such streams,
+        and the events that such streams waited for. No record says that a stream was destroyed, so
+        syncline may report these edges."""
         awaited = set()
         for follow in self.follows:
             if (follow["context"], follow["stream"]) in self.destroyed and self._is_before(follow, wait):
@@ -334,11 +334,13 @@ class Truth:
                     self._looks(action, line["context"], line["stream"])
                 else:
                     action.reads.add(("all", line["context"]))
-        # A thread may be stopped between a call's id and its stamp: ids are not in order of time.
+        # A thread can be preempted between taking a correlation id and its start time, so ids are not in the
+        # order of time.
         return sorted(actions.values(), key=lambda action: (action.start, action.corr))
 
     def _looks(self, action, context, stream):
-        """Reads a stream's tail: its own, and what legacy order adds."""
+        """Adds the reads of a stream's tail: the stream's own operations, and those that legacy ordering
+        adds."""
         action.reads.add((context, stream))
         if stream == LEGACY:
             action.reads.add(("blocking", context))
@@ -374,13 +376,14 @@ def conflict(a: Action, b: Action) -> bool:
 
 
 def was_not_waited_for(wait: Action, launch: Action) -> bool:
-    """An operation that went on after a wait had returned."""
+    """Says whether all operations of the launch ended after the wait had returned."""
     return bool(wait.waits and not wait.ops and launch.ops and not launch.untold
                 and all(op["end"] > wait.end for op in launch.ops))
 
 
 def tainted(actions: list[Action]) -> set[int]:
-    """Calls that overlap others with which they conflict, and those that depend on what such a call did."""
+    """Returns the calls that overlap a conflicting call, and the calls that depend on the effects of such a
+    call."""
     for i, a in enumerate(actions):
         for b in actions[i + 1:]:
             if a.thread == b.thread or a.end <= b.start or b.end <= a.start or not conflict(a, b):
@@ -392,7 +395,7 @@ def tainted(actions: list[Action]) -> set[int]:
     for a in actions:
         a.tainted = a.unsure or bool(a.reads & dirty)
         written = {x for x in a.writes if x[0] != "all"}
-        # What has no record (a free in stream order) stands for nothing that came before it.
+        # An operation without a record (a stream-ordered free) does not clear the doubt about earlier work.
         enqueued = any(op["kind"] in RECORDED for op in a.ops)
         if a.unsure or (a.tainted and (a.record or not enqueued)):
             dirty |= written | (a.anywhere if a.unsure else set())
@@ -400,7 +403,7 @@ def tainted(actions: list[Action]) -> set[int]:
             dirty -= {x for x in written if x[0] != "blocking"}
             dirty -= {("blocking", x[0]) for x in written if x[1] == LEGACY}
         for context in {x[1] for x in a.writes if x[0] == "all"}:
-            # A wait for the context looks at all of its streams.
+            # A wait for a context reads the tails of all its streams.
             if any(x[0] == context for x in dirty):
                 dirty.add(("all", context))
             else:
@@ -413,7 +416,7 @@ def place_of(op: dict) -> tuple[int, int]:
 
 
 def edge_of(kind, op, corr, point, free, end, stream=None) -> tuple:
-    """kind, source, destination, wait, wake: all but `released`."""
+    """Returns the edge as a tuple: kind, source, destination, wait_ns, wake_ns. Only `released` is missing."""
     last = max(op["end"], free)
     waited = 0 if kind in QUERIES else last - free
     return (kind, op["corr"], op["stream"], op["device"], corr, point, stream, waited,

@@ -1,9 +1,11 @@
-"""On a machine that others use too, a virtual processor or the disk may stand still for seconds.
-Much here has less: a process that ends has two. A test that fails while the machine stood still is
-run once more, with a warning that says so; one that fails on a machine that ran has failed.
+"""Repeats tests that failed while the machine stood still.
 
-A conftest.py imports the hooks. Only the end-to-end tests and PyTorch's have them: unit tests bring
-their own clock."""
+On a shared machine, a virtual processor or the disk may stop for seconds. Some of syncline's deadlines are
+shorter: a process that exits has two seconds. A test that failed during such a stop is run once more, with
+a warning. A test that failed without a stop has failed.
+
+A conftest.py imports the hooks. Only the end-to-end and PyTorch tests use them, because unit tests use a
+fake clock."""
 import pathlib
 import subprocess
 import sys
@@ -20,7 +22,7 @@ _late: list[float] = []  # what standstill_watch.py has printed
 
 
 def _waited_for_the_disk_s() -> float:
-    """In which some process did; 0 where the kernel does not tell."""
+    """Returns how long (s) some process has waited for the disk; 0 if the kernel does not report it."""
     try:
         some, _ = pathlib.Path("/proc/pressure/io").read_text().splitlines()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A test that fails while the machine stands still is run again, and no other."""
+"""A test that fails while the machine stands still is run again; other failing tests are not."""
 import select
 import signal
 import subprocess
@@ -16,7 +16,7 @@ import standstill
 from standstill import pytest_configure, pytest_runtest_protocol
 standstill.stood_still = lambda since, disk_s: {still}
 """
-# Fails the first time; the fixture is made for each.
+# This test fails the first time. Its fixture is set up again for the second run.
 TEST = """
 import pathlib, pytest
 runs = pathlib.Path(__file__).with_name("runs")
