@@ -1,5 +1,5 @@
-"""PyTorch's NVTX ranges, with the one variable set and nothing else: on the CPU, on the GPU with
-what autograd's thread launches, and at the calls that wait."""
+"""PyTorch's NVTX ranges, with only the one environment variable set: on the CPU, on the GPU (including
+launches of autograd's thread), and at the waiting calls."""
 import pytest
 
 import harness
@@ -28,7 +28,8 @@ def test_ranges_of_a_training_step(torch, beside):
             cpu = rows(trace, "user_annotation", name)[step]
             gpu = rows(trace, "gpu_user_annotation", name)[step]
             assert outer["start"] <= cpu["start"] and cpu["end"] <= outer["end"]
-            # Whoever launches meanwhile does so for the range, also when another thread has one.
+            # A launch by any thread during the range counts for the range, even if its thread has a range of
+            # its own.
             own = [o for o in operations if o["args"]["correlation"] in launches and
                    cpu["start"] <= launches[o["args"]["correlation"]]["start"] < cpu["end"]]
             assert gpu["start"] == min(o["start"] for o in own)
