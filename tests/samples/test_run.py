@@ -1,5 +1,5 @@
-"""tests/run.sh leaves out what it is told to, and says so. It runs in a tree of its own, where all
-that it calls does nothing, though the build takes some CPU time."""
+"""tests/run.sh leaves out stages as its options say, and prints what it left out. It runs in a tree of its
+own, where all commands do nothing, except that the build takes some CPU time."""
 import json
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ def tree(repo, tmp_path):
 
 
 def stages(tree, *options):
-    """Names of the stages, and the lines printed after them but for that with the times."""
+    """Returns the names of the stages, and the lines printed after them except the line with the times."""
     result = subprocess.run([tree / "tests" / "run.sh", "--only", "any", *options], text=True,
                             env={"PATH": f"{tree / 'bin'}:/usr/bin:/bin"}, capture_output=True,
                             check=True)
