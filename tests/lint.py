@@ -66,8 +66,8 @@ def help_texts(tool: str) -> dict[str, str]:
 
 
 def subjects() -> list[str]:
-    """Of the commit that added this file and of those after it. Other branches' commits from before
-    they had this file are not its descendants."""
+    """Returns the subjects of the commit that added this file and of its descendants. Older commits on other
+    branches are not descendants."""
     added = output("git", "log", "--diff-filter=A", "--format=%H", "--", "tests/lint.py").split()[-1:]
     if not added:
         return []
