@@ -24,7 +24,7 @@ CUpti_SubscriberHandle sim_subscriber_handle(unsigned client)
     return (CUpti_SubscriberHandle)(void *)&subscribers[client];
 }
 
-/* SIM_CLIENTS: nobody's. */
+/* Returns SIM_CLIENTS if the handle belongs to no client. */
 unsigned sim_subscriber_client(CUpti_SubscriberHandle given)
 {
     unsigned client = 0;

@@ -14,7 +14,7 @@ time.sleep(1)  # what watches PyTorch comes on a thread of its own
 
 
 def work():
-    """Something to wait for, on the current stream."""
+    """Enqueues work on the current stream, so that a later line waits."""
     return (data @ data).sum()
 
 
@@ -67,7 +67,7 @@ def event():
 
 
 def any_stream():
-    """Of the class that serves every kind of device: a C type."""
+    """Synchronizes a torch.Stream, the C class for all types of devices."""
     side = torch.Stream(device=device)
     with torch.cuda.stream(torch.cuda.Stream(stream_id=side.stream_id, device_type=side.device_type,
                                              device_index=side.device_index)):
@@ -83,7 +83,7 @@ def any_event():
 
 
 def library():
-    """The line is that of who called the library."""
+    """The waiting line is the one that called the library."""
     return str(work())  # waits: library
 
 

@@ -53,8 +53,8 @@ def in_thread(number, size):
 
 
 if MODE in ("first", "whole"):
-    # torch.profiler is active when CUDA starts: as with PyTorch's check by NVML, which asks the
-    # driver for nothing.
+    # torch.profiler is active when CUDA starts. The replaced function behaves like PyTorch's check with NVML,
+    # which does not call the driver.
     torch.cuda.is_available = lambda: True
     with profile(activities=BOTH) as p:
         step = make_step(64)
@@ -105,7 +105,8 @@ elif MODE == "exit":
     p.start()
     step()
 elif MODE == "toggled":
-    # torch.profiler fetches long after its last kind went off; with many operators that takes it as long.
+    # torch.profiler fetches its records long after its last kind was disabled, as it does for jobs with many
+    # operators.
     step = make_step(64)
     step()
     for number, pause in enumerate((2 * PAUSE, 11)):

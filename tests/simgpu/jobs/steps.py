@@ -97,7 +97,7 @@ elif MODE == "scopes":
             backward(first)
             time.sleep(0.01)
 elif MODE == "schedule":  # a session in the middle third
-    # Without it, versions that have it warn.
+    # PyTorch versions that know this option warn without it.
     keeps = {"acc_events": True} if "acc_events" in inspect.signature(profile).parameters else {}
     for number in range(STEPS):
         if number == STEPS // 3:

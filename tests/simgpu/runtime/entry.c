@@ -54,7 +54,7 @@ RUNTIME_STREAM(cudaGetDriverEntryPointByVersion, v12050, ptsz, v12050,
                 int *status),
                entry_point(name, out, flags, status, frame.per_thread))
 
-/* Undocumented tables that only NVIDIA's own libraries ask for. */
+/* Undocumented tables that only NVIDIA's own libraries request. */
 PLAIN(int, cudaGetExportTable, (const void **table, const void *id))
 {
     (void)id;

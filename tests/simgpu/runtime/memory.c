@@ -78,7 +78,7 @@ static int info(size_t *free_bytes, size_t *total)
     return error;
 }
 
-/* CUDA 13 added room for more at the end, which a program of CUDA 12's has not reserved. */
+/* CUDA 13 added members at the end, for which a program of CUDA 12 has reserved no memory. */
 struct pointer_attributes {
     int type, device;
     void *devicePointer, *hostPointer;

@@ -17,7 +17,7 @@
 
 #define OK(call) assert_int_equal((call), cudaSuccess)
 
-/* What nvcc's host code calls. */
+/* Functions that nvcc's host code calls. */
 void **__cudaRegisterFatBinary(void *binary);
 void __cudaUnregisterFatBinary(void **handle);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
