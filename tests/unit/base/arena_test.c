@@ -1,4 +1,4 @@
-/* arena_test.c - alignment, zeroing, large pieces and the cap. */
+/* arena_test.c - alignment, zeroing, large allocations, and the memory limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* clock_test.c - the clock's line, driven by a fake source: slope, slew, steps, brackets. */
+/* clock_test.c - the line that converts ticks to time, with a fake clock: slope, slew, steps, and
+ * readings that took long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 
 #define SECOND 1000000000u
 
-/* A counter of 3 ticks per ns since `origin`, and a wall clock that a test moves at will. */
+/* A counter with 3 ticks per ns since `origin`, and a wall clock that a test sets freely. */
 static struct {
     _Atomic uint64_t ticks, realtime;
     _Atomic int kernel_asked;
@@ -39,7 +40,7 @@ static uint64_t fake_ticks(void)
 static const struct sl_clock_source fake_source = {fake_realtime, fake_monotonic, fake_ticks};
 static const struct sl_clock_source fake_source_no_ticks = {fake_realtime, fake_monotonic, NULL};
 
-/* `slew_ppm`: how much faster the wall clock runs than the counter. */
+/* Advances both clocks. `slew_ppm`: how much faster the wall clock runs than the counter. */
 static void advance(uint64_t ns, int64_t slew_ppm)
 {
     fake.ticks += ns * 3;
@@ -75,7 +76,7 @@ static void before_calibration_the_kernel_is_asked(void **state)
     (void)state;
     assert_int_equal(sl_clock_now(), fake.realtime);
     assert_int_equal(fake.kernel_asked, 1);
-    sl_clock_calibrate(); /* one point is no line yet */
+    sl_clock_calibrate(); /* one point gives no line yet */
     advance(1000, 0);
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
@@ -97,7 +98,7 @@ static void a_slewed_clock_is_followed(void **state)
 {
     (void)state;
     calibrate_over(SECOND, 0);
-    calibrate_over(SECOND, 200); /* NTP begins to slew */
+    calibrate_over(SECOND, 200); /* NTP begins to slew the wall clock */
     advance(SECOND, 200);
     assert_in_range(sl_clock_now(), fake.realtime - 20, fake.realtime + 20);
 }
@@ -120,7 +121,8 @@ static void a_clock_set_by_hand_is_not_a_slope(void **state)
     fake.realtime += 3600ull * SECOND;
     sl_clock_calibrate();
     advance(1000, 0);
-    assert_int_equal(sl_clock_now(), fake.realtime); /* the kernel's, until the next slope */
+    assert_int_equal(sl_clock_now(), fake.realtime); /* the kernel's clock, until the next slope is
+                                                      * known */
     advance(SECOND, 0);
     sl_clock_calibrate();
     fake.kernel_asked = 0;
@@ -145,7 +147,8 @@ static void a_clock_set_back_and_a_counter_restarted(void **state)
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
 
-/* At once, however short the interval since the last calibration. */
+/* The wall clock is set, forwards and backwards. The next check notices it, however recent the last
+ * calibration is. */
 static void a_clock_set_by_hand_is_followed(void **state)
 {
     (void)state;
@@ -179,7 +182,7 @@ static void too_short_an_interval_changes_nothing(void **state)
     (void)state;
     calibrate_over(SECOND, 0);
     fake.ticks += 3000;
-    fake.realtime += 1500; /* the reading was late by half a microsecond: 50 % of slope */
+    fake.realtime += 1500; /* the reading was 500 ns late: 50 % of slope */
     sl_clock_calibrate();
     fake.realtime -= 500;
     advance(SECOND / 2, 0);
@@ -205,8 +208,8 @@ static void monotonic_is_the_sources(void **state)
     assert_int_equal(sl_clock_monotonic() - before, SECOND);
 }
 
-/* Another clock, 700 ns ahead; asking takes 4000, 100 and 2000 ns, and the second time is taken
- * in the middle of it. */
+/* Another clock, which is 700 ns ahead. Reading it takes 4000, 100 and 2000 ns in turns, and it
+ * returns the time in the middle of the reading. */
 static int other_clock(void *user, uint64_t *ns)
 {
     static const uint64_t half[] = {2000, 50, 1000};
@@ -240,9 +243,9 @@ static void the_tightest_bracket_wins(void **state)
     assert_true(uncertainty == UINT64_MAX);
 }
 
-/* Readers beside a calibrating thread. Here the wall clock is an exact function of the counter, so
- * every whole line gives the exact time, and a mixture of two lines is off by a tenth of a second.
- */
+/* Threads read while another thread calibrates. The wall clock is an exact function of the counter
+ * here, so a complete line gives the exact time. A mixture of two lines would be wrong by a tenth
+ * of a second. */
 static uint64_t exact_realtime(void)
 {
     return 1700000000ull * SECOND + fake.ticks / 3;

@@ -1,4 +1,5 @@
-/* futex_test.c - a sleeper wakes when told, does not sleep on a changed word, and gives up. */
+/* futex_test.c - a sleeping thread wakes up, does not sleep if the word has changed, and stops at
+ * its deadline. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,8 @@ static void *change_and_wake(void *arg)
     return NULL;
 }
 
-/* Would take an hour if the wake, or the look at the word, were missed. */
+/* A thread sleeps and is woken. If the wake-up or the check of the word were missed, the test would
+ * take an hour. */
 static void a_sleeper_wakes(void **state)
 {
     pthread_t thread;
@@ -36,7 +38,7 @@ static void a_sleeper_wakes(void **state)
     while (atomic_load(&word) == 0)
         sl_futex_wait(&word, 0, LONG_NS);
     pthread_join(thread, NULL);
-    sl_futex_wait(&word, 0, LONG_NS); /* changed already: no sleep */
+    sl_futex_wait(&word, 0, LONG_NS); /* the word has changed, so there is no sleep */
 }
 
 static void it_gives_up_after_the_timeout_and_keeps_errno(void **state)

@@ -1,4 +1,4 @@
-/* home_test.c - the folder beside the library, or the one that is named instead. */
+/* home_test.c - the library's home folder: the one beside the library, or the configured one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "base/home.h"
 
-/* Linked statically, the library is this program. */
+/* The library is linked statically here, so it lies in this program's file. */
 static void beside_the_library(void **state)
 {
     char self[PATH_MAX], path[PATH_MAX], expected[PATH_MAX + 32];

@@ -1,4 +1,5 @@
-/* import_slot_test.c - this program's own import slots, in pages that the linker made read-only. */
+/* import_slot_test.c - redirects this program's own import slots, in pages that the linker made
+ * read-only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@ static pid_t other_getppid(void)
     return NOT_OURS;
 }
 
-/* Writable mappings of this program's file: as many before as after. */
+/* Returns the number of writable mappings of this program's file. It must not change. */
 static int writable_maps(void)
 {
     FILE *f = fopen("/proc/self/maps", "r");
@@ -70,7 +71,7 @@ static void only_the_object_that_is_meant(void **state)
     pid_t parent = getppid();
 
     (void)state;
-    sl_import_redirect(&import, 1); /* libc's */
+    sl_import_redirect(&import, 1); /* points to libc's function again */
     assert_int_equal(import.slots, 0);
     assert_int_equal(getppid(), parent);
     import.within = &here;
@@ -98,7 +99,8 @@ static void loading_an_object_is_seen(void **state)
 
     (void)state;
     assert_int_equal(sl_import_generation(), before);
-    assert_true(dlopen("libutil.so.1", RTLD_NOW) || dlopen("libanl.so.1", RTLD_NOW)); /* glibc's */
+    assert_true(dlopen("libutil.so.1", RTLD_NOW) || dlopen("libanl.so.1", RTLD_NOW)); /* part of
+                                                                                       * glibc */
     assert_int_not_equal(sl_import_generation(), before);
 }
 

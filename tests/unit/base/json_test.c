@@ -1,4 +1,5 @@
-/* json_test.c - numbers to the digit, any bytes as valid strings that give the bytes back. */
+/* json_test.c - exact numbers; any bytes become valid JSON strings from which the bytes can be
+ * restored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +82,7 @@ static void decimals_end_where_zeros_begin(void **state)
     assert_string_equal(out, "100");
 }
 
-/* Takes \xNN back to the byte: what docs/trace-format.md says a reader may do. */
+/* Converts \xNN back to a byte, as docs/trace-format.md allows readers to do. */
 static size_t to_bytes(char *out, const char *text, size_t length)
 {
     size_t i, n = 0;

@@ -1,4 +1,4 @@
-/* load_test.c - how many threads want to run, and that more than there are processors is seen. */
+/* load_test.c - counts the runnable threads, and notices when they are more than the processors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void more_threads_than_processors_is_high(void **state)
     for (long i = 0; i < count; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, spin, NULL), 0);
     errno = 77;
-    while (!sl_load_is_high()) /* the test's own time limit ends this if it is never seen */
+    while (!sl_load_is_high()) /* ctest's time limit ends this loop if high load is never noticed */
         ;
     assert_int_equal(errno, 77);
     over = 1;

@@ -1,4 +1,5 @@
-/* loader_test.c - looks at the loaded objects and forks wait for each other, but not for ever. */
+/* loader_test.c - iterating over loaded objects and forking wait for each other, but for a limited
+ * time. */
 #include "child.h"
 
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 #include "base/loader.h"
 #include "base/log.h"
 
-/* Loaded by nobody here: to load it changes the list of objects. */
+/* No program here loads this library, so loading it changes the list of objects. */
 #define NOT_LOADED_YET "libresolv.so.2"
 #define HUNG_S         20
 
@@ -32,7 +33,7 @@ static int look_once_more(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Holds the linker's lock for a while, and looks again. */
+/* Holds the linker's lock for a while, and iterates again inside. */
 static int linger(struct dl_phdr_info *info, size_t size, void *user)
 {
     int inner = 0;
@@ -65,7 +66,8 @@ static int load_in_a_child(void)
     return result_of(child);
 }
 
-/* Before, and where glibc does not free the lock: killed by the alarm. */
+/* A thread iterates over the loaded objects while another forks. The child can load a library.
+ * Without the wait it would hang until the alarm, because glibc does not free the lock. */
 static void fork_while_somebody_looks(void)
 {
     pthread_t thread;
@@ -73,7 +75,7 @@ static void fork_while_somebody_looks(void)
     CHECK(!dlopen(NOT_LOADED_YET, RTLD_NOW | RTLD_NOLOAD));
     pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, sl_loader_fork_child);
     pthread_create(&thread, NULL, look_slowly, NULL);
-    pthread_detach(thread); /* in the child nobody could join it, which ThreadSanitizer minds */
+    pthread_detach(thread); /* the child cannot join it, which ThreadSanitizer reports */
     wait_until(&is_inside);
     CHECK(load_in_a_child() == 0);
     CHECK(atomic_load(&has_left));
@@ -106,7 +108,7 @@ static void look_while_somebody_forks(void)
     pthread_create(&thread, NULL, look_and_tell, &has_looked);
     usleep(50000);
     CHECK(!atomic_load(&has_looked));
-    /* Another library's handler in this thread. */
+    /* Imitates another library's fork handler in this thread. */
     sl_loader_look(look_once_more, &seen);
     CHECK(seen == 1);
     sl_loader_after_fork();
@@ -130,7 +132,8 @@ static void *stay(void *arg)
     return NULL;
 }
 
-/* Neither has an end that the other could see. */
+/* A fork and an iteration wait for a thread that never finishes. Both continue after a limited
+ * time. */
 static void wait_for_what_does_not_end(void)
 {
     uint64_t begun = sl_clock_monotonic();
@@ -167,7 +170,8 @@ static void neither_waits_for_ever(void **state)
     unlink(path);
 }
 
-/* The look and the fork of the parent's are none of the child's. */
+/* A process forks during its own iteration. The child does not inherit the iteration or the fork,
+ * so it does not wait for them. */
 static void fork_out_of_a_look(void)
 {
     pid_t child;

@@ -1,4 +1,4 @@
-/* log_test.c - what a user sees on stderr, and what the host does not notice. */
+/* log_test.c - messages on stderr, and that logging does not affect the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +86,8 @@ static void a_long_line_is_cut_and_still_ended(void **state)
     assert_int_equal(text[1023], '\n');
 }
 
-/* What the environment says is quoted in messages; it must not forge lines or drive a terminal. */
+/* Messages quote the environment. Control characters are replaced, so that a value cannot forge
+ * lines or control a terminal. */
 static void control_characters_stay_out(void **state)
 {
     struct capture c;
@@ -127,7 +128,8 @@ static void errno_is_kept(void **state)
     capture_end(&c, text, sizeof(text));
 }
 
-/* In a child, because the default action of SIGPIPE would end the test. */
+/* stderr is a closed pipe. No signal is raised. Runs in a child, because the default action of
+ * SIGPIPE would end the test. */
 static void a_broken_stderr_raises_no_signal(void **state)
 {
     int end[2], status;
@@ -153,7 +155,7 @@ static void a_broken_stderr_raises_no_signal(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* A full pipe that nobody empties: the line is lost, the caller goes on. */
+/* stderr is a full pipe that no process reads. The line is lost, and the caller is not blocked. */
 static void a_stalled_stderr_does_not_block(void **state)
 {
     struct capture c;
@@ -168,7 +170,7 @@ static void a_stalled_stderr_does_not_block(void **state)
         ;
     fcntl(STDERR_FILENO, F_SETFL, flags);
     sl_log(SL_LOG_ERROR, "no room");
-    capture_end(&c, text, sizeof(text)); /* reached at all: that is the point */
+    capture_end(&c, text, sizeof(text)); /* the test passes if this line is reached */
     assert_int_equal(text[0], 0);
 }
 

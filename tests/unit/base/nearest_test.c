@@ -1,4 +1,4 @@
-/* nearest_test.c - distances that can be counted on one's fingers. */
+/* nearest_test.c - the distance between two words, for cases that can be counted by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static void distances(void **state)
     memset(b, 'x', sizeof(b) - 1);
     a[199] = b[199] = '\0';
     b[0] = 'y';
-    b[100] = 'y'; /* beyond what is compared */
+    b[100] = 'y'; /* after the compared part */
     assert_int_equal(sl_nearest_distance(a, b), 1);
 }
 

@@ -1,4 +1,4 @@
-/* pages_test.c - pages come zeroed and whole, or not at all; errno stays. */
+/* pages_test.c - mapped pages are zeroed and complete, or the mapping fails; errno is preserved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static void memory_is_zeroed_and_writable_to_the_last_byte(void **state)
     sl_pages_unmap(NULL, 10000);
 }
 
-/* Pages of the range that have memory. */
+/* Returns how many pages of the range are in memory. */
 static size_t resident(void *memory, size_t bytes)
 {
     size_t page = sl_pages_round(1), count = 0;
@@ -73,7 +73,7 @@ static void what_the_job_has_locked_is_cleared_too(void **state)
 
     (void)state;
     if (mlock(memory, page) != 0)
-        skip(); /* the user may lock nothing */
+        skip(); /* the user may not lock memory */
     memory[7] = 1;
     errno = EDOM;
     sl_pages_clear(memory, page);

@@ -1,4 +1,4 @@
-/* stats_test.c - every counter has a name and help of its own, is in the docs, and counts. */
+/* stats_test.c - every counter has its own name and help text, is documented, and counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,8 @@ static void a_page_has(const char *page, const char *before, const char *name, c
         fail_msg("docs/%s does not say %s", page, wanted);
 }
 
-/* Those of edges by their reasons. */
+/* Every counter is in the documentation. Counters of left-out edges are documented by their
+ * reasons. */
 static void every_counter_is_in_the_docs(void **state)
 {
     static const char lost[] = "edges_lost_";

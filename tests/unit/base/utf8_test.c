@@ -1,4 +1,5 @@
-/* utf8_test.c - what is UTF-8 passes, what is not becomes '?', other forms become UTF-8. */
+/* utf8_test.c - valid UTF-8 is unchanged, invalid bytes become '?', and other encodings are
+ * converted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,8 @@ static void test_only_valid_utf8_passes(void **state)
     assert_clean("cut \xe2\x82", "cut ??");
 }
 
-/* ASCII is passed over in longer pieces: wherever it begins and ends. */
+/* Long ASCII runs are skipped in larger pieces. An invalid byte is found at every position of a
+ * long text. */
 static void test_every_byte_of_a_long_text_counts(void **state)
 {
     char text[40];
@@ -82,7 +84,8 @@ static void assert_32(const uint32_t *units, size_t most, const char *utf8)
 static void test_characters_of_each_length(void **state)
 {
     (void)state;
-    /* Roman a, e acute, euro, grinning face: 1, 2, 3, 4 bytes; the last is a pair of units. */
+    /* a, e acute, the euro sign and a grinning face have 1, 2, 3 and 4 bytes. The last is a pair of
+     * 16-bit units. */
     assert_16((const uint16_t[]){'a', 0xe9, 0x20ac, 0xd83d, 0xde00, 0}, SIZE_MAX,
               "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
     assert_32((const uint32_t[]){'a', 0xe9, 0x20ac, 0x1f600, 0}, SIZE_MAX,
@@ -97,8 +100,10 @@ static void test_what_is_no_character_is_replaced(void **state)
 {
     (void)state;
     assert_16((const uint16_t[]){0xde00, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* low alone */
-    assert_16((const uint16_t[]){0xd83d, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* high alone */
-    assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");         /* cut between */
+    assert_16((const uint16_t[]){0xd83d, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* high surrogate
+                                                                               * alone */
+    assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");         /* truncated between
+                                                                               * the two */
     assert_32((const uint32_t[]){0x110000, 0xd800, 'x', 0}, SIZE_MAX, "\xef\xbf\xbd\xef\xbf\xbdx");
 }
 

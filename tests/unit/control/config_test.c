@@ -1,4 +1,4 @@
-/* config_test.c - what users may write, and what they are told. */
+/* config_test.c - which configurations users may write, and the messages for invalid ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "collect/cupti/api.h"
 #include "control/config.h"
 
-/* Reads a configuration and returns what was said on stderr meanwhile. */
+/* Reads a configuration. `said` contains the messages that it printed on stderr. */
 static struct sl_config config;
 static char said[16384];
 
@@ -112,7 +112,8 @@ static void a_wrong_value_is_one_line_and_the_default(void **state)
     assert_int_equal(config.level, 1);
 }
 
-/* What says whether, when or what to record: never more for a slip of the pen. */
+/* A value that decides whether, when or what to record is invalid. Less is recorded then, never
+ * more. */
 static void an_invalid_value_never_means_everything(void **state)
 {
     (void)state;
@@ -150,7 +151,7 @@ static void an_invalid_value_never_means_everything(void **state)
     assert_int_equal(config.enabled, 0);
 }
 
-/* The message shows its own consequence even when it is about the messages. */
+/* The log level itself is invalid. The message is printed at the default level. */
 static void an_invalid_log_level_is_said_at_the_default_one(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* config_value_test.c - sizes, durations and the other spellings, right and wrong. */
+/* config_value_test.c - valid and invalid spellings of sizes, durations and other values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ static void durations(void **state)
     assert_int_equal(duration_of("7ns"), 7);
     assert_int_equal(duration_of("1.5h"), 5400000000000);
     assert_int_equal(duration_of("2min"), 120000000000);
-    assert_true(duration_of("2m") == UINT64_MAX); /* metres? milli? */
+    assert_true(duration_of("2m") == UINT64_MAX); /* ambiguous: minutes or milliseconds */
     assert_true(duration_of("s") == UINT64_MAX);
     assert_true(duration_of("999999999999h") == UINT64_MAX);
 }
@@ -89,7 +89,7 @@ static void compression(void **state)
     assert_int_equal(sl_config_value_read(o, "gzip:x", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, "zstdx", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, "lz4", &c), -EINVAL);
-    assert_int_equal(c.compression, SL_COMPRESS_GZIP); /* untouched by failures */
+    assert_int_equal(c.compression, SL_COMPRESS_GZIP); /* a failure does not change it */
     assert_int_equal(sl_config_value_read(o, "none", &c), 0);
     assert_int_equal(c.compression, SL_COMPRESS_NONE);
 }

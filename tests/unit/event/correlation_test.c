@@ -1,4 +1,5 @@
-/* correlation_test.c - slots by id; the done are forgotten first, oldest first. */
+/* correlation_test.c - slots by correlation id. Completed slots are forgotten first, the oldest of
+ * them first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,9 +76,9 @@ static void the_page_done_longest_goes_first(void **state)
     for (n = 0; n < table.pages; n++)
         touch(n);
     assert_int_equal(forgets, 0);
-    sl_corr_wait(&table, touch(0)); /* waits: others go before it */
+    sl_corr_wait(&table, touch(0)); /* it waits, so others are forgotten before it */
     sl_corr_wait(&table, touch(1));
-    sl_corr_wait_over(&table, touch(1)); /* has just become done: youngest of the done */
+    sl_corr_wait_over(&table, touch(1)); /* the newest completed slot */
     for (n = 0; n < table.pages - 1; n++)
         touch(1000 + n);
     assert_int_equal(forgotten[0], 2);

@@ -1,6 +1,6 @@
 /*
- * ops_line_test.c - at which line of the source a call was made: that of the innermost operator, or
- * of what is none and waits, that has one.
+ * ops_line_test.c - the source line of a call: that of the innermost operator with a line, or of a
+ * waiting function that is no operator.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static void begin(uint64_t ns, uint32_t handle, uint32_t line, int is_site)
     sl_ops_begin(ops, THREAD, ns, &op);
 }
 
-/* The call's operator goes to `op`. */
+/* Returns the line of a call at `ns`, and writes the call's operator to `op`. */
 static uint32_t line_at(uint64_t ns, uint32_t *op)
 {
     struct sl_event call = {.kind = SL_EV_RUNTIME, .start_ns = ns, .end_ns = ns, .thread = THREAD};
@@ -74,7 +74,7 @@ static void test_the_innermost_line(void **state)
 
     (void)state;
     begin(100, 11, 5, 0);
-    begin(110, 12, 0, 0); /* called by the one around it */
+    begin(110, 12, 0, 0); /* called by the operator around it */
     begin(120, 13, 6, 0); /* called by Python code */
     assert_int_equal(sl_ops_line(ops, THREAD), 6);
     sl_ops_end(ops, THREAD, 13, 130);

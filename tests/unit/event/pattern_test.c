@@ -1,4 +1,4 @@
-/* pattern_test.c - texts and their numbers come apart and together again, whatever they are. */
+/* pattern_test.c - any text is split into a pattern and its numbers, and can be restored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "event/pattern.h"
 
-/* Takes the text apart; what comes together must be the text. */
+/* Splits the text, and checks that the parts give the text again. */
 static size_t apart(const char *text, char *pattern, uint64_t *numbers)
 {
     uint32_t number[SL_PATTERN_NUMBERS];

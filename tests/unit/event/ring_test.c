@@ -1,4 +1,5 @@
-/* ring_test.c - order, wrap, full, the slots kept for control, and two threads at once. */
+/* ring_test.c - order, wrap-around, a full ring, slots reserved for control messages, and two
+ * threads at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* shape_test.c - equal shapes share an id, entries never move, the cap holds. */
+/* shape_test.c - equal shapes share an id, entries never move, and the limit of memory is kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static struct sl_shape kernel(uint32_t name, uint32_t grid)
     s.kind = SL_EV_KERNEL;
     s.name = name;
     s.grid[0] = grid;
-    s.dst_context = name ^ grid; /* the last word counts too */
+    s.dst_context = name ^ grid; /* the last word is compared, too */
     return s;
 }
 

@@ -1,5 +1,6 @@
 /*
- * nodes_test.c - what CUPTI tells of graphs goes before the rows, and leaves them room.
+ * nodes_test.c - descriptions of graph nodes are passed on before the rows, and leave room for
+ * rows.
  */
 #include "collect/cupti/graph_nodes.h"
 #include "pipeline/rig.h"
@@ -7,10 +8,10 @@
 enum {
     RESOURCE = 3,
     CREATED = 13,
-    NODES = 100000 /* more than the ring has room for */
+    NODES = 100000 /* more than the ring holds */
 };
 
-/* As CUPTI has them; graph_nodes.c says the rest. */
+/* The layout of CUPTI's data; see graph_nodes.c. */
 struct graph_data {
     void *graph, *original_graph, *node, *original;
     int type;

@@ -1,8 +1,8 @@
 /*
- * ops_test.c - which operators of PyTorch's a window's file has, and what becomes of those
- * that run over its edges, or that no memory is left for.
+ * ops_test.c - which PyTorch operators are in a window's file, and how operators are written that
+ * cross the window's edges or do not fit into memory.
  *
- * A process has one pipeline, so the cases are windows of one life, in order.
+ * A process has one pipeline, so the cases are windows of one run, in order.
  */
 #include "pipeline/rig.h"
 
@@ -41,7 +41,7 @@ static void end_op(uint64_t which)
     sl_torch_ops_end(which, SL_TORCH_SCOPE_FUNCTION, 0);
 }
 
-/* One that ends at once. */
+/* Runs an operator that ends immediately. */
 static void run_op(const char *name)
 {
     end_op(begin_op(name, SL_TORCH_SCOPE_FUNCTION, 0));
@@ -106,7 +106,7 @@ static void scopes_of_the_user_s_are_ranges(void **state)
 static void *finish(void *which)
 {
     sl_torch_ops_end(*(const uint64_t *)which, SL_TORCH_SCOPE_FUNCTION, 1);
-    sl_torch_ops_end(999999, SL_TORCH_SCOPE_FUNCTION, 1); /* none that is known */
+    sl_torch_ops_end(999999, SL_TORCH_SCOPE_FUNCTION, 1); /* an unknown operator */
     return NULL;
 }
 
@@ -128,7 +128,7 @@ static void one_that_ends_on_another_thread(void **state)
     assert_int_equal(rows(text, "aten::meanwhile"), 1);
 }
 
-/* An end that belongs to nothing ends nothing. */
+/* Ends arrive without a beginning. They end nothing. */
 static void ends_without_a_beginning(void **state)
 {
     uint64_t which;
@@ -147,7 +147,8 @@ static void ends_without_a_beginning(void **state)
     assert_int_equal(rows(text, "aten::after"), 1);
 }
 
-/* Far more than the lane holds: what is missing is counted, what is there is whole. */
+/* Far more operators run than the lane holds. The missing ones are counted, and the others are
+ * complete. */
 static void operators_that_find_no_room_are_counted(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_RANGES_LOST), ops = sl_stats_get(SL_STAT_OPS);

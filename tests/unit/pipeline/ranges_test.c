@@ -1,6 +1,5 @@
-/* ranges_test.c - ranges tied to what was launched in them: their spans on the GPU, and a
- * trace without them where there is no memory. Which ranges a window has: window_filter_test.c.
- */
+/* ranges_test.c - the GPU time of ranges, from the operations launched in them, and a trace without
+ * ranges if memory is missing. window_filter_test.c tests which ranges are in a window. */
 #include "child.h"
 #include "pipeline/rig.h"
 
@@ -57,7 +56,7 @@ static double duration_of(const char *text, const char *row)
 
 #define GPU_RANGE(name) "\"cat\":\"gpu_user_annotation\",\"name\":\"" name "\""
 
-/* Kernels take 50 ns each. */
+/* Launches kernels of 50 ns each in nested ranges, and checks the ranges' rows on the GPU. */
 static void play_spans(void)
 {
     const char *text;
@@ -79,7 +78,7 @@ static void play_spans(void)
     CHECK(count(text, "\"cat\":\"gpu_user_annotation\"") == 2);
     CHECK(duration_of(text, GPU_RANGE("inner")) > 0.049);
     CHECK(duration_of(text, GPU_RANGE("inner")) < 0.051);
-    /* From k_outer to the end of k_inner, which is inside it too. */
+    /* From k_outer to the end of k_inner, which is also inside the outer range. */
     CHECK(duration_of(text, GPU_RANGE("outer")) > 0.051);
 }
 

@@ -1,6 +1,6 @@
 /*
- * api_test.c - what the program asks for through the public API: ranges, marks and steps,
- * before the injection, in a window, and where nothing is recorded; a status that is cut.
+ * api_test.c - requests of the program through the public API: ranges, marks and steps, before the
+ * injection, in a window, and when nothing is recorded; also a status whose text is truncated.
  */
 #include "life.h"
 
@@ -71,14 +71,14 @@ static void play_ranges(void)
     CHECK(inject("SYNCLINE_WINDOW=demand"));
     fake_launch("k_before", 1);
     start_window();
-    CHECK(sl_process_range_pop() == 0); /* of nothing */
+    CHECK(sl_process_range_pop() == 0); /* there is no open range */
     CHECK(sl_process_range_push(NULL) == -EINVAL);
     CHECK(sl_process_mark(NULL) == -EINVAL);
     CHECK(sl_process_range_push("ours \"1\"") == 0);
     sl_nvtx_push(0, &theirs);
     CHECK(sl_process_range_push("inner") == 0);
     CHECK(sl_nvtx_pop(0, NULL) == 0);
-    CHECK(sl_nvtx_pop(0, NULL) == -2); /* ours are not the application's */
+    CHECK(sl_nvtx_pop(0, NULL) == -2); /* the application's pop does not end our ranges */
     CHECK(sl_process_mark("a moment") == 0);
     CHECK(sl_process_range_pop() == 0);
     CHECK(sl_process_range_pop() == 0);
@@ -96,7 +96,7 @@ static void ranges_have_a_nesting_of_their_own(void **state)
     in_child(play_ranges);
 }
 
-/* Who asks for a window by hand gets a file, and in it what the program said. */
+/* A program without GPU work requests a window. It gets a file with its own ranges and marks. */
 static void play_no_gpu(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
@@ -134,7 +134,7 @@ static void steps_are_rows(void **state)
     in_child(play_steps);
 }
 
-/* A caller whose text has another length: it ends all the same. */
+/* The caller's struct has room for a shorter text. The text is truncated and terminated. */
 static void play_cut_status(void)
 {
     struct sl_status s;
@@ -149,7 +149,7 @@ static void play_cut_status(void)
         s.size = offsetof(struct sl_status, last_file) + room;
         CHECK(sl_process_status(&s) == 0);
         CHECK(s.windows_completed == 1);
-        CHECK(s.last_file[room] == 'x'); /* not a byte more */
+        CHECK(s.last_file[room] == 'x'); /* no byte is written after it */
         CHECK(memchr(s.last_file, '\0', room) || room == 0);
     }
     sl_process_exit();

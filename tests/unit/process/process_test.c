@@ -1,6 +1,6 @@
 /*
- * process_test.c - the life cycle as the host and the public API see it: armed, forked, passive for
- * good.
+ * process_test.c - the life cycle as seen by the host and the public API: armed, forked, or
+ * permanently passive.
  */
 #include "life.h"
 
@@ -10,7 +10,7 @@ static void play_no_context(void)
     CHECK(sl_process_stop() == -EAGAIN);
     CHECK(sl_process_status(&(struct sl_status){.size = sizeof(struct sl_status)}) == -EAGAIN);
     CHECK(inject("SYNCLINE_WINDOW=run"));
-    CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls once, others may call again */
+    CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls it once, others may call it again */
     CHECK(threads() == 0);
     CHECK(status_now().state == SL_STATE_ARMED);
     sl_process_exit();
@@ -29,7 +29,7 @@ static void play_killed(void)
     CHECK(inject("SYNCLINE_WINDOW=run"));
     fake_launch("k_flushed", 1);
     UNTIL(files("1.pt.trace.json.part") == 1 &&
-          in_file("1.pt.trace.json.part", "k_flushed") == 1); /* within a second or so */
+          in_file("1.pt.trace.json.part", "k_flushed") == 1); /* within about a second */
     _exit(0);
 }
 
@@ -59,9 +59,9 @@ static void play_fork(void)
         CHECK(sl_process_start() == -ENODEV);
         CHECK(sl_process_stop() == -ENODEV);
         CHECK(threads() == 0);
-        fake_launch("k_child", 1); /* CUDA does not work there, but nothing may break */
+        fake_launch("k_child", 1); /* CUDA does not work in the child, but nothing may crash */
         sl_process_exit();
-        CHECK(files("*.part") == 2); /* the parent's, still open */
+        CHECK(files("*.part") == 2); /* the parent's files, which are still open */
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
@@ -72,7 +72,7 @@ static void play_fork(void)
     CHECK(in_file("1.pt.trace.json", "k_child") == 0);
 }
 
-/* No handler of fork() runs in such a child. */
+/* A child is created by a bare clone(), so no fork handler runs in it. */
 static void play_bare_clone(void)
 {
     pid_t child;
@@ -152,7 +152,7 @@ static void play_window_off(void)
     CHECK(stderr_has("start() failed: SYNCLINE_WINDOW=off records nothing"));
 }
 
-/* As on demand: nothing but what start() asks for. */
+/* The window's value is invalid. Nothing is recorded until start() is called, as on demand. */
 static void play_window_invalid(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=steps:3"));
@@ -185,7 +185,7 @@ static void play_no_disk(void)
     struct sl_status s;
     char path[64];
 
-    /* A file where the job's folder should be: even root cannot write there. */
+    /* A file is in the place of the job's folder. Not even root can create files there. */
     snprintf(path, sizeof(path), "%s/local", folder);
     close(open(path, O_CREAT | O_WRONLY, 0600));
     CHECK(inject("SYNCLINE_WINDOW=run"));
@@ -216,7 +216,7 @@ static void play_status(void)
     CHECK(sl_process_status(&old.s) == 0); /* an older, shorter struct */
     CHECK(old.s.size == offsetof(struct sl_status, reason));
     CHECK(old.s.reason[0] == 'x');
-    old.s.size = sizeof(old); /* a newer, longer one */
+    old.s.size = sizeof(old); /* a newer, longer struct */
     CHECK(sl_process_status(&old.s) == 0);
     CHECK(old.s.reason[0] == '\0');
     CHECK(old.guard[0] == 'g');

@@ -1,5 +1,5 @@
-/* recorder_test.c - windows on the recorder's own thread: opened, drained, closed, by request and
- * by time. */
+/* recorder_test.c - windows on the recorder's own thread: opened, drained and closed, by request
+ * and by time. */
 #include "life.h"
 
 static void play_demand(void)
@@ -11,10 +11,11 @@ static void play_demand(void)
     CHECK(sl_process_stop() == -EALREADY);
     fake_launch("k_before", 1);
     record_window("k_first", 50);
-    CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* it may stall for seconds */
+    CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* another thread, because enabling may take
+                                                         * seconds */
     fake_launch("k_between", 1);
     UNTIL(!fake.on[10]);
-    CHECK(fake.on[5]); /* graphs captured now would lose their nodes for good */
+    CHECK(fake.on[5]); /* on, or graphs captured now would lose their nodes for good */
     record_window("k_second", 70);
     CHECK(in_file("1.pt.trace.json", "k_first") == 50);
     CHECK(in_file("1.pt.trace.json", KERNEL) == 50);
@@ -76,7 +77,7 @@ static void a_window_without_work_closes_too(void **state)
     in_child(play_empty_window);
 }
 
-/* An exit may come before the thread's first look: the run's one window still opens. */
+/* The process exits before the recorder's first check. The run's only window still opens. */
 static void play_short_run(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));

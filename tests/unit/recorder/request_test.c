@@ -1,5 +1,5 @@
-/* request_test.c - what other threads ask of the recorder, and what its making leaves alone.
- */
+/* request_test.c - requests of other threads to the recorder, and signals and threads that its
+ * creation must not affect. */
 #include "life.h"
 #include "recorder/recorder.h"
 
@@ -33,10 +33,10 @@ static void play_start_before_use(void)
     CHECK(sl_process_start() == -EALREADY);
     CHECK(sl_process_stop() == 0);
     answer = sl_process_start();
-    CHECK(answer == 0 || answer == -EBUSY); /* the lead-in may have begun, and is being ended */
+    CHECK(answer == 0 || answer == -EBUSY); /* the lead-in may have begun and be ending */
     UNTIL(status_now().state == SL_STATE_RECORDING);
     CHECK(sl_process_stop() == 0);
-    CHECK(sl_process_start() == -EBUSY); /* kept, and obeyed when the first is closed */
+    CHECK(sl_process_start() == -EBUSY); /* obeyed when the first window is closed */
     UNTIL(status_now().window == 2 && status_now().state == SL_STATE_RECORDING);
     fake_launch("k_late", 1);
     CHECK(sl_process_stop() == 0);
@@ -82,7 +82,7 @@ static void play_many(void)
     for (uintptr_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, ask_all_the_time, (void *)(i + 1)) == 0);
     UNTIL(status_now().windows_completed >= 5);
-    sl_process_exit(); /* while they go on asking */
+    sl_process_exit(); /* while other threads keep requesting */
     stop_asking = 1;
     for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
@@ -96,7 +96,7 @@ static void threads_that_start_and_stop_all_the_time(void **state)
     in_child(play_many);
 }
 
-/* The recorder alone, without the runtime around it. */
+/* Creates only the recorder, without the rest of the runtime. */
 static struct sl_recorder *prepare(void)
 {
     static struct sl_config config = {.window_mode = SL_WINDOW_DEMAND};
@@ -121,14 +121,14 @@ static void play_requests_without_a_thread(void)
     sl_recorder_get_status(c, &s, last, sizeof(last));
     CHECK(s.state == SL_WIN_PAUSED && !s.started && s.window == 0 && s.windows_completed == 0);
     CHECK(s.memory_bytes == 0);
-    CHECK(strcmp(last, "untouched") == 0); /* there is no pipeline that could tell */
+    CHECK(strcmp(last, "untouched") == 0); /* no pipeline exists that could provide it */
     CHECK(sl_recorder_request_stop(c) == -EALREADY);
     CHECK(sl_recorder_request_start(c) == 0);
     CHECK(sl_recorder_request_start(c) == -EALREADY);
     CHECK(sl_recorder_request_stop(c) == 0);
     sl_recorder_wake(c);
     CHECK(threads() == 0);
-    sl_recorder_exit(c); /* never started: nothing to wait for */
+    sl_recorder_exit(c); /* it was never started, so there is nothing to wait for */
     CHECK(sl_recorder_start(c) == -EALREADY);
     CHECK(threads() == 0);
     CHECK(files("*") == 0);

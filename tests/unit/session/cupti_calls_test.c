@@ -1,5 +1,5 @@
-/* cupti_calls_test.c - the recorder's calls of CUPTI: forced flushes, drops, clocks, refusals.
- */
+/* cupti_calls_test.c - the recorder's calls of CUPTI: forced flushes, dropped records, clocks,
+ * refusals. */
 #include "base/clock.h"
 #include "life.h"
 
@@ -51,7 +51,7 @@ static void play_enable_fails_later(void)
     CHECK(sl_process_start() == 0);
     UNTIL(status_now().state == SL_STATE_PASSIVE);
     CHECK(stderr_has("CUPTI refused to record any kind"));
-    CHECK(!fake.on[5]); /* CUPTI is as it was found, for others */
+    CHECK(!fake.on[5]); /* CUPTI is left unchanged for other clients */
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     CHECK(sl_process_start() == -ENODEV);
     sl_process_exit();
@@ -64,7 +64,8 @@ static void kinds_that_are_refused_make_it_passive(void **state)
     in_child(play_enable_fails_later);
 }
 
-/* An hour and half a second: the measured offset may be some microseconds less. */
+/* A clock that is an hour and half a second ahead. The measured offset may be some microseconds
+ * smaller. */
 static int ahead(uint64_t *ns)
 {
     *ns = fake_now() + 3600500000000u;
@@ -113,7 +114,7 @@ static uint64_t monotonic(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* CUPTI's clock and ours are one, which is set by `by_ns` once ours has been calibrated. */
+/* CUPTI's clock and ours are the same. It is set by `by_ns` after ours was calibrated. */
 static void set_wall_clock(int64_t by_ns)
 {
     struct sl_clock_line line;
@@ -125,7 +126,7 @@ static void set_wall_clock(int64_t by_ns)
 static const struct sl_clock_source wall_clock = {fake_now, monotonic, monotonic};
 static int64_t set_by_ns;
 
-/* Between two windows, of which the second begins at once. */
+/* The clock is set between two windows. The second window begins immediately. */
 static void play_set_between(void)
 {
     sl_clock_set_source(&wall_clock);
@@ -140,7 +141,8 @@ static void play_set_between(void)
     CHECK(in_file("2.pt.trace.json", KERNEL) == 3);
 }
 
-/* In a window, whose end goes with the clock; so does its beginning if the clock is set back. */
+/* The clock is set inside a window. The window's end moves with the clock; if the clock is set
+ * back, its beginning moves, too. */
 static void play_set_within(void)
 {
     sl_clock_set_source(&wall_clock);
@@ -172,8 +174,8 @@ static void a_wall_clock_that_is_set_is_no_other_tool(void **state)
     }
 }
 
-/* Buffers that are back after a forced flush are decoded before the window's file is closed: the
- * kernel that ran on is there too, marked. */
+/* A kernel still runs when a window closes. The buffers of the forced flush are decoded before the
+ * file is closed, so the kernel is in the file, marked as unfinished. */
 static void play_still_running(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
@@ -212,7 +214,7 @@ static int count_flush(uint32_t flag)
     return fake_FlushAll(flag);
 }
 
-/* CUPTI may be gone by the time that one of its calls returns. */
+/* Another client may end CUPTI before one of its functions returns. */
 static void play_cut_off(void)
 {
     struct sl_cupti_functions functions = fake_functions;
@@ -238,8 +240,8 @@ static void a_recorder_that_was_cut_off_calls_cupti_no_more(void **state)
     in_child(play_cut_off);
 }
 
-/* Another client takes CUPTI and leaves its clock alone. */
-static _Atomic int given; /* buffers of ours */
+/* Another client takes CUPTI and does not change its clock. */
+static _Atomic int given; /* buffers of ours that were delivered */
 
 static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -260,7 +262,7 @@ static void thief_complete(void *context, uint32_t stream, uint8_t *buffer, size
     given += sl_cupti_pool_owns(buffer);
 }
 
-/* With a buffer of ours, as in a program that has the GPU at work. */
+/* Takes CUPTI while it has a buffer of ours, as in a program that uses the GPU. */
 static void steal(void)
 {
     fake_launch("k_in_it", 1);
@@ -278,7 +280,7 @@ static void play_stolen(void)
     UNTIL(status_now().records >= 2);
     steal();
     fake.disables = 0;
-    fake_launch("k_theirs", 0); /* force would cut it off */
+    fake_launch("k_theirs", 0); /* a forced flush would truncate it */
     CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == 1 && status_now().state == SL_STATE_ARMED);
     sl_process_exit();

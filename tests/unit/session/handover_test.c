@@ -1,13 +1,13 @@
-/* handover_test.c - another profiler takes CUPTI without a word. The recorder notices it by CUPTI's
- * clock, or by what never comes, and says so once; the file reports the gap. Of profilers that ask
- * (peer_test.c): CUPTI cannot be taken back. */
+/* handover_test.c - another profiler takes CUPTI without notice. The recorder notices it by CUPTI's
+ * clock or by missing records, and reports it once. The file reports the gap. Also tests a profiler
+ * that asks first (peer_test.c) if CUPTI cannot be taken back. */
 #include "life.h"
 
 #include "base/clock.h"
 #include "collect/cupti/tables.h"
 #include "process/process_impl.h"
 
-/* The clock that torch.profiler sets: the counter of ticks. */
+/* Switches CUPTI's clock to torch.profiler's, the tick counter. */
 static _Atomic int has_taken;
 
 static int theirs_or_ours(uint64_t *stamp)
@@ -16,7 +16,7 @@ static int theirs_or_ours(uint64_t *stamp)
     return 0;
 }
 
-/* `is_busy`: CUPTI has a buffer of ours that it does not give back by itself. */
+/* Starts recording. `is_busy`: CUPTI has a buffer of ours that it does not return by itself. */
 static void record(int is_busy)
 {
     static struct sl_cupti_functions functions;
@@ -37,7 +37,7 @@ static void begin(int is_busy)
     UNTIL(stderr_has("another profiler took CUPTI while syncline was recording"));
 }
 
-/* The end of the only gap that the file reports. */
+/* Returns the end of the only gap in the file. */
 static uint64_t gap_end(void)
 {
     unsigned long long from_ns = 0, until_ns = 0;
@@ -61,7 +61,8 @@ static uint64_t gap_end(void)
     return until_ns;
 }
 
-/* A forced flush would truncate the other profiler's records, too. */
+/* Another profiler takes CUPTI. syncline does not force a flush, which would truncate the other's
+ * records. */
 static void play_taken_over(void)
 {
     uint64_t stopped_ns;
@@ -82,7 +83,8 @@ static void what_has_cupti_now_is_not_disturbed(void **state)
     in_child(play_taken_over);
 }
 
-/* The process ends before the recorder looks at the clock again. */
+/* The process ends before the recorder checks the clock again. The last flush notices that CUPTI
+ * was taken. */
 static void play_taken_over_at_last(void)
 {
     record(1);
@@ -100,7 +102,8 @@ static void the_last_flush_is_the_first_to_see_it(void **state)
     in_child(play_taken_over_at_last);
 }
 
-/* A buffer is asked of us: it had changed the clock alone, and what it records we do too. */
+/* CUPTI requests a buffer from us, so the other client changed only the clock. syncline records
+ * again, and the gap ends. */
 static void play_clock_alone(void)
 {
     uint64_t back_ns;
@@ -112,7 +115,7 @@ static void play_clock_alone(void)
         fake_launch("k_after", 1);
         UNTIL(status_now().records >= records + 2);
     }
-    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1); /* as we want it again */
+    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1); /* our value again */
     back_ns = sl_clock_now();
     usleep(2000);
     sl_process_exit();
@@ -126,7 +129,7 @@ static void a_clock_that_was_changed_and_nothing_else(void **state)
     in_child(play_clock_alone);
 }
 
-/* What is recorded before that is known: the rows are those of the threads, as all others. */
+/* Only the clock changed. Records made before syncline knows that still name their threads. */
 static void play_threads(void)
 {
     char call[64];
@@ -147,7 +150,8 @@ static void a_clock_alone_leaves_rows_their_threads(void **state)
     in_child(play_threads);
 }
 
-/* The process ends before the recorder looks again: CUPTI has records of ours. */
+/* Only the clock changed, and the process ends before the recorder checks again. CUPTI's records
+ * are not lost. */
 static void play_clock_alone_at_last(void)
 {
     begin(0);
@@ -164,7 +168,8 @@ static void a_clock_alone_and_the_end(void **state)
     in_child(play_clock_alone_at_last);
 }
 
-/* Between windows, when the kinds are off: those of the window that opens then are on again. */
+/* The clock changes between windows, while the kinds are off. The next window's kinds are switched
+ * on again. */
 static void play_clock_alone_between_windows(void)
 {
     static struct sl_cupti_functions functions;
@@ -193,7 +198,7 @@ static void a_clock_that_was_changed_between_windows(void **state)
 
 /* ---- before the first record ---- */
 
-/* A thread of the application's makes CUPTI ask us for a buffer, after all. */
+/* An application thread makes CUPTI request a buffer from us after all. */
 static int ask_late(uint64_t *stamp)
 {
     static _Atomic int has_asked;
@@ -237,7 +242,7 @@ static void never_asked_and_no_window(void **state)
     in_child(play_unasked_without_a_window);
 }
 
-/* ---- those that ask ---- */
+/* ---- profilers that ask ---- */
 
 static int set_clock(sl_cupti_stamp_fn stamp)
 {
@@ -253,7 +258,8 @@ static int subscribe(void **subscriber, void *callback, void *user)
     return 0;
 }
 
-/* Nobody waits for us then, and the end of the next session is another try. */
+/* Taking CUPTI back fails. No thread waits for it, and syncline tries again after the next
+ * session. */
 static void play_refused(void)
 {
     struct sl_cupti_functions functions = fake_functions;

@@ -1,14 +1,16 @@
-/* peer_subscriber_test.c - another subscriber: ours makes room for it. */
+/* peer_subscriber_test.c - another profiler subscribes, and syncline's subscriber is given up for
+ * it. */
 #include "collect/cupti/graph_nodes.h"
 #include "unit/session/peer_rig.h"
 
-/* Beside the newer calls a subscriber would be refused: ours is given up before. */
+/* CUPTI would refuse another subscriber beside the newer interface. syncline's subscriber is given
+ * up before. */
 static void play_subscriber(void)
 {
     watch(0);
     start_recorder();
     CHECK(client.subscribe() == 0);
-    CHECK(atomic_load(&handovers) == 0); /* the older calls do not mind */
+    CHECK(atomic_load(&handovers) == 0); /* no conflict with the older interface */
     api.is_v2 = 1;
     CHECK(client.subscribe() == 0);
     CHECK(atomic_load(&handovers) == 1);
@@ -55,7 +57,8 @@ static int node_id(void *node, uint64_t *id)
     return 0;
 }
 
-/* There is one subscriber: it is not kept from others, also when nobody is watched any more. */
+/* CUPTI has only one subscriber. syncline gives it up for another client, even if no peer is
+ * watched any more. */
 static void play_subscriber_of_ours(void)
 {
     watch(0);

@@ -1,5 +1,5 @@
-/* peer_test.c - another profiler's sessions: each begins when the recorder has let go,
- * and is over when its kinds are off and its buffers are back, and not before. */
+/* peer_test.c - sessions of another profiler. A session begins after the recorder has released
+ * CUPTI. It ends exactly when the profiler's kinds are off and its buffers are returned. */
 #include <errno.h>
 
 #include "unit/session/peer_rig.h"
@@ -13,7 +13,7 @@ static void play_sessions(void)
     for (int session = 1; session <= 3; session++) {
         if (session == 1)
             CHECK(client.enroll(its_request, its_complete) == 0);
-        CHECK(client.enable(10) == 0); /* from the second on its callbacks are put back */
+        CHECK(client.enable(10) == 0); /* from the second session on, its callbacks are restored */
         CHECK(cupti->registered == session);
         CHECK(sl_peer_state() == SL_PEER_THEIRS);
         CHECK(atomic_load(&handovers) == session);
@@ -22,14 +22,14 @@ static void play_sessions(void)
             buffer[i] = ask();
         CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
         CHECK(client.disable(10) == 0 && client.disable(3) == 0);
-        CHECK(sl_peer_state() == SL_PEER_THEIRS); /* its buffers are out */
+        CHECK(sl_peer_state() == SL_PEER_THEIRS); /* its buffers are not returned yet */
         CHECK(sl_peer_stranded() == SL_PEER_MAY_FLUSH);
         give_back(buffer[0]);
         CHECK(sl_peer_state() == SL_PEER_THEIRS);
         give_back(buffer[1]);
         until_back(session);
         CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
-        CHECK(atomic_load(&told) == 3 * session); /* it begins, is stranded, has left */
+        CHECK(atomic_load(&told) == 3 * session); /* it began, is stranded, and has left */
     }
     stop_recorder();
 }
@@ -40,7 +40,8 @@ static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void **sta
     in_child(play_sessions);
 }
 
-/* It had begun before we watched: its buffers from then are not known, and count for nothing. */
+/* The profiler began before syncline watched it. The buffers that it had then are unknown and not
+ * counted. */
 static void play_begun_before(void)
 {
     uint8_t *buffer;
@@ -50,27 +51,27 @@ static void play_begun_before(void)
     watch(1);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     start_recorder();
-    /* It registers again, as libkineto does with every session; CUPTI gives back what it had. */
+    /* It registers again, as libkineto does in every session. CUPTI returns the old buffers. */
     client.enroll(its_request, its_complete);
     for (int i = 0; i < 3; i++)
         give_back(room[i]);
     buffer = ask();
     CHECK(client.disable(10) == 0);
     give_back(buffer);
-    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* others may be on */
+    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* other kinds may be on */
     CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
     CHECK(client.disable(3) == 0);
     buffer = ask(); /* a call that had begun before ends */
     CHECK(client.flush(1) == 0);
-    CHECK(cupti->flag == 1); /* what it cuts off is its own */
+    CHECK(cupti->flag == 1); /* forced: this truncates only its own records */
     CHECK(sl_peer_stranded() == SL_PEER_STRANDED);
     give_back(buffer);
     until_back(1);
-    /* The next session's are known. */
+    /* The buffers of the next session are known. */
     CHECK(client.enable(10) == 0);
     buffer = ask();
     CHECK(client.disable(10) == 0);
-    usleep(20000); /* for a recorder that takes what is not over */
+    usleep(20000); /* time for a recorder that takes CUPTI back too early */
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(atomic_load(&returns) == 1);
     give_back(buffer);
@@ -84,7 +85,8 @@ static void one_that_began_before_is_seen_to_the_end(void **state)
     in_child(play_begun_before);
 }
 
-/* It did not wait until we had let go: what it has disabled by then was its own. */
+/* The profiler did not wait for the recorder to release CUPTI. The kinds that it has disabled were
+ * its own, so its session has ended. */
 static void play_let_go_late(void)
 {
     uint8_t *buffer;
@@ -108,7 +110,8 @@ static void a_late_hand_over_forgets_nothing(void **state)
     in_child(play_let_go_late);
 }
 
-/* libkineto takes nothing at its flush if none of its buffers is out by then. */
+/* syncline fetches a client's buffers before the client flushes. They are kept until the client's
+ * flush, because libkineto ignores a flush if none of its buffers is outstanding. */
 static void play_fetched(void)
 {
     uint8_t *buffer[2];
@@ -125,12 +128,13 @@ static void play_fetched(void)
     for (int i = 0; i < 2; i++)
         cupti->complete(NULL, 0, buffer[i], sizeof(*room), 8);
     CHECK(back == 0);
-    until_back(1); /* CUPTI has none of them any more */
+    until_back(1); /* CUPTI has none of its buffers any more */
     CHECK(client.flush(1) == 0);
     CHECK(back == 2);
     CHECK(client.flush(1) == 0);
     CHECK(back == 2);
-    /* The next session's come as ever; and those of one that goes on where it was. */
+    /* The next session's buffers are delivered directly, also if a session continues after a
+     * fetch. */
     client.enable(10);
     give_back(ask());
     client.disable(10);
@@ -152,7 +156,8 @@ static void what_is_fetched_in_its_stead_waits_for_its_flush(void **state)
     in_child(play_fetched);
 }
 
-/* What its flush brings is its, even if the recorder is about to fetch that. */
+/* The client's own flush runs when the recorder is about to fetch. The flush's buffers belong to
+ * the client. */
 static void play_fetch_in_its_flush(void)
 {
     uint8_t *buffer;
@@ -189,12 +194,13 @@ static void give_late(void)
 {
     cupti->on_flush = NULL;
     CHECK(pthread_create(&flushing, NULL, flush_it, NULL) == 0);
-    usleep(20000); /* for a flush that does not wait */
+    usleep(20000); /* time for a flush that wrongly does not wait */
     cupti->complete(NULL, 0, fetched, sizeof(*room), 8);
     CHECK(back == 0);
 }
 
-/* Its flush in the middle of ours has what that brings. */
+/* The client flushes while the recorder fetches. The client's flush waits and then delivers the
+ * fetched buffers. */
 static void play_flush_in_fetch(void)
 {
     watch(0);
@@ -216,7 +222,8 @@ static void its_flush_waits_for_ours(void **state)
     in_child(play_flush_in_fetch);
 }
 
-/* What it does behind its last flush does not touch what is ours. */
+/* The client disables kinds and flushes after its session has ended. syncline's kinds and records
+ * are not affected. */
 static void play_tidying(void)
 {
     int disabled;
@@ -231,7 +238,7 @@ static void play_tidying(void)
     CHECK(client.disable(10) == 0 && client.disable(3) == 0);
     CHECK(cupti->disabled == disabled);
     CHECK(client.flush(1) == 0);
-    CHECK(cupti->flag == 0); /* plain: a forced one would cut off our records */
+    CHECK(cupti->flag == 0); /* plain, because a forced flush would truncate our records */
     CHECK(sl_peer_state() == SL_PEER_OURS);
     stop_recorder();
 }
@@ -247,7 +254,8 @@ static uint64_t stamp(void)
     return 1;
 }
 
-/* Results are CUPTI's own; a kind that was refused is not on, and who was refused has not begun. */
+/* CUPTI refuses calls, and the client gets CUPTI's own results. A refused kind is not on, and a
+ * refused client has not begun a session. */
 static void play_refused(void)
 {
     watch(0);
@@ -259,20 +267,20 @@ static void play_refused(void)
     until_ours();
     CHECK(client.enable(10) == 7);
     until_ours();
-    CHECK(client.disable(3) == 0); /* of ours nothing goes off */
+    CHECK(client.disable(3) == 0); /* no kind of ours is disabled */
     cupti->result = 0;
     CHECK(client.enable(10) == 0);
     cupti->result = 7;
-    CHECK(client.enable(10) == 7 && client.enable(3) == 7); /* on it stays */
+    CHECK(client.enable(10) == 7 && client.enable(3) == 7); /* it stays on */
     CHECK(client.enroll(its_request, its_complete) == 7);
     usleep(20000);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(client.disable(10) == 7);
-    until_ours(); /* nothing of its is on */
+    until_ours(); /* no kind of its own is on */
     stop_recorder();
 }
 
-/* CUPTI's own clock again, when it is over. */
+/* After its session, the client restores CUPTI's own clock. That begins no new session. */
 static void play_clock_put_back(void)
 {
     watch(0);
@@ -282,7 +290,7 @@ static void play_clock_put_back(void)
     client.enable(10);
     CHECK(client.clock(NULL) == 0);
     usleep(20000);
-    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* it records */
+    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* it is recording */
     client.disable(10);
     until_ours();
     CHECK(client.clock(NULL) == 0);
@@ -302,10 +310,11 @@ static void come_late(void)
 {
     cupti->on_enable = NULL;
     give_back(late);
-    usleep(20000); /* for a recorder that takes what is not over */
+    usleep(20000); /* time for a recorder that takes CUPTI back too early */
 }
 
-/* The last buffer of the session before comes back while CUPTI turns this one's first kind on. */
+/* The last buffer of a session is returned while CUPTI enables the first kind of the next session.
+ * The next session continues. */
 static void play_late_buffer(void)
 {
     watch(0);
@@ -338,7 +347,7 @@ static void *begin_when_left(void *unused)
     return unused;
 }
 
-/* No recorder: it would have to come back in between. */
+/* There is no recorder, because it would have to take CUPTI back in between. */
 static void play_end_beside_begin(void)
 {
     pthread_t other;
@@ -362,23 +371,23 @@ static void results_are_cupti_s(void **state)
     in_child(play_refused);
 }
 
-/* ---- clients that say so themselves ---- */
+/* ---- clients that announce a session themselves ---- */
 
 static void play_said(void)
 {
-    CHECK(sl_peer_begin() == -ENOTSUP); /* nobody is watched */
+    CHECK(sl_peer_begin() == -ENOTSUP); /* no client is watched */
     watch(0);
     start_recorder();
     CHECK(sl_peer_begin() == 0);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
-    CHECK(sl_peer_begin() == 0); /* it is already */
+    CHECK(sl_peer_begin() == 0); /* it already owns CUPTI */
     client.enroll(its_request, its_complete);
     client.enable(10);
-    CHECK(sl_peer_end() == -EBUSY); /* it records */
+    CHECK(sl_peer_end() == -EBUSY); /* it is recording */
     client.disable(10);
     CHECK(sl_peer_end() == 0);
     until_ours();
-    CHECK(sl_peer_end() == 0); /* it is ours: nothing to wait for */
+    CHECK(sl_peer_end() == 0); /* CUPTI is ours, so there is nothing to wait for */
     CHECK(!sl_peer_is_settled());
     stop_recorder();
 }

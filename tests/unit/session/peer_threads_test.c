@@ -1,5 +1,5 @@
-/* peer_threads_test.c - threads that meet: clients' own, one that looks for slots, one
- * that waits for us when the process ends. */
+/* peer_threads_test.c - threads that act at the same time: threads of clients, one that searches
+ * for import slots, and one that waits for syncline when the process ends. */
 #include <errno.h>
 
 #include "unit/session/peer_rig.h"
@@ -10,7 +10,7 @@ static void *begin_and_end(void *unused)
         CHECK(sl_peer_begin() == 0);
         int err = sl_peer_end();
 
-        CHECK(err == 0 || err == -EBUSY); /* another thread has begun by then */
+        CHECK(err == 0 || err == -EBUSY); /* another thread has begun a session by then */
     }
     return unused;
 }
@@ -41,7 +41,7 @@ static void *enable_one(void *unused)
     return unused;
 }
 
-/* The process ends: who waits for us goes on, and calls are CUPTI's. */
+/* The process ends. A thread that waits for syncline continues, and calls go to CUPTI directly. */
 static void play_stop(void)
 {
     pthread_t thread;
@@ -68,7 +68,7 @@ static void at_the_end_nobody_waits(void **state)
     in_child(play_stop);
 }
 
-/* A recorder that was started while the slots are looked for. */
+/* Searches for import slots while a recorder is started. */
 static void *look_again(void *unused)
 {
     while (!atomic_load(&is_over))
