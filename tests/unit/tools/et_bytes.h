@@ -1,7 +1,7 @@
 /*
- * et_bytes.h - Chakra files typed by hand, on disk, for tests.
+ * et_bytes.h - writes Chakra files that are typed by hand, for tests.
  *
- * Macros give messages of Chakra's schema; the length of each goes in front of it.
+ * The macros make messages of Chakra's schema. The length of each message precedes it.
  */
 #ifndef ET_BYTES_H
 #define ET_BYTES_H
@@ -21,7 +21,7 @@
 #define ET_COMP    "\x18\x04"
 #define ET_COLL    "\x18\x07"
 #define ET_DEP(n)  "\x2a\x01" n
-#define ET_CTRL(n) "\x20" n /* ctrl_deps, not packed */
+#define ET_CTRL(n) "\x20" n /* not packed */
 #define ET_GPU                                                                                     \
     "\x52\x0e\x0a\x09"                                                                             \
     "is_cpu_op"                                                                                    \
@@ -67,7 +67,7 @@ struct et_message {
         text, sizeof(text) - 1                                                                     \
     }
 
-/* Messages shorter than 128 bytes. */
+/* Writes messages of less than 128 bytes. */
 static inline void et_write_messages(const struct et_message *m, size_t count)
 {
     char text[4096];

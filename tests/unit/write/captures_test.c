@@ -1,5 +1,5 @@
-/* captures_test.c - a node that runs has the operator of its first original, in whatever order that
- * was told; and a job may make any number of them. */
+/* captures_test.c - a running graph node gets the operator of its first original, in whatever order
+ * the facts arrive. A job may have any number of nodes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,8 +103,8 @@ static void copies_of_each_other_end(void **state)
     assert_null(sl_captures_find(&c, 3));
 }
 
-/* Graphs of a hundred nodes, made and instantiated until the table has been full many times: the
- * latest are known, whatever their ids. */
+/* Graphs of a hundred nodes are made and instantiated until the table has been full many times. The
+ * latest nodes are known, whatever their ids. */
 static void graphs_by_the_million(void **state)
 {
     enum {

@@ -1,4 +1,5 @@
-/* copy_name_test.c - the words that HTA and Perfetto users know, and numbers that nobody knows. */
+/* copy_name_test.c - names of copies as users of HTA and Perfetto know them, and unknown
+ * numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

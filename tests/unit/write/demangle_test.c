@@ -1,4 +1,5 @@
-/* demangle_test.c - a C program finds a demangler, and does without for what is not mangled. */
+/* demangle_test.c - a C program finds a demangler, and returns nothing for names that are not
+ * mangled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,7 @@ static void mangled_names_become_readable(void **state)
     size_t n = sl_demangle(out, sizeof(out), "_ZN2at6native3addIfEEvPT_i");
 
     (void)state;
-    /* The machine has a C++ runtime: the tool that was built with this needs one. */
+    /* The machine has a C++ runtime, because the compiler that built this needs one. */
     assert_int_equal(n, strlen("void at::native::add<float>(float*, int)"));
     assert_memory_equal(out, "void at::native::add<float>(float*, int)", n);
 }

@@ -1,5 +1,5 @@
-/* distributed_test.c - what the job says of its groups: the last word counts, whoever reads when.
- */
+/* distributed_test.c - the job's description of its process groups. The newest one counts,
+ * whichever reader reads it when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * edge_rows_test.c - rows of calls that wait carry what they waited for; edges of the window become
- * rows; nothing is held for good.
+ * edge_rows_test.c - rows of waiting calls contain their waits, edges of the window become rows,
+ * and no row is held back permanently.
  */
 #include "unit/write/kineto/fixture.h"
 
@@ -94,7 +94,7 @@ static struct sl_event synced(uint64_t id, uint64_t from, uint64_t to)
     return ev;
 }
 
-/* A kernel of 15 us to 60 us, and a wait for it until 66 us. */
+/* Adds a kernel from 15 us to 60 us, and a call that waits for it until 66 us. */
 static void wait_for_kernel(uint64_t id, uint8_t flags)
 {
     struct sl_event launch = called(LAUNCH, id, 10, 12), kernel = ran(id, 15, 60);
@@ -143,7 +143,7 @@ static void a_wait_is_written_when_it_is_decided(void **state)
     (void)state;
     open_at(0);
     wait_for_kernel(5, 0);
-    assert_int_equal(sl_kineto_written(f.kineto), 3); /* all but the waiting call's */
+    assert_int_equal(sl_kineto_written(f.kineto), 3); /* all except the waiting call's row */
     delivered(66, 0);
     assert_int_equal(sl_kineto_written(f.kineto), 3);
     delivered(200, 0);
@@ -164,14 +164,15 @@ static void at_the_windows_end_nothing_is_held(void **state)
     (void)state;
     open_at(0);
     wait_for_kernel(5, 0);
-    take(called(SYNC, 7, 70, 80)); /* its record never comes */
+    take(called(SYNC, 7, 70, 80)); /* its record never arrives */
     close_at(100);
     assert_string_equal(arg(find("cat", "cuda_runtime", 1), "released_by"), "5");
     assert_int_equal(count("cat", "cuda_runtime"), 3);
     assert_int_equal(count("name", "sync_edge"), 1);
 }
 
-/* The lead-in's are known, and have no rows: no arrow can begin there. */
+/* A kernel of the lead-in releases a wait of the window. It has an edge but no row, so there is no
+ * arrow. */
 static void work_from_before_the_window(void **state)
 {
     (void)state;
@@ -241,8 +242,8 @@ static void after_a_loss_rows_go_out_bare(void **state)
     assert_string_equal(counter("edges_lost_gave_up"), "1");
 }
 
-/* A wait is held until the record of its event is in, or cannot come any more: each word may say
- * that something was lost. */
+/* A wait is held back until its event's record has arrived or cannot arrive any more, although each
+ * report says that records may be lost. */
 static void rows_go_out_though_all_is_lossy(void **state)
 {
     struct sl_event sync = synced(6, 21, 65);

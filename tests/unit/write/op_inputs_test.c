@@ -1,5 +1,5 @@
-/* op_inputs_test.c - inputs as the observer tells them become what torch.profiler writes; bytes
- * that make no sense end the list. */
+/* op_inputs_test.c - the observer's inputs are converted to torch.profiler's format. Meaningless
+ * bytes end the list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void numbers(void **state)
     }
 }
 
-/* Whatever the bytes: it ends, within the room that is promised. */
+/* The bytes are random. The conversion ends, and stays within the promised size. */
 static void any_bytes(void **state)
 {
     uint8_t input[64];

@@ -1,6 +1,6 @@
-/* callbacks_test.c - the buffer callbacks run on application threads: this program replaces
- * the allocator, the mutex, condition variable, rwlock and semaphore functions and mmap for its
- * whole process, and fails when one of them is called inside a callback. */
+/* callbacks_test.c - the buffer callbacks run on application threads. This program replaces the
+ * allocator, mmap() and the functions of mutexes, condition variables, rwlocks and semaphores in
+ * its whole process. It fails if a callback calls one of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 
-/* The sanitizers replace the same functions and need them to stay theirs. */
+/* Sanitizers replace the same functions, so they cannot be replaced here. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -29,7 +29,8 @@
 #endif
 #endif
 
-/* volatile: compilers know that malloc-like functions cannot see it, and drop the stores. */
+/* volatile, because compilers assume that malloc-like functions do not read it, and would drop the
+ * stores. */
 static _Thread_local volatile int watched;
 static _Atomic unsigned forbidden;
 static const char *_Atomic forbidden_name;
@@ -43,7 +44,7 @@ static void seen(const char *name)
     atomic_store(&forbidden_name, name);
 }
 
-/* glibc's own entry points: dlsym() would allocate. */
+/* glibc's own functions, because dlsym() would allocate. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
@@ -127,7 +128,8 @@ enum {
     BUFFERS = 8
 };
 
-/* Every way through the callbacks: a buffer, none left, a full quarter, a stranger, twice. */
+/* Takes every path through the callbacks: a normal buffer, no buffer left, a quarter full, a
+ * foreign buffer, a buffer that is returned twice. */
 static void *application(void *arg)
 {
     static uint8_t strange[64];
@@ -160,7 +162,7 @@ static void callbacks_do_not_allocate_or_lock(void **state)
         pthread_join(thread[i], NULL);
     if (atomic_load(&forbidden) != before)
         fail_msg("%s was called inside a callback", atomic_load(&forbidden_name));
-    /* the rare ways were really taken */
+    /* the rare paths were really taken */
     assert_true(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER) >= 2);
     assert_true(sl_stats_get(SL_STAT_FOREIGN_BUFFERS) >= 2);
     assert_true(atomic_load(&wakes) >= 1);

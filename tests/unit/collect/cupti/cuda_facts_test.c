@@ -1,5 +1,6 @@
-/* cuda_facts_test.c - asking a CUDA that is not there. What one answers is in the end-to-end tests:
- * the trace's deviceProperties, versions and occupancy, on the simulated GPU. */
+/* cuda_facts_test.c - queries the properties of a CUDA that is not installed. The end-to-end tests
+ * check the answers of a CUDA on the simulated GPU: the trace's deviceProperties, versions and
+ * occupancy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

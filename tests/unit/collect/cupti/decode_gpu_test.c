@@ -1,5 +1,5 @@
-/* decode_gpu_test.c - every field of a GPU operation, from the record layouts of every known
- * version; what is told before its first row; times that say something else than a length. */
+/* decode_gpu_test.c - decodes every field of a GPU operation with the record layouts of every known
+ * version. Also tests the descriptions before its first row, and times without a duration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 static const char kernel_name[] = "_Z6kernelPfi";
 
-/* What the families share, at their own offsets. */
+/* Writes the fields that all families share, at the offsets of each. */
 #define PUT_OPERATION(r, at)                                                                       \
     do {                                                                                           \
         put64((r), (at)->start, 1700000000000001000u);                                             \
@@ -224,7 +224,7 @@ static void equal_launches_share_a_shape_and_a_name(void **state)
                          record_event(b, SL_EV_KERNEL, 2)->shape);
     assert_int_equal(sl_shape_count(b->opt.shapes), 2);
 
-    /* the name does not outlive the buffer: the same address, another kernel */
+    /* A name is not valid after its buffer: the same address has another kernel's name now. */
     add_kernel(b);
     memcpy(b->buffer + b->layout->kernel->name, &(uintptr_t){(uintptr_t)same_text}, 8);
     memcpy(same_text, "_Z5otherv", 10);
@@ -240,10 +240,10 @@ static void times_that_are_none(void **state)
     uint8_t *r;
 
     (void)state;
-    r = add_kernel(b); /* never timed */
+    r = add_kernel(b); /* never got times */
     put64(r, at->start, 0);
     put64(r, at->end, 0);
-    r = add_kernel(b); /* cut by a forced flush */
+    r = add_kernel(b); /* truncated by a forced flush */
     put64(r, at->end, 0);
     r = add_kernel(b); /* impossible */
     put64(r, at->end, 5);
@@ -273,7 +273,8 @@ static void the_streams_priority_is_used_where_the_record_has_none(void **state)
     record_close(b);
 }
 
-/* CUPTI has a buffer for each thread: the kernel's may come before the one with its stream. */
+/* CUPTI has a buffer per thread, so a kernel's record may arrive before its stream's. The priority
+ * is unknown until the stream is described. */
 static void a_priority_is_unknown_until_the_stream_is_described(void **state)
 {
     struct record_rig *b = record_open(130000, 0);

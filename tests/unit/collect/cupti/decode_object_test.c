@@ -1,5 +1,5 @@
-/* decode_object_test.c - devices, contexts, streams and names: each told once, again only
- * when something new is known, and never beyond the tables. */
+/* decode_object_test.c - devices, contexts, streams and names: each is reported once, and again
+ * only if something new is known. No more are remembered than fit into the tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,10 +59,10 @@ static void a_context_brings_its_default_stream(void **state)
         const struct sl_event *ev;
 
         add_context(b, 4, 2, 7);
-        add_context(b, 4, 2, 7); /* repeated with every enabling */
+        add_context(b, 4, 2, 7); /* repeated whenever a kind is enabled */
         record_decode(b);
         assert_int_equal(b->events, 3);
-        /* First of all its device: a trace's header goes out with the first row. */
+        /* The device is first, because a trace's header is written with the first row. */
         assert_int_equal(b->event[0].kind, SL_EV_META_DEVICE);
         assert_int_equal(b->event[0].device, 4);
         ev = record_event(b, SL_EV_META_CONTEXT, 0);
@@ -147,7 +147,7 @@ static void names_reach_their_objects(void **state)
     assert_int_equal(ev->thread, 51);
     assert_int_equal(ev->u.meta.pid, 50);
     assert_string_equal(record_text(b, ev->name), "loader");
-    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 0)->name, 0); /* not yet */
+    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 0)->name, 0); /* not known yet */
     ev = record_event(b, SL_EV_META_DEVICE, 1);
     assert_int_equal(ev->device, 3);
     assert_int_equal(ev->u.meta.index, 3);
@@ -165,7 +165,7 @@ static void names_reach_their_objects(void **state)
 
 static unsigned asked[8];
 
-/* Devices 0 to 2; no more. */
+/* Knows only devices 0 to 2. */
 static int answer(uint32_t device, struct sl_device *out)
 {
     asked[device]++;
@@ -187,13 +187,13 @@ static void the_driver_is_asked_once_about_every_device(void **state)
     assert_int_equal(sl_decode_create(&b->decode, &b->opt), 0);
     for (int i = 0; i < 3; i++) {
         add_memset(b, 1, 1, 13);
-        add_memset(b, 5, 2, 13); /* the driver does not know it */
+        add_memset(b, 5, 2, 13); /* the driver does not know this device */
     }
     record_decode(b);
     for (uint32_t i = 0; i < 3; i++) {
         ev = record_event(b, SL_EV_META_DEVICE, i);
         assert_int_equal(ev->device, i);
-        assert_int_equal(ev->name, 0); /* the program gave it none */
+        assert_int_equal(ev->name, 0); /* the program gave no name */
         assert_string_equal(b->devices.device[i].name, "Simulated");
         assert_int_equal(b->devices.device[i].multiprocessors, 130 + i);
         assert_int_equal(asked[i], 1);

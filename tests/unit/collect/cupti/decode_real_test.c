@@ -1,5 +1,5 @@
-/* decode_real_test.c - NVIDIA's own structs of CUDA 13.0, filled by name and decoded: a wrong
- * generated table cannot agree with itself here. Other headers: nothing to do. */
+/* decode_real_test.c - fills NVIDIA's own structs of CUDA 13.0 by member name and decodes them, so
+ * a wrong generated table is noticed. With other headers there is nothing to test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -216,7 +216,7 @@ static void structs_of_13_0(void **state)
     record_close(b);
 }
 
-/* The descriptions: see cupti_decode_object_test.c for what comes of them. */
+/* Decodes descriptions. cupti_decode_object_test.c tests what is made from them. */
 static void descriptions_of_13_0(void **state)
 {
     struct record_rig *b = record_open(CUPTI_API_VERSION, 0);

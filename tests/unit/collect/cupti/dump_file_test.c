@@ -1,4 +1,4 @@
-/* dump_file_test.c - a dump's file holds whole chunks, whatever happens to the disk. */
+/* dump_file_test.c - a dump file consists of complete chunks, whatever happens to the disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,13 +87,14 @@ static void chunks_follow_the_header(void **state)
     memcpy(&chunk, bytes + sizeof(header), sizeof(chunk));
     assert_int_equal(chunk.type, SL_CUPTI_DUMP_BUFFER);
     assert_int_equal(chunk.bytes, 16);
-    /* Each piece to a multiple of 8. */
+    /* Each piece is padded to a multiple of 8 bytes. */
     assert_memory_equal(bytes + sizeof(header) + sizeof(chunk), "aaa\0\0\0\0\0aaaaaaaa", 16);
     memcpy(&chunk, bytes + sizeof(header) + sizeof(chunk) + 16, sizeof(chunk));
     assert_int_equal(chunk.bytes, 8);
 }
 
-/* What others may read of a program is theirs to say. */
+/* The file is readable only for its user, because a dump may contain private data of the
+ * program. */
 static void nobody_else_may_read_it(void **state)
 {
     (void)state;
@@ -110,7 +111,7 @@ static void a_file_that_is_there_is_left_alone(void **state)
     assert_int_equal(status().st_size, size);
 }
 
-/* A limit on the file's size is as a full disk. */
+/* A limit on file sizes imitates a full disk. A chunk that does not fit is not written at all. */
 static void a_chunk_that_does_not_fit_is_no_part(void **state)
 {
     struct rlimit limit, small;
@@ -127,11 +128,12 @@ static void a_chunk_that_does_not_fit_is_no_part(void **state)
     setrlimit(RLIMIT_FSIZE, &limit);
     assert_int_equal(status().st_size, whole);
     assert_int_equal(file.own.fd, -1);
-    write_chunk('c', 8, 8); /* now there is room: it has ended all the same */
+    write_chunk('c', 8, 8); /* there is room again, but the dump has ended */
     assert_int_equal(status().st_size, whole);
 }
 
-/* The host has closed our descriptor, and has its number for a file of its own. */
+/* The host closes the dump's descriptor and gets the same number for its own file. Nothing is
+ * written to the host's file. */
 static void a_host_that_has_our_number_gets_no_byte(void **state)
 {
     FILE *host = tmpfile();
@@ -161,7 +163,7 @@ static void a_path_that_is_too_long(void **state)
     (void)state;
     memset(longer, 'p', sizeof(longer) - 1);
     assert_int_equal(sl_cupti_dump_file_open(&other, longer, 1, &header), -ENAMETOOLONG);
-    memcpy(longer + PATH_MAX - 8, "%p", 2); /* with the number it would be */
+    memcpy(longer + PATH_MAX - 8, "%p", 2); /* it would be too long with the number */
     longer[PATH_MAX - 4] = '\0';
     assert_int_equal(sl_cupti_dump_file_open(&other, longer, 4000000000u, &header), -ENAMETOOLONG);
 }

@@ -1,5 +1,5 @@
-/* find_test.c - the places where libcupti is looked for, and that a copy which is already in
- * the process is taken before all others. The steps share one process, as a job would. */
+/* find_test.c - the places in which libcupti is searched. A copy that is already loaded precedes
+ * all others. The cases share one process, like a job. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,10 +20,10 @@
 
 static char root[] = "/tmp/sl_find_XXXXXX";
 
-/* What was offered, in order, of the files below `root`; nothing else is ever accepted. */
+/* The offered files below `root`, in order. No other file is ever accepted. */
 static char offered[16][512];
 static unsigned offers, all_offers;
-static const char *wanted; /* accept this one */
+static const char *wanted; /* the file to accept */
 
 static int accept(void *user, void *handle, char *why, size_t why_size)
 {
@@ -62,7 +62,7 @@ static int set_up(void **state)
 
     (void)state;
     assert_non_null(mkdtemp(root));
-    /* three ways in which NVIDIA's files lie around */
+    /* three ways in which NVIDIA's files are installed */
     copy_to(FIXTURE_CUPTI, "/cuda/extras/CUPTI/lib64/libcupti.so.13");
     copy_to(FIXTURE_CUPTI, "/venv/lib/python3.11/site-packages/nvidia/cu13/lib/libcupti.so.13");
     assert_true(dladdr((void *)(uintptr_t)_cmocka_run_group_tests, &cmocka) != 0);
@@ -109,9 +109,9 @@ static void a_copy_in_the_process_is_taken_whatever_else_there_is(void **state)
     void *handle = NULL;
 
     (void)state;
-    /* the step before left copies in the process */
+    /* the previous case left copies in the process */
     assert_int_equal(find(&handle, path, why), -ENOTSUP);
-    assert_int_equal(all_offers, 1); /* and no second one is tried beside it */
+    assert_int_equal(all_offers, 1); /* and no second one is loaded beside it */
     assert_null(handle);
     wanted = "libcupti";
     assert_int_equal(find(&handle, path, why), 0);

@@ -1,4 +1,5 @@
-/* foreign_text_test.c - texts that end, that do not, and addresses of nothing. */
+/* foreign_text_test.c - reads texts that are terminated, texts that are not, and invalid
+ * addresses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 
 #define PAGE 4096
 
-/* Two pages, of which the second cannot be read. */
+/* Maps two pages. The second one cannot be read. */
 static char *map_border(void)
 {
     char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
-/* graph_nodes_test.c - what a CUPTI tells of graphs comes out as facts, in order, and a loss in its
- * place. */
+/* graph_nodes_test.c - facts that CUPTI reports about graphs are returned in order, and a loss is
+ * reported at its place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "collect/cupti/graph_nodes.h"
 
-/* As CUPTI has them; graph_nodes.c says the rest. */
+/* The layout of CUPTI's data; see graph_nodes.c. */
 struct graph_data {
     void *graph, *original_graph, *node, *original;
     int type;
@@ -37,7 +37,7 @@ enum {
 static struct {
     void (*callback)(void *user, int domain, uint32_t cbid, const void *data);
     int subscribe_result;
-    unsigned enabled; /* callbacks */
+    unsigned enabled; /* number of enabled callbacks */
     int unsubscribed;
 } cupti;
 
@@ -66,7 +66,7 @@ static int enable(uint32_t on, void *subscriber, int domain, uint32_t cbid)
     return 0;
 }
 
-/* Handles are numbers here. */
+/* Handles are numbers in this test. */
 static int graph_id(void *graph, uint32_t *id)
 {
     *id = (uint32_t)(uintptr_t)graph;
@@ -128,7 +128,7 @@ static void assert_no_more(void)
     assert_int_equal(sl_graph_nodes_next(&ev), 0);
 }
 
-/* Once in a process: the cases build on each other, in this order. */
+/* The subscription exists once per process, so the cases build on each other, in this order. */
 
 static void a_cupti_without_the_functions_is_left_alone(void **state)
 {
@@ -155,7 +155,7 @@ static void facts_come_out_in_order(void **state)
     tell(DEPENDS, (struct graph_data){.node = AT(1), .dependent = AT(2)});
     tell(DEPENDS_NO_MORE, (struct graph_data){.node = AT(1), .dependent = AT(2)});
     tell(CLONED, (struct graph_data){.node = AT(11), .original = AT(1)});
-    tell(99, (struct graph_data){.node = AT(1)}); /* not asked for */
+    tell(99, (struct graph_data){.node = AT(1)}); /* not subscribed */
     assert_next(SL_NODE_CREATED, 1, 0, 9);
     assert_next(SL_NODE_IS_GRAPH, 2, 0, 9);
     assert_next(SL_NODE_DEPENDS, 2, 1, 0);
@@ -175,14 +175,14 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     while (sl_graph_nodes_next(&ev) && ev.shape == SL_NODE_CREATED)
         assert_int_equal(ev.u.node.id, ++facts);
     assert_in_range(facts, 200000, 299999);
-    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST); /* once, behind what came before the loss */
+    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST); /* once, after the facts from before the loss */
     assert_no_more();
     tell(CREATED, (struct graph_data){.node = AT(5)});
     assert_next(SL_NODE_CREATED, 5, 0, 0);
     assert_no_more();
 }
 
-/* What comes behind it is true again, and need not be forgotten with the rest. */
+/* Facts are lost. The loss precedes all later facts, which are true and need not be discarded. */
 static void a_loss_stands_before_what_came_after_it(void **state)
 {
     struct sl_event ev;
@@ -227,7 +227,8 @@ static void threads_tell_at_the_same_time(void **state)
             continue;
         assert_int_equal(ev.shape, SL_NODE_CREATED);
         assert_in_range(ev.u.node.id >> 32, 1, THREADS);
-        assert_int_equal((uint32_t)ev.u.node.id, seen[ev.u.node.id >> 32]++); /* in its order */
+        assert_int_equal((uint32_t)ev.u.node.id, seen[ev.u.node.id >> 32]++); /* in the thread's
+                                                                               * order */
         all++;
     }
     for (unsigned t = 0; t < THREADS; t++)
@@ -235,7 +236,7 @@ static void threads_tell_at_the_same_time(void **state)
     assert_no_more();
 }
 
-/* Facts are not all there are from then on, not even those that wait. */
+/* The subscription is given up. All facts are lost from then on, including those not yet read. */
 static void given_up_nothing_is_known(void **state)
 {
     struct sl_event ev;

@@ -1,5 +1,5 @@
-/* v2_test.c - the table of functions while we have a subscriber, and as it was before; who
- * holds CUPTI where we get none. */
+/* v2_test.c - the table of functions with a subscriber, and its original state without one; also
+ * the name of the client that has CUPTI if subscribing fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static int init(void **state)
     return cupti ? 0 : -1;
 }
 
-/* ---- the older calls ---- */
+/* ---- the older functions ---- */
 
 static int old_calls;
 
@@ -128,7 +128,7 @@ static void another_tool_that_holds_cupti_is_named(void **state)
     assert_int_equal(subscribe(0), -EBUSY);
     assert_string_equal(holder, "nsys");
     assert_memory_equal(&fn, &before, sizeof(fn));
-    cupti->holder = longest; /* without an end */
+    cupti->holder = longest; /* not terminated */
     assert_int_equal(subscribe(0), -EBUSY);
     assert_int_equal(strlen(holder), 63);
     assert_int_equal(subscribe_with(0, 8), -EBUSY);
@@ -136,7 +136,7 @@ static void another_tool_that_holds_cupti_is_named(void **state)
     assert_int_equal(holder[8], 'x');
 }
 
-/* Whatever it has written: there is no subscriber then. */
+/* CUPTI refuses the subscription but writes a handle. There is no subscriber. */
 static void a_refusal_leaves_none(void **state)
 {
     (void)state;
@@ -203,8 +203,8 @@ static void calls_name_our_subscriber(void **state)
     sl_cupti_v2_unsubscribe(&fn, &old);
 }
 
-/* What the library has in the older form alone: passed on where it does no harm, else done without.
- */
+/* Functions that exist only in the older form are called if that is harmless; otherwise they are
+ * not used. */
 static void what_has_no_newer_form(void **state)
 {
     size_t dropped = 0;
@@ -214,7 +214,7 @@ static void what_has_no_newer_form(void **state)
     assert_int_equal(fn.ActivityFlushAll(0), 1);
     assert_int_equal(fn.ActivityGetNumDroppedRecords(NULL, 0, &dropped), 0);
     assert_int_equal(dropped, 5);
-    assert_null(fn.ActivityEnableRuntimeApi); /* would filter for the whole process */
+    assert_null(fn.ActivityEnableRuntimeApi); /* it would filter for the whole process */
     assert_null(fn.ActivityEnableDriverApi);
     assert_null(fn.ActivityEnableCalls);
     sl_cupti_v2_unsubscribe(&fn, &old);
@@ -234,7 +234,7 @@ static void records_may_have_our_fields(void **state)
     assert_int_equal(fn.ActivityEnableCalls(5, &callback, 1), 0);
     assert_true(cupti->kind == 5 && cupti->has_config);
     sl_cupti_v2_unsubscribe(&fn, &old);
-    cupti->attribute_result = 1; /* CUPTI is too old for it */
+    cupti->attribute_result = 1; /* CUPTI is too old for this attribute */
     assert_int_equal(subscribe(1), 0);
     assert_int_equal(fields, 0);
     assert_int_equal(fn.ActivityEnable(10), 0);
@@ -255,7 +255,7 @@ static void callbacks_go_to_who_listens(void **state)
 {
     (void)state;
     assert_int_equal(subscribe(0), 0);
-    cupti->callback(cupti->user, 1, 2, &heard); /* nobody listens */
+    cupti->callback(cupti->user, 1, 2, &heard); /* no function listens */
     assert_int_equal(heard, 0);
     assert_ptr_equal(sl_cupti_v2_listen(listen), cupti);
     cupti->callback(cupti->user, 1, 2, &heard);
@@ -263,7 +263,7 @@ static void callbacks_go_to_who_listens(void **state)
     sl_cupti_v2_unsubscribe(&fn, &old);
 }
 
-/* Buffers that came before may still be read. */
+/* After unsubscribing, the older functions are used. Earlier buffers can still be read. */
 static void after_the_end_calls_are_the_older_ones(void **state)
 {
     int (*next)(uint8_t *, size_t, void **);

@@ -1,5 +1,5 @@
-/* lane_test.c - records of many threads come out whole and in order; what finds no room is a
- * whole range; threads that come and go take no more memory. */
+/* lane_test.c - records of many threads are complete and in order. If there is no room, a whole
+ * range is lost. Threads that start and end use no more memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 #define THREADS 4
 #define ROUNDS  20000
-/* Threads that come one after the other: ThreadSanitizer takes 20 seconds for as many. */
+/* Threads that run one after the other; ThreadSanitizer takes 20 seconds for this many. */
 #ifdef __SANITIZE_THREAD__
 #define LIVES 10000
 #else
@@ -131,7 +131,8 @@ static void records_come_out_whole(void **state)
     assert_int_equal(sum.begins, sum.ends);
 }
 
-/* Nobody reads: what is there stays, ranges that are open end, the others are lost whole. */
+/* The lane is full and is not read. Existing records stay, open ranges get their ends, and other
+ * ranges are lost completely. */
 static void a_full_lane_keeps_the_nesting(void **state)
 {
     uint64_t lost = sl_lanes_lost();
@@ -164,7 +165,7 @@ static void a_full_lane_keeps_the_nesting(void **state)
 static void *one_range(void *user)
 {
     sl_nvtx_push_string(0, 1);
-    sl_nvtx_push_string(0, 1); /* its thread ends it */
+    sl_nvtx_push_string(0, 1); /* the end of its thread ends this range */
     sl_nvtx_pop(0, NULL);
     return user;
 }
@@ -207,7 +208,7 @@ static void strings_and_domains_have_one_number_each(void **state)
     assert_null(sl_text_table_get(1 << 30, NULL));
     assert_int_equal(sl_nvtx_domain("NCCL", 4), sl_nvtx_domain("NCCL", 4));
     for (int i = 0; i < 2 * SL_LANE_DOMAINS;
-         i++) { /* more than there are: the last one stands for the rest */
+         i++) { /* more than there are; the last domain is used for the rest */
         char name[8] = {(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676)};
 
         assert_in_range(sl_nvtx_domain(name, 3), 1, SL_LANE_DOMAINS - 1);

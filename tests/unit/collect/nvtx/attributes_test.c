@@ -1,5 +1,5 @@
-/* attributes_test.c - the longest and the oddest that an event may say of itself, as members of its
- * row's args: valid JSON, each text once, and within the room that there is for it. */
+/* attributes_test.c - the longest and strangest attributes of an event, as members of its row's
+ * args: valid JSON, each text once, within the limit of size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static int init(void **state)
     return sl_nvtx_names_init();
 }
 
-/* A record with a category and a color alone. */
+/* Makes a record with only a category and a color. */
 static struct sl_range_look colored(unsigned domain, uint32_t category, uint32_t color)
 {
     struct {
@@ -57,7 +57,7 @@ static struct sl_range_look colored(unsigned domain, uint32_t category, uint32_t
     return out;
 }
 
-/* The member `key` of the args; its text. */
+/* Returns the text of the member `key` of the args. */
 static const char *member(uint32_t args, const char *key, size_t *length)
 {
     static char object[20000], text[8192];
@@ -79,7 +79,8 @@ static const char *member(uint32_t args, const char *key, size_t *length)
     return text;
 }
 
-/* Every byte of both names becomes six. */
+/* Two names have the greatest length, and each of their bytes is escaped with six. They fit into
+ * the args. */
 static void the_longest_names_fit_into_args(void **state)
 {
     char name[SL_LANE_TEXT_MAX];
@@ -99,7 +100,8 @@ static void the_longest_names_fit_into_args(void **state)
     assert_memory_equal(member(got.more, "color", &length), "#ffffffff", 9);
 }
 
-/* Names are the program's: bytes that are no UTF-8, or were cut inside a character. */
+/* Names from the program are not UTF-8, or are truncated inside a character. The args are still
+ * valid. */
 static void names_that_are_no_utf8(void **state)
 {
     char name[SL_LANE_TEXT_MAX];
@@ -116,7 +118,7 @@ static void names_that_are_no_utf8(void **state)
     assert_memory_equal(member(colored(domain, 1, 2).more, "domain", &length), "cut ", 4);
 }
 
-/* More of them than are remembered: each gets its own again. */
+/* More combinations of attributes occur than are remembered. Each row gets its own attributes. */
 static void looks_do_not_get_mixed_up(void **state)
 {
     char expected[16];
@@ -154,7 +156,7 @@ static void what_is_not_said_is_not_there(void **state)
     assert_string_equal(sl_intern_get(intern, got.more, NULL), "\"sync\":\"held\"");
 }
 
-/* Members that come one after the other; numbers stand in their places again. */
+/* Several payloads are joined to one list of members, and their numbers are at the right places. */
 static void payloads_are_joined(void **state)
 {
     struct sl_range_look got = {.name = 1};

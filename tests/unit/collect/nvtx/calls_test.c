@@ -1,5 +1,5 @@
-/* calls_test.c - NVTX's own functions as a program calls them through their slots: texts of
- * any kind and length, structures of other versions, handles that are none. */
+/* calls_test.c - NVTX's own functions, called through their slots like in a program: texts of any
+ * kind and length, structs of other versions, invalid handles. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtSync.h>
 
@@ -30,7 +30,8 @@ static void a_text_may_be_anything(void **state)
     static wchar_t wide[2 * SL_LANE_TEXT_MAX + 1];
     static char text[2 * SL_LANE_TEXT_MAX + 1];
     const wchar_t odd[] = {L'a', (wchar_t)0xd800, (wchar_t)-1, 0x20ac, 0};
-    wchar_t *ends = malloc(3 * sizeof(*ends)); /* the address sanitizer watches */
+    wchar_t *ends = malloc(3 * sizeof(*ends)); /* its exact length, so that the address sanitizer
+                                                * notices reads after it */
 
     (void)state;
     CALL(CORE, MarkA, void, const char *)(NULL);
@@ -48,7 +49,7 @@ static void a_text_may_be_anything(void **state)
     memset(text, 'x', sizeof(text) - 1);
     CALL(CORE, MarkA, void, const char *)(text);
     assert_int_equal(strlen(only(SL_LANE_MARK)->text), SL_LANE_TEXT_MAX);
-    /* Of three bytes each: as many as there is room for, all whole. */
+    /* Characters of three bytes: as many complete ones as fit. */
     wmemset(wide, 0x20ac, 2 * SL_LANE_TEXT_MAX);
     CALL(CORE, MarkW, void, const wchar_t *)(wide);
     assert_int_equal(strlen(only(SL_LANE_MARK)->text), SL_LANE_TEXT_MAX / 3 * 3);
@@ -92,7 +93,8 @@ static void an_event_of_our_version(void **state)
     assert_int_equal(only(SL_LANE_MARK)->value, UINT32_MAX);
 }
 
-/* A shorter one, in memory of its own length; what it lacks is not looked at. */
+/* The event's struct is shorter, and its memory has exactly that length. Missing members are not
+ * read. */
 static void an_event_of_an_older_version(void **state)
 {
     nvtxEventAttributes_t whole = full(), *cut;
@@ -113,7 +115,7 @@ static void an_event_of_an_older_version(void **state)
         assert_string_equal(s->text, size == sizeof(whole) ? "message" : "");
         free(cut);
     }
-    whole.size = 0xffff; /* a longer one */
+    whole.size = 0xffff; /* a longer version */
     mark(&whole);
     assert_string_equal(only(SL_LANE_MARK)->text, "message");
 }
@@ -137,7 +139,7 @@ static void events_that_say_what_is_not_known(void **state)
     assert_false(only(SL_LANE_MARK)->record.parts & SL_LANE_HAS_TEXT);
     mark(NULL);
     assert_int_equal(only(SL_LANE_MARK)->record.parts, 0);
-    /* Payloads of the extension that are none, and fewer than none. */
+    /* Payloads of the extension with invalid numbers. */
     a = full();
     a.payloadType = (int32_t)0xDFBD0009;
     a.reserved0 = -1;
@@ -162,7 +164,7 @@ static void plain_ranges_and_others_have_one_nesting(void **state)
 
     (void)state;
     assert_int_equal(pop(), -2);
-    assert_int_equal(push(&plain), 0); /* its string is none */
+    assert_int_equal(push(&plain), 0); /* its string is invalid */
     assert_int_equal(push(&other), 1);
     assert_int_equal(push(NULL), 2);
     assert_int_equal(CALL(CORE, RangePushW, int, const wchar_t *)(L"wide"), 3);
@@ -174,7 +176,8 @@ static void plain_ranges_and_others_have_one_nesting(void **state)
     assert_string_equal(said[3].text, "wide");
 }
 
-/* Pointers of another tool's, and numbers that nobody was given. */
+/* Pointers from another tool, and numbers that were never assigned, are used as handles. They are
+ * treated as unknown. */
 static void handles_that_are_none(void **state)
 {
     static const uintptr_t none[] = {200, SL_LANE_DOMAINS, 0x7fff00000001u, UINTPTR_MAX};

@@ -1,5 +1,5 @@
-/* cuda_test.c - handles of CUDA's become CUPTI's ids where CUPTI and the driver are there, and
- * none where something is missing. */
+/* cuda_test.c - CUDA handles are converted to CUPTI ids if CUPTI and the driver are loaded. If
+ * something is missing, there is no id. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,14 +19,14 @@ static void *cupti;
 static void without_cupti_or_the_driver_there_are_none(void **state)
 {
     (void)state;
-    assert_null(sl_nvtx_cuda_ids(cupti)); /* neither */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* neither CUPTI nor a driver */
     cupti = dlopen(NULL, RTLD_NOW);
     assert_null(sl_nvtx_cuda_ids(cupti)); /* no driver */
     cuda = dlsym(dlopen(FIXTURE_DRIVER, RTLD_NOW), "fixture_driver");
     assert_non_null(cuda);
-    assert_null(sl_nvtx_cuda_ids(cupti)); /* a CUPTI without the functions */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* CUPTI lacks the functions */
     cupti = NULL;
-    assert_null(sl_nvtx_cuda_ids(cupti)); /* none at all */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* no CUPTI */
 }
 
 static const struct sl_nvtx_ids *ids(void)
@@ -65,10 +65,10 @@ static void a_stream_is_known_in_its_thread_s_context(void **state)
     assert_int_equal(ids()->stream((void *)5, &id, &context), 0);
     assert_int_equal(id, 3005);
     assert_int_equal(context, 1007);
-    cuda->no_stream = 1; /* of another context, or none at all */
+    cuda->no_stream = 1; /* it belongs to another context or does not exist */
     assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT);
     cuda->no_stream = 0;
-    cuda->no_current = 1; /* CUDA ends */
+    cuda->no_current = 1; /* CUDA is shutting down */
     assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT);
 }
 

@@ -1,5 +1,5 @@
-/* payload_calls_test.c - the payload extension as a program calls it through its slots:
- * schemas and enums, events that are payloads. */
+/* payload_calls_test.c - the payload extension, called through its slots like in a program:
+ * schemas, enums, and events made of payloads. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -57,7 +57,7 @@ static void a_schema_says_what_its_payloads_are(void **state)
                         "\"payload\":{\"n\":5,\"field 1\":[-1,2]}");
 }
 
-/* Its size is not told, whatever stands there. */
+/* A schema of dynamic size gives no size. The length of the payload is used. */
 static void a_dynamic_payload_is_as_long_as_it_is(void **state)
 {
     const nvtxPayloadSchemaEntry_t entries[] = {
@@ -89,17 +89,17 @@ static void schemas_that_are_refused(void **state)
 
     (void)state;
     assert_int_equal(register_schema(NULL), 0);
-    assert_int_equal(register_schema(&a), 0); /* more fields than any has */
+    assert_int_equal(register_schema(&a), 0); /* more fields than possible */
     a.numEntries = SIZE_MAX;
     assert_int_equal(register_schema(&a), 0);
     a.numEntries = 1;
-    a.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES; /* how many is not said */
+    a.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES; /* the number of entries is missing */
     assert_int_equal(register_schema(&a), 0);
     a.fieldMask = SCHEMA_FIELDS;
     a.entries = NULL;
     assert_int_equal(register_schema(&a), 0);
     a.entries = entries;
-    a.type = 99; /* taken for a struct */
+    a.type = 99; /* treated as a struct */
     assert_int_not_equal(register_schema(&a), 0);
 }
 
@@ -217,7 +217,7 @@ static void levels_of_ranges_with_payloads(void **state)
     assert_non_null(strstr(said[5].json, "\"end payload\":{"));
 }
 
-/* In memory that ends behind those that are looked at. */
+/* An event claims more payloads than it has. The memory ends after the payloads that are read. */
 static void a_number_of_payloads_that_lies(void **state)
 {
     nvtxPayloadData_t *data = calloc(SL_NVTX_PAYLOADS, sizeof(*data));

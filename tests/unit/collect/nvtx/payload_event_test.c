@@ -1,5 +1,5 @@
-/* payload_event_test.c - message, category, colour and times out of the fields that a schema
- * marks as such; nothing outside of a payload is read. */
+/* payload_event_test.c - message, category, color and times of an event are read from the fields
+ * that the schema marks. Nothing outside of a payload is read. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -40,7 +40,8 @@ static uint64_t add(struct sl_nvtx_field *field, uint32_t fields, size_t size)
 
 static struct sl_nvtx_payload_event ev;
 
-/* Of payloads in memory of their own length, for the address sanitizer to watch. */
+/* Reads two payloads whose memory has their exact length, so that the address sanitizer notices
+ * reads after it. */
 static void read_two(uint64_t schema, const void *bytes, size_t size, uint64_t other,
                      const void *other_bytes, size_t other_size)
 {
@@ -101,7 +102,7 @@ static void nothing_is_said_of_what_is_not_marked(void **state)
     (void)state;
     read_one(add(plain, 1, 4), &bytes, 4);
     assert_false(ev.has_message || ev.has_category || ev.has_color || ev.has_start || ev.has_end);
-    read_one(TYPE(COLOR_ARGB), &bytes, 4); /* no schema: a value */
+    read_one(TYPE(COLOR_ARGB), &bytes, 4); /* a plain value without a schema */
     assert_false(ev.has_color);
     sl_nvtx_payload_event(&ev, 0, NULL, 0);
     assert_false(ev.has_message || ev.has_start);
@@ -136,7 +137,8 @@ static void a_message_of_any_form(void **state)
     assert_false(ev.has_message);
 }
 
-/* The program's handle is from before NVTX had a tool, or there was no room for its string. */
+/* The message's string handle is from before NVTX had a tool, or its string did not fit. The event
+ * has no message. */
 static void a_message_without_a_string_is_none(void **state)
 {
     const uint64_t none = 0;
@@ -173,7 +175,7 @@ static void values_behind_pointers(void **state)
     assert_false(ev.has_start || ev.has_category || ev.has_color);
 }
 
-/* A length that another payload tells, which may be shorter than its type. */
+/* Another payload has the message's length, which may be shorter than the message's type. */
 static void a_message_as_long_as_another_payload_says(void **state)
 {
     struct sl_nvtx_field field[] = {
@@ -190,7 +192,7 @@ static void a_message_as_long_as_another_payload_says(void **state)
     assert_text("abcdef");
     read_two(schema, "abcdef", 6, TYPE(UINT64), &three, 1);
     assert_text("");
-    read_one(schema, "abcdef", 6); /* there is no such payload */
+    read_one(schema, "abcdef", 6); /* no such payload */
     assert_text("");
 }
 

@@ -1,5 +1,5 @@
-/* payload_test.c - payloads by schemas of every kind, and by schemas and sizes that lie: what
- * comes out is valid JSON, and nothing outside of a payload is read. */
+/* payload_test.c - payloads with schemas of every kind, and with wrong schemas and sizes. The
+ * result is valid JSON, and nothing outside of a payload is read. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -46,7 +46,7 @@ static uint64_t add(uint32_t kind, struct sl_nvtx_field *field, uint32_t fields,
     return sl_nvtx_schema_add(&s, fill, field);
 }
 
-/* The JSON of one payload, "" if there is none. */
+/* Returns the JSON of one payload; "" if there is none. */
 static const char *json(uint64_t schema, const void *bytes, size_t size)
 {
     static char text[4096];
@@ -177,7 +177,7 @@ static void a_schema_inside_itself_ends(void **state)
     assert_non_null(strstr(json(1u << 24, &value, sizeof(value)), "null"));
 }
 
-/* Members of a payload as an object. */
+/* Checks that the members of a payload form a valid object. */
 static void expect_valid(const char *text)
 {
     char object[6200];
@@ -205,7 +205,8 @@ static void what_does_not_fit_is_left_out_whole(void **state)
                            "\"cut payload\":true"));
 }
 
-/* Of both ends of a range, whose members stand in one object. */
+/* Both ends of a range have truncated payloads, and share one object. Each end says that it was
+ * truncated. */
 static void each_end_says_that_it_was_cut(void **state)
 {
     static char text[1000], members[6000];
@@ -220,12 +221,12 @@ static void each_end_says_that_it_was_cut(void **state)
     members[length++] = ',';
     length += sl_nvtx_payload_json(members + length, 2560, "\"end payload\":", 0, data, 3);
     members[length] = '\0';
-    expect_valid(members); /* a key that is given twice is not */
+    expect_valid(members); /* a repeated key is invalid */
     assert_non_null(strstr(members, ",\"cut payload\":true"));
     assert_non_null(strstr(members, ",\"cut end payload\":true"));
 }
 
-/* Any number of any length, up to where there is room and beyond. */
+/* Payloads of any number and length are joined, up to the limit and beyond. */
 static void payloads_that_do_not_fit_together(void **state)
 {
     static char text[4096], out[4096];
@@ -254,8 +255,8 @@ static void payloads_that_do_not_fit_together(void **state)
     }
 }
 
-/* Any schema over any bytes, in memory that ends where the payload does (AddressSanitizer sees what
- * is read beyond). Pointers alone are trusted. */
+/* Random schemas describe random bytes, whose memory ends with the payload (AddressSanitizer
+ * notices reads after it). Only pointers are trusted. */
 static void schemas_that_lie(void **state)
 {
     static const uint64_t flags[] = {0,
@@ -283,7 +284,7 @@ static void schemas_that_lie(void **state)
                 .type = rand() % 4 ? (uint64_t)rand() % 101 : nested,
                 .detail = (uint64_t)(rand() % 3 ? rand() % 8 : -1),
                 .offset = (uint64_t)(rand() % 3 ? 0 : rand() % 80)};
-            /* A bare text is a pointer. */
+            /* A text without a length is a pointer. */
             if (field[j].type >= TYPE(CSTRING) && field[j].type <= TYPE(CSTRING_UTF32))
                 field[j].flags |= FLAG(ARRAY_FIXED_SIZE);
         }

@@ -1,5 +1,5 @@
-/* read_locks_test.c - who waited for a lock and who held it, in whichever order the lanes of
- * several threads are read. */
+/* read_locks_test.c - which threads waited for a lock and held it, in whatever order the threads'
+ * lanes are read. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static uint32_t new_lock(const char *name)
@@ -9,7 +9,7 @@ static uint32_t new_lock(const char *name)
     return sl_nvtx_name(&lock);
 }
 
-/* A range of the lock's by what it shows. */
+/* Returns the lock's range with these args. */
 static const struct sl_event *lock_range(const char *name, const char *args, unsigned index)
 {
     const struct sl_event *ev;
@@ -44,15 +44,15 @@ static void a_lock_is_waited_for_and_held(void **state)
     plain(SL_LANE_ACQUIRE, lock, ONE, 30);
     plain(SL_LANE_ACQUIRED, lock, ONE, 40);
     plain(SL_LANE_RELEASE, lock, ONE, 50);
-    plain(SL_LANE_RELEASE, lock, ONE, 60); /* nobody holds it */
+    plain(SL_LANE_RELEASE, lock, ONE, 60); /* no thread holds it */
     assert_lock("mutex", NOT_WAITED, 0, 10, 20);
     assert_lock("mutex", WAITED, 0, 30, 40);
     assert_lock("mutex", HELD, 0, 40, 50);
     assert_int_equal(count_of(SL_EV_NVTX_RANGE), 3);
 }
 
-/* Lanes are read one after the other: when the first thread holds the lock again by then, the
- * second one's turn in between is told after that. */
+/* Two threads hold a lock in turns. The first thread's lane is read completely before the second's,
+ * and the ranges are still right. */
 static void threads_that_take_turns_hold_it_one_after_the_other(void **state)
 {
     uint32_t lock = new_lock("shared");
@@ -82,12 +82,12 @@ static void a_lock_that_another_thread_gives_back(void **state)
     plain(SL_LANE_ACQUIRED, lock, TWO, 30);
     plain(SL_LANE_RELEASE, lock, TWO, 40);
     assert_lock("semaphore", HELD, 1, 30, 40);
-    /* Its lane is read first. */
+    /* The releasing thread's lane is read first. */
     plain(SL_LANE_RELEASE, lock, TWO, 60);
     plain(SL_LANE_ACQUIRED, lock, ONE, 50);
     sl_nvtx_read_done(reader);
     assert_lock("semaphore", HELD, 2, 50, 60);
-    /* It was given back before it was got. */
+    /* The lock was released before it was acquired. */
     plain(SL_LANE_RELEASE, lock, TWO, 70);
     plain(SL_LANE_ACQUIRED, lock, ONE, 80);
     sl_nvtx_read_done(reader);
@@ -109,7 +109,8 @@ static void what_nobody_gives_back_without_end(void **state)
     assert_lock("without end", HELD, 0, 10, 2000);
 }
 
-/* As it does in fact: who waits for it waits on. */
+/* A thread ends while it holds a lock. The lock is still held, as in reality, and waiting threads
+ * keep waiting. */
 static void a_lock_outlives_the_thread_that_holds_it(void **state)
 {
     uint32_t lock = new_lock("abandoned");
@@ -119,12 +120,12 @@ static void a_lock_outlives_the_thread_that_holds_it(void **state)
     plain(SL_LANE_THREAD_END, 0, ONE, 20);
     plain(SL_LANE_ACQUIRE, lock, TWO, 25);
     assert_null(lock_range("abandoned", HELD, 0));
-    plain(SL_LANE_RELEASE, lock, TWO, 30); /* it is destroyed */
+    plain(SL_LANE_RELEASE, lock, TWO, 30); /* the lock is destroyed */
     sl_nvtx_read_done(reader);
     assert_lock("abandoned", HELD, 0, 10, 30);
 }
 
-/* A handle that we never gave is a number like any other. */
+/* A lock of another tool has an unknown handle. Its records affect no ranges. */
 static void a_lock_of_another_tool_touches_no_ranges(void **state)
 {
     (void)state;
@@ -134,7 +135,8 @@ static void a_lock_of_another_tool_touches_no_ranges(void **state)
         plain(SL_LANE_ACQUIRED, (uint32_t)handle, ONE, 21);
         plain(SL_LANE_RELEASE, (uint32_t)handle, ONE, 22);
     }
-    plain(SL_LANE_NOT_ACQUIRED, 0u - 0x10000u, ONE, 30); /* the default domain, were it added */
+    plain(SL_LANE_NOT_ACQUIRED, 0u - 0x10000u, ONE, 30); /* the default domain, if the numbers were
+                                                          * added */
     assert_null(range("mine", 0));
     plain(SL_LANE_POP, 0, ONE, 40);
     assert_range("mine", 0, 10, 40);

@@ -1,5 +1,4 @@
-/* read_test.c - nested ranges and marks out of records: what the records say stands in their
- * rows. */
+/* read_test.c - nested ranges and marks: the attributes of their records are in their rows. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static void ranges_of_a_thread_are_nested(void **state)
@@ -10,7 +9,7 @@ static void ranges_of_a_thread_are_nested(void **state)
     plain(SL_LANE_PUSH, 0, TWO, 25);
     plain(SL_LANE_POP, 0, ONE, 30);
     plain(SL_LANE_POP, 0, ONE, 40);
-    plain(SL_LANE_POP, 0, ONE, 50); /* of nothing */
+    plain(SL_LANE_POP, 0, ONE, 50); /* there is no open range */
     plain(SL_LANE_THREAD_END, 0, TWO, 60);
     assert_range("inner", 0, 20, 30);
     assert_range("outer 7", 0, 10, 40);

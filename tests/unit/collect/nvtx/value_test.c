@@ -1,4 +1,4 @@
-/* value_test.c - a value of each of NVTX's predefined types, as JSON and as an integer. */
+/* value_test.c - a value of each predefined type of NVTX, as JSON and as an integer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,18 +58,18 @@ static void assert_real(uint64_t type, const void *value, double expected)
     assert_true(strtod(json(type, value), NULL) == expected);
 }
 
-/* Bits of the narrow formats are typed by hand from their definitions. */
+/* The bits of the narrow formats are typed by hand from their definitions. */
 static void real_numbers_of_each_format(void **state)
 {
     (void)state;
-    /* As many digits as give the same float again. */
+    /* Enough digits to give the same float again. */
     assert_true(strtof(json(TYPE(FLOAT), &(const float){0.1f}), NULL) == 0.1f);
     assert_real(TYPE(DOUBLE), &(const double){0.1}, 0.1);
     assert_real(TYPE(LONGDOUBLE), &(const long double){0.5L}, 0.5);
     assert_real(TYPE(FLOAT16), &(const uint16_t){0x3c00}, 1.0);
     assert_real(TYPE(FLOAT16), &(const uint16_t){0xc000}, -2.0);
-    assert_real(TYPE(FLOAT16), &(const uint16_t){0x0001}, 0x1p-24); /* the smallest there is */
-    assert_real(TYPE(FLOAT16), &(const uint16_t){0x7bff}, 65504.0); /* the largest */
+    assert_real(TYPE(FLOAT16), &(const uint16_t){0x0001}, 0x1p-24); /* the smallest above 0 */
+    assert_real(TYPE(FLOAT16), &(const uint16_t){0x7bff}, 65504.0); /* the largest number */
     assert_real(TYPE(BF16), &(const uint16_t){0x3fc0}, 1.5);
 }
 
@@ -100,7 +100,7 @@ static void sizes_and_places_are_those_of_c(void **state)
     assert_true(sl_nvtx_value_is_string(TYPE(CSTRING)));
     assert_false(sl_nvtx_value_is_string(TYPE(CHAR)));
     assert_int_equal(sl_nvtx_value_size(TYPE(CSTRING)), 0);
-    /* A schema's id, say. */
+    /* Such as the id of a schema. */
     assert_int_equal(sl_nvtx_value_size(1ull << 24), 0);
     assert_int_equal(sl_nvtx_value_align(1ull << 24), 1);
     assert_string_equal(json(1ull << 24, ""), "null");

@@ -1,6 +1,5 @@
-/* boot_test.c - the package's start is queued once, where there is an interpreter that it is
- * for; what goes wrong there leaves nothing behind. The state is the process's, so every case plays
- * in a child. */
+/* boot_test.c - the package's start is queued once, if there is a suitable interpreter. A failure
+ * leaves nothing behind. The state belongs to the process, so every case runs in a child. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,7 @@
 static char home[] = "/tmp/sl_boot_XXXXXX";
 static struct fixture_boot *python;
 
-/* A folder with the file that is executed. */
+/* Makes a folder with the file that is executed. */
 static int make_home(void **state)
 {
     char path[128];
@@ -55,7 +54,7 @@ static void load(void)
     python->is_initialized = 1;
 }
 
-/* Python gets to the call. */
+/* Runs the queued call, as Python does. */
 static int run_call(void)
 {
     return python->call(python->argument);
@@ -66,7 +65,7 @@ static void play_queue(void)
     CHECK(sl_python_boot(home) == -ENOENT); /* there is no Python */
     load();
     python->is_initialized = 0;
-    CHECK(sl_python_boot(home) == -ENOENT); /* nor has it begun */
+    CHECK(sl_python_boot(home) == -ENOENT); /* Python has not started yet */
     python->is_initialized = 1;
     python->is_full = 1;
     CHECK(sl_python_boot(home) == -EAGAIN);
@@ -75,14 +74,14 @@ static void play_queue(void)
     CHECK(sl_python_boot(home) == 0);
     CHECK(errno == EXDEV);
     CHECK(sl_python_boot(home) == -EALREADY);
-    CHECK(sl_python_boot_again(home) == -EALREADY); /* it is on its way */
+    CHECK(sl_python_boot_again(home) == -EALREADY); /* it is queued */
     CHECK(python->queued == 1);
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 1 && python->references == 0 && python->cleared == 0);
     CHECK(strncmp(python->path, home, strlen(home)) == 0);
     CHECK(strstr(python->path, "/python/syncline/_boot.py"));
     CHECK(sl_python_boot(home) == -EALREADY);
-    CHECK(sl_python_boot_again(home) == 0); /* another look */
+    CHECK(sl_python_boot_again(home) == 0); /* checks again */
     CHECK(python->queued == 2);
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 2 && python->references == 0);
@@ -99,7 +98,7 @@ static void play_left_alone(void)
     load();
     python->version = "3.13.0 experimental free-threading build (main)";
     CHECK(sl_python_boot(home) == -ENOTSUP);
-    CHECK(sl_python_boot(home) == -EALREADY); /* and stays so */
+    CHECK(sl_python_boot(home) == -EALREADY); /* and it stays so */
     CHECK(python->queued == 0);
 }
 
@@ -126,7 +125,7 @@ static void play_sub(void)
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 0 && python->references == 0);
     python->is_sub = 0;
-    CHECK(sl_python_boot(home) == 0); /* the main one is asked anew */
+    CHECK(sl_python_boot(home) == 0); /* the main interpreter is asked again */
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 1);
 }
@@ -161,7 +160,7 @@ static void a_forked_child_leaves_its_interpreter_alone(void **state)
     in_child(play_fork);
 }
 
-/* Whatever Python refuses: no exception of ours stays, and no reference. */
+/* Python refuses something. No exception and no reference of ours is left. */
 static void play_trouble(void)
 {
     int *wrong[4];
@@ -180,7 +179,7 @@ static void play_trouble(void)
         *wrong[i] = 0;
         CHECK(sl_python_boot_again(home) == 0);
     }
-    /* But what the program's own signal handlers raise is the program's. */
+    /* An exception from the program's signal handlers is left to the program. */
     python->raises = 1;
     python->cleared = 0;
     CHECK(run_call() == -1);

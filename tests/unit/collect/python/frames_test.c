@@ -1,5 +1,5 @@
-/* frames_test.c - the line of the user's code out of frames as each CPython has them in
- * memory, which is as long as its objects are and no longer. */
+/* frames_test.c - finds the line of the user's code from frames, laid out in memory as in each
+ * CPython. Memory has exactly the size of the objects. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,25 +25,25 @@ static int with_hashes(void **state)
     return 0;
 }
 
-/* What the module finds is the same as the objects' layout. */
+/* Sets up this version. The module must find the same layout as that of the objects. */
 static void be(unsigned minor, unsigned depth)
 {
     objects_of_python(minor);
     assert_int_equal(sl_python_lines_init(depth), 0);
 }
 
-/* It is the same by what was seen, and without that. */
+/* Returns the frame's text. The result must be the same with and without the cache. */
 static const char *text_of(const void *frame)
 {
     uint32_t line = sl_python_line(frame, NULL);
 
-    assert_int_equal(sl_python_line(frame, &seen), line); /* maybe for the first time */
+    assert_int_equal(sl_python_line(frame, &seen), line); /* perhaps for the first time */
     assert_int_equal(sl_python_line(frame, &seen), line);
 
     return line ? sl_python_line_text(line, NULL) : "";
 }
 
-/* A frame of its own, at the second instruction. */
+/* Returns the text of a new frame at its second instruction. */
 static const char *line_in(const char *file, const char *name)
 {
     static char text[2048];
@@ -66,7 +66,7 @@ static void without_python_there_are_none(void **state)
     assert_int_equal(sl_python_line(NULL, NULL), 0);
     load_python();
     be_python(11);
-    assert_int_equal(sl_python_lines_init(0), 0); /* none are wanted */
+    assert_int_equal(sl_python_lines_init(0), 0); /* no lines are wanted */
     assert_null(sl_python_frame());
     cpython.said->version = "3.99";
     assert_int_equal(sl_python_lines_init(1), -ENOTSUP);
@@ -98,7 +98,8 @@ static void every_version_has_lines(void **state)
     }
 }
 
-/* The thread's state, what has its frame there, the frame. */
+/* The innermost frame is found through the thread's state, with an object in between in some
+ * versions. */
 static void a_thread_has_an_innermost_frame(void **state)
 {
     (void)state;
@@ -108,9 +109,9 @@ static void a_thread_has_an_innermost_frame(void **state)
 
         be(minor, 1);
         cpython.said->thread = NULL;
-        assert_null(sl_python_frame()); /* not a thread of Python's */
+        assert_null(sl_python_frame()); /* not a thread of Python */
         cpython.said->thread = thread;
-        assert_null(sl_python_frame()); /* it runs nothing */
+        assert_null(sl_python_frame()); /* it runs no code */
         if (layout.cframe_frame == SL_PYTHON_NOWHERE) {
             put_pointer(thread, layout.thread_frame, frame);
         } else {
@@ -120,7 +121,7 @@ static void a_thread_has_an_innermost_frame(void **state)
         }
         found = sl_python_frame();
         assert_ptr_equal(found, frame);
-        cpython.said->is_initialized = 0; /* it ends: its threads' states are being freed */
+        cpython.said->is_initialized = 0; /* Python is ending: it frees its threads' states */
         assert_null(sl_python_frame());
     }
     cpython.said->is_initialized = 1;
@@ -145,7 +146,7 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
         assert_string_equal(text_of(frame[3]), depth == 1 ? "/home/me/model.py:13 Model.forward"
                                                           : "/home/me/model.py:13 Model.forward < "
                                                             "/home/me/train.py:23 main");
-        /* A library alone, as on autograd's threads: no line. */
+        /* Only a library, as on autograd's threads: no line. */
         put_pointer(frame[3], layout.frame_back, NULL);
         assert_string_equal(text_of(frame[3]), "");
         for (unsigned i = 0; i < 4; i++)
@@ -156,7 +157,7 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
     }
 }
 
-/* ---- frames that are none ---- */
+/* ---- frames without Python code ---- */
 
 static void frames_that_run_no_python_code_are_passed_over(void **state)
 {
@@ -181,7 +182,7 @@ static void frames_that_run_no_python_code_are_passed_over(void **state)
             assert_string_equal(text_of(inner), "/home/me/outer.py:13 outer");
             ((uint8_t *)inner)[layout.frame_owner] = 0;
         }
-        /* Before its first instruction. */
+        /* The frame is before its first instruction. */
         if (layout.code_start == SL_PYTHON_NOWHERE)
             put_int(inner, layout.frame_at, -1);
         else
@@ -194,7 +195,7 @@ static void frames_that_run_no_python_code_are_passed_over(void **state)
     }
 }
 
-/* Of code that is not whole, or damaged: each part in turn. */
+/* A code object is incomplete or damaged, in each of its parts in turn. It is skipped. */
 static void code_that_is_damaged_is_passed_over(void **state)
 {
     (void)state;
@@ -247,9 +248,9 @@ static void frames_without_end_end(void **state)
     free_code(library);
 }
 
-/* ---- memory that is used again ---- */
+/* ---- memory that is reused ---- */
 
-/* The same address, another function: a notebook's cells. */
+/* Another function is at the same address, as in the cells of a notebook. */
 static void code_at_the_address_of_another(void **state)
 {
     static const unsigned minors[] = {9, 10, 11, 12, 14};
@@ -269,7 +270,7 @@ static void code_at_the_address_of_another(void **state)
         old = part(code, layout.code_file);
         put_pointer(code, layout.code_file, new_str("/usr/lib/python3.11/cell.py"));
         free(old);
-        assert_string_equal(text_of(frame), ""); /* a library's */
+        assert_string_equal(text_of(frame), ""); /* a library's code */
         old = part(code, layout.code_file);
         put_pointer(code, layout.code_file, new_str("/home/you/cell.py"));
         free(old);
@@ -285,7 +286,7 @@ static void code_at_the_address_of_another(void **state)
     }
 }
 
-/* Where a code object has a number of its own, that stands for its table. */
+/* The code object has a unique number, which is compared instead of its table. */
 static void code_with_a_number_of_its_own(void **state)
 {
     void *code, *frame, *old;
@@ -305,7 +306,7 @@ static void code_with_a_number_of_its_own(void **state)
     free_code(code);
 }
 
-/* Tables of any length, the last byte of which counts. */
+/* Tables have any length, and their last byte is compared. */
 static void tables_of_any_length(void **state)
 {
     uint8_t data[700];
@@ -335,7 +336,7 @@ static void tables_of_any_length(void **state)
     }
 }
 
-/* ---- bounds ---- */
+/* ---- limits of size ---- */
 
 static void names_that_are_long_or_none(void **state)
 {
@@ -368,7 +369,7 @@ static void more_lines_than_are_kept(void **state)
     }
     assert_in_range(known, 10000, 16384);
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, 20000 - known);
-    assert_int_equal(sl_python_line(frame, &seen), 0); /* and stays so */
+    assert_int_equal(sl_python_line(frame, &seen), 0); /* and it stays so */
     free(frame);
     free_code(code);
 }
@@ -376,7 +377,8 @@ static void more_lines_than_are_kept(void **state)
 #define BOTH(test)                                                                                 \
     cmocka_unit_test_setup((test), without_hashes), cmocka_unit_test_setup((test), with_hashes)
 
-/* What eval() compiles in a loop is new code each time, and one line. */
+/* eval() compiles new code in each pass of a loop. It has the same line each time, not a new
+ * one. */
 static void code_that_is_made_anew_is_no_new_line(void **state)
 {
     void *code, *other, *frame;

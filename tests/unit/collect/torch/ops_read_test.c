@@ -1,4 +1,4 @@
-/* ops_read_test.c - records of operators become rows, those of the user's scopes ranges. */
+/* ops_read_test.c - records of operators become rows, and records of user scopes become ranges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,7 +159,8 @@ static void backward_ones_get_an_arrow(void **state)
     assert_int_equal(f.rows, 4);
     assert_int_equal(f.row[1].kind, SL_EV_FLOW_BACK);
     assert_true(f.row[1].start_ns == 100 && f.row[1].end_ns == 210);
-    assert_int_equal(f.row[3].u.row.sequence, 5); /* the engine's own has it from its node */
+    assert_int_equal(f.row[3].u.row.sequence, 5); /* the engine's own operator has the number of its
+                                                   * node */
 }
 
 static void scopes_of_the_users_are_ranges(void **state)
@@ -184,7 +185,8 @@ static void scopes_of_the_users_are_ranges(void **state)
     assert_true(is_name(&f.row[1], "nccl:all_reduce") && f.row[1].end_ns == 130);
 }
 
-/* Two coroutines, each with a scope of its own, and an operator that never ended in the first. */
+/* Two coroutines have scopes that overlap, and an operator in the first never ends. Each scope ends
+ * at its own end, and the operator ends with its scope. */
 static void scopes_end_in_any_order(void **state)
 {
     struct told scope = {.name = "one", .handle = 1, .sequence = -1, .scope = SL_TORCH_SCOPE_USER};
@@ -211,14 +213,15 @@ static void operators_that_end_anywhere(void **state)
 
     (void)state;
     begin(SL_LANE_OP_START, 100, &op);
-    end(SL_LANE_OP_FINISH, 105, 1); /* another one's */
+    end(SL_LANE_OP_FINISH, 105, 1); /* the end of another operator */
     assert_int_equal(f.rows, 0);
     end(SL_LANE_OP_FINISH, 110, op.handle);
     assert_int_equal(f.rows, 1);
     assert_true(f.row[0].start_ns == 100 && f.row[0].end_ns == 110);
 }
 
-/* Those that said nothing of it, too; the end's lane may be read first. */
+/* Operators and scopes end on other threads, also those that did not announce it. The end's lane
+ * may be read before the start's. */
 static void ends_on_other_threads(void **state)
 {
     const struct told op = {.name = "forward", .handle = 1ull << 33 | 1, .sequence = -1};
@@ -263,7 +266,7 @@ static void a_thread_that_ends(void **state)
     assert_true(f.row[0].end_ns == 150 && f.row[1].end_ns == 150);
 }
 
-/* Up to `names_bytes`; those that are known cost nothing. */
+/* Names are stored up to `names_bytes`. Known names need no memory. */
 static void names_without_end(void **state)
 {
     struct sl_torch_ops_lost lost;

@@ -1,5 +1,5 @@
-/* wait_sites_test.c - calls of the CUDA runtime that are no part of an operator leave the line of
- * who made them, and are what they are without us. The tests share one process, as a job would. */
+/* wait_sites_test.c - a call of the CUDA runtime that is not part of an operator leaves the line of
+ * its caller. Its result is unchanged. The cases share one process, like a job. */
 #include "unit/collect/python/objects.h"
 
 #include "collect/python/frames.h"
@@ -11,10 +11,10 @@
 
 static const struct fixture_c10 *pytorch;
 
-/* The thread's frames: whoever runs innermost is put there. */
+/* The thread's state, which points to its innermost frame. */
 static char thread[4096];
 
-/* What the CUDA runtime was asked, last. */
+/* The last call that the CUDA runtime received. */
 static struct {
     const char *name;
     void *object;
@@ -49,7 +49,7 @@ static void run_frame(const void *frame)
     put_pointer(thread, layout.thread_frame, frame);
 }
 
-/* The line that the record of a wait has, whose end is right behind it. */
+/* Returns the line in the record of a wait. The wait's end must follow it directly. */
 static const char *noted_line(void)
 {
     assert_int_equal(read_seen(), 2);
@@ -76,7 +76,7 @@ static void all_of_it_is_passed_on(void **state)
     assert_int_equal(pytorch->empty_cache(&object), 5);
     assert_string_equal(asked.name, "cudaFree");
     assert_ptr_equal(asked.object, &object);
-    assert_int_equal(read_seen(), 0); /* no window, no Python */
+    assert_int_equal(read_seen(), 0); /* no window and no Python */
     sl_torch_ops_enable(1);
     pytorch->device_synchronize();
     assert_int_equal(read_seen(), 0);
@@ -88,7 +88,7 @@ static void each_has_the_line_that_called(void **state)
 
     (void)state;
     load_python();
-    objects_of_python(14); /* a thread's state has its frame itself */
+    objects_of_python(14); /* in this version a thread's state contains its frame directly */
     assert_int_equal(sl_python_lines_init(1), 0);
     cpython.said->thread = thread;
     code = new_code("/home/me/train.py", "step", 10);
@@ -111,7 +111,8 @@ static void each_has_the_line_that_called(void **state)
     free_code(code);
 }
 
-/* It is the operator's own line then, unless Python code that it called in turn waits. */
+/* Inside an operator, the operator's own line is used. Python code that the operator calls gets its
+ * own line if it waits. */
 static void inside_an_operator_nothing_is_noted(void **state)
 {
     const struct sl_torch_op op = {

@@ -1,6 +1,6 @@
 /*
- * check_test.c - each problem, made on purpose in an otherwise good trace, is found alone, and it
- * is in the docs.
+ * check_test.c - a good trace is made wrong in one way. Only that problem is found, and it is
+ * documented.
  *
  * Threads: one. Memory: the check's.
  */
@@ -79,7 +79,7 @@ static struct sl_check *check(const char *text)
     return c;
 }
 
-/* The trace has this problem, this often, and no other. */
+/* Checks that the trace has this problem exactly `count` times, and no other problem. */
 static void expect(const char *text, enum sl_finding_id id, uint64_t count)
 {
     struct sl_check *c = check(text);
@@ -95,7 +95,7 @@ static void expect(const char *text, enum sl_finding_id id, uint64_t count)
     sl_check_destroy(c);
 }
 
-/* `row` with a number in place of its @. */
+/* Appends `row` with its @ replaced by a number. Returns the new end. */
 static char *put_numbered(char *at, const char *row, int number)
 {
     const char *place = strchr(row, '@');
@@ -103,7 +103,8 @@ static char *put_numbered(char *at, const char *row, int number)
     return at + sprintf(at, ",%.*s%d%s", (int)(place - row), row, number, place + 1);
 }
 
-/* Calls of the driver are written some time after waits that name them: a job with many. */
+/* A file has many waits whose event records follow much later, because rows of driver calls are
+ * written late. No problem is found. */
 static void test_waits_long_before_their_records(void **state)
 {
     enum {
@@ -160,7 +161,7 @@ static void test_json(void **state)
     expect(HEADER NAMES GOOD "],\"traceEvents\":[]}", SL_FIND_EVENTS_TWICE, 1);
     expect(HEADER NAMES GOOD ",{\"ph\":\"X\"", SL_FIND_TRUNCATED, 1);
     expect(HEADER NAMES GOOD, SL_FIND_TRUNCATED, 1);
-    c = check(HEADER NAMES GOOD "],\"\x1b[31m\":1}"); /* must not reach the terminal */
+    c = check(HEADER NAMES GOOD "],\"\x1b[31m\":1}"); /* must not be printed to the terminal */
     assert_non_null(strstr(c->findings.of[SL_FIND_JSON_INVALID].example, "?[31m"));
     sl_check_destroy(c);
     c = check(FOREIGN_TRACE(",{\"ph\":\"X\",\"dur\":1.}"));
@@ -184,7 +185,7 @@ static void test_header(void **state)
            SL_FIND_LOST, 5);
     expect(OWN_TRACE("," CALL("6", "1001.000"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
     expect(OWN_TRACE("," RANGE("0.500"), ""), SL_FIND_OUTSIDE_WINDOW, 1);
-    expect(OWN_TRACE("," RANGE("2.000"), ""), SL_FIND_COUNT, 0); /* ends inside */
+    expect(OWN_TRACE("," RANGE("2.000"), ""), SL_FIND_COUNT, 0); /* ends inside the window */
 }
 
 static void test_rows(void **state)
@@ -206,7 +207,7 @@ static void test_rows(void **state)
     expect(HEADER NAMES CALL("5", "1.000") "]}", SL_FIND_NO_GPU_WORK, 1);
 }
 
-/* What edges cannot be made of. */
+/* Ids and times from which no edges can be made. */
 static void test_ids_and_times(void **state)
 {
     struct sl_check *c;
@@ -231,7 +232,7 @@ static void test_links(void **state)
     expect(FOREIGN_TRACE("," CALL("5", "11.000")), SL_FIND_CALL_TWICE, 1);
     expect(FOREIGN_TRACE("," KERNEL("6", "7", "30.000", "1.000")), SL_FIND_GPU_WITHOUT_CALL, 1);
     expect(FOREIGN_TRACE("," KERNEL("6", "7", "30.000", "1.000") "," CALL("6", "29.000")),
-           SL_FIND_COUNT, 0); /* the call may come later in the file */
+           SL_FIND_COUNT, 0); /* the call may follow later in the file */
     expect(FOREIGN_TRACE("," KERNEL("6", "7", "30.000", "1.000") "," CALL("6", "31.000")),
            SL_FIND_GPU_BEFORE_CALL, 1);
     expect(FOREIGN_TRACE("," KERNEL("5", "8", "9.000", "1.000")), SL_FIND_GPU_BEFORE_CALL, 1);
@@ -251,11 +252,12 @@ static void test_waits(void **state)
     expect(FOREIGN_TRACE("," WAIT("8", "31.000") "," RECORD("8", "32.000")),
            SL_FIND_WAIT_LATE_RECORD, 1);
     expect(FOREIGN_TRACE("," WAIT("8", "31.000")), SL_FIND_WAIT_UNKNOWN_RECORD, 1);
-    expect(FOREIGN_TRACE("," WAIT("5", "31.000")), SL_FIND_WAIT_UNKNOWN_RECORD, 1); /* a launch */
+    expect(FOREIGN_TRACE("," WAIT("5", "31.000")), SL_FIND_WAIT_UNKNOWN_RECORD, 1); /* names a
+                                                                                     * launch */
     expect(FOREIGN_TRACE("," WAIT("-1", "31.000")), SL_FIND_WAIT_NO_RECORD, 1);
 }
 
-/* The same habit is an error in a file of ours and a note in one of torch.profiler's. */
+/* The same habit is an error in a file of syncline, and a note in one of torch.profiler. */
 static void test_severity(void **state)
 {
     struct sl_check *own = check(OWN_TRACE("," FLOW("f", "6"), ""));

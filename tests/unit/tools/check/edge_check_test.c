@@ -1,5 +1,5 @@
 /*
- * edge_check_test.c - edges that agree with their rows pass; each disagreement is found.
+ * edge_check_test.c - edges that agree with their rows pass. Each disagreement is found.
  *
  * Threads: one. Memory: the check's.
  */
@@ -48,7 +48,7 @@ static void slice(enum sl_row_category category, int64_t correlation, int64_t st
     sl_edge_check_row(check, &row, 0);
 }
 
-/* Of a graph that call 5 launched. */
+/* Adds a node of the graph that call 5 launched. */
 static void node(int64_t node, int64_t stream, int64_t from, int64_t to)
 {
     const struct sl_trace_row row = {.phase = 'X',
@@ -100,7 +100,7 @@ static uint64_t found(enum sl_finding_id id)
     return findings.of[id].count;
 }
 
-/* A kernel until 60000, a call from 20000 to 66000. */
+/* Adds a kernel until 60000 ns and a call from 20000 to 66000 ns. */
 static void two_rows(void)
 {
     slice(SL_CAT_KERNEL, 5, 7, 15000, 60000);
@@ -141,7 +141,8 @@ static void numbers_that_rows_contradict(void **state)
     assert_int_equal(found(SL_FIND_EDGE_TIMES), 2);
 }
 
-/* Of a graph's operations those that began behind the window are not in the file. */
+/* An edge names a graph node whose row is missing, because it began after the window. It is not
+ * compared with the rows of other nodes. */
 static void nodes_of_a_graph_are_told_apart(void **state)
 {
     struct sl_row_edge edge = to_call(5, 6, 40000, 6000);
@@ -159,7 +160,7 @@ static void nodes_of_a_graph_are_told_apart(void **state)
     assert_int_equal(found(SL_FIND_EDGE_TIMES), 1);
 }
 
-/* Nobody waits for what ends while it runs. */
+/* A query waits for nothing, so its edge must have a wait of 0. */
 static void a_query_that_waited(void **state)
 {
     struct sl_row_edge edge = to_call(5, 6, 0, 6000);
@@ -192,12 +193,12 @@ static void one_edge_released_a_wait(void **state)
     (void)state;
     two_rows();
     tell(&edge);
-    tell(&edge); /* both say so */
+    tell(&edge); /* both are marked as released */
     edge = to_call(1, 2, 70, 80);
     edge.released = 0;
-    tell(&edge); /* nobody */
+    tell(&edge); /* none is marked */
     edge = to_call(1, 3, 0, 80);
-    tell(&edge); /* nobody, rightly */
+    tell(&edge); /* none is marked, correctly */
     sl_edge_check_end(check);
     assert_int_equal(found(SL_FIND_EDGE_RELEASED), 2);
 }
@@ -227,12 +228,12 @@ static void arrows_in_the_wrong_place(void **state)
     two_rows();
     arrow_end('s', 1, 59999); /* without an edge */
     tell(&edge);
-    arrow_end('s', 2, 60000); /* its slice is over */
-    arrow_end('f', 3, 65999); /* another one's */
+    arrow_end('s', 2, 60000); /* its slice has ended */
+    arrow_end('f', 3, 65999); /* of another call */
     edge = to_call(5, 6, 0, 6000);
     slice(SL_CAT_RUNTIME, 6, 0, 62000, 68000);
     tell(&edge);
-    arrow_end('s', 4, 59999); /* nothing was waited for */
+    arrow_end('s', 4, 59999); /* the edge has a wait of 0 */
     sl_edge_check_end(check);
     assert_int_equal(found(SL_FIND_EDGE_ARROW), 4);
 }

@@ -1,4 +1,4 @@
-/* et_check_test.c - each rule of a Chakra trace, broken by a file typed by hand. */
+/* et_check_test.c - each rule of a Chakra trace is broken by a file typed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static void check_file(void)
     sl_et_close(et);
 }
 
-/* The file breaks this rule, once, and no other; SL_ET_RULES: none. */
+/* Checks that the file breaks exactly this rule, once; SL_ET_RULES means none. */
 static void assert_breaks(enum sl_et_rule rule)
 {
     check_file();
@@ -121,7 +121,8 @@ static void test_cycle_of_large_ids(void **state)
     assert_string_equal(checked->found[SL_ET_RULE_CYCLE].example, "node " LARGE_NUMBER);
 }
 
-/* Nobody knows then whether the file is valid, so it is not called so. */
+/* There are more large ids than the check can distinguish. It cannot know whether the file is
+ * valid, and reports an error. */
 static void test_more_large_ids_than_can_be_told_apart(void **state)
 {
     struct sl_et_node n = {.type = SL_ET_COMP, .has = SL_ET_HAS_IS_CPU};
@@ -139,13 +140,13 @@ static void test_more_large_ids_than_can_be_told_apart(void **state)
     sl_et_check_node(checked, &n);
     assert_int_equal(checked->found[SL_ET_RULE_NOT_CHECKED].count, 1);
     assert_int_equal(sl_et_check_worst(checked), SL_SEVERITY_ERROR);
-    n.id = 1ull << 32; /* those that have a place keep it */
+    n.id = 1ull << 32; /* ids that already have a place keep it */
     sl_et_check_node(checked, &n);
     assert_int_equal(checked->found[SL_ET_RULE_ID_TWICE].count, 1);
 }
 
-/* 3 and 4 need each other, 5 needs 4; nothing is wrong with 2, which stands before what it needs.
- */
+/* Nodes 3 and 4 depend on each other, and 5 depends on 4. Node 2 is correct, although it precedes
+ * its dependency. */
 static void test_cycles(void **state)
 {
     (void)state;
@@ -157,7 +158,7 @@ static void test_cycles(void **state)
     assert_string_equal(checked->found[SL_ET_RULE_CYCLE].example, "node 3");
     assert_int_equal(checked->found[SL_ET_RULE_DEP_LATER].count, 2);
     assert_int_equal(sl_et_check_worst(checked), SL_SEVERITY_ERROR);
-    /* All parents behind their children, and one that is not there: no cycle. */
+    /* All parents follow their children, and one is missing. There is no cycle. */
     ET_FILE(ET_MESSAGE(ET_META), NODE("\x05", ET_DEP("\x04") ET_DEP("\x03") ET_DEP("\x04")),
             NODE("\x04", ET_DEP("\x03") ET_DEP("\x09")), NODE("\x03", ET_DEP("\x02")),
             NODE("\x02", ET_CTRL("\x01")), NODE("\x01", ""));
@@ -177,7 +178,8 @@ static void test_nodes(void **state)
     assert_breaks(SL_ET_RULE_NO_IS_CPU);
 }
 
-/* A node with this behind its type, of which protobuf's readers refuse a text. */
+/* Checks that protobuf readers refuse a text of a node with `more` after its type, and which text
+ * the check names. */
 static void assert_refused(const char *more, size_t size, const char *example)
 {
     static const char node[] = ET_ID("\x01") ET_COMP ET_GPU;
@@ -194,7 +196,7 @@ static void assert_refused(const char *more, size_t size, const char *example)
 
 #define REFUSED(more, example) assert_refused(more, sizeof(more) - 1, example)
 
-/* What the schema calls a string is UTF-8; bytes are anything. */
+/* A string in the schema must be UTF-8. Bytes may be anything. */
 static void test_texts(void **state)
 {
     (void)state;
@@ -217,7 +219,7 @@ static void test_texts(void **state)
             NULL);
     REFUSED("\x52\x08\x0a\x02"
             "ab\xfa\x01\x01\xff",
-            NULL); /* bytes, and a list of them */
+            NULL); /* bytes, and a list of bytes */
     REFUSED("\x52\x0a\x0a\x02"
             "ab\x82\x02\x03\x0a\x01\xff",
             NULL);
@@ -227,13 +229,13 @@ static void test_texts(void **state)
             "inputs of node 1");
     REFUSED("\x4a\x03\x1a\x01\xff", "outputs of node 1");
     REFUSED("\x4a\x04\x1a\x02\xc3\xa9", NULL);
-    /* of two that are refused the first is told */
+    /* If two texts are refused, the first is named. */
     REFUSED("\x4a\x03\x1a\x01\xff\x52\x04\x0a\x02"
             "a\xff",
             "outputs of node 1");
 }
 
-/* Which are read long before they are told. */
+/* Texts of the metadata are read long before they are reported. */
 static void test_texts_of_the_metadata(void **state)
 {
     (void)state;
@@ -263,7 +265,7 @@ static void test_operation_without_its_call(void **state)
     "\x52\x0f\x0a\x0b"                                                                             \
     "tensor_size" value
 
-/* Feeders take a value from one member of the oneof, and nothing from another. */
+/* Trace feeders read a value from one member of the oneof only. */
 static void test_types_of_attributes(void **state)
 {
     (void)state;
@@ -279,7 +281,7 @@ static void test_types_of_attributes(void **state)
     "\x52\x18\x0a\x0b"                                                                             \
     "duration_ns\x48" value
 
-/* A negative int64 takes ten bytes; duration_micros has no sign. */
+/* A negative int64 has ten bytes. duration_micros has no sign. */
 static void test_durations(void **state)
 {
     (void)state;
@@ -290,7 +292,8 @@ static void test_durations(void **state)
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01") ET_COMP ET_CPU MICROS(
                                      "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")));
     assert_breaks(SL_ET_RULE_DURATION);
-    /* 2^63 ns, to the microsecond: the shortest that is too long, and the longest that is not. */
+    /* 2^63 ns in microseconds: the shortest duration that is too long, and the longest valid
+     * one. */
     ET_FILE(ET_MESSAGE(ET_META),
             ET_MESSAGE(ET_ID("\x01") ET_COMP ET_GPU MICROS("\xf8\xa7\x8d\xaf\xba\x93\xb1\x10")));
     assert_breaks(SL_ET_RULE_DURATION);
@@ -315,13 +318,13 @@ static void test_communication(void **state)
     assert_breaks(SL_ET_RULE_GROUP);
 }
 
-/* Of ten and more digits. */
+/* Groups with ten and more digits. */
 #define LONG_GROUP(size, length, digits)                                                           \
     ET_MESSAGE(ET_ID("\x01") ET_COLL ET_GPU ET_TYPE("\x00") ET_SIZE "\x52" size "\x0a\x07"         \
                                                                     "pg_name"                      \
                                                                     "\xea\x01" length digits)
 
-/* ASTRA-sim reads it as an int. */
+/* ASTRA-sim reads a group's name as an int. */
 static void test_groups_fit_an_int(void **state)
 {
     (void)state;
@@ -342,7 +345,7 @@ static void test_groups_fit_an_int(void **state)
 #define SEND                    "\x18\x05"
 #define RECV                    "\x18\x06"
 
-/* -1 as an int32 stands in ten bytes; readers take the lower half of what is longer. */
+/* -1 as an int32 has ten bytes. Readers use the lower half of longer values. */
 static void test_peers(void **state)
 {
     (void)state;
@@ -361,7 +364,7 @@ static void test_peers(void **state)
     assert_breaks(SL_ET_RULE_COMM_PEER);
 }
 
-/* -1 as an int64 stands in ten bytes. */
+/* -1 as an int64 has ten bytes. */
 static void test_size_below_0(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* et_ids_test.c - ids of 64 bits find slots of 29, and back. */
+/* et_ids_test.c - ids of 64 bits are mapped to slots of 29 bits, and back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,8 +52,8 @@ static void test_each_large_id_has_a_slot_of_its_own(void **state)
     assert_int_equal(ids.used, count);
 }
 
-/* Those of the upper half of the bits alone, which a weak hash would put in one place: it takes
- * minutes then. */
+/* All ids differ only in their upper halves. A weak hash would map them to one place, and the test
+ * would take minutes. */
 static void test_all_slots_are_used_before_there_is_none(void **state)
 {
     (void)state;

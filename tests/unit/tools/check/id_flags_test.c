@@ -1,5 +1,6 @@
 /*
- * id_flags_test.c - ids that meet, ids that do not, ids that find no room.
+ * id_flags_test.c - ids that occur in pairs, ids without a partner, and ids that do not fit into
+ * memory.
  *
  * Threads: one. Memory: the pairs'.
  */
@@ -42,7 +43,7 @@ static void test_count(void **state)
     (void)state;
     assert_int_equal(sl_id_flags_create(&p, 1u << 20), 0);
     assert_int_equal(sl_id_flags_count(p, SL_PAIR_SECOND, &id, &at), 0);
-    /* Over the 32-bit border, as widened correlation ids do. */
+    /* Ids exceed 32 bits, as widened correlation ids do. */
     for (uint64_t i = 4294960000; i < 4294970000; i++) {
         sl_id_flags_add(p, i, SL_PAIR_FIRST, 0, i);
         if (i % 1000 != 1)
@@ -63,7 +64,7 @@ static void test_forgotten_place(void **state)
     (void)state;
     assert_int_equal(sl_id_flags_create(&p, 1u << 20), 0);
     sl_id_flags_add(p, 7, SL_PAIR_FIRST, 11, 1);
-    sl_id_flags_add(p, 7 + 65536, SL_PAIR_FIRST, 22, 2); /* takes its place among the recent */
+    sl_id_flags_add(p, 7 + 65536, SL_PAIR_FIRST, 22, 2); /* replaces it among the recent ids */
     assert_true(sl_id_flags_first_ns(p, 7) == SL_PAIR_NO_TIME);
     assert_int_equal(sl_id_flags_count(p, SL_PAIR_FIRST, &id, &at), 2);
     assert_true(id == 7 && at == UINT64_MAX);
@@ -83,7 +84,9 @@ static void test_full(void **state)
         assert_int_equal(rc, i < 3 ? 0 : -ENOSPC);
     }
     assert_int_equal(sl_id_flags_unchecked(p), 2);
-    assert_int_equal(sl_id_flags_add(p, (1ull << 40) + 1, SL_PAIR_FIRST, 0, 9), 0); /* known page */
+    assert_int_equal(sl_id_flags_add(p, (1ull << 40) + 1, SL_PAIR_FIRST, 0, 9), 0); /* on a page
+                                                                                     * that is
+                                                                                     * already known */
     assert_int_equal(sl_id_flags_count(p, SL_PAIR_FIRST, &id, &at), 4);
     sl_id_flags_destroy(p);
 }

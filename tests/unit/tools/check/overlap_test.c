@@ -1,5 +1,6 @@
 /*
- * overlap_test.c - operations of a stream, shuffled as CUPTI delivers them.
+ * overlap_test.c - finds overlapping operations of a stream, in the shuffled order in which CUPTI
+ * delivers them.
  *
  * Threads: one. Memory: the overlap's.
  */
@@ -31,9 +32,9 @@ static void test_shuffled(void **state)
     (void)state;
     assert_int_equal(sl_overlap_create(&o, &f), 0);
     for (int64_t i = 0; i < 50000; i++) {
-        int64_t k = i ^ 255; /* blocks of 256, backwards */
+        int64_t k = i ^ 255; /* blocks of 256 in reverse order */
 
-        add(o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i); /* one begins as the other ends */
+        add(o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i); /* each begins at the other's end */
         add(o, 8, k * 100 + 1, k * 100 + 101, (uint64_t)i);
     }
     sl_overlap_end(o);
@@ -51,9 +52,9 @@ static void test_found(void **state)
     assert_int_equal(sl_overlap_create(&o, &f), 0);
     add(o, 7, 1001, 1101, 1);
     add(o, 7, 1, 501, 2);
-    add(o, 7, 400, 401, 3);   /* inside of the second */
-    add(o, 7, 450, 460, 4);   /* also inside, and behind the third */
-    add(o, 8, 400, 2001, 5);  /* another stream: fine */
+    add(o, 7, 400, 401, 3);   /* inside the second */
+    add(o, 7, 450, 460, 4);   /* also inside, and after the third */
+    add(o, 8, 400, 2001, 5);  /* another stream: no overlap */
     add(o, 7, 1100, 1200, 6); /* 1 ns too early */
     sl_overlap_end(o);
     sl_overlap_destroy(o);
@@ -62,7 +63,8 @@ static void test_found(void **state)
     assert_string_equal(f.of[SL_FIND_GPU_OVERLAP].example, "device 0, stream 7: 101 ns too early");
 }
 
-/* Times in whole microseconds are rounded, each on its own. */
+/* Times in whole microseconds are rounded independently. Overlaps of less than a microsecond are
+ * not reported. */
 static void test_rounded_times(void **state)
 {
     struct sl_findings f = {0};
@@ -86,7 +88,7 @@ static void test_too_late(void **state)
     assert_int_equal(sl_overlap_create(&o, &f), 0);
     for (int64_t i = 1; i < 3000; i++)
         add(o, 7, i * 100, i * 100 + 10, 1);
-    add(o, 7, 5, 6, 2); /* nobody knows any more what was there */
+    add(o, 7, 5, 6, 2); /* earlier operations have been forgotten */
     sl_overlap_end(o);
     sl_overlap_destroy(o);
     assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 0);

@@ -1,5 +1,5 @@
 /*
- * edge_summary_test.c - sums, order, the longest, and names that find no room.
+ * edge_summary_test.c - sums, order, longest waits, and names that do not fit into memory.
  *
  * Threads: one. Memory: the summary's.
  */
@@ -14,7 +14,7 @@
 
 static struct sl_edge_summary *summary;
 
-/* Steps of 100 ns, with names from 1000 on. */
+/* Steps of 100 ns each, with names from 1000 on. */
 static uint64_t first_step_ns;
 
 static uint32_t step_at(void *user, uint64_t ns)
@@ -124,7 +124,7 @@ static void test_steps_that_are_known_later(void **state)
     const struct sl_edge_group *line;
 
     (void)state;
-    first_step_ns = UINT64_MAX; /* none so far */
+    first_step_ns = UINT64_MAX; /* no step yet */
     add_at(150, 1, 0, 10);
     add_at(250, 1, 0, 20);
     add_at(260, 1, 0, 30);

@@ -1,4 +1,4 @@
-/* et_file_test.c - nodes of files typed by hand, whole and broken. */
+/* et_file_test.c - reads nodes of files typed by hand, complete and broken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static struct sl_et *open_it(void)
     return et;
 }
 
-/* Nodes until the end, which must be `end`. */
+/* Reads all nodes and returns their number. The end must be `end`. */
 static unsigned read_all(enum sl_et_end end)
 {
     struct sl_et *et = open_it();
@@ -76,7 +76,7 @@ static void test_without_metadata_the_first_message_is_a_node(void **state)
     assert_int_equal(read_all(SL_ET_WHOLE), 1);
 }
 
-/* As MLCommons' converter writes it. */
+/* The metadata has no version, as MLCommons' converter writes it. The nodes are read. */
 static void test_metadata_without_a_version(void **state)
 {
     struct sl_et_node n;
@@ -94,10 +94,10 @@ static void test_metadata_without_a_version(void **state)
     assert_int_equal(sl_et_next(et, &n), 1);
     assert_int_equal(n.id, 1);
     sl_et_close(et);
-    /* nothing at all in it */
+    /* The metadata is empty. */
     ET_FILE(ET_MESSAGE(""), ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP));
     assert_int_equal(read_all(SL_ET_WHOLE), 1);
-    /* a node with id 0, which is left out then */
+    /* A node with id 0, which is omitted in the bytes. */
     ET_FILE(ET_MESSAGE(ET_NAME ET_COMP), ET_MESSAGE(ET_ID("\x01") ET_NAME ET_COMP));
     assert_int_equal(read_all(SL_ET_WHOLE), 2);
 }
@@ -118,13 +118,13 @@ static void test_every_cut_is_noticed(void **state)
 static void test_damage_ends_the_reading(void **state)
 {
     (void)state;
-    /* an attribute longer than its node */
+    /* An attribute is longer than its node. */
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE(ET_ID("\x01")), ET_MESSAGE("\x52\x7f\x0a"));
     assert_int_equal(read_all(SL_ET_DAMAGED), 1);
-    /* a wire type that protobuf does not have */
+    /* A wire type that protobuf does not have. */
     ET_FILE(ET_MESSAGE(ET_META), ET_MESSAGE("\x0f\x01"));
     assert_int_equal(read_all(SL_ET_DAMAGED), 0);
-    /* a message of 2^34 bytes */
+    /* A message of 2^34 bytes. */
     et_write("\x07" ET_META "\x80\x80\x80\x80\x40", 13);
     assert_int_equal(read_all(SL_ET_DAMAGED), 0);
 }

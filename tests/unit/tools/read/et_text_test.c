@@ -1,4 +1,4 @@
-/* et_text_test.c - texts that protobuf's readers refuse, and what is shown of them. */
+/* et_text_test.c - finds texts that protobuf readers refuse, and the text shown for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,13 +21,13 @@ static void test_strings_of_a_message(void **state)
     (void)state;
     assert_int_equal(sl_et_text_of_strings(SPAN(""), 3, &refused), 1);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02\xc3\xa9\x1a\x01x"), 3, &refused), 1);
-    /* of a field that the schema does not have there, or that is no text */
+    /* Of a field that the schema does not have here, or that is not a text. */
     assert_int_equal(sl_et_text_of_strings(SPAN("\x22\x01\xff\x08\x7f"), 3, &refused), 1);
     assert_int_equal(refused, 0);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02x"), 3, &refused), 0);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x1a\x01\xff\x0a\x01x"), 3, &refused), 1);
     assert_int_equal(refused, 1);
-    /* what has been refused stays so */
+    /* A refused text stays refused. */
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x01x"), 1, &refused), 1);
     assert_int_equal(refused, 1);
 }
@@ -42,7 +42,7 @@ static void test_texts_of_an_attribute(void **state)
         sl_et_text_of_attribute(SPAN("\xea\x01\x01v\x0a\x02it\x12\x01\x64"), &name, &refused), 1);
     assert_int_equal(name.end - name.at, 2);
     assert_memory_equal(name.at, "it", 2);
-    /* bytes, and a list of them */
+    /* Bytes, and a list of bytes. */
     assert_int_equal(
         sl_et_text_of_attribute(SPAN("\xfa\x01\x01\xff\x82\x02\x03\x0a\x01\xff"), &name, &refused),
         1);
@@ -50,7 +50,7 @@ static void test_texts_of_an_attribute(void **state)
     assert_int_equal(refused, 0);
     assert_int_equal(
         sl_et_text_of_attribute(SPAN("\x0a\x01n\xf2\x01\x02\x0a\x01"), &name, &refused), 0);
-    /* the value that another member of the oneof takes the place of is refused too */
+    /* A value is refused even if another member of the oneof replaces it. */
     assert_int_equal(
         sl_et_text_of_attribute(SPAN("\x0a\x01n\xea\x01\x01\xff\x48\x01"), &name, &refused), 1);
     assert_int_equal(refused, 1);

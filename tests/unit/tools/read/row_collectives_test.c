@@ -1,4 +1,4 @@
-/* row_collectives_test.c - what rows and the header tell about collectives. */
+/* row_collectives_test.c - reads facts about collectives from rows and from the header. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

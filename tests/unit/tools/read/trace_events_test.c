@@ -1,5 +1,5 @@
 /*
- * trace_events_test.c - rows of old, new and damaged files, as events in the order of enqueue.
+ * trace_events_test.c - reads rows of old, new and damaged files as events in the order of enqueue.
  *
  * Threads: one. Memory: the reader's.
  */
@@ -28,7 +28,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Reads rows (no header) to their end. */
+/* Reads rows (without a header) to their end. */
 static void read_rows(const char *rows, int own)
 {
     char text[8192];
@@ -133,9 +133,9 @@ static void test_records_are_made_from_waits(void **state)
 
     (void)state;
     read_rows(WAIT("Event Sync", "50", "\"stream\":-1," RECORD("20", "40", "3")) ","
-              /* the same record again, elsewhere */
+              /* the same record again, in another row */
               WAIT("Event Sync", "52", "\"stream\":4294967295," RECORD("20", "40", "3")) ","
-              /* made before there was one */
+              /* the wait was made before a record existed */
               WAIT("Event Sync", "53", "\"stream\":-1," RECORD("-1", "-1", "8")),
               0);
     record = next(SL_EV_CUDA_EVENT, 40);
@@ -172,7 +172,8 @@ static void test_own_waits_name_the_context_of_their_record(void **state)
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":9,\"dur\":1,\"args\":{"                \
     "\"device\":" device ",\"context\":" context ",\"stream\":" stream ",\"correlation\":" id "}}"
 
-/* Others' name its stream: in the context that has it, if one alone has. */
+/* Files of other writers name only the event's stream. The record is in the stream's context if
+ * only one context has that stream. */
 static void test_records_of_other_contexts(void **state)
 {
     struct sl_event record;
@@ -202,11 +203,11 @@ static void test_records_of_other_contexts(void **state)
         0);
     record = next(SL_EV_CUDA_EVENT, 40);
     assert_true(record.device == 1 && record.context == 2 && record.stream == 20);
-    record = next(SL_EV_CUDA_EVENT, 41); /* both have it */
+    record = next(SL_EV_CUDA_EVENT, 41); /* both contexts have it */
     assert_int_equal(record.stream, SL_STREAM_NONE);
-    record = next(SL_EV_CUDA_EVENT, 42); /* each has a legacy default stream */
+    record = next(SL_EV_CUDA_EVENT, 42); /* each context has a legacy default stream */
     assert_int_equal(record.stream, SL_STREAM_NONE);
-    record = next(SL_EV_CUDA_EVENT, 43); /* nobody was seen to have it */
+    record = next(SL_EV_CUDA_EVENT, 43); /* no context was seen with it */
     assert_int_equal(record.stream, SL_STREAM_NONE);
 }
 
@@ -267,7 +268,8 @@ static uint64_t of_others(const char *rows)
     "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"a\",\"pid\":" pid ",\"tid\":6,\"ts\":" id   \
     ",\"dur\":1,\"args\":{\"correlation\":" id "}}"
 
-/* Files of several ranks in one, which some who merge them name by a text: "[TP00] 4711". */
+/* A file has calls of several ranks. Some programs that merge files name a process by a text:
+ * "[TP00] 4711". */
 static void test_calls_of_other_processes(void **state)
 {
     (void)state;
@@ -279,7 +281,7 @@ static void test_calls_of_other_processes(void **state)
         of_others(OF("\"[TP00] 5\"", "1") "," OF("\"[TP01] 5\"", "2") "," OF("\"[TP02] 5\"", "3")),
         2);
     assert_int_equal(of_others(OF("\"[TP00] 5\"", "1") "," OF("5", "2")), 1);
-    /* nobody's */
+    /* A call without a process. */
     assert_int_equal(of_others("{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"a\",\"tid\":6,"
                                "\"ts\":3,\"dur\":1,\"args\":{\"correlation\":9}}," OF("5", "1")),
                      0);
@@ -320,7 +322,7 @@ static void test_places_and_steps(void **state)
     call = sl_trace_events_call(events, id[0]);
     assert_string_equal(name(call->name), "in");
     assert_string_equal(name(call->place), "aten::inner");
-    assert_string_equal(name(call->step), "ProfilerStep#1"); /* another thread's */
+    assert_string_equal(name(call->step), "ProfilerStep#1"); /* on another thread */
     assert_string_equal(name(sl_trace_events_call(events, id[1])->place), "aten::outer");
     call = sl_trace_events_call(events, id[2]);
     assert_int_equal(call->place, 0);
@@ -345,7 +347,7 @@ static void test_stream_flags(void **state)
     no_more();
 }
 
-/* Rows without sense are counted and left out. */
+/* Meaningless rows are counted and left out. */
 static void test_unusable_rows(void **state)
 {
     struct sl_trace_events_counts counts;
@@ -368,7 +370,7 @@ static void test_unusable_rows(void **state)
                                                                  "9,\"args\":{"
                                                                  "\"stream\":7,\"correlation\":6}}",
               0);
-    /* a negative duration is none */
+    /* A negative duration counts as none. */
     assert_int_equal(next(SL_EV_KERNEL, 6).end_ns, ORIGIN + 5000);
     no_more();
     sl_trace_events_get_counts(events, &counts);

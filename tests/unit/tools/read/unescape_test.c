@@ -1,4 +1,4 @@
-/* unescape_test.c - the text that a JSON string means. */
+/* unescape_test.c - decodes the text of a JSON string. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 static void expect(const char *text, const char *meant)
 {
-    /* Exact memory: a sanitizer sees a byte too many. */
+    /* Memory of the exact length, so that a sanitizer notices one byte too many. */
     size_t size = strlen(text);
     char *to = malloc(size + 1), *from = malloc(size ? size : 1);
 

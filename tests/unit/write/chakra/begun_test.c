@@ -1,6 +1,6 @@
 /*
- * begun_test.c - operators and ranges that are told when they begin: what is written is the
- * same as of rows that are told whole, whenever it goes out.
+ * begun_test.c - operators and ranges are reported when they begin, and again when they end. The
+ * file equals the one made from complete rows, whenever nodes are written.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 enum {
     ROWS = 4000,
-    LATE_NS = 300000, /* most that a record comes late by */
+    LATE_NS = 300000, /* the longest delay of a record */
     CPU_THREADS = 3
 };
 
@@ -41,7 +41,7 @@ static void give(struct sl_event ev)
     assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
 }
 
-/* ---- what is written, in an order that does not depend on when ---- */
+/* ---- the nodes, in an order that does not depend on when they were written ---- */
 
 static int compare(const void *a, const void *b)
 {
@@ -124,13 +124,13 @@ static struct sl_event *add(uint8_t kind, const char *name, uint32_t thread, uin
     *ev = (struct sl_event){
         .kind = kind, .name = text(name), .thread = thread, .start_ns = BASE + start};
     if (kind == SL_EV_CPU_OP || kind == SL_EV_RANGE) {
-        ev->stream = (uint32_t)count; /* in the order of their beginnings on a thread */
+        ev->stream = (uint32_t)count; /* numbered by their beginnings on a thread */
         ev->u.row.sequence = -1;
     }
     return ev;
 }
 
-static uint64_t stream_free[CPU_THREADS + 1]; /* one for each thread */
+static uint64_t stream_free[CPU_THREADS + 1]; /* one per thread */
 
 static uint64_t launch_kernel(uint32_t thread, uint64_t at)
 {
@@ -153,7 +153,7 @@ static uint64_t launch_kernel(uint32_t thread, uint64_t at)
     return end;
 }
 
-/* What a thread does from `at` on; gives when it has done it. */
+/* Adds random work of a thread from `at` on. Returns when it ends. */
 static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
 {
     unsigned times = 1 + random_below(4);
@@ -168,13 +168,13 @@ static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
         size_t mine = count;
 
         add(kind, kind == SL_EV_CPU_OP ? "op" : "range", thread, at);
-        /* Now and then a forward operator, and one of autograd's. */
+        /* Some operators are forward operators, and some belong to autograd. */
         if (kind == SL_EV_CPU_OP && random_below(3) == 0) {
             rows[mine].context = thread == CPU_THREADS;
             rows[mine].u.row.sequence = random_below(6);
         }
         at = do_something(thread, at, depth - 1) + random_below(3000);
-        /* Ranges of two domains need not be nested in each other. */
+        /* Ranges of two domains may overlap without nesting. */
         rows[mine].end_ns =
             BASE + at + (kind == SL_EV_RANGE && random_below(8) == 0 ? random_below(60000) : 0);
     }
@@ -195,7 +195,7 @@ static void make_job(uint64_t seed)
     }
 }
 
-/* ---- the same job, told in two ways ---- */
+/* ---- the same job, reported in two ways ---- */
 
 struct delivery {
     uint64_t ns, tie;
@@ -218,7 +218,8 @@ static int is_around(const struct sl_event *ev)
     return ev->kind == SL_EV_CPU_OP || ev->kind == SL_EV_RANGE;
 }
 
-/* Everything of before `complete` was given: `every` says how often that is told. */
+/* Returns the file of the job. `every`: after how many records the writer is told up to which time
+ * all records were given. */
 static char *written(int at_beginnings, unsigned every)
 {
     size_t n = 0;
@@ -275,7 +276,7 @@ static void test_a_job_is_the_same_however_it_is_told(void **state)
         handovers += counts().handovers != 0;
         for (unsigned every = 1; every <= 100; every += 33) {
             reopen(0);
-            make_job(seed); /* names are those of the new file */
+            make_job(seed); /* names of the new file */
             told = written(1, every);
             assert_same(whole, told, seed, every);
             free(told);
@@ -285,7 +286,7 @@ static void test_a_job_is_the_same_however_it_is_told(void **state)
     assert_true(handovers > 5);
 }
 
-/* ---- by hand ---- */
+/* ---- single cases ---- */
 
 static void test_its_pieces_go_out_before_it_ends(void **state)
 {
@@ -319,7 +320,7 @@ static void test_its_pieces_go_out_before_it_ends(void **state)
         }
 }
 
-/* A range of NVTX's has a pattern for a name, and its numbers. */
+/* The name of an NVTX range is a pattern with numbers. The node has the whole name. */
 static void test_a_note_has_its_name(void **state)
 {
     struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
@@ -354,7 +355,7 @@ static void test_a_note_has_its_name(void **state)
     }
 }
 
-/* A range that some thread started and another may end is around nothing. */
+/* Any thread may end this range, so it surrounds nothing and has no node. */
 static void test_a_note_that_was_never_begun_is_no_row(void **state)
 {
     struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
@@ -389,7 +390,7 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     other.thread = 11;
     give(ended(other));
     call("call", 10, 30, 40, 1);
-    d = read_back(); /* its own end is lost, too: it is over when its thread is */
+    d = read_back(); /* its own end is lost, so it ends with its thread */
     assert_int_equal(dom_count(d, "a"), 1);
     assert_int_equal(dom_number(dom_find(d, "a"), "duration_ns"), 30000);
 }

@@ -1,4 +1,4 @@
-/* caller_test.c - operators, and threads that work for others. */
+/* caller_test.c - operators, and threads that work for other threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static void row(uint8_t kind, const char *name, uint32_t thread, uint64_t start,
     assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
 }
 
-/* The replayed end of the last node called so, in us. */
+/* Returns when the last node of this name ends in a replay, in us. */
 static uint64_t end_of(const struct dom_file *d, const char *name)
 {
     uint64_t end = 0;
@@ -54,11 +54,11 @@ static void test_a_backward_pass_joins_two_threads(void **state)
     row(SL_EV_CPU_OP, "after", 10, 90, 95, -1, 0);
     d = read_back();
     assert_int_equal(counts().handovers, 1);
-    assert_true(follows(d, "backward", "gap")); /* of thread 10, from 20 to 30 */
+    assert_true(follows(d, "backward", "gap")); /* the gap of thread 10 from 20 to 30 */
     assert_int_equal(end_of(d, "backward2"), 70);
     assert_int_equal(end_of(d, "after"), 95);
     for (size_t i = 0; i < d->nodes; i++) {
-        /* Nothing of thread 10 stands for the time in which it waited. */
+        /* Thread 10 has no nodes for the time in which it waited. */
         if (dom_number(&d->node[i], "tid") == 10)
             assert_true(dom_number(&d->node[i], "start_ns") < 30000 ||
                         dom_number(&d->node[i], "start_ns") >= 70000);
@@ -87,7 +87,7 @@ static void test_a_busy_thread_called_nobody(void **state)
     (void)state;
     row(SL_EV_CPU_OP, "forward", 10, 10, 90, 5, 0);
     row(SL_EV_CPU_OP, "backward", 11, 30, 50, 5, 1);
-    row(SL_EV_CPU_OP, "other", 12, 60, 70, 6, 1); /* nobody ran its forward operator */
+    row(SL_EV_CPU_OP, "other", 12, 60, 70, 6, 1); /* its forward operator was not recorded */
     row(SL_EV_CPU_OP, "own", 10, 91, 95, 5, 1);   /* on the thread of its forward operator */
     read_back();
     assert_int_equal(counts().handovers, 0);
@@ -108,7 +108,8 @@ static void test_a_range_around_it_does_not_make_its_thread_busy(void **state)
     assert_int_equal(end_of(d, "step"), 100);
 }
 
-/* A step of one thread: forward of the number, then autograd on thread 20, for PyTorch's thread. */
+/* Adds a step: a forward operator on `thread`, then autograd on thread 20. `forward` is PyTorch's
+ * number of the forward thread. */
 static void step(uint32_t thread, uint64_t at, int64_t sequence, uint32_t forward)
 {
     row(SL_EV_CPU_OP, "forward", thread, at, at + 10, sequence, 0);
@@ -117,7 +118,8 @@ static void step(uint32_t thread, uint64_t at, int64_t sequence, uint32_t forwar
     row(SL_EV_CPU_OP, "after", thread, at + 60, at + 70, -1, 0);
 }
 
-/* Both threads run forward code of one sequence number; autograd works for PyTorch's thread. */
+/* Two threads run forward operators with the same sequence number. Autograd names one of them by
+ * PyTorch's number. */
 static void collide(uint64_t at, uint32_t forward)
 {
     row(SL_EV_CPU_OP, "forward", 10, at, at + 10, 70, 0);
@@ -127,7 +129,7 @@ static void collide(uint64_t at, uint32_t forward)
     row(SL_EV_CPU_OP, "sleeper", 11, at + 60, at + 70, -1, 0);
 }
 
-/* None of the thread's nodes lies between, and something of it follows autograd. */
+/* Says whether the thread has no node in this time. */
 static int is_cut(const struct dom_file *d, uint32_t thread, int64_t start, int64_t end)
 {
     int has = 0;
@@ -162,7 +164,7 @@ static void test_a_caller_that_is_not_known_is_none(void **state)
 
     (void)state;
     step(10, 100, 3, 1);
-    collide(300, 1); /* one lesson, of one sequence number, is none */
+    collide(300, 1); /* one operator with a single sequence number is not enough evidence */
     d = read_back();
     assert_int_equal(counts().handovers, 1);
     assert_int_equal(counts().callers_unknown, 1);
@@ -175,11 +177,11 @@ static void test_a_caller_that_ran_no_forward_code_is_none(void **state)
     (void)state;
     step(12, 100, 3, 1);
     step(12, 200, 4, 1);
-    collide(300, 1);     /* thread 12 ran none of that number */
-    step(11, 400, 5, 1); /* its own forward code was before the window */
+    collide(300, 1);     /* thread 12 ran no operator with this number */
+    step(11, 400, 5, 1); /* its own forward operator was before the window */
     read_back();
     assert_int_equal(counts().handovers, 2);
-    assert_int_equal(counts().callers_unknown, 2); /* the inner row asks no more */
+    assert_int_equal(counts().callers_unknown, 2); /* the inner row is not counted again */
 }
 
 static void test_a_wrong_lesson_does_not_stick(void **state)
@@ -187,7 +189,8 @@ static void test_a_wrong_lesson_does_not_stick(void **state)
     struct dom_file *d;
 
     (void)state;
-    step(11, 100, 2, 1); /* forward code from before the window: this thread's has the number */
+    step(11, 100, 2, 1); /* the forward operator was before the window; another thread's operator
+                          * has its number */
     step(10, 200, 3, 1);
     step(10, 300, 4, 1);
     step(10, 400, 5, 1);
@@ -203,7 +206,7 @@ static void test_two_numbers_are_not_one_thread(void **state)
     (void)state;
     step(10, 100, 3, 1);
     step(10, 200, 4, 1);
-    step(10, 300, 5, 2); /* whose numbers are those: neither is known then */
+    step(10, 300, 5, 2); /* two numbers for one thread: neither is known then */
     step(10, 400, 6, 2);
     collide(500, 1);
     collide(600, 2);
@@ -240,7 +243,7 @@ static void test_operators_go_out_before_they_end(void **state)
     row(SL_EV_RANGE, "step", 10, 0, 1000, -1, 0);
     call("call", 10, 10, 20, 1);
     advance(500);
-    assert_int_equal(counts().nodes, 0); /* which device the header names is not known */
+    assert_int_equal(counts().nodes, 0); /* the header's device is not known yet */
     kernel(7, 15, 30, 1, "k");
     advance(500);
     assert_true(counts().nodes >= 1);

@@ -1,4 +1,4 @@
-/* chakra_test.c - the file's rules, and that a replay of it gives the recorded times back. */
+/* chakra_test.c - the file follows its rules, and a replay of it gives the recorded times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "unit/write/chakra/fixture.h"
 
-/* launch -> kernel -> stream synchronize -> launch: the smallest program that waits. */
+/* Adds the smallest program that waits: launch, kernel, stream synchronize, launch. */
 static void put_program(void)
 {
     launch(10, 100, 105, 1);
@@ -33,11 +33,11 @@ static void test_wait_is_what_the_replay_waits_for(void **state)
     first = dom_find(d, "first");
     assert_true(dom_depends(wait, first));
     assert_int_equal(dom_count(d, "cudaStreamSynchronize"), 0);
-    /* 196 us recorded, 190 of them waited. */
+    /* The call took 196 us, of which it waited 190. */
     assert_int_equal(dom_number(wait, "duration_ns"), 6000);
     assert_int_equal(dom_number(wait, "start_ns"), 300000);
     assert_replays(0);
-    /* The chain goes on behind the wait. */
+    /* The thread's chain continues after the wait. */
     gap = &d->node[wait->id];
     assert_string_equal(gap->name, "gap");
     assert_true(dom_depends(gap, wait));
@@ -108,7 +108,7 @@ static void test_written_in_steps_is_the_same_file(void **state)
 
     (void)state;
     launch(10, 100, 105, 1);
-    advance(106); /* the kernel runs on */
+    advance(106); /* the kernel still runs */
     call("cudaStreamSynchronize", 10, 110, 306, 2);
     kernel(7, 107, 300, 1, "first");
     edge_to_call(1, 107, 300, 7, 2, 110, 306);
@@ -146,7 +146,8 @@ static void test_source_that_is_not_in_the_file_is_left_out(void **state)
     call("cudaDeviceSynchronize", 10, 110, 306, 2);
     edge_to_call(99, 50, 300, 7, 2, 110, 306);
     d = read_back();
-    assert_int_equal(dom_find(d, "cudaDeviceSynchronize.wait")->deps, 1); /* its thread's gap */
+    assert_int_equal(dom_find(d, "cudaDeviceSynchronize.wait")->deps, 1); /* only the gap of its
+                                                                           * thread */
     assert_int_equal(counts().edges_no_source, 1);
     assert_int_equal(counts().edges, 0);
     assert_replays(0);
@@ -207,7 +208,8 @@ static void test_more_rows_than_room_go_out_early(void **state)
     assert_replays(0);
 }
 
-/* Driver calls come later than what they launched: their operations wait for them. */
+/* Driver calls arrive later than the operations that they launched. The operations are held until
+ * their launches arrive. */
 static void test_late_launches_are_waited_for(void **state)
 {
     const unsigned late = 25000, count = 60000;
@@ -231,7 +233,8 @@ static void test_late_launches_are_waited_for(void **state)
     assert_int_equal(counts().gpu_without_launch, 0);
 }
 
-/* Operations that went out for lack of room, before their launches came: those take their time. */
+/* Operations were written before their launches arrived, because memory was full. The launches are
+ * still written with their own times. */
 static void test_launches_that_come_too_late_have_their_time(void **state)
 {
     const unsigned count = 60000;
@@ -275,7 +278,7 @@ static void test_sink_failure_is_sticky(void **state)
     (void)state;
     f.sink_fails = 1;
     put_program();
-    assert_int_equal(sl_chakra_advance(f.chakra, UINT64_MAX), 0); /* not handed over yet */
+    assert_int_equal(sl_chakra_advance(f.chakra, UINT64_MAX), 0); /* not passed on yet */
     assert_int_equal(sl_chakra_flush(f.chakra), -ENOSPC);
     assert_int_equal(sl_chakra_flush(f.chakra), -ENOSPC);
     assert_int_equal(sl_chakra_end(f.chakra), -ENOSPC);

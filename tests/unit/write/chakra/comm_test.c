@@ -1,4 +1,4 @@
-/* comm_test.c - collectives as ASTRA-sim takes them, and the comm-group file. */
+/* comm_test.c - collectives in the form that ASTRA-sim reads, and the file of process groups. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,7 @@ static void test_group_file(void **state)
     assert_int_equal(sl_chakra_group(f.chakra, 0, first, 2), -EINVAL);
     assert_int_equal(sl_chakra_group(f.chakra, 1, first, 2), 0);
     assert_int_equal(sl_chakra_group(f.chakra, 2, second, 3), 0);
-    assert_int_equal(sl_chakra_group(f.chakra, 2, first, 2), 0); /* the first telling counts */
+    assert_int_equal(sl_chakra_group(f.chakra, 2, first, 2), 0); /* the first definition counts */
     assert_int_equal(sl_chakra_group(f.chakra, 3, first, SIZE_MAX / 4), -ENOSPC);
     assert_int_equal(sl_sink_memory_open(&sink), 0);
     assert_int_equal(sl_chakra_put_groups(f.chakra, sink), 0);

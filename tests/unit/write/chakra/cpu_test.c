@@ -1,4 +1,4 @@
-/* cpu_test.c - exclusive pieces, gaps and calls that wait, as a replay sees them. */
+/* cpu_test.c - exclusive nodes of CPU time, gaps, and waiting calls, as a replay sees them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "unit/write/chakra/fixture.h"
 
-/* The nodes of a thread in order: "gap 10, outer 5, ..." in microseconds. */
+/* Checks the nodes of a thread in order: "gap 10, outer 5, ..." in microseconds. */
 static void assert_thread(struct dom_file *d, uint32_t thread, const char *expected)
 {
     char found[1024] = "";
@@ -108,7 +108,7 @@ static void test_copy_behind_other_work_is_enqueued_early(void **state)
     assert_replays(0);
 }
 
-/* A pageable copy to the device waits for what came before and returns before its own end. */
+/* A copy from pageable memory waits for earlier work, and returns before its own operation ends. */
 static void test_call_that_returns_before_its_own_operation_ends(void **state)
 {
     struct dom_file *d;
@@ -184,7 +184,7 @@ static void test_deep_nesting_loses_no_time(void **state)
     for (unsigned i = 0; i < 80; i++)
         call("row", 10, 100 + i, 1000 - i, 1 + i);
     d = read_back();
-    /* From 1000 on nothing is known, so the chain ends there. */
+    /* After 1000 us nothing is known, so the chain ends there. */
     assert_int_equal(d->node[d->nodes - 1].replay_end, 1000000);
     assert_true(counts().rows_late > 0);
 }

@@ -1,4 +1,4 @@
-/* early_test.c - operations whose recorded start lies before that of their call. */
+/* early_test.c - operations whose recorded start is before that of their call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static void assert_launched(const char *op, const char *call)
     assert_true(dom_depends(n, dom_find(&f.dom, call)));
 }
 
-/* Given whole, and told step by step what is complete. */
+/* Tests the rows twice: given all at once, and reported step by step as complete. */
 static void each_way(void (*put)(void), uint64_t until, void (*check)(void))
 {
     for (int online = 0; online < 2; online++) {
@@ -34,7 +34,7 @@ static void put_on_idle_streams(void)
     launching_call("first", 10, 100, 105, 1);
     kernel(7, 98, 148, 1, "a");
     launching_call("second", 10, 300, 305, 2);
-    kernel(7, 200, 250, 2, "b"); /* by as much as is borne with, and over before its call */
+    kernel(7, 200, 250, 2, "b"); /* the largest accepted difference; ends before its call */
     launching_call("third", 10, 400, 405, 3);
     kernel(7, 407, 430, 3, "c");
 }
@@ -79,7 +79,8 @@ static void test_what_no_clock_explains(void **state)
     each_way(put_too_early, 400, check_too_early);
 }
 
-/* Its call is cut where it begins: what it launched was enqueued by then. */
+/* A blocking copy begins before its call. The call's own node has no duration, because the copy was
+ * already enqueued when the call began. */
 static void put_blocking_copy(void)
 {
     launching_call("cudaMemcpy", 10, 100, 250, 1);
@@ -101,14 +102,15 @@ static void test_of_a_call_that_waits(void **state)
     each_way(put_blocking_copy, 300, check_blocking_copy);
 }
 
-/* Another thread began its call earlier, and enqueued later. */
+/* Two threads launch on one stream. The second one began its call earlier and enqueued later. The
+ * stream's order is kept. */
 static void put_shared_stream(void)
 {
     launching_call("first", 10, 105, 107, 1);
     kernel(7, 98, 100, 1, "a");
     launching_call("second", 11, 99, 110, 2);
     kernel(7, 101, 103, 2, "b");
-    kernel(7, 104, 106, 3, "c"); /* its call is in no file */
+    kernel(7, 104, 106, 3, "c"); /* its call is not in the file */
     launching_call("fourth", 11, 111, 112, 4);
     kernel(7, 108, 120, 4, "d");
 }
@@ -154,7 +156,7 @@ static void test_operations_of_one_call(void **state)
     each_way(put_graph, 200, check_graph);
 }
 
-/* A wait for it, and an operation made to wait for it, come behind it all the same. */
+/* A wait for an early operation, and an operation ordered after it, still depend on it. */
 static void put_waited_for(void)
 {
     launching_call("first", 10, 100, 105, 1);
@@ -182,7 +184,8 @@ static void test_what_waits_for_it(void **state)
     each_way(put_waited_for, 200, check_waited_for);
 }
 
-/* A call that lasts holds its operation, and with it another's whose call is over. */
+/* A long call holds back its own operation, and with it another thread's operation whose call has
+ * ended. Both get their launches. */
 static void put_held(void)
 {
     launching_call("long", 10, 100, 190, 1);
@@ -204,7 +207,8 @@ static void test_held_until_its_call_is_over(void **state)
     each_way(put_held, 200, check_held);
 }
 
-/* A call that is over, but goes out only with another thread's that goes on. */
+/* A call has ended, but is held back together with another thread's running call. Its operation
+ * still gets it as parent. */
 static void test_call_that_is_held_for_another(void **state)
 {
     (void)state;
@@ -218,8 +222,8 @@ static void test_call_that_is_held_for_another(void **state)
     assert_launched("b", "long");
 }
 
-/* A replay is late by the overlap with the call, but the next operation by less and a wait not at
- * all: it does not add up. */
+/* In a replay the operation ends later by its overlap with the call. The next operation is less
+ * late, and the wait not at all, so delays do not add up. */
 static void test_being_late_does_not_add_up(void **state)
 {
     struct dom_file *d;
@@ -238,7 +242,8 @@ static void test_being_late_does_not_add_up(void **state)
     assert_int_equal(dom_find(d, "sync.wait")->replay_end, 180000);
 }
 
-/* Threads that launch on each other's streams by a clock that is 30 us off. */
+/* Threads launch on each other's streams, with a GPU clock that is wrong by 30 us. Every launch
+ * gets its operation. */
 static void test_any_order_of_many(void **state)
 {
     uint64_t random = 88172645463325252u, now = 200, busy[5] = {0}, done[3] = {0};

@@ -1,4 +1,4 @@
-/* edge_test.c - every sync edge that can be told is told, the others are counted. */
+/* edge_test.c - every sync edge whose ends are known is written, and the others are counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,8 +43,8 @@ static void test_edge_told_twice_is_one_dependency(void **state)
     assert_int_equal(dom_find(read_back(), "sync.wait")->deps, 2);
 }
 
-/* A batch of copies, or a graph whose nodes have no ids: on each stream the last is what is waited
- * for. */
+/* One call enqueued several operations per stream: a batch of copies, or a graph without node ids.
+ * A wait depends on the last operation of each stream. */
 static void test_operations_of_one_call_are_told_by_their_streams(void **state)
 {
     struct dom_file *d;
@@ -65,7 +65,8 @@ static void test_operations_of_one_call_are_told_by_their_streams(void **state)
     assert_true(dom_depends(wait, dom_find(d, "last of 8")));
 }
 
-/* The tail of a stream that was last used a million operations ago. */
+/* A stream was last used a hundred thousand operations ago. The edge still finds its last
+ * operation. */
 static void test_source_long_gone_is_known_as_its_streams_last(void **state)
 {
     struct dom_file *d;
@@ -80,7 +81,7 @@ static void test_source_long_gone_is_known_as_its_streams_last(void **state)
     d = read_back();
     assert_true(dom_depends(dom_find(d, "sync.wait"), dom_find(d, "old")));
     assert_int_equal(counts().edges, 1);
-    assert_int_equal(counts().edges_no_source, 1); /* neither recent nor anybody's last */
+    assert_int_equal(counts().edges_no_source, 1); /* neither recent nor the last of its stream */
 }
 
 static void test_edge_to_a_call_without_a_row_is_no_cycle(void **state)
@@ -89,10 +90,10 @@ static void test_edge_to_a_call_without_a_row_is_no_cycle(void **state)
 
     (void)state;
     kernel(7, 1, 5, 1, "k");
-    e.dst_correlation = 2; /* of its end nothing is known */
+    e.dst_correlation = 2; /* its end is unknown */
     assert_int_equal(sl_chakra_edges(f.chakra, &e, 1), 0);
     call("sync", 10, 2, 4, 3);
-    edge_to_call(1, 1, 50, 7, 3, 2, 4); /* over before its source */
+    edge_to_call(1, 1, 50, 7, 3, 2, 4); /* ends before its source */
     read_back();
     assert_int_equal(counts().edges_no_destination, 1);
     assert_int_equal(counts().edges_cycle, 1);
@@ -123,7 +124,8 @@ static void test_more_edges_than_room_are_counted(void **state)
     assert_int_equal(counts().edges_full + counts().edges_no_destination, 100000);
 }
 
-/* Two streams that wait for each other by turns, and a thread for both, written in small steps. */
+/* Two streams wait for each other in turns, and a thread waits for both. The file is written in
+ * small steps, and a replay gives the recorded times. */
 static void test_long_run_in_steps_replays(void **state)
 {
     struct dom_file *d;

@@ -1,4 +1,5 @@
-/* et_comms_test.c - what an operator was told to be about reaches the operations of its calls. */
+/* et_comms_test.c - the description of a collective in its operator is passed to the operations of
+ * its calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A call in an operator that was told to be about this; NULL: in one that is no collective. */
+/* Makes a call in an operator with this description; NULL: in an operator that is no collective. */
 static int call(uint64_t correlation, const char *members)
 {
     struct sl_op_place place = {0, 7};
@@ -77,7 +78,7 @@ static int find(uint64_t correlation)
 static void operations_do_what_their_call_is_part_of(void **state)
 {
     (void)state;
-    assert_int_equal(call(10, ALL_REDUCE), 0); /* no group: it is everyone's */
+    assert_int_equal(call(10, ALL_REDUCE), 0); /* no group is defined: all ranks */
     assert_int_equal(call(11, ALL_REDUCE), 0);
     assert_int_equal(call(12, NULL), 0);
     for (uint64_t id = 10; id <= 11; id++) {
@@ -106,7 +107,7 @@ static void a_part_of_the_ranks_is_a_group(void **state)
 {
     (void)state;
     assert_int_equal(call(10, OF_A_PAIR), 1);
-    assert_int_equal(call(12, MORE_OF_THE_PAIR), 0); /* its group is known */
+    assert_int_equal(call(12, MORE_OF_THE_PAIR), 0); /* its group is already known */
     assert_int_equal(call(11, SENT), 0);
     assert_int_equal(find(11), 1);
     assert_int_equal(found.type, SL_COLLECTIVE_SEND);
@@ -139,7 +140,8 @@ static void calls_of_long_ago_are_forgotten(void **state)
     assert_int_equal(find(10 + 16384), 1);
 }
 
-/* Tokens go to other experts each time, say: what is sent has ever new sizes. */
+/* Collectives have new sizes each time, for example if tokens go to other experts. Each size is
+ * right. */
 static void collectives_of_ever_new_sizes_are_known(void **state)
 {
     char members[256];

@@ -1,5 +1,5 @@
-/* et_inputs_test.c - what an operator was given, in bytes of Chakra's Node typed by hand from the
- * field numbers: Node.inputs = 8, IOInfo.values, shapes, types = 1, 2, 3. */
+/* et_inputs_test.c - an operator's inputs, compared with bytes of Chakra's Node typed by hand from
+ * the field numbers: Node.inputs = 8; IOInfo.values, shapes, types = 1, 2, 3. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static size_t find(enum sl_event_kind kind, uint32_t detail)
 /* A float tensor of 2 x 3, and True. */
 static const uint8_t two[] = {SL_OP_INPUT_LAYOUT, 6, 2, 2, 3, SL_OP_INPUT_TRUE};
 
-/* 8: length-delimited; then 1, 2, 3. */
+/* Field 8 is length-delimited; fields 1, 2 and 3 follow. */
 static const char two_bytes[] = "\x42\x2d"
                                 "\x0a\x0b[\"\",\"True\"]"
                                 "\x12\x0a[[2,3],[]]"
@@ -70,7 +70,7 @@ static void what_is_kept_is_that_operators(void **state)
     uint32_t first = detail_of(two, sizeof(two)), other;
 
     (void)state;
-    /* Those that share a place, one after the other, twice. */
+    /* Inputs that share a place in the cache are found after each other, twice. */
     for (int round = 0; round < 2; round++) {
         assert_int_equal(find(SL_EV_CPU_OP, first), sizeof(two_bytes) - 1);
         assert_memory_equal(out, two_bytes, sizeof(two_bytes) - 1);

@@ -1,4 +1,4 @@
-/* gpu_test.c - what a GPU operation follows, and how long after it began. */
+/* gpu_test.c - the dependencies of a GPU operation, and its delay after them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void test_parents_are_launch_stream_and_what_it_waits_for(void **state)
     launch(10, 15, 19, 2);
     kernel(8, 21, 90, 2, "b");
     launch(10, 20, 24, 3);
-    kernel(7, 92, 100, 3, "c"); /* behind a, and made to wait for b */
+    kernel(7, 92, 100, 3, "c"); /* follows a, and waits for b */
     edge_to_op(2, 21, 90, 8, 3, 92, 100, 7);
     d = read_back();
     n = dom_find(d, "c");
@@ -50,7 +50,7 @@ static void test_streams_of_other_contexts_and_devices_are_others(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(d->node[i].deps, 0);
     assert_int_equal(counts().gpu_without_launch, 3);
-    assert_replays(0); /* without a parent a node begins at its own start */
+    assert_replays(0); /* a node without a parent begins at its recorded start */
 }
 
 static void test_delay_is_capped_and_the_rest_counted(void **state)
@@ -78,8 +78,9 @@ static void test_operation_that_starts_with_its_launch(void **state)
     assert_int_equal(dom_number(dom_find(d, "k"), "delay_ns"), 0);
 }
 
-/* As programmatic dependent launch has it. A queue runs one after the other: each node has what is
- * left of its kernel when all before had ended, and nothing adds up. */
+/* Kernels of one stream overlap, as with programmatic dependent launch. A simulated stream runs one
+ * node after the other, so each node lasts only for the part of its kernel after the others had
+ * ended. Errors do not add up. */
 static void test_kernels_that_overlap_on_one_stream(void **state)
 {
     struct dom_file *d;
@@ -101,12 +102,13 @@ static void test_kernels_that_overlap_on_one_stream(void **state)
     assert_int_equal(dom_number(dom_find(d, "last"), "duration_ns"), 20000);
     assert_int_equal(counts().stream_overlaps, 3);
     assert_int_equal(counts().stream_overlaps_ns, 20000);
-    assert_replays(10000); /* the one within the other ends with that */
+    assert_replays(10000); /* the inner one ends together with the outer one */
     assert_int_equal(dom_find(d, "beside")->replay_end, 80000);
     assert_int_equal(dom_find(d, "last")->replay_end, 100000);
 }
 
-/* Its record comes when it has ended, long after that of what was launched later elsewhere. */
+/* A long operation's record arrives at its end, long after the records of later operations on other
+ * streams. Its dependencies are right. */
 static void test_long_operation_delivered_after_its_successors_elsewhere(void **state)
 {
     struct dom_file *d;
@@ -125,7 +127,7 @@ static void test_long_operation_delivered_after_its_successors_elsewhere(void **
     assert_replays(0);
 }
 
-/* The launch still runs when the operation has ended: both wait. */
+/* A launch still runs when its operation has ended. Both are held back. */
 static void test_operation_over_before_its_launch(void **state)
 {
     struct dom_file *d;

@@ -1,4 +1,4 @@
-/* name_test.c - names of nodes: what a person reads. */
+/* name_test.c - names of nodes as users read them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

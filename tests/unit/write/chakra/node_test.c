@@ -1,4 +1,4 @@
-/* node_test.c - the bytes of a file against bytes typed by hand from Chakra's schema. */
+/* node_test.c - compares a file's bytes with bytes typed by hand from Chakra's schema. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "unit/write/chakra/fixture.h"
 
-/* One field of the schema a line: tag, length or value, text. */
+/* Each line is one field of the schema: tag, length or value, text. */
 /* clang-format off */
 static const char header_bytes[] =
     "\x79" /* 121 bytes follow */
@@ -125,7 +125,7 @@ static void test_attributes_have_the_types_that_feeders_ask_for(void **state)
 
     (void)state;
     launch(10, 1, 3, 1);
-    kernel(7, 5, 9, 1, "k"); /* device 0: the file's */
+    kernel(7, 5, 9, 1, "k"); /* device 0, which is the file's device */
     struct sl_event ev = {.kind = SL_EV_MEMCPY, .stream = 8, .correlation = 2, .device = 1};
     ev.start_ns = BASE + 10000;
     ev.end_ns = BASE + 12000;

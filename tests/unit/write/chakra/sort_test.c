@@ -1,4 +1,4 @@
-/* sort_test.c - order by time, stable, whatever the span. */
+/* sort_test.c - sorts by time, keeps the order of equal times, for any span of times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

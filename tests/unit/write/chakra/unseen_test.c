@@ -1,4 +1,5 @@
-/* unseen_test.c - operations whose call is not in the file, and which thread is in it. */
+/* unseen_test.c - operations whose call is not in the file, and the thread that must have made
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,8 @@
 
 #include "unit/write/chakra/fixture.h"
 
-/* The thread's time up to the operation's start is a node of its own, and the operation follows. */
+/* Checks that the thread's time up to the operation's start is a node of its own, and that the
+ * operation depends on it. */
 static void assert_hung_on(const char *op, int thread)
 {
     const struct dom_node *n = dom_find(&f.dom, op), *cut = n - 1;
@@ -31,7 +33,8 @@ static void assert_not_hung(const char *op)
             assert_false(dom_depends(n, &f.dom.node[i]));
 }
 
-/* a, and long after it b on the same stream, whose call is in no file. */
+/* Adds kernel a. put_b() adds kernel b, long after a on the same stream; its call is not in the
+ * file. */
 static void put_a(uint32_t thread)
 {
     launch(thread, 10, 14, 1);
@@ -49,7 +52,7 @@ static void test_thread_that_launched_on_the_stream_is_in_the_call(void **state)
 
     (void)state;
     put_a(10);
-    call("query", 11, 30, 31, 3); /* another thread is idle: it never launched there */
+    call("query", 11, 30, 31, 3); /* another idle thread, which never launched on this stream */
     put_b();
     advance(5500);
     d = read_back();
@@ -92,9 +95,9 @@ static void test_thread_that_calls_again_was_not_in_it(void **state)
     put_b();
     advance(5500);
     call("next", 10, 6000, 6010, 21);
-    call("idle", 11, 20, 21, 2); /* comes late, and could have launched it */
+    call("idle", 11, 20, 21, 2); /* arrives late; this thread could have launched the kernel */
     advance(7000);
-    assert_int_equal(counts().gpu_nodes, 2); /* b waits no longer */
+    assert_int_equal(counts().gpu_nodes, 2); /* b is no longer held back */
     read_back();
     assert_not_hung("b");
     assert_int_equal(counts().unexplained, 1);
@@ -111,7 +114,7 @@ static void test_thread_that_is_in_another_call_was_not_in_it(void **state)
     assert_not_hung("b");
 }
 
-/* Two threads launch there. */
+/* Two threads launch on the stream. */
 static void put_shared_stream(uint32_t first, uint32_t last)
 {
     put_a(first);
@@ -128,7 +131,7 @@ static void test_either_of_two_threads_may_be_in_it(void **state)
     assert_not_hung("b");
 }
 
-/* Whatever their numbers are. */
+/* The result does not depend on the threads' numbers. */
 static void test_one_of_two_threads_can_be_in_it(void **state)
 {
     const uint32_t ids[][2] = {{10, 11}, {11, 10}, {500, 400}};
@@ -145,7 +148,7 @@ static void test_one_of_two_threads_can_be_in_it(void **state)
     }
 }
 
-/* The thread that launched on the stream is known not to be in it: no other is guessed. */
+/* The thread that launched on the stream cannot have made the call. No other thread is guessed. */
 static void test_a_thread_that_never_launched_there_is_not_guessed(void **state)
 {
     (void)state;
@@ -158,7 +161,8 @@ static void test_a_thread_that_never_launched_there_is_not_guessed(void **state)
     assert_not_hung("b");
 }
 
-/* Its record was lost, and its thread makes no call any more: but the window goes on. */
+/* The record of a call was lost, and its thread makes no further call while the window continues.
+ * The operation is not held back for long. */
 static void test_operation_in_the_middle_of_the_window(void **state)
 {
     for (int online = 0; online < 2; online++) {
@@ -172,7 +176,7 @@ static void test_operation_in_the_middle_of_the_window(void **state)
                 advance(ms * 1000);
         }
         if (online)
-            assert_int_equal(counts().gpu_nodes, 2); /* it was not held for longer */
+            assert_int_equal(counts().gpu_nodes, 2); /* it was not held back any longer */
         read_back();
         assert_not_hung("b");
     }
@@ -196,7 +200,7 @@ static void test_call_that_comes_late_is_the_parent(void **state)
     assert_replays(0);
 }
 
-/* What comes behind it is held with it, and loses nothing. */
+/* Later rows are held back together with the operation, and keep their edges. */
 static void test_what_is_held_with_it_keeps_its_edges(void **state)
 {
     struct dom_file *d;

@@ -1,4 +1,4 @@
-/* wire_test.c - protobuf's wire format against the examples of its specification. */
+/* wire_test.c - protobuf's wire format, compared with the examples of its specification. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

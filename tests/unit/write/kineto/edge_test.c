@@ -1,9 +1,10 @@
 /*
- * edge_test.c - what a file says of an edge: its row, its arrow, and the call's args.
+ * edge_test.c - the parts of a file that describe an edge: its row, its arrow, and the call's args.
  */
 #include "unit/write/kineto/fixture.h"
 
-/* A stream sync (until 60000) that waited for a kernel (until 50000). */
+/* Returns the edge of a stream synchronization (until 60000 ns) that waited for a kernel (until
+ * 50000 ns). */
 static struct sl_edge wait_for_kernel(const char *name, uint64_t source, uint64_t call)
 {
     struct sl_event ev = kernel_named(name, strlen(name), source);
@@ -35,7 +36,7 @@ static void put_edge(struct sl_edge edge, int arrow)
     assert_int_equal(sl_kineto_edge(f.kineto, &edge, arrow), 0);
 }
 
-/* By the row that names have. */
+/* Returns the name with this number, from its own row. */
 static const char *name_of(const char *number)
 {
     const struct json *row = find("id", number, 0);
@@ -89,7 +90,7 @@ static void a_row_has_all_of_an_edge(void **state)
     assert_string_equal(arg(row, "dst_point"), "start");
     assert_string_equal(arg(row, "dst_stream"), "13");
     assert_string_equal(name_of(arg(row, "dst_name")), "other");
-    assert_null(find("name", "sync_name", 2)); /* each once */
+    assert_null(find("name", "sync_name", 2)); /* each name has one row */
     assert_string_equal(arg(row, "basis"), "overlapping");
     assert_null(find("cat", "sync", 0));
 }
@@ -125,7 +126,7 @@ static void an_arrow_ends_inside_its_rows(void **state)
     assert_null(find("cat", "sync", 4));
 }
 
-/* By up to a tick. */
+/* Clocks differ by up to a tick. An arrow still never points to an earlier time. */
 static void an_arrow_never_points_back(void **state)
 {
     struct sl_edge edge = wait_for_kernel("k", 77, 78);

@@ -1,4 +1,4 @@
-/* held_rows_test.c - rows are found by id and leave in any order; the oldest is known. */
+/* held_rows_test.c - held rows are found by id and removed in any order; the oldest is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void rows_leave_in_any_order(void **state)
 {
     (void)state;
     assert_null(sl_held_rows_oldest(&held));
-    /* 5 and 21 share a bucket */
+    /* Ids 5 and 21 share a bucket. */
     assert_int_equal(put(5) | put(21) | put(6), 0);
     sl_held_rows_drop(&held, sl_held_rows_find(&held, 21));
     assert_null(sl_held_rows_find(&held, 21));

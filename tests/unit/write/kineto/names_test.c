@@ -1,4 +1,4 @@
-/* names_test.c - who stands behind a pid and a tid, in each file that needs it. */
+/* names_test.c - names of processes and threads, in each file that needs them. */
 #include "unit/write/kineto/fixture.h"
 
 static void metadata_comes_first_and_when_first_seen(void **state)
@@ -12,7 +12,7 @@ static void metadata_comes_first_and_when_first_seen(void **state)
     thread.thread = 4300;
     thread.name = intern("worker \"1\"");
     stream.name = intern("comm");
-    put(thread); /* before any file: kept for those to come */
+    put(thread); /* before any file: kept for later files */
     put(stream);
     for (file = 0; file < 2; file++) {
         begin();
@@ -59,7 +59,7 @@ static void a_name_that_comes_late_is_written_again(void **state)
     assert_null(find("name", "thread_name", 2));
 }
 
-/* Two contexts of a device may have a stream of the same number. */
+/* Two contexts of a device have a stream with the same number. Each has its flags. */
 static void streams_have_their_flags(void **state)
 {
     struct sl_event stream = event(SL_EV_META_STREAM, 0, 0, 0);
@@ -96,7 +96,7 @@ static void overhead_has_its_own_process(void **state)
     assert_string_equal(json_text(find("cat", "overhead", 0), "name"), "Activity Buffer Request");
 }
 
-/* How many rows of this name there are. */
+/* Returns how many rows have this name. */
 static int rows_named(const char *name)
 {
     const struct json *e;
@@ -165,7 +165,7 @@ static void a_stream_is_named_with_its_context(void **state)
     assert_string_equal(arg(find("name", "thread_name", 0), "name"), "stream 7 comm in inference");
 }
 
-/* Waits have rows of their own, apart from the stream's operations. */
+/* Waits are in a track of their own, separate from the stream's operations. */
 static void waits_have_rows_with_names(void **state)
 {
     struct sl_event wait = event(SL_EV_SYNC, 5, 7000, 9000), all = wait;
@@ -185,7 +185,7 @@ static void waits_have_rows_with_names(void **state)
     assert_int_equal(rows_named("thread_name"), 2);
 }
 
-/* More threads than the table holds: each has its row, and what was forgotten is counted. */
+/* There are more threads than the table holds. Each has its row, and forgotten ones are counted. */
 static void a_full_table_starts_anew(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 1, 211);
@@ -205,7 +205,7 @@ static void a_full_table_starts_anew(void **state)
     assert_in_range(strtoull(counter("names_lost"), NULL, 10), 1, threads);
 }
 
-/* Nothing in a file has its handle: each file has the name all the same. */
+/* No row contains an event's handle, but each file has the event's name. */
 static void events_have_names_by_their_handle(void **state)
 {
     struct sl_event first = event(SL_EV_META_EVENT, 0, 0, 0), second = first;
@@ -227,7 +227,7 @@ static void events_have_names_by_their_handle(void **state)
     assert_string_equal(arg(find("name", "cuda_event_name", 1), "handle"), "0x5");
     begin();
     put(call(SL_EV_RUNTIME, 6, 211));
-    second.name = intern("another"); /* its handle was used again */
+    second.name = intern("another"); /* the handle is reused */
     put(second);
     end();
     assert_int_equal(rows_named("cuda_event_name"), 3);

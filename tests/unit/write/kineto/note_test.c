@@ -1,9 +1,9 @@
-/* note_test.c - rows of the user's ranges: what is the same for all, and what is not. */
+/* note_test.c - rows of the user's ranges: the parts that they share, and the parts that differ. */
 #include "unit/write/kineto/fixture.h"
 
 #include "event/pattern.h"
 
-/* A range's row with the name and the numbers that a pattern makes of the text. */
+/* Returns a range's row with the pattern and the numbers of the text. */
 static struct sl_event note(enum sl_event_kind kind, const char *text, uint64_t from, uint64_t to)
 {
     struct sl_event ev = event(kind, 0, from, to);
@@ -43,7 +43,7 @@ static void numbers_in_a_name_are_each_row_s_own(void **state)
     struct sl_event second = note(SL_EV_NVTX_RANGE, "epoch 3 batch 18", 2000, 3000);
 
     (void)state;
-    assert_int_equal(first.name, second.name); /* one text for both */
+    assert_int_equal(first.name, second.name); /* one pattern for both */
     begin();
     put(first);
     put(second);
@@ -86,7 +86,8 @@ static void a_span_of_the_gpu_is_its_stream_s(void **state)
     assert_string_equal(json_text(e, "dur"), "4.000");
 }
 
-/* Members that all such rows share, a value, a payload with numbers, and where it was cut. */
+/* A row has shared members, a value, a payload with numbers, and a truncated end. All are in one
+ * args object. */
 static void args_are_one_object_whatever_is_in_them(void **state)
 {
     static const double half = 0.5;

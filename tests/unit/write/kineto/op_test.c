@@ -1,4 +1,5 @@
-/* op_test.c - the rows of operators, and what calls and GPU operations say of theirs. */
+/* op_test.c - rows of operators, and the args in which calls and GPU operations name their
+ * operators. */
 #include "event/op_detail.h"
 #include "event/ops.h"
 #include "unit/write/kineto/fixture.h"
@@ -7,7 +8,7 @@
 
 static const struct sl_edge waited = {.kind = SL_EDGE_STREAM_SYNC, .released = 1, .wait_ns = 5};
 
-/* A job's: with details. */
+/* Sets up a writer as in a job, with details. */
 static int set_up_job(void **state)
 {
     struct sl_kineto_options opt;
@@ -76,7 +77,7 @@ static void an_operator_has_ids_inputs_and_times(void **state)
     assert_string_equal(json_text(e, "tid"), "77");
     assert_string_equal(json_text(e, "ts"), "1.000");
     assert_string_equal(json_text(e, "dur"), "2.000");
-    assert_string_equal(arg(e, "External id"), "9"); /* 32 bits, as other rows name it */
+    assert_string_equal(arg(e, "External id"), "9"); /* 32 bits, as in other rows */
     assert_string_equal(arg(e, "Record function id"), "12884901897");
     assert_string_equal(arg(e, "n"), "5");
     assert_non_null(json_get(json_get(e, "args"), "Concrete Inputs"));
@@ -116,7 +117,7 @@ static void a_backward_operator_says_where_its_forward_one_ran(void **state)
     assert_non_null(json_get(json_get(e, "args"), "cut end"));
 }
 
-/* The texts of rows are kept: by name, by inputs, by thread. */
+/* The texts of rows are cached by name, by inputs and by thread. Operators are not mixed up. */
 static void operators_are_not_taken_for_each_other(void **state)
 {
     struct sl_event other = operator_row("a", 3, detail("\"n\":1"));
@@ -139,7 +140,7 @@ static void operators_are_not_taken_for_each_other(void **state)
     assert_string_equal(json_text(find("name", "a", 3), "tid"), "77");
 }
 
-/* Names are cut, details left out; the file stays one. */
+/* Names are truncated and details are left out. The file stays valid. */
 static void texts_of_any_length(void **state)
 {
     char *name = malloc(3000), *members = malloc(6000);
@@ -166,7 +167,8 @@ static void texts_of_any_length(void **state)
     free(members);
 }
 
-/* Whichever row comes first: `expect` is for a call that is held back. */
+/* A GPU row names the operator of its call, whichever of the two rows arrives first.
+ * sl_kineto_expect() announces a call that is held back. */
 static void gpu_rows_name_the_operator_of_their_call(void **state)
 {
     struct sl_event first = call(SL_EV_RUNTIME, 5, 211), held = call(SL_EV_RUNTIME, 6, 211);
@@ -182,7 +184,7 @@ static void gpu_rows_name_the_operator_of_their_call(void **state)
     sl_kineto_expect(f.kineto, &held);
     put(copy(6, 100, 10));
     sl_kineto_expect(f.kineto, &old);
-    old.correlation += 1 << 20; /* takes its place */
+    old.correlation += 1 << 20; /* replaces it in the table */
     sl_kineto_expect(f.kineto, &old);
     put(copy(7, 100, 10));
     sl_kineto_expect(f.kineto, &none);
@@ -195,7 +197,8 @@ static void gpu_rows_name_the_operator_of_their_call(void **state)
     assert_null(json_get(json_get(find("cat", "gpu_memcpy", 3), "args"), "External id"));
 }
 
-/* The collective's kernel, not a copy made for it, nor the same kernel outside of one. */
+/* The collective's kernel has the description. A copy made for the collective, and the same kernel
+ * outside a collective, do not. */
 static void a_kernel_says_what_its_collective_is_about(void **state)
 {
     struct sl_event in = call(SL_EV_RUNTIME, 5, 211), copied = in, out = in;
@@ -234,14 +237,14 @@ static void a_wait_says_at_which_line_it_was_made(void **state)
     assert_int_equal(sl_kineto_call(f.kineto, &at_line, &waited), 0);
     assert_int_equal(sl_kineto_call(f.kineto, &nowhere, &waited), 0);
     assert_int_equal(sl_kineto_call(f.kineto, &too_long, &waited), 0);
-    put(at_line); /* did not wait */
+    put(at_line); /* it did not wait */
     end();
     assert_string_equal(arg(find("cat", "cuda_runtime", 0), "wait_at"), LINE);
     for (int i = 1; i < 4; i++)
         assert_null(json_get(json_get(find("cat", "cuda_runtime", i), "args"), "wait_at"));
 }
 
-/* Where calls have no place, `stream` is none. */
+/* Without details, calls have no place, and `stream` is not read. */
 static void without_details_nothing_is_read_of_a_call(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 131);

@@ -1,4 +1,4 @@
-/* row_test.c - the numbers of a row, waits with what they wait for, and arrows. */
+/* row_test.c - the numbers of a row, waits with their args, and arrows. */
 #include "unit/write/kineto/fixture.h"
 
 static void calls_have_name_ids_and_times(void **state)
@@ -135,7 +135,8 @@ static void a_kernel_without_end_says_that_it_is_running(void **state)
     assert_non_null(json_get(json_get(find("cat", "kernel", 1), "args"), "still running"));
 }
 
-/* Clocks of GPU and host are not one: an end before its start must not become 584 years. */
+/* The clocks of GPU and host differ, so a record may end before it starts. Its duration is 0, not
+ * 584 years. */
 static void a_row_never_lasts_less_than_nothing(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 211);

@@ -1,4 +1,4 @@
-/* text_test.c - what a row says of its shape, by detail, with any name. */
+/* text_test.c - the args of a row's shape at each level of detail, with any name. */
 #include "unit/write/kineto/fixture.h"
 
 static void kernels_have_all_that_readers_use(void **state)
@@ -31,7 +31,7 @@ static void kernels_have_all_that_readers_use(void **state)
     assert_string_equal(arg(e, "correlation"), "99");
     assert_string_equal(arg(e, "registers per thread"), "16");
     assert_string_equal(arg(e, "shared memory"), "400");
-    /* As in a real A100's trace of this launch. */
+    /* The numbers of a real A100's trace for this launch. */
     assert_string_equal(arg(e, "blocks per SM"), "1.185185");
     assert_string_equal(arg(e, "warps per SM"), "4.740741");
     assert_string_equal(arg(e, "est. achieved occupancy %"), "7");
@@ -119,7 +119,7 @@ static void odd_names_give_valid_json(void **state)
     for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
         put(kernel_named(odd[i], strlen(odd[i]), i + 1));
     put(kernel_named(giant, length, 6));
-    put(kernel_named(giant, length, 7)); /* kept text, longer than a block */
+    put(kernel_named(giant, length, 7)); /* cached text that is longer than a block */
     end();
     assert_string_equal(json_text(find("cat", "kernel", 0), "name"), odd[0]);
     assert_string_equal(json_text(find("cat", "kernel", 1), "name"), odd[1]);
@@ -143,7 +143,8 @@ static void graphs_are_rows_like_kernels(void **state)
     assert_null(json_get(json_get(find("cat", "kernel", 0), "args"), "grid"));
 }
 
-/* A newer CUPTI's kinds of copy and memory have no name here yet. */
+/* A newer CUPTI has kinds of copies and memory that syncline cannot name. They are called
+ * unknown. */
 static void kinds_that_are_not_known_are_called_so(void **state)
 {
     struct sl_event ev = event(SL_EV_MEMCPY, 5, 7000, 9000);

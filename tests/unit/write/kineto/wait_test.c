@@ -1,4 +1,4 @@
-/* wait_test.c - waits for events name the record they wait for, however late it comes. */
+/* wait_test.c - waits for events name the event record, however late it arrives. */
 #include "unit/write/kineto/fixture.h"
 
 static struct sl_event sync_of(enum sl_sync_type type, uint64_t id, uint32_t stream)
@@ -42,7 +42,7 @@ static void waits_say_what_they_wait_for(void **state)
     put(far);
     put(recorded(40, 9, 3, 7));
     put(wait);
-    put(sync); /* its record comes later */
+    put(sync); /* its record arrives later */
     put(unknown);
     put(recorded(45, 10, 3, 28));
     put(sync_of(SL_SYNC_STREAM, 53, 7));
@@ -97,7 +97,8 @@ static int complete(uint64_t ns)
     return sl_kineto_complete(f.kineto, &progress);
 }
 
-/* The frame ends between the wait and its record, as when another thread's buffer comes later. */
+/* A compressed frame ends between a wait and its event record, as if another thread's buffer
+ * arrived later. The wait still names the record. */
 static void a_record_may_come_frames_later(void **state)
 {
     struct sl_event wait = sync_of(SL_SYNC_STREAM_WAIT, 50, 20);
@@ -115,7 +116,7 @@ static void a_record_may_come_frames_later(void **state)
     assert_string_equal(record_of(0), "40");
 }
 
-/* When all that ended before it is in, a wait does not wait any longer. */
+/* Everything that ended before the wait has arrived. The wait is written without its record. */
 static void what_is_complete_goes_out(void **state)
 {
     struct sl_event wait = sync_of(SL_SYNC_STREAM_WAIT, 50, 20);
@@ -132,8 +133,8 @@ static void what_is_complete_goes_out(void **state)
     assert_null(find("cat", "cuda_sync", 1));
 }
 
-/* Below CUPTI 12.8 the last record before the wait is meant, in whatever order they come, and
- * however often the event is recorded before the wait goes out. */
+/* Before CUPTI 12.8, the event's last record before the wait is meant, in whatever order records
+ * arrive, and however often the event is recorded before the wait is written. */
 static void by_event_id_the_last_record_before_it(void **state)
 {
     struct sl_event wait = sync_of(SL_SYNC_EVENT, 50, SL_STREAM_NONE);
@@ -153,7 +154,8 @@ static void by_event_id_the_last_record_before_it(void **state)
     assert_string_equal(arg(find("cat", "cuda_sync", 0), "wait_on_stream"), "28");
 }
 
-/* More waits than are held back: none is lost, though the first go without their record. */
+/* More waits occur than can be held back. None is lost, although the first ones are written without
+ * their record. */
 static void waits_that_are_never_explained_are_written(void **state)
 {
     struct sl_event wait = sync_of(SL_SYNC_EVENT, 0, SL_STREAM_NONE);
@@ -167,7 +169,7 @@ static void waits_that_are_never_explained_are_written(void **state)
         wait.u.sync.event_sync_id = i;
         put(wait);
     }
-    put(recorded(5000, 3000, 3, 28)); /* the last one's */
+    put(recorded(5000, 3000, 3, 28)); /* the record of the last wait */
     end();
     assert_non_null(find("cat", "cuda_sync", 2999));
     assert_null(find("cat", "cuda_sync", 3000));

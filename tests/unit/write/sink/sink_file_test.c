@@ -1,4 +1,4 @@
-/* sink_file_test.c - names, modes, collisions, and what a full disk leaves. */
+/* sink_file_test.c - names, modes, collisions of names, and the file after the disk became full. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,7 +97,7 @@ static void nothing_is_ever_overwritten(void **state)
     (void)state;
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
     assert_int_equal(sl_sink_file_open(&t, in_folder("x")), -EEXIST);
-    /* Somebody takes the final name while we write. */
+    /* Another program takes the final name while the file is written. */
     assert_int_equal(close(open(in_folder("x"), O_CREAT | O_WRONLY, 0600)), 0);
     assert_int_equal(s->write(s, "hello", 5), 0);
     assert_int_equal(s->close(s, 1), -EEXIST);
@@ -130,7 +130,7 @@ static void a_folder_that_cannot_be_is_an_error(void **state)
     assert_int_equal(sl_sink_file_open(&s, longer), -ENAMETOOLONG);
 }
 
-/* A limit on the file's size stands in for a full disk. */
+/* A limit on file sizes imitates a full disk. The part that fitted is kept. */
 static void a_failed_write_keeps_what_fitted(void **state)
 {
     struct rlimit before, small = {5000, 5000};
@@ -155,7 +155,8 @@ static void a_failed_write_keeps_what_fitted(void **state)
     assert_int_equal(size_of(in_folder("x")), -1);
 }
 
-/* A daemon has closed them. Whoever prints then must not print into the trace. */
+/* A daemon has closed the standard streams. Their descriptors are not used, so that later prints do
+ * not write into the trace. */
 static void the_standard_streams_are_not_taken(void **state)
 {
     int saved[3], in_use;
@@ -178,7 +179,7 @@ static void the_standard_streams_are_not_taken(void **state)
     assert_int_equal(size_of(in_folder("x")), 5);
 }
 
-/* The number that a file of this name has in this process. */
+/* Returns the descriptor of the file with this name in this process. */
 static int fd_of(const char *path)
 {
     struct stat file, st;
@@ -191,7 +192,8 @@ static int fd_of(const char *path)
     return -1;
 }
 
-/* A host has closed what it does not know, and opens files of its own. */
+/* The host closes unknown descriptors and opens its own files with the same numbers. Nothing is
+ * written to them. */
 static void a_host_that_has_our_number_gets_no_byte(void **state)
 {
     int host = open(in_folder("host"), O_RDWR | O_CREAT, 0600), ours;

@@ -1,4 +1,4 @@
-/* sink_memory_test.c - all bytes, in order, at any time. */
+/* sink_memory_test.c - all bytes are there, in order, at any time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
