@@ -150,7 +150,7 @@ static void in_child(const char *path, enum sl_compression compression, uint64_t
 
     if (child == 0) {
         write_trace(path, compression, launches);
-        _exit(0); /* the parent prints what stdio has buffered */
+        _exit(0); /* exit() would print the parent's buffered output again */
     }
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         exit(2);
@@ -166,7 +166,7 @@ static double seconds_of(struct timeval t)
     return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-/* Runs the command; argument[0] is its path. Its output goes to `said`. */
+/* Runs the command; argument[0] is its path. Writes its output to the file `said`. */
 static struct cost run(const char *const *argument, const char *said)
 {
     uint64_t began = bench_wall_ns();

@@ -91,7 +91,8 @@ struct figures { /* ns of CPU and bytes, per CUPTI record */
 /* Frames like the writer's: one per second at 500 000 records a second. */
 #define BUFFERS_A_FRAME 50
 
-/* With edges: buffers between reports to the engine that all events have come, and the delay. */
+/* With edges: once in BUFFERS_A_DELIVERY buffers, the engine is told that all events up to LATE_NS
+ * ago have been delivered. */
 #define BUFFERS_A_DELIVERY 4
 #define LATE_NS            50000000
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks how we write, as far as a program can: prints what is wrong, a line each, and fails.
+"""Checks our writing with simple rules. Prints one line for each problem, and fails if there is any.
 
     tests/lint.py [PATH_OF_THE_SYNCLINE_COMMAND]    default: build/release/tools/syncline
 
- - Markdown: lines of at most 100 columns. A link's target does not count; tables may be wider.
+ - Markdown: lines have at most 100 columns. A link's target does not count; tables may be wider.
  - Help texts of the syncline command, its subcommands and tests/run.sh: at most 100 columns.
  - Commit subjects, from the commit that added this file on: `area: verb object`, at most 72 characters.
    Skipped outside git."""

@@ -149,7 +149,7 @@ python_tests() {
     SL_TEST_BUILD=$PWD/build/$preset "$python" -m pytest $folder -q -rs --durations=5 -m "$marks" \
         -p no:cacheprovider --junitxml "$logs/$name.xml" ${only:+-k "$only"} "$@"
     status=$?
-    # 5: nothing matched the pattern.
+    # pytest exits with 5 if no test matched the pattern.
     [[ $status == 5 && -n $only ]] || return $status
 }
 
@@ -193,7 +193,8 @@ coverage() {
             --txt build/coverage/coverage.txt --txt-summary
 }
 
-# Unmodified PyTorch on the simulated GPU: torch_tests ENVIRONMENT (of tests/venv.sh) [TESTS].
+# torch_tests ENVIRONMENT [TESTS]: runs unmodified PyTorch on the simulated GPU, in an environment
+# of tests/venv.sh.
 torch_tests() {
     if ! tests/venv.sh "$1" >&2; then
         echo "tests/run.sh: --without-torch leaves these tests out" >&2
@@ -247,7 +248,7 @@ case $level in
 esac
 [[ -z $only ]] || tier_marks='not long'
 
-# Everything else needs the release build.
+# All other stages need the release build.
 if stage build-release build release; then
     stage unit-release unit release unit-release ''
     stage python python_tests release python "tests/samples tests/gpu" "$tier_marks" -n "$jobs" --dist loadfile

@@ -19,7 +19,8 @@ UNCOUNTED = {"legacy_default", "graph"}  # when records are lost: no record tell
 EXPLAINS = {
     "ambiguous": INFERRED,  # in which context a free was
     "flag_unknown": {"legacy_default"},
-    # an event's, or an operation's whose launch has none; others behind an event's
+    # Missing records of events, and operations whose launch has no record. Edges of later operations may be
+    # missing, too.
     "no_record": {"event_sync", "event_query", "stream_wait", "legacy_default", "graph"},
     "graph_inside": set(),
 }

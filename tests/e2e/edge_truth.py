@@ -50,7 +50,7 @@ class Destination:
 
 @dataclasses.dataclass
 class Action:
-    """A call, and what it reads and writes of streams and events."""
+    """A call, with the streams and events whose state it reads and changes."""
     corr: int
     thread: int
     start: int
@@ -297,7 +297,7 @@ class Truth:
     def _on_launch_stream(self, op: dict) -> bool:
         return op["stream"] == LEGACY or place_of(op) in self.flags
 
-    # ---- what truly overlaps ----
+    # ---- calls that overlap ----
 
     def _actions(self) -> list[Action]:
         actions: dict[int, Action] = {}

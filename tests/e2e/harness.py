@@ -152,7 +152,7 @@ def of_syncline(log: list[dict]) -> list[dict]:
 
 @dataclasses.dataclass
 class Run:
-    """What a finished command left."""
+    """The result of a finished command."""
     status: int  # exit status; -N: killed by signal N
     stdout: str
     stderr: str

@@ -20,7 +20,7 @@ def name_of(line: dict) -> str | None:
 
 @dataclasses.dataclass
 class Told:
-    """What CUPTI had told of the objects that waits name."""
+    """The objects that waits name, as far as CUPTI had described them."""
     devices: dict[int, int]  # by context
     records: list[dict]  # of events; the truth's lines, without those that were lost
     has_sync_ids: bool

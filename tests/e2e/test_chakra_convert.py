@@ -357,7 +357,8 @@ def own_edge(source, stream, destination, wait_ns=0):
 
 @pytest.mark.full(seconds=7.7)
 def test_a_wait_for_what_ended_long_ago(tmp_path):
-    """A job waits for all streams; one of them has run nothing for 100 000 calls. The file has its edges."""
+    """The program waits for all streams. One stream has run nothing for 100 000 calls. The converted file
+    still has its edge."""
     last, rows = 100000, []
     for i in range(1, last + 1):
         stream = 9 if i == 1 else 7

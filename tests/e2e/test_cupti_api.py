@@ -149,8 +149,8 @@ def test_records_have_the_fields_that_are_read(go, version):
 
 
 def test_calls_are_filtered_by_a_list(go):
-    """syncline enables calls by a list, so calls that nobody reads make no records. The older filter is not
-    used."""
+    """syncline enables calls by a list, so CUPTI makes no records of the other calls. The older filter is
+    not used."""
     run = go(STEPS, sim=["--cupti", "13.4"])
     enabled = {line["kind"] for line in run.log if line["what"] == "enabled"}
     assert "runtime" not in enabled and "driver" not in enabled

@@ -415,7 +415,7 @@ def test_a_pytorch_too_old_or_too_new_for_an_observer(tmp_path, version, order):
 
 
 def build_slow_observer(home: pathlib.Path) -> None:
-    """A SYNCLINE_HOME that has one, for PyTorch 2.99."""
+    """Makes a SYNCLINE_HOME with a slow observer for PyTorch 2.99."""
     (home / "observers").mkdir(parents=True)
     (home / "python").symlink_to(HOME / "python")
     subprocess.run(["cc", "-shared", "-fPIC", "-I", HERE.parents[1] / "runtime", "-o",
@@ -434,7 +434,8 @@ def test_operators_are_told_all_of_a_window(tmp_path, window):
                  "for turn in range(300):\n"
                  "    if turn % 100 == 50:\n        syncline.start()\n"
                  "    if turn % 100 == 90:\n"
-                 # A window that is stopped before it was seen to open begins when it should have.
+                 # If a window is stopped before the recorder saw it open, it begins when it should have
+                 # opened.
                  "        while syncline.status()['state'] != 'recording':\n            time.sleep(0.001)\n"
                  "        syncline.stop()\n"
                  "    work()\n    time.sleep(0.004)\n",

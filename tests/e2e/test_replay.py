@@ -434,7 +434,7 @@ def test_speed(tmp_path):
     check_recording(kineto.load(path), played(tmp_path, path, speed="0.01", api="all"))
 
 
-# ---- wrong use ---------------------------------------------------------------------------------
+# ---- invalid recordings and options ------------------------------------------------------------
 
 @pytest.mark.parametrize("text, said", [
     ("", "is no Kineto trace"), ("{}", "is no Kineto trace"), ("\x1f\x8b", "cannot be unpacked"),

@@ -160,7 +160,7 @@ def test_another_clock(go, at, version):
     assert not trace.counters["records_other_clock"]
     (gap,) = trace.object["syncline"]["gaps"]
     assert gap[1] < trace.object["syncline"]["closed_ns"], "CUPTI asks us for buffers again"
-    # (On a busy machine the last flush makes records of its own overhead that nobody receives.)
+    # (On a busy machine the last flush makes records of its own overhead. They are not delivered.)
     assert "another profiler took CUPTI" in run.said()[0]
 
 
@@ -189,7 +189,7 @@ def test_all_records_stolen(go):
     run = go("context kernel:60 sync return:3", sim=["--cupti-steal", "100"], log="warn")
     assert (run.status, run.stdout) == (3, "done\n")
     trace = run.trace()
-    # (Nobody knows how many records went into the other client's buffer.)
+    # (The number of records in the other client's buffer is unknown.)
     assert 50 <= trace.counters["undelivered_at_exit"] <= undelivered(run)
     (said,) = run.said()
     assert "records in them are lost" in said and "another profiler" in said

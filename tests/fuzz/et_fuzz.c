@@ -107,7 +107,7 @@ static char *put_message(char *at, const char *message, const char *end)
 static char *put_node(char *at, uint64_t id, uint32_t seed)
 {
     char message[512], deps[32];
-    uint64_t first = seed & 64 ? 1ull << 40 : 0; /* ids of half of the nodes are large */
+    uint64_t first = seed & 64 ? 1ull << 40 : 0; /* half of the nodes have large ids */
     char *m = sl_wire_u64(message, 1, first + id), *d = deps;
 
     m = sl_wire_bytes(m, 2, "kernel_of_some_kind", 1 + seed % 18);

@@ -1,5 +1,5 @@
-"""Runs the samples with and without syncline: they behave the same, and the traces have what the programs
-did."""
+"""Runs the samples with and without syncline: they behave the same, and the traces show the programs'
+operations."""
 
 import collections
 

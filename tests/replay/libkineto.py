@@ -152,7 +152,7 @@ class Comparison:
         if abs(a["end"] - a["start"] - length) > max(LENGTH_NS, LENGTH_PART * length):
             self.differ(f"{show(b)} is {a['end'] - a['start']} ns long in theirs", b["start"])
 
-    # ---- rows that one has alone ----
+    # ---- rows that only one trace has ----
 
     def their_row_alone(self, row):
         call = self.ours.by_key.get(("cuda_runtime", row["args"]["correlation"]), [{"args": {}}])[0]
@@ -181,7 +181,7 @@ class Comparison:
                   and (row["pid"], row["tid"]) == (wait["pid"], wait["tid"])]
         return not starts or self.torch <= LEAVES_EARLY_OUT and wait["start"] < min(starts)
 
-    # ---- one row of both ----
+    # ---- rows that both traces have ----
 
     def check_name(self, a, b):
         if a["name"] == b["name"]:
@@ -270,7 +270,7 @@ class Comparison:
         return kernel["args"]["shared memory"] > device["sharedMemPerBlock"] and \
             0 < kernel["args"]["est. achieved occupancy %"] <= most + 0.5
 
-    # ---- what the recording knows ----
+    # ---- facts from the recording ----
 
     def check_records(self):
         """Checks that each wait for an event names the recording call, or names nothing."""
@@ -317,7 +317,7 @@ class Comparison:
                 self.differ(f"{show(row)} comes behind {last[thread]}", row["start"])
             last[thread] = wide
 
-    # ---- all of it ----
+    # ---- the whole comparison ----
 
     def check_rows(self):
         for key in self.theirs.by_key.keys() | self.ours.by_key.keys():

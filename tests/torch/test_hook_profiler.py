@@ -31,7 +31,7 @@ def other_lines(run) -> list[str]:
     return [line for line in run.stdout.splitlines() if not line.startswith("session")]
 
 
-# mode -> gaps in our trace
+# mode -> number of gaps in syncline's trace
 MODES = {"plain": 2, "methods": 2, "error": 2, "autograd": 2, "cpu": 2, "export": 2, "schedule": 2}
 
 

@@ -45,7 +45,7 @@ def test_torchrun(torch):
 
 
 def told_by_job(run: harness.Run) -> tuple[int, str, str]:
-    """Returns what told() returns, without an occasional warning of Python: if a program ends while a queue's
+    """Returns told()'s result without an occasional warning of Python: if a program ends while a queue's
     thread releases its semaphore, Python reports the semaphore as leaked."""
     status, out, err = told(run)
     return status, out, re.sub(r".*resource_tracker\.py:\d+: UserWarning: .*\n  warnings\.warn\(.*\n", "", err)

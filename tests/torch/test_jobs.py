@@ -23,7 +23,7 @@ class Job:
     sim: tuple = ()  # options of the simulator
     arguments: tuple = ()  # {} becomes a folder
     has_gaps: bool = False  # torch.profiler has CUPTI for some time
-    # waits on threads that run none of the job's code: autograd's, and a loader's that pins memory
+    # waits on threads that run no code of the job, such as autograd's or a loader's that pins memory
     without_line: bool = False
     outside: str = ""  # what may launch in no operator
 

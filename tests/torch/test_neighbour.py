@@ -108,7 +108,7 @@ def check_ours(run, theirs, gaps, left=()):
     return trace, wanted
 
 
-# mode -> gaps in our trace
+# mode -> number of gaps in syncline's trace
 MODES = {"thrice": 3, "threads": 2, "error": 2, "first": 1, "warmup": 1, "toggled": 2}
 
 

@@ -25,7 +25,7 @@ def tell(mark, answer):
     print(f"{mark}\t{answer.decode() if answer else None}")
 
 
-# ---- one line each ----
+# ---- places with one line each ----
 
 
 def function():

@@ -214,7 +214,7 @@ static void drop_graph(const int *arg)
     graphs[arg[0]].object = NULL;
 }
 
-/* ---- the rest ---- */
+/* ---- failing calls, windows, sleeping ---- */
 
 static void bad(const int *arg)
 {
@@ -226,14 +226,14 @@ static void bad(const int *arg)
     case 0:
         cu.LaunchKernel(contexts[current].kernel, 1, 1, 1, 0, 1, 1, 0, NULL, NULL, NULL);
         break;
-    case 1: /* longer than its source */
+    case 1: /* the copy is longer than its source */
         rt.cudaMemcpy[0](contexts[current].pinned, (void *)contexts[current].memory,
                          (size_t)BYTES * 2, 2);
         break;
     case 2: /* no event */
         arg[1] ? rt.cudaEventSynchronize(&nothing) : (int)cu.EventSynchronize((CUevent)&nothing);
         break;
-    case 3: /* no memory of CUDA's */
+    case 3: /* the memory is not CUDA's */
         arg[1] ? rt.cudaFree(&nothing) : (int)cu.MemFree((CUdeviceptr)&nothing);
         break;
     default:

@@ -1,6 +1,6 @@
 /*
- * subscriber.c - the callback API, with one subscriber per client. Driver and runtime callbacks
- * come at entry and exit of calls, resource callbacks on changes of graph nodes.
+ * subscriber.c - the callback API, with one subscriber per client. Driver and
+ * runtime callbacks run at entry and exit of calls. Resource callbacks run when graph nodes change.
  *
  * Callbacks run on the application thread. The parameters of the call are not available (NULL).
  */

@@ -1,5 +1,5 @@
 """Waits for the GPU in many kinds of places. Each waiting line has a mark (`# waits: NAME`). The
-kernel before each wait is long enough to cause a wait. The kernels come in the order of the lines
+kernel before each wait is long enough to cause a wait. The kernels run in the order of the lines
 that wait for them."""
 import threading
 import time
@@ -10,7 +10,7 @@ device = torch.device("cuda")
 weight = torch.ones(64, 64, device=device, requires_grad=True)
 data = torch.ones(64, 64, device=device)
 torch.cuda.synchronize()  # waits: setup
-time.sleep(1)  # what watches PyTorch comes on a thread of its own
+time.sleep(1)  # syncline finds PyTorch on a thread of its own
 
 
 def work():

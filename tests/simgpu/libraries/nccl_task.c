@@ -2,8 +2,8 @@
  * nccl_task.c - a group's tasks on one communicator: one kernel, as in NCCL. The kernel starts on
  * its stream, waits for the other ranks, and ends on all ranks at the same time.
  *
- * Application threads launch. The service thread polls the shared memory until all ranks have come,
- * then moves the data. A rank hands over the input of one collective at a time.
+ * Application threads launch. The service thread polls the shared memory until all ranks have
+ * launched, then moves the data. A rank hands over the input of one collective at a time.
  */
 #include <stdio.h>
 #include <stdlib.h>

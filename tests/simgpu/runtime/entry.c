@@ -2,7 +2,7 @@
  * entry.c - finds driver entries for programs through the runtime.
  *
  * Application threads. Names resolve to exports of libcuda.so.1 (the stand-in, or the library that
- * the process has). The newest _vN form comes first, as in cuGetProcAddress.
+ * the process has). The newest _vN form is tried first, as in cuGetProcAddress.
  */
 #include <dlfcn.h>
 #include <stdio.h>

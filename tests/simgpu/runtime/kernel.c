@@ -319,7 +319,7 @@ RUNTIME_STREAM(cudaLaunchKernelExC, v11060, ptsz, v11060,
 LAUNCH_OF_NVCC_13(__cudaLaunchKernel, cudaLaunchKernel, v7000, false)
 LAUNCH_OF_NVCC_13(__cudaLaunchKernel_ptsz, cudaLaunchKernel_ptsz, v7000, true)
 
-/* ---- asking about kernels ---- */
+/* ---- queries about kernels ---- */
 
 static int get_kernel(void **out, const void *host)
 {

@@ -1,5 +1,5 @@
 /*
- * runtime_test.c - tests what only the runtime does: it creates the primary context at first use,
+ * runtime_test.c - tests the runtime's own duties: it creates the primary context at first use,
  * keeps last errors, and launches kernels as nvcc registers them. Run with --nested-driver and
  * --devices 2.
  */

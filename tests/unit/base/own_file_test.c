@@ -350,7 +350,7 @@ static void lost_for_good(void **state)
     close(hosts);
 }
 
-/* ---- the name ---- */
+/* ---- the file's name ---- */
 
 static void a_replaced_name_is_left_alone(void **state)
 {

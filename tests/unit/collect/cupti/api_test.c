@@ -1,6 +1,5 @@
 /* api_test.c - which kinds and calls syncline enables in CUPTI, and by which functions. If CUPTI
- * refuses one, the others are still enabled, and a line on stderr says what is lost and what to
- * do. */
+ * refuses one, the others are still enabled, and a line on stderr names the loss and the remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -172,7 +171,7 @@ static void adopt(uint32_t version, const struct sl_cupti_functions *fn)
     assert_int_equal(api.version, version);
 }
 
-/* What was written to stderr since the last call. */
+/* The text that was written to stderr since the last call. */
 static int stderr_kept, stderr_pipe[2];
 static char said[16384];
 
@@ -328,7 +327,7 @@ static void a_filter_that_fails_falls_back_to_the_whole_kind(void **state)
     assert_int_equal(filter, 1);
     assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 1);
     assert_non_null(strstr(line, "cuptiActivityEnableRuntimeApi failed"));
-    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1); /* not once per call */
+    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1); /* counted once, not once per call */
 }
 
 /* CUPTI refuses some of the listed calls, which would then be missing. The whole kind is enabled
@@ -354,7 +353,7 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
 {
     static const struct {
         int kind;
-        uint32_t set; /* what is lost completely */
+        uint32_t set; /* the kinds that are lost completely */
         const char *words;
     } want[] = {
         {SL_CUPTI_KIND_CONCURRENT_KERNEL, SL_CUPTI_KERNEL, "(CONCURRENT_KERNEL) failed"},

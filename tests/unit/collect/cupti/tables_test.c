@@ -22,7 +22,7 @@ struct family {
     enum sl_cupti_kind kind;
     const uint16_t *offsets; /* the size is first */
     unsigned count;
-    uint32_t optional; /* bit = place in the struct */
+    uint32_t optional; /* bit n: the n-th offset may be 0 */
 };
 
 #define PLACE(type, field) (1u << offsetof(struct type, field) / 2)

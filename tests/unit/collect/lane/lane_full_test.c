@@ -111,7 +111,7 @@ static void in_new_lanes(void (*round)(uint32_t), uint32_t count)
     pthread_join(thread, NULL);
 }
 
-/* ---- both at the same time ---- */
+/* ---- writer and reader at the same time ---- */
 
 static struct sl_lane *_Atomic shared;
 static _Atomic uint32_t written; /* UINT32_MAX: not finished yet */

@@ -168,7 +168,7 @@ static void what_came_after_that_time_is_left(void **state)
     pass(100, 2);
     mark(5);
     pass(100, 2);
-    read_until(1600); /* not what was made at that moment */
+    read_until(1600); /* the record of this very time is not read */
     ASSERT_MARKS(0, first, first_at);
     read_until(1600);
     assert_int_equal(got_count, 0);

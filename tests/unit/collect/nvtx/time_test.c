@@ -158,7 +158,7 @@ static void a_scope_has_a_clock(void **state)
     assert_int_equal(sl_nvtx_time_of_scope(3, 0), 0);
 }
 
-/* ---- by points and factors ---- */
+/* ---- clocks known by points and factors ---- */
 
 static void two_points_make_it_known(void **state)
 {
@@ -247,7 +247,7 @@ static void points_that_lie(void **state)
     assert_time_of(8, TYPE(CPP_STEADY_CLOCK), BOOT + 5, EPOCH + 5);
 }
 
-/* ---- by a function ---- */
+/* ---- clocks read by a function ---- */
 
 static unsigned calls;
 

@@ -3,7 +3,7 @@
 #ifndef SL_TORCH_FIXTURE_WAITS_H
 #define SL_TORCH_FIXTURE_WAITS_H
 
-/* The CUDA runtime's functions. */
+/* Functions of the CUDA runtime. */
 int cudaDeviceSynchronize(void);
 int cudaStreamSynchronize(void *stream);
 int cudaEventQuery(void *event);

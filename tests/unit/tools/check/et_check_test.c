@@ -80,7 +80,7 @@ static void test_ids(void **state)
 
 #define NODE(id, more) ET_MESSAGE(ET_ID(id) ET_COMP ET_GPU more)
 
-/* 2^40 + 5, 2^31, and 2^64 - 1 */
+/* The ids 2^40 + 5, 2^31 and 2^64 - 1. */
 #define LARGE        "\x85\x80\x80\x80\x80\x20"
 #define TWO_31       "\x80\x80\x80\x80\x08"
 #define LAST         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"

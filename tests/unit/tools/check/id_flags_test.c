@@ -84,9 +84,7 @@ static void test_full(void **state)
         assert_int_equal(rc, i < 3 ? 0 : -ENOSPC);
     }
     assert_int_equal(sl_id_flags_unchecked(p), 2);
-    assert_int_equal(sl_id_flags_add(p, (1ull << 40) + 1, SL_PAIR_FIRST, 0, 9), 0); /* on a page
-                                                                                     * that is
-                                                                                     * already known */
+    assert_int_equal(sl_id_flags_add(p, (1ull << 40) + 1, SL_PAIR_FIRST, 0, 9), 0); /* known page */
     assert_int_equal(sl_id_flags_count(p, SL_PAIR_FIRST, &id, &at), 4);
     sl_id_flags_destroy(p);
 }

@@ -217,8 +217,8 @@ static inline int dom_depends(const struct dom_node *n, const struct dom_node *o
     return 0;
 }
 
-/* Checks rules of every file: ids are dense, parents come first and exist, each parent is listed
- * once, and the fields that readers need are there. */
+/* Checks rules of every file: ids are dense, parents exist and come before their children, each
+ * parent is listed once, and the fields that readers need are there. */
 static inline void dom_check(const struct dom_file *d)
 {
     assert_string_equal(d->meta.name, "0.0.4");

@@ -32,7 +32,7 @@ static struct sl_edge_rows *rows;
 static struct sl_trace_meta meta;
 static uint8_t delivery_flags;
 
-/* ---- the output before it in the list ---- */
+/* ---- a fake output that precedes this one in the list ---- */
 
 static int first_error;
 static unsigned first_events, first_failures;

@@ -192,7 +192,7 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
     for (i = 0; i < events; i++) {
         struct sl_event ev = some_event();
 
-        /* An arrow's head right behind its operation: the same time again. */
+        /* The head of an arrow directly after its operation has the same time. */
         if (ev.kind == SL_EV_FLOW && last.kind == SL_EV_KERNEL && pick(4))
             ev.end_ns = last.start_ns;
         last = ev;

@@ -148,7 +148,7 @@ static void texts_of_any_length(void **state)
 
     (void)state;
     assert_true(name && members);
-    memset(name, '\x01', 2999); /* six bytes each, escaped */
+    memset(name, '\x01', 2999); /* each byte is escaped with six */
     name[2999] = '\0';
     memset(members, 'm', 5999);
     memcpy(members, "\"n\":\"", 5);
