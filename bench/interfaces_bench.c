@@ -18,7 +18,7 @@
 
 #define CUPTI       "13.5"
 #define MOST_ROUNDS 32
-#define SETTLE_US   700000 /* until the records of the last flush are written */
+#define SETTLE_US   700000 /* time for writing the records of the last flush */
 
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("bench_spin_ns");
 static const char *const interfaces[] = {"v1", "v2-whole", "v2"};

@@ -34,7 +34,7 @@ def read(path: str) -> list[tuple[str, str]]:
         name = case.get("name", "?")
         died = case.find("failure") is not None or case.find("error") is not None
         skipped = case.find("skipped") is not None
-        if case.get("status") is not None:  # ctest
+        if case.get("status") is not None:  # an entry of ctest
             if skipped and case.get("status") == "notrun":
                 cases.append((name, "SKIPPED"))
             else:

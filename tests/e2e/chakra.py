@@ -24,7 +24,7 @@ MESSAGES = {
 }
 VALUES = {"double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15,
           "sint64": 17, "fixed32": 19, "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27,
-          "string": 29, "bytes": 31}  # the list of each has the next number
+          "string": 29, "bytes": 31}  # the list of each type has the next number
 NODE_TYPES = ["INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE",
               "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"]
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
@@ -107,7 +107,7 @@ def attributes(message) -> dict:
 class Node:
     proto: object
     attr: dict  # name -> value
-    kind: dict  # name -> which of the oneof
+    kind: dict  # name -> member of the oneof
 
     def __post_init__(self):
         self.id, self.name, self.type = self.proto.id, self.proto.name, self.proto.type

@@ -12,12 +12,13 @@ import itertools
 import harness
 from edge_truth import INFERRED, NONE, RECORDED, Destination, Truth, edge_of
 
-OF_A_CONTEXT = {"device_sync", "context_sync"}  # told in part, and counted, where streams are unknown
-UNCOUNTED = {"legacy_default", "graph"}  # when records are lost: no record tells of such waits
+OF_A_CONTEXT = {"device_sync", "context_sync"}  # partly found if streams are unknown; the rest is counted
+# not counted when records are lost, because no record reports such waits
+UNCOUNTED = {"legacy_default", "graph"}
 # Each of these reasons can explain only missing edges of the listed kinds. All other reasons can explain
 # missing edges of any kind.
 EXPLAINS = {
-    "ambiguous": INFERRED,  # in which context a free was
+    "ambiguous": INFERRED,  # the context of a free is ambiguous
     "flag_unknown": {"legacy_default"},
     # Missing records of events, and operations whose launch has no record. Edges of later operations may be
     # missing, too.
@@ -37,9 +38,10 @@ def printed(edge: dict) -> tuple:
 @dataclasses.dataclass
 class Outcome:
     wrong: list[str] = dataclasses.field(default_factory=list)
-    right: int = 0  # edges
-    kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # of those
-    unsure: int = 0  # destinations whose calls truly overlap others
+    right: int = 0  # number of right edges
+    # the right edges by kind
+    kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    unsure: int = 0  # destinations whose calls overlap other calls
     left_out: list["LeftOut"] = dataclasses.field(default_factory=list)
 
 
@@ -47,7 +49,7 @@ class Outcome:
 class LeftOut:
     """A call, or a set of GPU operations, that lacks edges which it must have."""
     text: str
-    reasons: frozenset[str]  # each of which may be why
+    reasons: frozenset[str]  # each of them can be the reason
 
 
 def why_left_out(truth: Truth, corr: int, kinds: set[str], lost: collections.Counter) -> frozenset[str]:
@@ -87,10 +89,10 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     for key in sorted(set(found) | set(wanted), key=str):
         one(out, truth, key, wanted.get(key, []), found.get(key, []), whole, window, lost)
     counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
-    # Either frees without a known context, or orders that overlapping calls leave open, each counted at most
-    # once.
+    # Counted are frees without a known context. Overlapping calls without a known order also count, each at
+    # most once.
     expected = lost["ambiguous"] if len(truth.contexts) > 1 else min(lost["ambiguous"], out.unsure)
-    expected += lost["cycle"] if out.unsure else 0  # one of the orders that calls may have had
+    expected += lost["cycle"] if out.unsure else 0  # the calls may have had another order
     expected += lost["no_record"] if truth.placeless_launches() else 0
     if bad := unexplained(out.left_out, lost):
         out.wrong.append(f"left out: {len(bad)} waits have no edges, what is counted does not explain "
@@ -127,7 +129,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                       and any(wanted[7] > edge["wait_ns"] for d in to for wanted in d.must)]
         return
     if not to and truth.broken and {edge["kind"] for edge in found} <= INFERRED:
-        return  # a reset does not wait for a broken context, which its record does not say
+        return  # a reset does not wait for a broken context, but its record does not say so
     if not to and found:
         out.wrong.append(f"false: nobody waits here: {found}")
         return
@@ -166,7 +168,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                                     why_left_out(truth, to[0].corr, {edge[0] for edge in missing}, lost)))
     out.right += sum(have.values())
     out.kinds.update(edge[0] for edge in have.elements())
-    if have and len(to) == 1:  # of a graph's nodes each is released by its own
+    if have and len(to) == 1:  # each of a graph's nodes has its own releasing source
         released(out, key, found)
 
 

@@ -28,7 +28,7 @@ class Spans:
     def __init__(self, calls: Iterable[Span], operations: Iterable[Span]):
         """The lane of a call is (thread,), that of an operation (device, context, stream)."""
         self.calls = {call.correlation: call for call in calls}
-        self.operations = collections.defaultdict(list)  # a graph's launch has several on a stream
+        self.operations = collections.defaultdict(list)  # the launch of a graph has several on one stream
         for op in operations:
             self.operations[op.correlation, op.lane[-1]].append(op)
 
@@ -89,7 +89,7 @@ def _cycles(edges: list[dict], spans: Spans) -> Iterable[str]:
     for calls in lanes.values():
         calls.sort(key=lambda call: call.start)
         for before, call in zip(calls, calls[1:]):
-            if before.end <= call.start:  # not around it
+            if before.end <= call.start:  # the earlier call is not around this one
                 order.add((call.correlation, "begin"), (before.correlation, "end"))
     streams = collections.defaultdict(list)
     for key, ops in spans.operations.items():

@@ -21,9 +21,9 @@ import dataclasses
 import harness
 
 INFERRED = {"free", "implicit"}
-QUERIES = {"event_query", "stream_query"}  # nobody waits, also for what ends meanwhile
+QUERIES = {"event_query", "stream_query"}  # they do not wait, even if an operation ends meanwhile
 UNRECORDED = INFERRED | {"copy", "memset"}  # waits without a record of their own
-NONE = 0xffffffff  # no stream, no event
+NONE = 0xffffffff  # in place of a stream or an event
 LEGACY = 7
 RECORDED = ("kernel", "memcpy", "memset")
 
@@ -36,16 +36,16 @@ class Destination:
     thread: int
     start: int
     end: int
-    stream: int | None = None  # the GPU operation's
+    stream: int | None = None  # that of a GPU operation
     must: list[tuple] = dataclasses.field(default_factory=list)
     may: list[tuple] = dataclasses.field(default_factory=list)
-    covered: list[tuple] = dataclasses.field(default_factory=list)  # by an earlier wait
-    behind: set[int] = dataclasses.field(default_factory=set)  # operations that came before these
-    free: int = 0  # when it could have gone on
-    unsure: bool = False  # its call truly overlaps others
-    blurred: bool = False  # or may, for all that the records say
-    bereft: bool = False  # records are lost that would tell of it
-    nameless: bool = False  # its call has no record, so times are those of others
+    covered: list[tuple] = dataclasses.field(default_factory=list)  # edges that an earlier wait covers
+    behind: set[int] = dataclasses.field(default_factory=set)  # operations that precede these
+    free: int = 0  # when the destination could have continued
+    unsure: bool = False  # its call overlaps others
+    blurred: bool = False  # it may be unsure, as far as the records show
+    bereft: bool = False  # the records that would show it are lost
+    nameless: bool = False  # its call has no record, so it has the times of others
 
 
 @dataclasses.dataclass
@@ -57,13 +57,13 @@ class Action:
     end: int
     reads: set = dataclasses.field(default_factory=set)
     writes: set = dataclasses.field(default_factory=set)
-    anywhere: set = dataclasses.field(default_factory=set)  # what it may read and write besides
+    anywhere: set = dataclasses.field(default_factory=set)  # further places that it may read and write
     ops: list = dataclasses.field(default_factory=list)
-    untold: bool = False  # of one of them no record says when it ended
+    untold: bool = False  # no record says when one of its operations ended
     waits: bool = False
     record: bool = False
-    unsure: bool = False  # overlaps another that it conflicts with
-    tainted: bool = False  # depends on one that does
+    unsure: bool = False  # it overlaps a conflicting call
+    tainted: bool = False  # it depends on an unsure call
 
 
 class Truth:
@@ -91,7 +91,7 @@ class Truth:
                       if line["t"] == "object" and line["kind"] == "stream" and line["created"]}
         self.destroyed = {(line["context"], line["stream"]) for line in lines
                           if line["t"] == "object" and line["kind"] == "stream" and not line["created"]}
-        self.before: dict[int, dict] = {}  # operation -> the one before it on its stream
+        self.before: dict[int, dict] = {}  # operation -> the previous one on its stream
         last: dict[tuple, dict] = {}
         for _, op in sorted(self.ops.items()):
             place = place_of(op)
@@ -99,7 +99,8 @@ class Truth:
                 self.before[op["id"]] = last[place]
             if op["kind"] in RECORDED:
                 last[place] = op
-        self.ancestors: dict[int, set[int]] = {}  # whatever an operation came behind, however far
+        # operation -> all operations that precede it, directly or not
+        self.ancestors: dict[int, set[int]] = {}
         for id_, op in sorted(self.ops.items()):
             links = {link["op"] for link in op["after"]}
             self.ancestors[id_] = links.union(*(self.ancestors.get(link, set()) for link in links))
@@ -112,7 +113,7 @@ class Truth:
 
     def _find_unrecorded(self, log: list[dict]):
         """Finds the operations, waits and calls of record kinds that were off."""
-        spans = collections.defaultdict(list)  # kind, or a call's name -> [from, until]
+        spans = collections.defaultdict(list)  # kind or name of a call -> [from, until]
         for line in log:
             if line.get("what") == "enabled":
                 spans[harness.plain(line["kind"])].append([line["ns"], 1 << 64])
@@ -280,7 +281,7 @@ class Truth:
             for link in members:
                 source = self.ops[link["op"]]
                 if op["graph"] and source["corr"] == op["corr"] and not self.inside_graphs:
-                    continue  # inside the graph
+                    continue  # a dependency inside the graph
                 if place_of(source) == place_of(op):
                     continue
                 kind = link["via"]
@@ -313,7 +314,7 @@ class Truth:
                 self._enqueues(action, op["context"], op["stream"])
                 action.ops.append(op)
                 action.untold |= op["id"] in self.lost_ops
-                if op["graph"]:  # launches of one executable come behind each other
+                if op["graph"]:  # launches of one executable graph follow each other
                     action.reads.add(("graph", op["graph"]))
                     action.writes.add(("graph", op["graph"]))
         for line in self.follows:
@@ -356,7 +357,7 @@ class Truth:
     def _taint(self):
         actions = self._actions()
         unsure = tainted(actions)
-        placeless = self.placeless_launches()  # each may be on any stream
+        placeless = self.placeless_launches()  # each of them may be on any stream
         places = {x for a in actions for x in a.reads | a.writes if x[0] not in ("all", "event", "graph")}
         blurred = set()
         if placeless:

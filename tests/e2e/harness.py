@@ -62,7 +62,7 @@ def decompress(path: pathlib.Path) -> bytes:
                 while block := file.read(1 << 16):
                     text.write(block)
             except EOFError:
-                pass  # the last member was cut
+                pass  # the last member is truncated
         return text.getvalue()
     return data
 
@@ -84,7 +84,7 @@ class Trace:
             rows = [line for line in lines[first + 1:-1] if line.endswith("},")]
             self.object["traceEvents"] = [json.loads(row[:-1], parse_float=str) for row in rows]
         else:
-            json.loads(text)  # as any reader would
+            json.loads(text)  # the text is valid for any reader
             self.object = json.loads(text, parse_float=str)
         self.base = self.object["baseTimeNanoseconds"]
         self.events = self.object["traceEvents"]
@@ -153,12 +153,12 @@ def of_syncline(log: list[dict]) -> list[dict]:
 @dataclasses.dataclass
 class Run:
     """The result of a finished command."""
-    status: int  # exit status; -N: killed by signal N
+    status: int  # exit status; -N: ended by signal N
     stdout: str
     stderr: str
     out: pathlib.Path
     truth: list[dict]
-    log: list[dict]  # without what is of another subscriber of CUPTI's
+    log: list[dict]  # without the lines about other subscribers of CUPTI
     has_all_calls: bool = False  # SYNCLINE_API=all
 
     def files(self, pattern: str = "*.pt.trace.json*") -> list[pathlib.Path]:
@@ -343,7 +343,7 @@ def calls_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
         for t in traces for row in t.of("cuda_runtime", "cuda_driver")], is_cut)
 
 
-CLOCK_NS = 5000  # from ticks to times, here and in the simulator, on a busy machine
+CLOCK_NS = 5000  # error of converting ticks to times, in syncline and the simulator, on a busy machine
 OPERATION_ROWS = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
 
 

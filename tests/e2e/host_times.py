@@ -11,7 +11,7 @@ from chakra import Et, Node
 
 KINDS = ("kernel", "memcpy", "memset")
 NOT_READY = 600
-CUT_NS = 20000  # a launch that went on for so long after the enqueue was held up by others
+CUT_NS = 20000  # if a launch lasts this long after the enqueue, the machine delayed it
 
 
 def is_free(name: str) -> bool:

@@ -110,7 +110,7 @@ def shrink(program: random_program.Program, tries: int = 4, seconds: float = 600
     wrong = fails(program, tries * 3)
     if not wrong:
         return program, wrong
-    kind = wrong[0].split()[0]  # what becomes of it must fail in the same way
+    kind = wrong[0].split()[0]  # the shrunk program must fail in the same way
 
     def attempt(steps, sim, options):
         nonlocal program, wrong

@@ -18,7 +18,7 @@ from _pytest.runner import runtestprotocol
 import standstill_watch
 from standstill_watch import LATE_S, STEP_S
 
-_late: list[float] = []  # what standstill_watch.py has printed
+_late: list[float] = []  # the times that standstill_watch.py has printed
 
 
 def _waited_for_the_disk_s() -> float:
@@ -48,7 +48,8 @@ def pytest_configure(config):
 def _run(item, nextitem):
     since, disk_s = time.monotonic(), _waited_for_the_disk_s()
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    time.sleep(STEP_S if any(report.failed for report in reports) else 0)  # the watcher says it then
+    # by then the watcher has printed a stop
+    time.sleep(STEP_S if any(report.failed for report in reports) else 0)
     return reports, stood_still(since, disk_s)
 
 
@@ -57,7 +58,7 @@ def pytest_runtest_protocol(item, nextitem):
     reports, still = _run(item, nextitem)
     if still and any(report.failed for report in reports):
         item.warn(pytest.PytestWarning(f"{item.name} failed while the machine stood still: run again"))
-        item._initrequest()  # fixtures are made anew
+        item._initrequest()  # pytest sets up the fixtures again
         reports, _ = _run(item, nextitem)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)

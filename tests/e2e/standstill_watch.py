@@ -9,12 +9,12 @@ STEP_S, LATE_S = 0.05, 0.4
 
 
 def watch(processor: int) -> None:
-    os.sched_setaffinity(0, {processor})  # of this thread
+    os.sched_setaffinity(0, {processor})  # applies to this thread
     while True:
         begin = time.monotonic()
         time.sleep(STEP_S)
         if time.monotonic() - begin > STEP_S + LATE_S:
-            os.write(1, b"%f\n" % time.monotonic())  # whole, beside those of others
+            os.write(1, b"%f\n" % time.monotonic())  # one write, so lines of several watchers are not mixed
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ import dataclasses
 KINDS = {"event_sync": "Event Sync", "event_query": "Event Sync", "stream_sync": "Stream Sync",
          "stream_query": "Stream Sync", "context_sync": "Context Sync", "device_sync": "Context Sync",
          "stream_wait": "Stream Wait Event"}
-NONE = 0xffffffff  # no stream, no event
+NONE = 0xffffffff  # in place of a stream or an event
 NOT_READY = 600
-FIRST_SYNC_IDS = 26  # CUPTI 12.8: waits tell which of an event's records they waited for, and a result
+FIRST_SYNC_IDS = 26  # CUPTI 12.8: a wait's record names the event record, and contains a result
 RECORD_ARGS = ("wait_on_stream", "wait_on_cuda_event_record_corr_id", "wait_on_context",
                "wait_on_context_stream", "wait_on_context_record_corr_id")
 
@@ -22,7 +22,7 @@ def name_of(line: dict) -> str | None:
 class Told:
     """The objects that waits name, as far as CUPTI had described them."""
     devices: dict[int, int]  # by context
-    records: list[dict]  # of events; the truth's lines, without those that were lost
+    records: list[dict]  # event records: the truth's lines without the lost ones
     has_sync_ids: bool
 
     def record_of(self, wait: dict) -> dict | None:
@@ -68,8 +68,9 @@ def row(wait: dict, name: str, device: int, args: dict) -> tuple:
 @dataclasses.dataclass
 class Expected:
     rows: list[tuple] = dataclasses.field(default_factory=list)
-    unplaced: dict[tuple, tuple] = dataclasses.field(default_factory=dict)  # -> which row it is
-    untold: set[tuple] = dataclasses.field(default_factory=set)  # may be there or not
+    # row with device 0 -> the row with its true device
+    unplaced: dict[tuple, tuple] = dataclasses.field(default_factory=dict)
+    untold: set[tuple] = dataclasses.field(default_factory=set)  # rows that may be missing
 
     def settled(self, found: list[tuple]) -> list[tuple]:
         """Returns the found rows that are required, on the devices on which they are required."""

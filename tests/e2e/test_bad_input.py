@@ -176,7 +176,7 @@ def test_list_of_functions_is_complete():
     header = (harness.REPO / "runtime" / "collect" / "cupti" / "api.h").read_text()
     table = header[header.index("struct sl_cupti_functions {"):]
     names = re.findall(r"\(\*(\w+)\)\(", table[:table.index("};")])
-    names.remove("ActivityEnableCalls")  # no function of CUPTI's: how cupti_v2.c filters calls
+    names.remove("ActivityEnableCalls")  # not a function of CUPTI: cupti_v2.c uses it to filter calls
     assert {"cupti" + name for name in names} == {
         *FUNCTIONS, *OF_GRAPHS, "cuptiActivityRegisterTimestampCallback", "cuptiFinalize"}
 

@@ -266,7 +266,7 @@ def test_what_cupti_itself_costs(go):
 
 def test_event_waits_name_their_records(tmp_path):
     """Two threads wait for events, and a compressed frame may end between an event record and its wait. Every
-    wait still names its record."""
+    wait still has the id of its event record."""
     run = harness.run(tmp_path, harness.BUILD / "samples" / "train_like", "--steps", "300")
     assert run.status == 0, run.stderr
     waits = [e for e in run.trace().of("cuda_sync")

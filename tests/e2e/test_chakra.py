@@ -61,7 +61,7 @@ def test_metadata_of_mlcommons_converter(tmp_path):
     told = json.loads(check(path, "--json").stdout)
     assert told["valid"] and told["nodes"] == 2 and told["problems"] == []
     assert "Chakra execution trace\n" in check(path).stdout
-    with path.open("rb") as file:  # without a name that tells what it is
+    with path.open("rb") as file:  # the input has no name that shows its type
         done = subprocess.run([harness.TOOL, "check", "-"], stdin=file, capture_output=True, timeout=60, check=True)
     assert b"-: Chakra execution trace" in done.stdout
 

@@ -69,7 +69,7 @@ def test_every_edge_of_the_kineto_file_is_a_dependency(tmp_path, name):
 
 
 def test_operations_whose_calls_are_not_recorded_are_counted(tmp_path):
-    steps = tmp_path / "steps"  # by the driver's API
+    steps = tmp_path / "steps"  # the steps use the driver API
     steps.write_text("\n".join(["0 use 0", "0 stream 2 1", *["0 kernel 2 50", "0 ssync 2 1"] * 5]) + "\n")
     run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", steps,
                       kinds="kernel,memcpy,memset,runtime,sync")
@@ -203,7 +203,8 @@ def test_a_full_disk_is_said_once_and_what_fitted_stays(go, small_disk):
             if "cannot write" in line]
     assert 1 <= len(said) == len(set(said)), said
     (path,) = run.files("*.et.part")
-    assert check(path).returncode in (0, 1)  # at most cut: the disk may be full between two nodes
+    # at most truncated, because the disk may be full between two nodes
+    assert check(path).returncode in (0, 1)
     assert "1" in run.files()[0].name and harness.Trace(run.files()[0]).events
 
 

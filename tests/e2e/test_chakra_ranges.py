@@ -51,7 +51,7 @@ def test_a_range_has_its_own_time(ranges):
 def test_a_name_that_is_no_utf8(ranges):
     """A range's name is not UTF-8. The bad byte is replaced, because protobuf readers reject a whole file for
     one such name."""
-    run = ranges("context kernel push:na\udcffme kernel pop sync")  # the byte 0xff, as Python has it
+    run = ranges("context kernel push:na\udcffme kernel pop sync")  # \udcff is Python's form of the byte 0xff
     et = the_et(run)
     assert not chakra.broken(et) and own_time(et, "na?me") > 0
     assert check(et.path).returncode == 0

@@ -23,7 +23,7 @@ from real_traces import TRACES, real
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
 BOUND, OPERATION_NS = 0.01, 20000
-HTOD, LAUNCH_NS = 1, 5000  # the simulated GPU's
+HTOD, LAUNCH_NS = 1, 5000  # constants of the simulated GPU
 
 # Ten rounds in which the CPU waits 2 ms for the GPU, then works for 8 ms.
 WAITS_A_FIFTH = "context stream " + " ".join(["long:2 sync sleep:8"] * 10)
@@ -114,7 +114,7 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
             end, slack = max(cpu[row["args"]["correlation"]], default=None), OPERATION_NS
         elif category == "user_annotation" and row["name"].startswith("ProfilerStep#"):
             end, slack = max(steps[row["name"]], default=None), 0
-            if end is None:  # of the process, as ours are: ends with what its threads did last
+            if end is None:  # a row of the process, as in our files: it ends with its threads' last work
                 recorded, replayed = cpu_ends[bisect.bisect(cpu_ends, (wanted, math.inf)) - 1]
                 end = wanted + replayed - recorded
         else:
@@ -257,7 +257,7 @@ class WhatIf:
         return worst / (self.twice.end - self.twice.begin)
 
 
-GROWS = 1.1  # at least, or kernels are too small a part of it to tell anything
+GROWS = 1.1  # the least factor; below it, kernels are too small a part of the run
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
@@ -271,7 +271,7 @@ def what_if(request, tmp_path_factory) -> WhatIf:
     return tried
 
 
-@pytest.mark.full(seconds=0.7)  # compares with the host's own time, which other load changes
+@pytest.mark.full(seconds=0.7)  # compares with the host's own time, which varies with the load
 def test_what_if_kernels_took_twice_as_long(what_if):
     """Predicts a run with kernels twice as long, and compares it with such a run on the simulated GPU."""
     assert what_if.grew > GROWS
@@ -291,7 +291,7 @@ def what_if_alone(folder: pathlib.Path) -> tuple[float, float, float]:
     return real / max(node.end for node in once.nodes), off, without
 
 
-@pytest.mark.full(seconds=0.3)  # compares with the host's own time, which other load changes
+@pytest.mark.full(seconds=0.3)  # compares with the host's own time, which varies with the load
 def test_what_if_from_the_trace_alone(tmp_path):
     """Predicts from the trace alone, without the host's times of the second run. The host's own time varies,
     so one good prediction in six tries is enough."""
@@ -308,7 +308,7 @@ def waited(et: chakra.Et, node: chakra.Node) -> int:
     return node.start - max([et.by_id[d].end for d in node.deps if et.by_id[d].cpu], default=node.start)
 
 
-@pytest.mark.full(seconds=0.1)  # compares with the host's own time, which other load changes
+@pytest.mark.full(seconds=0.1)  # compares with the host's own time, which varies with the load
 def test_what_if_stands_on_the_sync_edges(what_if):
     """The prediction fails without sync edges, and also without the edges of the longest tenth of the waits."""
     assert what_if.off(chakra_replay.without_sync_edges) > 0.03

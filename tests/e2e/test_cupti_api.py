@@ -16,7 +16,7 @@ from tiers import cupti_versions, full_but
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
 NEWER = ["13.2", "13.3", "13.4", "13.5"]
-CHOOSING = ["13.4", "13.5"]  # before that either the layouts are not told, or calls are not filtered
+CHOOSING = ["13.4", "13.5"]  # older versions do not report the layouts, or do not filter calls
 SUBSCRIBER = harness.BUILD / "tests" / "e2e" / "subscriber"
 
 
@@ -374,7 +374,7 @@ def test_cupti_function_fails(go, function, call, version):
     assert (run.status, run.stdout) == (3, "done\n")
     failed = [line for line in run.log if line["what"] == "failed"]
     falls_back = (function, call, version) == ("cuptiActivitySetAttribute_v2", 1, "13.4")
-    if not failed or falls_back:  # to whole records
+    if not failed or falls_back:  # the fallback is complete records
         assert len(run.trace().of("kernel")) == 15
         assert not (falls_back and chosen(run))
     elif function not in ("cuptiActivityGetNextRecord_v2", "cuptiGetTimestamp_v2"):

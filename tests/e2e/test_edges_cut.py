@@ -13,7 +13,7 @@ from real_traces import REAL
 MADE = sorted(pathlib.Path(__file__).with_name("profiler_traces").glob("*.json.gz"))
 OPERATIONS = ("kernel", "gpu_memcpy", "gpu_memset")
 CUTS = 20
-NOTHING_US = 2  # a copy within it is taken for one of 0 bytes
+NOTHING_US = 2  # a copy within this time counts as one of 0 bytes
 
 
 def waited(found, *basis):

@@ -169,7 +169,7 @@ def test_own_waits_of_gpu_operations_count_for_the_step_of_their_launch(tmp_path
     assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {"ProfilerStep#7": 1300}
 
 
-# Blame: what the time was spent on if a copy released the wait
+# A copy releases the wait: the blamed operation is the one that took the time
 
 def blocking_copy(correlation, ts, dur, start, end, stream=7, name="Memcpy DtoH (Device -> Pageable)"):
     """Returns the rows of a blocking copy, as `.item()` and `.cpu()` make them: the call returns when its own
@@ -188,8 +188,8 @@ def test_a_wait_for_a_copy_was_spent_on_the_kernel_before(tmp_path):
     path = write(tmp_path / "t.json", [
         python("train.py(30): loss", 0, 2000),
         *launch(100, 10, 20, 300), *blocking_copy(101, 15, 300, 301, 305),  # .item()
-        *launch(102, 400, 410, 411), *blocking_copy(103, 405, 600, 411, 1000),  # a large .cpu()
-        *launch(104, 1100, 1110, 1400),  # what `.item()` is from pinned memory
+        *launch(102, 400, 410, 411), *blocking_copy(103, 405, 600, 411, 1000),  # a large `.cpu()`
+        *launch(104, 1100, 1110, 1400),  # an `.item()` from pinned memory
         *blocking_copy(105, 1105, 3, 1401, 1405, name="Memcpy DtoH (Device -> Pinned)"),
         *stream_sync(106, 1110, 300)])
     summary = summary_of(path)

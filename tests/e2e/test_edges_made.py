@@ -19,8 +19,8 @@ def test_ids_that_wrap(tmp_path):
 
 
 def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
-    """A graph's nodes have no ids, as in PyTorch's files. The operations of the launch on several streams are
-    taken for its nodes."""
+    """A graph's nodes have no ids, as in PyTorch's files. All operations of the launch,
+    on several streams, count as its nodes."""
     rows = [*launch(50, 1, 3, 9, stream=20), row("cuda_runtime", "cudaGraphLaunch", 54, 140, 5, 42, cbid=311),
             operation("kernel", "a", 54, 145, 170, 20), operation("kernel", "b", 54, 146, 190, 13),
             *stream_sync(55, 150, 50, stream=20)]
@@ -74,7 +74,7 @@ def test_an_event_recorded_in_another_context(tmp_path, theirs, edge):
     found, lost = edges(write(tmp_path / "t", rows))
     assert [(e["kind"], e["src_correlation"], e["src_device"], e["dst_correlation"], e["wait_ns"],
              e["basis"]) for e in found] == [("stream_wait", 2, 1, 5, 68000, "inferred")] * edge
-    del lost["before_window"]  # work that may precede the legacy stream's first operation
+    del lost["before_window"]  # work that may precede the first operation of the legacy stream
     assert lost == ({} if edge else {"ambiguous": 1})
 
 
@@ -86,10 +86,10 @@ def test_a_wait_on_a_device_that_kineto_did_not_know_yet(tmp_path):
             *stream_wait(5, 75, 7, 4, 13), *launch(6, 80, 122, 130),
             row("cuda_runtime", "cudaDeviceSynchronize", 7, 90, 46, 42, cbid=165),
             row("cuda_sync", "Context Sync", 7, 91, 44, -1, device=1, context=1, stream=-1)]
-    told = edges(write(tmp_path / "zero", rows))  # here all of them are on GPU 0...
+    told = edges(write(tmp_path / "zero", rows))  # in this file all rows are on GPU 0...
     for each in rows:
         if each["cat"] == "kernel":
-            each["args"]["device"] = 1  # ...and here the last wait alone is told right
+            each["args"]["device"] = 1  # ...and in this one only the last wait has the right device
     found, lost = edges(write(tmp_path / "one", rows))
     assert {(e["kind"], e["src_correlation"], e["dst_correlation"]) for e in found} == {
         ("stream_sync", 1, 2), ("stream_wait", 3, 6), ("device_sync", 3, 7), ("device_sync", 6, 7)}
@@ -247,7 +247,7 @@ def test_devices_of_which_one_is_unknown(tmp_path):
     rows[-1]["args"].update(device=2, context=4)
     path = write(tmp_path / "t", rows)
     run("convert", path, "--to", "chakra", "-o", tmp_path / "first.et")
-    rows = launch(1, 1, 2, 3) + rows  # the header names the first operation's
+    rows = launch(1, 1, 2, 3) + rows  # the header names the device of the first operation
     run("convert", write(path, rows), "--to", "chakra", "-o", tmp_path / "later.et")
     assert devices_of(chakra.Et(tmp_path / "first.et")) == {None, 2}
     assert devices_of(chakra.Et(tmp_path / "later.et")) == {0, -1, 2}
@@ -261,7 +261,7 @@ def test_numbers_that_no_device_has(tmp_path, which, device):
     path = write(tmp_path / "t", rows)
     out, error = run("edges", "--json", path, status=1)
     assert '"exact"' not in out and "1 with impossible ids or times" in error
-    assert bool(out) == (which == 3)  # the call waited, for what its record would say
+    assert bool(out) == (which == 3)  # the call waited, but its record is invalid
     assert "device has more than 16 bits" in run("check", path)[0]
 
 
@@ -319,7 +319,7 @@ def test_letters_that_are_escaped(tmp_path):
         path.write_text(plain.replace(f'"{word}"', f'"{escaped}"'))
         assert edges(path) == wanted, word
         assert set(check(path)["categories"]) == {"kernel", "gpu_memcpy", "cuda_runtime", "cuda_sync"}, word
-    path.write_text(plain.replace("->", "-\\u003e"))  # as Go writes it
+    path.write_text(plain.replace("->", "-\\u003e"))  # Go writes `>` in this way
     assert [e["kind"] for e in edges(path)[0]] == [e["kind"] for e in wanted[0]]
 
 

@@ -42,7 +42,7 @@ def test_a_stream_without_work(tmp_path):
             *stream_sync(10, 121, 114, 21), *stream_sync(11, 236, 2, 13)]
     found, lost = edges(write(tmp_path / "t", rows))
     assert facts(found) == {("stream_sync", 9, 11, "exact")}
-    assert lost["no_record"] == 3  # call 6, kernel 9, call 10
+    assert lost["no_record"] == 3  # the call 6, the kernel 9 and the call 10
 
 
 @pytest.mark.parametrize("steps", [1, 10, 2000])
@@ -62,14 +62,15 @@ def test_device_syncs_without_rows(tmp_path, steps, told_first):
     assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
         (2 * i + 1, 2 * i + 2, 40000) for i in range(2 * steps)]
     assert {e["dst_correlation"] for e in found if e["basis"] != "exact"} == {
-        2 * steps + 2 if told_first else 2}  # the first wait for all that the recording did not see
+        # the first wait for all streams may include work before the recording
+        2 * steps + 2 if told_first else 2}
     assert lost["before_window"] <= 2 and not lost["no_record"]
 
 
 @pytest.mark.parametrize("steps", [1, 2000])
 def test_another_context_that_comes_late(tmp_path, steps):
-    """A second context has its first operation at the end of the file. A wait without a row may have been for
-    it, so no such wait is certain."""
+    """A second context has its first operation at the end of the file. Waits without a
+    row may have been waits for this context, so none of them is certain."""
     rows = []
     for i in range(steps):
         ts = 100 * (i + 1)

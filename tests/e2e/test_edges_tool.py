@@ -253,7 +253,7 @@ def test_text():
 
 @pytest.mark.parametrize("steps", [
     "context stream kernel:5 copy memset event sync graph:3 blocking stream:0 kernel:2 copy memset "
-    "long:60 syncall kernel syncall",  # one wait that is long enough even on a busy machine
+    "long:60 syncall kernel syncall",  # this wait is long enough even on a busy machine
     "context stream kernel:3 long:60 sync kernel:2 event sync copy sync syncall"])
 @pytest.mark.sanitize
 def test_own_file_beside_the_truth(go, steps):
@@ -272,7 +272,7 @@ def test_own_file_beside_the_truth(go, steps):
         assert edge["basis"] == "exact"
         if edge["released"] and wait["released"]:
             assert source["op"] == wait["released"]
-        if edge["released"]:  # the truth names none where nothing was left once the wait began
+        if edge["released"]:  # the truth names no releaser if nothing was pending when the wait began
             assert source["end"] == max(s["end"] for s in wait["sources"])
     wanted = {wait["corr"] for wait in truth.values() if wait["released"]}
     missing = wanted - {e["dst_correlation"] for e in ends if e["released"]}
@@ -297,7 +297,7 @@ def test_own_file_with_stream_order(tmp_path):
         assert edge["basis"] == "exact"
     without = tmp_path / "without.json"
     trace = json.loads(harness.decompress(traced.trace().path))
-    del trace["syncEdges"]  # else the job's own edges are printed
+    del trace["syncEdges"]  # otherwise the job's own edges are printed
     for event in trace["traceEvents"]:
         event.get("args", {}).pop("stream flags", None)
     without.write_text(json.dumps(trace))

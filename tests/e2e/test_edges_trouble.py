@@ -113,7 +113,7 @@ def test_calls_without_numbers(tmp_path):
     out, error = run("edges", "--json", path)
     assert not out and error.count(words) == 1
     assert run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")[1].count(words) == 1
-    assert not run("edges", write(tmp_path / "t", rows[1:2]))[1]  # no calls at all
+    assert not run("edges", write(tmp_path / "t", rows[1:2]))[1]  # a file without calls
 
 
 def numbers(call, op):
@@ -266,7 +266,8 @@ def test_cycles_and_repeated_ids(tmp_path):
     assert lost["cycle"] > 0
     assert "4 calls share a correlation id with another call" in run("edges", path, status=1)[1]
     operations = {(r["args"]["correlation"], r["tid"]): r for r in rows if r["cat"] == "kernel"}
-    calls = {r["args"]["correlation"]: r for r in reversed(rows) if r["cat"] == "cuda_runtime"}  # the first
+    # the first row of each id
+    calls = {r["args"]["correlation"]: r for r in reversed(rows) if r["cat"] == "cuda_runtime"}
     assert {(20, 13, 21), (20, 14, 22)} <= {
         (edge["src_correlation"], edge["src_stream"], edge["dst_correlation"]) for edge in found}
     for edge in found:

@@ -41,7 +41,7 @@ def test_handed_over_and_taken_back(tmp_path, version):
 
 @pytest.mark.sanitize
 def test_there_before_cuda(tmp_path):
-    """The client records when CUDA starts, and syncline with it. syncline waits until the client is done."""
+    """CUDA starts, and syncline with it, while the client records. syncline waits until the client is done."""
     run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 "
                          "kernel:4", sim=["--cupti", "13.0"])
     assert (run.stdout, run.said()) == ("kernels 7 calls some strangers 0\ndone\n", [])
@@ -173,7 +173,7 @@ def test_it_becomes_the_subscriber(tmp_path, version):
 
 # Two if the machine stood still for the 20 ms that syncline needs to return.
 AT_ONCE = (1, 2)
-ENDED = {  # steps, the client's output at its last `told`, gaps, syncline's kernels
+ENDED = {  # steps, the client's last output of `told`, gaps, syncline's kernels
     "in a callback": (f"context {SESSION} sleep:400 kernel:3 teardown sleep:400 kernel:4",
                       "kernels 7 calls some strangers 0", (2,), 7),
     "by itself": ("context kernel:3 finalize sleep:400 kernel:4 told",

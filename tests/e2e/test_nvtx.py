@@ -123,7 +123,7 @@ def test_numbers_in_names_are_kept(ranges):
                                          ("u32", 2**32 - 1), ("i32", -7), ("f32", "1.5")])
 def test_payloads(ranges, kind, value):
     trace = ranges(f"context kernel payload:{kind} sync").trace()
-    assert note(trace, kind)["args"] == {"payload": value}  # floats are read as text
+    assert note(trace, kind)["args"] == {"payload": value}  # this reader keeps floats as text
 
 
 def test_domains_and_categories(ranges):
@@ -131,7 +131,8 @@ def test_domains_and_categories(ranges):
                    "category:of_mine pop full:c push:d domain: pop domain:mine pop pop sync").trace()
     found = {e["name"]: (e["args"].get("domain"), e["args"].get("category")) for e in notes(trace)}
     assert found["a"] == (None, "of the default")
-    assert found["b"] in (("mine", 7), ("mine", "of mine"))  # named after it was begun
+    # the category got its name after the range had begun
+    assert found["b"] in (("mine", 7), ("mine", "of mine"))
     assert found["c"] == ("mine", "of mine")
     assert found["d"] == ("mine", None)
 
@@ -259,7 +260,7 @@ def test_threads(ranges):
     trace = run.trace()
     one, two = note(trace, "one"), note(trace, "two")
     assert len({one["tid"], two["tid"], main_thread(run)}) == 3
-    assert note(trace, "left open")["args"] == {}  # it ended with its thread
+    assert note(trace, "left open")["args"] == {}  # the range ended with its thread
     assert len(kernels_of(trace, one["start"], one["end"])) == 3
     first = min(trace.of("kernel"), key=lambda k: k["start"])
     assert note(trace, "one", "gpu_user_annotation")["tid"] != first["tid"]

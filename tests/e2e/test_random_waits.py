@@ -13,7 +13,7 @@ import random_waits
 from tiers import SEED
 
 BATCH = 25
-SHOWN = 5  # of what is wrong
+SHOWN = 5  # the number of errors that are printed
 KEPT = sorted((pathlib.Path(__file__).parent / "programs" / "waits").glob("*.steps"))
 
 
@@ -107,7 +107,7 @@ def test_a_failure_ends_with_what_is_wrong(monkeypatch, again):
 @pytest.mark.parametrize("first", range(301, 10001, 100))
 def test_many_random_programs(tmp_path, first):
     right, unsure = run_batch(tmp_path, range(first, first + 100))
-    # On a busy machine, too, the ratio was 0.3 to 0.5.
+    # `unsure / right` was 0.3 to 0.5, also on a busy machine.
     assert right > 5 * 100 and unsure < right
 
 
@@ -177,7 +177,7 @@ def test_what_a_failed_run_left_is_kept(tmp_path):
     program = random_waits.from_text("# sim --devices 2\n0 use 0\n0 kernel 0 20\n")
     outcome, kept = random_waits.check_and_keep(program, "right", tmp_path / "kept")
     assert not outcome.wrong and not kept and not (tmp_path / "kept").exists()
-    program.sim += ["--fail", "nonsense"]  # which the simulator refuses
+    program.sim += ["--fail", "nonsense"]  # the simulator refuses this option
     outcome, kept = random_waits.check_and_keep(program, "wrong", tmp_path / "kept")
     assert outcome.wrong and kept.parent == tmp_path / "kept"
     assert random_waits.from_text((kept / "steps").read_text()) == program
@@ -445,10 +445,11 @@ def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
         to, wrong = judged(basis)
         assert to.blurred and not to.unsure and not wrong
         assert judged(basis, wait_ns=1)[1]
-    node["end"] = wait["end"] + 1  # it was not waited for
+    node["end"] = wait["end"] + 1  # the call did not wait for the node
     to, wrong = judged("overlapping")
     assert not to.blurred and wrong
-    run.log.append({"what": "no-time", "correlation": node["corr"], "op": node["id"]})  # who knows?
+    # the node's record has no times
+    run.log.append({"what": "no-time", "correlation": node["corr"], "op": node["id"]})
     to, wrong = judged("overlapping")
     assert to.blurred and not wrong
 

@@ -13,7 +13,7 @@ import harness
 from player import dumped, play, played
 from real_traces import REAL, TRACES, real
 
-import kineto  # which is where the player is
+import kineto  # its folder is on the path since `player` was imported
 from tiers import cupti_versions
 
 NAMES = [path.name for path in REAL]

@@ -8,7 +8,7 @@ import pytest
 from harness import in_default_filter
 from player import chunks, play, played
 
-import compare  # both are where the player is
+import compare  # the folder of both is on the path since `player` was imported
 import kineto
 from tiers import cupti_versions
 

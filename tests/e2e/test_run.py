@@ -88,7 +88,7 @@ def test_what_it_says_itself(tmp_path):
     status, text = said("true", CUDA_INJECTION64_PATH="/opt/other.so")
     assert status == 2 and "/opt/other.so" in text
     assert said("true", CUDA_INJECTION64_PATH=str(harness.LIBRARY)) == (0, "")
-    assert said(*RUN, "true") == (0, "")  # inside itself
+    assert said(*RUN, "true") == (0, "")  # `syncline run` inside itself
 
 
 @pytest.mark.parametrize("shadowed", ["fine", "raises", "exits"])

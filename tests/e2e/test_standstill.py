@@ -50,7 +50,7 @@ def test_the_watcher_notices():
     watcher = subprocess.Popen([sys.executable, standstill_watch.__file__], stdout=subprocess.PIPE)
     try:
         while not said and time.monotonic() < began + 60:
-            time.sleep(0.5)  # until it watches
+            time.sleep(0.5)  # until the watcher runs
             watcher.send_signal(signal.SIGSTOP)
             time.sleep(1)
             watcher.send_signal(signal.SIGCONT)

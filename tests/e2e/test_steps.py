@@ -68,7 +68,7 @@ def test_windows_of_steps_without_a_pause(go):
     for trace in traces:
         rows = steps_of(trace)
         numbers += [int(row["name"].split("#")[1]) for row in rows]
-        if trace is not traces[-1]:  # which the end of the process may have closed
+        if trace is not traces[-1]:  # the end of the process may have closed the last file
             assert len(rows) == 1 and len(trace.of("kernel")) == 2
     assert len(set(numbers)) == len(numbers)
 

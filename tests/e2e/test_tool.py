@@ -141,7 +141,7 @@ def test_real_trace(path, tmp_path):
                          ids=["plain", "gzip", "zstd-frames", "pzstd", "gzip-members"])
 @pytest.mark.sanitize
 def test_own_trace(pack, tmp_path):
-    path = tmp_path / "trace"  # the name says nothing
+    path = tmp_path / "trace"  # the name does not show the type
     path.write_bytes(pack(make_trace()))
     report = check(path)
     assert report["valid"] and report["whole"] and report["syncline"]
@@ -225,7 +225,7 @@ def test_cut_at_every_byte(tmp_path):
         cut.write_bytes(data[:size])
         done = subprocess.run([TOOL, "convert", cut, "--to", "kineto", "-o", out, "--force"],
                               capture_output=True, text=True, timeout=60)
-        if size <= first_field:  # not even one field is whole
+        if size <= first_field:  # not even one field is complete
             assert done.returncode == 2 and not out.exists()
             continue
         assert done.returncode == (0 if size == len(data) - 1 else 1), (size, done.stderr)
@@ -278,7 +278,7 @@ def test_damaged_checksum(pack, tmp_path):
     path.write_bytes(packed)
     report = check(path, status=1)
     assert "damaged" in problems(report) and "damaged" in problems(report)["damaged"]["first"]
-    assert report["events"] == 202  # all of it was readable
+    assert report["events"] == 202  # the whole text was readable
 
 
 def damage(data, generator, more):
@@ -476,4 +476,4 @@ def test_doctor_on_the_simulated_gpu(tmp_path):
     for topic in ("driver", "devices", "cupti", "library", "output", "profilers"):
         assert any(x.split()[:2] == ["ok", topic] for x in lines), (topic, done.stdout)
     assert lines[-1] == "recording would work here"
-    assert list(tmp_path.iterdir()) == []  # nothing is changed
+    assert list(tmp_path.iterdir()) == []  # the command has changed nothing

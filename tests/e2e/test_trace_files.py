@@ -73,11 +73,11 @@ def broken(edge, *operations, calls=()):
 
 def test_edges_that_hold():
     assert broken({}) == []
-    assert broken({"src_correlation": 9}) == []  # it was enqueued before the file begins
+    assert broken({"src_correlation": 9}) == []  # the source was enqueued before the file begins
 
 
 def test_a_source_that_ends_after_its_wait():
-    assert broken({}, KERNEL._replace(end=91_000)) == []  # within a tick
+    assert broken({}, KERNEL._replace(end=91_000)) == []  # the source ends within one tick
     assert broken({}, KERNEL._replace(end=91_001)) == ["late"]
 
 

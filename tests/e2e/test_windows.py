@@ -105,7 +105,7 @@ def test_time_windows(go):
         times = [e["start"] for e in trace.of("kernel")]
         meta = trace.object["syncline"]
         if not times and trace is traces[-1]:
-            continue  # on a busy machine the process may end right behind its opening
+            continue  # on a busy machine the process may end just after the window opened
         assert meta["opened_ns"] <= min(times) and max(times) <= meta["closed_ns"]
 
 

@@ -19,7 +19,7 @@ def tool(*arguments) -> subprocess.CompletedProcess:
 def broken(run: harness.Run, traces: list[harness.Trace]) -> list[str]:
     """Returns a message for each broken rule of these traces."""
     if not traces and "are lost" in run.stderr and any(line["what"] == "steal" for line in run.log):
-        return []  # another client took all there was, before anything of use was seen
+        return []  # another client took all records before syncline had a useful one
     nodes = {path.name.split(".")[0]: path for path in run.files("*.et*")}
     wrong = [f"chakra: {path.name} is not complete" for path in nodes.values() if path.suffix == ".part"]
     for trace in traces:

@@ -1,4 +1,4 @@
-"""Checks windows, switching off, sudden death, and what the shared library exports to its host."""
+"""Checks windows, disabled recording, killed processes, and the exports of the shared library."""
 
 import re
 import shutil

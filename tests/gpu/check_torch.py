@@ -12,8 +12,8 @@ from suite import Skip
 
 JOB = str(ROOT / "tests/gpu/torch_job.py")
 FEW, MANY = 10, 30
-WARM_UP = 3  # steps that the job makes before those that are asked for
-WAITS = ".item()"  # what a line has that waits for the GPU in each step
+WARM_UP = 3  # the job's own steps before the requested ones
+WAITS = ".item()"  # this text is in a line that waits for the GPU in each step
 
 
 def have_torch(machine):

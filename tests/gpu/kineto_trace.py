@@ -141,7 +141,7 @@ def streams_do_not_overlap(trace):
     for key, operations in streams.items():
         operations.sort()
         for before, after in zip(operations, operations[1:]):
-            if after[0] < before[1] - 2:  # the text's last digit, twice
+            if after[0] < before[1] - 2:  # an error of one in the last digit of both times
                 overlaps.append((key, before[3], after[3], before[1] - after[0]))
             if after[2] < before[2]:
                 disorder.append((key, before[2], after[2]))

@@ -24,8 +24,8 @@ class Run:
     stdout: str
     stderr: str
     wall_s: float
-    ended_ns: int  # CLOCK_REALTIME when the process was gone
-    folder: pathlib.Path = None  # SYNCLINE_OUTPUT, if it was watched
+    ended_ns: int  # CLOCK_REALTIME after the end of the process
+    folder: pathlib.Path = None  # SYNCLINE_OUTPUT, if syncline was in the process
 
     def files(self, pattern="*"):
         return sorted(p for p in self.folder.rglob(pattern) if p.is_file())

@@ -102,7 +102,7 @@ def cupti_facts(suite, machine):
 
 
 def wanted_again(name, title):
-    """Says whether the fact depends on the option of a later process; other facts are not repeated."""
+    """Says whether the fact is written again for a later process, because its option changes the fact."""
     return name.startswith("enable") if title.startswith("late") else name == "event records"
 
 

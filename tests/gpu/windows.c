@@ -1,7 +1,7 @@
 /*
  * windows.c - two windows on demand, with work before, between and after them.
  *
- * Kernel names say when they are launched, so a file shows what it lacks and what it must not have.
+ * Kernel names say when they are launched, so a test sees missing and surplus kernels in a file.
  * graph_off_* belong to a graph that was captured while nothing was recorded, graph_on_* to one
  * captured inside the first window. Without the library the program does the same work. One thread.
  * Prints one line that is the same with and without the library. The library's results are printed

@@ -37,7 +37,7 @@ def play(program, library, folder):
     """Runs the program as the user nobody, with variables whose effect would be visible. Returns the
     program's output, syncline's messages, and the files."""
     copy = folder / "libsyncline.so"
-    shutil.copy(library, copy)  # the build may lie below a folder that nobody can enter
+    shutil.copy(library, copy)  # the user nobody may not be able to enter the build's folder
     copy.chmod(0o755)
     out = folder / "out"
     out.mkdir(mode=0o777)

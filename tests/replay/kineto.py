@@ -52,7 +52,7 @@ def unpack(path):
     if data[:2] == b"\x1f\x8b":
         return gzip.decompress(data)
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        import zstandard  # not in the standard library: only who reads these files needs it
+        import zstandard  # not in the standard library, and only needed for such files
 
         reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
         return reader.read()
@@ -125,9 +125,9 @@ def awaited(args):
 class Converter:
     def __init__(self, trace):
         self.trace = trace
-        self.records = []  # (when the record takes its place, what comes first then, line)
-        self.calls = {}  # correlation -> the call's row, its start and end
-        self.recorded = {}  # what awaited() says, and the event -> its record's sync id
+        self.records = []  # (time at which the record gets its place, order at equal times, line)
+        self.calls = {}  # correlation -> the row of the call, its start and end
+        self.recorded = {}  # the result of awaited() and the event -> sync id of its record
         for event in rows(trace, *NEEDED):
             wrong = fault(event)
             if wrong:
@@ -272,7 +272,7 @@ class Converter:
                        null_stream=LEGACY_STREAM)
         for (context, stream), priority in sorted(streams.items()):
             if context not in contexts:
-                continue  # of a device that nothing is known of
+                continue  # a stream of an unknown device
             yield line("stream", **thread, context=context, stream=stream, priority=priority,
                        flags=STREAM_NULL if stream == LEGACY_STREAM else STREAM_UNKNOWN)
 

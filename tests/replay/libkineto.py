@@ -33,8 +33,8 @@ DRIVER_KEPT = {"cuLaunchKernel", "cuLaunchKernelEx"}
 
 RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
 RECORD_ELSEWHERE = ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id")
-TELLS_RECORDS = 26  # CUPTI 12.8: a wait says which of an event's records it waited for
-CUPTI_ID = 0xffffffff  # the part of a correlation id that CUPTI tells
+TELLS_RECORDS = 26  # CUPTI 12.8: a wait names the event record that it waited for
+CUPTI_ID = 0xffffffff  # the bits of a correlation id that CUPTI reports
 # The newest known PyTorch whose libkineto leaves out waits of streams that have work only later.
 LEAVES_EARLY_OUT = (2, 7)
 
@@ -57,8 +57,8 @@ OPERATORS = {"External id", "Collective name", "dtype", "In msg nelems", "Out ms
 OTHER_ROWS = {"cpu_op", "user_annotation", "gpu_user_annotation", "fwdbwd", "overhead", "Trace"}
 OTHER_FACTS = {"cuda_runtime_version", "under_profiler"}
 NOT_READY = 600
-WAIT_ROWS = 1000000  # tid of our waits: this and the stream
-DEVICE_WIDE = 1  # libkineto's, for waits without a stream
+WAIT_ROWS = 1000000  # the tid of our rows of waits is this plus the stream
+DEVICE_WIDE = 1  # libkineto's number for waits without a stream
 START_NS, LENGTH_NS, LENGTH_PART = 1000, 5, 0.001
 # Rows this close to the ends of libkineto's recording may be in it or not.
 MARGIN_NS = 20000
@@ -78,7 +78,7 @@ class File:
         self.by_key = collections.defaultdict(list)
         for row in self.rows:
             self.by_key[row["cat"], row["args"]["correlation"] & CUPTI_ID].append(row)
-        for rows in self.by_key.values():  # a graph launch has many, overlapping on many streams
+        for rows in self.by_key.values():  # a graph launch has many rows, overlapping on many streams
             rows.sort(key=lambda row: (row["args"].get("device", 0), row["args"].get("stream", 0),
                                        row["start"]))
 
@@ -111,10 +111,10 @@ class Comparison:
         self.torch = tuple(map(int, made["torch"].split(".")[:2]))
         if not made["waits"]:
             ours.leave_out("cuda_sync")
-        self.known = collections.Counter()  # differences of docs/kineto-compatibility.md
+        self.known = collections.Counter()  # the differences listed in docs/kineto-compatibility.md
         self.differences = []
-        self.threads = collections.defaultdict(set)  # their tid -> ours
-        self.our_threads = collections.defaultdict(list)  # tid -> times of its calls
+        self.threads = collections.defaultdict(set)  # tid in libkineto's trace -> tids in ours
+        self.our_threads = collections.defaultdict(list)  # tid -> times of the thread's calls
         for row in ours.rows:
             if row["cat"] in CALLS:
                 self.our_threads[row["tid"]].append(row["start"])
@@ -163,7 +163,7 @@ class Comparison:
 
     def our_row_alone(self, row):
         if row["start"] < self.begin or row["end"] > self.end:
-            return  # outside of their session
+            return  # outside of libkineto's session
         if row["cat"] == "cuda_runtime" and row["name"] in RUNTIME_LEFT_OUT or \
                 row["cat"] == "cuda_driver" and row["name"] not in DRIVER_KEPT:
             self.known["filter"] += 1
@@ -234,7 +234,7 @@ class Comparison:
         theirs, ours = a["args"], b["args"]
         for key in theirs.keys() - ours.keys() - OPERATORS:
             if key in RECORD and theirs[key] == -1:
-                self.known["event-records"] += 1  # ours was compared with the recording
+                self.known["event-records"] += 1  # our value was compared with the recording
             else:
                 self.differ(f"{show(b)} has no {key!r}: {theirs[key]!r} in theirs", b["start"])
         for key in ours.keys() - theirs.keys() - OURS[b["cat"]]:

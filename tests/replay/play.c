@@ -190,7 +190,7 @@ static int play_op(struct play *p, const struct replay_line *line)
     }
     p->probe->op_enqueued(op);
     if (!op->end_ns) {
-        sim_op_unref(op); /* CUPTI keeps it, and it never ends */
+        sim_op_unref(op); /* CUPTI keeps the operation, which never ends */
         return 0;
     }
     return replay_heap_push(&p->running, op);
@@ -305,7 +305,7 @@ static int play_line(void *user, const struct replay_line *line)
     struct play *p = user;
 
     if (is_object(line)) {
-        return 0; /* was played before all other lines */
+        return 0; /* objects were played before all other lines */
     }
     if (line->value[F_AT][0]) {
         p->wait_until(line->value[F_AT][0]);

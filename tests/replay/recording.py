@@ -2,7 +2,7 @@
 and which event record each wait waited for. Ids are CUPTI's, with 32 bits."""
 import pathlib
 
-NEVER = 0  # sync_id of an event that nothing was recorded in
+NEVER = 0  # sync_id of an event that was never recorded
 
 
 def lines(path):

@@ -20,7 +20,7 @@ def tree(repo, tmp_path):
     for name in "run.sh", "report.py":
         shutil.copy(repo / "tests" / name, tmp_path / "tests")
     script(tmp_path / "tests" / "setup.sh", "sl_setup() { :; }\n")
-    script(tmp_path / "tests" / "venv.sh", "echo true\n")  # for Python
+    script(tmp_path / "tests" / "venv.sh", "echo true\n")  # in place of a Python interpreter
     script(tmp_path / "bin" / "cmake", "i=0\nwhile [ $i -lt 50000 ]; do i=$((i + 1)); done\n")
     script(tmp_path / "bin" / "ctest", "")
     (tmp_path / "build" / "venv" / TORCH).mkdir(parents=True)

@@ -89,7 +89,7 @@ def what_pytorch_says(path) -> dict[int, dict]:
     said = {}
     for node in json.loads(path.read_text())["nodes"]:
         attrs = {a["name"]: a["value"] for a in node["attrs"] if a["value"] != ""}
-        if rf_id := attrs["rf_id"]:  # but for threads and the process
+        if rf_id := attrs["rf_id"]:  # 0 for threads and the process, which are left out
             said[rf_id] = {
                 "name": node["name"], "et_id": node["id"], "et_parent": node["ctrl_deps"],
                 **{(io, what): node[io][what] for io in ("inputs", "outputs")

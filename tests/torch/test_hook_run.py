@@ -9,7 +9,7 @@ from test_ranks import per_rank
 from tiers import full_but
 
 RUN = [harness.TOOL, "run", "--"]
-VARIABLE = []  # and nothing before the command
+VARIABLE = []  # no variable precedes the command
 
 
 def check_said(run: harness.Run, processes: int) -> None:

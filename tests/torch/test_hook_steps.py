@@ -97,7 +97,7 @@ def test_windows_of_steps(torch, mode):
     run = play(torch, mode, "60", window="steps:3/20")
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     if len(traces) > 1 and not steps_of(traces[-1]):
-        traces.pop()  # the window opened as the job's last step ended
+        traces.pop()  # the window opened when the job's last step ended
     launched = {line["corr"]: line["start"] for line in run.truth_of("call")}
     epochs = 2 if mode == "inference" else 1
     assert 1 <= len(traces) <= 3 * epochs
@@ -106,7 +106,7 @@ def test_windows_of_steps(torch, mode):
     for trace in traces:
         meta = trace.object["syncline"]
         rows, first = steps_of(trace), numbers(trace)[0]
-        cut = trace is traces[-1] and first + 2 >= 60 * epochs  # the job ended in it
+        cut = trace is traces[-1] and first + 2 >= 60 * epochs  # the job ended in this window
         wanted = range(first, min(first + 3, 60 * epochs))
         assert first > 0 and numbers(trace) == list(wanted)
         # The optimizer counted the first step; the job's first own step starts the count again.

@@ -15,17 +15,17 @@ from tiers import full_but
 @dataclasses.dataclass
 class Job:
     """The expectations for a job."""
-    kernels: list[str]  # that must be there, by a pattern of the name
-    steps: int  # rows of them: those that end, but for the first, whose beginning nobody knows
-    waits: list[str]  # what its lines have in them that wait for the GPU
-    may_wait: tuple = ()  # what those have that wait only if the GPU is not done before them
-    first_waits: tuple = ()  # of several ranks: what the first one's lines have besides
+    kernels: list[str]  # patterns of kernel names that must occur
+    steps: int  # number of step rows: all steps that end except the first, whose beginning is unknown
+    waits: list[str]  # texts of the lines that wait for the GPU
+    may_wait: tuple = ()  # texts of lines that wait only if the GPU still works when they are reached
+    first_waits: tuple = ()  # with several ranks: texts of further waiting lines of the first rank
     sim: tuple = ()  # options of the simulator
-    arguments: tuple = ()  # {} becomes a folder
-    has_gaps: bool = False  # torch.profiler has CUPTI for some time
+    arguments: tuple = ()  # {} is replaced by a folder
+    has_gaps: bool = False  # torch.profiler owns CUPTI for some time
     # waits on threads that run no code of the job, such as autograd's or a loader's that pins memory
     without_line: bool = False
-    outside: str = ""  # what may launch in no operator
+    outside: str = ""  # kernels that may be launched outside of operators
 
 
 GEMM = "sm80_xmma_gemm_f32f32.*cublas"
@@ -255,7 +255,7 @@ def test_job_of_ranks(torch, name):
     runs = [torch.ranks(name, 2, inject=inject) for inject in (False, True)]
     assert [run.status for run in runs] == [0, 0], runs[1].stderr[-4000:]
     assert runs[0].stdout == runs[1].stdout
-    bare, ours = (sorted(told(run)[2].splitlines()) for run in runs)  # two processes write it
+    bare, ours = (sorted(told(run)[2].splitlines()) for run in runs)  # two processes write to stderr
     assert bare == ours
     job = RANKS[name]
     traces = {trace.object["distributedInfo"]["rank"]: trace for trace in runs[1].traces()}

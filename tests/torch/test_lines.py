@@ -14,7 +14,7 @@ JOB = JOBS / "lines.py"
 # Number of a line in the job -> the mark at its end.
 MARKS = {number: found[1] for number, line in enumerate(JOB.read_text().splitlines(), 1)
          if (found := re.search(r"# waits: (\w+)$", line))}
-SLOW = ("--kernel", "*=4ms")  # so long that a wait without a line would be seen
+SLOW = ("--kernel", "*=4ms")  # long enough that a wait without a line is noticed
 
 
 def lines_of(trace):
@@ -47,7 +47,7 @@ def test_every_line_that_waits_is_named(torch, before, options):
     assert not [ns for ns in waits.pop(None, ()) if ns > 1_000_000]
     told = dict(mark_of(line) for line in waits)
     wanted = set(MARKS.values())
-    if "accelerator" not in told:  # not in every PyTorch
+    if "accelerator" not in told:  # some versions of PyTorch do not have it
         wanted.discard("accelerator")
     assert set(told) == wanted
     assert told["item"] == "item" and told["thread"] == "thread.<locals>.run"

@@ -35,7 +35,7 @@ def content(events):
             names["flow", e["ph"], e["cat"]] += 1
         elif e["ph"] == "X" and e.get("cat") not in ("overhead", "Trace"):
             args = e["args"]
-            name = re.sub(r"0x[0-9a-f]+", "", e["name"])  # addresses of Python's objects
+            name = re.sub(r"0x[0-9a-f]+", "", e["name"])  # removes addresses of Python objects
             names[e["cat"], name, *(json.dumps(args.get(key)) for key in (
                 "device", "stream", "bytes", "grid", "block", "registers per thread", "cbid",
                 "Input Dims"))] += 1

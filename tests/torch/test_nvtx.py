@@ -21,7 +21,7 @@ def test_ranges_of_a_training_step(torch, beside):
     launches = {e["args"]["correlation"]: e for e in trace.of("cuda_runtime", "cuda_driver")}
     operations = trace.of("kernel", "gpu_memcpy", "gpu_memset")
     assert len({launches[o["args"]["correlation"]]["tid"] for o in operations
-                if o["args"]["correlation"] in launches}) == 2  # the program's and autograd's
+                if o["args"]["correlation"] in launches}) == 2  # the main thread and autograd's thread
     for step in range(STEPS):
         (outer,) = rows(trace, "user_annotation", f"step {step}")
         for name in ("forward", "backward", "optimizer", "wait"):

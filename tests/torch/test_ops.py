@@ -277,7 +277,7 @@ torch.cuda.synchronize()
         assert len([row for row in trace.of("kernel") if "exp" in row["name"]]) == 3
         assert not any("cut start" in row["args"] for row in spans[1:])
         assert spans[-1]["start"] < meta["closed_ns"] <= spans[-1]["end"]
-        if "cut start" not in spans[0]["args"]:  # it began before the observer was on
+        if "cut start" not in spans[0]["args"]:  # the operator began before the observer was on
             assert len(spans) == 3
             continue
         cut += 1

@@ -49,7 +49,7 @@ def without_observer(run) -> None:
     assert run.status == 0, run.stderr
     assert run.stderr.count(MISSING) == 1
     assert sorted(line.split()[1] for line in run.said()) == ["no", "recording", "wrote"], run.stderr
-    assert "callback" not in run.stderr  # PyTorch's, of a profiler that nobody ended
+    assert "callback" not in run.stderr  # PyTorch's warning about a profiler that was not ended
 
 
 @pytest.mark.parametrize("name", full_but(
@@ -62,7 +62,7 @@ def test_same_as_the_observer(torch, name):
     ops = {e["args"]["External id"]: e["name"] for e in run.trace().of("cpu_op")}
     assert any(ops.get(e["args"].get("External id")) for e in run.trace().of("kernel"))
     if torch.minor < 4:
-        return  # too old for an observer
+        return  # there is no observer for this old version
     its = torch.job(name)
     check_same(run.trace(), its.trace())
     if not run.trace().lost() + its.trace().lost():
@@ -93,7 +93,7 @@ def test_lines_that_wait(torch):
     waits = lines_of(run.trace())
     assert not [ns for ns in waits.pop(None, ()) if ns > 1_000_000]
     told = {mark_of(line)[0] for line in waits}
-    assert set(MARKS.values()) - told <= {"accelerator"}  # which not every PyTorch has
+    assert set(MARKS.values()) - told <= {"accelerator"}  # some versions of PyTorch do not have it
 
 
 def test_off(torch):

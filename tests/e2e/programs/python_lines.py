@@ -12,9 +12,9 @@ import sys
 import threading
 import types
 
-probe = ctypes.CDLL(sys.argv[1])  # releases Python's lock for each call
+probe = ctypes.CDLL(sys.argv[1])  # releases Python's lock during each call
 probe.probe_line.restype = probe.probe_elsewhere.restype = ctypes.c_char_p
-held = ctypes.PyDLL(sys.argv[1])  # does not
+held = ctypes.PyDLL(sys.argv[1])  # keeps Python's lock during calls
 held.probe_line.restype = ctypes.c_char_p
 print("begin", probe.probe_begin(3 if sys.argv[2] == "depth" else 1), sep="\t")
 

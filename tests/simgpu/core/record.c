@@ -29,7 +29,8 @@ bool sim_record_on;
         }                                                                                          \
     } while (0)
 
-/* Writes the word and the fields of every line. The sink stays locked until close_line(). */
+/* Begins a line: its word, and the fields that all lines have. The sink stays locked until
+ * close_line(). */
 static void open_line(const char *word, uint64_t at, uint32_t thread, uint32_t correlation)
 {
     sim_sink_begin(&record);

@@ -168,7 +168,7 @@ struct op {
     bool timed;           /* start and end are final */
     int error;            /* error that its end leaves in the context */
     struct waiter *waiters;
-    struct sim_work *work; /* work that could not be done at enqueue */
+    struct sim_work *work; /* work that was not possible at enqueue */
     void *remote_state;    /* of launch.remote */
     struct sim_set behind; /* for the truth only */
 };

@@ -76,7 +76,7 @@ static void draw_line(sim_clock clock, struct moment first, struct moment last)
     struct line *line = malloc(sizeof *line);
 
     if (!line) {
-        return; /* the previous line is good for a while */
+        return; /* no memory: the previous line remains exact enough */
     }
     uint64_t age = last.real - first.real;
 

@@ -29,10 +29,10 @@ struct chosen {
 struct choice {
     const struct chosen *of[MAX_KINDS]; /* NULL: none */
     struct sim_record_places *places[MAX_KINDS];
-    struct choice *before; /* the previous one of any client */
+    struct choice *before; /* the previous choice, of any client */
 };
 
-static _Atomic(struct choice *) latest; /* kept, because buffers may still refer to them */
+static _Atomic(struct choice *) latest; /* choices are kept, because buffers may refer to them */
 
 static struct client {
     atomic_bool on;

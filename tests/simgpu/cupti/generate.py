@@ -255,7 +255,7 @@ def main():
             "static const struct sim_field_id {", "    uint8_t record, id, field;",
             "} sim_field_ids[] = {"]
     ids = {v: field_ids(packages[v]) for v in VERSIONS if v >= "13.2"}
-    for v in ids:  # only ever added behind
+    for v in ids:  # newer versions only add ids
         assert all(set(ids["13.2"][r]) <= set(ids[v][r]) for r in RECORDS), v
     for record, known in ids[VERSIONS[-1]].items():
         out += [f"    {{R_{record}, {number}, F_{field}}}," for number, field in known]

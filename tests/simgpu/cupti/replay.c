@@ -1,9 +1,9 @@
 /*
  * replay.c - replays recorded records: made as if by the recorded threads, or copied byte by byte.
  *
- * Threads of the replaying program; each thread has its own guise. Recorded records use the same
- * lanes, buffers and injected failures as live records. Only kinds that the client enabled are
- * replayed.
+ * Threads of the replaying program. Each thread may have a guise: the recorded thread for which it
+ * makes records. Recorded records use the same lanes, buffers and injected failures as live
+ * records. Only kinds that the client enabled are replayed.
  */
 #include <string.h>
 

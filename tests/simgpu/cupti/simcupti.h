@@ -246,7 +246,7 @@ CUptiResult sim_dump_objects(uint32_t kind);
 /* ---- replay.c: recorded records ---- */
 
 void sim_replay_wear(const struct sim_guise *guise);
-uint32_t sim_replay_thread(void); /* thread id of this thread's guise; 0: none */
+uint32_t sim_replay_thread(void); /* recorded thread that this thread imitates; 0: none */
 uint32_t sim_process(void);       /* process id for this thread's records */
 void sim_replay_raw(const struct sim_raw_record *raw);
 size_t sim_replay_size(uint32_t kind); /* size of the raw records of a kind; 0: none was replayed */

@@ -47,7 +47,7 @@ def accelerator():
 
 
 def free():
-    torch.empty(1 << 26, device=device)  # of a segment of its own
+    torch.empty(1 << 26, device=device)  # large enough for a segment of its own
     work()
     torch.cuda.empty_cache()  # waits: free
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 STEPS = 4
-LARGE = 12 << 20  # of floats: more than what is taken from the device at a time
+LARGE = 12 << 20  # number of floats; larger than one request to the device
 
 
 def large_ones_keep_what_they_have():

@@ -196,7 +196,7 @@ static void *begin(struct sim_remote *remote)
     struct launch *launch = calloc(1, sizeof *launch + (size_t)group->count * sizeof *launch->task);
 
     if (!launch) {
-        abort(); /* the test has failed anyway */
+        abort(); /* no memory: the test has failed anyway */
     }
     launch->group = group;
     sim_nccl_hold(comm);

@@ -47,7 +47,7 @@ static struct stub_table *grown(struct stub_table *old)
     struct stub_table *t = calloc(1, sizeof *t + slots * sizeof *t->stub);
 
     if (!t) {
-        abort(); /* the test has failed anyway */
+        abort(); /* no memory: the test has failed anyway */
     }
     t->slots = slots;
     for (size_t i = 0; old && i < old->slots; i++) {

@@ -2,8 +2,8 @@
  * order_test.c - tests the order of work: streams, legacy order, events, waits. One thread, except
  * in the test of many threads.
  *
- * Lower bounds on waiting are certain, because a wait may not end early. Upper bounds come from
- * event times, which are simulated and do not depend on the machine's load.
+ * Lower bounds on waiting are certain, because a wait may not end early. Upper bounds are
+ * checked with event times, which are simulated and do not depend on the machine's load.
  */
 #include <pthread.h>
 

@@ -113,7 +113,7 @@ static void test_what_waits_and_is_no_operator(void **state)
     assert_int_equal(line_at(133, &op), 8);
     assert_int_equal(line_at(145, &op), 6);
     begin(160, 0, 9, 1);
-    sl_ops_close(ops, 170); /* it has no row then, either */
+    sl_ops_close(ops, 170); /* an operator without a row gets none at its end, either */
     assert_int_equal(rows, 1);
 }
 

@@ -51,7 +51,7 @@ static void play_room(void)
         CHECK(sl_pipeline_stop(pipeline, 60000000000u) == 0);
         return;
     }
-    CHECK(err == -ENOMEM || err == -EAGAIN); /* the latter if a thread could not be created */
+    CHECK(err == -ENOMEM || err == -EAGAIN); /* EAGAIN: no thread could be created */
     CHECK(!pipeline);
     CHECK(mapped_bytes() <= before + SLACK_BYTES);
 }
@@ -68,7 +68,7 @@ static void what_a_start_that_fails_took_is_given_back(void **state)
         failed += !shared->made;
         assert_in_range(shared->room_bytes, 0, 256 << 20);
     }
-    assert_in_range(failed, 5, 512); /* some failures are in the middle */
+    assert_in_range(failed, 5, 512); /* some starts failed half way */
 }
 
 static void play_small(void)

@@ -29,7 +29,7 @@ static void *tell(void *thread)
     push("loading");
     sl_nvtx_pop(0, NULL);
     pthread_barrier_wait(&told);
-    pthread_barrier_wait(&heard); /* the thread's name disappears with it */
+    pthread_barrier_wait(&heard); /* when the thread ends, its name is gone */
     return NULL;
 }
 

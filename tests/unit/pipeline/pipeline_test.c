@@ -13,13 +13,13 @@ static void rows_belong_by_their_start(void **state)
     (void)state;
     deliver("k_before_all", T0 - 9000, 10);
     assert_int_equal(sl_pipeline_open(pipeline, 1, SL_REASON_API, T0), 0);
-    deliver("k_call_before", T0 - 1000, 5000); /* the kernel is inside; the call and the arrow are
-                                                * not */
+    deliver("k_call_before", T0 - 1000, 5000); /* only the kernel is in the window, without
+                                                * call and arrow */
     deliver("k_first", T0, 200);
     deliver("k_inside", T0 + 5000, 200);
     sl_pipeline_limit(pipeline, T0 + 10000);
-    deliver("k_late_kernel", T0 + 9000, 2000); /* the call is inside; the kernel and the arrow are
-                                                * not */
+    deliver("k_late_kernel", T0 + 9000, 2000); /* only the call is in the window, without
+                                                * kernel and arrow */
     deliver("k_last", T0 + 9799, 200);
     deliver("k_at_the_end", T0 + 10000, 200);
     assert_int_equal(sl_pipeline_close(pipeline, 1, SL_REASON_API, T0 + 10000), 0);
@@ -34,8 +34,8 @@ static void rows_belong_by_their_start(void **state)
     assert_int_equal(count(text, "cudaLaunchKernel"), 4); /* all except that of k_call_before */
     assert_int_equal(count(text, "\"ph\":\"f\""), 3);
     assert_int_equal(count(text, "\"ph\":\"s\""), 3);
-    /* Outside are both rows of k_before_all, k_at_the_end and k_after, and one row of k_call_before
-     * and k_late_kernel. */
+    /* Both rows of k_before_all, k_at_the_end and k_after are outside the window, and one row each
+     * of k_call_before and k_late_kernel. */
     assert_int_equal(sl_stats_get(SL_STAT_OUTSIDE_WINDOW), 8);
 }
 
@@ -106,7 +106,7 @@ static void waits_are_for_work_from_before_the_window_too(void **state)
     assert_int_equal(sl_pipeline_delivered(pipeline, T0 + 200000), 0);
     assert_int_equal(sl_pipeline_close(pipeline, 4, SL_REASON_API, T0 + 300000), 0);
     text = read_window(4);
-    assert_int_equal(count(text, "k_lead_in"), 2); /* the kernel is inside, its call is not */
+    assert_int_equal(count(text, "k_lead_in"), 2); /* the kernel, but not its call */
     assert_int_equal(count(text, "\"name\":\"sync_edge\""), 1);
     assert_int_equal(count(text, "\"wait_ns\":20050"), 2);
     assert_int_equal(count(text, "\"cat\":\"sync\""), 2);

@@ -15,7 +15,7 @@ static void play_demand(void)
                                                          * seconds */
     fake_launch("k_between", 1);
     UNTIL(!fake.on[10]);
-    CHECK(fake.on[5]); /* on, or graphs captured now would lose their nodes for good */
+    CHECK(fake.on[5]); /* otherwise graphs captured now would never have nodes */
     record_window("k_second", 70);
     CHECK(in_file("1.pt.trace.json", "k_first") == 50);
     CHECK(in_file("1.pt.trace.json", KERNEL) == 50);

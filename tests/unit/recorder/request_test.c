@@ -33,10 +33,10 @@ static void play_start_before_use(void)
     CHECK(sl_process_start() == -EALREADY);
     CHECK(sl_process_stop() == 0);
     answer = sl_process_start();
-    CHECK(answer == 0 || answer == -EBUSY); /* the lead-in may have begun and be ending */
+    CHECK(answer == 0 || answer == -EBUSY); /* busy if the stopped lead-in has not ended yet */
     UNTIL(status_now().state == SL_STATE_RECORDING);
     CHECK(sl_process_stop() == 0);
-    CHECK(sl_process_start() == -EBUSY); /* obeyed when the first window is closed */
+    CHECK(sl_process_start() == -EBUSY); /* it starts after the first window has closed */
     UNTIL(status_now().window == 2 && status_now().state == SL_STATE_RECORDING);
     fake_launch("k_late", 1);
     CHECK(sl_process_stop() == 0);
@@ -82,7 +82,7 @@ static void play_many(void)
     for (uintptr_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, ask_all_the_time, (void *)(i + 1)) == 0);
     UNTIL(status_now().windows_completed >= 5);
-    sl_process_exit(); /* while other threads keep requesting */
+    sl_process_exit(); /* other threads still make requests */
     stop_asking = 1;
     for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
@@ -121,7 +121,7 @@ static void play_requests_without_a_thread(void)
     sl_recorder_get_status(c, &s, last, sizeof(last));
     CHECK(s.state == SL_WIN_PAUSED && !s.started && s.window == 0 && s.windows_completed == 0);
     CHECK(s.memory_bytes == 0);
-    CHECK(strcmp(last, "untouched") == 0); /* no pipeline exists that could provide it */
+    CHECK(strcmp(last, "untouched") == 0); /* without a pipeline there is no last file */
     CHECK(sl_recorder_request_stop(c) == -EALREADY);
     CHECK(sl_recorder_request_start(c) == 0);
     CHECK(sl_recorder_request_start(c) == -EALREADY);

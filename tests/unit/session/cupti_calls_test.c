@@ -15,7 +15,7 @@ static void play_long_kernel(void)
     for (int i = 0; i < 20; i++)
         fake_launch("k_short", 1);
     CHECK(sl_process_stop() == 0);
-    UNTIL(status_now().windows_completed == 1); /* although the kernel never ends */
+    UNTIL(status_now().windows_completed == 1); /* it closes although the kernel never ends */
     CHECK(fake.forced_flushes == 1);
     CHECK(in_file("1.pt.trace.json", "k_short") == 40);
     sl_process_exit();

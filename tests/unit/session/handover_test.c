@@ -129,7 +129,8 @@ static void a_clock_that_was_changed_and_nothing_else(void **state)
     in_child(play_clock_alone);
 }
 
-/* Only the clock changed. Records made before syncline knows that still name their threads. */
+/* Only the clock changed. Records from before syncline notices the change still name their
+ * threads. */
 static void play_threads(void)
 {
     char call[64];
@@ -258,7 +259,7 @@ static int subscribe(void **subscriber, void *callback, void *user)
     return 0;
 }
 
-/* Taking CUPTI back fails. No thread waits for it, and syncline tries again after the next
+/* Taking CUPTI back fails. The profiler is not delayed, and syncline tries again after the next
  * session. */
 static void play_refused(void)
 {

@@ -20,8 +20,8 @@ enum {
 
 enum fact {
     WANTED = 1 << 0,     /* kinds are wanted */
-    OFF_DUE = 1 << 1,    /* kinds are no longer wanted and go off at the next sign */
-    SIGN = 1 << 2,       /* CUPTI has requested a buffer since a sign is awaited */
+    OFF_DUE = 1 << 1,    /* kinds are not wanted; disabled when CUPTI next serves us */
+    SIGN = 1 << 2,       /* CUPTI has requested a buffer since syncline began to wait for it */
     ASKED = 1 << 3,      /* CUPTI has requested a buffer since it was taken */
     UNUSED = 1 << 4,     /* CUPTI has never requested a buffer */
     SUBSCRIBER = 1 << 5, /* CUPTI's newer interface */
@@ -33,7 +33,7 @@ struct transition {
     uint32_t facts; /* before */
     enum sl_ownership_event event;
     enum sl_ownership_state next;
-    uint32_t actions, facts_after; /* only WANTED, OFF_DUE and GAP */
+    uint32_t actions, facts_after; /* of facts_after only WANTED, OFF_DUE and GAP are compared */
 };
 
 #define OURS   SL_OWN_OURS
@@ -45,7 +45,7 @@ struct transition {
 #define TAKE (ACT(NEED_FILE) | ACT(BEGIN_GAP) | ACT(YIELD))
 
 static const struct transition table[] = {
-    /* A peer asks. It may continue when everything is released. */
+    /* A peer asks for CUPTI. It may continue when syncline has released everything. */
     {OURS, WANTED, EV(PEER_ASKED), OURS, ACT(RELEASE), WANTED},
     {OURS, OFF_DUE, EV(PEER_ASKED), OURS, ACT(RELEASE), 0},
     {HANDED, GAP, EV(PEER_ASKED), HANDED, ACT(PEER_GOES_ON), GAP},
@@ -113,7 +113,7 @@ static const struct transition table[] = {
     {TAKEN, GAP, EV(CLOCK_KEPT), TAKEN, 0, GAP},
     {OURS, WANTED, EV(WINDOW_ENDED), OURS, 0, WANTED},
     {HANDED, GAP, EV(PEER_COMPLETE), HANDED, 0, GAP},
-    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* for ten seconds, see below */
+    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* it stays so for ten seconds, see below */
     {HANDED, GAP, EV(PEER_STRANDED), HANDED, 0, GAP},
     {TAKEN, GAP, EV(PEER_STRANDED), TAKEN, 0, GAP},
     {OURS, 0, EV(PEER_STRANDED), OURS, 0, 0},

@@ -29,7 +29,7 @@ static void play_sessions(void)
         give_back(buffer[1]);
         until_back(session);
         CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
-        CHECK(atomic_load(&told) == 3 * session); /* it began, is stranded, and has left */
+        CHECK(atomic_load(&told) == 3 * session); /* three events in each session */
     }
     stop_recorder();
 }
@@ -347,7 +347,7 @@ static void *begin_when_left(void *unused)
     return unused;
 }
 
-/* There is no recorder, because it would have to take CUPTI back in between. */
+/* Runs without a recorder, which would have to take CUPTI back between the two sessions. */
 static void play_end_beside_begin(void)
 {
     pthread_t other;

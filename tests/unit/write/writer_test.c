@@ -33,8 +33,8 @@ static char folder[32];
 static struct sl_ring *ring;
 static struct sl_outputs *outputs;
 static struct sl_writer *writer;
-static int left_behind; /* a writer that was not waited for still uses its arguments, */
-static struct sl_outputs *volatile kept; /* such as these */
+static int left_behind; /* one writer was not waited for and still uses its arguments... */
+static struct sl_outputs *volatile kept; /* ...such as these outputs */
 
 static _Atomic int named_by_another;
 

@@ -251,7 +251,7 @@ static void null_crash(void)
     CHECK(status_of_child(call_without_buffer) == 0);
 }
 
-/* The clock is slow, so registering it takes long. The lines between the clocks are locked
+/* The clock is slow, so registering it takes long. The conversion between the clocks is locked
  * meanwhile. */
 static uint64_t slow_clock(void)
 {
@@ -299,7 +299,7 @@ static void undelivered(void)
     fake_probe->at_exit();
     CHECK(fake_log_count("\"undelivered\",\"kind\":\"kernel\"") == 1);
     flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    CHECK(seen_count == 0); /* the log's line is still true */
+    CHECK(seen_count == 0); /* as the log says, the record is not delivered */
     fake_finish(op);
 }
 

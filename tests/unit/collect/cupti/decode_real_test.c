@@ -216,7 +216,7 @@ static void structs_of_13_0(void **state)
     record_close(b);
 }
 
-/* Decodes descriptions. cupti_decode_object_test.c tests what is made from them. */
+/* Decodes descriptions. decode_object_test.c tests the events that are made from them. */
 static void descriptions_of_13_0(void **state)
 {
     struct record_rig *b = record_open(CUPTI_API_VERSION, 0);

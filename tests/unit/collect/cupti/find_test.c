@@ -111,7 +111,7 @@ static void a_copy_in_the_process_is_taken_whatever_else_there_is(void **state)
     (void)state;
     /* the previous case left copies in the process */
     assert_int_equal(find(&handle, path, why), -ENOTSUP);
-    assert_int_equal(all_offers, 1); /* and no second one is loaded beside it */
+    assert_int_equal(all_offers, 1); /* no second copy is loaded */
     assert_null(handle);
     wanted = "libcupti";
     assert_int_equal(find(&handle, path, why), 0);

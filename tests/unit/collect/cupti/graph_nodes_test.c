@@ -175,7 +175,7 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     while (sl_graph_nodes_next(&ev) && ev.shape == SL_NODE_CREATED)
         assert_int_equal(ev.u.node.id, ++facts);
     assert_in_range(facts, 200000, 299999);
-    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST); /* once, after the facts from before the loss */
+    assert_int_equal(ev.shape, SL_NODE_FACTS_LOST); /* reported once, after the earlier facts */
     assert_no_more();
     tell(CREATED, (struct graph_data){.node = AT(5)});
     assert_next(SL_NODE_CREATED, 5, 0, 0);

@@ -138,7 +138,7 @@ static void growth_leaves_room_for_others(void **state)
     uint32_t had_room = put_in_thread(LARGEST); /* in the lane of the ended thread */
 
     (void)state;
-    assert_in_range(had_room, 4 * FIRST_ROOM - 16, 4 * FIRST_ROOM); /* it has not grown further */
+    assert_in_range(had_room, 4 * FIRST_ROOM - 16, 4 * FIRST_ROOM); /* the lane has not grown */
     assert_int_equal(sl_lanes_used(), 2);
     assert_int_equal(read_on(sl_lane_at(1), 0, UINT32_MAX), had_room);
 }

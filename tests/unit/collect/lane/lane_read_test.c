@@ -309,7 +309,7 @@ static void records_have_the_time_of_a_clock_that_was_set_back(void **state)
     uint64_t times[3];
 
     (void)state;
-    pass(7 * (uint64_t)SECOND, 3); /* after the previous case's time */
+    pass(7 * (uint64_t)SECOND, 3); /* beyond the time of the previous case's record */
     mark(39);
     pass(100, 3);
     read_until(UINT64_MAX - EPOCH);
@@ -320,7 +320,7 @@ static void records_have_the_time_of_a_clock_that_was_set_back(void **state)
     pass(500, 3);
     times[1] = times[2] = time_ns;
     mark(41);
-    mark_at(42, ticks - 120); /* 40 ns earlier, as before */
+    mark_at(42, ticks - 120); /* 40 ns earlier than mark 41 */
     pass(100, 3);
     read_until(time_ns);
     assert_int_equal(got_count, 3);

@@ -32,7 +32,7 @@ static void numbers_of_names(void **state)
     assert_int_equal(sl_step_awaited(&number, &ns), 0);
     assert_true(number == 0 && ns > 0);
     sl_step_await(1, 0);
-    assert_int_equal(named(0), 0); /* from NVTX and from record_function() */
+    assert_int_equal(named(0), 0); /* the same step, named by NVTX and by record_function() */
     assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
     assert_int_equal(named(1), 1);
     assert_int_equal(named(5), 5);
@@ -41,7 +41,7 @@ static void numbers_of_names(void **state)
     assert_int_equal(named(3), 7);
     assert_int_equal(named(999999999), 1000000003);
     sl_step_await(UINT64_MAX, 0);
-    for (int i = 0; i < 4; i++) /* the third one begins a step: the first that counts */
+    for (int i = 0; i < 4; i++) /* only the third call begins a step */
         sl_step_take(SL_STEP_LOADER);
     assert_int_equal(sl_step_number(), 1000000004);
 }

@@ -216,7 +216,7 @@ static void after_the_end(void *user)
     const struct sl_nvtx_event ev = {.message = {.text = "late", .length = 4}};
     int *levels = user;
 
-    /* The lane's own destructor may run after this one. This one runs again until it has. */
+    /* The lane's own destructor may run after this one. Therefore this one runs several times. */
     levels[2]++;
     if (levels[2] < 3) {
         pthread_setspecific(late, user);

@@ -23,7 +23,7 @@ enum {
 
 struct copy {
     NvtxFunctionPointer slot[SLOTS], *table[SLOTS + 1];
-    unsigned size; /* of its core module; it has no others */
+    unsigned size; /* slots of the core module, the only one */
 };
 
 static struct copy *asking;
@@ -93,7 +93,7 @@ static void play_attach(void)
     make_copy(&whole, NVTX_CBID_CORE_SIZE);
     CHECK(sl_nvtx_attach(export_table) == 1);
     CHECK(told_version == NVTX_VERSION);
-    CHECK(set_slots(&whole) == NVTX_CBID_CORE_SIZE - 1); /* 0 is not a call */
+    CHECK(set_slots(&whole) == NVTX_CBID_CORE_SIZE - 1); /* slot 0 is unused */
     make_copy(&shorter, NVTX_CBID_CORE_RangePop);        /* an older NVTX without pops */
     CHECK(sl_nvtx_attach(export_table) == 1);
     CHECK(shorter.slot[NVTX_CBID_CORE_RangePushA] && !shorter.slot[NVTX_CBID_CORE_RangePop]);

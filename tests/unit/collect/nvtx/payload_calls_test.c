@@ -118,7 +118,7 @@ static void a_schema_that_is_told_again_and_again(void **state)
     for (unsigned i = 0; i < 10000; i++)
         assert_int_equal(register_schema(&a), 1u << 24);
     assert_string_equal(json_of(1u << 24, "\x07", 1), "\"payload\":{\"one\":7}");
-    assert_int_not_equal(schema(entries, 1, 1), 0); /* there is room for others */
+    assert_int_not_equal(schema(entries, 1, 1), 0); /* the table is not full */
 }
 
 static uint64_t enumeration(const nvtxPayloadEnum_t *entries, size_t count, size_t size)

@@ -171,7 +171,7 @@ static void two_points_make_it_known(void **state)
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
     assert_time_of(4, ID(1), 1200, EPOCH + 2000);
     assert_time_of(4, ID(1), 900, EPOCH - 1000);
-    /* From here on the clock is slower. The point is given from the other side. */
+    /* From here on the clock is slower. The point names the clocks in the other order. */
     sl_nvtx_time_point(4, real, ID(1), EPOCH + 3000, 1200);
     assert_time_of(4, ID(1), 1150, EPOCH + 2000);
     assert_time_of(4, ID(1), 1300, EPOCH + 5000);
@@ -278,20 +278,20 @@ static void a_function_that_reads_it(void **state)
     before = calls;
     passed += 50 * MS;
     assert_time_of(10, ID(1), 500 + passed / 100, EPOCH + passed);
-    assert_int_equal(calls, before); /* it was read just now */
+    assert_int_equal(calls, before); /* the last reading is recent enough */
     passed += 100 * MS;
     assert_time_of(10, ID(1), 500 + passed / 100, EPOCH + passed);
     assert_true(calls > before);
     before = calls;
     passed += 100 * MS;
     assert_time_of(11, TYPE(CPP_STEADY_CLOCK), BOOT + passed, EPOCH + passed);
-    assert_int_equal(calls, before); /* only for its own events */
+    assert_int_equal(calls, before); /* a clock is read only for its own events */
     sl_nvtx_time_set_timer(10, ID(2), &plain);
     passed += 2 * MS;
     assert_time_of(10, ID(2), passed * 2 - 100, EPOCH + passed - 50);
 }
 
-/* Requests a time while its own time is requested. */
+/* A program's clock function that itself requests a time of its clock. */
 static int64_t read_nested(void)
 {
     uint64_t ns;

@@ -62,7 +62,7 @@ static void assert_real(uint64_t type, const void *value, double expected)
 static void real_numbers_of_each_format(void **state)
 {
     (void)state;
-    /* Enough digits to give the same float again. */
+    /* The digits are enough to restore the same float. */
     assert_true(strtof(json(TYPE(FLOAT), &(const float){0.1f}), NULL) == 0.1f);
     assert_real(TYPE(DOUBLE), &(const double){0.1}, 0.1);
     assert_real(TYPE(LONGDOUBLE), &(const long double){0.5L}, 0.5);
@@ -100,7 +100,7 @@ static void sizes_and_places_are_those_of_c(void **state)
     assert_true(sl_nvtx_value_is_string(TYPE(CSTRING)));
     assert_false(sl_nvtx_value_is_string(TYPE(CHAR)));
     assert_int_equal(sl_nvtx_value_size(TYPE(CSTRING)), 0);
-    /* Such as the id of a schema. */
+    /* The id of a schema is not a predefined type. */
     assert_int_equal(sl_nvtx_value_size(1ull << 24), 0);
     assert_int_equal(sl_nvtx_value_align(1ull << 24), 1);
     assert_string_equal(json(1ull << 24, ""), "null");

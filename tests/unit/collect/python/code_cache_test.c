@@ -110,12 +110,12 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
     frame[4] = new_frame(other, frame[0], 1);
     put(mine, 1, 7);
     assert_int_equal(line_of(frame[0]), 7);
-    assert_int_equal(line_of(frame[1]), 0); /* whether it is a library's is not known yet */
+    assert_int_equal(line_of(frame[1]), 0); /* not known yet whether it is a library's */
     put_library(torch);
     for (unsigned i = 1; i <= 3; i++)
         assert_int_equal(line_of(frame[i]), 7);
     assert_int_equal(line_of(frame[4]), 0);
-    put_library(other); /* may be at the address of the first one */
+    put_library(other); /* perhaps at the address of `torch` */
     assert_int_equal(line_of(frame[4]), 7);
     put_pointer(frame[4], layout.frame_back, NULL); /* only a library */
     assert_int_equal(line_of(frame[4]), 0);

@@ -37,7 +37,7 @@ static const char *text_of(const void *frame)
 {
     uint32_t line = sl_python_line(frame, NULL);
 
-    assert_int_equal(sl_python_line(frame, &seen), line); /* perhaps for the first time */
+    assert_int_equal(sl_python_line(frame, &seen), line); /* fills the cache, or uses it */
     assert_int_equal(sl_python_line(frame, &seen), line);
 
     return line ? sl_python_line_text(line, NULL) : "";

@@ -12,7 +12,7 @@ int cudaFree(void *memory);
 /* Called by each of these functions with its name and its argument. */
 extern int (*fixture_cuda)(const char *name, void *object);
 
-/* PyTorch's calls of these functions, in this order. */
+/* Functions that call the CUDA runtime's functions of these names, as PyTorch does. */
 struct fixture_c10 {
     int (*device_synchronize)(void);
     int (*stream_synchronize)(void *stream);

@@ -213,7 +213,7 @@ static void test_texts(void **state)
     REFUSED("\x52\x0d\x0a\x02"
             "ab\xf2\x01\x06\x0a\x01"
             "x\x0a\x01\xff",
-            "attribute ab of node 1"); /* the second of a list */
+            "attribute ab of node 1"); /* the second text of a list is refused */
     REFUSED("\x52\x0f\x0a\x09"
             "is_cpu_ox\x12\x02\xc3\xa9",
             NULL);

@@ -64,7 +64,7 @@ static void test_forgotten_place(void **state)
     (void)state;
     assert_int_equal(sl_id_flags_create(&p, 1u << 20), 0);
     sl_id_flags_add(p, 7, SL_PAIR_FIRST, 11, 1);
-    sl_id_flags_add(p, 7 + 65536, SL_PAIR_FIRST, 22, 2); /* replaces it among the recent ids */
+    sl_id_flags_add(p, 7 + 65536, SL_PAIR_FIRST, 22, 2); /* replaces id 7 among the recent ids */
     assert_true(sl_id_flags_first_ns(p, 7) == SL_PAIR_NO_TIME);
     assert_int_equal(sl_id_flags_count(p, SL_PAIR_FIRST, &id, &at), 2);
     assert_true(id == 7 && at == UINT64_MAX);

@@ -34,7 +34,7 @@ static void test_shuffled(void **state)
     for (int64_t i = 0; i < 50000; i++) {
         int64_t k = i ^ 255; /* blocks of 256 in reverse order */
 
-        add(o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i); /* each begins at the other's end */
+        add(o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i); /* each begins when another ends */
         add(o, 8, k * 100 + 1, k * 100 + 101, (uint64_t)i);
     }
     sl_overlap_end(o);
@@ -53,7 +53,7 @@ static void test_found(void **state)
     add(o, 7, 1001, 1101, 1);
     add(o, 7, 1, 501, 2);
     add(o, 7, 400, 401, 3);   /* inside the second */
-    add(o, 7, 450, 460, 4);   /* also inside, and after the third */
+    add(o, 7, 450, 460, 4);   /* inside the second, after the third */
     add(o, 8, 400, 2001, 5);  /* another stream: no overlap */
     add(o, 7, 1100, 1200, 6); /* 1 ns too early */
     sl_overlap_end(o);

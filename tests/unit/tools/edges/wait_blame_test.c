@@ -130,7 +130,7 @@ static void test_many_short_ones_count_together(void **state)
         kernel(7, 10 + i, 1000 + 10 * i, 1008 + 10 * i);
     copy(7, 200, 2000, 2500);
     assert_int_equal(on(7, 200, 1500), 109); /* the last of them */
-    assert_int_equal(on(7, 200, 900), 200);  /* the wait covers only 40 of them */
+    assert_int_equal(on(7, 200, 900), 200);  /* the wait covers only 40 of the kernels */
 }
 
 static void test_copies_count_together_too(void **state)
@@ -252,7 +252,7 @@ static void test_rows_that_come_too_late(void **state)
         copy(7, 100 + i, 10000 + i, 10001 + i);
     kernel(7, 10, 1000, 9000);
     assert_int_equal(on(7, 100 + LATE_MOST, 10000), 100 + LATE_MOST);
-    /* Rows that arrive in time are used again. */
+    /* After late rows, rows in time are used again. */
     kernel(7, 11, 20000, 30000);
     copy(7, 12, 30000, 30010);
     assert_int_equal(on(7, 12, 10000), 11);

@@ -254,7 +254,7 @@ static void test_deep(void **state)
     memset(text + 5, '[', 2000);
     memset(text + 2005, ']', 2000);
     text[4005] = '}';
-    assert_int_equal(parse(text, &row), -EBADMSG); /* and the stack does not overflow */
+    assert_int_equal(parse(text, &row), -EBADMSG); /* the stack does not overflow */
 }
 
 int main(void)

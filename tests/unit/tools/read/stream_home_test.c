@@ -67,7 +67,7 @@ static void test_of_two_contexts_the_one_that_has_it(void **state)
     assert_int_equal(where(15), 2);
     assert_int_equal(where(14), -1);
     assert_int_equal(where(16), -1);
-    assert_int_equal(where(7), -1); /* the other context has one, too */
+    assert_int_equal(where(7), -1); /* both contexts have a stream 7 */
 }
 
 static void test_operations_tell_the_device_of_their_context(void **state)

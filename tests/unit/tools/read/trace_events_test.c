@@ -207,7 +207,7 @@ static void test_records_of_other_contexts(void **state)
     assert_int_equal(record.stream, SL_STREAM_NONE);
     record = next(SL_EV_CUDA_EVENT, 42); /* each context has a legacy default stream */
     assert_int_equal(record.stream, SL_STREAM_NONE);
-    record = next(SL_EV_CUDA_EVENT, 43); /* no context was seen with it */
+    record = next(SL_EV_CUDA_EVENT, 43); /* no context is known to have its stream */
     assert_int_equal(record.stream, SL_STREAM_NONE);
 }
 

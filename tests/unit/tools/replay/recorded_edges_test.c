@@ -96,7 +96,7 @@ static void ends_are_found_by_stream_and_node(void **state)
     assert_int_equal(out.dst_end_ns, 1071);
     assert_int_equal(out.dst_thread, 77);
 
-    edge.source.graph_node = 9; /* no row in the file */
+    edge.source.graph_node = 9; /* this node has no row in the file */
     ev = sl_recorded_edges_event(&edge);
     out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 1068);

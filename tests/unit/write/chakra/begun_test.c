@@ -276,7 +276,7 @@ static void test_a_job_is_the_same_however_it_is_told(void **state)
         handovers += counts().handovers != 0;
         for (unsigned every = 1; every <= 100; every += 33) {
             reopen(0);
-            make_job(seed); /* names of the new file */
+            make_job(seed); /* the new file needs the names again */
             told = written(1, every);
             assert_same(whole, told, seed, every);
             free(told);

@@ -34,7 +34,7 @@ static void put_on_idle_streams(void)
     launching_call("first", 10, 100, 105, 1);
     kernel(7, 98, 148, 1, "a");
     launching_call("second", 10, 300, 305, 2);
-    kernel(7, 200, 250, 2, "b"); /* the largest accepted difference; ends before its call */
+    kernel(7, 200, 250, 2, "b"); /* ends before its call, by the most that is accepted */
     launching_call("third", 10, 400, 405, 3);
     kernel(7, 407, 430, 3, "c");
 }
@@ -207,8 +207,8 @@ static void test_held_until_its_call_is_over(void **state)
     each_way(put_held, 200, check_held);
 }
 
-/* A call has ended, but is held back together with another thread's running call. Its operation
- * still gets it as parent. */
+/* A call has ended, but is held back together with another thread's running call. It is still the
+ * parent of its operation. */
 static void test_call_that_is_held_for_another(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void test_call_that_is_held_for_another(void **state)
 }
 
 /* In a replay the operation ends later by its overlap with the call. The next operation is less
- * late, and the wait not at all, so delays do not add up. */
+ * late, and the wait is not late, so delays do not add up. */
 static void test_being_late_does_not_add_up(void **state)
 {
     struct dom_file *d;

@@ -8,7 +8,7 @@
 
 #include "unit/write/chakra/fixture.h"
 
-/* How long a thread is awake, in us, before the next one is. */
+/* Threads run in turns, each for this long, in us. */
 #define AWAKE 10
 
 /* The time up to which each lane is written, by its number, in ns. */

@@ -250,7 +250,7 @@ static void test_nodes_go_out_though_all_is_lossy(void **state)
     delivery_flags = SL_EVF_RECORDS_LOST;
     give(1, 100);
     assert_true(sl_stats_get(SL_STAT_CHAKRA_NODES) >= 190);
-    assert_true(sl_outputs_sync(&outputs) <= 1000000000u); /* there is something to sync soon */
+    assert_true(sl_outputs_sync(&outputs) <= 1000000000u); /* data must be synced within a second */
     close_window();
 }
 

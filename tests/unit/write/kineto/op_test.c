@@ -184,7 +184,7 @@ static void gpu_rows_name_the_operator_of_their_call(void **state)
     sl_kineto_expect(f.kineto, &held);
     put(copy(6, 100, 10));
     sl_kineto_expect(f.kineto, &old);
-    old.correlation += 1 << 20; /* replaces it in the table */
+    old.correlation += 1 << 20; /* this correlation id replaces the old one in the table */
     sl_kineto_expect(f.kineto, &old);
     put(copy(7, 100, 10));
     sl_kineto_expect(f.kineto, &none);
