@@ -19,7 +19,7 @@
 #include "write/writer.h"
 
 enum {
-    EVENTS_MAX = 65536 /* most events from one buffer */
+    EVENTS_MAX = 65536 /* the most events that one buffer gives */
 };
 
 struct path {

@@ -20,7 +20,7 @@ struct play {
     const struct sim_probe *probe;
     void (*wait_until)(uint64_t ns);
     struct replay_heap running;
-    void *names;            /* tree of texts, each stored once */
+    void *names;            /* a tree of texts; each text is stored once */
     struct sim_guise maker; /* the thread that created the current objects */
     uint64_t ops;
 };

@@ -29,7 +29,7 @@ static struct {
     sl_cupti_complete_fn complete;
     uint8_t *buffer;
     size_t size, used;
-    struct mix_kernel *unfinished; /* in the buffer; NULL: none */
+    struct mix_kernel *unfinished; /* the unfinished kernel in the buffer; NULL: none */
     uint32_t correlation;
     _Atomic int on[FAKE_KINDS];
     _Atomic int enables, disables, forced_flushes;
@@ -40,7 +40,7 @@ static struct {
     /* trouble */
     int register_result, enable_result;
     _Atomic int hang;       /* FlushAll does not return */
-    _Atomic int64_t set_ns; /* the wall clock was set by this */
+    _Atomic int64_t set_ns; /* by how much the wall clock was set */
     size_t drops;           /* reported once by GetNumDroppedRecords */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100};
 

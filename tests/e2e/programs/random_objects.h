@@ -72,8 +72,8 @@ static int has(const struct slot *slots, int i)
 
 /* ---- contexts ---- */
 
-static pthread_mutex_t entering = PTHREAD_MUTEX_INITIALIZER; /* two threads may create the same
-                                                              * context */
+static pthread_mutex_t entering = PTHREAD_MUTEX_INITIALIZER; /* two threads may try to create the
+                                                              * same context */
 
 static void prepare(struct context *context)
 {
@@ -204,7 +204,7 @@ static void alloc(const int *arg)
 
     if (!in(arg[0]) || m->object || current < 0)
         return;
-    m->context = arg[1] ? -2 : current; /* here pinned memory belongs to no context */
+    m->context = arg[1] ? -2 : current; /* -2: pinned memory belongs to no context */
     if (arg[2])
         (arg[1] ? rt.cudaMallocHost : rt.cudaMalloc)(&m->object, 4096);
     else if (arg[1])

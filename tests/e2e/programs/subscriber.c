@@ -82,7 +82,7 @@ static struct {
     int (*FlushAll)(uint32_t flag);
 } cupti;
 static void *subscriber;
-static char name[256]; /* of the last kernel; protected by its lock */
+static char name[256]; /* of the last kernel; name_lock guards it */
 static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int kernels, odd, by_ticks, startless;
 

@@ -20,7 +20,7 @@ struct sim_exec {
     struct sim_graph *graph;
     struct sim_node **order;
     size_t count;
-    struct sim_context *context; /* of the lanes; set by the first launch */
+    struct sim_context *context; /* context of the lanes; set by the first launch */
     struct sim_stream **lanes;
     size_t lane_count;
     struct sim_set last; /* the previous launch */

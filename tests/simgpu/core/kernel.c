@@ -21,9 +21,9 @@ enum {
     MAGIC = 0x6be47e10,
     BUCKETS = 1 << 15,
     FIXED_NS = 1200, /* the shortest kernels of real traces take about this long */
-    OWN_NS = 1600,   /* and at most this much longer, different for each kernel */
+    OWN_NS = 1600,   /* kernels differ in length by at most this much */
     WAVE_NS = 1500,
-    MAX_DYNAMIC_SHARED = 227 * 1024 /* the most that a kernel can opt in to */
+    MAX_DYNAMIC_SHARED = 227 * 1024 /* the most shared memory that a kernel can opt in to */
 };
 
 static const double SPREAD = 0.08; /* variation between launches of one kernel */

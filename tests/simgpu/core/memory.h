@@ -28,7 +28,7 @@ struct sim_allocation {
     uint32_t flags;
     uint64_t id;
     struct sim_pool *pool; /* pool that counts the allocation, or NULL */
-    uint64_t physical;     /* mapped memory (virtual.c): its handle; else 0 */
+    uint64_t physical;     /* handle of mapped memory (virtual.c); else 0 */
     uint32_t access;       /* of mapped memory: CUmemAccess_flags, 2 bits per device */
 };
 

@@ -13,8 +13,8 @@
 enum {
     MAGIC = 0x706f6f6c,
     MAX_DEVICES = 16,
-    BLOCK = 512,     /* allocations are rounded up to this */
-    CHUNK = 32 << 20 /* a pool grows by this */
+    BLOCK = 512,     /* sizes of allocations are rounded up to a multiple */
+    CHUNK = 32 << 20 /* a pool grows by a multiple */
 };
 
 struct level {

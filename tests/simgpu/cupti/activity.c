@@ -280,7 +280,8 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
     if (!dropped) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    *dropped = sim_v2_on() ? 0 : sim_lane_take_dropped(); /* 0 if subscribers exist, no error */
+    *dropped = sim_v2_on() ? 0 : sim_lane_take_dropped(); /* returns 0 without an error if
+                                                           * subscribers exist */
     return CUPTI_SUCCESS;
 }
 

@@ -9,7 +9,7 @@
 static struct attribute {
     int id;
     uint32_t since; /* cuptiGetVersion() of the first version that has the attribute */
-    uint32_t until; /* that of the first version that no longer has it; 0: all have it */
+    uint32_t until; /* cuptiGetVersion() of the first version without the attribute; 0: none */
     size_t width;
     uint64_t first; /* initial value */
 } attributes[] = {

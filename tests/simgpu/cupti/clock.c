@@ -30,7 +30,7 @@ struct line {
     struct moment first, last;
     double rate; /* client ticks per ns */
     uint64_t renew_ns;
-    struct line *before; /* kept, because another thread may still read it */
+    struct line *before; /* the old line is kept, because another thread may still read it */
 };
 
 static _Atomic(sim_clock) current[SIM_CLIENTS];

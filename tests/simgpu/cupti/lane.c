@@ -18,14 +18,13 @@
 #define RAW           UINT8_MAX /* the slot's record was not made by this CUPTI */
 #define REPLAY_NAP_NS 1000000
 #define REPLAY_NAPS   10000
-#define LIBRARIES     16 /* libraries in a process that registered callbacks */
+#define LIBRARIES     16 /* the most libraries in a process that register callbacks */
 
 struct sim_lane {
     pthread_mutex_t lock;
     struct sim_buffer *active;
-    struct sim_buffer *spare; /* two threads requested a buffer at once: the second one's buffer,
-                               * used next */
-    uint32_t guise;           /* of a recorded thread; 0: a thread of this process */
+    struct sim_buffer *spare; /* a second buffer, if two threads requested one at once; used next */
+    uint32_t guise;           /* the recorded thread; 0: a thread of this process */
     unsigned client;
     atomic_bool taken;
     struct sim_lane *next;

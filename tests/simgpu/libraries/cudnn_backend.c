@@ -380,7 +380,7 @@ static int convolve(void *stream, const struct convolution *c)
 }
 
 struct attention {
-    int products; /* of matrices: two forward, more backward */
+    int products; /* number of matrix products: two forward, more backward */
     double bytes, flops, rows;
 };
 

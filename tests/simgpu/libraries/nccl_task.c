@@ -28,7 +28,7 @@ struct group {
 enum step {
     WAITING, /* until the ranks have completed the previous collective, or until the last message
               * was read */
-    HANDED,  /* the input is in place; waits for the others */
+    HANDED,  /* the input is in place; the kernel waits for the other ranks */
     FINISHED
 };
 

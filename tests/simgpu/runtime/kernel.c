@@ -19,7 +19,7 @@
 struct stub {
     const void *host;
     const char *name;
-    _Atomic(struct sim_kernel *) kernel; /* created at its first use */
+    _Atomic(struct sim_kernel *) kernel; /* the kernel is created at its first use */
 };
 
 struct stub_table {

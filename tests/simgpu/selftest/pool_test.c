@@ -56,7 +56,7 @@ static void a_pool_counts_what_it_holds(void **state)
     gpu_spin('a', 1 * MS, s);
     OK(cuMemFreeAsync(b, s));
     OK(cuStreamSynchronize(s));
-    OK(cuMemFree(a)); /* any CUDA function that frees memory works */
+    OK(cuMemFree(a)); /* any CUDA function that frees memory can free it */
     assert_holds(pool, 0, CHUNK + 1024, 2 * CHUNK, 2 * CHUNK);
     OK(cuMemPoolTrimTo(pool, CHUNK));
     assert_holds(pool, 0, CHUNK + 1024, CHUNK, 2 * CHUNK);

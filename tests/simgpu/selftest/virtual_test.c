@@ -119,8 +119,8 @@ static void what_cannot_be_used_is_refused(void **state)
     (void)state;
     OK(cuMemAlloc(&other, sizeof host));
     OK(cuMemAddressReserve(&base, 2 * UNIT, 0, 0, 0));
-    for (int mapped = 0; mapped < 2; mapped++) { /* first reserved only; then mapped, but for no
-                                                  * device */
+    for (int mapped = 0; mapped < 2; mapped++) { /* 0: the addresses are only reserved; 1: they are
+                                                  * mapped, but for no device */
         INVALID(cuMemcpyHtoD(base, host, sizeof host));
         INVALID(cuMemcpyDtoH(host, base, sizeof host));
         INVALID(cuMemcpyDtoD(base, other, sizeof host));

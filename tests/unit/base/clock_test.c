@@ -76,7 +76,7 @@ static void before_calibration_the_kernel_is_asked(void **state)
     (void)state;
     assert_int_equal(sl_clock_now(), fake.realtime);
     assert_int_equal(fake.kernel_asked, 1);
-    sl_clock_calibrate(); /* one point gives no line yet */
+    sl_clock_calibrate(); /* with one point, no line is known yet */
     advance(1000, 0);
     assert_int_equal(sl_clock_now(), fake.realtime);
 }

@@ -75,7 +75,7 @@ static void fork_while_somebody_looks(void)
     CHECK(!dlopen(NOT_LOADED_YET, RTLD_NOW | RTLD_NOLOAD));
     pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, sl_loader_fork_child);
     pthread_create(&thread, NULL, look_slowly, NULL);
-    pthread_detach(thread); /* the child cannot join it, which ThreadSanitizer reports */
+    pthread_detach(thread); /* ThreadSanitizer reports that the child does not join it */
     wait_until(&is_inside);
     CHECK(load_in_a_child() == 0);
     CHECK(atomic_load(&has_left));

@@ -89,7 +89,8 @@ static void compression(void **state)
     assert_int_equal(sl_config_value_read(o, "gzip:x", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, "zstdx", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, "lz4", &c), -EINVAL);
-    assert_int_equal(c.compression, SL_COMPRESS_GZIP); /* a failure does not change it */
+    assert_int_equal(c.compression, SL_COMPRESS_GZIP); /* an invalid value does not change the
+                                                        * option */
     assert_int_equal(sl_config_value_read(o, "none", &c), 0);
     assert_int_equal(c.compression, SL_COMPRESS_NONE);
 }

@@ -23,7 +23,8 @@ static void windows_of_steps_lie_on_their_boundaries(void **state)
 {
     (void)state;
     begin_steps(3, 500, T0 - S);
-    assert_int_equal(step(T0), SL_ACT_NONE); /* the time before the first step is its lead-in */
+    assert_int_equal(step(T0), SL_ACT_NONE); /* the window's lead-in is the time before the first
+                                              * step */
     assert_int_equal(w.await_step, 1);
     assert_int_equal(step_begun(1, T0 + 5 * S), SL_ACT_OPEN);
     sl_window_ready(&w, at(T0 + 5 * S + 1)); /* the step has already begun */

@@ -265,7 +265,7 @@ static void an_application_window_inside_a_timed_pause(void **state)
     assert_int_equal(step(T0 + 10 * S), SL_ACT_ENABLE);
     step(T0 + 10 * S);
     assert_int_equal(step(T0 + 11 * S), SL_ACT_OPEN);
-    assert_true(deadline_of() == UINT64_MAX); /* it ends only by a stop */
+    assert_true(deadline_of() == UINT64_MAX); /* the window ends only by a stop */
     sl_window_stop(&w);
     assert_int_equal(step(T0 + 20 * S), SL_ACT_DRAIN);
     assert_int_equal(sl_window_step(&w, at(T0 + 20 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);

@@ -147,7 +147,7 @@ static void test_a_later_call_of_the_thread_releases(void **state)
     driver(a, 1, 100, 10, 20, 0);
     driver(a, 2, 101, 15, 40, 0);
     sl_assemble_complete(a, 50);
-    assert_int_equal(got.count, 0); /* each may be inside a runtime call */
+    assert_int_equal(got.count, 0); /* each call may be inside a runtime call */
     driver(a, 3, 100, 30, 35, 0);
     sl_assemble_complete(a, 30);
     assert_int_equal(got.count, 0); /* earlier records may not have arrived */

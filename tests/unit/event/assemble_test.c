@@ -39,7 +39,7 @@ static void add_pattern(uint64_t first, uint32_t i)
 
     switch (i % 6) {
     case 0: /* a launch and its kernel */
-    case 1: /* the same with a driver call inside */
+    case 1: /* a launch and its kernel, with a driver call inside */
         keep(&input, &outer);
         keep(&input, &kernel);
         if (i % 6 == 1)
@@ -153,7 +153,7 @@ static void any_order_gives_the_same_set(void **state)
     uint64_t seed;
 
     (void)state;
-    check_order(1000, 1200, 1, 1); /* in the order in which they happened */
+    check_order(1000, 1200, 1, 1); /* the records are in the order of events */
     for (seed = 1; seed <= 30; seed++) {
         check_order(1000, 1200, seed, 50);
         check_order(1000, 1200, seed, UINT32_MAX);
@@ -221,7 +221,7 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
 {
     struct sl_assemble_counts counts;
     struct sl_assemble *a = make(512 * 1024);
-    uint32_t id, launches = 2048; /* a page each, more than fit */
+    uint32_t id, launches = 2048; /* each launch has a page of its own, which is more than fits */
     uint64_t lost;
 
     (void)state;

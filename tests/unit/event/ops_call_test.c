@@ -172,7 +172,7 @@ static void places_that_are_taken_again_are_not_taken_for_parents(void **state)
     (void)state;
     for (uint64_t i = 0; i < MANY; i++) {
         begin(10 + i, 50);
-        if (i % 100) /* every hundredth keeps running and is the parent of later ones */
+        if (i % 100) /* every hundredth operator keeps running and is the parent of later ones */
             end(10 + i, 50);
     }
     assert_int_equal(call_at(60).u.call.op, 10 + MANY - 100);

@@ -74,7 +74,7 @@ static void test_the_innermost_line(void **state)
 
     (void)state;
     begin(100, 11, 5, 0);
-    begin(110, 12, 0, 0); /* called by the operator around it */
+    begin(110, 12, 0, 0); /* the operator around it calls this function */
     begin(120, 13, 6, 0); /* called by Python code */
     assert_int_equal(sl_ops_line(ops, THREAD), 6);
     sl_ops_end(ops, THREAD, 13, 130);

@@ -91,7 +91,7 @@ static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
     launch(THREAD, 46, 6, 290, 300);
     pop(0, 50);
     sl_ranges_complete(ranges, 400);
-    gpu = row(SL_EV_NVTX_RANGE_GPU, 1); /* only one, because nothing runs on stream 6 */
+    gpu = row(SL_EV_NVTX_RANGE_GPU, 1); /* one row: nothing runs on stream 6 */
     assert_non_null(gpu);
     assert_int_equal(gpu->start_ns, 110);
     assert_int_equal(gpu->end_ns, 260);

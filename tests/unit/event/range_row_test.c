@@ -50,7 +50,7 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     sl_ranges_window(ranges, 100, UINT64_MAX);
     assert_int_equal(outs, 2);
     push(0, 110, 4);
-    sl_ranges_start(ranges, THREAD, 77, 115, 5000, &look); /* any thread may end it */
+    sl_ranges_start(ranges, THREAD, 77, 115, 5000, &look); /* any thread may end this range */
     assert_int_equal(outs, 3);
     for (size_t i = 0; i < 3; i++) {
         static const uint32_t name[] = {1, 2, 4};
@@ -66,7 +66,7 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     assert_int_equal(outs, 4);
     assert_int_equal(out[3].flags, SL_EVF_BEGUN);
     assert_int_equal(out[3].stream, out[2].stream);
-    sl_ranges_window(ranges, 100, 130); /* the window's end is known: no new report */
+    sl_ranges_window(ranges, 100, 130); /* the end is known, so no new report is made */
     assert_int_equal(outs, 4);
     sl_ranges_close(ranges, 130);
     assert_int_equal(outs, 7);

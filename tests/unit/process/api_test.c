@@ -149,7 +149,7 @@ static void play_cut_status(void)
         s.size = offsetof(struct sl_status, last_file) + room;
         CHECK(sl_process_status(&s) == 0);
         CHECK(s.windows_completed == 1);
-        CHECK(s.last_file[room] == 'x'); /* no byte is written after it */
+        CHECK(s.last_file[room] == 'x'); /* no byte is written after the text */
         CHECK(memchr(s.last_file, '\0', room) || room == 0);
     }
     sl_process_exit();

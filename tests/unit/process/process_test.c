@@ -10,7 +10,8 @@ static void play_no_context(void)
     CHECK(sl_process_stop() == -EAGAIN);
     CHECK(sl_process_status(&(struct sl_status){.size = sizeof(struct sl_status)}) == -EAGAIN);
     CHECK(inject("SYNCLINE_WINDOW=run"));
-    CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls it once, others may call it again */
+    CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls the entry point once, but others may
+                                            * call it again */
     CHECK(threads() == 0);
     CHECK(status_now().state == SL_STATE_ARMED);
     sl_process_exit();

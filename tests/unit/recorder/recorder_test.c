@@ -11,8 +11,8 @@ static void play_demand(void)
     CHECK(sl_process_stop() == -EALREADY);
     fake_launch("k_before", 1);
     record_window("k_first", 50);
-    CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* another thread, because enabling may take
-                                                         * seconds */
+    CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* another thread enables, because it may
+                                                         * take seconds */
     fake_launch("k_between", 1);
     UNTIL(!fake.on[10]);
     CHECK(fake.on[5]); /* otherwise graphs captured now would never have nodes */

@@ -36,7 +36,7 @@ static void play_start_before_use(void)
     CHECK(answer == 0 || answer == -EBUSY); /* busy if the stopped lead-in has not ended yet */
     UNTIL(status_now().state == SL_STATE_RECORDING);
     CHECK(sl_process_stop() == 0);
-    CHECK(sl_process_start() == -EBUSY); /* it starts after the first window has closed */
+    CHECK(sl_process_start() == -EBUSY); /* the request is obeyed after the first window */
     UNTIL(status_now().window == 2 && status_now().state == SL_STATE_RECORDING);
     fake_launch("k_late", 1);
     CHECK(sl_process_stop() == 0);
@@ -128,7 +128,7 @@ static void play_requests_without_a_thread(void)
     CHECK(sl_recorder_request_stop(c) == 0);
     sl_recorder_wake(c);
     CHECK(threads() == 0);
-    sl_recorder_exit(c); /* it was never started, so there is nothing to wait for */
+    sl_recorder_exit(c); /* the recorder was never started, so the exit waits for nothing */
     CHECK(sl_recorder_start(c) == -EALREADY);
     CHECK(threads() == 0);
     CHECK(files("*") == 0);

@@ -241,7 +241,7 @@ static void a_recorder_that_was_cut_off_calls_cupti_no_more(void **state)
 }
 
 /* Another client takes CUPTI and does not change its clock. */
-static _Atomic int given; /* buffers of ours that were delivered */
+static _Atomic int given; /* number of our buffers that were delivered */
 
 static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -280,7 +280,7 @@ static void play_stolen(void)
     UNTIL(status_now().records >= 2);
     steal();
     fake.disables = 0;
-    fake_launch("k_theirs", 0); /* a forced flush would truncate it */
+    fake_launch("k_theirs", 0); /* a forced flush would truncate this kernel */
     CHECK(sl_process_stop() == 0);
     UNTIL(status_now().windows_completed == 1 && status_now().state == SL_STATE_ARMED);
     sl_process_exit();

@@ -15,7 +15,7 @@ struct fixture_calls {
     int registered, clocks, enabled, disabled, flushed, subscribed;
     int kind;               /* the last kind that was enabled or disabled */
     uint32_t flag;          /* of the last flush */
-    int result;             /* the result of all functions */
+    int result;             /* the result that all functions return */
     void (*on_flush)(void); /* called during a flush */
     void (*on_enable)(void);
 };

@@ -14,7 +14,7 @@ struct fixture_subscriber {
     int subscribe_result, attribute_result, result; /* results of the functions */
     const char *holder;                             /* the other subscriber's name; NULL: not
                                                      * reported */
-    int strangers;                                  /* calls that named another subscriber */
+    int strangers; /* number of calls that named another subscriber */
     fixture_callback callback;
     void *user;
     fixture_request_v2 request;

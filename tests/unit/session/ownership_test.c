@@ -113,7 +113,8 @@ static const struct transition table[] = {
     {TAKEN, GAP, EV(CLOCK_KEPT), TAKEN, 0, GAP},
     {OURS, WANTED, EV(WINDOW_ENDED), OURS, 0, WANTED},
     {HANDED, GAP, EV(PEER_COMPLETE), HANDED, 0, GAP},
-    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* it stays so for ten seconds, see below */
+    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* this state lasts for ten seconds, see
+                                                        * below */
     {HANDED, GAP, EV(PEER_STRANDED), HANDED, 0, GAP},
     {TAKEN, GAP, EV(PEER_STRANDED), TAKEN, 0, GAP},
     {OURS, 0, EV(PEER_STRANDED), OURS, 0, 0},
@@ -320,7 +321,7 @@ static void a_silent_cupti_is_not_forced(void **state)
 
     (void)state;
     note_four(&o);
-    assert_true(may_force(&o, 1999, 0)); /* silent for less than a second */
+    assert_true(may_force(&o, 1999, 0)); /* CUPTI was silent for less than a second */
     assert_false(may_force(&o, 2000, 0));
     assert_true(may_force(&o, 2000, 1)); /* a subscriber's buffers belong to no other client */
     /* Four flushes are needed, whatever the time between them. */

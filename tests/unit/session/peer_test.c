@@ -22,7 +22,7 @@ static void play_sessions(void)
             buffer[i] = ask();
         CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
         CHECK(client.disable(10) == 0 && client.disable(3) == 0);
-        CHECK(sl_peer_state() == SL_PEER_THEIRS); /* its buffers are not returned yet */
+        CHECK(sl_peer_state() == SL_PEER_THEIRS); /* the session's buffers are not returned yet */
         CHECK(sl_peer_stranded() == SL_PEER_MAY_FLUSH);
         give_back(buffer[0]);
         CHECK(sl_peer_state() == SL_PEER_THEIRS);
@@ -63,7 +63,7 @@ static void play_begun_before(void)
     CHECK(client.disable(3) == 0);
     buffer = ask(); /* a call that had begun before ends */
     CHECK(client.flush(1) == 0);
-    CHECK(cupti->flag == 1); /* forced: this truncates only its own records */
+    CHECK(cupti->flag == 1); /* the client forced it, which truncates only its own records */
     CHECK(sl_peer_stranded() == SL_PEER_STRANDED);
     give_back(buffer);
     until_back(1);
@@ -128,7 +128,7 @@ static void play_fetched(void)
     for (int i = 0; i < 2; i++)
         cupti->complete(NULL, 0, buffer[i], sizeof(*room), 8);
     CHECK(back == 0);
-    until_back(1); /* CUPTI has none of its buffers any more */
+    until_back(1); /* CUPTI has none of the client's buffers any more */
     CHECK(client.flush(1) == 0);
     CHECK(back == 2);
     CHECK(client.flush(1) == 0);
@@ -276,7 +276,7 @@ static void play_refused(void)
     usleep(20000);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(client.disable(10) == 7);
-    until_ours(); /* no kind of its own is on */
+    until_ours(); /* no kind of the client is on */
     stop_recorder();
 }
 

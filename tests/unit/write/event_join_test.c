@@ -98,7 +98,8 @@ static void an_event_that_is_recorded_again_and_again(void **state)
     (void)state;
     for (i = 1; i <= 3 * SL_JOIN_RECORDS; i++) {
         record(20 * i, 0, 5);
-        record(20 * i + 1, 0, (uint32_t)(6 + i % 3000)); /* other events that share its places */
+        record(20 * i + 1, 0, (uint32_t)(6 + i % 3000)); /* these events share the places of the
+                                                          * first one */
         if (i <= 300)
             continue;
         assert_int_equal(find(20 * (i - 300) + 5, 0, 5), 20 * (i - 300));

@@ -184,7 +184,7 @@ static void each_window_is_a_complete_file(void **state)
     push(SL_EV_RUNTIME, 1); /* between windows: counted, not written */
     push_window(2, 20000);
     snprintf(expected, sizeof(expected), "%s/2.pt.trace.json.zst", folder);
-    while (windows < 2) { /* ctest's time limit ends this if the files never appear */
+    while (windows < 2) { /* ctest's time limit ends this loop if the files never appear */
         sl_writer_last(writer, last, sizeof(last), &windows);
         usleep(1000);
     }
@@ -230,7 +230,7 @@ static void a_stop_in_haste_counts_what_it_leaves(void **state)
     if (ended != 0)
         left_behind = 1;
     snprintf(path, sizeof(path), "%s/1.pt.trace.json", folder);
-    while (access(path, F_OK) != 0) /* ctest's time limit ends this if it never appears */
+    while (access(path, F_OK) != 0) /* ctest's time limit ends this loop if no file appears */
         usleep(1000);
     data = read_file("1.pt.trace.json", &size);
     trace = json_parse(data, size);
@@ -309,7 +309,7 @@ static void a_folder_that_cannot_be_made_is_said_once_per_window(void **state)
 /* Waits until the file is open. Its descriptor is the first one from 512 on. */
 static void wait_for_file(void)
 {
-    while (fcntl(512, F_GETFD) < 0) /* ctest's time limit ends this if it never opens */
+    while (fcntl(512, F_GETFD) < 0) /* ctest's time limit ends this loop if the file never opens */
         usleep(1000);
 }
 
@@ -336,7 +336,8 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     push_window(3, 5);
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
     text = caught_stderr();
-    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line for all windows */
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line is printed for all
+                                                                    * windows */
     assert_non_null(
         strstr(text, "the program closed or replaced the descriptor of a trace file of window 1"));
     assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 2);
@@ -355,7 +356,7 @@ static void a_rows_beginning_is_no_row(void **state)
     (void)state;
     catch_stderr();
     start("/proc/syncline-no-such-folder", SL_COMPRESS_ZSTD);
-    push(SL_EV_RUNTIME, 1); /* before any window, so it is not written */
+    push(SL_EV_RUNTIME, 1); /* this call is before any window, so it is not written */
     push(SL_EV_CPU_OP, 1);
     push(SL_EV_WINDOW_OPEN, 1);
     for (uint32_t i = 1; i <= 500; i++) {
@@ -400,7 +401,7 @@ static void the_thread_takes_no_signals(void **state)
 
     (void)state;
     start(folder, SL_COMPRESS_NONE);
-    while (!find_thread("syncline-write", &mask)) /* ctest's time limit ends this */
+    while (!find_thread("syncline-write", &mask)) /* ctest's time limit ends this loop */
         usleep(1000);
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
     assert_true(mask >> (SIGINT - 1) & 1);
@@ -424,7 +425,7 @@ static void an_open_window_can_be_read_soon(void **state)
     push(SL_EV_RUNTIME, 77);
     sl_writer_wake(writer);
     snprintf(path, sizeof(path), "%s/1.pt.trace.json.zst.part", folder);
-    while (size == 0) { /* ctest's time limit ends this if the frame never appears */
+    while (size == 0) { /* ctest's time limit ends this loop if the frame never appears */
         struct stat st;
 
         usleep(1000);

@@ -65,7 +65,7 @@ static void guises(void)
         fake_call(SIM_RUNTIME, CBID_LAUNCH, i + 1, 0);
     }
     fake_probe->guise(&(struct sim_guise){0, 0});
-    /* 12.0 has one buffer for all threads, and no attribute for this */
+    /* 12.0 has one buffer for all threads, and lacks this attribute */
     CHECK(buffers_out == (version == 18 ? 1 : 3) && fake_probe->flushes() == 0);
     flush(0);
     CHECK(fake_probe->flushes() == 1);

@@ -29,7 +29,8 @@ static void drops(void)
         fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
     }
     flush(0);
-    CHECK(seen_count == 10 && buffers_out == 1 + 4); /* the small one, then 3 + 3 + 3 + 1 */
+    CHECK(seen_count == 10 && buffers_out == 1 + 4); /* the small buffer, then four with 3 + 3 + 3 +
+                                                      * 1 records */
     for (uint32_t i = 0; i < 10; i++) {
         CHECK(seen[i].correlation == 10 + i); /* no option asked for disorder */
     }
@@ -61,12 +62,13 @@ static void steal(void)
     CHECK(seen_count == 0 && fake_log_count("\"given\"") == 20); /* our buffer was delivered to the
                                                                   * other client */
     CHECK(fake_log_count("\"steal\"") == 1);
-    fake_call(SIM_RUNTIME, CBID_LAUNCH, 21, 0); /* goes into a buffer of the other client */
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 21, 0); /* this record goes into a buffer of the other
+                                                 * client */
     CHECK(F(cuptiActivityRegisterCallbacks)(request, complete) == CUPTI_SUCCESS);
     /* CUPTI would deliver the other client's buffer to us, so this client only counts and does not
      * free. */
     CHECK(buffers_out == 1 && buffers_back == 0);
-    free(latest); /* no other code frees it */
+    free(latest); /* no other code frees this buffer */
 }
 
 /* The clock changes at the tenth record, so one buffer has times of both clocks. */

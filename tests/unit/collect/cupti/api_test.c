@@ -450,7 +450,7 @@ static void another_client_finds_everything_as_it_was(void **state)
     assert_int_equal(*per_thread, 1);
     assert_int_equal(cupti.thread_id_type, SL_CUPTI_THREAD_ID_TYPE_DEFAULT);
     assert_int_equal(cupti.all_sync, 1);
-    *per_thread = 0; /* like torch.profiler when it ends */
+    *per_thread = 0; /* another profiler changes the attribute, as torch.profiler does at its end */
     assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0);
     assert_int_equal(*zeroed, 1);
     assert_int_equal(*per_thread, 1);

@@ -199,7 +199,7 @@ static void more_are_kept_ready_after_a_shortage(void **state)
     sl_cupti_pool_refill(); /* one is ready again */
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 2 * BYTES);
     request();
-    request(); /* none is ready: it gets a buffer that was never used, and nothing is lost */
+    request(); /* no buffer is ready: CUPTI gets one that was never used, and nothing is lost */
     assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 0);
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 3 * BYTES);
     sl_cupti_pool_refill(); /* now three are ready */

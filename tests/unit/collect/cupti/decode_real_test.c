@@ -239,7 +239,7 @@ static void descriptions_of_13_0(void **state)
     append(b, &name, sizeof name);
     assert_int_equal(record_decode(b), 3);
 
-    ev = record_event(b, SL_EV_META_STREAM, 2); /* null stream, stream, its name */
+    ev = record_event(b, SL_EV_META_STREAM, 2); /* events: null stream, stream, the stream's name */
     assert_non_null(ev);
     assert_int_equal(ev->device, 5);
     assert_int_equal(ev->context, 2);

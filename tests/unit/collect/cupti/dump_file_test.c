@@ -163,7 +163,7 @@ static void a_path_that_is_too_long(void **state)
     (void)state;
     memset(longer, 'p', sizeof(longer) - 1);
     assert_int_equal(sl_cupti_dump_file_open(&other, longer, 1, &header), -ENAMETOOLONG);
-    memcpy(longer + PATH_MAX - 8, "%p", 2); /* it would be too long with the number */
+    memcpy(longer + PATH_MAX - 8, "%p", 2); /* with the process id the path would be too long */
     longer[PATH_MAX - 4] = '\0';
     assert_int_equal(sl_cupti_dump_file_open(&other, longer, 4000000000u, &header), -ENAMETOOLONG);
 }

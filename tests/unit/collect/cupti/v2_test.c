@@ -214,7 +214,7 @@ static void what_has_no_newer_form(void **state)
     assert_int_equal(fn.ActivityFlushAll(0), 1);
     assert_int_equal(fn.ActivityGetNumDroppedRecords(NULL, 0, &dropped), 0);
     assert_int_equal(dropped, 5);
-    assert_null(fn.ActivityEnableRuntimeApi); /* it would filter for the whole process */
+    assert_null(fn.ActivityEnableRuntimeApi); /* this function would filter for the whole process */
     assert_null(fn.ActivityEnableDriverApi);
     assert_null(fn.ActivityEnableCalls);
     sl_cupti_v2_unsubscribe(&fn, &old);

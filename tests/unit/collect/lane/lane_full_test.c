@@ -221,7 +221,7 @@ static void whatever_both_do_records_are_whole(void **state)
     (void)state;
     in_new_lanes(mix, LANES);
     assert_int_equal(atomic_exchange(&failed, 0), 0);
-    assert_true(sl_lanes_lost() > lost); /* they were full often enough */
+    assert_true(sl_lanes_lost() > lost); /* the lanes were full often enough */
 }
 
 static int init(void **state)

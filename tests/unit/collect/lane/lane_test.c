@@ -165,7 +165,7 @@ static void a_full_lane_keeps_the_nesting(void **state)
 static void *one_range(void *user)
 {
     sl_nvtx_push_string(0, 1);
-    sl_nvtx_push_string(0, 1); /* the end of its thread ends this range */
+    sl_nvtx_push_string(0, 1); /* this range ends with its thread */
     sl_nvtx_pop(0, NULL);
     return user;
 }
@@ -208,7 +208,7 @@ static void strings_and_domains_have_one_number_each(void **state)
     assert_null(sl_text_table_get(1 << 30, NULL));
     assert_int_equal(sl_nvtx_domain("NCCL", 4), sl_nvtx_domain("NCCL", 4));
     for (int i = 0; i < 2 * SL_LANE_DOMAINS;
-         i++) { /* more than there are; the last domain is used for the rest */
+         i++) { /* more domains than there are; the last one is used for the rest */
         char name[8] = {(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676)};
 
         assert_in_range(sl_nvtx_domain(name, 3), 1, SL_LANE_DOMAINS - 1);

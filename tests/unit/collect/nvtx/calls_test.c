@@ -30,8 +30,8 @@ static void a_text_may_be_anything(void **state)
     static wchar_t wide[2 * SL_LANE_TEXT_MAX + 1];
     static char text[2 * SL_LANE_TEXT_MAX + 1];
     const wchar_t odd[] = {L'a', (wchar_t)0xd800, (wchar_t)-1, 0x20ac, 0};
-    wchar_t *ends = malloc(3 * sizeof(*ends)); /* its exact length, so that the address sanitizer
-                                                * notices reads after it */
+    wchar_t *ends = malloc(3 * sizeof(*ends)); /* memory of exact length, so that the address
+                                                * sanitizer notices reads after it */
 
     (void)state;
     CALL(CORE, MarkA, void, const char *)(NULL);

@@ -65,7 +65,7 @@ static void a_stream_is_known_in_its_thread_s_context(void **state)
     assert_int_equal(ids()->stream((void *)5, &id, &context), 0);
     assert_int_equal(id, 3005);
     assert_int_equal(context, 1007);
-    cuda->no_stream = 1; /* it belongs to another context or does not exist */
+    cuda->no_stream = 1; /* the stream belongs to another context or does not exist */
     assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT);
     cuda->no_stream = 0;
     cuda->no_current = 1; /* CUDA is shutting down */

@@ -83,7 +83,7 @@ static void a_batch_is_its_events(void **state)
     (void)state;
     for (unsigned i = 0; i < 3; i++)
         events[i] = (struct deferred){10 * i + 1, 10 * i + 5, i};
-    submit_batch(id, events, 3 * sizeof(*events) - 1); /* the last one is truncated */
+    submit_batch(id, events, 3 * sizeof(*events) - 1); /* the last event is truncated */
     assert_int_equal(read_said(), 2);
     assert_true(said[1].start_ns == 11 && said[1].end_ns == 15);
     submit_batch(id, events, sizeof(*events) - 1);

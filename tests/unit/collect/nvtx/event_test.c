@@ -252,7 +252,7 @@ static void a_thread_that_has_ended_has_no_ranges(void **state)
     assert_int_equal(read_said(), 2);
     assert_int_equal(pthread_create(&thread, NULL, push_twice, levels), 0);
     pthread_join(thread, NULL);
-    assert_int_equal(sl_lanes_used(), used); /* the next thread gets its lane */
+    assert_int_equal(sl_lanes_used(), used); /* the next thread gets the ended thread's lane */
     read_said();
     pthread_key_delete(late);
 }

@@ -85,7 +85,7 @@ static void rows_stay_valid_when_texts_have_no_room(void **state)
     assert_int_equal(rows, 100);
     assert_string_equal(name_of(&row[99]), "(more names than are kept)");
     for (unsigned i = 0; i < 100; i++)
-        args_of(&row[i]); /* fails if it is invalid */
+        args_of(&row[i]); /* fails if the args are invalid */
     assert_true(sl_nvtx_read_texts_lost(reader) > 0);
 }
 

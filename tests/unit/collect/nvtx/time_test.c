@@ -272,7 +272,7 @@ static void a_function_that_reads_it(void **state)
 
     (void)state;
     sl_nvtx_time_set_timer(10, ID(1), &timer);
-    assert_unknown(10, ID(1), 500); /* its rate is not known yet */
+    assert_unknown(10, ID(1), 500); /* the clock's rate is not known yet */
     passed += 2 * MS;
     assert_time_of(10, ID(1), 500 + start / 100 + 10, EPOCH + start + 1000);
     before = calls;

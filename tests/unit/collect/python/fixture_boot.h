@@ -4,7 +4,8 @@
 
 struct fixture_boot {
     const char *version;
-    int is_initialized, is_full, is_sub; /* its queue is full; a sub-interpreter runs the call */
+    int is_initialized, is_full, is_sub; /* `is_full`: the queue is full; `is_sub`: a
+                                          * sub-interpreter runs the call */
     int (*call)(void *argument);
     void *argument;
     int queued;

@@ -9,7 +9,7 @@
 
 #include "collect/python/layout.h"
 
-static struct sl_python_layout layout; /* of the objects that are made */
+static struct sl_python_layout layout; /* the layout of the objects that are made */
 static int are_hashed; /* strs have been keys of a dict, so code that contains them can be cached */
 
 static inline void objects_of_python(unsigned minor)

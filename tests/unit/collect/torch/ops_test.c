@@ -126,7 +126,7 @@ static void some_end_on_any_thread(void **state)
     assert_int_equal(read_seen(), 2);
     assert_int_equal(seen[0].record.what, SL_LANE_OP_START);
     assert_int_equal(seen[1].record.what, SL_LANE_OP_FINISH);
-    assert_int_equal(seen[1].record.pairs, 2); /* the whole handle follows it */
+    assert_int_equal(seen[1].record.pairs, 2); /* the record also contains the whole handle */
 }
 
 static void fill(struct sl_lane *lane)
@@ -308,7 +308,7 @@ static void scopes_that_are_steps(void **state)
     scope("ProfilerStep#1", 3);
     host->end(3, SL_TORCH_SCOPE_USER, 0);
     assert_int_equal(sl_step_number(), 1);
-    for (int i = 0; i < 3; i++) /* if none is open, optimizer steps count again after a while */
+    for (int i = 0; i < 3; i++) /* with no step open, optimizer steps soon count again */
         sl_step_take(SL_STEP_OPTIMIZER);
     assert_int_equal(sl_step_number(), 2);
     read_seen();

@@ -122,7 +122,7 @@ static void what_agrees_passes(void **state)
     edge.dst_point = text("start");
     edge.kind = text("stream_wait");
     tell(&edge);
-    edge = to_call(1, 2, 77, 88); /* between rows that are not in the file */
+    edge = to_call(1, 2, 77, 88); /* this edge is between rows that are not in the file */
     tell(&edge);
     sl_edge_check_end(check);
     assert_int_equal(found(SL_FIND_EDGE_TIMES), 0);
@@ -193,7 +193,7 @@ static void one_edge_released_a_wait(void **state)
     (void)state;
     two_rows();
     tell(&edge);
-    tell(&edge); /* both are marked as released */
+    tell(&edge); /* both edges are marked as released */
     edge = to_call(1, 2, 70, 80);
     edge.released = 0;
     tell(&edge); /* none is marked */

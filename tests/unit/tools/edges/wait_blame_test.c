@@ -164,7 +164,7 @@ static void test_over_edges_between_streams(void **state)
     (void)state;
     kernel(20, 10, 1000, 1900);
     kernel(21, 11, 1000, 2000);
-    kernel(22, 12, 1000, 3000); /* no operation waited for it */
+    kernel(22, 12, 1000, 3000); /* no operation waited for this kernel */
     kernel(7, 13, 1000, 1010);
     copy(7, 14, 2010, 2020);
     assert_int_equal(on(7, 14, 1020), 14); /* 10 to 10 */

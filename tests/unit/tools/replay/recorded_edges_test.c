@@ -141,8 +141,8 @@ static void the_last_of_a_stream_is_found_however_old(void **state)
     row = kernel(1000000, 20, 0, 90000000);
     sl_recorded_edges_row(f, &row);
     out = sl_recorded_edges_edge(f, &ev);
-    assert_int_equal(out.source.end_ns, 0); /* no longer the stream's last operation, so it is
-                                             * forgotten */
+    assert_int_equal(out.source.end_ns, 0); /* the source is no longer its stream's last operation,
+                                             * so it is forgotten */
     sl_recorded_edges_destroy(f);
 }
 

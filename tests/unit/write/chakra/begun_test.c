@@ -124,7 +124,7 @@ static struct sl_event *add(uint8_t kind, const char *name, uint32_t thread, uin
     *ev = (struct sl_event){
         .kind = kind, .name = text(name), .thread = thread, .start_ns = BASE + start};
     if (kind == SL_EV_CPU_OP || kind == SL_EV_RANGE) {
-        ev->stream = (uint32_t)count; /* numbered by their beginnings on a thread */
+        ev->stream = (uint32_t)count; /* operators are numbered by their beginnings on a thread */
         ev->u.row.sequence = -1;
     }
     return ev;
@@ -390,7 +390,7 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     other.thread = 11;
     give(ended(other));
     call("call", 10, 30, 40, 1);
-    d = read_back(); /* its own end is lost, so it ends with its thread */
+    d = read_back(); /* the operator's end is lost, so it ends with its thread */
     assert_int_equal(dom_count(d, "a"), 1);
     assert_int_equal(dom_number(dom_find(d, "a"), "duration_ns"), 30000);
 }

@@ -88,7 +88,7 @@ static void test_a_busy_thread_called_nobody(void **state)
     row(SL_EV_CPU_OP, "forward", 10, 10, 90, 5, 0);
     row(SL_EV_CPU_OP, "backward", 11, 30, 50, 5, 1);
     row(SL_EV_CPU_OP, "other", 12, 60, 70, 6, 1); /* its forward operator was not recorded */
-    row(SL_EV_CPU_OP, "own", 10, 91, 95, 5, 1);   /* on the thread of its forward operator */
+    row(SL_EV_CPU_OP, "own", 10, 91, 95, 5, 1);   /* it is on the thread of its forward operator */
     read_back();
     assert_int_equal(counts().handovers, 0);
 }
@@ -206,7 +206,7 @@ static void test_two_numbers_are_not_one_thread(void **state)
     (void)state;
     step(10, 100, 3, 1);
     step(10, 200, 4, 1);
-    step(10, 300, 5, 2); /* two numbers for one thread: neither is known then */
+    step(10, 300, 5, 2); /* a thread with two numbers: neither is known then */
     step(10, 400, 6, 2);
     collide(500, 1);
     collide(600, 2);

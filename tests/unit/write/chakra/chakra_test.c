@@ -146,8 +146,7 @@ static void test_source_that_is_not_in_the_file_is_left_out(void **state)
     call("cudaDeviceSynchronize", 10, 110, 306, 2);
     edge_to_call(99, 50, 300, 7, 2, 110, 306);
     d = read_back();
-    assert_int_equal(dom_find(d, "cudaDeviceSynchronize.wait")->deps, 1); /* on the gap of its
-                                                                           * thread */
+    assert_int_equal(dom_find(d, "cudaDeviceSynchronize.wait")->deps, 1); /* on its thread's gap */
     assert_int_equal(counts().edges_no_source, 1);
     assert_int_equal(counts().edges, 0);
     assert_replays(0);

@@ -81,7 +81,8 @@ static void test_source_long_gone_is_known_as_its_streams_last(void **state)
     d = read_back();
     assert_true(dom_depends(dom_find(d, "sync.wait"), dom_find(d, "old")));
     assert_int_equal(counts().edges, 1);
-    assert_int_equal(counts().edges_no_source, 1); /* neither recent nor the last of its stream */
+    assert_int_equal(counts().edges_no_source, 1); /* the source is neither recent nor the last of
+                                                    * its stream */
 }
 
 static void test_edge_to_a_call_without_a_row_is_no_cycle(void **state)

@@ -78,7 +78,7 @@ static int find(uint64_t correlation)
 static void operations_do_what_their_call_is_part_of(void **state)
 {
     (void)state;
-    assert_int_equal(call(10, ALL_REDUCE), 0); /* no group is defined: all ranks */
+    assert_int_equal(call(10, ALL_REDUCE), 0); /* no group is defined, so it has all ranks */
     assert_int_equal(call(11, ALL_REDUCE), 0);
     assert_int_equal(call(12, NULL), 0);
     for (uint64_t id = 10; id <= 11; id++) {

@@ -102,7 +102,7 @@ static void test_kernels_that_overlap_on_one_stream(void **state)
     assert_int_equal(dom_number(dom_find(d, "last"), "duration_ns"), 20000);
     assert_int_equal(counts().stream_overlaps, 3);
     assert_int_equal(counts().stream_overlaps_ns, 20000);
-    assert_replays(10000); /* the inner one ends together with the outer one */
+    assert_replays(10000); /* the inner kernel ends together with the outer one */
     assert_int_equal(dom_find(d, "beside")->replay_end, 80000);
     assert_int_equal(dom_find(d, "last")->replay_end, 100000);
 }

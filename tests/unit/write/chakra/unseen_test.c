@@ -176,7 +176,7 @@ static void test_operation_in_the_middle_of_the_window(void **state)
                 advance(ms * 1000);
         }
         if (online)
-            assert_int_equal(counts().gpu_nodes, 2); /* it was not held back any longer */
+            assert_int_equal(counts().gpu_nodes, 2); /* the kernel was not held back any longer */
         read_back();
         assert_not_hung("b");
     }

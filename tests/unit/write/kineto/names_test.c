@@ -12,7 +12,7 @@ static void metadata_comes_first_and_when_first_seen(void **state)
     thread.thread = 4300;
     thread.name = intern("worker \"1\"");
     stream.name = intern("comm");
-    put(thread); /* before any file: kept for later files */
+    put(thread); /* named before any file, so kept for later files */
     put(stream);
     for (file = 0; file < 2; file++) {
         begin();

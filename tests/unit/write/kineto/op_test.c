@@ -77,7 +77,7 @@ static void an_operator_has_ids_inputs_and_times(void **state)
     assert_string_equal(json_text(e, "tid"), "77");
     assert_string_equal(json_text(e, "ts"), "1.000");
     assert_string_equal(json_text(e, "dur"), "2.000");
-    assert_string_equal(arg(e, "External id"), "9"); /* 32 bits, as in other rows */
+    assert_string_equal(arg(e, "External id"), "9"); /* the id has 32 bits, as in other rows */
     assert_string_equal(arg(e, "Record function id"), "12884901897");
     assert_string_equal(arg(e, "n"), "5");
     assert_non_null(json_get(json_get(e, "args"), "Concrete Inputs"));
