@@ -36,7 +36,7 @@ static void put_kernels(struct kernels *k, struct trace *t)
         struct sl_shape shape = {0};
         char name[320];
 
-        /* As long as PyTorch's kernel names. */
+        /* The name is as long as PyTorch's kernel names. */
         snprintf(name, sizeof(name),
                  "void at::native::vectorized_elementwise_kernel<4, at::native::Functor%u<"
                  "c10::BFloat16>, std::array<char*, 3ul> >(int, at::native::Functor%u<"

@@ -39,7 +39,7 @@ find_base() {
     echo "$base"
 }
 
-# Prints for each path on stdin the source in which clang-tidy analyses it.
+# Reads paths from stdin, and prints for each the source in which clang-tidy analyses it.
 sources_of() {
     local path
     while read -r path; do

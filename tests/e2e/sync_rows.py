@@ -73,7 +73,7 @@ class Expected:
     untold: set[tuple] = dataclasses.field(default_factory=set)  # rows that may be missing
 
     def settled(self, found: list[tuple]) -> list[tuple]:
-        """Returns the found rows that are required, on the devices on which they are required."""
+        """Returns the found rows without those that may be missing, on their true devices."""
         return [self.unplaced.get(each, each) for each in found if each not in self.untold]
 
 
@@ -109,6 +109,6 @@ def expected(truth: list[dict], lost: list[dict], version: int, full: bool) -> E
 
 
 def written(event: dict) -> tuple:
-    """Returns the same tuple from a row of a trace."""
+    """Returns a tuple like that of row(), from a row of a trace."""
     return (event["args"]["correlation"], event["name"], event["pid"], event["tid"], event["start"],
             event["end"], *sorted(event["args"].items()))

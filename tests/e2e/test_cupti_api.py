@@ -299,8 +299,8 @@ def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api
 
 @pytest.mark.parametrize("version", cupti_versions(["13.2", "13.3", "13.4"]))
 def test_a_subscriber_alone_has_its_clock(tmp_path, version):
-    """Checks the simulator without syncline: a subscriber that is alone gets its own clock. Records made
-    before keep the earlier clock."""
+    """Checks the simulator without syncline: a subscriber that is alone gets its own clock. Earlier records
+    keep the earlier clock."""
     run, said = beside(tmp_path, "context subscribe enable kernel:1 clock kernel:7 noclock kernel:2 "
                                  "disable flush told", version, enabled="0")
     told = {"13.2": "kernels 0 odd 1 called ''"}.get(

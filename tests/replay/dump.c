@@ -50,8 +50,8 @@ struct reader {
     uint32_t record_bytes[MAX_KINDS];
     struct {
         uint64_t ticks, ns, rate; /* ns per tick, 32.32 fixed point; 0: not known */
-    } line;                       /* of the tick counter; valid for later chunks of the file */
-    uint64_t first_ns, last_ns;   /* of the process, as far as dumped */
+    } line;                       /* converts ticks to ns; valid for later chunks of the file */
+    uint64_t first_ns, last_ns;   /* times of the recorded process, as far as dumped */
     uint64_t records, unplaced;
     bool is_unplaced; /* the current record has a time that cannot be converted */
 };

@@ -78,7 +78,7 @@ enum replay_field {
 
 struct replay_line {
     enum replay_word word;
-    unsigned number;                  /* in the file, from 1 */
+    unsigned number;                  /* number of the line in the file, from 1 */
     uint64_t value[REPLAY_FIELDS][3]; /* up to three numbers each; 0 if the line lacks the field */
     const char *name;                 /* NULL if there is none */
 };

@@ -173,7 +173,7 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
         named.add(int(number))
     allowed = {n for n, line in lines.items() if any(text in line for text in job.may_wait)}
     assert named <= wanted | allowed
-    # A wait without a line may be the one of a wanted line.
+    # A wait without a line may have been on a wanted line.
     assert len(wanted - allowed - named) <= len(nameless) <= trace.lost(), nameless[:3]
     text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
                           stdout=subprocess.PIPE, text=True).stdout

@@ -62,7 +62,7 @@ static inline void in_child(void (*play)(void))
         if (child_stderr)
             dup2(open(child_stderr, O_RDWR | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
         play();
-        exit(0); /* not _exit(), because sanitizers check at the exit */
+        exit(0); /* exit() instead of _exit(), because sanitizers check at the exit */
     }
     result = result_of(child);
     if (result)

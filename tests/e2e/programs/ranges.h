@@ -20,10 +20,10 @@ void ranges_context(void);
 void ranges_kernels(long n);
 void ranges_sync(void);
 void ranges_name_stream(const char *name);
-void ranges_name_stream_rt(const char *name); /* with NVTX's functions for the runtime */
+void ranges_name_stream_rt(const char *name); /* uses NVTX's functions for the runtime */
 
 /* ranges_events.c */
-nvtxEventAttributes_t ranges_event(const char *name); /* only the name is set */
+nvtxEventAttributes_t ranges_event(const char *name); /* sets only the name */
 void ranges_push(nvtxDomainHandle_t domain, const char *name);
 void ranges_push_wide(const char *name);
 void ranges_push_string(nvtxDomainHandle_t domain, const char *name);

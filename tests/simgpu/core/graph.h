@@ -18,7 +18,7 @@ struct sim_node {
     struct sim_work work;
     struct sim_nodes before, after;
     bool disabled;
-    /* of a node in an exec */
+    /* set only for a node in an exec */
     struct sim_set result; /* operations of the node, while a launch is enqueued */
     int order;             /* number of pending predecessors, later number of the branch */
     bool passed_on;        /* true: a later node uses the same lane */

@@ -138,14 +138,14 @@ struct sim_work {
         } copy;
         struct {
             void *dst;
-            size_t pitch, width, height; /* in elements of `size` bytes */
+            size_t pitch, width, height; /* measured in elements of `size` bytes */
             uint32_t value, size, memory;
             bool async;
         } set;
         struct {
             void (*call)(void *data);
             void *data;
-            /* for cudaStreamAddCallback: called with stream and status; else NULL */
+            /* callback of cudaStreamAddCallback, called with stream and status; else NULL */
             void (*call_stream)(struct sim_stream *stream, int status, void *data);
         } host;
         void *free;
@@ -353,8 +353,8 @@ void sim_stream_drained(struct sim_stream *stream);                        /* lo
 /* Enqueues work, or adds a node on a capturing stream. `out`: NULL, or receives the operation with
  * a reference. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out);
-/* The same on a graph lane, behind an explicit set. Lock held; the set is not consumed. The
- * operation has a reference for the caller. */
+/* Enqueues a node's work on a graph lane, behind an explicit set. Lock held; the set is not
+ * consumed. The operation has a reference for the caller. */
 struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
                            const struct sim_set *behind, uint32_t graph, uint64_t node);
 void sim_submit_announce(struct op *op); /* call without the lock; consumes the reference */
@@ -409,7 +409,7 @@ struct sim_kernel {
     struct sim_kernel *next;
     uint32_t parameters, registers, static_shared, local;
     uint32_t own_ns;           /* part of the modelled time that differs between kernels */
-    uint32_t *offsets, *sizes; /* of parameters, NULL if unknown */
+    uint32_t *offsets, *sizes; /* offsets and sizes of the parameters; NULL: not known */
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;
     int count_parameter; /* parameter with the address of a count, or -1 */

@@ -235,7 +235,8 @@ void sim_stream_collect(struct sim_stream *stream, struct sim_set *set)
     }
 }
 
-/* The tail has changed, so the other side of the legacy order must see the change. */
+/* The stream's tail has changed: later work of the legacy stream must follow it, or, on the legacy
+ * stream, later work of the blocking streams. */
 static void touched(struct sim_stream *stream)
 {
     if (stream->legacy) {

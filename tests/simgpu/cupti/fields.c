@@ -96,7 +96,8 @@ void sim_fields_flushed(void)
 CUptiResult sim_fields_set(bool on)
 {
     if (sim_kinds_any()) {
-        return CUPTI_ERROR_INVALID_OPERATION; /* before any kind is enabled */
+        return CUPTI_ERROR_INVALID_OPERATION; /* the setting is allowed only before any kind is
+                                               * enabled */
     }
     atomic_store_explicit(&clients[sim_client].on, on, memory_order_release);
     return CUPTI_SUCCESS;

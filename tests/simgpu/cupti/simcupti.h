@@ -156,7 +156,7 @@ struct sim_place { /* a record's place; its lane stays locked until sim_place_cl
  * pending operation. */
 bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
                     uint32_t correlation, struct sim_op *op);
-/* The same for a recorded record; the caller copies its bytes. */
+/* Reserves a place for a recorded record, like sim_place_open(). The caller copies the bytes. */
 bool sim_place_open_raw(struct sim_place *place, const struct sim_raw_record *raw);
 void sim_place_close(struct sim_place *place);
 
@@ -284,7 +284,8 @@ extern struct sim_trouble {
 } sim_trouble;
 
 void sim_trouble_read(void);
-void sim_trouble_count_record(void); /* for cupti-steal, -clock and -force; call without locks */
+void sim_trouble_count_record(void); /* counts records for cupti-steal, -clock and -force; call
+                                      * without locks */
 void sim_trouble_shuffle(struct sim_buffer *b);
 void sim_trouble_twice(struct sim_buffer *b);
 /* One line of the log per record. */

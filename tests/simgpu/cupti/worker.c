@@ -15,7 +15,7 @@
 #include "cupti/simcupti.h"
 #include "cupti/v2.h"
 
-#define POLL_NS 2000000u /* while buffers contain pending operations */
+#define POLL_NS 2000000u /* interval for checking pending operations in buffers */
 
 SIM_MUTEX(lock);
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;

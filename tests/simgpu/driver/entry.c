@@ -69,8 +69,8 @@ SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char **out)
     return (CUresult)describe(error, out, false);
 }
 
-/* Returns the newest form of `symbol`: the one with the suffix for per-thread default streams if
- * wanted, and of its versions the highest. */
+/* Returns the newest form of `symbol`: the highest version, with the suffix for per-thread default
+ * streams if wanted. */
 static void *find(const char *symbol, bool per_thread)
 {
     static const char *const versions[] = {"_v4", "_v3", "_v2", ""};

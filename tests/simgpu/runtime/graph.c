@@ -11,7 +11,7 @@
 #include "runtime/call.h"
 
 enum {
-    MAX_DOT = 4096 /* edges in a picture of a graph */
+    MAX_DOT = 4096 /* the most edges in a printed graph */
 };
 
 /* ---- capture ---- */

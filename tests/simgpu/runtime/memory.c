@@ -231,7 +231,7 @@ static int copy_peer(void *dst, int dst_device, const void *src, int src_device,
 static int copy3d(const struct cudaMemcpy3DParms *p, void *handle, bool async)
 {
     if (!p || p->srcArray || p->dstArray) {
-        return p ? SIM_E_NOT_SUPPORTED : SIM_E_VALUE; /* no arrays in the simulation */
+        return p ? SIM_E_NOT_SUPPORTED : SIM_E_VALUE; /* the simulation has no arrays */
     }
     const char *src = p->srcPtr.ptr;
     char *dst = p->dstPtr.ptr;

@@ -194,7 +194,7 @@ static void a_name_stands_for_its_ranks(void **state)
     struct sl_collective_args t = told("broadcast", "Float", 1);
 
     (void)state;
-    put_ranks("[0, 2]"); /* not a part of the next group */
+    put_ranks("[0, 2]"); /* this list is not a part of the next group */
     sl_collectives_name(comms, text("data"));
     sl_collectives_name_rank(comms, 1);
     sl_collectives_name_rank(comms, 3);

@@ -61,7 +61,8 @@ static void without_a_forward_operator_there_is_no_arrow(void **state)
     backward.number = 2;
     backward.is_backward = 1;
     backward.forward_number = 1;
-    sl_ops_begin(f.ops, THREAD, 100, &forward); /* no number, because autograd is off */
+    sl_ops_begin(f.ops, THREAD, 100, &forward); /* it has no sequence number, because autograd is
+                                                 * off */
     sl_ops_begin(f.ops, THREAD + 1, 200, &backward);
     backward.sequence = 9; /* no operator began with this number */
     sl_ops_begin(f.ops, THREAD + 1, 210, &backward);

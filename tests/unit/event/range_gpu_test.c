@@ -29,7 +29,7 @@ static void a_worker_works_for_the_one_that_has_a_range(void **state)
 
     (void)state;
     push(0, 10, 1);
-    launch(50, 20, 5, 100, 200); /* not known to be a worker yet */
+    launch(50, 20, 5, 100, 200); /* this thread is not known to be a worker yet */
     sl_ranges_worker(ranges, 50);
     launch(50, 30, 5, 300, 400);
     assert_int_equal(around(50, 30), 1);

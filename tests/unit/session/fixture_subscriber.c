@@ -5,7 +5,7 @@
 
 struct fixture_subscriber fixture_subscriber;
 
-/* Only the members that are read. */
+/* The struct has only the members that are read. */
 struct params {
     size_t struct_size;
     const char *name;

@@ -267,7 +267,7 @@ static void play_refused(void)
     until_ours();
     CHECK(client.enable(10) == 7);
     until_ours();
-    CHECK(client.disable(3) == 0); /* no kind of ours is disabled */
+    CHECK(client.disable(3) == 0); /* no kind of syncline is disabled */
     cupti->result = 0;
     CHECK(client.enable(10) == 0);
     cupti->result = 7;

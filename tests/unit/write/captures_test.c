@@ -1,5 +1,5 @@
-/* captures_test.c - a running graph node gets the operator of its first original, in whatever order
- * the facts arrive. A job may have any number of nodes. */
+/* captures_test.c - a running graph node gets the operator that captured its original, also through
+ * copies of copies, in whatever order the facts arrive. A job may have any number of nodes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

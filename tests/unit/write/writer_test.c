@@ -210,8 +210,8 @@ static void stop_drains_and_completes_the_open_window(void **state)
     expect_rows("1.pt.trace.json", 3000);
 }
 
-/* The writer is stopped without any time. It may write any number of rows, but the file is ended,
- * and every row is written or counted. */
+/* The writer gets no time to stop. It may write any number of rows, but the file is ended, and
+ * every row is written or counted. */
 static void a_stop_in_haste_counts_what_it_leaves(void **state)
 {
     char path[128];

@@ -162,7 +162,7 @@ static void speed(void)
     };
 
     buffer_bytes = 1 << 20;
-    recycle = true; /* like a client with a pool */
+    recycle = true; /* imitates a client with a pool of buffers */
     attach();
     enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);

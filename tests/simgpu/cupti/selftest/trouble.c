@@ -32,7 +32,8 @@ static void drops(void)
     CHECK(seen_count == 10 && buffers_out == 1 + 4); /* the small buffer, then four with 3 + 3 + 3 +
                                                       * 1 records */
     for (uint32_t i = 0; i < 10; i++) {
-        CHECK(seen[i].correlation == 10 + i); /* no option asked for disorder */
+        CHECK(seen[i].correlation == 10 + i); /* the order is kept, because no option asked for
+                                               * disorder */
     }
 }
 

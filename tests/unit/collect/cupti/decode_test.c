@@ -80,7 +80,7 @@ static void damage_ends_the_buffer_and_is_counted(void **state)
     b->valid -= 8;
     check_invalid(b, 1, 1, 1);
 
-    add_memset(b, 1); /* not even a kind fits */
+    add_memset(b, 1); /* the three remaining bytes do not even hold a kind */
     b->valid += 3;
     check_invalid(b, 1, 1, 1);
 

@@ -135,7 +135,7 @@ static void a_lane_that_is_not_read_grows(void **state)
 /* A part of the memory is reserved for lanes of later threads. A lane cannot grow into it. */
 static void growth_leaves_room_for_others(void **state)
 {
-    uint32_t had_room = put_in_thread(LARGEST); /* in the lane of the ended thread */
+    uint32_t had_room = put_in_thread(LARGEST); /* this thread gets the lane of the ended thread */
 
     (void)state;
     assert_in_range(had_room, 4 * FIRST_ROOM - 16, 4 * FIRST_ROOM); /* the lane has not grown */

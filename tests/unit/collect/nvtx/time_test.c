@@ -158,7 +158,7 @@ static void a_scope_has_a_clock(void **state)
     assert_int_equal(sl_nvtx_time_of_scope(3, 0), 0);
 }
 
-/* ---- clocks known by points and factors ---- */
+/* ---- clocks whose relation to another clock is given by points or factors ---- */
 
 static void two_points_make_it_known(void **state)
 {

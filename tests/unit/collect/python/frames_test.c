@@ -109,7 +109,7 @@ static void a_thread_has_an_innermost_frame(void **state)
 
         be(minor, 1);
         cpython.said->thread = NULL;
-        assert_null(sl_python_frame()); /* not a thread of Python */
+        assert_null(sl_python_frame()); /* this is not a thread of Python */
         cpython.said->thread = thread;
         assert_null(sl_python_frame()); /* it runs no code */
         if (layout.cframe_frame == SL_PYTHON_NOWHERE) {
@@ -146,7 +146,7 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
         assert_string_equal(text_of(frame[3]), depth == 1 ? "/home/me/model.py:13 Model.forward"
                                                           : "/home/me/model.py:13 Model.forward < "
                                                             "/home/me/train.py:23 main");
-        /* Only a library, as on autograd's threads: no line. */
+        /* All frames are a library's, as on autograd's threads, so there is no line. */
         put_pointer(frame[3], layout.frame_back, NULL);
         assert_string_equal(text_of(frame[3]), "");
         for (unsigned i = 0; i < 4; i++)

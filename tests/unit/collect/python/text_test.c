@@ -52,7 +52,7 @@ static const char *line_behind(const char *before, void *file, void *function, i
     memcpy(text, before, length);
     length = sl_python_text_add(&layout, text, length, most, file, function, line);
     assert_true(length <= strlen(before) + most);
-    assert_int_equal(text[length], '#'); /* no byte after the end is written */
+    assert_int_equal(text[length], '#'); /* no byte is written after the end */
     text[length] = '\0';
     free(file);
     free(function);

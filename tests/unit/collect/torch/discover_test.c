@@ -175,7 +175,8 @@ static void observers(void **state)
     assert_string_equal(strrchr(path, '/'), "/torch-2.11.so");
     assert_int_equal(path_for(tree.home, "2.4.1", 1, path), 0);
     assert_string_equal(strrchr(path, '/'), "/torch-2.4-old-abi.so");
-    /* Too old, too new, the other ABI, and a build between releases. */
+    /* Versions without an observer: too old, too new, built with the other ABI, or built between
+     * releases. */
     assert_int_equal(path_for(tree.home, "1.13.1", 1, path), -ENOENT);
     assert_int_equal(path_for(tree.home, "2.12.0", 0, path), -ENOENT);
     assert_int_equal(path_for(tree.home, "3.11.0", 0, path), -ENOENT);

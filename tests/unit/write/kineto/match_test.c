@@ -216,7 +216,7 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
             assert_int_equal(packed.top->sync(packed.top), 0);
         }
     }
-    sl_stats_reset(); /* because the trailers contain the counters */
+    sl_stats_reset(); /* reset, because the trailers contain the counters */
     assert_int_equal(sl_kineto_end(plain.kineto, START), 0);
     assert_int_equal(sl_kineto_end(packed.kineto, START), 0);
     assert_int_equal(packed.top->sync(packed.top), 0);
