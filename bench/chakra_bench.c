@@ -103,7 +103,7 @@ static double name_bytes(const struct input *in, const struct sl_chakra_counts *
     }
     must(sl_sink_memory_open(&sink), "memory");
     write_all(&bare, c, sink);
-    /* One letter remains of each name, three of a gap's name, five after a wait's name. */
+    /* The short names still have one letter. A gap's name has two bytes more, a wait's has five. */
     without = sink_size(sink) - count->nodes - 2 * count->gap_nodes - 5 * count->wait_nodes;
     sink->close(sink, 1);
     free(bare.all.event);

@@ -18,14 +18,14 @@
 
 #define CUPTI       "13.5"
 #define MOST_ROUNDS 32
-#define SETTLE_US   700000 /* until the records of the last flush are written */
+#define SETTLE_US   700000 /* time for writing the records of the last flush */
 
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("bench_spin_ns");
 static const char *const interfaces[] = {"v1", "v2-whole", "v2"};
 
 enum {
     OWN_NS,      /* CPU time of syncline's threads, per record */
-    CALLBACK_NS, /* CPU time inside its callbacks, per record */
+    CALLBACK_NS, /* CPU time inside syncline's callbacks, per record */
     JOB_NS,      /* CPU time of the launching thread, per launch; mostly the simulator's own work */
     BYTES,       /* bytes of CUPTI buffers, per record */
     VALUES

@@ -34,7 +34,7 @@
 #define MIX_NAME_BYTES    320u
 #define MIX_STEP_KERNELS  600u
 #define MIX_GRAPH_NODES   40u
-#define MIX_GPU_LAG       48u  /* GPU records that wait behind the calls */
+#define MIX_GPU_LAG       48u  /* how many GPU records are delayed */
 #define MIX_QUEUE         128u /* power of two, above MIX_GPU_LAG + MIX_GRAPH_NODES */
 
 enum {

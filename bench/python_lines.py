@@ -32,7 +32,7 @@ def cost():
 
 
 def library(depth):
-    """The same, called from this many frames inside PyTorch."""
+    """Returns the cost of a call that is this many PyTorch frames below the user's code."""
     scope = {"probe": probe, "calls": CALLS}
     exec(compile("def call(n):\n    return call(n - 1) if n else probe.probe_cost(calls)",
                  "/x/site-packages/torch/nn/modules/module.py", "exec"), scope)

@@ -36,7 +36,7 @@ static void put_kernels(struct kernels *k, struct trace *t)
         struct sl_shape shape = {0};
         char name[320];
 
-        /* As long as PyTorch's kernel names. */
+        /* The name is as long as PyTorch's kernel names. */
         snprintf(name, sizeof(name),
                  "void at::native::vectorized_elementwise_kernel<4, at::native::Functor%u<"
                  "c10::BFloat16>, std::array<char*, 3ul> >(int, at::native::Functor%u<"
@@ -149,7 +149,7 @@ static void in_child(const char *path, enum sl_compression compression, uint64_t
 
     if (child == 0) {
         write_trace(path, compression, launches);
-        _exit(0); /* the parent prints what stdio has buffered */
+        _exit(0); /* exit() would print the parent's buffered output again */
     }
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         exit(2);
@@ -165,7 +165,7 @@ static double seconds_of(struct timeval t)
     return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-/* Runs the command; argument[0] is its path. Its output goes to `said`. */
+/* Runs the command; argument[0] is its path. Writes its output to the file `said`. */
 static struct cost run(const char *const *argument, const char *said)
 {
     uint64_t began = bench_wall_ns();

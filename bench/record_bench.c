@@ -85,13 +85,14 @@ static int count_close(struct sl_sink *sink, int complete)
 
 struct figures { /* ns of CPU and bytes, per CUPTI record */
     double decode, assemble, format, zstd, whole, text_bytes, zstd_bytes, file_bytes;
-    double edges, edges_whole, edges_file_bytes; /* with edges: their number, figures */
+    double edges, edges_whole, edges_file_bytes; /* with edges; `edges` is their number */
 };
 
 /* Frames like the writer's: one per second at 500 000 records a second. */
 #define BUFFERS_A_FRAME 50
 
-/* With edges: buffers between reports to the engine that all events have come, and the delay. */
+/* With edges: once in BUFFERS_A_DELIVERY buffers, the engine is told that all events up to LATE_NS
+ * ago have been delivered. */
 #define BUFFERS_A_DELIVERY 4
 #define LATE_NS            50000000
 

@@ -2,8 +2,8 @@
  * record_path.h - the path of CUPTI records from a buffer to text, built from the runtime's modules
  * as the runtime builds it.
  *
- * Threads: the caller's, one at a time. Memory: what path_init() and path_output() make,
- * path_free() frees, and p->edges; the ring and the writer are the caller's.
+ * Threads: the caller's, one at a time. Memory: path_free() frees the memory of path_init() and
+ * path_output(), and p->edges. The ring and the writer belong to the caller.
  */
 #ifndef BENCH_RECORD_PATH_H
 #define BENCH_RECORD_PATH_H
@@ -19,7 +19,7 @@
 #include "write/writer.h"
 
 enum {
-    EVENTS_MAX = 65536 /* most events from one buffer */
+    EVENTS_MAX = 65536 /* the most events that one buffer gives */
 };
 
 struct path {

@@ -29,8 +29,8 @@ struct bench_row {
     const char *metric;
     double value;
     const char *unit;
-    double goal;         /* 0: none; else the largest allowed value, or... */
-    int at_least;        /* ...with this set, the smallest */
+    double goal;         /* the largest allowed value; 0: none */
+    int at_least;        /* 1: `goal` is the smallest allowed value */
     const char *against; /* the comparison: "libkineto 3.8 us"; NULL: none */
 };
 

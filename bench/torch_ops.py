@@ -32,16 +32,16 @@ def least(rounds: int, run) -> float:
         start = time.perf_counter_ns()
         run()
         best = min(best, (time.perf_counter_ns() - start) / OPS)
-        time.sleep(0.0005)  # what was recorded is read meanwhile, as on another processor
+        time.sleep(0.0005)  # meanwhile the collector reads the records, as on another processor
     return best
 
 
 def calls() -> dict[str, Callable]:
     """The measured functions, by the name after the mode."""
     a, b, bias = torch.ones(4, 4), torch.ones(4, 4), torch.ones(4)
-    return {"": lambda: a.add_(b),  # one operator, with none inside it
-            " linear": lambda: torch.nn.functional.linear(a, b, bias),  # three, with a view
-            " cat": lambda: torch.cat((a, b, a))}  # one, with a list of tensors
+    return {"": lambda: a.add_(b),  # one operator, with no operator inside it
+            " linear": lambda: torch.nn.functional.linear(a, b, bias),  # three operators, one of them a view
+            " cat": lambda: torch.cat((a, b, a))}  # one operator, with a list of tensors
 
 
 def cost(mode: str) -> dict[str, float]:
@@ -102,7 +102,7 @@ def others(library: ctypes.CDLL, syncline) -> dict[str, float]:
 
 
 def recorded(path: str, turns: int) -> list[dict[str, float]]:
-    """The results of each turn, with the library at this path in the process."""
+    """Loads the library at this path, and returns the results of each turn."""
     library = ctypes.CDLL(path)
     library.sl_stop()
     time.sleep(0.3)
@@ -115,7 +115,7 @@ def recorded(path: str, turns: int) -> list[dict[str, float]]:
 def main():
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else TURNS
     torch.set_num_threads(1)
-    torch.ones(1, device="cuda").item()  # the GPU is used: there is a file
+    torch.ones(1, device="cuda").item()  # the GPU is now used, so a file is written
     path = os.environ.get("CUDA_INJECTION64_PATH")
     rounds = recorded(path, turns) if path else [cost("bare") for _ in range(turns)]
     print(json.dumps({mode: round(min(r[mode] for r in rounds), 1) for mode in rounds[0]}))

@@ -23,7 +23,7 @@ while (($#)); do
 done
 build=${SL_BENCH_BUILD:-build/release}
 python=$(tests/venv.sh torch-2.11)
-# One of an older source would be refused, and NVTX's texts be measured in its stead.
+# syncline refuses an observer of an older source. The NVTX texts would be measured instead.
 for source in python_hook/{torch_ops.cpp,torch_caller.hpp,build_observers.sh} runtime/{collect/torch/ops_abi,event/op_inputs_format}.h; do
     [[ build/observers/torch-2.11.so -nt $source ]] && continue
     python_hook/build_observers.sh "$python"

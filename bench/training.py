@@ -74,7 +74,7 @@ class Bench:
                 mode.replace(" ", "_"), str(steps), folder]
 
     def run(self, job, mode):
-        """Runs one process. Returns its results, with those of its file and its end."""
+        """Runs one process. Returns its results, including its file and the time of its exit."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             subprocess.run(self.command(job, mode, self.chosen.steps, folder),
@@ -114,7 +114,7 @@ class Bench:
 
 
 def own_cpu_ns(result):
-    """CPU time to make the file. The end of syncline runs on its own threads."""
+    """Returns the CPU time for making the file. syncline makes it on its own threads."""
     if result["mode"].startswith("syncline"):
         return result["own_cpu_ns"]
     return result["stop"][0] + result["export"][0]

@@ -64,7 +64,7 @@ def clocks():
     own, job = [], []
     for task in pathlib.Path("/proc/self/task").iterdir():
         name = (task / "comm").read_text().strip()
-        clock = (~int(task.name) << 3) | 6  # CPUCLOCK_PERTHREAD of CPUCLOCK_SCHED
+        clock = (~int(task.name) << 3) | 6  # the bits CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED
         if name.startswith(OWN):
             own.append(clock)
         elif not name.startswith(NOT_THE_JOBS):

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Static analysis as a gate: clang-tidy (checks in .clang-tidy) on the sources that we ship, the
-# library and the tool. Needs the compile commands of build/release.
+# Runs clang-tidy (checks in .clang-tidy) on the sources of the library and the tool. Fails if it
+# reports something. Needs the compile commands of build/release.
 #
 #   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: that of tests/venv.sh lint
 #
-# Without --all, only what changed since the branch left the main one (on the main branch: in its last
-# commit), uncommitted changes included. A changed header is analysed in the source of the same name,
-# else in the first that includes it. Everything is analysed where git cannot tell what changed, and
-# where the checks or clang-tidy itself changed.
+# Without --all, it analyses only files that changed since the branch left the main branch (on the main
+# branch: in its last commit), including uncommitted changes. A changed header is analysed in the source
+# of the same name, else in the first source that includes it. All files are analysed if git cannot list
+# the changes, or if the checks or clang-tidy itself changed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -26,7 +26,7 @@ if [[ ! -f build/release/compile_commands.json ]]; then
     exit 1
 fi
 
-# The commit that changes are counted from; fails where there is none.
+# Prints the commit with which the files are compared. Fails if there is none.
 find_base() {
     local ref base=''
     for ref in origin/HEAD origin/main main; do
@@ -39,7 +39,7 @@ find_base() {
     echo "$base"
 }
 
-# Of the paths on stdin, the sources in which clang-tidy sees them.
+# Reads paths from stdin, and prints for each the source in which clang-tidy analyses it.
 sources_of() {
     local path
     while read -r path; do
@@ -51,7 +51,7 @@ sources_of() {
             if [[ -e ${path%.h}.c ]]; then
                 echo "${path%.h}.c"
             else
-                # The root of includes is the folder's first.
+                # Includes begin below runtime/ or tools/.
                 git grep -lF "#include \"${path#*/}\"" -- 'runtime/*.c' 'tools/*.c' 'tools/*.cpp' | head -n 1
             fi
             ;;

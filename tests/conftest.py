@@ -1,5 +1,5 @@
-"""Shared by all tests that pytest runs: measures the CPU time of each, checks the tiers' marks
-(tests/pytest.ini)."""
+"""Hooks for all tests that pytest runs: they measure the CPU time of each test and check the marks of the
+tiers (tests/pytest.ini)."""
 import itertools
 import os
 import resource
@@ -13,7 +13,7 @@ def pytest_addoption(parser):
 
 
 def _cpu_s() -> float:
-    """Of this process and of the children that it has waited for, with theirs."""
+    """Returns the CPU time of this process and of its ended children, with their own children."""
     return sum(usage.ru_utime + usage.ru_stime for usage in
                map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
@@ -25,7 +25,7 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Puts the CPU time into the JUnit file, for tests/report.py."""
+    """Writes the CPU time into the JUnit file, for tests/report.py."""
     if call.when == "teardown":
         item.user_properties.append(("cpu_s", round(_cpu_s() - item.cpu_began_s, 3)))
     yield
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_keep_one_case(config, items):
-    """Comes after -m and -k have left out what they leave out."""
+    """Runs after -m and -k have removed tests."""
     if not config.getoption("--one-case"):
         return
     seed = int(os.environ.get("SL_TEST_SEED", "1"))

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Does a file include one that lies above it? docs/architecture.md shows the folders; here are the rules.
+"""Finds includes of files that are in a higher layer. docs/architecture.md shows the folders; this file has
+the rules.
 
-    layers.py [ROOT]     lists each breach as FILE:LINE, what it includes and the rule; exit status 1
+    layers.py [ROOT]     prints each breach as FILE:LINE, the included file and the rule; exit status 1
 
-Before that it checks itself on a small tree with planted breaches."""
+First it checks itself on a small tree with planted breaches."""
 import pathlib
 import re
 import sys
@@ -11,7 +12,7 @@ import tempfile
 
 CORE = ["base", "event", "sync", "write", "write/sink"]
 OUTPUTS = ["write/kineto", "write/chakra"]
-# Lanes and the reader of Python frames, which sources build on.
+# Lanes and the reader of Python frames, which sources may include.
 LOW = ["collect/lane", "collect/frames"]
 SOURCES = ["collect/cupti", "collect/nvtx", "collect/torch", "collect/python", "collect/nccl"]
 COLLECT = [*LOW, *SOURCES, "collect"]
@@ -47,15 +48,17 @@ RULES = {
               "a command includes its folder, the core and control"),
 }
 
-# FILE -> what it includes all the same, and why. One that is not needed any more is a breach.
+# FILE -> files that it may include although a rule forbids it, and why. An exception that is no longer needed
+# is a breach.
 EXCEPTIONS = {
-    # `doctor` looks for CUPTI as a job does.
+    # `doctor` searches for CUPTI in the same way as a job.
     "tools/doctor/gpu.c": ["collect/cupti/api.h"],
 }
 
 
 def layer(path: str) -> str:
-    """runtime/write/kineto/row.c -> write/kineto; the files of the frame reader are a layer."""
+    """Returns the layer of a path: runtime/write/kineto/row.c -> write/kineto. The files of the frame reader
+    are a layer of their own."""
     if FRAMES.match(path):
         return "collect/frames"
     folders = path.split("/")[:-1]
@@ -65,7 +68,7 @@ def layer(path: str) -> str:
 
 
 def find(root: pathlib.Path, file: pathlib.Path, name: str) -> "str | None":
-    """The file that is meant, from `root`; None: not one of runtime/ and tools/."""
+    """Returns the included file relative to `root`; None if it is not in runtime/ or tools/."""
     for folder in (root / "runtime", root / "tools", file.parent):
         if (folder / name).is_file():
             return (folder / name).resolve().relative_to(root).as_posix()
@@ -98,7 +101,7 @@ def breaches(root: pathlib.Path, exceptions: dict) -> list:
 
 
 def check_self():
-    """One breach of each sort is found, at its line, and what is allowed is not."""
+    """Checks that one breach of each type is found at its line, and that allowed includes are not reported."""
     files = {
         "runtime/base/a.h": '\n#include "event/b.h"\n',
         "runtime/event/b.h": '#include "base/a.h"\n#include <stdint.h>\n',

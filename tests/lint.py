@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks how we write, as far as a program can: prints what is wrong, a line each, and fails.
+"""Checks our writing with simple rules. Prints one line for each problem, and fails if there is any.
 
     tests/lint.py [PATH_OF_THE_SYNCLINE_COMMAND]    default: build/release/tools/syncline
 
- - Markdown: lines of at most 100 columns. A link's target does not count; tables may be wider.
+ - Markdown: lines have at most 100 columns. A link's target does not count; tables may be wider.
  - Help texts of the syncline command, its subcommands and tests/run.sh: at most 100 columns.
  - Commit subjects, from the commit that added this file on: `area: verb object`, at most 72 characters.
    Skipped outside git."""
@@ -66,8 +66,8 @@ def help_texts(tool: str) -> dict[str, str]:
 
 
 def subjects() -> list[str]:
-    """Of the commit that added this file and of those after it. Other branches' commits from before
-    they had this file are not its descendants."""
+    """Returns the subjects of the commit that added this file and of its descendants. Older commits on other
+    branches are not descendants."""
     added = output("git", "log", "--diff-filter=A", "--format=%H", "--", "tests/lint.py").split()[-1:]
     if not added:
         return []

@@ -18,8 +18,8 @@ CMOCKA = re.compile(r"^\[ *(OK|FAILED|SKIPPED) *\] (\w[^\n,:]*)$", re.M)
 
 
 def program(name: str, output: str, died: bool) -> list[tuple[str, str]]:
-    """(case, verdict) of one ctest entry."""
-    # cmocka lists the failed ones a second time in its summary: the last verdict wins.
+    """Returns (case, verdict) for each case of one ctest entry."""
+    # cmocka lists failed cases a second time in its summary, so a case's last verdict counts.
     verdicts = {case.strip(): verdict for verdict, case in CMOCKA.findall(output)
                 if not re.fullmatch(r"\d+ test\(s\).*", case)}
     cases = [(f"{name}: {case}", verdict) for case, verdict in verdicts.items()]
@@ -34,7 +34,7 @@ def read(path: str) -> list[tuple[str, str]]:
         name = case.get("name", "?")
         died = case.find("failure") is not None or case.find("error") is not None
         skipped = case.find("skipped") is not None
-        if case.get("status") is not None:  # ctest
+        if case.get("status") is not None:  # an entry of ctest
             if skipped and case.get("status") == "notrun":
                 cases.append((name, "SKIPPED"))
             else:
@@ -46,8 +46,8 @@ def read(path: str) -> list[tuple[str, str]]:
 
 
 def costs(path: pathlib.Path) -> list[dict]:
-    """The wall and CPU time of each entry of a JUnit file. A ctest entry is a whole program, and ctest
-    measures only its wall time; tests/conftest.py measures CPU time for pytest."""
+    """Returns the wall and CPU time of each entry of a JUnit file. A ctest entry is a whole program, for
+    which ctest measures only the wall time. For pytest, tests/conftest.py measures the CPU time."""
     entries = []
     for case in ET.parse(path).getroot().iter("testcase"):
         names = [case.get("name", "?")]
@@ -61,7 +61,8 @@ def costs(path: pathlib.Path) -> list[dict]:
 
 
 def times(folder: pathlib.Path, wall_s: int) -> dict:
-    """Each row of stages.tsv is a stage's name, wall seconds and CPU seconds, children included."""
+    """Returns the times of stages and tests. Each row of stages.tsv has a stage's name, wall seconds and CPU
+    seconds, including its children."""
     rows = [line.split("\t") for line in (folder / "stages.tsv").read_text().splitlines()]
     tests = [entry for path in sorted(folder.glob("*.xml")) for entry in costs(path)]
     tests.sort(key=lambda entry: entry["wall_s"] if entry["cpu_s"] is None else entry["cpu_s"],

@@ -2,7 +2,7 @@
 # Builds syncline and runs its tests on a simulated GPU.
 #
 #   tests/run.sh [--quick | --full | --long] [--without-torch] [--only PATTERN]
-#     --quick         The release build alone: unit tests, simulated GPU, library, end-to-end tests.
+#     --quick         Only the release build: unit tests, simulated GPU, library, end-to-end tests.
 #     (default)       Also one test of each PyTorch job, operators, lines and hooks; AddressSanitizer
 #                     on unit tests and some end-to-end tests; ThreadSanitizer on unit tests that
 #                     start threads; static analysis of changed files; formatting; line lengths and
@@ -19,7 +19,7 @@
 #     --only PATTERN  The release build; tests of any tier but long whose name matches (ctest -R,
 #                     pytest -k).
 #
-# Random tests begin at a seed that comes from the commit's hash; SL_TEST_SEED=N repeats a run.
+# Random tests begin at a seed derived from the commit's hash; SL_TEST_SEED=N repeats a run.
 #
 # build/test-logs holds the log of each stage and times.json: wall and CPU seconds of each stage, and
 # the 25 slowest tests. The last line printed is `N passed, N failed`, perhaps `, N skipped`. cmocka
@@ -54,7 +54,7 @@ done
 source tests/setup.sh
 sl_setup build check || exit 1
 
-# root in a clone of somebody else's, as in a container: git would refuse to list the files.
+# Root may test another user's clone, as in a container. Without this, git would refuse to list its files.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 
 logs=$PWD/build/test-logs
@@ -72,7 +72,7 @@ passed=0 failed=0 skipped=0
 failures=() left_out=()
 SECONDS=0
 
-# Sets cpu_ms to the CPU time of this shell's children that have ended, with theirs.
+# Sets cpu_ms to the CPU time of this shell's ended children, including their own children.
 read_cpu_ms() {
     local minutes seconds field file=$logs/.times.$BASHPID
     times >"$file" # not piped: a subshell has its own times
@@ -85,13 +85,14 @@ read_cpu_ms() {
     rm "$file"
 }
 
-# note_stage NAME WALL_S CPU_MS: a row for tests/report.py --times.
+# note_stage NAME WALL_S CPU_MS: adds a row for tests/report.py --times.
 note_stage() {
     printf '%s\t%d\t%d.%03d\n' "$1" "$2" $(($3 / 1000)) $(($3 % 1000)) >>"$logs/stages.tsv"
 }
 
-# stage NAME COMMAND...: one line of progress; on failure the log's end and what to look at. Tests
-# are counted when the command leaves $logs/NAME.xml, else the stage is one test itself.
+# stage NAME COMMAND...: runs the command and prints one line of progress. On failure, prints the end of
+# the log and its path. If the command writes $logs/NAME.xml, its tests are counted; else the stage counts
+# as one test.
 stage() {
     local name=$1 log=$logs/$1.log xml=$logs/$1.xml began=$SECONDS status counts p f s again cpu_began_ms
     shift
@@ -105,7 +106,7 @@ stage() {
     if [[ -s $xml ]]; then
         counts=$(python3 tests/report.py "$xml")
         read -r p f s <<<"${counts%%$'\n'*}"
-        # A runner that fails without a failed test (a crash while collecting) is a failure too.
+        # A runner that fails without a failed test (it crashed while collecting) counts as a failure.
         ((status != 0 && f == 0)) && f=1
         mapfile -t -O "${#failures[@]}" failures < <(tail -n +2 <<<"$counts" | sed "s|^|$name: |")
     else
@@ -129,7 +130,7 @@ build() {
     cmake --preset "$1" -DSYNCLINE_WERROR=ON && cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
 
-# ctest keeps 1 KiB of a test's output unless told otherwise: its cases would be lost.
+# By default ctest keeps 1 KiB of a test's output, so cases would be lost.
 # unit PRESET NAME EXCLUDED_LABELS
 unit() {
     local preset=$1 name=$2 excluded=$3
@@ -148,7 +149,7 @@ python_tests() {
     SL_TEST_BUILD=$PWD/build/$preset "$python" -m pytest $folder -q -rs --durations=5 -m "$marks" \
         -p no:cacheprovider --junitxml "$logs/$name.xml" ${only:+-k "$only"} "$@"
     status=$?
-    # 5: nothing matched the pattern.
+    # pytest exits with 5 if no test matched the pattern.
     [[ $status == 5 && -n $only ]] || return $status
 }
 
@@ -179,7 +180,7 @@ cupti_versions() {
     python3 runtime/collect/cupti/generate_tables.py --check-all
 }
 
-# Which were built is in the log.
+# The log lists the observers that were built.
 observers() {
     python_hook/build_observers.sh --out build/test-observers
 }
@@ -192,7 +193,8 @@ coverage() {
             --txt build/coverage/coverage.txt --txt-summary
 }
 
-# Unmodified PyTorch on the simulated GPU: torch_tests ENVIRONMENT (of tests/venv.sh) [TESTS].
+# torch_tests ENVIRONMENT [TESTS]: runs unmodified PyTorch on the simulated GPU, in an environment
+# of tests/venv.sh.
 torch_tests() {
     if ! tests/venv.sh "$1" >&2; then
         echo "tests/run.sh: --without-torch leaves these tests out" >&2
@@ -201,8 +203,8 @@ torch_tests() {
     SL_TEST_TORCH=$1 python_tests release "$1" "${2:-tests/torch}" "$tier_marks" -n "$torch_workers"
 }
 
-# What is most likely to differ from one PyTorch to the next: torch_hooks VERSION FIRST LAST, of the
-# Pythons 3.N that its environment is for.
+# torch_hooks VERSION FIRST LAST: runs the tests that most likely differ between versions of PyTorch.
+# FIRST and LAST are the Pythons 3.N that the environment supports.
 torch_hooks() {
     if ! python3 -c "import sys; sys.exit(not $2 <= sys.version_info.minor <= $3)"; then
         left_out+=("the tests that run PyTorch $1 (its environment is for Python 3.$2 to 3.$3)")
@@ -212,22 +214,22 @@ torch_hooks() {
         "tests/torch/test_ops.py tests/torch/test_lines.py $(echo tests/torch/test_hook_*.py)"
 }
 
-# (intercept_tls_get_addr=0: where a library's thread-local block begins 16 bytes into a page, the
-# interceptor takes what stands before it for a header of old glibc, and the search for leaks dies of
-# it. The blocks are found without it, as the linker's.)
+# (intercept_tls_get_addr=0: if a library's thread-local block begins 16 bytes into a page, the
+# interceptor mistakes the bytes before it for a header of an old glibc, and the search for leaks crashes.
+# Without the interceptor the blocks are still found, as memory of the linker.)
 asan=abort_on_error=0:detect_leaks=1:strict_string_checks=1:intercept_tls_get_addr=0
 export ASAN_OPTIONS=${ASAN_OPTIONS:-$asan}
 export LSAN_OPTIONS=${LSAN_OPTIONS:-print_suppressions=0:suppressions=$PWD/tests/lsan.supp}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:suppressions=$PWD/tests/tsan.supp}
 
-# What comes from the network comes while the processors build. The stage that needs an environment
-# waits for it, and says what went wrong: here it is only early.
+# Downloads run while the build uses the processors. A stage that needs an environment waits for it and
+# reports its errors; here it is only started early.
 environments=(test hta)
 ((level > 0 && torch)) && environments+=(torch-2.11)
 ((level > 0)) && environments+=(lint)
 if [[ -z $only ]]; then
-    # Nobody's child, so that its CPU time is in no other stage's.
+    # Not a child of this shell, so that its CPU time is not counted for another stage.
     (
         (
             for environment in "${environments[@]}"; do
@@ -246,7 +248,7 @@ case $level in
 esac
 [[ -z $only ]] || tier_marks='not long'
 
-# Everything else needs the release build.
+# All other stages need the release build.
 if stage build-release build release; then
     stage unit-release unit release unit-release ''
     stage python python_tests release python "tests/samples tests/gpu" "$tier_marks" -n "$jobs" --dist loadfile
@@ -274,7 +276,7 @@ if stage build-release build release; then
                 stage unit-tsan unit tsan unit-tsan 'no_threads|simgpu|fuzz'
             fi
         elif stage build-tsan build tsan; then
-            # What damaged input does to memory AddressSanitizer tells.
+            # AddressSanitizer already shows what damaged input does to memory.
             stage unit-tsan unit tsan unit-tsan 'one_thread|fuzz'
             stage e2e-tsan python_tests tsan e2e-tsan tests/e2e \
                 "sanitize${tier_marks:+ and $tier_marks}" -n "$workers"

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Sourced by tests/run.sh and samples/demo.sh: makes sure that what the build and the tests need is
-# installed, on Debian 12 and later and Ubuntu 22.04 and later.
+# Sourced by tests/run.sh and samples/demo.sh: makes sure that the packages for the build and the tests
+# are installed, on Debian 12 and later and Ubuntu 22.04 and later.
 #
 #   source tests/setup.sh
-#   sl_setup build           what the build needs
-#   sl_setup build check     and what the checks of tests/run.sh need
+#   sl_setup build           packages for the build
+#   sl_setup build check     also those for the checks of tests/run.sh
 #
-# As root it installs what is missing; otherwise it stops with one line that names the packages. When
-# nothing is missing it says nothing and takes a few milliseconds.
+# As root it installs missing packages; otherwise it stops with one line that names them. If none is
+# missing, it prints nothing and takes a few milliseconds.
 
-# On a terminal, the last line of what comes in, over and over in one place.
+# On a terminal, shows the newest line of stdin, always in the same place.
 sl_setup_progress() {
     local line
     while IFS= read -r line; do
@@ -18,8 +18,8 @@ sl_setup_progress() {
     [[ ! -t 1 ]] || printf '\r%76s\r' ''
 }
 
-# sl_setup_missing GROUP...: the missing packages, one a line. What is looked for is the thing that
-# is used (a command, a header, a module), so that a machine that has it from elsewhere is fine.
+# sl_setup_missing GROUP...: prints the missing packages, one a line. It searches for the used command,
+# header or module, so a machine that has them without the package needs no package.
 sl_setup_missing() {
     local group
     sl_setup_command() { command -v "$1" >/dev/null 2>&1 || echo "$2"; }
@@ -51,8 +51,8 @@ sl_setup_missing() {
     done
 }
 
-# sl_setup_install PACKAGE...: a subshell, so that the caller's environment stays. dpkg wants the sbin
-# folders; a machine that has just booted often holds the lock for its own updates.
+# sl_setup_install PACKAGE...: runs in a subshell, so that the caller's environment is unchanged. dpkg
+# needs the sbin folders in PATH. A machine that has just booted often holds the lock for its own updates.
 sl_setup_install() (
     export DEBIAN_FRONTEND=noninteractive PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
     apt-get update -o Acquire::Retries=2 &&
@@ -60,7 +60,7 @@ sl_setup_install() (
             -o DPkg::Lock::Timeout=300 "$@"
 )
 
-# Callers run with pipefail.
+# Callers must have set pipefail.
 sl_setup() {
     local missing
     missing=$(sl_setup_missing "$@" | sort -u | tr '\n' ' ')

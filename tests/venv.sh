@@ -4,9 +4,9 @@
 # version and hash; it is compiled from NAME.in:
 #   uv pip compile --universal --python-version 3.10 --generate-hashes --no-header \
 #       -o tests/python/NAME.txt tests/python/NAME.in
-# (torch-*: with --no-deps --no-annotate as well, for their .in names all that is wanted; torch-2.15
-# with --python-version 3.11, below which it has no wheel.) Nothing but what is in NAME.txt is
-# installed. An environment that is there and complete is used as it is.
+# (For torch-* add --no-deps --no-annotate, because their .in lists all packages; for torch-2.15 use
+# --python-version 3.11, because it has no wheel for older versions.) Only the packages in NAME.txt are
+# installed. A complete existing environment is used unchanged.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,7 +21,7 @@ fi
 venv=$PWD/build/venv/$name
 stamp=$venv/.complete
 mkdir -p build/venv
-# Two runs at once: the second waits, and finds the first one's work.
+# If two runs start at once, the second waits and uses the environment that the first made.
 exec 9>"build/venv/.$name.lock"
 flock 9
 if ! cmp -s "$requirements" "$stamp" || ! "$venv/bin/python" -c '' 2>/dev/null; then

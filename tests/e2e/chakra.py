@@ -1,7 +1,7 @@
-"""Chakra execution traces, read with the standard protobuf library.
+"""Reads Chakra execution traces with the standard protobuf library.
 
-The schema is typed here from the field numbers of MLCommons' et_def.proto, not made from ours: what
-both get wrong would otherwise pass."""
+The schema is typed here by hand from the field numbers of MLCommons' et_def.proto. It is not generated
+from syncline's own schema, because an error in that schema would then go unnoticed."""
 import dataclasses
 import functools
 import gzip
@@ -24,7 +24,7 @@ MESSAGES = {
 }
 VALUES = {"double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15,
           "sint64": 17, "fixed32": 19, "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27,
-          "string": 29, "bytes": 31}  # the list of each has the next number
+          "string": 29, "bytes": 31}  # the list of each type has the next number
 NODE_TYPES = ["INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE",
               "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"]
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
@@ -67,7 +67,7 @@ def schema() -> descriptor_pb2.FileDescriptorProto:
 
 @functools.cache
 def classes(file_bytes: bytes | None = None) -> dict:
-    """The message classes of a schema, by name."""
+    """Returns the message classes of a schema, by name."""
     file = descriptor_pb2.FileDescriptorProto.FromString(file_bytes) if file_bytes else schema()
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
@@ -94,7 +94,7 @@ def messages(data: bytes) -> list[bytes]:
 
 
 def attributes(message) -> dict:
-    """name -> (which of the oneof, value)"""
+    """Returns a dictionary: attribute name -> (member of the oneof, value)."""
     found = {}
     for a in message.attr:
         assert a.name not in found, f"{a.name} twice in {message}"
@@ -107,7 +107,7 @@ def attributes(message) -> dict:
 class Node:
     proto: object
     attr: dict  # name -> value
-    kind: dict  # name -> which of the oneof
+    kind: dict  # name -> member of the oneof
 
     def __post_init__(self):
         self.id, self.name, self.type = self.proto.id, self.proto.name, self.proto.type
@@ -120,7 +120,7 @@ class Node:
 
 
 class Et:
-    """An execution trace. Times are ns since its base."""
+    """An execution trace. Times are in ns since the trace's base."""
 
     def __init__(self, path: pathlib.Path, types: dict | None = None):
         self.path = path
@@ -146,14 +146,14 @@ class Et:
         return [n for n in self.nodes if n.cpu]
 
     def lane(self, node: Node) -> tuple:
-        """The queue that a simulator puts it in: a thread, or a stream."""
+        """Returns the queue in which a simulator runs the node: its thread, or its stream."""
         if node.cpu:
             return ("thread", node.attr["tid"])
         return ("stream", node.attr.get("device", self.device), node.attr.get("context"),
                 node.attr["stream"])
 
 
-# Attributes, and the member of the oneof that feeders read.
+# Each attribute, and the member of the protobuf oneof in which trace feeders expect its value.
 KINDS = {"is_cpu_op": "bool_val", "tid": "int64_val", "stream": "int64_val", "device": "int64_val",
          "context": "int64_val", "correlation": "int64_val", "rf_id": "int64_val", "seq_id": "int64_val",
          "start_ns": "int64_val", "duration_ns": "int64_val", "delay_ns": "int64_val",
@@ -165,7 +165,7 @@ DELAY_MAX_NS = 20000
 
 
 def broken(et: Et, groups: set[str] | None = None) -> list[str]:
-    """Which rules of the format the file breaks, each with a node that does."""
+    """Returns a message for each rule of the format that the file breaks, with a node that breaks the rule."""
     found = []
 
     def rule(holds, what, node=None):
@@ -196,7 +196,7 @@ def broken(et: Et, groups: set[str] | None = None) -> list[str]:
             rule(node.attr.get("pg_name", "") in ({""} | (groups or set())), "pg_name", node)
         if node.type == COLL:
             rule(node.attr.get("comm_type") in (0, 2, 5, 6, 7), "comm_type", node)
-    # CPU times are exclusive: the pieces of a thread never overlap, and are chained.
+    # CPU times are exclusive: the nodes of a thread never overlap, and each depends on the one before it.
     last: dict[tuple, Node] = {}
     for node in et.cpu:
         before = last.get(et.lane(node))
@@ -204,7 +204,7 @@ def broken(et: Et, groups: set[str] | None = None) -> list[str]:
             rule(node.start >= before.end, "pieces of a thread overlap", node)
             rule(before.id in node.deps, "pieces of a thread are chained", node)
         last[et.lane(node)] = node
-    # A stream runs in order.
+    # The operations of a stream run in order.
     last = {}
     for node in et.gpu:
         before = last.get(et.lane(node))

@@ -1,7 +1,7 @@
-"""A simulator of the simplest kind: the longest path through an execution trace.
+"""The simplest simulator of an execution trace: it computes the longest path through the dependencies.
 
-A node starts when its last parent has ended and its queue (one per stream and per thread) is free,
-`delay_ns` after that, and lasts `duration_ns`. One without a parent starts at its own time."""
+A node starts `delay_ns` after its last parent has ended and its queue (one per stream and per thread) is
+free. It lasts `duration_ns`. A node without a parent starts at its recorded time."""
 import types
 from collections.abc import Callable, Mapping
 
@@ -15,8 +15,8 @@ def everything(_parent: Node, _node: Node) -> bool:
 def replay(et: Et, duration: Callable[[Node], float] = lambda node: node.duration,
            keep: Callable[[Node, Node], bool] = everything,
            held_up: Mapping[int, int] = types.MappingProxyType({})) -> dict[int, float]:
-    """When each node ends. `keep` says which dependencies hold, `held_up` which nodes began later
-    (ns) for what is not in the file."""
+    """Returns when each node ends. `keep` decides whether a dependency is respected. `held_up` maps a node's
+    id to an extra delay in ns, for causes that the file does not contain."""
     ends: dict[int, float] = {}
     free: dict[tuple, float] = {}
     for node in et.nodes:
@@ -30,11 +30,11 @@ def replay(et: Et, duration: Callable[[Node], float] = lambda node: node.duratio
 
 
 def without_sync_edges(parent: Node, node: Node) -> bool:
-    """Everything but what a thread waited for."""
+    """Keeps every dependency except those of a CPU node on a GPU operation."""
     return parent.cpu or not node.cpu
 
 
 def kernels_longer(factor: float) -> Callable[[Node], float]:
-    """Kernels take so much longer; copies and memsets (which have bytes) do not."""
+    """Makes kernels longer by `factor`. Copies and memsets (nodes with a size) keep their durations."""
     return lambda node: node.duration * (factor if not node.cpu and "tensor_size" not in node.attr
                                          else 1)

@@ -1,4 +1,4 @@
-"""Shared by the end-to-end tests. The build under test is SL_TEST_BUILD, else build/release."""
+"""Fixtures of the end-to-end tests. They test the build in SL_TEST_BUILD (default: build/release)."""
 import pathlib
 import subprocess
 
@@ -21,8 +21,8 @@ def pytest_sessionstart(session):
 
 @pytest.fixture
 def go(tmp_path: pathlib.Path):
-    """go("context kernel sync", window="run", sim=["--cuda", "12"]) -> harness.Run; each call of a
-    test has a folder of its own."""
+    """Returns a function that runs a scenario: go("context kernel sync", window="run", sim=["--cuda", "12"])
+    returns a harness.Run. Each call in a test gets its own folder."""
     count = 0
 
     def start(steps: str, **options) -> harness.Run:
@@ -37,7 +37,7 @@ def go(tmp_path: pathlib.Path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 256 KiB, and one that is read-only; only root can mount."""
+    """Yields an empty file system of 256 KiB. Skips the test if mounting is not permitted (it needs root)."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "syncline-test", folder],

@@ -1,9 +1,10 @@
-"""What differs between the edges that syncline gives and those that must come of a run (edge_truth.py).
+"""Compares the edges that syncline found with the edges that the simulator's truth requires (edge_truth.py).
 
-Destinations whose calls truly overlap others (`unsure`) are counted apart, and only there may the
-basis be `overlapping`. Their edges must be possible, and their numbers right. The basis may be so,
-too, where a graph that was launched nobody knows where may have overlapped (`blurred`); all else is
-then as for any other."""
+A destination is `unsure` if its call overlaps a conflicting call of another thread. Unsure destinations
+are counted separately; their edges must be possible and have the right numbers, and may have the basis
+`overlapping`. A destination is `blurred` if a graph, launched on a stream that no record names, may have
+overlapped. A blurred destination may have the basis `overlapping` too; its edges are otherwise checked
+like all others."""
 import collections
 import dataclasses
 import itertools
@@ -11,13 +12,16 @@ import itertools
 import harness
 from edge_truth import INFERRED, NONE, RECORDED, Destination, Truth, edge_of
 
-OF_A_CONTEXT = {"device_sync", "context_sync"}  # told in part, and counted, where streams are unknown
-UNCOUNTED = {"legacy_default", "graph"}  # when records are lost: no record tells of such waits
-# Reasons that explain edges of certain kinds alone that are left out; all others may explain any.
+OF_A_CONTEXT = {"device_sync", "context_sync"}  # partly found if streams are unknown; the rest is counted
+# not counted when records are lost, because no record reports such waits
+UNCOUNTED = {"legacy_default", "graph"}
+# Each of these reasons can explain only missing edges of the listed kinds. All other reasons can explain
+# missing edges of any kind.
 EXPLAINS = {
-    "ambiguous": INFERRED,  # in which context a free was
+    "ambiguous": INFERRED,  # the context of a free is ambiguous
     "flag_unknown": {"legacy_default"},
-    # an event's, or an operation's whose launch has none; others behind an event's
+    # Missing records of events, and operations whose launch has no record. Edges of later operations may be
+    # missing, too.
     "no_record": {"event_sync", "event_query", "stream_wait", "legacy_default", "graph"},
     "graph_inside": set(),
 }
@@ -25,7 +29,7 @@ TICK_NS = 1000
 
 
 def printed(edge: dict) -> tuple:
-    """The same of a line of `syncline edges --json`."""
+    """Returns the edge of one line of `syncline edges --json` as a tuple that can be compared with edge_of()."""
     return (edge["kind"], edge["src_correlation"], edge["src_stream"], edge["src_device"],
             edge["dst_correlation"], edge["dst_point"], edge["dst_stream"], edge["wait_ns"],
             edge["wake_ns"])
@@ -34,17 +38,18 @@ def printed(edge: dict) -> tuple:
 @dataclasses.dataclass
 class Outcome:
     wrong: list[str] = dataclasses.field(default_factory=list)
-    right: int = 0  # edges
-    kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # of those
-    unsure: int = 0  # destinations whose calls truly overlap others
+    right: int = 0  # number of right edges
+    # the right edges by kind
+    kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    unsure: int = 0  # destinations whose calls overlap other calls
     left_out: list["LeftOut"] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
 class LeftOut:
-    """A call, or GPU operations, without edges that must be there."""
+    """A call, or a set of GPU operations, that lacks edges which it must have."""
     text: str
-    reasons: frozenset[str]  # each of which may be why
+    reasons: frozenset[str]  # each of them can be the reason
 
 
 def why_left_out(truth: Truth, corr: int, kinds: set[str], lost: collections.Counter) -> frozenset[str]:
@@ -56,8 +61,9 @@ def why_left_out(truth: Truth, corr: int, kinds: set[str], lost: collections.Cou
 
 
 def unexplained(left_out: list[LeftOut], lost: collections.Counter) -> list[LeftOut]:
-    """Those for which no count is left when each count explains one. None, unless some reasons
-    together explain fewer than have no others (Hall's theorem)."""
+    """Returns the left-out destinations that no counter explains. Each count in `lost` explains one
+    destination. Nothing is unexplained unless some group of reasons has a lower total count than the
+    destinations that only this group can explain (Hall's theorem)."""
     groups = collections.Counter(out.reasons for out in left_out)
     for size in range(1, len(groups) + 1):
         for some in itertools.combinations(groups, size):
@@ -69,8 +75,9 @@ def unexplained(left_out: list[LeftOut], lost: collections.Counter) -> list[Left
 
 def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: bool,
             window: tuple[int, int]) -> Outcome:
-    """`whole`: nothing was lost and everything was seen, so nothing may be left out but what is
-    inside graphs. `window`: of calls and operations that began in it."""
+    """Compares all edges of a run. `whole`: no record was lost and the whole run was recorded, so only edges
+    inside graphs may be missing. `window`: only calls and operations that began in this time span are
+    expected."""
     out = Outcome()
     found = collections.defaultdict(list)
     for edge in edges:
@@ -82,9 +89,10 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     for key in sorted(set(found) | set(wanted), key=str):
         one(out, truth, key, wanted.get(key, []), found.get(key, []), whole, window, lost)
     counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
-    # Frees; else what calls that overlap leave open, each at most once.
+    # Counted are frees without a known context. Overlapping calls without a known order also count, each at
+    # most once.
     expected = lost["ambiguous"] if len(truth.contexts) > 1 else min(lost["ambiguous"], out.unsure)
-    expected += lost["cycle"] if out.unsure else 0  # one of the orders that calls may have had
+    expected += lost["cycle"] if out.unsure else 0  # the calls may have had another order
     expected += lost["no_record"] if truth.placeless_launches() else 0
     if bad := unexplained(out.left_out, lost):
         out.wrong.append(f"left out: {len(bad)} waits have no edges, what is counted does not explain "
@@ -96,20 +104,21 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
 
 def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict], whole: bool, window,
         lost: collections.Counter):
-    """One call, or the operations of one call on one stream."""
+    """Compares the edges of one call, or of the operations that one call enqueued on one stream."""
     must = collections.Counter(edge for d in to for edge in d.must)
-    # The wait that covered it may itself have been left out.
+    # The earlier wait that covered this edge may itself have been left out.
     may = collections.Counter(edge for d in to for edge in d.may + ([] if whole else d.covered))
     out.wrong += [text for edge in found for text in misnamed(truth, to, edge)]
     have = collections.Counter(printed(edge) for edge in found)
-    # A call's record is made at its end.
+    # CUPTI writes a call's record when the call returns.
     inside = all(window[0] <= d.start and (d.start if d.stream is not None else d.end) < window[1]
                  for d in to)
     if any(d.unsure for d in to):
         out.unsure += 1
         out.wrong += [f"impossible at {key}: {edge}" for edge in have
                       if not any(d.nameless or is_possible(truth, d, edge) for d in to)]
-        # One source may be waited for by two rules: the order of the calls tells which is named.
+        # Two rules can give an edge to the same source. The order of the calls decides which kind is
+        # reported.
         sure = {printed(edge) for edge in found if edge["basis"] == "exact"}
         allowed = {edge[1:] for d in to for edge in d.must + d.may + d.covered}
         out.wrong += [f"exact at {key}, which overlaps others: {edge}" for edge in sure
@@ -120,7 +129,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                       and any(wanted[7] > edge["wait_ns"] for d in to for wanted in d.must)]
         return
     if not to and truth.broken and {edge["kind"] for edge in found} <= INFERRED:
-        return  # a reset does not wait for a broken context, which its record does not say
+        return  # a reset does not wait for a broken context, but its record does not say so
     if not to and found:
         out.wrong.append(f"false: nobody waits here: {found}")
         return
@@ -146,7 +155,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                 truth, to, edge, window)):
             must -= collections.Counter({told: false.pop(edge)})
     if not whole:
-        # What was over before the window, or when something was lost, need not be known.
+        # Edges to sources that completed before the window, or before a loss, may be missing.
         must = collections.Counter({edge: n for edge, n in must.items() if edge[7]})
     missing = must - have if not any(d.bereft for d in to) else collections.Counter()
     if false:
@@ -159,13 +168,13 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                                     why_left_out(truth, to[0].corr, {edge[0] for edge in missing}, lost)))
     out.right += sum(have.values())
     out.kinds.update(edge[0] for edge in have.elements())
-    if have and len(to) == 1:  # of a graph's nodes each is released by its own
+    if have and len(to) == 1:  # each of a graph's nodes has its own releasing source
         released(out, key, found)
 
 
 def misnamed(truth: Truth, to: list[Destination], edge: dict) -> list[str]:
-    """What its names and its thread are not those of the source and the destination. Of a call without
-    a record neither is known."""
+    """Returns a message for each name or thread in the edge that is not the true one. If a call has no
+    record, neither its name nor its thread can be known."""
     def named(correlation, stream):
         return {harness.expected_operation(op)[1] for op in truth.ops.values()
                 if op["kind"] in RECORDED and (op["corr"], op["stream"]) == (correlation, stream)}
@@ -190,15 +199,17 @@ def is_told_as_inferred(found: list[dict]) -> bool:
 
 def is_partly_told(to: list[Destination], have: collections.Counter,
                    missing: collections.Counter) -> bool:
-    """Some edges of a destination are there, others are not. Nodes of a graph that run on one stream
-    are told together here, but what one of them waited for may be known and the other's not."""
+    """Says whether some required edges of a destination were found and others were not. Graph nodes on one
+    stream are several destinations with the same key here, so an edge of one node may be found while
+    another node's is not."""
     if len(to) == 1:
         return bool(have)
     return any(missing.keys() & set(d.must) and have.keys() & set(d.must + d.may) for d in to)
 
 
 def possible_frees(truth: Truth, to: Destination, point: str) -> set[int]:
-    """When it could have gone on, whatever the order in its stream was."""
+    """Returns all times at which the destination could have continued, over every order that its stream's
+    operations may have had."""
     if point == "end":
         return {to.free}
     returned = truth.calls[to.corr]["end"]
@@ -207,8 +218,9 @@ def possible_frees(truth: Truth, to: Destination, point: str) -> set[int]:
 
 
 def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
-    """Whatever the order was: its source was enqueued before the wait was over and had ended by
-    then (a GPU's clock and the host's agree within a tick), and its numbers are those of the two."""
+    """Says whether the edge is true for some order of the overlapping calls: its source was enqueued before
+    the wait returned, completed by then (within one tick between the GPU's and the host's clock), and the
+    edge's times match those of source and destination."""
     point = edge[5]
     last = to.start if point == "start" else to.end
     return any(edge == edge_of(edge[0], op, to.corr, point, free, last, to.stream)
@@ -218,8 +230,8 @@ def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
 
 
 def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
-    """Its source is one of those that came before what is waited for. What is lost of those may be
-    what held it up last."""
+    """Says whether the edge's source is an operation that precedes another source of the same destination. If
+    operations were lost, this source may be the last one that the destination really waited for."""
     point, last = edge[5], to.start if edge[5] == "start" else to.end
     frees = possible_frees(truth, to, point) if truth.lost_ops else {to.free}
     return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, free, last, to.stream)
@@ -227,15 +239,16 @@ def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
 
 
 def by_another_rule(truth: Truth, to: list[Destination], edge: tuple) -> tuple | None:
-    """The wanted edge that it tells as one of the legacy default stream's: the record of the call that
-    asked for the same order before was lost."""
+    """Returns the required edge that syncline reports as `legacy_default` instead of `stream_wait`, because
+    the record of the stream wait was lost; None if there is no such edge."""
     same = ("stream_wait", *edge[1:])
     told = truth.lossy and edge[0] == "legacy_default" and any(same in d.must for d in to)
     return same if told else None
 
 
 def comes_after_unseen(truth: Truth, to: Destination, window: tuple[int, int]) -> bool:
-    """A GPU operation, and what came right before it on its stream was not seen, or nothing came."""
+    """Says whether the destination is a GPU operation whose predecessor on its stream was not recorded or
+    does not exist."""
     ops = [op for op in truth.ops.values() if (op["corr"], op["stream"]) == (to.corr, to.stream)]
     before = [truth.before.get(op["id"]) for op in ops]
     return any(not op or op["id"] in truth.lost_ops or truth.lossy or
@@ -243,7 +256,8 @@ def comes_after_unseen(truth: Truth, to: Destination, window: tuple[int, int]) -
 
 
 def by_who_saw_less(truth: Truth, to: list[Destination], edge: tuple, window) -> tuple | None:
-    """The wanted edge that it tells with the numbers of who knows nothing of its stream before."""
+    """Returns the required edge if the found one differs from it only in times, because syncline did not see
+    the destination's predecessor on its stream; else None."""
     for d in to:
         if comes_after_unseen(truth, d, window) and is_possible(truth, d, edge):
             for wanted in d.must + d.may:
@@ -253,13 +267,14 @@ def by_who_saw_less(truth: Truth, to: list[Destination], edge: tuple, window) ->
 
 
 def sources(truth: Truth, to: list[Destination]) -> set[int]:
-    """Whose operations it came behind, directly or not."""
+    """Returns the correlation ids of all operations that the destination was ordered after, directly or not."""
     return {edge[1] for d in to for edge in d.must + d.may + d.covered} | {
         truth.ops[id_]["corr"] for d in to for id_ in d.behind}
 
 
 def released(out: Outcome, key, found: list[dict]):
-    """The member that ended last, if it was waited for."""
+    """Checks that exactly the source with the longest wait is marked `released`, and none if nothing was
+    waited for."""
     longest = max(edge["wait_ns"] for edge in found)
     marked = [edge for edge in found if edge["released"]]
     if (len(marked) != (longest > 0)) or (marked and marked[0]["wait_ns"] != longest):

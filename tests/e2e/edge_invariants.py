@@ -1,9 +1,9 @@
-"""What must hold of all edges of a file, whoever found them, and without knowing the truth:
+"""Checks rules that every set of edges must follow. They need no truth, so they apply to any file:
 
-- what was waited for had ended when the wait was over, to a tick of the GPU's clock, and its launch
-  had begun by then;
-- there are no cycles: nothing waits for what comes behind it on its thread or its stream;
-- a thread waited no longer than it ran."""
+- a source had completed when the wait returned (within one tick of the GPU's clock), and its launch had
+  begun by then;
+- there are no cycles: no operation waits for a later operation of its own thread or stream;
+- no wait is longer than the call that waited."""
 import collections
 import graphlib
 import typing
@@ -23,17 +23,18 @@ class Span(typing.NamedTuple):
 
 
 class Spans:
-    """All of a file."""
+    """All calls and GPU operations of a file."""
 
     def __init__(self, calls: Iterable[Span], operations: Iterable[Span]):
         """The lane of a call is (thread,), that of an operation (device, context, stream)."""
         self.calls = {call.correlation: call for call in calls}
-        self.operations = collections.defaultdict(list)  # a graph's launch has several on a stream
+        self.operations = collections.defaultdict(list)  # the launch of a graph has several on one stream
         for op in operations:
             self.operations[op.correlation, op.lane[-1]].append(op)
 
     def source(self, edge: dict) -> list[Span]:
-        """None if it was enqueued before the file begins."""
+        """Returns the operations with the edge's source id; none if the source was enqueued before the file
+        begins."""
         return self.operations.get((edge["src_correlation"], edge["src_stream"]), [])
 
     def destination(self, edge: dict) -> list[Span]:
@@ -43,7 +44,7 @@ class Spans:
 
 
 def of_rows(rows: Iterable[dict], times: Callable[[dict], tuple[int, int]]) -> Spans:
-    """`times`: start and end of a row, in ns."""
+    """Collects the spans of a trace's rows. `times` returns the start and end of a row in ns."""
     calls, operations = [], []
     for row in rows:
         args = row.get("args", {})
@@ -60,7 +61,7 @@ def of_trace(trace: harness.Trace) -> Spans:
 
 
 def contradictions(edges: list[dict], spans: Spans) -> list[str]:
-    """What does not hold, a line each."""
+    """Returns a message for each rule that an edge breaks."""
     return [*_times(edges, spans), *_cycles(edges, spans), *_long_waits(edges, spans)]
 
 
@@ -78,8 +79,8 @@ def _times(edges: list[dict], spans: Spans) -> Iterable[str]:
 
 
 def _cycles(edges: list[dict], spans: Spans) -> Iterable[str]:
-    """Operations of one launch on one stream are one node here; what depends on what among them is
-    left to the truth."""
+    """Reports cycles. All operations of one launch on one stream count as one node here; only the comparison
+    with the truth checks dependencies among them."""
     order = graphlib.TopologicalSorter()
     lanes = collections.defaultdict(list)
     for call in spans.calls.values():
@@ -88,7 +89,7 @@ def _cycles(edges: list[dict], spans: Spans) -> Iterable[str]:
     for calls in lanes.values():
         calls.sort(key=lambda call: call.start)
         for before, call in zip(calls, calls[1:]):
-            if before.end <= call.start:  # not around it
+            if before.end <= call.start:  # the earlier call is not around this one
                 order.add((call.correlation, "begin"), (before.correlation, "end"))
     streams = collections.defaultdict(list)
     for key, ops in spans.operations.items():

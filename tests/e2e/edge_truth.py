@@ -1,76 +1,75 @@
-"""The edges that must come of a run, worked out from the simulator's truth.
+"""Works out the edges that a run must have, from the simulator's truth.
 
-The simulator says of every call that waits, and of every GPU operation, which operations it came
-behind, by order of enqueue; reference numbers (`wait_ns`, `wake_ns`, `released`) are made of the
-times of calls and operations by the definitions in docs/sync-edges.md, not by syncline's code.
+For every waiting call and every GPU operation, the simulator records which operations it was ordered
+after. The expected numbers (`wait_ns`, `wake_ns`, `released`) are computed from the times of calls and
+operations by the definitions in docs/sync-edges.md, not by syncline's code.
 
-Of each edge the truth demands, allows, or forbids it:
-- demanded: everything in a wait's set, but for edges without a wait to streams that the thread has
-  covered by an earlier wait;
-- allowed: what a demanded source itself came behind (true, and it says nothing new), and edges
-  without a wait that depend on what cannot be told from outside (work of streams that were
-  destroyed, waits from before the window);
-- all others are false.
+Each edge is demanded, allowed or false:
+- demanded: every operation in a wait's set, except edges with a wait of 0 to streams that an earlier wait
+  of the thread covers;
+- allowed: edges to operations that precede a demanded source (true, but redundant), and edges with a wait
+  of 0 that depend on facts without a record (work of destroyed streams, waits before the window);
+- false: all others.
 
-Calls of several threads that touch the same stream, event or executable graph at the same time are
-undecidable from records: such destinations are `unsure`. They are `blurred` if they would be so had
-a graph been launched elsewhere of which no record says where: then what is known of them is the
-same, but that it is known for certain need not be said."""
+If several threads use the same stream, event or executable graph at the same time, records do not
+determine the order: such destinations are `unsure`. A destination is `blurred` if it would be unsure in
+case a graph, launched on a stream that no record names, had been launched elsewhere. The edges of a
+blurred destination are the same, but syncline need not report them as certain."""
 import collections
 import dataclasses
 
 import harness
 
 INFERRED = {"free", "implicit"}
-QUERIES = {"event_query", "stream_query"}  # nobody waits, also for what ends meanwhile
+QUERIES = {"event_query", "stream_query"}  # they do not wait, even if an operation ends meanwhile
 UNRECORDED = INFERRED | {"copy", "memset"}  # waits without a record of their own
-NONE = 0xffffffff  # no stream, no event
+NONE = 0xffffffff  # in place of a stream or an event
 LEGACY = 7
 RECORDED = ("kernel", "memcpy", "memset")
 
 
 @dataclasses.dataclass
 class Destination:
-    """A call that waits or a GPU operation, and the edges that it must and may have."""
+    """A call that waits, or a GPU operation, with the edges that it must have and may have."""
     kind: str
     corr: int
     thread: int
     start: int
     end: int
-    stream: int | None = None  # the GPU operation's
+    stream: int | None = None  # that of a GPU operation
     must: list[tuple] = dataclasses.field(default_factory=list)
     may: list[tuple] = dataclasses.field(default_factory=list)
-    covered: list[tuple] = dataclasses.field(default_factory=list)  # by an earlier wait
-    behind: set[int] = dataclasses.field(default_factory=set)  # operations that came before these
-    free: int = 0  # when it could have gone on
-    unsure: bool = False  # its call truly overlaps others
-    blurred: bool = False  # or may, for all that the records say
-    bereft: bool = False  # records are lost that would tell of it
-    nameless: bool = False  # its call has no record, so times are those of others
+    covered: list[tuple] = dataclasses.field(default_factory=list)  # edges that an earlier wait covers
+    behind: set[int] = dataclasses.field(default_factory=set)  # operations that precede these
+    free: int = 0  # when the destination could have continued
+    unsure: bool = False  # its call overlaps others
+    blurred: bool = False  # it may be unsure, as far as the records show
+    bereft: bool = False  # the records that would show it are lost
+    nameless: bool = False  # its call has no record, so it has the times of others
 
 
 @dataclasses.dataclass
 class Action:
-    """A call, and what it reads and writes of streams and events."""
+    """A call, with the streams and events whose state it reads and changes."""
     corr: int
     thread: int
     start: int
     end: int
     reads: set = dataclasses.field(default_factory=set)
     writes: set = dataclasses.field(default_factory=set)
-    anywhere: set = dataclasses.field(default_factory=set)  # what it may read and write besides
+    anywhere: set = dataclasses.field(default_factory=set)  # further places that it may read and write
     ops: list = dataclasses.field(default_factory=list)
-    untold: bool = False  # of one of them no record says when it ended
+    untold: bool = False  # no record says when one of its operations ended
     waits: bool = False
     record: bool = False
-    unsure: bool = False  # overlaps another that it conflicts with
-    tainted: bool = False  # depends on one that does
+    unsure: bool = False  # it overlaps a conflicting call
+    tainted: bool = False  # it depends on an unsure call
 
 
 class Truth:
     def __init__(self, lines: list[dict], log: list[dict], inside_graphs=False):
-        """`log`: the simulator's, of what was recorded and what was lost of that; `inside_graphs`: what
-        nodes of a graph come behind one another was told to a subscriber."""
+        """`log`: the simulator's log of recorded and lost records. `inside_graphs`: a subscriber received the
+        dependencies between graph nodes."""
         self.inside_graphs = inside_graphs
         lost = [line for line in log if line.get("what") in harness.LOST]
         self.lossy = bool(lost)
@@ -92,7 +91,7 @@ class Truth:
                       if line["t"] == "object" and line["kind"] == "stream" and line["created"]}
         self.destroyed = {(line["context"], line["stream"]) for line in lines
                           if line["t"] == "object" and line["kind"] == "stream" and not line["created"]}
-        self.before: dict[int, dict] = {}  # operation -> the one before it on its stream
+        self.before: dict[int, dict] = {}  # operation -> the previous one on its stream
         last: dict[tuple, dict] = {}
         for _, op in sorted(self.ops.items()):
             place = place_of(op)
@@ -100,7 +99,8 @@ class Truth:
                 self.before[op["id"]] = last[place]
             if op["kind"] in RECORDED:
                 last[place] = op
-        self.ancestors: dict[int, set[int]] = {}  # whatever an operation came behind, however far
+        # operation -> all operations that precede it, directly or not
+        self.ancestors: dict[int, set[int]] = {}
         for id_, op in sorted(self.ops.items()):
             links = {link["op"] for link in op["after"]}
             self.ancestors[id_] = links.union(*(self.ancestors.get(link, set()) for link in links))
@@ -112,8 +112,8 @@ class Truth:
         self._stray()
 
     def _find_unrecorded(self, log: list[dict]):
-        """Operations, waits and calls of kinds that were off."""
-        spans = collections.defaultdict(list)  # kind, or a call's name -> [from, until]
+        """Finds the operations, waits and calls of record kinds that were off."""
+        spans = collections.defaultdict(list)  # kind or name of a call -> [from, until]
         for line in log:
             if line.get("what") == "enabled":
                 spans[harness.plain(line["kind"])].append([line["ns"], 1 << 64])
@@ -133,7 +133,8 @@ class Truth:
             call, call["domain"], harness.plain(call["name"]))}
 
     def _lose(self):
-        """What would have named a record that is not there need not be known."""
+        """Marks the destinations whose names or threads cannot be known because the record that carries them
+        was lost."""
         behind = {op["id"] for op in self.ops.values()
                   if op["id"] in self.lost_ops or self.lost_ops & {link["op"] for link in op["after"]}}
         gone = self.lost_calls | {self.ops[id_]["corr"] & NONE for id_ in behind}
@@ -144,8 +145,8 @@ class Truth:
             to.bereft = to.nameless or to.corr & NONE in gone
 
     def _stray(self):
-        """In which context a free was stands in no record: where its thread last did something else
-        is taken, unless work of another ended meanwhile."""
+        """No record says in which context a free was made. syncline assumes the context of the thread's last
+        activity, unless work of another context ended during the call."""
         used = sorted([(line["corr"], line["thread"], line["context"]) for line in self.ops.values()]
                       + [(line["corr"], self.calls[line["corr"]]["thread"], line["context"])
                          for line in self.records if line["corr"] in self.calls]
@@ -159,8 +160,8 @@ class Truth:
                 to.unsure |= len(self.contexts) > 1 and before[-1:] != [of[to.corr]["context"]]
 
     def _members(self, links: list[dict]) -> list[dict]:
-        """Those of a set, and in place of what makes no record (a free in stream order) what that
-        came behind."""
+        """Returns the operations of a set. An operation that makes no record (a stream-ordered free) is
+        replaced by the operations that precede it."""
         found = []
         for link in links:
             op = self.ops[link["op"]]
@@ -219,15 +220,15 @@ class Truth:
         return found
 
     def began(self, corr: int) -> tuple[int, int]:
-        """To compare calls by: ids may be in another order than times."""
+        """Returns a key that orders calls by start time. Correlation ids may be in a different order."""
         return self.calls[corr]["start"], corr
 
     def _is_before(self, a: dict, b: dict) -> bool:
         return self.began(a["corr"]) < self.began(b["corr"])
 
     def nameless_follows(self) -> list[dict]:
-        """Waits of streams for events whose record is not known: it was lost, or (before CUPTI 12.8) is
-        another context's."""
+        """Returns the stream waits whose event record is unknown: it was lost, or it was made in another
+        context and CUPTI is older than 12.8."""
         found = []
         for follow in self.follows:
             of = [r for r in self.records if r["event"] == follow["event"] and self._is_before(r, follow)]
@@ -236,16 +237,16 @@ class Truth:
         return found
 
     def placeless_launches(self) -> set[int]:
-        """Calls that launched graphs none of whose recorded operations ran on the stream of the launch."""
+        """Returns the calls that launched graphs none of whose recorded operations ran on the launch stream."""
         nodes = [op for op in self.ops.values() if op["graph"] and op["kind"] in RECORDED]
         return {op["corr"] for op in nodes} - {op["corr"] for op in nodes if self._on_launch_stream(op)
                                                and op["id"] not in self.lost_ops}
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
-        """A context's streams that were destroyed and had run dry when it looked what to wait for (some
-        time after the call began), the branches of graphs that were launched there, and what such
-        streams were made to wait for, be it over or not: the simulator forgets them, and no record says
-        that a stream was destroyed."""
+        """Returns edges to work that the simulator no longer lists when the call waits: streams of the
+        context that were destroyed after they had completed, branches of graphs launched on such streams,
+        and the events that such streams waited for. No record says that a stream was destroyed, so
+        syncline may report these edges."""
         awaited = set()
         for follow in self.follows:
             if (follow["context"], follow["stream"]) in self.destroyed and self._is_before(follow, wait):
@@ -280,7 +281,7 @@ class Truth:
             for link in members:
                 source = self.ops[link["op"]]
                 if op["graph"] and source["corr"] == op["corr"] and not self.inside_graphs:
-                    continue  # inside the graph
+                    continue  # a dependency inside the graph
                 if place_of(source) == place_of(op):
                     continue
                 kind = link["via"]
@@ -297,7 +298,7 @@ class Truth:
     def _on_launch_stream(self, op: dict) -> bool:
         return op["stream"] == LEGACY or place_of(op) in self.flags
 
-    # ---- what truly overlaps ----
+    # ---- calls that overlap ----
 
     def _actions(self) -> list[Action]:
         actions: dict[int, Action] = {}
@@ -313,7 +314,7 @@ class Truth:
                 self._enqueues(action, op["context"], op["stream"])
                 action.ops.append(op)
                 action.untold |= op["id"] in self.lost_ops
-                if op["graph"]:  # launches of one executable come behind each other
+                if op["graph"]:  # launches of one executable graph follow each other
                     action.reads.add(("graph", op["graph"]))
                     action.writes.add(("graph", op["graph"]))
         for line in self.follows:
@@ -334,11 +335,13 @@ class Truth:
                     self._looks(action, line["context"], line["stream"])
                 else:
                     action.reads.add(("all", line["context"]))
-        # A thread may be stopped between a call's id and its stamp: ids are not in order of time.
+        # A thread can be preempted between taking a correlation id and its start time, so ids are not in the
+        # order of time.
         return sorted(actions.values(), key=lambda action: (action.start, action.corr))
 
     def _looks(self, action, context, stream):
-        """Reads a stream's tail: its own, and what legacy order adds."""
+        """Adds the reads of a stream's tail: the stream's own operations, and those that legacy ordering
+        adds."""
         action.reads.add((context, stream))
         if stream == LEGACY:
             action.reads.add(("blocking", context))
@@ -354,7 +357,7 @@ class Truth:
     def _taint(self):
         actions = self._actions()
         unsure = tainted(actions)
-        placeless = self.placeless_launches()  # each may be on any stream
+        placeless = self.placeless_launches()  # each of them may be on any stream
         places = {x for a in actions for x in a.reads | a.writes if x[0] not in ("all", "event", "graph")}
         blurred = set()
         if placeless:
@@ -374,13 +377,14 @@ def conflict(a: Action, b: Action) -> bool:
 
 
 def was_not_waited_for(wait: Action, launch: Action) -> bool:
-    """An operation that went on after a wait had returned."""
+    """Says whether all operations of the launch ended after the wait had returned."""
     return bool(wait.waits and not wait.ops and launch.ops and not launch.untold
                 and all(op["end"] > wait.end for op in launch.ops))
 
 
 def tainted(actions: list[Action]) -> set[int]:
-    """Calls that overlap others with which they conflict, and those that depend on what such a call did."""
+    """Returns the calls that overlap a conflicting call, and the calls that depend on the effects of such a
+    call."""
     for i, a in enumerate(actions):
         for b in actions[i + 1:]:
             if a.thread == b.thread or a.end <= b.start or b.end <= a.start or not conflict(a, b):
@@ -392,7 +396,7 @@ def tainted(actions: list[Action]) -> set[int]:
     for a in actions:
         a.tainted = a.unsure or bool(a.reads & dirty)
         written = {x for x in a.writes if x[0] != "all"}
-        # What has no record (a free in stream order) stands for nothing that came before it.
+        # An operation without a record (a stream-ordered free) does not clear the doubt about earlier work.
         enqueued = any(op["kind"] in RECORDED for op in a.ops)
         if a.unsure or (a.tainted and (a.record or not enqueued)):
             dirty |= written | (a.anywhere if a.unsure else set())
@@ -400,7 +404,7 @@ def tainted(actions: list[Action]) -> set[int]:
             dirty -= {x for x in written if x[0] != "blocking"}
             dirty -= {("blocking", x[0]) for x in written if x[1] == LEGACY}
         for context in {x[1] for x in a.writes if x[0] == "all"}:
-            # A wait for the context looks at all of its streams.
+            # A wait for a context reads the tails of all its streams.
             if any(x[0] == context for x in dirty):
                 dirty.add(("all", context))
             else:
@@ -413,7 +417,7 @@ def place_of(op: dict) -> tuple[int, int]:
 
 
 def edge_of(kind, op, corr, point, free, end, stream=None) -> tuple:
-    """kind, source, destination, wait, wake: all but `released`."""
+    """Returns the edge as a tuple: kind, source, destination, wait_ns, wake_ns. Only `released` is missing."""
     last = max(op["end"], free)
     waited = 0 if kind in QUERIES else last - free
     return (kind, op["corr"], op["stream"], op["device"], corr, point, stream, waited,

@@ -1,4 +1,4 @@
-"""`syncline edges` run on a file, and the rows of files made for it: launches, waits, operations."""
+"""Runs `syncline edges` on a file, and makes the rows of test files: launches, waits, operations."""
 import collections
 import json
 
@@ -10,7 +10,7 @@ FIELDS = ["kind", "src_correlation", "src_name", "src_stream", "src_device", "ds
 
 
 def edges(path, *options, status=0):
-    """The edges, and what was left out by reason."""
+    """Returns the edges, and the number of edges left out by reason."""
     out, error = run("edges", "--json", *options, path, status=status)
     lost = collections.Counter()
     for line in error.splitlines():
@@ -36,7 +36,7 @@ def operation(cat, name, correlation, start, end, stream=7):
 
 
 def launch(correlation, ts, start, end, stream=7, thread=42, **args):
-    """A call of 2 us and the kernel that it launched."""
+    """Returns the rows of a call of 2 us and of the kernel that it launched."""
     return [row("cuda_runtime", "cudaLaunchKernel", correlation, ts, 2, thread, cbid=211),
             row("kernel", f"k{correlation}", correlation, start, end - start, stream, device=0,
                 context=1, stream=stream, **args)]

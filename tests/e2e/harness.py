@@ -1,7 +1,7 @@
-"""Runs a program on the simulated GPU with the real library injected, and reads what came of it:
-the trace, the simulator's truth, and its log of what it dropped, failed or gave away.
+"""Runs a program on the simulated GPU with the real library injected. Reads the trace, the simulator's truth,
+and the simulator's log of the records that it dropped, failed or gave to another client.
 
-The claim that tests make with it: syncline's events = truth minus log, exactly."""
+Tests use it to prove that syncline's events are exactly the truth minus the log."""
 import collections
 import dataclasses
 import functools
@@ -28,7 +28,7 @@ RUNTIME_CALLS = BUILD / "tests" / "e2e" / "runtime_calls"
 TOOL = BUILD / "tools" / "syncline"
 SIMGPU = REPO / "tests" / "simgpu" / "run"
 
-# What the log calls the fate of a record that syncline cannot have had, whole.
+# The log's words for the reasons why syncline cannot have received a complete record.
 LOST = {"dropped", "given", "starved", "unfinished", "undelivered", "no-time"}
 
 SAID = re.compile(r"\bsyncline: .*\n?")
@@ -38,18 +38,18 @@ MEMORY_KINDS = {1: "Pageable", 2: "Pinned", 3: "Device"}
 
 
 def has_benches() -> bool:
-    """Whether the build under test was asked for the benchmarks."""
+    """Says whether the build under test includes the benchmarks."""
     return "SYNCLINE_BENCH:BOOL=OFF\n" not in (BUILD / "CMakeCache.txt").read_text()
 
 
 def microseconds(text: str) -> int:
-    """Nanoseconds of a `ts` or `dur`, which must have exactly three decimals."""
+    """Converts a `ts` or `dur` to nanoseconds. The text must have exactly three decimals."""
     assert re.fullmatch(r"\d+\.\d{3}", text), f"not microseconds with three decimals: {text}"
     return int(text.replace(".", ""))
 
 
 def decompress(path: pathlib.Path) -> bytes:
-    """The text of a trace, compressed or not; what can be read of one that was cut short."""
+    """Returns the text of a trace file, compressed or not. Of a truncated file, returns the readable part."""
     data = path.read_bytes()
     if data[:4] == b"\x28\xb5\x2f\xfd":
         reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data),
@@ -62,22 +62,21 @@ def decompress(path: pathlib.Path) -> bytes:
                 while block := file.read(1 << 16):
                     text.write(block)
             except EOFError:
-                pass  # the last member was cut
+                pass  # the last member is truncated
         return text.getvalue()
     return data
 
 
 class Trace:
-    """A trace file. Times stay exact: `ts` and `dur` are turned into whole nanoseconds, absolute
-    and relative."""
+    """A trace file. Each row's `ts` and `dur` are converted to whole nanoseconds, so times stay exact."""
 
     def __init__(self, path: pathlib.Path):
         self.path = path
         text = decompress(path)
         self.text = text
         if path.suffix == ".part":
-            # A killed process, or a full disk: whole lines are whole events. What stands behind the
-            # last newline was cut, and may end like a row all the same.
+            # The process was killed, or the disk was full. Every whole line is a whole event. The text after
+            # the last newline is truncated, although it may look like the end of a row.
             lines = text.decode().split("\n")
             first = next(i for i, line in enumerate(lines) if '"traceEvents"' in line)
             head = "\n".join(lines[:first + 1]) + "]}"
@@ -85,7 +84,7 @@ class Trace:
             rows = [line for line in lines[first + 1:-1] if line.endswith("},")]
             self.object["traceEvents"] = [json.loads(row[:-1], parse_float=str) for row in rows]
         else:
-            json.loads(text)  # as any reader would
+            json.loads(text)  # the text is valid for any reader
             self.object = json.loads(text, parse_float=str)
         self.base = self.object["baseTimeNanoseconds"]
         self.events = self.object["traceEvents"]
@@ -95,15 +94,15 @@ class Trace:
                 event["end"] = event["start"] + microseconds(event.get("dur", "0.000"))
 
     def of(self, *cats: str) -> list[dict]:
-        """Slices of these categories, in the file's order."""
+        """Returns the slices of these categories, in the file's order."""
         return [e for e in self.events if e.get("cat") in cats and e["ph"] == "X"]
 
     def flows(self, cat: str = "ac2g") -> list[dict]:
         return [e for e in self.events if e["ph"] in "sf" and e["cat"] == cat]
 
     def edges(self) -> list[dict]:
-        """What the rows of edges say, but for nodes of graphs; names of GPU operations have rows of
-        their own."""
+        """Returns the args of the `sync_edge` rows without the node ids of graphs. Names of GPU operations
+        are stored in rows of their own and are filled in here."""
         rows = [e for e in self.events if e["ph"] == "M"]
         names = {e["id"]: e["args"]["name"] for e in rows if e["name"] == "sync_name"}
         return [{key: names.get(value) if key.endswith("_name") and isinstance(value, int) else value
@@ -111,7 +110,7 @@ class Trace:
                 for e in rows if e["name"] == "sync_edge"]
 
     def metadata(self, name: str) -> dict[tuple, object]:
-        """(pid, tid) -> the one argument, of metadata rows called `name`."""
+        """Returns a dictionary (pid, tid) -> the single argument of each metadata row called `name`."""
         return {(e["pid"], e["tid"]): next(iter(e["args"].values()))
                 for e in self.events if e["ph"] == "M" and e["name"] == name}
 
@@ -120,20 +119,20 @@ class Trace:
         return self.object["syncline"]["counters"]
 
     def lost(self) -> int:
-        """Records of PyTorch's operators that found no room: on a busy machine the collector can come
-        too late for some. Where that is more than a tenth, something is wrong with it."""
+        """Returns how many operator records were lost for lack of room: on a busy machine the recorder may
+        read the queue too late. Fails if more than a tenth was lost."""
         lost = self.counters["ranges_lost"] + self.counters["ops_lost"]
         assert lost <= len(self.of("cpu_op")) // 10, self.counters
         return lost
 
 
 def plain(name: str) -> str:
-    """A call's name without its version and without the mark of per-thread streams."""
+    """Returns a call's name without its version suffix and its per-thread-stream suffix."""
     return re.sub(r"_(v\d+|ptsz|ptds)", "", name)
 
 
 def in_default_filter(name: str) -> bool:
-    """Whether the documentation says that it is recorded."""
+    """Says whether the documentation lists the call as recorded by default."""
     return is_documented(plain(name))
 
 
@@ -144,7 +143,8 @@ def json_lines(path: pathlib.Path) -> list[dict]:
 
 
 def of_syncline(log: list[dict]) -> list[dict]:
-    """The simulator's lines about syncline, the older calls and the whole process."""
+    """Returns the simulator's log lines about syncline, about CUPTI's older interface and about the whole
+    process."""
     others = {line["client"] for line in log
               if line["what"] == "subscribed" and line["name"] != "CUPTI for syncline"}
     return [line for line in log if line.get("client") not in others]
@@ -152,52 +152,53 @@ def of_syncline(log: list[dict]) -> list[dict]:
 
 @dataclasses.dataclass
 class Run:
-    """What a finished command left."""
-    status: int  # exit status; -N: killed by signal N
+    """The result of a finished command."""
+    status: int  # exit status; -N: ended by signal N
     stdout: str
     stderr: str
     out: pathlib.Path
     truth: list[dict]
-    log: list[dict]  # without what is of another subscriber of CUPTI's
+    log: list[dict]  # without the lines about other subscribers of CUPTI
     has_all_calls: bool = False  # SYNCLINE_API=all
 
     def files(self, pattern: str = "*.pt.trace.json*") -> list[pathlib.Path]:
-        """Those of traces, if nothing else is said."""
+        """Returns the output files that match the pattern; by default the traces."""
         return sorted(p for p in self.out.rglob(pattern) if p.is_file()) if self.out.exists() else []
 
     def traces(self) -> list[Trace]:
         return [Trace(path) for path in self.files() if path.suffix != ".part"]
 
     def trace(self) -> Trace:
-        """The one complete trace."""
+        """Returns the only complete trace. Fails if there is not exactly one."""
         files = self.files()
         assert len(files) == 1 and files[0].suffix != ".part", \
             f"expected one complete trace, found {files}\n{self.stderr}"
         return Trace(files[0])
 
     def said(self) -> list[str]:
-        """What syncline said on stderr, a line each (with log="warn": complaints alone). It may stand
-        behind what another thread has written of its own line."""
+        """Returns syncline's lines on stderr (with log="warn": only warnings). Such a line may follow an
+        unfinished line that another thread of the program wrote."""
         return [line.rstrip("\n") for line in SAID.findall(self.stderr)]
 
     def truth_of(self, what: str) -> list[dict]:
         return [line for line in self.truth if line["t"] == what]
 
     def operations(self) -> list[dict]:
-        """GPU operations that CUPTI has a record of: finished, and not lost by the simulator."""
+        """Returns the GPU operations that have a CUPTI record: those that finished and whose records were not
+        lost."""
         gone = {line["op"] for line in self.lost()}
         return [op for op in self.truth_of("op")
                 if op["kind"] in ("kernel", "memcpy", "memset") and op["finished"]
                 and op["id"] not in gone]
 
     def lost(self) -> list[dict]:
-        """The log's lines about records that never came, or came without their times."""
+        """Returns the log's lines about records that never arrived, or arrived without times."""
         return [line for line in self.log if line.get("what") in LOST]
 
     def calls(self) -> dict[int, dict]:
-        """The calls that must have a row, by correlation id: those that CUPTI was asked for and did
-        not lose; of a nested pair the outer. Where whole kinds were on, as CUPTI before 12.5 has it,
-        syncline itself leaves out what its filter does not name."""
+        """Returns the calls that must have a row, by correlation id: those whose records were on and not
+        lost. Of a nested pair only the outer call has a row. CUPTI before 12.5 can only enable all calls,
+        so syncline's own filter leaves out the others."""
         since: dict[str, int] = {}
         for line in self.log:
             if line.get("what") == "enabled":
@@ -215,20 +216,21 @@ class Run:
         return found
 
     def failed(self, function: str) -> bool:
-        """Whether a call of it was made to fail."""
+        """Says whether the simulator made a call of this function fail."""
         return any(line.get("what") == "failed" and line["function"] == function
                    for line in self.log)
 
 
-# Of syncline, the simulator, and the launchers that tell a job and a rank (control/identity.c).
+# Variables of syncline, of the simulator, and of the launchers that set a job's name and rank
+# (control/identity.c).
 FOREIGN = ("SYNCLINE_", "SIMGPU_", "CUDA_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_", "SLURM_",
            "OMPI_", "PMI_", "PMIX_", "MV2_", "PALS_", "PBS_JOBID", "LSB_JOBID", "RAY_", "JOB_ID",
            "JOB_COMPLETION", "JOBSET_NAME", "VC_JOB_NAME")
 
 
 def intrusions(run_: Run) -> list[dict]:
-    """Calls of syncline's that end or spoil what another client records, from the moment at which
-    that one has taken CUPTI's callbacks."""
+    """Returns syncline's calls that stop or spoil another client's recording, made after that client took
+    CUPTI's callbacks."""
     calls = [line for line in run_.log
              if line["what"] in ("callbacks", "disabled", "forced", "steal")]
     taken = next(i for i, line in enumerate(calls) if line["what"] == "steal"
@@ -237,7 +239,8 @@ def intrusions(run_: Run) -> list[dict]:
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """Ours, without what a developer or a scheduler may have set for another job."""
+    """Returns this process's environment without variables that a developer or a scheduler set for another
+    job."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
     env.update(extra or {})
     return env
@@ -245,8 +248,8 @@ def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
 
 def run(tmp: pathlib.Path, *command, sim: list[str] | None = None, inject: bool = True,
         timeout: float = 60, cwd: pathlib.Path | None = None, **options: str) -> Run:
-    """Runs `command` on the simulated GPU. Keyword arguments are environment variables: in lower
-    case syncline's options (`window="demand"` is SYNCLINE_WINDOW), else as they stand."""
+    """Runs `command` on the simulated GPU. Keyword arguments are environment variables. A lower-case name is
+    an option of syncline (`window="demand"` sets SYNCLINE_WINDOW); other names are used unchanged."""
     out = tmp / "out"
     env = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job"}
     if inject:
@@ -270,7 +273,8 @@ def scenario(tmp: pathlib.Path, steps: str, **options) -> Run:
 
 @functools.cache
 def demangler() -> subprocess.Popen:
-    """One for all names: PyTorch's kernels have hundreds, of thousands of characters."""
+    """Returns the one c++filt process for all names, because PyTorch has hundreds of kernels with names of
+    thousands of characters."""
     return subprocess.Popen(["c++filt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -283,8 +287,8 @@ def demangled(name: str) -> str:
 
 
 def difference(expected: list, found: list, is_cut: bool = False) -> str:
-    """"" if both hold the same, whatever their order (`is_cut`: things may be missing); else what is
-    missing and what is too much."""
+    """Returns "" if both lists have the same elements in any order (`is_cut`: elements may be missing). Else
+    returns a text with the missing and the surplus elements."""
     want, have = collections.Counter(expected), collections.Counter(found)
     missing, surplus = list((want - have).elements()), list((have - want).elements())
     if not surplus and (is_cut or not missing):
@@ -294,7 +298,7 @@ def difference(expected: list, found: list, is_cut: bool = False) -> str:
 
 
 def expected_operation(op: dict) -> tuple:
-    """What a trace must say about an operation."""
+    """Returns the facts that a trace must contain about an operation."""
     place = (op["corr"], op["device"], op["context"], op["stream"], op["start"], op["end"],
              op["graph"], op["node"] if op["graph"] else 0)
     if op["kind"] == "kernel":
@@ -308,7 +312,7 @@ def expected_operation(op: dict) -> tuple:
 
 
 def written_operation(event: dict) -> tuple:
-    """The same from a trace's row."""
+    """Returns the same tuple as expected_operation(), from a row of a trace."""
     args = event["args"]
     assert (event["pid"], event["tid"]) == (args["device"], args["stream"])
     place = (args["correlation"], args["device"], args["context"], args["stream"], event["start"],
@@ -320,15 +324,15 @@ def written_operation(event: dict) -> tuple:
 
 
 def operations_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """"" if the traces hold exactly the operations of the truth minus the log (`is_cut`: or some of
-    them)."""
+    """Returns "" if the traces contain exactly the operations of the truth minus the log (`is_cut`: or a part
+    of them); else the difference."""
     written = [written_operation(e) for t in traces for e in t.of("kernel", "gpu_memcpy", "gpu_memset")]
     return difference([expected_operation(op) for op in run_.operations()], written, is_cut)
 
 
 def calls_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """"" if the traces have exactly the calls of the truth minus the log (`is_cut`: or some of them),
-    each of its thread where CUPTI tells the system's thread ids."""
+    """Returns "" if the traces contain exactly the calls of the truth minus the log (`is_cut`: or a part of
+    them); else the difference. Each call must be on its thread if CUPTI reports the system's thread ids."""
     no_threads = run_.failed("cuptiSetThreadIdType")
     expected = [(call["corr"], "cuda_" + call["domain"], plain(call["name"]), call["cbid"],
                  call["start"], call["end"], call["result"], no_threads or call["thread"])
@@ -339,12 +343,13 @@ def calls_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
         for t in traces for row in t.of("cuda_runtime", "cuda_driver")], is_cut)
 
 
-CLOCK_NS = 5000  # from ticks to times, here and in the simulator, on a busy machine
+CLOCK_NS = 5000  # error of converting ticks to times, in syncline and the simulator, on a busy machine
 OPERATION_ROWS = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
 
 
 def row_of(line: dict) -> tuple:
-    """What tells the truth's call, operation or wait from others of its correlation id."""
+    """Returns a key that distinguishes the truth's call, operation or wait from others with the same
+    correlation id."""
     if line["t"] == "call":
         return ("cuda_" + line["domain"], line["corr"])
     if line["t"] == "op":
@@ -354,8 +359,8 @@ def row_of(line: dict) -> tuple:
 
 
 def correct_clock(run_: Run, traces: list[Trace]) -> None:
-    """Gives the rows the truth's times where they are within CLOCK_NS of it: another client has set
-    CUPTI's clock, and ticks are not told to the nanosecond."""
+    """Replaces a row's times with the truth's if they differ by at most CLOCK_NS. Another client set CUPTI's
+    clock in this run, and its ticks cannot be converted to the exact nanosecond."""
     true = collections.defaultdict(list)
     for line in run_.truth:
         if line["t"] in ("call", "op", "wait", "follow"):
@@ -373,8 +378,9 @@ def correct_clock(run_: Run, traces: list[Trace]) -> None:
 
 
 def waits_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """"" if the traces have exactly the waits of the truth minus the log (`is_cut`: or some of them).
-    One whose record came twice may have two rows: it is known by a memory of the last ones only."""
+    """Returns "" if the traces contain exactly the waits of the truth minus the log (`is_cut`: or a part of
+    them); else the difference. A wait whose record was delivered twice may have two rows, because syncline
+    remembers only the most recent waits."""
     head = traces[0].object if traces else {}
     expected = sync_rows.expected(run_.truth, run_.lost(), head.get("cupti_version", 0),
                                   head.get("syncline", {}).get("detail") == "full")
@@ -387,7 +393,7 @@ def waits_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
 
 
 def check_calls(run_: Run, trace: Trace) -> None:
-    """The rows of calls are those of the truth, and every launch has its row."""
+    """Checks that the rows of calls are those of the truth, and that every launch has its row."""
     assert not calls_differ(run_, [trace]), calls_differ(run_, [trace])
     rows = {row["args"]["correlation"] for row in trace.of("cuda_runtime", "cuda_driver")}
     launched = {op["corr"] for op in run_.operations()}
@@ -395,7 +401,8 @@ def check_calls(run_: Run, trace: Trace) -> None:
 
 
 def check_flows(trace: Trace) -> None:
-    """An arrow from each launch to each of its operations, ids unique in the file."""
+    """Checks that there is one arrow from each launch to each of its operations, and that each id is used
+    once."""
     starts = {e["id"]: e for e in trace.flows() if e["ph"] == "s"}
     assert len(starts) == sum(1 for e in trace.flows() if e["ph"] == "s"), "a flow starts twice"
     ends = collections.Counter((e["id"], e["pid"], e["tid"], e["start"])
@@ -412,7 +419,7 @@ def check_flows(trace: Trace) -> None:
 
 
 def check_trace(run_: Run, trace: Trace) -> None:
-    """Everything that must hold of the one trace of a whole run."""
+    """Checks everything that must hold for the only trace of a run that was recorded from start to end."""
     assert not operations_differ(run_, [trace]), operations_differ(run_, [trace])
     assert not waits_differ(run_, [trace]), waits_differ(run_, [trace])
     check_calls(run_, trace)
@@ -422,5 +429,5 @@ def check_trace(run_: Run, trace: Trace) -> None:
 
 
 def signal_status(number: signal.Signals) -> int:
-    """What Run.status is after an end by this signal."""
+    """Returns the value of Run.status after the signal ended the process."""
     return -int(number)

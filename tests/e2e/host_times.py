@@ -1,10 +1,9 @@
-"""What the host did in another run of a program, put in place of what it did in a recorded one.
+"""Replaces the host's times in a recorded run with those of another run of the same program.
 
-Two runs of a program on a machine that has other work differ in what the host took, and by more than
-a prediction is worth. The simulator's truth tells of both runs how long each call took beside what
-it waited for the GPU, and how long the thread took between calls; so a replay of the one run can be
-given the host's times of the other. When things wait for what, and how long the GPU takes, remain
-those of the trace: the sync edges are what the prediction stands or falls with."""
+On a busy machine, the host's times of two runs differ by more than the error of a good prediction. The
+simulator's truth says for both runs how long each call took apart from waiting for the GPU, and how long
+the thread took between calls. A replay of one run can therefore use the host's times of the other. The
+order of waits and the GPU's times remain those of the trace, so the prediction tests the sync edges."""
 import collections
 
 import harness
@@ -12,20 +11,20 @@ from chakra import Et, Node
 
 KINDS = ("kernel", "memcpy", "memset")
 NOT_READY = 600
-CUT_NS = 20000  # a launch that went on for so long after the enqueue was held up by others
+CUT_NS = 20000  # if a launch lasts this long after the enqueue, the machine delayed it
 
 
 def is_free(name: str) -> bool:
-    """What it waits for is inferred, from what ended meanwhile: of no use for another run, in which
-    other things do. What it takes is the host's."""
+    """Says whether the call frees memory. Its waits are inferred from operations that ended during the call,
+    which are different ones in another run. Its whole duration is counted as the host's."""
     return "Free" in name
 
 
 class Host:
-    """Calls and waits of a run, from the truth alone."""
+    """Calls and waits of a run, taken from the truth only."""
 
     def __init__(self, run: harness.Run):
-        # How often a program polls depends on the time that it has: what polls take is the host's.
+        # The number of polls depends on timing, so the time spent polling counts as the host's.
         recorded = {corr: call for corr, call in run.calls().items() if call["result"] != NOT_READY}
         self.recorded = recorded
         self.ops = {op["id"]: op for op in run.truth_of("op")}
@@ -42,7 +41,7 @@ class Host:
                        + [op["end"] for op in self.ops.values()])
 
     def ends(self) -> dict[tuple, int]:
-        """Of each call, and of each operation by its call and stream."""
+        """Returns the end of each call, and of each operation by its call and stream."""
         found = {(corr,): call["end"] for corr, call in self.recorded.items()}
         found.update({(op["corr"], op["stream"], n): op["end"] for ops in self.launched.values()
                       for n, op in enumerate(sorted(ops, key=lambda op: op["start"]))
@@ -50,11 +49,13 @@ class Host:
         return found
 
     def by_names(self) -> list[list[dict]]:
-        """The calls of each thread; threads in an order that depends on what they do alone."""
+        """Returns the calls of each thread. Threads are sorted by their lists of calls, so their order is the
+        same in every run."""
         return sorted(self.threads.values(), key=lambda calls: [call["name"] for call in calls])
 
     def enqueued_ns(self, call: dict) -> int:
-        """When its operation was enqueued, if the call went on for long after that; else its end."""
+        """Returns when the call's operation was enqueued if the call lasted long after that; else the call's
+        end."""
         queued = [op["queued"] for op in self.launched[call["corr"]]]
         if queued and call["corr"] not in self.sources and min(queued) + CUT_NS < call["end"]:
             return max(call["start"], min(queued))
@@ -62,7 +63,7 @@ class Host:
 
 
 def same_calls(first: Host, other: Host) -> dict[int, dict]:
-    """Correlation id in the first run -> the call in the other."""
+    """Returns a dictionary: correlation id in the first run -> the same call in the other run."""
     same = {}
     for mine, theirs in zip(first.by_names(), other.by_names(), strict=True):
         assert [call["name"] for call in mine] == [call["name"] for call in theirs]
@@ -71,7 +72,8 @@ def same_calls(first: Host, other: Host) -> dict[int, dict]:
 
 
 def of_other_run(et: Et, same: dict[int, dict], first: Host, other: Host) -> dict[int, int]:
-    """Durations of the CPU nodes of `et`, a trace of `first`, as `other` had them."""
+    """Returns durations for the CPU nodes of `et`, a trace of the run `first`, as they were in the run
+    `other`."""
     lanes = collections.defaultdict(list)
     for node in et.cpu:
         lanes[et.lane(node)].append(node)
@@ -83,7 +85,7 @@ def of_other_run(et: Et, same: dict[int, dict], first: Host, other: Host) -> dic
 
 
 def _thread(nodes: list[Node], same: dict[int, dict], other: Host, at: int, found: dict[int, int]):
-    """`at`: until when the other run's time is spent."""
+    """Handles the nodes of one thread. The other run's time before `at` is already assigned to nodes."""
     gap, i = None, 0
     while i < len(nodes):
         if nodes[i].correlation not in same:
@@ -100,8 +102,9 @@ def _thread(nodes: list[Node], same: dict[int, dict], other: Host, at: int, foun
 
 
 def _call(pieces: list[Node], call: dict, other: Host) -> dict[int, int]:
-    """NAME until the enqueue; NAME.wait from when what it waited for has ended, to the enqueue if
-    that comes after; what is left of the call."""
+    """Returns durations for the nodes of one call. NAME lasts until the enqueue. NAME.wait lasts from the end
+    of the awaited operations until the enqueue, if the enqueue is later. The last node gets the rest of
+    the call."""
     took = {piece.id: 0 if is_free(call["name"]) else piece.duration for piece in pieces}
     first, last = pieces[0].id, pieces[-1].id
     own = other.launched[call["corr"]]

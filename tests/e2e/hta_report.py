@@ -1,5 +1,5 @@
-"""Runs HolisticTraceAnalysis on the folder argv[1] and prints its numbers as JSON. Runs in the
-environment of `tests/venv.sh hta`, as a program of its own: see test_hta.py."""
+"""Runs HolisticTraceAnalysis on the folder argv[1] and prints its numbers as JSON. It is a separate program
+because it needs the environment of `tests/venv.sh hta`; see test_hta.py."""
 import json
 import os
 import sys

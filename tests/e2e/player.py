@@ -1,4 +1,4 @@
-"""Plays a recording to syncline (tests/replay), and looks into the dumps that it makes of its own."""
+"""Plays a recording to syncline (tests/replay), and reads the dumps that syncline writes."""
 import subprocess
 import sys
 
@@ -9,7 +9,8 @@ sys.path[:0] = [str(REPLAY)]
 
 
 def play(tmp, recording, *sim, cupti=None, speed=None, **options):
-    """Plays a recording to syncline. Lower-case keywords are its options, others variables."""
+    """Plays a recording to syncline. Lower-case keywords are options of syncline; other keywords are
+    environment variables."""
     out = tmp / "out"
     env = {"SYNCLINE_OUTPUT": str(out), "CUDA_INJECTION64_PATH": str(harness.LIBRARY)}
     for name, value in options.items():
@@ -26,7 +27,7 @@ def play(tmp, recording, *sim, cupti=None, speed=None, **options):
 
 
 def played(tmp, recording, *sim, **options):
-    """The trace that came of it, without a complaint."""
+    """Plays a recording and returns the trace. Fails if syncline printed a warning or lost a record."""
     run = play(tmp, recording, *sim, log="warn", **options)
     assert (run.status, run.stdout, run.stderr) == (0, "", "")
     trace = run.trace()
@@ -34,13 +35,13 @@ def played(tmp, recording, *sim, **options):
             if count and ("dropped_" in name or "undelivered" in name or "invalid" in name
                           or name in ("outside_window", "names_lost", "records_unknown"))}
     lost.pop("nested_dropped", None)
-    lost.pop("dropped_no_buffer", None)  # asked again, and lost nothing
+    lost.pop("dropped_no_buffer", None)  # the player asks again, so nothing is lost
     assert not lost
     return trace
 
 
 def chunks(path):
-    """(type, bytes) of every chunk, as docs/cupti-dump.md has them."""
+    """Yields (type, bytes) for each chunk of a dump, in the format of docs/cupti-dump.md."""
     data = path.read_bytes()
     assert data[:8] == b"SLCUPTI\n"
     at = int.from_bytes(data[12:16], "little")

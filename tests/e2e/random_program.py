@@ -1,5 +1,5 @@
-"""Random but legal CUDA programs, as steps for programs/random_waits, and the trouble they are run
-in: the same for a seed in every run. Only the times of a run differ."""
+"""Generates random but legal CUDA programs as steps for programs/random_waits, and the troubles in which they
+run. A seed always gives the same program and troubles. Only the times differ between runs."""
 import dataclasses
 import random
 
@@ -7,14 +7,15 @@ VERSIONS = ["12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", "12.
             "13.2", "13.3", "13.4", "13.5"]
 DEVICES = 2
 
-# What may fail, and with which errors: 1 a wrong argument, 2 no memory, 700 the end of the context.
+# Functions that may be made to fail. The errors are 1 (invalid argument), 2 (out of memory) and 700 (which
+# ends the context).
 FAILING = ["cuLaunchKernel", "cuMemcpy", "cuMemcpyAsync", "cuMemsetD8Async", "cuEventRecord",
            "cuStreamWaitEvent", "cuEventSynchronize", "cuEventQuery", "cuStreamSynchronize",
            "cuStreamQuery", "cuCtxSynchronize", "cuGraphLaunch", "cuMemFree_v2", "cuMemFreeAsync",
            "cudaMemcpyAsync", "cudaEventRecord", "cudaStreamWaitEvent", "cudaStreamSynchronize",
            "cudaDeviceSynchronize", "cudaMemcpy", "cuModuleUnload", "cudaLibraryUnload", "cudaMemset"]
 ERRORS = [1, 2, 700]
-# Functions of CUPTI, and among how many of their calls.
+# Functions of CUPTI that may be made to fail. The number bounds which of their calls fails.
 FAILING_CUPTI = {"cuptiActivityFlushAll": 8, "cuptiActivityEnableDriverApi": 60,
                  "cuptiActivityEnableRuntimeApi": 60}
 
@@ -30,7 +31,7 @@ class Program:
 
 
 class Thread:
-    """What one thread may use: slots of its own, and those that all share."""
+    """The objects that one thread may use: slots of its own, and slots that all threads share."""
 
     def __init__(self, g: "Generator", number: int):
         self.g, self.r, self.number = g, g.random, number
@@ -53,7 +54,7 @@ class Thread:
         return self.r.choice([0, 0, 1])
 
     def my_streams(self, capture=False):
-        """Streams that this thread may enqueue on now."""
+        """Returns the streams on which this thread may enqueue now."""
         known = {**self.g.shared_streams, **self.streams}
         found = [s for s, (context, _) in known.items() if context == self.context]
         if capture:
@@ -88,7 +89,7 @@ class Thread:
                       int(self.r.random() < 0.2))
 
     def blocking(self):
-        """A copy, or a memset: only those of the host's memory block."""
+        """Adds a blocking copy or memset. Such calls use only the block of host memory."""
         if self.r.random() < 0.6:
             self.step("copy", 0, self.r.choice([0, 0, 1, 1, 2, 4]), self.r.randint(0, 1), 0,
                       self.r.choice([4, 64, 400]), self.api())
@@ -96,7 +97,7 @@ class Thread:
             self.step("set", 0, 0, self.r.choice([4, 512]), self.api(), self.r.choice([0, 1, 1]))
 
     def free(self):
-        """Memory, as a rule while something runs."""
+        """Adds a free of memory, usually while an operation is running."""
         slot = next(iter(self.memory), None)
         if slot is None:
             slot = self.slots[0]
@@ -108,7 +109,7 @@ class Thread:
         self.step("free", slot, self.api())
 
     def unload(self):
-        """A module, as a rule while something runs."""
+        """Adds an unload of a module, usually while an operation is running."""
         slot = next(iter(self.modules), None)
         if slot is None or self.modules[slot] != self.context:
             if (slot := self.free_slot(self.modules)) is None:
@@ -122,7 +123,8 @@ class Thread:
             self.step("unload", slot)
 
     def reset(self):
-        """The device's, or the end of a context, under one thread alone: all that is in it is gone."""
+        """Adds a reset of the device or the end of a context, if the program has only one thread. Forgets all
+        objects of that context."""
         gone = self.context
         if len(self.g.threads) > 1:
             return self.unload()
@@ -141,7 +143,7 @@ class Thread:
         return self.enter(gone)
 
     def chain(self):
-        """Record here, wait there, perhaps on; nothing is launched in between."""
+        """Adds event records and stream waits with no launch between them."""
         for _ in range(self.r.randint(1, 3)):
             events = self.my_events()
             if not events:
@@ -188,7 +190,8 @@ class Thread:
             self.step("freeasync", slot, stream)
 
     def graph(self):
-        """Captured on one stream, perhaps with another that joins and comes back; launched twice."""
+        """Adds a graph that is captured on one stream, perhaps with a second stream that joins the capture,
+        and is launched twice."""
         slot, streams = self.free_slot(self.graphs), self.my_streams(capture=True)
         events = [e for e, context in self.events.items() if context == self.context]
         if slot is None or not streams:
@@ -285,7 +288,7 @@ class Generator:
         self.steps: list[str] = []
         self.contexts = r.choice([[0], [0], [0, 1], [0, 4], [0, 1, 4]])
         self.graphs = r.random() < 0.5
-        # Without the legacy stream and without per-thread ones each in a third of the programs.
+        # A third of the programs avoids the legacy stream, and a third avoids per-thread default streams.
         self.defaults = [s for s in (0, 1) if r.random() < 0.67]
         self.shared_streams: dict[int, tuple[int, int]] = {}
         self.shared_events: dict[int, int] = {}
@@ -349,7 +352,8 @@ class Generator:
             sim.append("--cupti-shuffle")
         if r.random() < 0.3:
             sim += ["--cupti-late", r.choice(["0.001", "0.01"])]
-        # Ids that wrap: but what comes first tells where they began.
+        # Correlation ids wrap around, but only if no record is late: the first records show where the ids
+        # began.
         if len(self.threads) == 1 and len(sim) == 6 and r.random() < 0.6:
             sim += ["--correlation-start", str(2**32 - r.randint(20, 200))]
         if r.random() < 0.2:
@@ -361,7 +365,7 @@ class Generator:
         return sim + self.losses() + self.failures()
 
     def losses(self) -> list[str]:
-        """Records that do not come, come without their times, or come twice."""
+        """Returns options that make records get lost, lack their times, or be delivered twice."""
         r = self.random
         what = r.random()
         if what < 0.08:
@@ -375,7 +379,8 @@ class Generator:
         return []
 
     def failures(self) -> list[str]:
-        """A call of the program's, or of syncline's, that fails once, or always."""
+        """Returns options that make a call fail, once or always: a CUDA call of the program, or a CUPTI call
+        of syncline."""
         r = self.random
         what = r.random()
         if what < 0.12:

@@ -1,14 +1,12 @@
-"""Runs programs of random_program.py, compares their edges with the truth, and shrinks those that
-fail:
+"""Runs programs of random_program.py, compares their edges with the truth, and shrinks failing programs:
 
-    tests/e2e/random_waits.py SEED...            runs these; prints what is wrong
-    tests/e2e/random_waits.py --shrink SEED      and the smallest program that fails so
-    tests/e2e/random_waits.py --steps FILE       runs this program instead (`#` lines: its options)
+    tests/e2e/random_waits.py SEED...            runs the programs of these seeds and prints errors
+    tests/e2e/random_waits.py --shrink SEED      also prints the smallest program that fails the same way
+    tests/e2e/random_waits.py --steps FILE       runs the program in FILE (`#` lines are its options)
 
-What a failure depends on may not come again for thousands of runs: what a run that fails left (its
-program, trace files, log and truth, and what was wrong) is kept in a folder of its own, which is
-printed, below `random_waits/` of the build folder or where --keep says.
-"""
+A rare failure may not recur in thousands of runs. Therefore each failing run is kept in its own folder:
+program, trace files, log, truth, and the list of errors. The folder's path is printed. It is below
+`random_waits/` of the build folder, or in the folder given by --keep."""
 import argparse
 import collections
 import pathlib
@@ -29,19 +27,19 @@ KEPT = harness.BUILD / "random_waits"
 
 
 def edges_of(trace: harness.Trace) -> tuple[list[dict], collections.Counter]:
-    """The edges that were found while the program ran, and what was left out by reason."""
+    """Returns the edges that were found while the program ran, and the number of edges left out by reason."""
     lost = collections.Counter({name.removeprefix("edges_lost_"): count
                                 for name, count in trace.counters.items()
                                 if count and name.startswith("edges_lost_")})
-    # On a machine that is busy with others the exit may end before all records are in.
+    # On a busy machine the process may exit before all its records were delivered.
     if undelivered := trace.counters.get("undelivered_at_exit"):
         lost["undelivered_at_exit"] = undelivered
     return trace.edges(), lost
 
 
 def knows_all(run: harness.Run, trace: harness.Trace) -> bool:
-    """Nothing was lost, nothing of CUPTI's failed, and events are told apart: below CUPTI 12.8 those
-    of other contexts are not."""
+    """Says whether syncline had every record: nothing was lost, no CUPTI function failed, and event records
+    can be identified. Before CUPTI 12.8, event records of other contexts cannot."""
     if any(line.get("what") == "failed" and line["function"].startswith("cupti") for line in run.log):
         return False
     contexts = {line["context"] for line in run.truth_of("object") if line["kind"] == "context"}
@@ -80,7 +78,7 @@ def check_in_temporary(program: random_program.Program) -> edge_compare.Outcome:
 
 def check_and_keep(program: random_program.Program, name: str,
                    keep: pathlib.Path) -> tuple[edge_compare.Outcome, pathlib.Path | None]:
-    """The folder, too, in which all is kept if something is wrong."""
+    """Returns the outcome, and the folder that keeps the run's files if something is wrong (else None)."""
     with tempfile.TemporaryDirectory(prefix="syncline-waits-") as folder:
         outcome = check(program, pathlib.Path(folder))
         if not outcome.wrong:
@@ -96,7 +94,8 @@ def check_and_keep(program: random_program.Program, name: str,
 # ---- shrinking ----
 
 def fails(program: random_program.Program, tries: int, kind: str = "") -> list[str]:
-    """Times differ from run to run, so one that passes once may fail yet."""
+    """Returns the first failure's messages. Times differ between runs, so a program that passed may fail in a
+    later try."""
     for _ in range(tries):
         wrong = [line for line in check_in_temporary(program).wrong if line.startswith(kind)]
         if wrong:
@@ -106,12 +105,12 @@ def fails(program: random_program.Program, tries: int, kind: str = "") -> list[s
 
 def shrink(program: random_program.Program, tries: int = 4, seconds: float = 600,
            say=lambda text: None) -> tuple[random_program.Program, list[str]]:
-    """Leaves out threads, troubles and ever shorter runs of steps while it still fails."""
+    """Removes threads, troubles and ever shorter runs of steps as long as the program still fails."""
     until = time.monotonic() + seconds
     wrong = fails(program, tries * 3)
     if not wrong:
         return program, wrong
-    kind = wrong[0].split()[0]  # what becomes of it must fail in the same way
+    kind = wrong[0].split()[0]  # the shrunk program must fail in the same way
 
     def attempt(steps, sim, options):
         nonlocal program, wrong

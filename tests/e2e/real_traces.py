@@ -1,6 +1,6 @@
-"""Traces of real GPUs, which are not part of the repository: $SL_TEST_TRACES, else shared/traces beside
-it, has HolisticTraceAnalysis's test data (cuda_event_sync, nccl_3steps, simple_add, two_ranks.rank-0 and
-two_ranks.rank-1, each .json.gz). Without them what needs them is skipped."""
+"""Finds traces of real GPUs. They are not part of the repository. $SL_TEST_TRACES (default: shared/traces
+beside the repository) holds HolisticTraceAnalysis's test data: cuda_event_sync, nccl_3steps, simple_add,
+two_ranks.rank-0 and two_ranks.rank-1, each .json.gz. Tests that need them are skipped if they are missing."""
 import os
 import pathlib
 

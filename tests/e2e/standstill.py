@@ -1,9 +1,11 @@
-"""On a machine that others use too, a virtual processor or the disk may stand still for seconds.
-Much here has less: a process that ends has two. A test that fails while the machine stood still is
-run once more, with a warning that says so; one that fails on a machine that ran has failed.
+"""Repeats tests that failed while the machine stood still.
 
-A conftest.py imports the hooks. Only the end-to-end tests and PyTorch's have them: unit tests bring
-their own clock."""
+On a shared machine, a virtual processor or the disk may stop for seconds. Some of syncline's deadlines are
+shorter: a process that exits has two seconds. A test that failed during such a stop is run once more, with
+a warning. A test that failed without a stop has failed.
+
+A conftest.py imports the hooks. Only the end-to-end and PyTorch tests use them, because unit tests use a
+fake clock."""
 import pathlib
 import subprocess
 import sys
@@ -16,11 +18,11 @@ from _pytest.runner import runtestprotocol
 import standstill_watch
 from standstill_watch import LATE_S, STEP_S
 
-_late: list[float] = []  # what standstill_watch.py has printed
+_late: list[float] = []  # the times that standstill_watch.py has printed
 
 
 def _waited_for_the_disk_s() -> float:
-    """In which some process did; 0 where the kernel does not tell."""
+    """Returns how long (s) some process has waited for the disk; 0 if the kernel does not report it."""
     try:
         some, _ = pathlib.Path("/proc/pressure/io").read_text().splitlines()
     except (OSError, ValueError):
@@ -46,7 +48,8 @@ def pytest_configure(config):
 def _run(item, nextitem):
     since, disk_s = time.monotonic(), _waited_for_the_disk_s()
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    time.sleep(STEP_S if any(report.failed for report in reports) else 0)  # the watcher says it then
+    # by then the watcher has printed a stop
+    time.sleep(STEP_S if any(report.failed for report in reports) else 0)
     return reports, stood_still(since, disk_s)
 
 
@@ -55,7 +58,7 @@ def pytest_runtest_protocol(item, nextitem):
     reports, still = _run(item, nextitem)
     if still and any(report.failed for report in reports):
         item.warn(pytest.PytestWarning(f"{item.name} failed while the machine stood still: run again"))
-        item._initrequest()  # fixtures are made anew
+        item._initrequest()  # pytest sets up the fixtures again
         reports, _ = _run(item, nextitem)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)

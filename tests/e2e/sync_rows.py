@@ -1,33 +1,33 @@
-"""Rows of waits (`cuda_sync`): what the simulator's truth says they must be, all of them, down to each
-arg that says what was waited for."""
+"""Works out from the simulator's truth which rows of waits (`cuda_sync`) a trace must have, including each
+arg that names the awaited stream or event."""
 import dataclasses
 
-# The rows of waits, by what the truth calls the wait. Others have no record of their own.
+# The name of a wait's row, by the truth's kind of wait. Waits of other kinds have no record.
 KINDS = {"event_sync": "Event Sync", "event_query": "Event Sync", "stream_sync": "Stream Sync",
          "stream_query": "Stream Sync", "context_sync": "Context Sync", "device_sync": "Context Sync",
          "stream_wait": "Stream Wait Event"}
-NONE = 0xffffffff  # no stream, no event
+NONE = 0xffffffff  # in place of a stream or an event
 NOT_READY = 600
-FIRST_SYNC_IDS = 26  # CUPTI 12.8: waits tell which of an event's records they waited for, and a result
+FIRST_SYNC_IDS = 26  # CUPTI 12.8: a wait's record names the event record, and contains a result
 RECORD_ARGS = ("wait_on_stream", "wait_on_cuda_event_record_corr_id", "wait_on_context",
                "wait_on_context_stream", "wait_on_context_record_corr_id")
 
 
 def name_of(line: dict) -> str | None:
-    """Of a line of the truth: which row it must have."""
+    """Returns the name of the row that a line of the truth must have; None if it has no row."""
     return KINDS.get({"wait": line.get("kind"), "follow": "stream_wait"}.get(line["t"]))
 
 
 @dataclasses.dataclass
 class Told:
-    """What CUPTI had told of the objects that waits name."""
+    """The objects that waits name, as far as CUPTI had described them."""
     devices: dict[int, int]  # by context
-    records: list[dict]  # of events; the truth's lines, without those that were lost
+    records: list[dict]  # event records: the truth's lines without the lost ones
     has_sync_ids: bool
 
     def record_of(self, wait: dict) -> dict | None:
-        """The record that a wait's row must name: by its number; where there are none yet, the last one
-        before the wait in its context."""
+        """Returns the event record that a wait's row must name. If records have numbers, it is the one with
+        the wait's number. Otherwise it is the last record in the context before the wait."""
         if self.has_sync_ids:
             found = [line for line in self.records if line["sync"] == wait["sync"]]
         else:
@@ -45,7 +45,7 @@ def told(truth: list[dict], lost: list[dict], version: int) -> Told:
 
 
 def named(wait: dict, name: str, record: dict | None) -> dict:
-    """The args that say what was waited for, by docs/trace-format.md."""
+    """Returns the args that name the awaited stream or event, as docs/trace-format.md describes them."""
     args = {} if wait["event"] in (0, NONE) else {"wait_on_cuda_event_id": wait["event"]}
     if not record:
         return args
@@ -68,18 +68,20 @@ def row(wait: dict, name: str, device: int, args: dict) -> tuple:
 @dataclasses.dataclass
 class Expected:
     rows: list[tuple] = dataclasses.field(default_factory=list)
-    unplaced: dict[tuple, tuple] = dataclasses.field(default_factory=dict)  # -> which row it is
-    untold: set[tuple] = dataclasses.field(default_factory=set)  # may be there or not
+    # row with device 0 -> the row with its true device
+    unplaced: dict[tuple, tuple] = dataclasses.field(default_factory=dict)
+    untold: set[tuple] = dataclasses.field(default_factory=set)  # rows that may be missing
 
     def settled(self, found: list[tuple]) -> list[tuple]:
-        """Those found, as far as they must be there, on the devices where they must be."""
+        """Returns the found rows without those that may be missing, on their true devices."""
         return [self.unplaced.get(each, each) for each in found if each not in self.untold]
 
 
 def expected(truth: list[dict], lost: list[dict], version: int, full: bool) -> Expected:
-    """The rows of the truth minus what was lost; `version`: of CUPTI's interface; `full`: at that
-    detail. A wait of a context whose description was lost may count for device 0. A query that found
-    nothing has no row; where neither its record nor its call's says so, it may."""
+    """Returns the rows of the truth minus the lost ones. `version` is the version of CUPTI's interface;
+    `full` means detail "full". If the description of a context was lost, its waits may be on device 0. A
+    query that found its work unfinished has no row; if neither its record nor its call's record contains
+    the result, it may have one."""
     tells = told(truth, lost, version)
     gone = {kind: {line["correlation"] for line in lost if line["kind"] == kind}
             for kind in ("sync", "context", "runtime", "driver")}
@@ -107,6 +109,6 @@ def expected(truth: list[dict], lost: list[dict], version: int, full: bool) -> E
 
 
 def written(event: dict) -> tuple:
-    """The same of a trace's row."""
+    """Returns a tuple like that of row(), from a row of a trace."""
     return (event["args"]["correlation"], event["name"], event["pid"], event["tid"], event["start"],
             event["end"], *sorted(event["args"].items()))

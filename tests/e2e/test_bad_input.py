@@ -1,5 +1,5 @@
-"""What is wrong around the job: a full or read-only disk, wrong options, CUPTI that is missing, too
-old, taken, or fails: one clear line each, and a job that runs on with its own result."""
+"""Problems around the job: a full or read-only disk, wrong options, and a CUPTI that is missing, too old,
+taken or failing. Each gives one clear line on stderr, and the job continues with its own result."""
 import glob
 import os
 import subprocess
@@ -12,7 +12,8 @@ STEPS = "context kernel:10 sync return:3"
 
 
 def one_line(run: harness.Run, *words: str) -> None:
-    """The host ended as it would have without us, and syncline said one thing, with these words."""
+    """Checks that the program ended as without syncline, and that syncline printed exactly one line, which
+    contains these words."""
     assert (run.status, run.stdout) == (3, "done\n"), run.stderr
     assert len(run.said()) == 1, run.stderr
     for word in words:
@@ -70,13 +71,13 @@ def test_folder_that_cannot_be_made(go, tmp_path):
 
 
 def test_file_that_may_not_be_written(tmp_path):
-    """The folder does not let us write."""
+    """The output folder is not writable. syncline prints one line and writes no file."""
     folder = tmp_path / "theirs"
     folder.mkdir(mode=0o555)
     command = [harness.SCENARIO, *STEPS.split()]
     if os.getuid() == 0:
-        # Permissions are nothing to root, unless it gives up that right. Not as another user: a clone
-        # below /root is out of reach for one.
+        # Root ignores permissions unless it drops that capability. The test does not switch to another user,
+        # who could not read a checkout below /root.
         command = ["setpriv", "--bounding-set=-dac_override", *command]
     run = harness.run(tmp_path, *command, log="warn", output=str(folder))
     one_line(run, "cannot write", "Permission denied", "SYNCLINE_OUTPUT")
@@ -119,7 +120,7 @@ def test_full_disk_before_the_first_second_is_over(go, small_disk, compression):
 
 
 def test_disk_that_is_full_for_a_while(go, small_disk):
-    """A window fails, space is made, and the next one is whole."""
+    """The first window fails because the disk is full. Space is freed, and the next window is complete."""
     filler = small_disk / "filler"
     with open(filler, "wb", buffering=0) as file:
         with pytest.raises(OSError):
@@ -135,7 +136,8 @@ def test_disk_that_is_full_for_a_while(go, small_disk):
 
 
 def test_relative_output_and_a_host_that_changes_its_folder(go):
-    """All windows go below the folder that was the current one at the start."""
+    """The program changes its working directory. All windows are written below the directory in which it
+    started."""
     run = go("context chdir:/ start sleep:200 kernel:5 sync stop windows:1 chdir:/tmp start "
              "sleep:200 kernel:6 sync stop windows:2 return:3",
              log="warn", window="demand", lead_in="0", output="some/where")
@@ -160,7 +162,8 @@ def test_no_kind_can_be_enabled(go):
 @pytest.mark.parametrize("function, call", [
     ("cuptiActivityRegisterCallbacks", 0), ("cuptiActivityEnable", 1), ("cuptiActivityGetNextRecord", 2)])
 def test_cupti_function_fails(go, function, call):
-    """Its n-th call, or every call (0): the host does not notice, and a failure is one line."""
+    """The n-th call of the function fails, or every call (0). The program is not affected, and the failure is
+    reported in one line."""
     run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn",
              sim=["--fail", f"{function}:{call}:999"])
     assert (run.status, run.stdout) == (3, "done\n")
@@ -176,7 +179,7 @@ def test_cupti_function_fails(go, function, call):
 @pytest.mark.parametrize("function, call", [
     ("cuptiSubscribe", 1), ("cuptiEnableCallback", 1), ("cuptiUnsubscribe", 0)])
 def test_cupti_function_for_graphs_fails(go, function, call):
-    """Dependencies inside graphs may be missing then, and nothing else is."""
+    """A function that is needed for graphs fails. Only dependencies inside graphs may be missing."""
     run = go("context stream graph:3 sync graph:2 sync return:3", log="warn", graph_edges="1",
              sim=["--fail", f"{function}:{call}:999"])
     assert (run.status, run.stdout) == (3, "done\n")
@@ -188,7 +191,8 @@ def test_cupti_function_for_graphs_fails(go, function, call):
 
 
 def test_no_cupti(tmp_path):
-    """Also where a CUDA toolkit is installed: its folder is out of sight for this run."""
+    """CUPTI is not installed: syncline says so, and nothing is recorded. An installed CUDA toolkit is hidden
+    for this run."""
     hide = []
     if glob.glob("/usr/local/cuda*"):
         hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/local && exec "$@"', "sh"]
@@ -203,7 +207,7 @@ def test_no_cupti(tmp_path):
 
 
 def test_cupti_that_is_too_old(go):
-    """The process has brought one of CUDA 11: no other is loaded beside it."""
+    """The process has loaded the CUPTI of CUDA 11. syncline does not load another CUPTI; nothing is recorded."""
     old = harness.BUILD / "tests" / "e2e" / "old_cupti" / "libcupti.so.12"
     run = go(STEPS, log="warn", LD_PRELOAD=str(old))
     one_line(run, "libcupti.so.12", "older than CUDA 12.0", "use a newer", "nothing is recorded")

@@ -1,4 +1,4 @@
-"""What is recorded: every kind of event with all its facts, compared with the truth."""
+"""Records every kind of event and compares all its facts with the truth."""
 import collections
 import json
 import re
@@ -21,7 +21,7 @@ def test_everything_once(go):
 
 
 def test_kinds_that_the_scenario_has(go):
-    """Guards the tests above: the truth itself must have something of each kind."""
+    """Guards the tests above: the scenario has operations of every kind."""
     run = go(EVERYTHING)
     kinds = collections.Counter(op["kind"] for op in run.operations())
     assert kinds["kernel"] >= 17 and kinds["memcpy"] >= 8 and kinds["memset"] >= 5
@@ -43,7 +43,7 @@ def test_default_filter_leaves_getters_out(go):
 
 
 def test_synchronization_rows(go):
-    """Each wait has its row, on the call that waited, inside that call's time."""
+    """Each wait has one row, on the thread that waited and inside the time of its call."""
     run = go("context stream kernel:2 event sync syncall")
     trace = run.trace()
     calls = {call["corr"]: call for call in run.truth_of("call")}
@@ -64,7 +64,7 @@ def test_synchronization_rows(go):
 
 
 def changed(row, part, key):
-    """The row with another value."""
+    """Returns a copy of the row with another value for the key."""
     value = {**row, **row["args"]}[key]
     other = value + 1 if isinstance(value, int) else "another"
     return {**row, part: {**row[part], key: other}} if part == "args" else {**row, key: other}
@@ -72,7 +72,7 @@ def changed(row, part, key):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.6", "13.0"]))
 def test_a_false_wait_is_noticed(go, version):
-    """By those that compare: each arg of each row, a row too many, and one too few."""
+    """Guards waits_differ(): it notices a change of any arg of any row, a surplus row, and a missing row."""
     run = go("context stream kernel:3 event query copy sync syncall", detail="full",
              sim=["--cupti", version])
     trace = run.trace()
@@ -142,7 +142,8 @@ def test_header_of_the_file(go):
     ({"JOBSET_NAME": "llama", "JOB_COMPLETION_INDEX": "2"}, "llama", 2, 3)],
     ids=["nothing", "torchrun", "Ray", "Kubernetes"])
 def test_who_it_is_by_the_launchers_word(go, told, job, rank, world_size):
-    """Nothing is set for syncline: the path and the file have the launcher's names."""
+    """syncline's own variables are not set. The path and the file contain the job and rank that the launcher
+    set."""
     run = go("context kernel sync", SYNCLINE_JOB="", **told)
     trace = run.trace()
     host = trace.path.parent
@@ -210,7 +211,8 @@ def test_bandwidth_of_copies(go):
 
 
 def test_a_second_run_does_not_overwrite(go):
-    """Containers repeat host, rank and pid: nothing that is there may be touched."""
+    """Two runs have the same host, rank and pid, as in containers. The second run leaves the files of the
+    first unchanged."""
     first = go("context kernel sync")
     before = {path: path.read_bytes() for path in first.files()}
     second = go("context kernel:2 sync", output=str(first.out))
@@ -221,8 +223,8 @@ def test_a_second_run_does_not_overwrite(go):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("cupti", cupti_versions(["12.0", "12.9", "13.0", "13.5"]))
 def test_runtime_api(tmp_path, cupti):
-    """The runtime API of CUDA 12 and 13 calls the driver's under the same correlation id: one row,
-    the outer."""
+    """The runtime API of CUDA 12 and 13 calls the driver API under the same correlation id. Only the outer
+    call has a row."""
     run = harness.run(tmp_path, harness.RUNTIME_CALLS, cupti[:2],
                       sim=["--cupti", cupti, "--nested-driver"], log="warn")
     assert (run.status, run.stdout, run.said()) == (0, f"runtime {cupti[:2]}\n", [])
@@ -247,8 +249,8 @@ def test_what_nvcc_compiled(tmp_path):
 
 @pytest.mark.sanitize
 def test_what_cupti_itself_costs(go):
-    """Every OVERHEAD record has its row, on the process -1: truth minus log. (The flush at the end
-    makes one that is never delivered.)"""
+    """Every OVERHEAD record has its row, in the track of process -1. The record of the final flush is never
+    delivered."""
     run = go("context kernel:5 sync", sim=["--cupti-overhead"])
     rows = run.trace().of("overhead")
     made = [(line["start"], line["end"]) for line in run.log if line["what"] == "overhead"]
@@ -263,7 +265,8 @@ def test_what_cupti_itself_costs(go):
 
 
 def test_event_waits_name_their_records(tmp_path):
-    """Two threads, and frames that end between a wait and the record it waits for."""
+    """Two threads wait for events, and a compressed frame may end between an event record and its wait. Every
+    wait still has the id of its event record."""
     run = harness.run(tmp_path, harness.BUILD / "samples" / "train_like", "--steps", "300")
     assert run.status == 0, run.stderr
     waits = [e for e in run.trace().of("cuda_sync")

@@ -1,4 +1,5 @@
-"""`syncline check` on Chakra traces, as a user runs it. The bytes are made here, from the schema."""
+"""Runs `syncline check` on Chakra traces as a user does. The test encodes the traces' bytes itself, from the
+schema."""
 import gzip
 import json
 import subprocess
@@ -26,7 +27,7 @@ def node(ident: int, *deps: int, kind: int = 4, micros: int = 12) -> bytes:
             + field(5, b"".join(map(varint, deps))) + field(7, micros) + field(10, is_cpu))
 
 
-# An attribute that protobuf's readers refuse, and its node with it.
+# A node with an attribute that protobuf readers reject, so they reject the whole node.
 TEXT = field(10, field(1, b"shape") + field(29, b"\xff"))
 
 
@@ -52,7 +53,7 @@ def test_valid_trace(tmp_path):
 
 
 def test_metadata_of_mlcommons_converter(tmp_path):
-    """It has attributes, and no version."""
+    """The metadata has attributes and no version, as MLCommons' converter writes it. The file is valid."""
     attributes = [field(1, b"schema") + field(29, b"1.1.1-chakra.0.0.4"), field(1, b"pid") + field(13, 4711)]
     metadata = b"".join(field(2, each) for each in attributes)
     path = tmp_path / "t.0.et"
@@ -60,7 +61,7 @@ def test_metadata_of_mlcommons_converter(tmp_path):
     told = json.loads(check(path, "--json").stdout)
     assert told["valid"] and told["nodes"] == 2 and told["problems"] == []
     assert "Chakra execution trace\n" in check(path).stdout
-    with path.open("rb") as file:  # without a name that tells what it is
+    with path.open("rb") as file:  # the input has no name that shows its type
         done = subprocess.run([harness.TOOL, "check", "-"], stdin=file, capture_output=True, timeout=60, check=True)
     assert b"-: Chakra execution trace" in done.stdout
 
@@ -90,7 +91,7 @@ def test_broken_traces(tmp_path):
 
 
 def test_what_is_called_a_trace_is_checked_as_one(tmp_path):
-    """Whatever it begins with; but JSON is JSON."""
+    """A file called .et is checked as a Chakra trace whatever its first bytes are, unless it is JSON."""
     path = tmp_path / "1.0.et"
     path.write_bytes(b"\x05\x08\x01\x18\x04\x20")
     done = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True, check=False)

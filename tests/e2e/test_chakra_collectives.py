@@ -1,4 +1,5 @@
-"""`syncline convert --to chakra` of collectives: what is communication, and the file of groups."""
+"""Runs `syncline convert --to chakra` on collectives: which nodes become communication nodes, and the file of
+process groups."""
 import json
 import os
 import pathlib
@@ -24,7 +25,8 @@ def collective_rows(*ranks_of, name="allreduce"):
 
 
 def test_ranks_add_their_groups_to_one_file(tmp_path):
-    """A group has the same number on each of its ranks, whatever the name it has there."""
+    """Four ranks add their groups to one file. A group has the same number on each of its ranks, whatever its
+    local name is."""
     for rank, groups in enumerate([([0, 1], [0, 2]), ([1, 3], [0, 1]), ([0, 2], [2, 3]),
                                    ([2, 3], [1, 3])]):
         trace = write(tmp_path / "t.json", collective_rows(*groups),
@@ -68,7 +70,7 @@ def test_groups_are_added_to_any_file_of_groups(tmp_path, text):
 
 @pytest.mark.parametrize("old", [None, [[i, 10000 + i] for i in range(5000)]])
 def test_a_full_disk_leaves_the_file_of_groups_as_it_was(tmp_path, old):
-    """Full in the midst of what is new."""
+    """The disk becomes full while new groups are written. The file keeps its old content."""
     path = tmp_path / "job.comm_groups.json"
     if old:
         path.write_text(json.dumps({str(i): ranks for i, ranks in enumerate(old, 1)}))
@@ -85,7 +87,7 @@ def test_a_full_disk_leaves_the_file_of_groups_as_it_was(tmp_path, old):
 
 
 def test_many_ranks_at_once(tmp_path):
-    """Each adds a group of its own; none of them is lost."""
+    """24 ranks write at the same time. Each adds one group, and no group is lost."""
     traces = [write(tmp_path / f"t{rank}.json", collective_rows([0, rank]),
                     distributedInfo={"rank": rank, "world_size": 99}) for rank in range(1, 25)]
     children = [subprocess.Popen([harness.TOOL, "convert", trace, "--to", "chakra", "-o",
@@ -108,7 +110,8 @@ def test_who_may_read_the_file_of_groups_still_may(tmp_path):
 
 
 def test_what_an_earlier_run_left_is_in_the_way(tmp_path):
-    """Of the same process id, as in a container: no other job's groups."""
+    """A temporary file of an earlier run with the same process id exists, as in a container. syncline asks to
+    remove it, and does not take it for another job's groups."""
     trace = write(tmp_path / "t.json", collective_rows([0, 2]),
                   distributedInfo={"rank": 0, "world_size": 4})
     path = tmp_path / "job.comm_groups.json"
@@ -155,7 +158,8 @@ def test_collectives_that_are_not_told_whole_are_computation(tmp_path, args):
 @pytest.mark.parametrize("name, type_", [("all_to_allv", chakra.COLL), ("send", chakra.SEND),
                                          ("barrier", chakra.COMP)])
 def test_a_rank_that_puts_in_nothing_takes_part(tmp_path, name, type_):
-    """As with experts to which no token went: the other ranks' nodes wait for this one."""
+    """A rank contributes no elements, such as an expert that received no token. It still gets a communication
+    node, because the nodes of the other ranks wait for it."""
     rows = collective_rows([0, 1], name=name)
     rows[1]["args"].update({"In msg nelems": 0, "Dst Rank": 1})
     node, = convert(write(tmp_path / "t.json", rows,

@@ -1,4 +1,4 @@
-"""`syncline convert --to chakra`, as a user runs it: on torch.profiler's traces, on made ones, on
+"""Runs `syncline convert --to chakra` as a user does, on torch.profiler's traces, on made traces, and on
 damaged and hostile ones."""
 import collections
 import gzip
@@ -70,7 +70,7 @@ def test_every_edge_is_a_dependency(tmp_path, name):
 @real
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_is_there_with_its_own_time(tmp_path, name):
-    """Each GPU operation once; of each CPU row the time that no row inside it takes."""
+    """Each GPU operation has one node. The nodes of a CPU row cover the time that no row inside it covers."""
     trace = TRACES / f"{name}.json.gz"
     et = convert(trace, tmp_path)
     rows = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
@@ -84,7 +84,7 @@ def test_every_row_is_there_with_its_own_time(tmp_path, name):
     assert calls == {n.correlation for n in et.cpu if n.correlation}
     ids = {r["args"]["Record function id"] for r in rows if r["ph"] == "X"
            and r.get("args", {}).get("Record function id") and r["dur"]}
-    # One whose whole time others take has no piece.
+    # A row that inner rows cover completely has no node.
     assert len(ids - {n.attr["rf_id"] for n in et.cpu if "rf_id" in n.attr}) <= len(ids) / 50
 
 
@@ -108,8 +108,8 @@ def test_collectives_of_a_real_trace(tmp_path):
 
 @real
 def test_backward_passes_of_a_real_trace(tmp_path):
-    """Autograd's thread begins behind its caller's and the caller goes on behind it: three times,
-    since there are three steps. Nothing else joins threads."""
+    """Autograd's thread begins after its caller, and the caller continues after autograd. This happens three
+    times, because there are three steps. No other dependency connects threads."""
     et = convert(TRACES / "nccl_3steps.json.gz", tmp_path)
     threads = collections.Counter(n.attr["tid"] for n in et.cpu if n.name.startswith("ProfilerStep#"))
     (main, _), = threads.most_common(1)
@@ -140,7 +140,7 @@ def test_shapes_of_a_real_trace(tmp_path):
 # Made ones
 
 def operator_rows():
-    """An operator around another around a launch; autograd answers on a second thread."""
+    """Returns an operator around another operator around a launch. Autograd runs on a second thread."""
     return [slice_("user_annotation", "ProfilerStep#1", 10, 0, 200, Record_function_id=1),
             slice_("cpu_op", "outer", 10, 10, 50, Record_function_id=2, Sequence_number=9),
             slice_("cpu_op", "inner", 10, 20, 20, Record_function_id=3),
@@ -161,7 +161,7 @@ def test_operators_are_cut_at_what_is_inside_them(tmp_path):
     assert pieces(et, "outer") == [(10, 20), (40, 60)]
     assert pieces(et, "inner") == [(20, 25), (30, 40)]
     assert {n.attr["rf_id"] for n in et.cpu if n.name == "outer"} == {2}
-    # while autograd works its caller's time stands still
+    # The calling thread has no nodes while autograd works.
     assert pieces(et, "ProfilerStep#1") == [(0, 10), (60, 80), (120, 150), (160, 200)]
     backward = next(n for n in et.cpu if n.name.startswith("autograd::"))
     before = next(n for n in et.cpu if n.end == 80000 and n.attr["tid"] == 10)
@@ -190,8 +190,8 @@ def test_a_call_inside_an_operator_takes_the_collective_around_it(tmp_path):
 
 
 def test_a_graph_whose_nodes_have_no_ids(tmp_path):
-    """As in older files of torch.profiler's. Who waits for its stream waits for the last of the
-    launch's operations on each, not for any that has its correlation id."""
+    """Graph nodes have no ids, as in older files of torch.profiler. A wait for the stream depends on the
+    launch's last operation on each stream, not on any operation with its correlation id."""
     gpu = dict(device=0, context=1)
     rows = [slice_("cuda_runtime", "cudaLaunchKernel", 10, 0, 5, cbid=211, correlation=1),
             slice_("kernel", "before", 7, 8, 10, stream=7, correlation=1, **gpu),
@@ -206,7 +206,7 @@ def test_a_graph_whose_nodes_have_no_ids(tmp_path):
     assert not chakra.broken(et)
     wait, = [n for n in et.cpu if n.name == "cudaStreamSynchronize.wait"]
     assert {et.by_id[d].name for d in wait.deps if not et.by_id[d].cpu} == {"main5", "side2"}
-    # the branch begins behind what the stream held, and no other operation does twice
+    # The branch depends on the operation before the graph on the launch stream, and no other operation does.
     side0, = [n for n in et.gpu if n.name == "side0"]
     assert "before" in {et.by_id[d].name for d in side0.deps}
 
@@ -300,7 +300,7 @@ def test_rows_without_sense(tmp_path):
 
 @pytest.mark.full(seconds=8.3)
 def test_many_threads_and_streams_take_little_memory(tmp_path):
-    """A file of 100 000 threads and streams: bounded, and nothing but chains is lost."""
+    """A file has 100 000 threads and streams. Memory stays bounded, and only chain dependencies are lost."""
     out, path = tmp_path / "o.et", tmp_path / "t.json.zst"
     rows = []
     for i in range(1, 100001):
@@ -335,7 +335,8 @@ def test_what_is_lost_is_said(tmp_path):
 
 
 def test_a_thousand_threads_that_take_turns(tmp_path):
-    """Each is met three times. None of its time stands twice, so a replay ends when the trace does."""
+    """A thousand threads have three rows each, in turns. No time is counted twice, so a replay ends when the
+    trace does."""
     rows = []
     for i in range(1, 3001):
         rows += [slice_("cuda_runtime", "cudaLaunchKernel", 1 + i % 1000, 10 * i, 5, cbid=211,
@@ -356,7 +357,8 @@ def own_edge(source, stream, destination, wait_ns=0):
 
 @pytest.mark.full(seconds=7.7)
 def test_a_wait_for_what_ended_long_ago(tmp_path):
-    """A job waits for all streams; one of them has run nothing for 100 000 calls. The file has its edges."""
+    """The program waits for all streams. One stream has run nothing for 100 000 calls. The converted file
+    still has its edge."""
     last, rows = 100000, []
     for i in range(1, last + 1):
         stream = 9 if i == 1 else 7

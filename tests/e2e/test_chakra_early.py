@@ -1,5 +1,5 @@
-"""`syncline convert` of traces whose kernels begin before their calls, by clocks that differ, or before
-the kernel before them on their stream has ended."""
+"""Runs `syncline convert` on traces whose kernels begin before their calls (the clocks differ), or before the
+preceding kernel on their stream has ended."""
 import subprocess
 
 import pytest
@@ -11,8 +11,8 @@ from test_chakra_convert import convert, slice_, write
 
 
 def early_rows(early, count, sync):
-    """Launches on an idle stream, by a GPU's clock so far behind that kernels begin `early` us
-    before their call; after each the thread waits for it."""
+    """Returns launches on an idle stream. The GPU's clock is `early` us behind, so each kernel begins before
+    its call. With `sync`, the thread waits after each launch."""
     rows = []
     for i in range(count):
         t, corr = 200 + i * 300, 2 * i + 1
@@ -28,8 +28,8 @@ def early_rows(early, count, sync):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("early, sync", [(0.5, False), (2, False), (2, True), (12, True)])
 def test_kernels_that_begin_before_their_call(tmp_path, early, sync):
-    """As pytorch/kineto issue 1380 shows them. Each follows its call all the same, and a replay
-    keeps to the times."""
+    """Kernels begin up to 12 us before their calls (pytorch/kineto issue 1380). Each node still depends on
+    its call, and a replay reproduces the times."""
     et = convert(write(tmp_path / "t.json", early_rows(early, 100, sync)), tmp_path)
     assert not chakra.broken(et)
     call = {n.correlation: n.id for n in et.cpu if n.name == "cudaLaunchKernel"}
@@ -44,7 +44,8 @@ def test_kernels_that_begin_before_their_call(tmp_path, early, sync):
 
 
 def test_kernels_that_begin_far_before_their_call(tmp_path):
-    """By more than clocks are apart: it is another's."""
+    """Kernels begin further before their calls than clocks can differ. Such a call is not taken for the
+    launch of its kernel."""
     et = convert(write(tmp_path / "t.json", early_rows(101, 10, False)), tmp_path)
     assert not chakra.broken(et)
     assert all("no_launch" in n.attr for n in et.gpu)
@@ -52,8 +53,8 @@ def test_kernels_that_begin_far_before_their_call(tmp_path):
 
 @pytest.mark.sanitize
 def test_kernels_that_begin_before_the_one_before_them_has_ended(tmp_path):
-    """Programmatic dependent launch: 200 of 10 us, each 5 us beside the last. What waits for them
-    ends in a replay as it did."""
+    """Programmatic dependent launch: 200 kernels of 10 us each start 5 us after the one before. In a replay,
+    the wait for them ends at its recorded time."""
     rows = []
     for i in range(200):
         rows += [slice_("cuda_runtime", "cudaLaunchKernel", 10, 10 + i * 2, 1, cbid=211, correlation=i + 1),

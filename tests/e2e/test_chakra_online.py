@@ -1,4 +1,4 @@
-"""The Chakra file that a running job writes beside its Kineto file."""
+"""Tests the Chakra file that a running job writes beside its Kineto file."""
 import collections
 import os
 import pathlib
@@ -24,7 +24,8 @@ def check(path: pathlib.Path) -> subprocess.CompletedProcess:
 
 
 def same_operations(et: chakra.Et, trace: harness.Trace) -> None:
-    """Each GPU operation of the Kineto file is a node with its times, and there is no other."""
+    """Checks that each GPU operation of the Kineto file is one node with its times, and that there are no
+    other GPU nodes."""
     base = et.header["clock_base_ns"]
     assert collections.Counter((n.correlation, n.attr["stream"], n.start + base, n.end + base)
                                for n in et.gpu) == \
@@ -41,7 +42,7 @@ def test_beside_the_kineto_file(tmp_path, name):
     assert et.path.stat().st_mode & 0o777 == 0o600
     assert not chakra.broken(et)
     same_operations(et, trace)
-    # In each direction of a wait: what the simulator knows of the wait is a path in the file.
+    # For every wait in the simulator's truth, the file has a path from the source to the waiting node.
     counters = trace.counters
     assert counters["chakra_nodes"] == len(et.nodes)
     assert counters["chakra_edges"] == counters["edges"] > 0
@@ -68,7 +69,7 @@ def test_every_edge_of_the_kineto_file_is_a_dependency(tmp_path, name):
 
 
 def test_operations_whose_calls_are_not_recorded_are_counted(tmp_path):
-    steps = tmp_path / "steps"  # by the driver's API
+    steps = tmp_path / "steps"  # the steps use the driver API
     steps.write_text("\n".join(["0 use 0", "0 stream 2 1", *["0 kernel 2 50", "0 ssync 2 1"] * 5]) + "\n")
     run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", steps,
                       kinds="kernel,memcpy,memset,runtime,sync")
@@ -89,16 +90,17 @@ def content(et: chakra.Et) -> collections.Counter:
 
 
 def same(online: chakra.Et, converted: chakra.Et) -> None:
-    """The same nodes, times and dependencies; their order depends on when records came."""
+    """Checks that both files have the same nodes, times and dependencies. The order may differ, because it
+    depends on when records arrived."""
     assert online.header == converted.header
     one, other = content(online), content(converted)
     assert one == other, (list((one - other).items())[:2], list((other - one).items())[:2])
 
 
 def lingers(run: harness.Run) -> bool:
-    """Some launch went on for long after its kernel had begun, as on a busy machine: it is in two
-    parts where the kernel's record is in by the time it goes out, which is not the same each time.
-    The first one always does: its kernel is in before it."""
+    """Says whether a launch returned long after its kernel had begun, as on a busy machine. Such a launch
+    becomes two nodes if the kernel's record arrives before the launch is written, so runs may differ. The
+    first launch is not counted, because it always is two nodes."""
     returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
     kernels = sorted((op for op in run.truth_of("op") if op["kind"] == "kernel"), key=lambda op: op["corr"])
     return any(op["start"] + 20_000 < returned.get(op["corr"], 0) for op in kernels[1:])
@@ -118,8 +120,8 @@ def test_as_converted_from_the_kineto_file(tmp_path, name):
 @pytest.mark.parametrize("steps", ["context stream kernel:3 start sleep:100 syncall sleep:500 kernel:5 syncall",
                                    "context start sleep:600 graph:8 syncall"])
 def test_a_window_as_converted(go, tmp_path, steps):
-    """What the lead-in told the job stands in no row of the window but those of its edges, and which
-    of a graph's nodes was waited for in none but these."""
+    """A window opens after a lead-in. Both ways of writing the Chakra file agree, although the Kineto file
+    shows the lead-in's operations, and the awaited node of a graph, only in the rows of edges."""
     run = go(f"{steps} stop windows:1", window="demand", lead_in="200ms")
     trace = run.trace()
     edges = [row["args"] for row in trace.events if row["name"] == "sync_edge"]
@@ -207,7 +209,7 @@ def test_a_full_disk_is_said_once_and_what_fitted_stays(go, small_disk):
 
 @pytest.mark.sanitize
 def test_a_busy_job(go):
-    """Threads that launch as fast as they can: all of it, in order, nothing forced."""
+    """Threads launch as fast as they can. The file has every operation in order, and no edge was given up."""
     run = go("context threads:8 " + "kernel:2000 " * 5 + "syncall", log="warn")
     et, trace = the_et(run), run.trace()
     assert not chakra.broken(et)

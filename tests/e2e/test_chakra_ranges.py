@@ -1,5 +1,5 @@
-"""NVTX ranges in the Chakra file of a running job: a range's own time is a node of its thread, like
-that of any row around others, and the file is the one that `convert` makes of the Kineto file."""
+"""Tests NVTX ranges in the Chakra file of a running job. The time of a range that no inner row covers is a
+node of its thread, and the file equals the one that `convert` makes from the Kineto file."""
 import pytest
 
 import chakra
@@ -12,7 +12,8 @@ from test_nvtx import RANGES, main_thread
 
 @pytest.fixture
 def ranges(tmp_path):
-    """ranges("context push:a kernel pop sync") -> harness.Run"""
+    """Returns a function that runs steps of programs/ranges: ranges("context push:a kernel pop sync") returns
+    a harness.Run."""
     def start(steps: str, *, sim=None, **options) -> harness.Run:
         return harness.run(tmp_path, RANGES, *[s.replace("_", " ") for s in steps.split()],
                            sim=sim, log="warn", **options)
@@ -35,7 +36,7 @@ def test_a_range_has_its_own_time(ranges):
     for name, sleeps in (("outer", 30), ("inner", 30)):
         row = next(e for e in trace.events if e["name"] == name and e["cat"] == "user_annotation")
         assert sleeps * 10**6 <= own_time(et, name) < row["end"] - row["start"]
-    # Calls are what they were: inside the ranges, each in order and with its operation.
+    # Calls inside the ranges are unchanged: each is in order and has its operation.
     launches = {n.correlation for n in et.cpu if n.name == "cuLaunchKernel"}
     assert launches == {n.correlation for n in et.gpu} and len(launches) == 5
     assert trace.counters["chakra_edges"] == trace.counters["edges"] > 0
@@ -48,8 +49,9 @@ def test_a_range_has_its_own_time(ranges):
 
 
 def test_a_name_that_is_no_utf8(ranges):
-    """Protobuf's readers refuse a whole file for one such name."""
-    run = ranges("context kernel push:na\udcffme kernel pop sync")  # the byte 0xff, as Python has it
+    """A range's name is not UTF-8. The bad byte is replaced, because protobuf readers reject a whole file for
+    one such name."""
+    run = ranges("context kernel push:na\udcffme kernel pop sync")  # \udcff is Python's form of the byte 0xff
     et = the_et(run)
     assert not chakra.broken(et) and own_time(et, "na?me") > 0
     assert check(et.path).returncode == 0
@@ -59,7 +61,8 @@ STEPS = {
     "nested": "context kernel push:a kernel push:b kernel pop push:b kernel sync pop pop kernel sync",
     "domains that overlap": "context kernel push:one sleep:2 domain:other push:two sleep:2 domain: "
                             "pop sleep:2 kernel domain:other pop sync sleep:2 kernel sync",
-    # Longer than what the writer waits for: their beginnings are out long before their ends are known.
+    # These ranges last longer than the writer waits: their beginnings are written before their ends are
+    # known.
     "long": "context kernel push:epoch sleep:1500 push:step kernel:3 sync sleep:1500 kernel:2 sync pop "
             "push:step kernel sync pop sleep:1500 pop kernel sync",
     "numbers": "context kernel push:step_0 kernel pop push:step_1 kernel pop push:epoch_3_batch_17 "

@@ -1,8 +1,8 @@
-"""A simulator can replay what is written: a walk along the longest path gives the recorded times
-back, waits for the GPU hold it up, and longer kernels have the effect that they really have.
+"""A simulator can replay syncline's Chakra files: the longest path through the dependencies gives the
+recorded times, waits for the GPU delay the CPU, and longer kernels have the same effect as in reality.
 
-Bounds: each step's and the window's end within 1 % of the time since the window's start, each
-operation's within 20 us plus 1 %."""
+Tolerances: the end of each step and of the window must match within 1 % of the time since the window's
+start; the end of each operation within 20 us plus 1 %."""
 import bisect
 import collections
 import json
@@ -23,9 +23,9 @@ from real_traces import TRACES, real
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
 BOUND, OPERATION_NS = 0.01, 20000
-HTOD, LAUNCH_NS = 1, 5000  # the simulated GPU's
+HTOD, LAUNCH_NS = 1, 5000  # constants of the simulated GPU
 
-# Ten rounds: the CPU waits 2 ms for the GPU, then works 8 ms.
+# Ten rounds in which the CPU waits 2 ms for the GPU, then works for 8 ms.
 WAITS_A_FIFTH = "context stream " + " ".join(["long:2 sync sleep:8"] * 10)
 SAMPLES = {
     "train_like": ["train_like", "--steps", "12"],
@@ -33,9 +33,10 @@ SAMPLES = {
     "streams_and_waits": ["streams_and_waits"],
     "waits_a_fifth": ["scenario", *WAITS_A_FIFTH.split()],
 }
-# Replayed as they were, too: a graph, with what is between its nodes, and two devices.
+# Further programs whose recorded times are replayed: a graph with dependencies between its nodes, and two
+# devices.
 REPLAYED = {**SAMPLES, "graph": ["graph"], "peer_copy": ["peer_copy"]}
-# A second of kernels: what a busy machine adds to the few calls is little beside it.
+# One second of kernels and few calls, so a busy machine changes the total little.
 WAITS_MOST = ["scenario", "context", "stream", *["long:100", "long:100", "sync", "sleep:50"] * 5]
 
 
@@ -61,11 +62,10 @@ def record_sample(tmp: pathlib.Path, name: str) -> harness.Run:
 
 
 def held_up(et: chakra.Et, run: harness.Run) -> dict[int, int]:
-    """What a busy machine adds, in ns by node, where no record tells: the thread of a copy from
-    pageable memory wakes late from its wait for what came before, so the copy is enqueued late;
-    a graph's launch enqueues one node of it late; a thread loses its processor inside a launch,
-    before it has enqueued and again before it returns; a host function between two operations runs
-    late. By the simulator's truth: the operation waited for nothing else."""
+    """Returns by node the delays in ns that a busy machine causes and no record shows. The causes: a thread
+    wakes late in a copy from pageable memory, and so enqueues the copy late; a graph launch enqueues a
+    node late; a thread is preempted inside a launch; a host function between two operations runs late. A
+    delay is returned only if, by the simulator's truth, the operation waited for nothing else."""
     ops = run.truth_of("op")
     returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
     woke = {wait["corr"] for wait in run.truth_of("wait") if wait["kind"] == "copy"}
@@ -80,7 +80,7 @@ def held_up(et: chakra.Et, run: harness.Run) -> dict[int, int]:
 
 
 def rows_of(trace: pathlib.Path) -> tuple[int, list[dict]]:
-    """Rows with exact `start` and `end`, and the clock's base."""
+    """Returns the clock's base, and the rows with exact `start` and `end` in ns."""
     text = json.loads(harness.decompress(trace), parse_float=Decimal)
     for row in text["traceEvents"]:
         if row["ph"] == "X" and "cat" in row:
@@ -90,7 +90,7 @@ def rows_of(trace: pathlib.Path) -> tuple[int, list[dict]]:
 
 
 def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str]:
-    """Rows of the Kineto file that the replay does not end in time."""
+    """Returns the rows of the Kineto file whose end the replay misses by more than the tolerance."""
     base, rows = rows_of(trace)
     base -= et.header["clock_base_ns"]
     gpu, cpu, steps = (collections.defaultdict(list) for _ in range(3))
@@ -114,7 +114,7 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
             end, slack = max(cpu[row["args"]["correlation"]], default=None), OPERATION_NS
         elif category == "user_annotation" and row["name"].startswith("ProfilerStep#"):
             end, slack = max(steps[row["name"]], default=None), 0
-            if end is None:  # of the process, as ours are: ends with what its threads did last
+            if end is None:  # a row of the process, as in our files: it ends with its threads' last work
                 recorded, replayed = cpu_ends[bisect.bisect(cpu_ends, (wanted, math.inf)) - 1]
                 end = wanted + replayed - recorded
         else:
@@ -131,7 +131,8 @@ def window_end(ends: dict[int, float]) -> float:
 
 
 def check_ends(et: chakra.Et, run: harness.Run, trace: pathlib.Path) -> None:
-    """Replayed, all ends when it did in the recording, and few nodes need help for it."""
+    """Checks that a replay reproduces all recorded ends, and that at most a third of the nodes needs an extra
+    delay."""
     held = held_up(et, run)
     assert sum(ns > 0 for ns in held.values()) <= len(et.gpu) // 3, held
     ends = chakra_replay.replay(et, held_up=held)
@@ -158,7 +159,8 @@ TWO_CONTEXTS = ["0 use 0", "0 stream 2 1", "0 context 4 0", "0 stream 3 1"] + [
 
 
 def test_streams_of_two_contexts_with_one_number(tmp_path):
-    """CUPTI numbers the streams of each context anew: these run beside each other."""
+    """CUPTI numbers the streams of each context from the start. Two streams with the same number in different
+    contexts run concurrently in the replay."""
     steps = tmp_path / "steps"
     steps.write_text("\n".join(TWO_CONTEXTS) + "\n")
     run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", steps)
@@ -169,7 +171,8 @@ def test_streams_of_two_contexts_with_one_number(tmp_path):
 
 
 def test_an_operation_whose_call_outlasts_the_window(tmp_path):
-    """Its call is not in the file. It begins when it did, and a kernel before it still holds it up."""
+    """A copy's call returned after the window closed, so it is not in the file. The copy begins at its
+    recorded time, and a longer kernel before it still delays it."""
     rows = [*edges_tool.launch(1, 10, 15, 60), edges_tool.operation("gpu_memcpy", "Memcpy", 2, 5000, 5100)]
     et = convert(edges_tool.write(tmp_path / "t.json", rows), tmp_path)
     assert not chakra.broken(et)
@@ -193,9 +196,8 @@ def test_a_replay_of_a_real_trace(tmp_path, name):
 @real
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
-    """From 2023, without rows of synchronization, and cut out of a longer one. The threads and the
-    steps keep their times; what held the streams up is nowhere, so they run ahead, and that is
-    said."""
+    """A trace of 2023 has no synchronization rows. Threads and steps keep their times in a replay. Streams
+    run too early, because nothing says what they waited for; `convert` prints a warning."""
     trace = TRACES / f"two_ranks.rank-{rank}.json.gz"
     out = tmp_path / "t.et"
     told = subprocess.run([harness.TOOL, "convert", trace, "--to", "chakra", "-o", out], check=True,
@@ -217,11 +219,11 @@ def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
     assert without <= 0.9 * whole
 
 
-# What if
+# Predictions
 
 class WhatIf:
-    """A run, one with kernels that take twice as long, and what is predicted of that from the trace
-    of the first; what the host did besides is taken from the second."""
+    """A run, a second run with kernels twice as long, and the prediction of the second from the first's
+    trace. The prediction takes the host's own times from the second run."""
 
     def __init__(self, folder: pathlib.Path, name: str):
         runs = [record(folder / factor, SAMPLES[name], "--kernel-factor", factor) for factor in ("5", "10")]
@@ -236,7 +238,8 @@ class WhatIf:
         return self.host.get(node.id, chakra_replay.kernels_longer(2)(node))
 
     def off(self, keep=chakra_replay.everything) -> float:
-        """The worst miss of all calls' and operations' ends, as a part of the run's time."""
+        """Returns the largest error of a call's or operation's predicted end, as a fraction of the run's
+        time."""
         replayed = chakra_replay.replay(self.et, self.duration, lambda parent, node: keep(
             parent, node) and (parent.cpu or not node.cpu or not host_times.is_free(node.name)))
         ends = collections.defaultdict(list)
@@ -254,12 +257,13 @@ class WhatIf:
         return worst / (self.twice.end - self.twice.begin)
 
 
-GROWS = 1.1  # at least, or kernels are too small a part of it to tell anything
+GROWS = 1.1  # the least factor; below it, kernels are too small a part of the run
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
 def what_if(request, tmp_path_factory) -> WhatIf:
-    """Where others keep the host busy, runs are the host's: one of three that is not."""
+    """Returns the first of three runs in which the kernels dominate. On a busy machine, the host's own time
+    may dominate."""
     for _ in range(3):
         tried = WhatIf(tmp_path_factory.mktemp("what-if"), request.param)
         if tried.grew > GROWS:
@@ -267,16 +271,16 @@ def what_if(request, tmp_path_factory) -> WhatIf:
     return tried
 
 
-@pytest.mark.full(seconds=0.7)  # compares with the host's own time, which other load changes
+@pytest.mark.full(seconds=0.7)  # compares with the host's own time, which varies with the load
 def test_what_if_kernels_took_twice_as_long(what_if):
-    """Against the simulated GPU with kernels that do."""
+    """Predicts a run with kernels twice as long, and compares it with such a run on the simulated GPU."""
     assert what_if.grew > GROWS
     assert what_if.off() <= 0.03
 
 
 def what_if_alone(folder: pathlib.Path) -> tuple[float, float, float]:
-    """How much later a run with kernels twice as long ends, and by how much that end is missed from
-    the trace of one without: as a part of its time, with the sync edges and without."""
+    """Returns three numbers: by which factor a run with kernels twice as long is longer, and the relative
+    error of its predicted end with and without sync edges. The prediction uses only the first run's trace."""
     folder.mkdir()
     once, twice = (convert(record(folder / factor, WAITS_MOST, "--kernel-factor", factor).trace().path,
                                folder / factor) for factor in ("1", "2"))
@@ -287,10 +291,10 @@ def what_if_alone(folder: pathlib.Path) -> tuple[float, float, float]:
     return real / max(node.end for node in once.nodes), off, without
 
 
-@pytest.mark.full(seconds=0.3)  # compares with the host's own time, which other load changes
+@pytest.mark.full(seconds=0.3)  # compares with the host's own time, which varies with the load
 def test_what_if_from_the_trace_alone(tmp_path):
-    """Nothing put in. What the host does besides is not twice the same, least of all where others
-    use the machine: the best of some."""
+    """Predicts from the trace alone, without the host's times of the second run. The host's own time varies,
+    so one good prediction in six tries is enough."""
     for i in range(6):
         grew, off, without = what_if_alone(tmp_path / str(i))
         if grew > 1.7 and off <= 0.03:
@@ -300,13 +304,13 @@ def test_what_if_from_the_trace_alone(tmp_path):
 
 
 def waited(et: chakra.Et, node: chakra.Node) -> int:
-    """For how long the thread was not its own."""
+    """Returns how long the thread waited for the GPU before the node."""
     return node.start - max([et.by_id[d].end for d in node.deps if et.by_id[d].cpu], default=node.start)
 
 
-@pytest.mark.full(seconds=0.1)  # compares with the host's own time, which other load changes
+@pytest.mark.full(seconds=0.1)  # compares with the host's own time, which varies with the load
 def test_what_if_stands_on_the_sync_edges(what_if):
-    """Without them it misses, and so it does without those of the longest tenth of the waits."""
+    """The prediction fails without sync edges, and also without the edges of the longest tenth of the waits."""
     assert what_if.off(chakra_replay.without_sync_edges) > 0.03
     waits = sorted(what_if.et.cpu, key=lambda node: -waited(what_if.et, node))
     waits = [node for node in waits if waited(what_if.et, node) and not host_times.is_free(node.name)]

@@ -1,5 +1,5 @@
-"""What the Chakra writer encodes by hand, against three readers of it: the schema typed in
-chakra.py, our own chakra.proto as protoc compiles it, and each against the other."""
+"""Checks the bytes that the Chakra writer encodes by hand. They must be readable with the schema typed in
+chakra.py and with our chakra.proto as compiled by protoc, and both schemas must agree."""
 import json
 import pathlib
 import subprocess
@@ -23,7 +23,7 @@ def compiled(tmp_path_factory) -> descriptor_pb2.FileDescriptorProto:
 
 
 def facts(file: descriptor_pb2.FileDescriptorProto) -> dict:
-    """Everything that decides about bytes."""
+    """Returns every property of the schema that affects the encoding."""
     found = {(m.name, f.name): (f.number, f.type, f.label, f.type_name.split(".")[-1],
                                 f.HasField("oneof_index"))
              for m in file.message_type for f in m.field}
@@ -33,7 +33,7 @@ def facts(file: descriptor_pb2.FileDescriptorProto) -> dict:
 
 def test_our_schema_is_that_of_the_format(compiled):
     ours, typed = facts(compiled), facts(chakra.schema())
-    # An enum that no message uses: the value of an attribute.
+    # No message uses this enum; attributes contain its values.
     collectives = {key[1]: ours.pop(key) for key in list(ours) if key[0] == "CollectiveCommType"}
     assert ours == typed
     assert list(collectives) == ["ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER",
@@ -83,8 +83,8 @@ def test_both_schemas_read_the_same(compiled, tmp_path):
 
 
 def test_bytes_are_as_the_standard_library_writes_them(tmp_path):
-    """Fields in order, nothing written that is a default, lengths as short as can be: what is read
-    and written again is the same file."""
+    """A file that is read and serialized again has the same bytes: fields are in order, defaults are not
+    written, and lengths are as short as possible."""
     et = chakra.Et(convert(tmp_path))
     assert len(et.nodes) == 10
     for message, node in zip(et.messages[1:], et.nodes, strict=True):

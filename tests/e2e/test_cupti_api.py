@@ -1,6 +1,6 @@
-"""CUPTI's two interfaces: that of the whole process, and a subscriber of our own from 13.2, whose
-records have just the fields that are read from 13.4. The same traces from all, and room for others
-beside either."""
+"""Tests CUPTI's two interfaces: the process-wide one, and from 13.2 on a subscriber of syncline's own. From
+13.4 on, a subscriber's records contain only the fields that syncline reads. Both interfaces give the same
+traces, and other clients work beside either."""
 import collections
 import json
 import re
@@ -15,7 +15,7 @@ from tiers import cupti_versions
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
 NEWER = ["13.2", "13.3", "13.4", "13.5"]
-CHOOSING = ["13.4", "13.5"]  # before that either the layouts are not told, or calls are not filtered
+CHOOSING = ["13.4", "13.5"]  # older versions do not report the layouts, or do not filter calls
 SUBSCRIBER = harness.BUILD / "tests" / "e2e" / "subscriber"
 
 
@@ -24,19 +24,20 @@ def subscriptions(run):
 
 
 def chosen(run):
-    """Kind -> (bytes of its records, of whole ones), where fields were chosen."""
+    """Returns kind -> (bytes of its records, bytes of complete records), for kinds whose fields were chosen."""
     return {line["kind"]: (line["bytes"], line["whole_bytes"])
             for line in run.log if line["what"] == "chosen"}
 
 
-# What no two runs share: ids, times, and what comes of these.
+# Ids and times, and args computed from them, which differ in every run.
 IDS = {"correlation", "graph id", "graph node id", "wait_on_cuda_event_record_corr_id",
        "wait_on_context_record_corr_id", "cuda_event_sync_id", "memory bandwidth (GB/s)"}
 WAITED = {"wait_kind", "wait_ns", "wake_ns", "released_by", "wait_basis"}
 
 
 def content(trace):
-    """Everything but those: of ids that they are there, of waits not even that."""
+    """Returns all events without values that differ between runs. Ids are only checked for presence; waits
+    are not compared at all."""
     return collections.Counter(
         (e["ph"], e.get("cat"), e["name"], *(
             (key, "" if key in IDS else repr(value))
@@ -45,7 +46,8 @@ def content(trace):
 
 
 def check_said(run, version, api):
-    """Nothing, but for what a subscriber of 13.2 lacks."""
+    """Checks that syncline printed nothing. Exception: with a subscriber of 13.2, it reports that drops are
+    hidden."""
     if version == "13.2" and api != "v1":
         (line,) = run.said()
         assert "does not report dropped records to subscribers" in line
@@ -70,7 +72,7 @@ def test_the_same_traces_from_both(go, version, detail):
     assert content(traces[0]) == content(traces[1]) == content(traces[2])
 
 
-# Every field of a record has a number of its own.
+# Every field of every record has a different value, so that a confusion shows.
 RECORDED = """syncline-replay 1
 device device=0 capability=9,0 sms=132 warp=32 threads=1024,2048 blocks=32 registers=65536,65536 \
 shared=49152,233472 name=H
@@ -98,7 +100,7 @@ FULL = {"static shared memory": 1024, "dynamic shared memory": 2048, "shared mem
 
 @pytest.mark.parametrize("version", cupti_versions(NEWER))
 def test_every_field_from_both(tmp_path, version):
-    """The very same records: the same rows, down to the last digit."""
+    """The same records are played through both interfaces. The rows are identical in every digit."""
     path, traces = tmp_path / "recording", []
     path.write_text(re.sub(r"\b(at|start|end)=(\d+)", lambda match: (
         f"{match[1]}={1_700_000_000 * 10**9 + int(match[2])}"), RECORDED))
@@ -109,7 +111,7 @@ def test_every_field_from_both(tmp_path, version):
         check_said(run, version, api)
         traces.append([e for e in run.trace().events if e.get("cat") not in (None, "overhead", "sync")
                        and e["ph"] in "Xsf"])
-        # Which process played is no part of it; a subscriber of 13.2 has no waits explained.
+        # The playing process's id is removed. A subscriber of 13.2 gets no explained waits.
         for event in traces[-1]:
             if event["cat"] == "cuda_runtime" or event["ph"] == "s":
                 event["pid"] = 0
@@ -135,7 +137,7 @@ def test_older_versions_have_only_one(go, version):
 
 @pytest.mark.parametrize("version", cupti_versions(CHOOSING))
 def test_records_have_the_fields_that_are_read(go, version):
-    """Every call is wanted: then there is no list of calls either."""
+    """Records contain only the fields that syncline reads. With api="all" no list of calls is enabled."""
     run = go(STEPS, sim=["--cupti", version], api="all")
     own, whole = chosen(run)["kernel"]
     assert own <= whole * 0.6
@@ -146,13 +148,14 @@ def test_records_have_the_fields_that_are_read(go, version):
 
 
 def test_calls_are_filtered_by_a_list(go):
-    """So that those that nobody reads have no records; the older filter is not asked."""
+    """syncline enables calls by a list, so CUPTI makes no records of the other calls. The older filter is
+    not used."""
     run = go(STEPS, sim=["--cupti", "13.4"])
     enabled = {line["kind"] for line in run.log if line["what"] == "enabled"}
     assert "runtime" not in enabled and "driver" not in enabled
     assert any(name.startswith("cuLaunchKernel") for name in enabled)
     assert not any(name.startswith("cuCtxGetCurrent") for name in enabled)
-    # A number has no name in this version's headers any more.
+    # A call whose number has no name in this version's headers cannot be in the list.
     calls = {name for name in enabled if re.match(r"cu(da)?[A-Z]", name)}
     assert len(calls) > 300 and not [name for name in calls if not harness.in_default_filter(name)]
 
@@ -177,7 +180,7 @@ def test_in_trouble(go, trouble, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_dropped_records_are_counted(go, version):
-    """Which the older call would not tell of."""
+    """CUPTI drops records of a subscriber. They are counted, which the older function could not do."""
     run = go(STEPS, sim=["--cupti", version, "--cupti-drop", "0.2", "--seed", "3"], cupti_api="v2")
     dropped = [line for line in run.log if line["what"] == "dropped"]
     assert dropped and run.trace().counters["dropped_cupti"] == len(dropped)
@@ -185,7 +188,7 @@ def test_dropped_records_are_counted(go, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_windows(go, version):
-    """Kinds go off and on again."""
+    """Kinds are disabled and enabled again between two windows. Each window has its own kernels."""
     run = go("context kernel:3 start sleep:50 kernel:6 sync stop windows:1 kernel:2 start sleep:50 "
              "kernel:4 sync stop windows:2", sim=["--cupti", version], window="demand",
              lead_in="10ms", cupti_api="v2")
@@ -195,7 +198,7 @@ def test_windows(go, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.3"]))
 def test_linked_with_cupti_means_the_older_one(tmp_path, version):
-    """They do not mix: what is linked with CUPTI makes the older calls."""
+    """The program is linked with CUPTI. syncline uses the older interface, because the two cannot be mixed."""
     run = harness.run(tmp_path, NEIGHBOUR, "context", "kernel:3", sim=["--cupti", version])
     assert subscriptions(run) == []
     assert len(run.trace().of("kernel")) == 3
@@ -209,7 +212,8 @@ def test_alone_the_newer_one(go):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(NEWER))
 def test_an_older_client_comes_later(tmp_path, version):
-    """It would be refused beside our subscriber, which is given up for it."""
+    """A client of the older interface starts later. CUPTI would refuse it beside a subscriber, so syncline
+    gives its subscriber up."""
     run = play(tmp_path, "context kernel:5 clock register enable kernel:7 disable flush told "
                          "sleep:400 kernel:4", sim=["--cupti", version], cupti_api="v2")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -223,7 +227,7 @@ def test_an_older_client_comes_later(tmp_path, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.2", "13.3"]))
 def test_edges_where_drops_are_hidden(go, version):
-    """None, rather than false ones."""
+    """Version 13.2 hides dropped records from subscribers. No edges are found there, rather than wrong ones."""
     run = go("context stream kernel:3 sync blocking kernel:2 sync sleep:300 kernel:2 sync",
              sim=["--cupti", version], cupti_api="v2")
     counters = run.trace().counters
@@ -234,7 +238,7 @@ def test_edges_where_drops_are_hidden(go, version):
 
 
 def beside(tmp_path, steps, version, trouble=(), **options):
-    """syncline and another subscriber; what that one says."""
+    """Runs syncline beside another subscriber. Returns the run, and the lines that the other one printed."""
     run = harness.run(tmp_path, SUBSCRIBER, *steps.split(), sim=["--cupti", version, *trouble],
                       log="warn", **options)
     assert run.status == 0, run.stderr
@@ -245,7 +249,7 @@ def beside(tmp_path, steps, version, trouble=(), **options):
 @pytest.mark.parametrize("api", ["v2", "v2-whole"])
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4", "13.5"]))
 def test_another_subscriber_comes_later(tmp_path, version, api):
-    """Both have all that they asked for; it goes, and ours goes on without a gap."""
+    """Another subscriber starts and ends. Both get all their records, and syncline's trace has no gap."""
     run, said = beside(tmp_path, "context kernel:5 subscribe enable kernel:7 disable flush told "
                                  "unsubscribe kernel:4", version, cupti_api=api)
     assert said == ["subscribed beside 'CUPTI for syncline'",
@@ -269,7 +273,7 @@ def test_another_subscriber_was_there(tmp_path, version):
 
 
 def check_times(run, trace):
-    """Kernels start and end when they did, by the clock that is everybody's."""
+    """Checks that kernels have their true times on the system's clock."""
     true = {op["corr"]: (op["start"], op["end"]) for op in run.truth_of("op")
             if op["kind"] == "kernel"}
     for row in trace.of("kernel"):
@@ -281,7 +285,8 @@ def check_times(run, trace):
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4", "13.5"]))
 @pytest.mark.parametrize("steps", ["subscribe clock enable context", "context subscribe clock enable"])
 def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api):
-    """Which is honoured as long as it is alone. Our times stay what they are, in either order."""
+    """Another subscriber installs its own clock, before or after the context exists. syncline's times stay
+    right; CUPTI honours the clock only for a subscriber that is alone."""
     run, said = beside(tmp_path, steps + " kernel:7 noclock kernel:2 disable flush told kernel:3",
                        version, cupti_api=api)
     assert said[1:] == ["kernels 9 odd 0 called 'plain_spin_ns'", "done"]
@@ -293,7 +298,8 @@ def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api
 
 @pytest.mark.parametrize("version", cupti_versions(["13.2", "13.3", "13.4"]))
 def test_a_subscriber_alone_has_its_clock(tmp_path, version):
-    """What the simulator does where we are not: records from before keep the clock of then."""
+    """Checks the simulator without syncline: a subscriber that is alone gets its own clock. Earlier records
+    keep the earlier clock."""
     run, said = beside(tmp_path, "context subscribe enable kernel:1 clock kernel:7 noclock kernel:2 "
                                  "disable flush told", version, enabled="0")
     told = {"13.2": "kernels 0 odd 1 called ''"}.get(
@@ -305,8 +311,9 @@ def test_a_subscriber_alone_has_its_clock(tmp_path, version):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_another_subscriber_chooses_other_fields(tmp_path, version):
-    """When a forced flush, which is ours too, has brought what it had chosen before. Buffers that
-    are late still come with the choice that they were filled by."""
+    """Another subscriber chooses fewer fields. CUPTI accepts the choice only after a forced flush has
+    delivered the earlier records; syncline's own flush counts too. Late buffers keep the fields with which
+    they were filled."""
     run, said = beside(tmp_path, "context subscribe enable kernel:3 fewer flush fewer kernel:4 "
                                  "disable flush until:7 told kernel:2 sleep:1000", version,
                        trouble=["--cupti-late", "0.05"])
@@ -318,14 +325,16 @@ def test_another_subscriber_chooses_other_fields(tmp_path, version):
 
 
 def test_another_subscriber_beside_the_older_calls(tmp_path):
-    """They do not mix: CUPTI refuses it. v2 lets both record, as the tests above show."""
+    """syncline uses the older interface, so CUPTI refuses another subscriber. Both can record if syncline
+    uses the newer one, as the tests above show."""
     run, said = beside(tmp_path, "context kernel:5 subscribe kernel:4", "13.4", cupti_api="v1")
     assert said == ["refused beside 'CUPTI'", "done"]
     assert run.said() == [] and len(run.trace().of("kernel")) == 9
 
 
 def test_another_subscriber_that_wants_to_be_alone(tmp_path):
-    """It was there first: we stay passive, and say for whom. Later, it is refused and is told."""
+    """Another subscriber demands exclusive use. If it started first, syncline stays passive and names it. If
+    it starts later, CUPTI refuses it."""
     run, said = beside(tmp_path, "alone enable context kernel:7 disable flush told", "13.4")
     assert said == ["subscribed beside ''", "kernels 7 odd 0 called 'plain_spin_ns'", "done"]
     (line,) = run.said()
@@ -338,7 +347,8 @@ def test_another_subscriber_that_wants_to_be_alone(tmp_path):
 
 
 def test_an_older_client_was_there(tmp_path):
-    """Our subscriber is refused; who holds CUPTI is said."""
+    """A client of the older interface started first, so CUPTI refuses our subscriber. syncline reports that
+    nothing is recorded, and names the client."""
     run = play(tmp_path, "register enable context kernel:7 disable flush told",
                sim=["--cupti", "13.3"], cupti_api="v2")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -361,7 +371,7 @@ def test_cupti_function_fails(go, function, call):
 
 
 def test_their_costs_are_measured(tmp_path):
-    """bench/interfaces at its smallest: a kernel's record and its launch's are shorter when chosen."""
+    """Runs bench/interfaces at its smallest. It prints twelve positive values."""
     bench, rows = harness.BUILD / "bench" / "interfaces_bench", tmp_path / "rows.json"
     if not harness.has_benches():
         pytest.skip("built with -DSYNCLINE_BENCH=OFF")

@@ -1,5 +1,5 @@
-"""`syncline edges` and `convert` on files that other programs have written anew: syncline's own with
-their members in another order, and several processes' in one."""
+"""Runs `syncline edges` and `convert` on files that other programs rewrote: traces of syncline with their
+members in another order, and files with several processes."""
 import json
 import subprocess
 
@@ -11,7 +11,7 @@ from test_tool import TOOL, one_line, run
 
 @pytest.fixture
 def own(go):
-    """A trace's object and its edges."""
+    """Returns a trace's JSON object and its edges."""
     trace = go("context stream kernel:5 copy event sync blocking long:60 syncall").trace()
     found, lost = edges(trace.path)
     assert found and not lost
@@ -19,14 +19,14 @@ def own(go):
 
 
 def anew(path, members, **how):
-    """By Python's json."""
+    """Writes the object with Python's json module."""
     text = json.dumps(members, **how)
     path.write_text(text)
     return path
 
 
 def behind(members):
-    """The same, all else behind the events."""
+    """Returns the same object with all other members after the events."""
     return {"traceEvents": members["traceEvents"], **members}
 
 
@@ -46,7 +46,7 @@ def test_members_in_another_order(own, tmp_path, order):
 
 
 def test_rows_of_edges_that_are_gone(own, tmp_path):
-    """Somebody kept nothing but slices."""
+    """Another program kept only the slices. `edges` and `convert` report that the edges are missing."""
     members, told = own
     members["traceEvents"] = [e for e in members["traceEvents"] if e["ph"] != "M"]
     path = anew(tmp_path / "anew.json", members)
@@ -73,7 +73,7 @@ def in_one_order(found):
 
 
 def test_rows_in_reverse(own, tmp_path):
-    """Names stand behind the edges that name them."""
+    """The rows are reversed, so names follow the edges that use them. The edges and their names are complete."""
     path = reversed_rows(own, tmp_path)
     found, lost = edges(path)
     assert in_one_order(found) == in_one_order(own[1]) and not lost
@@ -81,7 +81,7 @@ def test_rows_in_reverse(own, tmp_path):
 
 
 def test_one_name_behind_its_edge(own, tmp_path):
-    """The edges before it are given once, in their order."""
+    """One name's row follows the edges. All edges are printed once, in their order."""
     rows = own[0]["traceEvents"]
     names = [row for row in rows if row["name"] == "sync_name"]
     assert len(names) > 1
@@ -109,7 +109,8 @@ def test_names_that_are_gone(own, tmp_path):
 
 
 def test_processes_in_one_file(tmp_path):
-    """Merged traces of two ranks: both have a GPU 0 and ids from 1."""
+    """A file has the merged traces of two ranks. Both have a GPU 0 and ids from 1. The tool reports that the
+    edges are unreliable."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     others = [{**each, "pid": 4712} for each in rows]
     write(tmp_path / "two.json", rows + others)
@@ -119,7 +120,8 @@ def test_processes_in_one_file(tmp_path):
 
 
 def test_processes_named_by_texts(tmp_path):
-    """As SGLang merges them: the rank stands in the pid."""
+    """SGLang merges traces and writes the rank into the pid, which becomes a text. The second process is
+    noticed."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     merged = [{**each, "pid": f"[TP{rank:02}] {each['pid']}"} for rank in range(2) for each in rows]
     write(tmp_path / "two.json", merged)
@@ -132,7 +134,8 @@ def test_processes_named_by_texts(tmp_path):
 
 
 def test_processes_with_one_number(tmp_path):
-    """Each in a container of its own. That a call has the id of one around it is no such thing."""
+    """Two containers have the same pid. The second process is noticed by its repeated ids. A driver call
+    inside a runtime call with the same id is not taken for a second process."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     inside = {**rows[2], "cat": "cuda_driver", "name": "cuStreamSynchronize", "ts": 121, "dur": 84}
     write(tmp_path / "one.json", [inside, *rows])

@@ -1,5 +1,5 @@
-"""Traces of torch.profiler's without some rows of GPU operations: what is still told as exact is true of
-the whole file, and what is not told any more is counted."""
+"""Removes some GPU rows from traces of torch.profiler. Every edge that is still `exact` is true in the whole
+file, and edges that are gone are counted."""
 import gzip
 import json
 import pathlib
@@ -13,11 +13,12 @@ from real_traces import REAL
 MADE = sorted(pathlib.Path(__file__).with_name("profiler_traces").glob("*.json.gz"))
 OPERATIONS = ("kernel", "gpu_memcpy", "gpu_memset")
 CUTS = 20
-NOTHING_US = 2  # a copy within it is taken for one of 0 bytes
+NOTHING_US = 2  # a copy within this time counts as one of 0 bytes
 
 
 def waited(found, *basis):
-    """A wait of 0 says no more than that the operation had ended."""
+    """Returns the edges with a wait above 0 and one of these bases. A wait of 0 only says that the operation
+    had completed."""
     return {(e["kind"], e["src_correlation"], e["src_stream"], e["dst_correlation"], e["dst_point"],
              e["dst_stream"], e["wait_ns"], e["released"])
             for e in found if e["wait_ns"] and e["basis"] in basis}

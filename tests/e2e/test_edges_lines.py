@@ -1,5 +1,5 @@
-"""`syncline edges --summary`: which line of the code makes the CPU wait, for what, how often, how long
-per step; on made files of both kinds."""
+"""Tests `syncline edges --summary`: which lines of code wait, for which operation, how often, and how long
+per step. The files are made, some in torch.profiler's format and some in syncline's."""
 import json
 
 import pytest
@@ -29,7 +29,7 @@ def op(name, ts, dur):
 
 
 def waits(at, count, stream=7):
-    """Of each 100 us: a kernel, and a wait for it that takes 50 us."""
+    """Returns `count` periods of 100 us. In each, a kernel runs and the thread waits 50 us for it."""
     events = []
     for i in range(count):
         ts = at + 100 * i
@@ -41,7 +41,7 @@ def summary_of(path):
     return json.loads(run("edges", "--summary", "--json", path)[0])
 
 
-# torch.profiler's, made with_stack
+# Files of torch.profiler, made with with_stack
 
 @pytest.fixture
 def with_stack(tmp_path):
@@ -63,7 +63,7 @@ def test_lines_from_the_functions_of_torch_profiler(with_stack):
     assert main["per_step_ns"] == main["total_ns"] // 2
     assert sorted(s["name"] for s in main["sources"]) == ["k300", "k400", "k500", "k600", "k700"]
     assert sum(s["total_ns"] for s in main["sources"]) == main["total_ns"]
-    # Operators, ranges and steps are what they were.
+    # The groups by operator, range and step are unchanged.
     assert {g["name"]: g["waits"] for g in summary["by_place"]} == {
         "aten::item": 1, "ProfilerStep#1": 2, "ProfilerStep#2": 3}
     assert {g["name"]: g["waits"] for g in summary["by_step"]} == {
@@ -96,7 +96,7 @@ def test_without_lines_there_is_no_table_of_them(tmp_path):
 
 
 def test_a_step_with_two_rows_is_one(tmp_path):
-    """As an operator and as a range; or of two threads."""
+    """A step has two rows: an operator and a range, or rows on two threads. It counts once."""
     rows = [step(7, 0, 1000), step(8, 1000, 1000)]
     twice = [*rows, *({**row, "cat": "cpu_op"} for row in rows)]
     once, both = (summary_of(write(tmp_path / f"{i}.json", [*steps, *waits(100, 1)]))
@@ -112,7 +112,7 @@ def test_steps_past_those_that_are_kept_are_said(tmp_path):
     assert "2 steps are past the limit: waits in them count as outside of steps" in said
 
 
-# Our own
+# syncline's own files
 
 def own_wait(correlation, ts, line, source=1, wait_ns=1000, **args):
     waited = {} if line is None else {"wait_at": line}
@@ -133,7 +133,7 @@ def name(number, text):
 
 
 def test_own_lines_and_steps(tmp_path):
-    """Rows of steps come behind those of the waits in them."""
+    """The row of a step follows the waits inside it. The summary assigns them to the step."""
     path = write(tmp_path / "t.json", [
         name(1, "gemm"), name(2, "relu"), name(9, "cudaStreamSynchronize"),
         *own_wait(101, 10, "a.py:3 f"), *own_wait(102, 20, "a.py:3 f", 2, 500),
@@ -169,10 +169,11 @@ def test_own_waits_of_gpu_operations_count_for_the_step_of_their_launch(tmp_path
     assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {"ProfilerStep#7": 1300}
 
 
-# What the time was spent on, where a copy released the wait
+# A copy releases the wait: the blamed operation is the one that took the time
 
 def blocking_copy(correlation, ts, dur, start, end, stream=7, name="Memcpy DtoH (Device -> Pageable)"):
-    """What `.item()` and `.cpu()` do: the call returns when its own copy is done."""
+    """Returns the rows of a blocking copy, as `.item()` and `.cpu()` make them: the call returns when its own
+    copy has completed."""
     return [row("cuda_runtime", "cudaMemcpyAsync", correlation, ts, dur, 42, cbid=41),
             row("gpu_memcpy", name, correlation, start, end - start, stream, device=0, context=1,
                 stream=stream, bytes=4)]
@@ -187,8 +188,8 @@ def test_a_wait_for_a_copy_was_spent_on_the_kernel_before(tmp_path):
     path = write(tmp_path / "t.json", [
         python("train.py(30): loss", 0, 2000),
         *launch(100, 10, 20, 300), *blocking_copy(101, 15, 300, 301, 305),  # .item()
-        *launch(102, 400, 410, 411), *blocking_copy(103, 405, 600, 411, 1000),  # a large .cpu()
-        *launch(104, 1100, 1110, 1400),  # what `.item()` is from pinned memory
+        *launch(102, 400, 410, 411), *blocking_copy(103, 405, 600, 411, 1000),  # a large `.cpu()`
+        *launch(104, 1100, 1110, 1400),  # an `.item()` from pinned memory
         *blocking_copy(105, 1105, 3, 1401, 1405, name="Memcpy DtoH (Device -> Pinned)"),
         *stream_sync(106, 1110, 300)])
     summary = summary_of(path)
@@ -196,7 +197,7 @@ def test_a_wait_for_a_copy_was_spent_on_the_kernel_before(tmp_path):
                                 ("k104", 1, 295000), ("k100", 1, 290000)]
     assert {s["name"]: s["total_ns"] for s in summary["by_source"]} == {
         "Memcpy DtoH (Device -> Pageable)": 595000, "k104": 295000, "k100": 290000}
-    # The edges are what they were, and where they are named so is their source.
+    # The edges are unchanged, and their source is the named operation.
     released = [json.loads(line) for line in run("edges", "--json", path)[0].splitlines()]
     assert {e["dst_correlation"]: e["src_correlation"] for e in released if e["released"]} == {
         101: 101, 103: 103, 106: 105}
@@ -208,7 +209,7 @@ def test_a_wait_for_a_copy_was_spent_on_the_kernel_before(tmp_path):
 
 
 def test_a_wait_for_a_copy_that_waited_for_another_stream(tmp_path):
-    """The copy's stream waits for an event of the kernel's."""
+    """The copy's stream waits for an event recorded after a kernel. The time is blamed on the kernel."""
     stream_wait = [
         row("cuda_runtime", "cudaStreamWaitEvent", 102, 14, 1, 42, cbid=147),
         row("cuda_sync", "Stream Wait Event", 102, 14, 1, 8, device=0, context=1, stream=8,
@@ -224,7 +225,7 @@ def test_a_wait_for_a_copy_that_waited_for_another_stream(tmp_path):
 
 
 def test_own_waits_for_copies(tmp_path):
-    """In our own files, which are read without being sorted."""
+    """syncline's own files are read without sorting. Waits for copies are blamed in the same way."""
     def operation(cat, name, correlation, start, end, stream):
         return row(cat, name, correlation, start, end - start, stream, device=0, context=1,
                    stream=stream)
@@ -252,6 +253,6 @@ def test_own_waits_for_copies(tmp_path):
         edge("copy", 5, 7, 5, 85000)], generator="syncline 0.1", syncEdges=1)
     summary = summary_of(path)
     assert sources(summary) == [("gemm", 1, 802000), ("Memcpy DtoH", 1, 85000)]
-    # The operation that waited, itself, waited for what its edge says.
+    # A waiting GPU operation is blamed on the source of its edge.
     assert {s["name"]: s["total_ns"] for s in summary["by_source"]} == {
         "gemm": 902000, "Memcpy DtoH": 85000}

@@ -1,4 +1,4 @@
-"""`syncline edges` on made files: ids, graphs, events, contexts and names as files may have them."""
+"""Runs `syncline edges` on made files with unusual ids, graphs, events, contexts and names."""
 import gzip
 import json
 import pathlib
@@ -11,7 +11,7 @@ from test_tool import check, run
 
 
 def test_ids_that_wrap(tmp_path):
-    """Torch's ids have 32 bits."""
+    """Correlation ids wrap around at 32 bits, as in PyTorch's files. The edge is still found."""
     rows = launch(4294967295, 10, 15, 60) + stream_sync(3, 20, 46)
     found, _ = edges(write(tmp_path / "t", rows))
     assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
@@ -19,7 +19,8 @@ def test_ids_that_wrap(tmp_path):
 
 
 def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
-    """PyTorch's files have none: the launch's operations on several streams are its nodes."""
+    """A graph's nodes have no ids, as in PyTorch's files. All operations of the launch,
+    on several streams, count as its nodes."""
     rows = [*launch(50, 1, 3, 9, stream=20), row("cuda_runtime", "cudaGraphLaunch", 54, 140, 5, 42, cbid=311),
             operation("kernel", "a", 54, 145, 170, 20), operation("kernel", "b", 54, 146, 190, 13),
             *stream_sync(55, 150, 50, stream=20)]
@@ -28,14 +29,14 @@ def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
                    e["released"]) for e in found) == [
         ("graph", 50, "k50", 54, 0, False), ("stream_sync", 54, "a", 55, 20000, False),
         ("stream_sync", 54, "b", 55, 40000, True)]
-    # what stream 13 held before b nobody saw
+    # The operation before b on stream 13 is not in the file.
     assert lost == {"graph_inside": 1, "before_window": 1}
 
 
 @pytest.mark.parametrize("how", ["event_sync", "stream_sync"])
 def test_a_graph_on_a_stream_that_has_nothing_else(tmp_path, how):
-    """That 20 is no branch of the graph is known only when an event is recorded there, or someone waits for it: the
-    graph may have been launched there, and then b, on a branch, was waited for too."""
+    """No record says where the graph was launched: stream 20 may be the launch stream or a branch. A wait for
+    stream 20, or for an event recorded there, may include b on the other stream, so no edge is given."""
     waits = stream_sync(61, 35, 65, 20) if how == "stream_sync" else [
         row("cuda_runtime", "cudaEventRecord", 60, 30, 1, 42, cbid=135),
         row("cuda_runtime", "cudaEventSynchronize", 61, 35, 65, 42, cbid=137),
@@ -49,7 +50,7 @@ def test_a_graph_on_a_stream_that_has_nothing_else(tmp_path, how):
 
 
 def elsewhere(rows):
-    """The GPU's rows are another device's, and their context another."""
+    """Moves the GPU rows to another device and context."""
     for each in rows:
         if each["cat"] == "kernel":
             each["args"].update(device=1, context=2)
@@ -65,30 +66,30 @@ def stream_wait(correlation, ts, stream, record, recorded_on):
 
 @pytest.mark.parametrize("theirs, edge", [(20, True), (13, False), (7, False)])
 def test_an_event_recorded_in_another_context(tmp_path, theirs, edge):
-    """torch.profiler's rows name the stream, not its context: it is known where one alone has it.
-    Inferred, since what stream 14 held before its first operation nobody saw."""
+    """torch.profiler's rows name the event's stream but not its context. The edge is found if the number is
+    unique. It is inferred, because the first operation of stream 14 may have waited for unseen work."""
     rows = [*launch(1, 10, 15, 30, stream=13), *elsewhere(launch(2, 13, 16, 90, stream=theirs)),
             row("cuda_runtime", "cudaEventRecord", 3, 16, 1, 42, cbid=135),
             *stream_wait(4, 18, 14, 3, theirs), *launch(5, 20, 92, 95, stream=14)]
     found, lost = edges(write(tmp_path / "t", rows))
     assert [(e["kind"], e["src_correlation"], e["src_device"], e["dst_correlation"], e["wait_ns"],
              e["basis"]) for e in found] == [("stream_wait", 2, 1, 5, 68000, "inferred")] * edge
-    del lost["before_window"]  # what the legacy default stream's first operation came behind
+    del lost["before_window"]  # work that may precede the first operation of the legacy stream
     assert lost == ({} if edge else {"ambiguous": 1})
 
 
 def test_a_wait_on_a_device_that_kineto_did_not_know_yet(tmp_path):
-    """Its rows of waits say device 0 until it has seen a kernel of their context: those of the first
-    buffer do in most jobs, whatever their GPU."""
+    """Kineto writes device 0 in a wait's row until it has seen a kernel of the wait's context, as in most
+    jobs' first buffer. The tool finds the right device."""
     rows = [*launch(1, 10, 15, 60), *stream_sync(2, 20, 46), *launch(3, 70, 75, 120, stream=13),
             row("cuda_runtime", "cudaEventRecord", 4, 73, 1, 42, cbid=135),
             *stream_wait(5, 75, 7, 4, 13), *launch(6, 80, 122, 130),
             row("cuda_runtime", "cudaDeviceSynchronize", 7, 90, 46, 42, cbid=165),
             row("cuda_sync", "Context Sync", 7, 91, 44, -1, device=1, context=1, stream=-1)]
-    told = edges(write(tmp_path / "zero", rows))  # here all of them are on GPU 0...
+    told = edges(write(tmp_path / "zero", rows))  # in this file all rows are on GPU 0...
     for each in rows:
         if each["cat"] == "kernel":
-            each["args"]["device"] = 1  # ...and here the last wait alone is told right
+            each["args"]["device"] = 1  # ...and in this one only the last wait has the right device
     found, lost = edges(write(tmp_path / "one", rows))
     assert {(e["kind"], e["src_correlation"], e["dst_correlation"]) for e in found} == {
         ("stream_sync", 1, 2), ("stream_wait", 3, 6), ("device_sync", 3, 7), ("device_sync", 6, 7)}
@@ -96,7 +97,7 @@ def test_a_wait_on_a_device_that_kineto_did_not_know_yet(tmp_path):
 
 
 def peer_copy(correlation, ts, start, end, stream):
-    """Kineto's rows of copies between GPUs name no `device` and no `context`."""
+    """Returns a copy between GPUs, whose row has no `device` and no `context` in Kineto's files."""
     return [row("cuda_runtime", "cudaMemcpyPeerAsync", correlation, ts, 2, 42, cbid=161),
             row("gpu_memcpy", "Memcpy PtoP (Device -> Device)", correlation, start, end - start,
                 stream, fromDevice=0, inDevice=0, toDevice=1, fromContext=1, inContext=1,
@@ -104,7 +105,7 @@ def peer_copy(correlation, ts, start, end, stream):
 
 
 def test_a_copy_between_devices(tmp_path):
-    """It is on its stream, behind what that held."""
+    """A copy between devices runs on its stream, after that stream's earlier operations."""
     path = write(tmp_path / "t", [*launch(1, 10, 15, 60), *peer_copy(2, 14, 61, 90, 7),
                                   *stream_sync(3, 20, 76)])
     (edge,), _ = edges(path)
@@ -113,8 +114,8 @@ def test_a_copy_between_devices(tmp_path):
 
 
 def test_several_devices_without_rows_of_synchronization(tmp_path):
-    """Which of them a call waited for stands nowhere: the one that its thread used last, if no other
-    can have let it go on."""
+    """A device synchronization has no row, so its device is unknown. The thread's last used device is assumed
+    if only work of that device can have released the wait."""
     def sync(correlation, ts, end):
         return row("cuda_runtime", "cudaDeviceSynchronize", correlation, ts, end - ts, 42, cbid=165)
 
@@ -127,7 +128,8 @@ def test_several_devices_without_rows_of_synchronization(tmp_path):
 
 
 def test_a_wait_that_names_no_record(tmp_path):
-    """Nor does a record say that some other wait names: the event may have been recorded anew."""
+    """A wait names no event record. Another wait's record is not assumed, because the event may have been
+    recorded again."""
     rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135)]
     for correlation, args in [(3, {"wait_on_cuda_event_record_corr_id": 2}), (4, {}),
                               (5, {"wait_on_cuda_event_record_corr_id": -1})]:
@@ -145,7 +147,7 @@ def query(kind, cbid, name, correlation, ts, dur, **args):
 
 
 def test_queries(tmp_path):
-    """Nobody waited for what ended while one ran."""
+    """Operations ended while a query ran. The query has an edge, but with a wait of 0."""
     rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135),
             *query("Event Sync", 138, "cudaEventQuery", 3, 58, 5, stream=-1, wait_on_stream=13,
                    wait_on_cuda_event_record_corr_id=2, wait_on_cuda_event_id=4),
@@ -160,7 +162,8 @@ def test_queries(tmp_path):
 
 @pytest.mark.parametrize("ends", [(160, 170), (160, 155)])
 def test_a_copy_in_a_graph(tmp_path, ends):
-    """The launch does not wait for it, whether it was over by then or not."""
+    """A graph contains a copy to pageable memory. The graph's launch does not wait for the copy, whether it
+    had completed or not."""
     end, returned = ends
     rows = [*launch(1, 100, 105, 150, 20), row("cuda_runtime", "cudaGraphLaunch", 2, 110, returned - 110, 42, cbid=311),
             operation("kernel", "a", 2, 151, 152, 20),
@@ -170,7 +173,7 @@ def test_a_copy_in_a_graph(tmp_path, ends):
 
 @pytest.mark.parametrize("memory, waits", [("Pinned", [("memset", 2, 2, 110000)]), ("Device", [])])
 def test_memsets(tmp_path, memory, waits):
-    """One of the host's memory blocks."""
+    """A memset of pinned host memory makes the call wait; a memset of device memory does not."""
     rows = [*launch(1, 10, 15, 100), row("cuda_runtime", "cudaMemset", 2, 20, 115, 42, cbid=49),
             operation("gpu_memset", f"Memset ({memory})", 2, 103, 130)]
     found, _ = edges(write(tmp_path / "t", rows))
@@ -210,8 +213,8 @@ def devices_of(et):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("pid, device", [(3, 3), ("3", 3), (4711, None), (-1, None), ("GPU", None)])
 def test_operations_that_name_no_device(tmp_path, pid, device):
-    """GPUs are processes in a trace; what is no GPU's number leaves it unknown. The waits find their
-    operations all the same."""
+    """Rows without a `device` arg. The row's pid is the device if it is the number of a GPU; else the device
+    is unknown. Waits find their operations in either case."""
     rows = without_device(launch(10, 10, 15, 60) + launch(13, 20, 62, 66, stream=13), pid)
     path = write(tmp_path / "t", rows + stream_wait(12, 18, 13, 11, 7) + stream_sync(14, 30, 46, stream=13))
     found, _ = edges(path)
@@ -226,7 +229,7 @@ def test_operations_that_name_no_device(tmp_path, pid, device):
 
 
 def test_a_device_that_another_operation_names(tmp_path):
-    """A context is on one device."""
+    """One operation of a context names its device. All others of the context are on the same device."""
     rows = without_device(launch(10, 10, 15, 60), "GPU") + stream_sync(11, 20, 46)
     rows += launch(12, 70, 75, 80, stream=13)
     rows[-1]["args"]["device"] = 2
@@ -244,7 +247,7 @@ def test_devices_of_which_one_is_unknown(tmp_path):
     rows[-1]["args"].update(device=2, context=4)
     path = write(tmp_path / "t", rows)
     run("convert", path, "--to", "chakra", "-o", tmp_path / "first.et")
-    rows = launch(1, 1, 2, 3) + rows  # the header names the first operation's
+    rows = launch(1, 1, 2, 3) + rows  # the header names the device of the first operation
     run("convert", write(path, rows), "--to", "chakra", "-o", tmp_path / "later.et")
     assert devices_of(chakra.Et(tmp_path / "first.et")) == {None, 2}
     assert devices_of(chakra.Et(tmp_path / "later.et")) == {0, -1, 2}
@@ -258,7 +261,7 @@ def test_numbers_that_no_device_has(tmp_path, which, device):
     path = write(tmp_path / "t", rows)
     out, error = run("edges", "--json", path, status=1)
     assert '"exact"' not in out and "1 with impossible ids or times" in error
-    assert bool(out) == (which == 3)  # the call waited, for what its record would say
+    assert bool(out) == (which == 3)  # the call waited, but its record is invalid
     assert "device has more than 16 bits" in run("check", path)[0]
 
 
@@ -278,8 +281,8 @@ FILL = ("void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>
 
 
 def test_long_names_can_be_told_apart(tmp_path):
-    """Kernels of PyTorch's that differ late in their names, in all that is printed for people; the whole
-    name with --json."""
+    """PyTorch kernels have long names that differ only near the end. Shortened names still differ; --json has
+    the whole names."""
     names = [ATEN.format("FusedAdamMathFunctor", "FusedAdamMathFunctor"),
              ATEN.format("UnaryOpFunctor", "UnaryOpFunctor"),
              FILL.format("FillFunctor", "FillFunctor"), FILL.format("AUnaryFunctor", "AUnaryFunctor")]
@@ -302,7 +305,7 @@ def test_long_names_can_be_told_apart(tmp_path):
 
 @pytest.mark.sanitize
 def test_letters_that_are_escaped(tmp_path):
-    """In whatever decides what a row is."""
+    """Letters are escaped in the args that decide a row's type. The edges are the same."""
     rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46) + [
         row("cuda_runtime", "cudaMemcpyAsync", 12, 70, 40, 42, cbid=41),
         operation("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 12, 75, 100)]
@@ -316,7 +319,7 @@ def test_letters_that_are_escaped(tmp_path):
         path.write_text(plain.replace(f'"{word}"', f'"{escaped}"'))
         assert edges(path) == wanted, word
         assert set(check(path)["categories"]) == {"kernel", "gpu_memcpy", "cuda_runtime", "cuda_sync"}, word
-    path.write_text(plain.replace("->", "-\\u003e"))  # as Go writes it
+    path.write_text(plain.replace("->", "-\\u003e"))  # Go writes `>` in this way
     assert [e["kind"] for e in edges(path)[0]] == [e["kind"] for e in wanted[0]]
 
 
@@ -325,8 +328,8 @@ PROFILED = sorted((pathlib.Path(__file__).parent / "profiler_traces").glob("*.js
 
 @pytest.mark.parametrize("path", PROFILED, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_versions_of_torch_profiler(tmp_path, path):
-    """None is false; what its file does not tell (events without the record that they name) is left
-    out and counted."""
+    """Traces of several versions of torch.profiler: no edge is false. Waits that the file does not determine
+    (events whose record is not named) are left out and counted."""
     found, lost = edges(path)
     trace = json.loads(gzip.decompress(path.read_bytes()))
     rows = {row["args"]["correlation"] for row in trace["traceEvents"]
@@ -347,8 +350,8 @@ def test_versions_of_torch_profiler(tmp_path, path):
     ("cudaLaunchKernel", 211, 5, True), ("cudaGraphLaunch", 311, 5, True), ("cudaMemsetAsync", 51, 5, True),
     ("cudaMemsetAsync", 51, 0.9, False), ("cudaMemcpyAsync", 41, 2, False)])
 def test_a_launch_without_the_row_of_its_operation(tmp_path, name, cbid, dur, is_missed):
-    """It may be what the wait was for: the edge is marked and counted, until the stream is known again.
-    A memset of nothing has no row, and returns at once."""
+    """A launch has no row for its operation, which may be the one that the wait waited for. The edge is
+    `inferred` and counted until the stream is known again. An empty memset has no row and is ignored."""
     path = write(tmp_path / "t", [
         *launch(1, 0, 2, 5, 13), *launch(2, 5, 8, 40, 13), row("cuda_runtime", name, 3, 10, dur, 42, cbid=cbid),
         *stream_sync(4, 20, 200, 13), *launch(5, 230, 235, 300, 13), *stream_sync(6, 240, 66, 13)])

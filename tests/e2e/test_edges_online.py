@@ -1,5 +1,5 @@
-"""Edges found while the job runs: those in the file are the simulator's truth, whatever CUPTI does to
-the records; what the file shows of them, and how `syncline edges` gives them back."""
+"""Edges found while the job runs equal the simulator's truth, whatever CUPTI does to the records. Also tests
+how the trace shows them and how `syncline edges` prints them."""
 import collections
 import json
 
@@ -24,8 +24,8 @@ def lost(trace: harness.Trace) -> collections.Counter:
 
 
 def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -> edge_compare.Outcome:
-    """The file's edges beside the truth: none missing, none false, none without a reason. `whole`
-    None: records were lost; what nothing shows to have waited has no reason either."""
+    """Compares the file's edges with the truth: none is missing, false, or left out without a counted reason.
+    `whole` None: records were lost, so a destination may lack edges without a reason."""
     assert run.status == 0, run.stderr
     window = trace.object["syncline"]
     out = edge_compare.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), lost(trace), whole=whole,
@@ -39,7 +39,7 @@ def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -
 
 
 def check_rows(trace: harness.Trace) -> None:
-    """What calls and arrows say of the edges."""
+    """Checks that the args of waiting calls, and the arrows, agree with the edges."""
     edges = trace.edges()
     calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
     released = collections.defaultdict(list)
@@ -62,8 +62,8 @@ def check_rows(trace: harness.Trace) -> None:
 
 
 def check_arrows(trace, edges, calls) -> None:
-    """One for each edge that was waited for and has its source in the file; its ends lie in the
-    slices that they belong to, before these are over."""
+    """Checks that each edge with a wait above 0 whose source is in the file has one arrow. Both ends of an
+    arrow are inside their slices."""
     operations = collections.defaultdict(list)
     for row in trace.of("kernel", "gpu_memcpy", "gpu_memset"):
         operations[row["args"]["correlation"], row["tid"]].append(row)
@@ -88,7 +88,7 @@ def check_arrows(trace, edges, calls) -> None:
         assert around(every, heads[id_]) or around(calls.values(), heads[id_])
 
 
-# Everything there is, on every CUPTI
+# Every kind of edge, on every CUPTI
 
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 @pytest.mark.sanitize
@@ -103,12 +103,13 @@ def test_versions(go, version):
 def test_samples(tmp_path, sample, version):
     run = harness.run(tmp_path, harness.BUILD / "samples" / sample,
                       sim=["--cupti", version, "--devices", "2"])
-    # Below 12.8 nothing tells of which context an event is that another context waits for.
+    # Before CUPTI 12.8, no record says in which context an event was recorded if another context waits for
+    # it.
     whole = sample != "peer_copy" or version != "12.0"
     assert outcome(run, run.trace(), whole).right > 0
 
 
-# CUPTI at its worst
+# CUPTI delivers records late, shuffled or twice
 
 @pytest.mark.parametrize("steps, sim", [
     (STEPS, ["--cupti-shuffle"]),
@@ -129,7 +130,8 @@ def test_trouble(go, steps, sim):
 
 @pytest.mark.sanitize
 def test_records_late_behind_a_long_kernel(go):
-    """It keeps the buffer back that has the records of what was waited for beside it."""
+    """A long kernel delays the buffer that has the records of operations beside it. All edges are still
+    found."""
     run = go("context stream long:1800 stream kernel:5 copy sync event sleep:300 kernel:2 sync sleep:1000 "
              "syncall kernel sync")
     trace = run.trace()
@@ -151,7 +153,7 @@ def test_after_a_loss_none_is_false(go, sim):
 
 
 def none_false(run: harness.Run, trace: harness.Trace) -> int:
-    """A look at many edges of calls."""
+    """Checks that no edge of a call is false; fast enough for many edges. Returns the number of edges."""
     assert run.status == 0, run.stderr
     waits = {wait["corr"]: {(s["corr"], s["stream"]): s["end"] for s in wait["sources"]}
              for wait in run.truth_of("wait")}
@@ -178,8 +180,8 @@ def test_the_smallest_memory(go, options):
 
 @pytest.mark.full(seconds=2.7)
 def test_more_than_memory_holds(go):
-    """Much is enqueued behind a kernel that keeps the records back: what cannot be held is given up
-    and counted, and not guessed."""
+    """Many operations are enqueued behind a kernel that delays all records. Operations that do not fit in
+    memory are given up and counted; no edge is guessed."""
     run = go("context stream long:1500 stream " + "kernel:500 sync " * 60 + "sleep:1200 syncall "
              + "kernel:3 sync sleep:700 " * 3, memory="16M", timeout=120)
     trace = run.trace()
@@ -190,7 +192,7 @@ def test_more_than_memory_holds(go):
 # Windows
 
 def test_window_that_opens_while_work_is_pending(go):
-    """What was enqueued in the lead-in releases waits of the window, and has no row there."""
+    """Work enqueued in the lead-in releases waits in the window. It has edges but no rows."""
     run = go("context stream kernel:3 sync start sleep:150 kernel:2 long:700 sleep:400 sync kernel:2 "
              "event sync syncall stop windows:1", window="demand", lead_in="300ms")
     (trace,) = run.traces()
@@ -216,7 +218,7 @@ def test_without_a_lead_in_nothing_is_guessed(go):
 
 
 def test_window_after_window(go):
-    """Kinds are off between them: what was in flight is forgotten, streams' flags are not."""
+    """Kinds are off between windows. Pending work is forgotten, but the streams' flags are remembered."""
     once = ("start sleep:250 kernel:4 event sync stream:0 kernel:2 copy syncall stream kernel sync "
             "sleep:100 stop windows:{w} kernel:2 sync ")
     run = go("context stream kernel sync " + "".join(once.format(w=w) for w in (1, 2, 3)),
@@ -242,8 +244,8 @@ def test_windows_back_to_back(go):
 
 
 def test_killed(go):
-    """Rows are on the disk within a second or so of their delivery, but for those of calls whose
-    wait is not decided; what there is holds together."""
+    """The process is killed. Rows are on disk about a second after their delivery, except calls whose wait is
+    undecided. The written edges are consistent."""
     run = go("context stream " + "kernel:5 sync event sleep:100 " * 20 + "sleep:1500 kernel sync kill")
     assert run.status == harness.signal_status(9)
     (path,) = run.files("*.trace.json*.part")
@@ -255,7 +257,7 @@ def test_killed(go):
     check_rows(trace)
 
 
-# Switched off
+# Options that switch edges off
 
 def test_lean_has_no_arrows(go):
     trace = go(STEPS, detail="lean").trace()
@@ -296,7 +298,8 @@ INSIDE = """0 use 0
 
 @pytest.fixture(name="inside")
 def inside_fixture(tmp_path):
-    """Runs a graph with a side stream twice; the edges between operations of one launch."""
+    """Returns a function that runs a graph with a side stream twice. It returns the run, the trace, and the
+    edges between operations of one launch."""
     def run(sim=(), **options):
         (tmp_path / "steps").write_text(INSIDE)
         done = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", tmp_path / "steps",
@@ -311,7 +314,7 @@ def inside_fixture(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("cupti", cupti_versions(["12.0", "13.0", "13.5"]))
 def test_inside_a_graph(inside, cupti):
-    """The fork and the join of each launch, and nothing else; nothing is left to be counted."""
+    """The edges inside the graph are the fork and the join of each launch. None is left out."""
     run, trace, edges = inside(["--cupti", cupti], graph_edges="1")
     by = {op["id"]: op for op in run.truth_of("op")}
     wanted = sorted((by[link["op"]]["stream"], op["stream"], op["corr"]) for op in by.values()
@@ -331,7 +334,8 @@ def test_inside_a_graph_unasked(inside):
 
 
 def test_inside_a_graph_beside_another_subscriber(inside):
-    """Which stays; what is not known is counted, and why is said once."""
+    """Another subscriber exists and keeps CUPTI. Missing edges inside graphs are counted, and the reason is
+    printed once."""
     run, trace, edges = inside(["--fail", "cuptiSubscribe:1:39"], graph_edges="1", log="warn")
     assert not edges and trace.counters["edges_lost_graph_inside"] == 2
     (said,) = run.said()
@@ -358,8 +362,8 @@ OWN = """0 use 0
 
 
 def test_a_graph_on_streams_of_its_own(tmp_path):
-    """Where it was launched stands in no record: what a wait for that stream was for is left out. A wait
-    for the context was for the graph wherever that is."""
+    """No record says where a graph was launched. Waits for the launch stream get no edges; waits for the
+    context do."""
     (tmp_path / "steps").write_text(OWN)
     run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", tmp_path / "steps",
                       sim=["--graph-own-streams"])
@@ -376,7 +380,7 @@ def test_a_graph_on_streams_of_its_own(tmp_path):
     assert not edge_compare.compare(truth, trace.edges(), lost(trace), True, (0, 1 << 63)).wrong
 
 
-# What `syncline edges` makes of it
+# How `syncline edges` prints the edges
 
 def printed(path):
     return [json.loads(line) for line in tool("edges", "--json", path)[0].splitlines()]
@@ -391,7 +395,8 @@ def key(edge):
     "context threads:6 syncall kernel sync"])
 @pytest.mark.sanitize
 def test_the_tool_gives_the_same(go, tmp_path, steps):
-    """Read from the rows, and worked out anew from a file without them."""
+    """`syncline edges` prints the same edges when it reads them from rows and when it computes them from a
+    file without these rows."""
     trace = go(steps).trace()
     edges = trace.edges()
     assert printed(trace.path) == edges

@@ -1,5 +1,5 @@
-"""`syncline edges` on files of torch.profiler's in which some rows of waits are left out: Kineto writes
-none of a stream's wait for an event if no work ran on that stream, or before it knows the GPU."""
+"""Runs `syncline edges` on torch.profiler files that lack some rows of waits. Kineto omits the row of a
+stream wait if no work has run on that stream, or if it does not know the GPU yet."""
 import pytest
 
 from edges_tool import edges, launch, row, stream_sync, write
@@ -23,7 +23,8 @@ def facts(found):
 
 
 def test_a_stream_that_may_have_been_made_to_wait(tmp_path):
-    """Kernel 1 released the sync, which another row would tell; kernel 2 did not."""
+    """Stream 13 may have waited for stream 20: a stream wait has no row. The wait after it gets no edge;
+    kernel 1 or kernel 2 may have released it."""
     rows = [*launch(1, 100, 105, 200, 20), *launch(2, 103, 106, 150, 13), record(3, 106),
             untold_wait(4, 109), *stream_sync(5, 115, 90, 13), *launch(6, 210, 215, 250, 13),
             *stream_sync(7, 213, 45, 13)]
@@ -33,20 +34,22 @@ def test_a_stream_that_may_have_been_made_to_wait(tmp_path):
 
 
 def test_a_stream_without_work(tmp_path):
-    """Nor does what waits for an event recorded there have edges."""
+    """A stream without work waits for an event without a row. An event recorded on it, and waits for that
+    event, get no edges."""
     rows = [*launch(1, 50, 55, 60, 13), record(2, 53), *stream_wait(3, 58, 13, 2, 13),
             *launch(4, 100, 105, 200, 20), record(5, 106), untold_wait(6, 109), record(7, 112),
             *stream_wait(8, 115, 13, 7, 21), *launch(9, 118, 202, 230, 13),
             *stream_sync(10, 121, 114, 21), *stream_sync(11, 236, 2, 13)]
     found, lost = edges(write(tmp_path / "t", rows))
     assert facts(found) == {("stream_sync", 9, 11, "exact")}
-    assert lost["no_record"] == 3  # call 6, kernel 9, call 10
+    assert lost["no_record"] == 3  # the call 6, the kernel 9 and the call 10
 
 
 @pytest.mark.parametrize("steps", [1, 10, 2000])
 @pytest.mark.parametrize("told_first", [False, True])
 def test_device_syncs_without_rows(tmp_path, steps, told_first):
-    """Each waited, wherever in the file the others' rows are."""
+    """Half of the device synchronizations have rows, either the first or the last ones. Each wait has its
+    edge."""
     rows = []
     for i in range(2 * steps):
         correlation, ts = 2 * i + 1, 100 * (i + 1)
@@ -59,13 +62,15 @@ def test_device_syncs_without_rows(tmp_path, steps, told_first):
     assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
         (2 * i + 1, 2 * i + 2, 40000) for i in range(2 * steps)]
     assert {e["dst_correlation"] for e in found if e["basis"] != "exact"} == {
-        2 * steps + 2 if told_first else 2}  # the first wait for all that the recording did not see
+        # the first wait for all streams may include work before the recording
+        2 * steps + 2 if told_first else 2}
     assert lost["before_window"] <= 2 and not lost["no_record"]
 
 
 @pytest.mark.parametrize("steps", [1, 2000])
 def test_another_context_that_comes_late(tmp_path, steps):
-    """That there is one makes each wait without a row one that may have been for it."""
+    """A second context has its first operation at the end of the file. Waits without a
+    row may have been waits for this context, so none of them is certain."""
     rows = []
     for i in range(steps):
         ts = 100 * (i + 1)

@@ -1,5 +1,5 @@
-"""`syncline edges` and `convert` on files whose thread ids are not the system's: pthread_self() has 47
-bits, and Kineto's of threads that PyTorch does not know (NCCL's watchdog) may be below 0."""
+"""Runs `syncline edges` and `convert` on files whose thread ids are not the system's. pthread_self() has 47
+bits. Kineto may write negative ids for threads that PyTorch does not know, such as NCCL's watchdog."""
 import json
 
 import pytest
@@ -13,7 +13,7 @@ STRANGE = [1, 42, 2**31 - 1, 2**31, 3000000000, 2**32 - 1, 2**32, 14000000000000
 
 
 def waits(correlation, thread, ts=0, stream=7):
-    """A launch and a wait of 40 us for it."""
+    """Returns a launch and a wait of 40 us for its kernel."""
     return (launch(correlation, ts + 10, ts + 15, ts + 60, stream, thread)
             + stream_sync(correlation + 1, ts + 20, 46, stream, thread))
 
@@ -49,7 +49,7 @@ def test_in_quotes_they_are_the_same(tmp_path):
 @pytest.mark.parametrize("one, other", [(140000000000000, 140000000000000 + 2**32), (3000000000, 3000000000 - 2**32),
                                         (2**32 + 42, 42), (-1, 2**32 - 1), (0, 2**32)])
 def test_two_threads_stay_two(tmp_path, one, other):
-    """Whose calls, and the ranges around them, overlap."""
+    """Calls and ranges of two threads overlap, and their ids are similar. The threads are not mixed up."""
     rows = [row("user_annotation", "range", 0, 1, 200, one), *waits(10, one),
             *waits(20, other, 2, stream=13), *waits(30, one, 100), *waits(40, other, 102, stream=13)]
     path = write(tmp_path / "t", rows)
@@ -80,7 +80,8 @@ def test_what_is_no_thread(tmp_path, thread):
 
 @pytest.mark.sanitize
 def test_more_than_are_kept(tmp_path):
-    """Ids beyond 31 bits have room for 100000 threads; others are not counted among those."""
+    """Ids above 31 bits are kept for 100000 threads. The thread after that is unknown. Smaller ids do not
+    count."""
     rows = [row("cpu_op", "op", 0, i / 100, 0.001, 2**40 + i) for i in range(100_001)]
     path = write(tmp_path / "t", rows + waits(10, 2**40 + 99_999, 2000) + waits(20, 2**40 + 100_000, 3000)
                  + waits(30, 43, 4000))

@@ -1,4 +1,5 @@
-"""`syncline edges`: on real traces of torch.profiler's, beside HTA; on our own, beside the truth."""
+"""Runs `syncline edges` on real traces of torch.profiler and compares with HTA; on syncline's own files,
+compares with the truth."""
 import collections
 import gzip
 import json
@@ -24,7 +25,7 @@ def events_of(path, *categories):
 
 
 def nanoseconds(event):
-    """Start and end; integers even where the file has decimals."""
+    """Returns start and end in integer ns, even if the file has decimals."""
     start = round(event["ts"] * 1000)
     return start, start + round(event["dur"] * 1000)
 
@@ -39,17 +40,17 @@ def test_the_edges_of_cuda_event_sync():
         ("copy", 1511, 1511), ("stream_sync", 1511, 1512), ("event_sync", 1526, 1536),
         ("event_query", 1526, 1537), ("device_sync", 1526, 1549)}
     by_call = {e["dst_correlation"]: e for e in found}
-    # start 3047, end 3081, kernel until 3073
+    # The call starts at 3047 us and ends at 3081 us; its kernel runs until 3073 us.
     assert (by_call[1536]["wait_ns"], by_call[1536]["wake_ns"]) == (26000, 8000)
     assert by_call[1536]["released"] and by_call[1536]["basis"] == "exact"
     assert by_call[1536]["dst_name"] == "cudaEventSynchronize"
     assert by_call[1536]["dst_thread"] == 948300 and by_call[1536]["dst_stream"] is None
     assert by_call[1536]["src_name"].startswith("at::cuda::(anonymous namespace)::spin_kernel")
     assert (by_call[1536]["src_stream"], by_call[1536]["src_device"]) == (7, 0)
-    # that the query succeeded stands nowhere
+    # No record says that the query succeeded.
     assert by_call[1537]["basis"] == "inferred" and not by_call[1537]["released"]
     assert (by_call[1549]["wait_ns"], by_call[1549]["wake_ns"]) == (0, 8000)
-    # nobody saw the other streams of the context, at the last call
+    # The file does not show whether other streams of the context had work at the last call.
     assert by_call[1549]["basis"] == "inferred" and set(lost) == {"before_window"}
 
 
@@ -64,7 +65,7 @@ def test_the_edges_of_simple_add():
 
 
 def unresolved_stream_waits(rows):
-    """Stream waits that name no record make one unknown set for each operation behind them."""
+    """Counts the operations that a stream wait without a named record precedes. Each makes one edge unknown."""
     waiting, groups = set(), 0
     for row in sorted(rows, key=lambda e: e["args"]["correlation"]):
         stream = row["args"]["stream"]
@@ -80,7 +81,7 @@ def unresolved_stream_waits(rows):
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
 @pytest.mark.sanitize
 def test_every_sync_call_is_accounted_for(path):
-    """It has an edge, or there is a counted reason."""
+    """Every synchronizing call has an edge or a counted reason."""
     found, lost = edges(path)
     rows = events_of(path, "cuda_sync")
     calls = events_of(path, *CALLS)
@@ -95,16 +96,16 @@ def test_every_sync_call_is_accounted_for(path):
     groups = unresolved_stream_waits(unknown + events_of(path, *GPU))
     unaccounted = len(set(waits) - told - done) + groups
     counted = sum(n for reason, n in lost.items() if reason != "flag_unknown")
-    # Counted although there are edges: streams that were not seen yet, at the first wait for all of
-    # them, and before the first operation on the legacy default stream.
+    # Two or three reasons are counted in addition: streams not seen before the first wait for all of them,
+    # and the first operation on the legacy default stream.
     assert unaccounted <= counted <= unaccounted + (2 if rows else 3), (unaccounted, lost)
 
 
 @real
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
 def test_what_must_hold_of_every_edge(path):
-    """None contradicts the rows; the numbers are those of the definition; one member of a set released
-    the wait."""
+    """No edge contradicts the rows, the times follow the definition, and one source of each set released the
+    wait."""
     every = edges(path)[0]
     spans = edge_invariants.of_rows(events_of(path, *GPU, *CALLS), nanoseconds)
     assert not edge_invariants.contradictions(every, spans)
@@ -145,14 +146,14 @@ def hta():
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0|warmup|forward]", 1, None),
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0]", 0, None),
     ("simple_add", "[param|cuda]", 0, None),
-    # The last step of each is cut off: HTA stops with an error of its own.
+    # The last step of each trace is truncated, and HTA fails on it with its own error.
     ("nccl_3steps", "ProfilerStep#4", 0, None),
     ("nccl_3steps", "ProfilerStep#5", 0, None),
     ("two_ranks.rank-0", "ProfilerStep#551", 0, None),
     ("two_ranks.rank-1", "ProfilerStep#551", 0, None),
 ])
 def test_beside_hta(hta, name, annotation, instance, listed):
-    """HTA finds no edge that we do not, and what it does not find is by two faults of its."""
+    """HTA finds no edge that syncline does not find. HTA misses edges for two known reasons."""
     path = TRACES / f"{name}.json.gz"
     done = subprocess.run([hta, harness.REPO / "tests" / "e2e" / "hta_edges.py", path, annotation,
                            str(instance)], capture_output=True, text=True, check=False)
@@ -167,7 +168,7 @@ def test_beside_hta(hta, name, annotation, instance, listed):
             for e in edges(path)[0] if e["dst_correlation"] in inside}
     assert {tuple(edge) for edge in theirs} <= set(ours)
     more = set(ours) - {tuple(edge) for edge in theirs}
-    # copies that block give it no edge, nor does work launched before the annotation
+    # HTA makes no edge for blocking copies and for work launched before the annotation.
     assert all(ours[edge]["kind"] == "copy" or edge[0] not in inside for edge in more)
 
 
@@ -193,7 +194,7 @@ def test_order_of_rows_makes_no_difference(tmp_path):
     assert edges(shuffled) == edges(path)
 
 
-# Choosing and summing up
+# Options that choose and summarize
 
 @real
 def test_choosing():
@@ -248,15 +249,15 @@ def test_text():
     assert "5 edges, 0 of them shown" in run("edges", "-k", "free", path)[0]
 
 
-# Our own files
+# syncline's own files
 
 @pytest.mark.parametrize("steps", [
     "context stream kernel:5 copy memset event sync graph:3 blocking stream:0 kernel:2 copy memset "
-    "long:60 syncall kernel syncall",  # one wait at least that no busy machine comes too late for
+    "long:60 syncall kernel syncall",  # this wait is long enough even on a busy machine
     "context stream kernel:3 long:60 sync kernel:2 event sync copy sync syncall"])
 @pytest.mark.sanitize
 def test_own_file_beside_the_truth(go, steps):
-    """Each edge of a call is in the simulator's truth, with its times; what is missing is counted."""
+    """Each edge of a call is in the simulator's truth with its times. Missing edges are counted."""
     traced = go(steps)
     assert traced.status == 0
     found, lost = edges(traced.trace().path)
@@ -271,7 +272,7 @@ def test_own_file_beside_the_truth(go, steps):
         assert edge["basis"] == "exact"
         if edge["released"] and wait["released"]:
             assert source["op"] == wait["released"]
-        if edge["released"]:  # the truth names none where nothing was left once the wait began
+        if edge["released"]:  # the truth names no releaser if nothing was pending when the wait began
             assert source["end"] == max(s["end"] for s in wait["sources"])
     wanted = {wait["corr"] for wait in truth.values() if wait["released"]}
     missing = wanted - {e["dst_correlation"] for e in ends if e["released"]}
@@ -280,8 +281,8 @@ def test_own_file_beside_the_truth(go, steps):
 
 
 def test_own_file_with_stream_order(tmp_path):
-    """GPU operations that wait for others, by an event or by the legacy default stream. That a
-    stream is blocking stands in its metadata alone."""
+    """GPU operations wait for others, by an event or by the legacy default stream. Only the stream's metadata
+    says that it is blocking."""
     traced = harness.run(tmp_path, harness.BUILD / "samples" / "streams_and_waits")
     assert traced.status == 0, traced.stderr
     found, _ = edges(traced.trace().path)
@@ -296,7 +297,7 @@ def test_own_file_with_stream_order(tmp_path):
         assert edge["basis"] == "exact"
     without = tmp_path / "without.json"
     trace = json.loads(harness.decompress(traced.trace().path))
-    del trace["syncEdges"]  # else the job's own edges are printed
+    del trace["syncEdges"]  # otherwise the job's own edges are printed
     for event in trace["traceEvents"]:
         event.get("args", {}).pop("stream flags", None)
     without.write_text(json.dumps(trace))

@@ -1,4 +1,5 @@
-"""`syncline edges` on what is no trace, damaged, hostile or endless: it says so, in bounded memory."""
+"""Runs `syncline edges` on files that are no traces, or are damaged, hostile or endless. It reports the
+problem and uses bounded memory."""
 import gzip
 import json
 import os
@@ -40,7 +41,7 @@ def test_wrong_usage(tmp_path):
 
 @pytest.mark.sanitize
 def test_cut_file(tmp_path):
-    """The edges of what is there, and that it is not all."""
+    """The file is truncated. The edges of the readable part are printed, and the loss is reported."""
     rows = [r for i in range(1, 200, 2)
             for r in launch(i, i * 100, i * 100 + 5, i * 100 + 60) + stream_sync(i + 1, i * 100 + 10, 60)]
     path = write(tmp_path / "whole", rows)
@@ -77,8 +78,8 @@ def test_rows_without_sense(tmp_path):
 @pytest.mark.parametrize("dur", ["", '"dur": null, ', '"dur": "45", ', '"dur": 1e400, '])
 @pytest.mark.parametrize("category", ["kernel", "cuda_runtime", "cuda_sync", "cpu_op"])
 def test_rows_without_an_end(tmp_path, category, dur):
-    """When something ended that has no `dur` is not known: no edge is made up from it. A call's wait
-    has times of its own; without it the call's times tell what it may have been for."""
+    """A row has no `dur`, so its end is unknown and no edge is made from it. A wait's own row has times;
+    without that row, the call's times are used."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46) + [row("cpu_op", "aten::add", 9, 5, 70, 42)]
     rows += launch(3, 100, 105, 160) + stream_sync(4, 110, 56)
     bad = {"kernel": 1, "cuda_runtime": 2, "cuda_sync": 3, "cpu_op": 4}[category]
@@ -101,7 +102,7 @@ def test_rows_without_an_end(tmp_path, category, dur):
 
 @pytest.mark.sanitize
 def test_calls_without_numbers(tmp_path):
-    """As ROCm's are: what they did is not known."""
+    """Calls have no `cbid`, as in ROCm's traces. The tool reports that it cannot know what they did."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
     words = "no call has a `cbid`"
     assert words not in run("edges", write(tmp_path / "t", rows))[1]
@@ -112,11 +113,11 @@ def test_calls_without_numbers(tmp_path):
     out, error = run("edges", "--json", path)
     assert not out and error.count(words) == 1
     assert run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")[1].count(words) == 1
-    assert not run("edges", write(tmp_path / "t", rows[1:2]))[1]  # no calls at all
+    assert not run("edges", write(tmp_path / "t", rows[1:2]))[1]  # a file without calls
 
 
 def numbers(call, op):
-    """wait_ns and wake_ns by their definition."""
+    """Returns wait_ns and wake_ns by their definition."""
     start, end, source = (1000 * us for us in (call["ts"], call["ts"] + call["dur"], op["ts"] + op["dur"]))
     return max(0, source - start), end - max(source, start)
 
@@ -124,8 +125,8 @@ def numbers(call, op):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("seed", range(20))
 def test_times_that_go_back(tmp_path, seed):
-    """Operations that begin before others that their stream had got earlier, some before their call:
-    each copy that did not is what its call waited for, and nothing else is."""
+    """Some operations begin before an earlier operation of their stream, or before their own call. A blocking
+    copy with correct times is the only source of its call."""
     generator = random.Random(seed)
     rows = []
     for i in range(10, 200):
@@ -176,8 +177,8 @@ sys.exit(done.returncode)
 
 
 def peak_kib(tmp_path, *arguments, status=0):
-    """Standard output and error, and the most memory the tool had. A process inherits the peak of
-    the one that started it, so a small one starts the tool, not this one."""
+    """Returns standard output, standard error and the tool's peak memory in KiB. A child inherits its
+    parent's peak, so a small process starts the tool."""
     note = tmp_path / "peak"
     done = subprocess.run([sys.executable, "-S", "-c", PEAK, note, TOOL, *map(str, arguments)],
                           capture_output=True, text=True, timeout=100, check=False)
@@ -186,7 +187,7 @@ def peak_kib(tmp_path, *arguments, status=0):
 
 
 def write_many(path, count, stream_of):
-    """`count` launches and one wait behind each thousandth; calls first, GPU rows later."""
+    """Writes `count` launches, and one wait after each thousandth. The calls precede the GPU rows."""
     with zstandard.ZstdCompressor(level=1).stream_writer(open(path, "wb"), closefd=True) as out:
         out.write(b'{"traceEvents":[\n')
         for i in range(1, count + 1):
@@ -208,7 +209,8 @@ def write_many(path, count, stream_of):
 
 @pytest.mark.parametrize("count, streams", [(600000, 8), (300000, 300000)])
 def test_memory_is_bounded(tmp_path, count, streams):
-    """More rows than are sorted in memory; streams without end, where what is left out is counted."""
+    """A file has more rows than fit into the sort, or endlessly many streams. Memory is bounded, and losses
+    are counted."""
     path = tmp_path / "t.zst"
     write_many(path, count, lambda i: 7 + i % streams)
     out, error, peak = peak_kib(tmp_path, "edges", "--json", path)
@@ -231,7 +233,7 @@ def test_no_room_for_sorting(tmp_path):
 
 
 def test_a_line_without_end(tmp_path):
-    """A name of 20 MB: not looked into, said so, and the rest is read."""
+    """A name has 5 MB or 20 MB. The row is skipped and reported, and all others are read."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46) + launch(3, 80, 85, 90)
     rows[4]["name"] = "x" * 5_000_000
     out, error = run("edges", "--json", write(tmp_path / "t", rows), status=1)
@@ -245,8 +247,8 @@ def test_a_line_without_end(tmp_path):
 
 @pytest.mark.sanitize
 def test_cycles_and_repeated_ids(tmp_path):
-    """Two streams that each wait for what the other does later, and ids that several calls have: no
-    source ends after what it is said to release, what contradicts is counted, and the ids are told."""
+    """Two streams wait for each other's later work, and several calls share one id. No source ends after the
+    wait that it releases. Contradictions are counted, and repeated ids are reported."""
     def wait(correlation, ts, stream, record, on):
         return [row("cuda_runtime", "cudaStreamWaitEvent", correlation, ts, 1, 42, cbid=147),
                 row("cuda_sync", "Stream Wait Event", correlation, ts, 1, stream, device=0, context=1,
@@ -255,7 +257,7 @@ def test_cycles_and_repeated_ids(tmp_path):
     rows = (launch(1, 10, 15, 900, 13) + wait(3, 12, 14, 2, 13) + launch(4, 14, 20, 800, 14)
             + wait(6, 16, 13, 5, 14) + launch(7, 18, 30, 700, 13) + launch(1, 20, 40, 50, 15)
             + launch(7, 22, 60, 70, 13) + stream_sync(8, 30, 100, 13) + stream_sync(8, 200, 900, 14)
-            # what comes behind contradicts nothing
+            # Later rows contradict nothing.
             + launch(20, 1200, 1205, 1260, 13) + launch(20, 1210, 1215, 1240, 14)
             + stream_sync(21, 1220, 46, 13) + stream_sync(22, 1270, 6, 14)
             + stream_sync(23, 1280, 6, 13) + stream_sync(23, 1290, 6, 14))
@@ -264,7 +266,8 @@ def test_cycles_and_repeated_ids(tmp_path):
     assert lost["cycle"] > 0
     assert "4 calls share a correlation id with another call" in run("edges", path, status=1)[1]
     operations = {(r["args"]["correlation"], r["tid"]): r for r in rows if r["cat"] == "kernel"}
-    calls = {r["args"]["correlation"]: r for r in reversed(rows) if r["cat"] == "cuda_runtime"}  # the first
+    # the first row of each id
+    calls = {r["args"]["correlation"]: r for r in reversed(rows) if r["cat"] == "cuda_runtime"}
     assert {(20, 13, 21), (20, 14, 22)} <= {
         (edge["src_correlation"], edge["src_stream"], edge["dst_correlation"]) for edge in found}
     for edge in found:
@@ -311,7 +314,7 @@ def test_a_million_streams_checked(tmp_path, million_streams):
 
 @pytest.fixture(scope="module")
 def long_line(tmp_path_factory):
-    """A name of two gigabytes, of which nearly nothing is left in the compressed file."""
+    """A file with a name of two gigabytes, which compresses to nearly nothing."""
     path = tmp_path_factory.mktemp("line") / "t.zst"
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
     with zstandard.ZstdCompressor(level=1).stream_writer(open(path, "wb"), closefd=True) as out:
@@ -324,7 +327,7 @@ def long_line(tmp_path_factory):
 
 
 def test_edges_of_a_line_of_two_gigabytes(tmp_path, long_line):
-    """The file is read once, in bounded memory, and the rest said to be missing."""
+    """The file is read once in bounded memory, and is reported as damaged."""
     out, error, peak = peak_kib(tmp_path, "edges", "--json", long_line, status=1)
     assert peak < 256 << 10
     assert "is truncated or damaged" in error and pairs(json.loads(line) for line in out.splitlines()) == {(1, 2)}

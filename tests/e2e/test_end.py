@@ -1,4 +1,4 @@
-"""How a process ends: what is on the disk then, and that the host's own ending is unchanged."""
+"""How a process ends: which files exist then, and that the program's own exit is unchanged."""
 import os
 import re
 import signal
@@ -20,7 +20,7 @@ def test_normal_end_loses_nothing(go, end, status):
 
 
 def test_end_without_synchronising(go):
-    """Work still in flight at exit: the host is not held up for it, and the file is complete."""
+    """The process exits while a kernel runs. The exit is not delayed, and the file is complete."""
     began = time.monotonic()
     run = go("context kernel:5 syncall long:30000 exit:0")
     assert run.status == 0 and time.monotonic() - began < 15
@@ -32,8 +32,8 @@ def test_end_without_synchronising(go):
     ("_exit:6", 6), ("thread_exit:7", 7),
     ("abort", harness.signal_status(signal.SIGABRT)), ("kill", harness.signal_status(signal.SIGKILL))])
 def test_sudden_end_leaves_what_was_flushed(go, end, status):
-    """Records reach the disk within about a second of CUPTI delivering them: after a sleep of three
-    everything is in the .part file, readable."""
+    """The process is killed after three seconds. Records are on disk about a second after their delivery, so
+    the .part file has all of them."""
     run = go(f"context kernel:20 syncall sleep:3000 {end}")
     assert (run.status, run.stdout) == (status, "done\n")
     (path,) = run.files()
@@ -47,7 +47,7 @@ def test_sudden_end_leaves_what_was_flushed(go, end, status):
 
 @pytest.mark.sanitize
 def test_fork_leaves_the_child_alone(go):
-    # In the child the other threads are gone, and what only they point to looks lost.
+    # In the child no other thread exists, so memory that only those threads reference looks leaked.
     run = go("context kernel:5 sync fork kernel:5 sync exit:2", log="warn",
              ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
     assert run.status == 2
@@ -60,7 +60,8 @@ def test_fork_leaves_the_child_alone(go):
 
 @pytest.mark.parametrize("during", ["look", "demangle"])
 def test_a_child_can_load_libraries(tmp_path, during):
-    """Forked while one of our threads holds the lock of the linker's list: glibc leaves it locked."""
+    """The process forks while a thread of syncline holds the lock of the dynamic linker's list, which glibc
+    leaves locked in the child. The child can still load libraries."""
     run = harness.run(tmp_path, harness.BUILD / "tests/e2e/forks", "libresolv.so.2", during,
                       log="warn")
     assert (run.status, run.stdout, run.said()) == (0, "child 0\n", [])

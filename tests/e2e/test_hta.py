@@ -1,4 +1,4 @@
-"""HTA loads our traces, every analyzer runs, and its numbers are those that the truth gives."""
+"""HTA loads syncline's traces, every analyzer runs, and its numbers equal those computed from the truth."""
 import collections
 import itertools
 import json
@@ -9,7 +9,8 @@ import pytest
 
 import harness
 
-# Two streams and pauses; waits for the context alone, whose rows HTA does not count as GPU time.
+# Two streams with pauses. The program waits only for the context, because HTA counts the rows of other waits
+# as GPU time.
 STEPS = ("context stream kernel:20 copy memset stream kernel:10 copy syncall sleep:5 kernel:10 "
          "memset syncall")
 
@@ -39,7 +40,7 @@ def analyse(python: str, run: harness.Run, folder) -> dict:
 
 @pytest.fixture(scope="module", params=["gzip", "zstd"])
 def analysed(request, python, tmp_path_factory):
-    """The library's own gzip, and zstd converted by the tool."""
+    """Returns HTA's analysis of a trace that the library wrote as gzip, or as zstd converted by the tool."""
     folder = tmp_path_factory.mktemp("hta")
     run = harness.scenario(folder, STEPS, compression=request.param, RANK="0")
     assert run.status == 0
@@ -72,8 +73,8 @@ def test_temporal_breakdown(analysed):
 
 
 def test_idle_breakdown(analysed):
-    """Per stream: the gap before an operation is the host's if it was launched after the one before
-    had ended, else the kernel's if below 30 us."""
+    """Idle time per stream: a gap counts for the host if the operation was launched after its predecessor had
+    ended. Otherwise it counts for the kernel if it is below 30 us."""
     run, report = analysed
     launched = {call["corr"]: call["start"] for call in run.truth_of("call")}
     wanted = collections.Counter()
@@ -112,7 +113,7 @@ def test_overlap_without_communication(analysed):
 
 
 def together(run: harness.Run) -> collections.Counter:
-    """Time in which these classes of work ran at once, and no other, by the set of their names."""
+    """Returns the time in which exactly these classes of work ran at once, by the set of class names."""
     def work(op):
         if op["kind"] != "kernel":
             return "MEMORY"
@@ -130,7 +131,8 @@ def together(run: harness.Run) -> collections.Counter:
 
 
 def test_overlap_with_communication(python, tmp_path):
-    """An all-reduce on a stream of its own beside the backward pass, and copies beside both."""
+    """An all-reduce runs on its own stream beside the backward pass, and copies run beside both. HTA's
+    overlap equals the truth's."""
     run = harness.run(tmp_path, harness.BUILD / "samples" / "train_like", "--steps", "10",
                       compression="gzip", RANK="0")
     assert run.status == 0, run.stderr
@@ -140,7 +142,7 @@ def test_overlap_with_communication(python, tmp_path):
     assert 0 < both < communication, "the sample must have both"
     (row,) = report["overlap"]
     assert row["comp_comm_overlap_pctg"] == pytest.approx(100 * both / communication, abs=0.01)
-    # HTA rounds these to one decimal, after cutting each piece of time to whole microseconds.
+    # HTA cuts each time to whole microseconds and then rounds the percentages to one decimal.
     shares = {frozenset(row["kernel_type"].split(" overlapping ")): row["percentage"]
               for row in report["types"]}
     for classes in times.keys() | shares.keys():
@@ -149,7 +151,7 @@ def test_overlap_with_communication(python, tmp_path):
 
 
 def test_queue_length(analysed):
-    """+1 when an operation is launched, -1 when it starts."""
+    """The queue length grows by 1 at each launch, and shrinks by 1 when a kernel starts."""
     run, report = analysed
     launched = {call["corr"]: call["start"] for call in run.truth_of("call")}
     for stream in {op["stream"] for op in run.operations()}:
@@ -173,7 +175,7 @@ def test_bandwidth(analysed):
 
 
 def test_launch_statistics(python, tmp_path):
-    """HTA counts launches of the runtime API here."""
+    """HTA's launch statistics, which count only launches of the runtime API, equal the truth's."""
     run = harness.run(tmp_path, harness.RUNTIME_CALLS, "13", compression="gzip", RANK="0",
                       sim=["--nested-driver"])
     assert run.status == 0, run.stderr

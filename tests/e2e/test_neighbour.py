@@ -1,5 +1,5 @@
-"""Another client of CUPTI's in the process, which is linked with it: CUPTI is handed over before it
-records and taken back afterwards. (With torch.profiler as that client: tests/torch.)"""
+"""Another CUPTI client in the process is linked with CUPTI. syncline hands CUPTI over before that client
+records, and takes it back afterwards. (tests/torch has the same with torch.profiler as the client.)"""
 import harness
 import pytest
 from tiers import cupti_versions
@@ -11,13 +11,14 @@ SESSION = "clock register enable kernel:7 disable flush told"
 def play(tmp_path, steps, **options):
     run = harness.run(tmp_path, NEIGHBOUR, *steps.split(), log="warn", **options)
     assert run.status == 0 and run.stdout.endswith("done\n"), run.stderr
-    # While it has CUPTI it is CUPTI that zeroes its buffers.
+    # While the client owns CUPTI, CUPTI zeroes the client's buffers.
     assert "handover" in options or not [line for line in run.log if line["what"] == "misuse"]
     return run
 
 
 def kernels_outside(run, trace):
-    """Kernels of the trace, and those that were launched outside the gaps that it states."""
+    """Returns the trace's kernels, and the kernels that were launched outside the gaps which the trace
+    states."""
     gaps = trace.object["syncline"].get("gaps", [])
     calls = {call["corr"]: call for call in run.truth_of("call")}
     outside = [op["corr"] for op in run.truth_of("op") if op["kind"] == "kernel"
@@ -40,7 +41,7 @@ def test_handed_over_and_taken_back(tmp_path, version):
 
 @pytest.mark.sanitize
 def test_there_before_cuda(tmp_path):
-    """It records when CUDA starts, and with it syncline, which waits."""
+    """CUDA starts, and syncline with it, while the client records. syncline waits until the client is done."""
     run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 "
                          "kernel:4", sim=["--cupti", "13.0"])
     assert (run.stdout, run.said()) == ("kernels 7 calls some strangers 0\ndone\n", [])
@@ -61,8 +62,9 @@ def test_sessions_without_a_pause(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.5"]))
 def test_it_leaves_its_records_with_cupti(tmp_path, version):
-    """No flush of its follows its last kind for long, as with libkineto, which works through all that the
-    CPU did first: we come back meanwhile, and at its flush it is given its records, and no others."""
+    """The client flushes long after it disabled its kinds, as libkineto does while it processes CPU events.
+    syncline has taken CUPTI back by then. The client's flush still gives it its own records, and no
+    others."""
     run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:800 kernel:3 sleep:10500 "
                          "told kernel:4 flush told", sim=["--cupti", version])
     assert (run.stdout, run.said()) == ("kernels 0 calls none strangers 0\nkernels 7 calls some strangers 0\n"
@@ -75,7 +77,8 @@ def test_it_leaves_its_records_with_cupti(tmp_path, version):
 
 
 def test_it_leaves_its_records_and_ends_cupti(tmp_path):
-    """They are its by then: their names go with CUPTI."""
+    """The client ends CUPTI while CUPTI still holds its records. It gets them, but their names are lost with
+    CUPTI."""
     run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:10500 kernel:3 finalize told "
                          "sleep:400 kernel:4")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -84,7 +87,7 @@ def test_it_leaves_its_records_and_ends_cupti(tmp_path):
 
 
 def test_it_leaves_its_records_for_good(tmp_path):
-    """The next session's flush brings them."""
+    """The client never flushes its first session's records. The flush of its next session delivers them."""
     run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:10500 kernel:3 "
                          f"{SESSION} sleep:400 kernel:4")
     assert run.stdout == "kernels 14 calls some strangers 0\ndone\n"
@@ -95,7 +98,8 @@ def test_it_leaves_its_records_for_good(tmp_path):
 
 
 def test_enabled_again_without_registering(tmp_path):
-    """Its callbacks, which ours had replaced, are put back."""
+    """The client enables kinds again without registering callbacks. syncline restores the client's earlier
+    callbacks, so it gets its records."""
     run = play(tmp_path, f"context {SESSION} sleep:400 kernel:3 enable kernel:7 disable flush told "
                          "sleep:400 kernel:4")
     assert run.stdout.endswith("kernels 14 calls some strangers 0\ndone\n")
@@ -105,7 +109,8 @@ def test_enabled_again_without_registering(tmp_path):
 
 
 def test_one_from_before_begins_again_without_registering(tmp_path):
-    """Nobody knows its callbacks: it is said that it gets nothing."""
+    """The client registered before syncline existed and enables kinds again without registering. syncline
+    does not know its callbacks, and warns that it gets nothing."""
     run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 kernel:3 "
                          "enable kernel:7 disable flush told sleep:400 kernel:4", sim=["--cupti", "13.0"])
     first, again = [line for line in run.stdout.splitlines() if line.startswith("kernels ")]
@@ -114,7 +119,8 @@ def test_one_from_before_begins_again_without_registering(tmp_path):
 
 
 def test_a_kernel_that_goes_on(tmp_path):
-    """It is waited for, but not for ever: then it is cut off in our trace."""
+    """A kernel runs for two seconds when the client starts. syncline waits for it for a limited time, then
+    records it without an end."""
     run = play(tmp_path, f"context kernel:2 long:2000 {SESSION} sleep:400 kernel:4")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
     trace = run.trace()
@@ -132,7 +138,8 @@ def test_tidying_up_twice_does_not_end_ours(tmp_path):
 
 
 def test_windows_go_on_meanwhile(tmp_path):
-    """A window that ends while another has CUPTI ends with a gap, the next begins with one."""
+    """The client owns CUPTI when a window ends. That window ends with a gap, and the next one begins with a
+    gap."""
     run = play(tmp_path, "context kernel:3 clock register enable kernel:7 sleep:900 disable flush "
                          "sleep:700 kernel:4", window="time:300ms/400ms", lead_in="10ms")
     traces = run.traces()
@@ -150,7 +157,8 @@ def test_windows_go_on_meanwhile(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.5"]))
 def test_it_becomes_the_subscriber(tmp_path, version):
-    """CUPTI has one: what we were told of graphs ends there."""
+    """CUPTI has only one subscriber. When the client becomes it, syncline stops recording edges between graph
+    nodes and says so."""
     run = play(tmp_path, f"context kernel:2 subscribe {SESSION} sleep:400 kernel:4",
                graph_edges="1", sim=["--cupti", version])
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -161,11 +169,11 @@ def test_it_becomes_the_subscriber(tmp_path, version):
     assert ours == outside and len(ours) >= 6
 
 
-# ---- it ends CUPTI, for us too ----
+# ---- the client ends CUPTI, also for syncline ----
 
-# Two if the machine stood still for the 20 ms in which we are not back.
+# Two if the machine stood still for the 20 ms that syncline needs to return.
 AT_ONCE = (1, 2)
-ENDED = {  # steps, what the client says at its last `told`, gaps, kernels of ours
+ENDED = {  # steps, the client's last output of `told`, gaps, syncline's kernels
     "in a callback": (f"context {SESSION} sleep:400 kernel:3 teardown sleep:400 kernel:4",
                       "kernels 7 calls some strangers 0", (2,), 7),
     "by itself": ("context kernel:3 finalize sleep:400 kernel:4 told",
@@ -188,7 +196,8 @@ ENDED = {  # steps, what the client says at its last `told`, gaps, kernels of ou
 @pytest.mark.parametrize("version, api", [("13.0", "auto"), ("13.5", "auto"), ("13.5", "v2")])
 @pytest.mark.parametrize("when", ENDED)
 def test_it_ends_cupti(tmp_path, when, version, api):
-    """What we have recorded is fetched before, and we come back: the gap between is stated."""
+    """The client ends CUPTI. syncline fetches its records before, and returns afterwards. The trace states
+    the gap."""
     steps, told, gaps, kernels = ENDED[when]
     run = play(tmp_path, steps, cupti_api=api, sim=["--cupti", version])
     assert (run.stdout, run.said()) == (f"{told}\ndone\n", [])
@@ -200,7 +209,8 @@ def test_it_ends_cupti(tmp_path, when, version, api):
 
 
 def test_it_ends_cupti_while_a_kernel_goes_on(tmp_path):
-    """That one is cut off; the client does not wait for it."""
+    """The client ends CUPTI while a kernel runs. The kernel is recorded without an end, and the client is not
+    delayed."""
     run = play(tmp_path, "context kernel:3 long:2000 finalize sleep:400 kernel:4")
     trace = run.trace()
     ours, outside = kernels_outside(run, trace)
@@ -209,7 +219,7 @@ def test_it_ends_cupti_while_a_kernel_goes_on(tmp_path):
 
 
 def test_it_ends_cupti_between_windows(tmp_path):
-    """And in one, of several."""
+    """The client ends CUPTI once between windows and once in a window."""
     run = play(tmp_path, "context kernel:3 sleep:450 kernel:1 finalize sleep:450 kernel:3 finalize "
                          "sleep:500 kernel:3 sleep:500", window="time:300ms/400ms", lead_in="10ms")
     traces = run.traces()
@@ -225,15 +235,15 @@ def test_it_ends_cupti_between_windows(tmp_path):
         assert inside <= {row["args"]["correlation"] for row in trace.of("kernel")}
 
 
-# ---- SYNCLINE_HANDOVER=0: CUPTI is taken in the middle ----
+# ---- SYNCLINE_HANDOVER=0: the client takes CUPTI without a hand-over ----
 
-# Nothing of ours is with CUPTI: its thread makes a record of the first flush, in a buffer that it
-# asks us for, and none of the second, which brings that one.
+# After this step CUPTI holds no buffer of syncline: the first flush makes a record of itself in a new buffer,
+# and the second flush delivers that buffer.
 CALM = "flush flush"
 
 
 def test_left_alone(tmp_path):
-    """The clock tells it: CUPTI is never touched by us from then on."""
+    """syncline notices by the clock that the client took CUPTI, and never touches CUPTI again."""
     run = play(tmp_path, f"context kernel:5 {CALM} sleep:400 clock register enable sleep:600 kernel:7 "
                          "sleep:300 disable flush told sleep:300 kernel:4", handover="0")
     assert run.stdout.startswith("kernels 7 calls some")
@@ -249,7 +259,7 @@ def test_left_alone(tmp_path):
 
 @pytest.mark.parametrize("end", ["", "disable flush told"])
 def test_left_alone_by_the_last_flush(tmp_path, end):
-    """The process ends before the next look at the clock: the last flush is the first to see it."""
+    """The process ends before the next check of the clock. The last flush notices that CUPTI was taken."""
     run = play(tmp_path, f"context kernel:5 {CALM} sleep:1000 clock register enable kernel:7 {end}",
                handover="0")
     assert not harness.intrusions(run)
@@ -257,13 +267,14 @@ def test_left_alone_by_the_last_flush(tmp_path, end):
     assert len(run.trace().of("kernel")) == 5
 
 
-# A window that ends, kinds with it, while the other records; a clock that says nothing new.
+# A window, with its kinds, ends while the client records. The client's clock does not differ from syncline's.
 UNTOLD = pytest.mark.parametrize("window, clock", [("run", ""), ("run", "wall"), ("time:3s/30s", "")])
 
 
 @UNTOLD
 def test_its_clock_does_not_tell(tmp_path, window, clock):
-    """Nothing of ours is with CUPTI when it is taken: its trace is whole."""
+    """The clock does not reveal the client. CUPTI holds no buffer of syncline when it is taken, so the
+    client's trace is complete."""
     run = play(tmp_path, f"context kernel:5 {CALM} {clock} register enable kernel:7 sleep:4500 "
                          "kernel:7 disable flush told", handover="0", window=window)
     assert run.stdout == "kernels 14 calls some strangers 0\ndone\n"
@@ -273,8 +284,8 @@ def test_its_clock_does_not_tell(tmp_path, window, clock):
 
 @UNTOLD
 def test_its_clock_does_not_tell_and_it_has_a_buffer_of_ours(tmp_path, window, clock):
-    """Which holds a kernel that goes on: what comes behind it, until a flush finds it complete, is
-    lost to both."""
+    """The clock does not reveal the client, and CUPTI holds a buffer of syncline with a running kernel.
+    Records behind it, until a flush returns the buffer, are lost to both."""
     run = play(tmp_path, f"context {CALM} long:1500 {clock} register enable kernel:7 stranger kernel:7 "
                          "sleep:4500 kernel:2 disable flush told", handover="0", window=window)
     assert run.stdout == "kernels 9 calls some strangers 1\ndone\n"

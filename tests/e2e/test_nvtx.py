@@ -1,5 +1,5 @@
-"""NVTX: what the program says of itself stands in the trace, on its threads and on the GPU's
-streams, however it says it; and the job never notices."""
+"""NVTX ranges and marks of the program are in the trace, on their threads and on the GPU's streams, whichever
+API made them. The job is not affected."""
 import json
 import subprocess
 
@@ -11,7 +11,8 @@ RANGES = harness.BUILD / "tests" / "e2e" / "ranges"
 
 @pytest.fixture
 def ranges(tmp_path):
-    """ranges("context push:a kernel pop sync") -> harness.Run"""
+    """Returns a function that runs steps of programs/ranges: ranges("context push:a kernel pop sync") returns
+    a harness.Run."""
     def start(steps: str, *, sim=None, **options) -> harness.Run:
         return harness.run(tmp_path, RANGES, *[s.replace("_", " ") for s in steps.split()],
                            sim=sim, log="warn", **options)
@@ -37,7 +38,7 @@ def inside(inner: dict, outer: dict) -> bool:
 
 
 def kernels_of(trace: harness.Trace, start: int, end: int) -> list[dict]:
-    """Kernels launched between these times."""
+    """Returns the kernels that were launched between these times."""
     launches = {e["args"]["correlation"] for e in trace.of("cuda_driver")
                 if "Launch" in e["name"] and start <= e["start"] < end}
     return [k for k in trace.of("kernel") if k["args"]["correlation"] in launches]
@@ -74,8 +75,9 @@ def test_the_gpus_part_of_a_range_spans_its_kernels(ranges):
 
 @pytest.mark.parametrize("sim, wait_ms", [
     ([], 0),
-    # Until all records are in: an exit does not wait that long for them. The first wait makes it
-    # known that the GPU is used, so that the ranges are read long before their kernels come.
+    # The program waits until all records were delivered, because the exit does not wait that long. After the
+    # first wait syncline knows that the GPU is used, so it reads the ranges long before their kernels'
+    # records arrive.
     (["--cupti-late", "0.3"], 1000),
     (["--cupti-shuffle"], 0),
 ])
@@ -121,7 +123,7 @@ def test_numbers_in_names_are_kept(ranges):
                                          ("u32", 2**32 - 1), ("i32", -7), ("f32", "1.5")])
 def test_payloads(ranges, kind, value):
     trace = ranges(f"context kernel payload:{kind} sync").trace()
-    assert note(trace, kind)["args"] == {"payload": value}  # floats are read as text
+    assert note(trace, kind)["args"] == {"payload": value}  # this reader keeps floats as text
 
 
 def test_domains_and_categories(ranges):
@@ -129,13 +131,15 @@ def test_domains_and_categories(ranges):
                    "category:of_mine pop full:c push:d domain: pop domain:mine pop pop sync").trace()
     found = {e["name"]: (e["args"].get("domain"), e["args"].get("category")) for e in notes(trace)}
     assert found["a"] == (None, "of the default")
-    assert found["b"] in (("mine", 7), ("mine", "of mine"))  # named after it was begun
+    # the category got its name after the range had begun
+    assert found["b"] in (("mine", 7), ("mine", "of mine"))
     assert found["c"] == ("mine", "of mine")
     assert found["d"] == ("mine", None)
 
 
 def test_more_domains_than_a_byte_counts(ranges):
-    """Each keeps its name and its nesting, up to a bound; the rest share one without a name."""
+    """A program has 1100 domains. The first 1022 keep their names and nesting. The others share one domain
+    without a name."""
     steps = " ".join(f"domain:d{n} full:r{n}" for n in range(1100))
     trace = ranges(f"context kernel {steps} sync").trace()
     domains = {e["name"]: e["args"].get("domain") for e in notes(trace)}
@@ -167,12 +171,12 @@ def test_deferred_events_have_their_own_times(ranges):
 @pytest.mark.parametrize("clock", ["monotonic", "raw", "boottime", "realtime", "tsc", "us", "timer",
                                    "points"])
 def test_deferred_events_by_other_clocks(ranges, clock):
-    """Where it was on the wall clock, though its timestamps are another's."""
+    """A deferred event has timestamps of another clock. The trace shows it at its time on the wall clock."""
     run = ranges(f"context kernel deferred:{clock} sync")
     trace = run.trace()
     row = note(trace, "over")
     _, began, ended = map(int, run.stdout.split("deferred ")[1].split()[:3])
-    # How exactly two clocks can be compared on a machine that does other things meanwhile.
+    # Two clocks cannot be compared more exactly on a busy machine.
     slack = 500_000
     assert began - slack <= row["start"] < row["end"] <= ended + slack
     assert row["end"] - row["start"] > 2_000_000 - slack
@@ -203,7 +207,7 @@ def test_a_lock_outlives_the_thread_that_holds_it(ranges, after, args):
     assert held[0]["end"] >= note(trace, "later")["start"]
 
 
-# NVTX's functions for the driver's handles, and those for the runtime's.
+# NVTX has functions for the driver's handles, and others for the runtime's handles.
 API = pytest.mark.parametrize("api", ["", "-rt"], ids=["driver", "runtime"])
 
 
@@ -223,7 +227,7 @@ def test_names_of_things(ranges, api):
 
 @API
 def test_names_of_events(ranges, api):
-    """In each file, by the handle that the program has."""
+    """The program names an event. Each file has the name with the program's handle."""
     run = ranges(f"context event{api}:copied kernel begin kernel sync stop windows:1 begin kernel sync "
                  "stop windows:2", window="demand")
     assert len(run.traces()) == 2
@@ -235,7 +239,8 @@ def test_names_of_events(ranges, api):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("kind", ["push", "wide", "string"])
 def test_steps_that_the_program_names(ranges, kind):
-    """Windows of steps follow them, however their names are told."""
+    """The program marks its steps with NVTX ranges. Windows of steps follow them for each way to pass the
+    name."""
     steps = "".join(f"{kind}:ProfilerStep#{n} kernel sync sleep:10 pop " for n in range(40))
     run = ranges("context kernel sync " + steps, window="steps:2/20")
     assert run.status == 0 and len(run.traces()) == 2
@@ -243,7 +248,7 @@ def test_steps_that_the_program_names(ranges, kind):
                              (1, 21)):
         rows = [e for e in notes(trace) if e["name"].startswith("ProfilerStep#")]
         first = int(rows[0]["name"].split("#")[1])
-        # Later, where the kinds' going on takes longer than a step.
+        # The first recorded step is later if enabling the kinds takes longer than a step.
         assert first >= wanted and "called" not in rows[0]["args"]
         assert [e["name"] for e in rows] == [f"ProfilerStep#{first + n}" for n in range(2)]
         assert not any({"cut start", "cut end"} & set(e["args"]) for e in rows)
@@ -255,7 +260,7 @@ def test_threads(ranges):
     trace = run.trace()
     one, two = note(trace, "one"), note(trace, "two")
     assert len({one["tid"], two["tid"], main_thread(run)}) == 3
-    assert note(trace, "left open")["args"] == {}  # it ended with its thread
+    assert note(trace, "left open")["args"] == {}  # the range ended with its thread
     assert len(kernels_of(trace, one["start"], one["end"])) == 3
     first = min(trace.of("kernel"), key=lambda k: k["start"])
     assert note(trace, "one", "gpu_user_annotation")["tid"] != first["tid"]
@@ -306,7 +311,8 @@ def test_another_tool_keeps_nvtx(ranges):
 
 
 def test_nvtx_before_cuda(ranges):
-    """The variable was set for the process: NVTX finds us first."""
+    """NVTX_INJECTION64_PATH is set, so NVTX loads syncline before CUDA does. Ranges from before are
+    truncated."""
     run = ranges("push:early context push:late kernel pop pop sync",
                  NVTX_INJECTION64_PATH=str(harness.LIBRARY))
     trace = run.trace()
@@ -322,7 +328,7 @@ def test_a_forked_child_is_left_alone(ranges):
 
 
 def test_nothing_of_ours_without_cuda(tmp_path):
-    """A process that only makes ranges: no file, no message, and it ends as it would."""
+    """A process uses NVTX but not CUDA. There is no file and no message, and its exit status is unchanged."""
     run = harness.run(tmp_path, RANGES, "push:a", "pop", NVTX_INJECTION64_PATH=str(harness.LIBRARY))
     assert run.status == 0 and not run.files() and not run.stderr
 
@@ -356,6 +362,7 @@ def test_a_copy_that_does_not_ask_is_found(ranges, steps):
 
 
 def test_libraries_loaded_while_copies_are_looked_for(ranges):
-    """The loader's locks are held on both sides: neither may wait for the other's."""
+    """The program loads libraries while syncline searches the loaded ones for copies of NVTX. Neither waits
+    for the other's lock."""
     trace = ranges("threads context loading:1500 push:late kernel pop sync", timeout=60).trace()
     assert [e["name"] for e in notes(trace)] == ["late"]

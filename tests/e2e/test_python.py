@@ -1,5 +1,5 @@
-"""Python in the process: how the package gets in, and that the job does not notice. A stand-in for
-PyTorch where one is needed; the real one is in tests/torch."""
+"""Python in the process: how syncline's package is imported, and that the job is not affected. The tests use
+a stand-in where PyTorch is needed; tests/torch uses the real one."""
 import pathlib
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ import ctypes, sys
 cuda = ctypes.CDLL("libcuda.so.1")
 assert cuda.cuInit(0) == 0
 """
-# The next line runs the queued call before its own first.
+# The interpreter runs the queued import before the first line of this code.
 REPORT = """\
 print("torch" in sys.modules, sys.exc_info(), "_hook" in repr(sorted(sys.modules)))
 print([p for p in sys.path if "syncline" in p])
@@ -41,7 +41,7 @@ def test_every_python_that_there_is(tmp_path, interpreter):
     run = python(tmp_path, code, interpreter=interpreter, log="debug")
     assert (run.status, run.stdout) == (0, "True armed\n(None, None, None)\n"), run.stderr
     assert not [line for line in run.said() if line.startswith("syncline: Python")], run.stderr
-    # Debian's have a sitecustomize of their own.
+    # Debian's Python has its own sitecustomize.
     told = []
     for prefix in ([], [harness.TOOL, "run"]):
         early = harness.run(tmp_path, *prefix, interpreter, "-c",
@@ -57,7 +57,8 @@ WITHOUT_LOCK = {v.split()[0]: path for v, path in EVERY_PYTHON.items() if v not 
 
 @pytest.mark.parametrize("version", WITHOUT_LOCK)
 def test_python_without_a_lock_is_left_alone(tmp_path, version):
-    """The job is what it is, GPU work is recorded, and at debug level it is said."""
+    """Python without a global lock: the package is not imported, GPU work is recorded, and a message says so
+    at debug level."""
     code = CUDA + ("cuda.cuCtxSynchronize()\nfor _ in range(1000): pass\n"
                    "print([name for name in sys.modules if 'syncline' in name], sys.exc_info())\n")
     for prefix, inject in (([], True), ([harness.TOOL, "run"], False)):
@@ -109,8 +110,8 @@ def test_a_package_that_cannot_be_used(tmp_path, home):
 
 
 def test_a_module_of_the_jobs_that_has_the_name(tmp_path):
-    """It is the job's that is imported, before or after CUDA is initialised; ours has another name. Under
-    `syncline run`, too, where the package is there before the script's folder is on the path."""
+    """The job has its own module called `syncline`. The job imports its own module, before or after CUDA is
+    initialised, also under `syncline run`. Our package has another name."""
     (tmp_path / "syncline.py").write_text("mine = 'the job\\'s own'\n")
     script = tmp_path / "job.py"
     for first, last in (("import syncline\n", ""), ("", "import syncline\n")):
@@ -122,8 +123,8 @@ def test_a_module_of_the_jobs_that_has_the_name(tmp_path):
 
 @pythons
 def test_there_is_one_package_whatever_its_name(tmp_path, interpreter):
-    """Under `syncline run`: what a job without such a module imports is ours, and acts on what is hooked;
-    also where it has taken the folder from its path."""
+    """`syncline run`: a job without such a module imports our package, also if it removed our folder from its
+    path. It is the same package that the hook uses."""
     code = ("import sys\nprint(sys.path[-1])\n"
             "if sys.argv[1] == 'scrubbed':\n    sys.path.pop()\n    " + "\n    ".join(CUDA.splitlines()) +
             "\nimport syncline, syncline._library\nprint(*('syncline._' + name in sys.modules and\n"
@@ -213,8 +214,8 @@ asyncio.run(main())
 
 
 def test_ranges_around_what_pauses(tmp_path):
-    """In the range is what the generator or coroutine does itself; what it gives and takes is as
-    without."""
+    """A generator or coroutine has a range. The range covers only its own code; the values that it yields and
+    receives are unchanged."""
     script = tmp_path / "job.py"
     script.write_text(PAUSES)
     done = subprocess.run([sys.executable, script, HOME / "python"], capture_output=True, text=True,
@@ -239,12 +240,12 @@ def test_a_child_of_a_fork_is_passive(tmp_path):
 
 
 def test_an_interrupt_in_the_middle_is_the_jobs(tmp_path):
-    """A signal handler of the job's may run while our package is being imported."""
+    """A signal handler of the job raises while our package is being imported. The job gets its exception."""
     home = tmp_path / "home" / "python" / "syncline"
     home.mkdir(parents=True)
     (home / "_boot.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
                                    "def start(): return ''\n")
-    # Python sets no handler where SIGINT is ignored, as for a shell's jobs in the background.
+    # Python installs no handler if SIGINT is ignored, as for background jobs of a shell.
     code = ("import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "try:\n" + "".join("    " + line + "\n" for line in CUDA.splitlines()) +
             "    print('not interrupted')\nexcept KeyboardInterrupt:\n    print('interrupted')\n")
@@ -253,7 +254,8 @@ def test_an_interrupt_in_the_middle_is_the_jobs(tmp_path):
 
 
 def test_a_thread_initialises_cuda_while_the_main_thread_waits(tmp_path):
-    """Nobody waits for the main thread; it gets the package when it goes on."""
+    """A thread initialises CUDA while the main thread waits for it. The package is imported later, when the
+    main thread continues."""
     code = ("import threading\ndef work():\n" +
             "".join("    " + line + "\n" for line in CUDA.splitlines()) +
             "    print('syncline._hook' in sys.modules)\n"
@@ -282,8 +284,9 @@ print('syncline._hook' in sys.modules, sys.version_info >= (3, 12))
 
 @pythons
 def test_a_subinterpreter_is_left_alone(tmp_path, interpreter):
-    """It is the main one that gets the package; but Python before 3.12 asks the one that holds the
-    lock while CUDA is initialised. Then nobody gets it, and at debug level that is said."""
+    """A sub-interpreter initialises CUDA. The package is imported only into the main interpreter. Before
+    3.12, Python asks the interpreter that holds the lock; if that is the sub-interpreter, nothing is
+    imported and a debug message says so."""
     for library in ("CDLL", "PyDLL"):
         run = python(tmp_path, SUB.replace("CDLL", library), interpreter=interpreter, log="debug")
         assert run.status == 0, run.stderr
@@ -296,7 +299,7 @@ def test_a_subinterpreter_is_left_alone(tmp_path, interpreter):
 
 @pytest.mark.parametrize("own", ["fine", "raises"])
 def test_a_sitecustomize_of_the_jobs_own(tmp_path, own):
-    """With the variable alone it is the one that Python finds, once."""
+    """The job has its own sitecustomize. Without `syncline run`, Python finds the job's, and runs it once."""
     site = tmp_path / "own"
     site.mkdir()
     (site / "sitecustomize.py").write_text("import sys\nprint('own', __file__)\n" + {
@@ -304,7 +307,7 @@ def test_a_sitecustomize_of_the_jobs_own(tmp_path, own):
     code = CUDA + "print(getattr(sys.modules.get('sitecustomize'), 'value', None))\n"
     script = tmp_path / "job.py"
     script.write_text(code)
-    # What runs the simulated GPU is Python, too: the variable is for the job alone.
+    # The simulated GPU is started by a Python script, so the variable is set only for the job.
     command = ["env", f"PYTHONPATH={site}", sys.executable, script]
     runs = [harness.run(tmp_path, *command, inject=inject, log="debug") for inject in (False, True)]
     assert [(run.status, run.stdout) for run in runs] == [
@@ -326,7 +329,8 @@ work()
 
 
 def both(tmp: pathlib.Path, code: str, **options) -> harness.Run:
-    """Bare, and with the one variable set: the same, and a file of it with the two that work() makes."""
+    """Runs the code with and without syncline. Both runs end the same way, and the trace has the two memsets
+    of work()."""
     bare, run = (python(tmp, code, inject=inject, **options) for inject in (False, True))
     assert bare.status == 0 and bare.stderr == "", bare.stderr
     assert (run.status, run.stdout) == (bare.status, bare.stdout), run.stderr
@@ -336,14 +340,14 @@ def both(tmp: pathlib.Path, code: str, **options) -> harness.Run:
 
 
 def test_pytorch_is_absent(tmp_path):
-    """Nothing is missing then, and nothing is said."""
+    """PyTorch is not installed. Nothing is missing, and syncline prints no warning."""
     run = both(tmp_path, WORK + "try:\n    import torch\nexcept ImportError as error:\n"
                                 "    print(error)\nwork()\n")
     assert run.stdout == "No module named 'torch'\n"
     assert [line.split()[1] for line in run.said()] == ["recording", "wrote"]
 
 
-# What is looked for in a PyTorch of any version, and what it is asked to do for want of an observer.
+# The parts of PyTorch that syncline uses in every version, and those that it calls if there is no observer.
 TORCH = {
     "__init__.py": """\
 import ctypes, os
@@ -378,7 +382,7 @@ def _run_on_profiler_stop(): pass
 
 
 def build_torch(folder: pathlib.Path, version: str) -> None:
-    """A stand-in that says that it is of this version, with an empty libtorch_cpu."""
+    """Builds a stand-in for PyTorch that claims this version and has an empty libtorch_cpu."""
     for name, text in {**TORCH, "version.py": f"__version__ = '{version}'\n"}.items():
         path = folder / "torch" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -392,8 +396,8 @@ def build_torch(folder: pathlib.Path, version: str) -> None:
 @pytest.mark.parametrize("version", ["1.13.1+cu117", "2.3.1", "2.99.0+cu140", "3.0.0a0+git1234567"])
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_a_pytorch_too_old_or_too_new_for_an_observer(tmp_path, version, order):
-    """One line says what is missing, and how operators come instead. PyTorch is imported before CUDA
-    is initialised, or after it."""
+    """There is no observer for this version of PyTorch. One line says what is missing and that operators are
+    recorded by other means. PyTorch is imported before or after CUDA is initialised."""
     build_torch(tmp_path / "site", version)
     load = f"import sys\nsys.path.append({str(tmp_path / 'site')!r})\nimport torch\n"
     wait = ("import os, time\ndeadline = time.time() + 60\n"
@@ -411,7 +415,7 @@ def test_a_pytorch_too_old_or_too_new_for_an_observer(tmp_path, version, order):
 
 
 def build_slow_observer(home: pathlib.Path) -> None:
-    """A SYNCLINE_HOME that has one, for PyTorch 2.99."""
+    """Makes a SYNCLINE_HOME with a slow observer for PyTorch 2.99."""
     (home / "observers").mkdir(parents=True)
     (home / "python").symlink_to(HOME / "python")
     subprocess.run(["cc", "-shared", "-fPIC", "-I", HERE.parents[1] / "runtime", "-o",
@@ -421,8 +425,8 @@ def build_slow_observer(home: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("window", ["time:60ms/200ms", "time:100ms/100ms", "demand"])
 def test_operators_are_told_all_of_a_window(tmp_path, window):
-    """However long it takes to switch them on and off: from before the window begins until after it
-    ends, and not between windows."""
+    """Windows of several kinds open and close while the observer takes long to switch. Operators are recorded
+    from before each window opens until after it closes, and not between windows."""
     build_torch(tmp_path / "site", "2.99.0")
     build_slow_observer(tmp_path / "home")
     run = python(tmp_path, f"import sys\nsys.path.append({str(tmp_path / 'site')!r})\nimport torch\n" +
@@ -430,7 +434,8 @@ def test_operators_are_told_all_of_a_window(tmp_path, window):
                  "for turn in range(300):\n"
                  "    if turn % 100 == 50:\n        syncline.start()\n"
                  "    if turn % 100 == 90:\n"
-                 # A window that is stopped before it was seen to open begins when it should have.
+                 # If a window is stopped before the recorder saw it open, it begins when it should have
+                 # opened.
                  "        while syncline.status()['state'] != 'recording':\n            time.sleep(0.001)\n"
                  "        syncline.stop()\n"
                  "    work()\n    time.sleep(0.004)\n",
@@ -441,7 +446,7 @@ def test_operators_are_told_all_of_a_window(tmp_path, window):
     spans = [(on, off) for (_, on), (_, off) in zip(told[::2], told[1::2] + [("off", 1 << 63)])]
     windows = [(int(t.object["syncline"]["opened_ns"]), int(t.object["syncline"]["closed_ns"]))
                for t in run.traces()]
-    # PyTorch is found by the recorder: windows that open before that can have no operators yet.
+    # The recorder finds PyTorch. Windows that open before then have no operators.
     windows = [times for times in windows if times[0] >= spans[0][0]]
     assert len(windows) >= 2
     for opened, closed in windows:
@@ -460,8 +465,8 @@ def build_embedding(program: pathlib.Path, *options) -> None:
 
 
 def test_a_program_that_embeds_python(tmp_path):
-    """One that begins its interpreter before CUDA, and one that does so after it: that one is hooked
-    when the next window opens."""
+    """A program embeds Python and starts the interpreter before or after CUDA. In the second case the package
+    is imported when the next window opens."""
     program = tmp_path / "embed"
     build_embedding(program)
     for order, hooked in (("before", ["True"]), ("after", ["False", "True"]), ("never", [])):
@@ -473,7 +478,8 @@ def test_a_program_that_embeds_python(tmp_path):
 
 
 def test_one_that_says_it_has_no_lock(tmp_path):
-    """As a free-threaded build does, where there is none to try."""
+    """The embedded Python claims to be a free-threaded build. The package is not imported, and a debug
+    message says why."""
     program = tmp_path / "embed"
     build_embedding(program, "-DFREE_THREADED", "-rdynamic")
     run = harness.run(tmp_path, program, "before", log="debug")

@@ -1,5 +1,5 @@
-"""The package among other tools' hooks, and a program that is interrupted: with stand-ins for what of
-PyTorch's it hooks, so that this needs none. In each version of Python that there is."""
+"""Tests the Python package together with hooks of other tools, and in interrupted programs. Stand-ins replace
+the parts of PyTorch that the package hooks. Runs with each installed version of Python."""
 import json
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = each_python("interpreter")
 
 
 def told(tmp: pathlib.Path, interpreter, code: str) -> list:
-    """What the code has put into `told`; it says nothing else."""
+    """Runs the code and returns the list `told` that it filled. The code must print nothing."""
     script = tmp / "job.py"
     script.write_text("import json, sys\nsys.path.append(sys.argv[1])\ntold = []\n" + code +
                       "\nprint(json.dumps(told))\n")
@@ -24,7 +24,8 @@ def told(tmp: pathlib.Path, interpreter, code: str) -> list:
     return json.loads(done.stdout)
 
 
-# wrapt's loader and ddtrace's: what they do lies in the instance, the rest is asked of another's.
+# A loader like those of wrapt and ddtrace: its own methods are in the instance, and it forwards other
+# attributes to the wrapped loader.
 CHAINED = """
 import importlib.machinery
 from syncline import _imports
@@ -60,7 +61,8 @@ def test_a_loader_with_a_hook_of_another_tools(tmp_path, interpreter, forwards):
 
 
 def test_a_loader_that_is_asked_for_two_modules(tmp_path, interpreter):
-    """Each is told as itself, the one that was looked for and not imported is not."""
+    """One loader loads two modules. Each is reported under its own name. A module that was only looked up is
+    not reported."""
     code = """
 import importlib.machinery, importlib.util
 from syncline import _imports
@@ -85,7 +87,7 @@ told.append(sorted(vars(loader)))
 
 
 def test_the_finder_behind_ours_is_asked(tmp_path, interpreter):
-    """Also for the import at which the last one that was waited for is found to be there."""
+    """The finder after ours is called, also for the import that satisfies the last waiting callback."""
     code = """
 import types
 from syncline import _imports
@@ -110,7 +112,7 @@ except ImportError:
 
 
 def test_a_module_that_another_thread_finds(tmp_path, interpreter):
-    """While it is looked who waits, another thread imports what somebody waited for."""
+    """While the hook checks which callbacks wait, another thread imports a module for which a callback waits."""
     code = """
 from syncline import _imports
 class Name(str):
@@ -126,7 +128,7 @@ told.append(_imports._finder.find_spec("nothing"))
     assert told(tmp_path, interpreter, code) == [None]
 
 
-# As PyTorch calls a module: hooks that are always called are not after a KeyboardInterrupt.
+# Calls a module as PyTorch does: after a KeyboardInterrupt, not even hooks registered with always_call run.
 MODULES = """
 import gc, weakref
 from syncline import _library, _modules
@@ -175,7 +177,8 @@ def attempt(model, value):
 
 
 def test_a_forward_pass_that_is_interrupted(tmp_path, interpreter):
-    """What it left open is closed when a pass begins that is no part of it; the model is not kept."""
+    """An exception interrupts a forward pass. Its open ranges are closed when the next, unrelated pass
+    begins, and the model is not kept alive."""
     code = MODULES + """
 model = Module(a=Module(leaf=Leaf()))
 attempt(model, ValueError)
@@ -214,7 +217,8 @@ Calls()(0)
 
 
 def test_a_module_whose_class_has_no_name(tmp_path, interpreter):
-    """Asking for it raises: the pass goes on, and its range has a name all the same."""
+    """Reading the class's name raises an exception. The forward pass continues, and its range has a
+    substitute name."""
     code = MODULES + """
 class Nameless(type):
     @property
@@ -230,7 +234,8 @@ told.append(Odd()(8))
 
 
 def test_what_raises_in_ours_is_not_the_jobs(tmp_path, interpreter):
-    """A call of the library's that ctypes refuses; a profiler of ours that does not end."""
+    """Errors in our code do not reach the job: ctypes refuses a call of the library, and a profiler of ours
+    does not end."""
     code = """
 import os
 import syncline
@@ -249,8 +254,8 @@ told.append(_strings._beginning(lambda: "theirs begins")())
 
 
 def test_groups_are_told_of_once(tmp_path, interpreter):
-    """A rank that is in few of many groups is not told of them all with each; one that is made in the
-    place of one that is gone is told of."""
+    """A job has many process groups. Each group is reported once, not again with each new group. A new group
+    is reported even if it has the address of a deleted one."""
     code = """
 import types
 from syncline import _distributed, _library
@@ -298,7 +303,8 @@ for _ in range(2):
 
 
 def test_an_error_does_not_keep_what_it_went_through(tmp_path, interpreter):
-    """A coroutine that is cancelled lets go of its locals with its last reference."""
+    """A cancelled coroutine frees its local variables with its last reference. Our range does not keep the
+    exception's traceback."""
     code = """
 import asyncio, gc, weakref
 import syncline
@@ -379,7 +385,8 @@ print(looks)
 
 
 def test_without_the_library_calls_hardly_look_for_it(tmp_path, interpreter):
-    """Those that a program makes all the time; others look each time."""
+    """Without the library, frequent calls stop searching for it after a few tries; other calls search each
+    time."""
     script = tmp_path / "job.py"
     script.write_text(LOOKS)
     done = subprocess.run([interpreter, script, harness.REPO / "python_hook"], capture_output=True, text=True,

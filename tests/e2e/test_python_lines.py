@@ -1,6 +1,6 @@
-"""Source lines of Python code (runtime/collect/python/frames), on every Python that is there: the
-one that runs the tests, those on the PATH and pyenv's, and what SL_TEST_PYTHONS names (paths,
-joined by colons). Without --full, on the oldest and the newest."""
+"""Tests the source lines of Python code (runtime/collect/python/frames) on every installed Python: the one
+that runs the tests, those on the PATH, pyenv's, and those in SL_TEST_PYTHONS (paths joined by colons).
+Without --full, only the oldest and the newest are tested."""
 
 import os
 import re
@@ -48,12 +48,12 @@ def find_pythons():
 
 
 EVERY_PYTHON = find_pythons()
-# Those without the lock have other frames, and are left alone.
+# Free-threaded builds have other frames, and syncline does not read them.
 PYTHONS = {v: path for v, path in EVERY_PYTHON.items() if "free-threading" not in v}
 
 
 def each_python(argument):
-    """Parametrizes by interpreter. Without --full: the oldest and the newest."""
+    """Parametrizes a test by interpreter. Without --full: the oldest and the newest."""
     ordered = sorted(PYTHONS, key=lambda v: [int(n) for n in re.findall(r"\d+", v)[:3]])
     kept = [PYTHONS[ordered[0]], PYTHONS[ordered[-1]]]
     return pytest.mark.parametrize(

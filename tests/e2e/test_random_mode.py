@@ -1,6 +1,6 @@
-"""Random programs on a simulated GPU that mixes hard edges from a seed: no crash, no hang, and
-syncline's events are the truth minus what the simulator logged. A seed that fails is repeated by
-`tests/simgpu/run --random SEED --random-errors`."""
+"""Runs random programs on a simulated GPU whose options are random too. The program neither crashes nor
+hangs, and syncline's events are the truth minus the simulator's log. `tests/simgpu/run --random SEED
+--random-errors` repeats a failing seed."""
 import concurrent.futures
 
 import random_program
@@ -11,17 +11,17 @@ import harness
 from tiers import SEED
 
 BATCH = 10
-AT_ONCE = 5  # most of the time a run sleeps
+AT_ONCE = 5  # a run sleeps most of the time
 PAUSE = 1_000_000  # us
 
 
 def run(seed, folder):
     program = random_program.program(seed)
-    # In one window; the pause is for what comes late.
+    # The program runs in one window. The pause lets late records arrive.
     steps = [step for step in program.steps if step.split()[1] not in ("start", "stop")]
     path = folder / "steps"
     path.write_text("".join(step + "\n" for step in [*steps, f"0 sleep {PAUSE}"]))
-    # 16 buffers, so that CUPTI may be left without one. A subscriber where that is wanted.
+    # CUPTI gets only 16 buffers, so that it may run out of them. Every other seed has a subscriber.
     return harness.run(folder, random_waits.PROGRAM, path, log="warn", cupti_memory="8MiB",
                        graph_edges=str(seed % 2),
                        sim=["--random", str(seed), "--random-errors",
@@ -29,12 +29,12 @@ def run(seed, folder):
 
 
 def check(run_):
-    """"" if all is well."""
+    """Returns "" if everything is as expected, else a message."""
     chosen = next(line for line in run_.stderr.splitlines() if line.startswith("simgpu: random"))
     if run_.status != 0:
         return f"{chosen}\nstatus {run_.status}\n{run_.stderr}"
     traces = run_.traces()
-    # What came before a flush that hangs is lost with it where the exit does not wait any longer.
+    # If a flush hangs, the exit stops waiting, and the records before that flush are lost.
     is_cut = "--cupti-hang" in chosen
     if any(line["what"] == "clock" for line in run_.log):
         harness.correct_clock(run_, traces)

@@ -1,6 +1,5 @@
-"""Random programs on the simulated GPU: every edge that syncline finds, beside the truth. A seed that
-fails prints itself and, shrunk, the program that fails; such a program can be kept in
-programs/waits/, where it is a case of its own from then on."""
+"""Runs random programs on the simulated GPU and compares every edge with the truth. A failing seed is printed
+with the shrunk program. Such a program can be stored in programs/waits/, where it becomes a test case."""
 import collections
 import pathlib
 
@@ -14,12 +13,13 @@ import random_waits
 from tiers import SEED
 
 BATCH = 25
-SHOWN = 5  # of what is wrong
+SHOWN = 5  # the number of errors that are printed
 KEPT = sorted((pathlib.Path(__file__).parent / "programs" / "waits").glob("*.steps"))
 
 
 def fail(name: str, program: random_program.Program, wrong: list[str]):
-    """What is wrong comes last, in short lines: of a long log the end is what one sees."""
+    """Fails the test. The errors are printed last, in short lines, because the end of a long log is read
+    first."""
     smaller, again = random_waits.shrink(program, tries=2, seconds=60)
     lines = [f"seed {name} fails; {'shrunk, it' if again else 'it did not fail again, and'} is:",
              *random_waits.to_text(smaller).splitlines(),
@@ -29,7 +29,8 @@ def fail(name: str, program: random_program.Program, wrong: list[str]):
 
 
 def test_a_program_that_fails_becomes_small(monkeypatch):
-    """This one fails as long as records come shuffled and a copy comes before an event's record."""
+    """Shrinking keeps a program failing. Here a program fails if records are shuffled and a copy precedes an
+    event record."""
     def fails(program, tries, kind=""):
         verbs = [step.split()[1] for step in program.steps]
         bad = "--cupti-shuffle" in program.sim and "copy" in verbs and "record" in verbs[verbs.index("copy"):]
@@ -46,7 +47,8 @@ def test_a_program_that_fails_becomes_small(monkeypatch):
 
 
 def run_batch(tmp_path, seeds):
-    """How many edges were compared, and how many waits were not: their calls truly overlap."""
+    """Returns the number of compared edges, and of waits that were not compared because their calls overlap
+    others."""
     right = unsure = 0
     for seed in seeds:
         folder = tmp_path / str(seed)
@@ -77,7 +79,7 @@ def test_random_programs(tmp_path, first):
 
 
 def test_what_the_programs_do():
-    """Each of the waits that make no record of their own, among others, and often."""
+    """The generated programs contain each kind of wait that makes no record of its own, and often."""
     steps = collections.Counter()
     for seed in range(1, 301):
         for step in random_program.program(seed).steps:
@@ -105,7 +107,7 @@ def test_a_failure_ends_with_what_is_wrong(monkeypatch, again):
 @pytest.mark.parametrize("first", range(301, 10001, 100))
 def test_many_random_programs(tmp_path, first):
     right, unsure = run_batch(tmp_path, range(first, first + 100))
-    # 0.3 to 0.5 is what was seen, on a busy machine too.
+    # `unsure / right` was 0.3 to 0.5, also on a busy machine.
     assert right > 5 * 100 and unsure < right
 
 
@@ -117,7 +119,7 @@ def test_under_sanitizers(tmp_path, seed):
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
 def test_kept_programs(tmp_path, path):
-    """Each failed once."""
+    """Each of these programs failed once."""
     for attempt in range(3):
         folder = tmp_path / str(attempt)
         folder.mkdir()
@@ -126,7 +128,8 @@ def test_kept_programs(tmp_path, path):
 
 
 def test_threads_that_stop_between_a_calls_id_and_its_stamp(tmp_path):
-    """Calls of others come in between: ids are not in the order in which work was enqueued."""
+    """A thread is preempted between taking a call's correlation id and its start time. Ids are then not in
+    the order of enqueue, and the edges are still right."""
     part = ["{0} wait 2 {1} 0", "{0} kernel 2 1", "{0} sleep 60", "{0} kernel 0 1", "{0} record {1} 0 0",
             "{0} sleep 60"]
     threads = "".join("".join(line + "\n" for line in part).format(thread, event)
@@ -139,8 +142,8 @@ def test_threads_that_stop_between_a_calls_id_and_its_stamp(tmp_path):
 
 
 def test_what_has_no_record_does_not_stand_for_what_may_have_come_before_it():
-    """A stream was made to wait for an event that another thread recorded meanwhile. No record tells of a
-    free in stream order behind that: the kernel behind both is marked too."""
+    """A stream waits for an event that another thread records at the same time, so the order is unknown. A
+    stream-ordered free follows and makes no record. The next kernel is tainted, too."""
     stream, event = {(1, 13)}, {("event", 1)}
     actions = [edge_truth.Action(1, 100, 0, 10, writes=event, record=True),
                edge_truth.Action(2, 200, 5, 15, reads=event | stream, writes=stream),
@@ -151,8 +154,8 @@ def test_what_has_no_record_does_not_stand_for_what_may_have_come_before_it():
 
 
 def test_what_a_destroyed_stream_ran_is_told_by_time():
-    """A thread stopped between its call's id and its stamp: a kernel with a higher id was launched, and
-    ended on a stream that is gone, before that call looked what to wait for. It may be told of."""
+    """A thread is preempted between a call's id and its start time. Meanwhile a kernel with a higher id is
+    launched and ends on a stream that is then destroyed. An edge to that kernel is allowed."""
     def call(corr, thread, start, end):
         return {"t": "call", "domain": "driver", "name": "cu", "corr": corr, "thread": thread, "start": start,
                 "end": end, "result": 0}
@@ -174,7 +177,7 @@ def test_what_a_failed_run_left_is_kept(tmp_path):
     program = random_waits.from_text("# sim --devices 2\n0 use 0\n0 kernel 0 20\n")
     outcome, kept = random_waits.check_and_keep(program, "right", tmp_path / "kept")
     assert not outcome.wrong and not kept and not (tmp_path / "kept").exists()
-    program.sim += ["--fail", "nonsense"]  # which the simulator refuses
+    program.sim += ["--fail", "nonsense"]  # the simulator refuses this option
     outcome, kept = random_waits.check_and_keep(program, "wrong", tmp_path / "kept")
     assert outcome.wrong and kept.parent == tmp_path / "kept"
     assert random_waits.from_text((kept / "steps").read_text()) == program
@@ -182,7 +185,7 @@ def test_what_a_failed_run_left_is_kept(tmp_path):
 
 
 def test_operations_that_end_while_a_query_runs(tmp_path):
-    """Of sixty that are polled for some do. Nobody waited for them."""
+    """Operations end while a query runs. Nothing waited for them, so the edges have a wait of 0."""
     poll = "0 equery 0 0\n" * 60 + "0 squery 2 0\n" * 10
     steps = "0 use 0\n0 stream 2 1\n0 event 0\n" + ("0 kernel 2 30\n0 record 0 2 0\n" + poll) * 60
     outcome = random_waits.check(random_waits.from_text(steps), tmp_path)
@@ -190,9 +193,9 @@ def test_operations_that_end_while_a_query_runs(tmp_path):
     assert outcome.kinds["event_query"] > 30
 
 
-# That the comparison can fail
+# Guards: the comparison notices wrong edges
 
-# The first kernel is so long that all behind it is waited for on a busy machine, too.
+# The first kernel is long, so that everything behind it is waited for even on a busy machine.
 STEPS = """# sim --devices 1
 0 use 0
 0 stream 2 1
@@ -239,7 +242,8 @@ def test_a_missing_edge_is_noticed(example):
 
 
 def waits_of(example, kind):
-    """The same run, but that all edges of the kind are missing, and a reason is counted for each."""
+    """Returns a function that compares the run after removing all edges of the kind, with the given counts of
+    left-out edges."""
     truth, edges, _, window = example
     gone = {edge["dst_correlation"] for edge in edges if edge["kind"] == kind}
     rest = [edge for edge in edges if edge["kind"] != kind]
@@ -251,7 +255,7 @@ def waits_of(example, kind):
     ("stream_sync", ["before_window", "gave_up"], ["ambiguous", "no_record", "flag_unknown", "graph_inside"]),
     ("stream_wait", ["before_window", "gave_up", "no_record"], ["ambiguous", "flag_unknown"])])
 def test_what_is_left_out_needs_its_own_reason(example, kind, reasons, others):
-    """In runs in which records are lost: what is counted for another sort of wait explains nothing."""
+    """Records are lost and edges are missing. A count for another kind of wait does not explain them."""
     judged = waits_of(example, kind)
     assert judged()
     for reason in reasons:
@@ -309,9 +313,9 @@ def test_who_released_is_noticed(example, point):
 
 
 def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
-    """The numbers of who has not seen that work are right for an inferred edge alone. Whether the
-    window opens while the stream works on it, and the work delays the wait, is the machine's: runs
-    until both are so."""
+    """A kernel follows unseen work on its stream. Its edge's times are only right if the edge is marked as
+    inferred. It depends on the machine's timing whether the unseen work delays the kernel, so the test
+    repeats the run until it does."""
     program = random_waits.from_text((KEPT[0].parent / "behind_unseen_work.steps").read_text())
     (tmp_path / "steps").write_text(program.text())
     for attempt in range(20):
@@ -336,7 +340,8 @@ def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
 
 
 def test_a_query_that_waited_is_noticed(tmp_path):
-    """Here its operation is given an end while it ran: the numbers of a wait are false, then."""
+    """The truth is changed so that the query's operation ended during the query. An edge with a wait above 0
+    is then wrong."""
     (tmp_path / "steps").write_text("0 use 0\n0 stream 2 1\n0 kernel 2 20\n0 ssync 2 0\n0 squery 2 0\n")
     run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps")
     lines, trace = run.truth, run.trace()
@@ -361,7 +366,7 @@ def test_a_query_that_waited_is_noticed(tmp_path):
     assert judged(wait_ns=1) and judged(released=True) and judged(wait_ns=1, released=True)
 
 
-# That the truth knows what cannot be known
+# Guards: the truth knows which orders cannot be known
 
 GRAPH = """0 use 0
 0 stream 2 1
@@ -376,8 +381,9 @@ GRAPH = """0 use 0
 
 
 def test_launches_of_one_graph_at_the_same_time(tmp_path):
-    """On different streams, and yet one comes behind the other: which, no record says. Here the
-    second call is given another thread, and the times of the first."""
+    """Two threads launch one graph at the same time on different streams. One launch waits for the other, but
+    no record says which. The test changes the truth's second launch to another thread and to the first's
+    times."""
     (tmp_path / "steps").write_text(GRAPH)
     run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps")
     lines = run.truth
@@ -405,8 +411,8 @@ PLACELESS = """0 use 0
 
 
 def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
-    """No node of it is on the stream of its launch: it may be on the one waited for. Here the launch is
-    given another thread, and the times of the wait."""
+    """A graph is launched during a wait, and none of its nodes runs on its launch stream, which may be the
+    awaited stream. The test gives the launch another thread and the times of the wait."""
     (tmp_path / "steps").write_text(PLACELESS)
     run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", sim=["--graph-own-streams"])
     lines, trace = run.truth, run.trace()
@@ -424,7 +430,7 @@ def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
         window = (about["opened_ns"], about["closed_ns"])
         return to, edge_compare.compare(truth, found, lost, False, window).wrong
 
-    # It was launched before: the wait may have been for it, and no edge of it is told.
+    # The graph was launched before the wait, which may have waited for it. No edge of the wait is reported.
     assert not any(edge["dst_correlation"] == wait["corr"] for edge in edges) and lost["no_record"]
     kernel = next(line for line in lines if line["t"] == "op" and line["corr"] != launch["corr"])
     edges.append({"kind": "stream_sync", "src_correlation": kernel["corr"], "src_stream": kernel["stream"],
@@ -439,16 +445,18 @@ def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
         to, wrong = judged(basis)
         assert to.blurred and not to.unsure and not wrong
         assert judged(basis, wait_ns=1)[1]
-    node["end"] = wait["end"] + 1  # it was not waited for
+    node["end"] = wait["end"] + 1  # the call did not wait for the node
     to, wrong = judged("overlapping")
     assert not to.blurred and wrong
-    run.log.append({"what": "no-time", "correlation": node["corr"], "op": node["id"]})  # who knows?
+    # the node's record has no times
+    run.log.append({"what": "no-time", "correlation": node["corr"], "op": node["id"]})
     to, wrong = judged("overlapping")
     assert to.blurred and not wrong
 
 
 def test_a_free_in_a_context_without_work(tmp_path):
-    """Its thread launched in another last, and no record says that it left that."""
+    """A thread frees memory in a context without work. Its last launch was in another context, and no record
+    says that it changed contexts."""
     (tmp_path / "steps").write_text("0 use 0\n0 kernel 0 20\n0 use 1\n0 alloc 8 1 0\n0 free 8 1\n0 use 0\n"
                                     "0 alloc 9 1 0\n0 free 9 1\n")
     run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", sim=["--devices", "2"])

@@ -1,5 +1,5 @@
-"""Recordings of real GPUs, played on the simulated CUPTI (tests/replay): what comes out is what was
-recorded."""
+"""Plays recordings of real GPUs on the simulated CUPTI (tests/replay). syncline's trace has the recorded
+events."""
 import collections
 import decimal
 import json
@@ -13,22 +13,23 @@ import harness
 from player import dumped, play, played
 from real_traces import REAL, TRACES, real
 
-import kineto  # which is where the player is
+import kineto  # its folder is on the path since `player` was imported
 from tiers import cupti_versions
 
 NAMES = [path.name for path in REAL]
 
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
-# Args that must be the same wherever the recording has them.
+# These args must be equal in every row in which the recording has them.
 EXACT = {"correlation", "cbid", "device", "context", "grid", "block", "registers per thread",
          "shared memory", "queued", "bytes", "priority", "graph id", "graph node id", "fromDevice",
          "inDevice", "toDevice", "fromContext", "inContext", "toContext", "cuda_sync_kind",
          "wait_on_stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id"}
 BANDWIDTH = "memory bandwidth (GB/s)"
-# What libkineto called by the symbol behind it; ours are without a version (tests/replay/README.md).
+# libkineto writes the versioned symbol of this call; syncline writes names without a version
+# (tests/replay/README.md).
 SUFFIXED = {"cudaStreamGetCaptureInfo_v2": "cudaStreamGetCaptureInfo"}
-# Those that follow from the kernel and the device, to as many digits as both have.
+# Args computed from the kernel and the device. They are compared to as many digits as both files have.
 COMPUTED = ("blocks per SM", "warps per SM", "est. achieved occupancy %")
 
 
@@ -42,8 +43,8 @@ def value(key, x):
 
 
 def row(event, name, start, end, keys):
-    """What must be the same of a row. A GPU row stands where its args say, a wait where readers
-    look for it (check_places); every CPU row belongs to the process that plays."""
+    """Returns the facts of a row that must be equal. A GPU row's track is given by its args. check_places()
+    checks the track of a wait. The playing process replaces the recorded one in CPU rows."""
     args = event["args"]
     stream = args["stream"] % (1 << 32) if "stream" in args else None
     place = event["tid"] % (1 << 32) if event["cat"] in CALLS else stream
@@ -52,8 +53,8 @@ def row(event, name, start, end, keys):
 
 
 def rows_differ(recorded, trace, wanted=lambda event: True):
-    """"" if the trace has the recording's rows that are wanted, and no others. Args of ours that
-    the recording's rows of that category never have are not looked at."""
+    """Returns "" if the trace has exactly the wanted rows of the recording, else the difference. Args that
+    the recording never has in a category are not compared."""
     cats = (*GPU, *CALLS, "cuda_sync")
     has = collections.defaultdict(set)
     for event in kineto.rows(recorded, *cats):
@@ -66,8 +67,8 @@ def rows_differ(recorded, trace, wanted=lambda event: True):
 
 
 def check_computed(recorded, trace):
-    """What we work out from the device's facts, beside what libkineto worked out. Of a kernel that
-    opted in to more shared memory than the usual limit it says 0 %, wrongly."""
+    """Compares args that syncline and libkineto both compute from the device's properties. libkineto wrongly
+    says 0 % for a kernel that uses more shared memory than the default limit."""
     if "deviceProperties" not in recorded:
         return
     ours = {(e["args"]["correlation"], e["start"]): e["args"] for e in trace.of("kernel")}
@@ -82,8 +83,8 @@ def check_computed(recorded, trace):
 
 
 def check_bandwidth(recorded, trace):
-    """Ours by the row's own length, and theirs, which was made from nanoseconds where the file may
-    tell whole microseconds only."""
+    """Compares bandwidths. syncline computes them from the row's own duration. libkineto used nanoseconds,
+    although the file may have whole microseconds."""
     ours = {(e["cat"], e["args"]["correlation"], e["start"]): e for e in trace.of(*GPU[1:])}
     theirs = kineto.rows(recorded, *GPU[1:])
     step = 1 if any(event["dur"] % 1 for event in kineto.rows(recorded, *GPU)) else 1000
@@ -116,7 +117,7 @@ def check_places(trace):
 
 
 def check_arrows(trace):
-    """An arrow for each operation whose launch is in the recording, and for no other."""
+    """Checks that each operation whose launch is in the recording has one arrow, and no other has."""
     calls = {e["args"]["correlation"]: e for e in trace.of(*CALLS)}
     wanted = collections.Counter((e["pid"], e["tid"], e["start"]) for e in trace.of(*GPU)
                                  if e["args"]["correlation"] in calls)
@@ -142,7 +143,7 @@ def check_recording(recorded, trace):
 @real
 @pytest.mark.parametrize("name", NAMES)
 def test_real_trace(tmp_path, name):
-    """Every call, operation and wait of it, and nothing else."""
+    """Plays a real trace: syncline's trace has every call, operation and wait of it, and nothing else."""
     recorded = kineto.load(TRACES / name)
     trace = played(tmp_path, TRACES / name, api="all")
     assert len(trace.of("kernel")) == len(kineto.rows(recorded, "kernel")) > 0
@@ -166,7 +167,7 @@ def test_real_trace_in_other_layouts(tmp_path, name, version):
 
 
 def edges(path):
-    """What `syncline edges` tells of a file: (what ended, who waited for it, how long) -> basis."""
+    """Returns the edges that `syncline edges` prints for a file, by (kind, source, destination, times)."""
     done = subprocess.run([harness.TOOL, "edges", "--json", path], capture_output=True, text=True,
                           check=True, timeout=60)
     found = [json.loads(line) for line in done.stdout.splitlines()]
@@ -178,7 +179,7 @@ def edges(path):
 @pytest.mark.parametrize("name, waits",
                          [("simple_add.json.gz", 16), ("cuda_event_sync.json.gz", 2)])
 def test_edges_of_a_real_trace(tmp_path, name, waits):
-    """Who waited for whom, found while the records came in, is what is found in the file."""
+    """The edges that syncline finds while the records arrive equal the edges found in the recorded file."""
     there = {key for key, edge in edges(TRACES / name).items()
              if edge["released"] and edge["basis"] == "exact"}
     here = edges(played(tmp_path, TRACES / name, api="all").path)
@@ -190,14 +191,14 @@ def test_edges_of_a_real_trace(tmp_path, name, waits):
 def test_real_trace_under_sanitizers(tmp_path):
     trace = played(tmp_path, TRACES / "simple_add.json.gz", api="all")
     check_recording(kineto.load(TRACES / "simple_add.json.gz"), trace)
-    # Its first hundred rows are calls alone, and still the header knows the devices.
+    # The first hundred rows are all calls; the header still lists the devices.
     assert len(trace.object["deviceProperties"]) == 8
 
 
 @real
 @pytest.mark.sanitize
 def test_real_trace_with_trouble(tmp_path):
-    """Records shuffled, buffers late and in another order: the same rows."""
+    """Records are shuffled, and buffers arrive late and in another order. The rows are the same."""
     name = TRACES / "two_ranks.rank-1.json.gz"
     check_recording(kineto.load(name), played(tmp_path, name, "--cupti-shuffle", "--seed", "3",
                                               "--cupti-late", "0.3", api="all"))
@@ -207,8 +208,8 @@ def test_real_trace_with_trouble(tmp_path):
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "13.0"]))
 @pytest.mark.parametrize("name", NAMES)
 def test_default_filter(tmp_path, name, version):
-    """What is left out by default is the calls that the filter does not name: those alone. CUPTI
-    12.0 has no filter, so that syncline leaves them out itself."""
+    """By default exactly the calls that the filter does not name are left out. CUPTI 12.0 cannot filter
+    calls, so syncline does."""
     recorded = kineto.load(TRACES / name)
     trace = played(tmp_path, TRACES / name, cupti=version)
     difference = rows_differ(recorded, trace, lambda event:
@@ -219,7 +220,7 @@ def test_default_filter(tmp_path, name, version):
 
 @real
 def test_the_filter_leaves_out_what_frameworks_ask_at_every_step():
-    """The list itself, on the calls of real jobs, and what the documentation says of it."""
+    """Applies the default filter to the calls of real jobs. The result equals the documentation's list."""
     names = {event["name"] for name in NAMES
              for event in kineto.rows(kineto.load(TRACES / name), *CALLS)}
     assert {name for name in names if name != harness.plain(name)} == SUFFIXED.keys()
@@ -233,7 +234,7 @@ def test_the_filter_leaves_out_what_frameworks_ask_at_every_step():
         "cudaGetSymbolAddress"}
 
 
-# ---- what the real traces do not have ----------------------------------------------------------
+# ---- events that the real traces do not have ---------------------------------------------------
 
 def gpu_row(cat, name, start, dur, **args):
     return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": dur, "pid": args["device"],
@@ -241,8 +242,8 @@ def gpu_row(cat, name, start, dur, **args):
 
 
 def odd_trace(path):
-    """Two devices, a peer copy, a graph's nodes, a driver call, names with every kind of byte, a
-    thread id of old, waits for events whose records are in the file and are not."""
+    """Writes a trace with two devices, a peer copy, graph nodes, a driver call, names with all kinds of
+    bytes, an old style of thread id, and waits for events whose records are and are not in the file."""
     def call(cat, name, cbid, correlation, start, tid=77):
         return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": 4.25, "pid": 4242,
                 "tid": tid, "args": {"cbid": cbid, "correlation": correlation}}
@@ -277,7 +278,7 @@ def odd_trace(path):
         gpu_row("cuda_sync", "Event Sync", 191, 1, device=1, context=2, stream=-1, correlation=8,
                 cuda_sync_kind="Event Sync", wait_on_stream=13,
                 wait_on_cuda_event_record_corr_id=6, wait_on_cuda_event_id=3),
-        # of a call that is not in the file
+        # The call of this operation is not in the file.
         gpu_row("gpu_memset", "Memset (Managed)", 195, 1, device=0, context=1, stream=7,
                 correlation=99, bytes=5),
     ]
@@ -309,7 +310,7 @@ def wait_row(correlation, kind="Stream Wait Event", stream=7, **args):
 
 
 def waits_of(trace):
-    """correlation -> the args that say what a wait waited for."""
+    """Returns correlation -> the args that name the awaited stream or event."""
     return {event["args"]["correlation"]: {k: v for k, v in event["args"].items()
                                            if k.startswith(("wait_on", "cuda_event"))}
             for event in trace.of("cuda_sync")}
@@ -317,8 +318,9 @@ def waits_of(trace):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.8", "13.0"]))
 def test_waits_that_name_their_event_in_every_way(tmp_path, version):
-    """What syncline writes of them (docs/trace-format.md) comes back: the stream's own event, one of
-    another context, one whose record is not known, one of a call that recorded it on two streams."""
+    """Waits name their event in every documented way (docs/trace-format.md): an event of the own stream, of
+    another context, with an unknown record, and of a call that recorded it on two streams. The args are
+    unchanged after a replay."""
     rows = {
         11: {"wait_on_context": 1, "wait_on_context_stream": 7,
              "wait_on_context_record_corr_id": 3, "wait_on_cuda_event_id": 1},
@@ -343,7 +345,8 @@ def test_waits_that_name_their_event_in_every_way(tmp_path, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "13.0"]))
 def test_waits_of_which_torch_profiler_knows_no_record(tmp_path, version):
-    """It writes -1 for the stream and the call; there is no record, and no stream of that number."""
+    """torch.profiler writes -1 for stream and call of an unknown event record. The replay makes neither a
+    record nor a stream with that number."""
     unknown = {"wait_on_stream": -1, "wait_on_cuda_event_record_corr_id": -1}
     path = made(tmp_path / "waits.json",
                 wait_row(21, wait_on_cuda_event_id=2, **unknown),
@@ -355,8 +358,8 @@ def test_waits_of_which_torch_profiler_knows_no_record(tmp_path, version):
 
 
 def test_priorities_come_back(tmp_path):
-    """Records of CUPTI 13.0 have none, so it is the stream's, whose description is another thread's
-    record, in a buffer that is never full."""
+    """Kernel records of CUPTI 13.0 have no priority, so it is the stream's. The stream's description is in
+    another thread's buffer, which never becomes full."""
     def launch(n):
         shape = {"grid": [1, 1, 1], "block": [32, 1, 1], "priority": -3}
         call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 10 * n,
@@ -378,7 +381,7 @@ def test_priorities_come_back(tmp_path):
      "has a name that does not say what was copied where"),
     (wait_row(1, "Another Sync"), "has an unknown args.cuda_sync_kind, 'Another Sync'")])
 def test_a_row_that_cannot_be_played(tmp_path, row, said):
-    """Which one it is, and what it lacks."""
+    """A row cannot be played. The error names the row and the missing part."""
     run = play(tmp_path, made(tmp_path / "run.json", row))
     assert run.status == 1 and not run.files()
     (line,) = run.stderr.splitlines()
@@ -386,7 +389,7 @@ def test_a_row_that_cannot_be_played(tmp_path, row, said):
 
 
 def launches(path, count):
-    """A replay stream of so many launches, a thread for every thousand."""
+    """Writes a recording of `count` launches with one thread for every thousand."""
     begin = 1_700_000_000 * 10**9
     with path.open("w") as f:
         f.write("syncline-replay 1\n# made up\ndevice device=0 capability=9,0 sms=132 warp=32 "
@@ -402,8 +405,8 @@ def launches(path, count):
 
 @pytest.mark.full(seconds=3.4)
 def test_a_pool_at_its_cap_is_waited_for(tmp_path):
-    """No buffer is completed for a second, and the client has no more of them: a recording waits
-    where a run would lose records."""
+    """No buffer is completed for a second, and the client has no more buffers. A replay waits for a buffer; a
+    real run would lose records."""
     path = launches(tmp_path / "many.replay", 60000)
     trace = played(tmp_path, path, "--cupti-hold", "1", "--cupti-per-thread-buffers", "0",
                    cupti_memory="8MiB")
@@ -415,7 +418,7 @@ def test_a_pool_at_its_cap_is_waited_for(tmp_path):
 
 @pytest.mark.sanitize
 def test_recorded_threads_have_buffers_of_their_own(tmp_path):
-    """CUPTI 13 has a buffer per thread: so does the recording's every thread."""
+    """CUPTI 13 has one buffer per thread. A replay uses one for each recorded thread."""
     path = launches(tmp_path / "many.replay", 9999)
     run = play(tmp_path, path, cupti="13.0", log="warn", dump_cupti=str(tmp_path / "dump"))
     assert (run.status, run.stderr) == (0, "")
@@ -426,12 +429,12 @@ def test_recorded_threads_have_buffers_of_their_own(tmp_path):
 
 
 def test_speed(tmp_path):
-    """Half a second of recording in some real time: the same rows."""
+    """Half a second is played at a hundredth of the speed. The rows are the same."""
     path = odd_trace(tmp_path / "odd.json")
     check_recording(kineto.load(path), played(tmp_path, path, speed="0.01", api="all"))
 
 
-# ---- wrong use ---------------------------------------------------------------------------------
+# ---- invalid recordings and options ------------------------------------------------------------
 
 @pytest.mark.parametrize("text, said", [
     ("", "is no Kineto trace"), ("{}", "is no Kineto trace"), ("\x1f\x8b", "cannot be unpacked"),

@@ -1,4 +1,4 @@
-"""A run of our own, dumped as CUPTI delivered it (docs/cupti-dump.md) and played again, gives its
+"""Dumps a run as CUPTI delivered it (docs/cupti-dump.md) and plays the dump. The result is the run's own
 trace."""
 import random
 import re
@@ -8,7 +8,7 @@ import pytest
 from harness import in_default_filter
 from player import chunks, play, played
 
-import compare  # both are where the player is
+import compare  # the folder of both is on the path since `player` was imported
 import kineto
 from tiers import cupti_versions
 
@@ -31,7 +31,7 @@ def check_replayed_dump(tmp_path, run, dump):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "13.0", "13.5"]))
 def test_dump_and_replay(go, tmp_path, version):
-    """The same trace, row by row."""
+    """The replayed trace equals the run's trace in every row."""
     dump = tmp_path / "run.dump"
     run = go(STEPS, sim=["--cupti", version, "--nested-driver"], log="error", api="all",
              dump_cupti=str(dump))
@@ -44,7 +44,7 @@ def test_dump_and_replay(go, tmp_path, version):
     ["--cupti-drop", "0.1"], ["--cupti-no-time", "0.3"], ["--cupti-shuffle", "--cupti-late", "0.1"],
     ["--cupti-twice", "0.2"], ["--devices", "2"]])
 def test_dump_of_a_run_with_trouble(go, tmp_path, trouble):
-    """What CUPTI lost, lacked or delivered twice is so again."""
+    """Records that were lost, incomplete or delivered twice are so in the replay as well."""
     dump = tmp_path / "run.dump"
     steps = STEPS + " peer syncall" if "--devices" in trouble else STEPS
     run = go(steps, sim=[*trouble, "--seed", "4"], log="error", api="all", dump_cupti=str(dump))
@@ -53,8 +53,8 @@ def test_dump_of_a_run_with_trouble(go, tmp_path, trouble):
 
 @pytest.mark.parametrize("at, version", [("1", "13.0"), ("60", "13.0"), ("60", "12.1")])
 def test_dump_of_two_clocks(go, tmp_path, at, version):
-    """Another client gives CUPTI the tick counter for its clock, as torch.profiler does: the dump
-    says what the ticks were, and the replay has the run's times."""
+    """Another client replaces CUPTI's clock by the tick counter, as torch.profiler does. The dump contains
+    the relation of ticks and time, and the replay has the run's times."""
     dump = tmp_path / "run.dump"
     run = go("context kernel:40 syncall sleep:1300 kernel:40 copy syncall", log="error", api="all",
              dump_cupti=str(dump),
@@ -64,7 +64,7 @@ def test_dump_of_two_clocks(go, tmp_path, at, version):
 
 
 def without(path, *kinds):
-    """Puts a dump without the chunks of these kinds beside it."""
+    """Writes a copy of the dump without the chunks of these kinds, and returns its path."""
     data = path.read_bytes()
     kept = [kind.to_bytes(8, "little") + len(chunk).to_bytes(8, "little") + chunk
             for kind, chunk in chunks(path) if kind not in kinds]
@@ -74,7 +74,8 @@ def without(path, *kinds):
 
 
 def test_dump_with_times_that_cannot_be_placed(go, tmp_path):
-    """The dump has ticks and no line for them: one line tells how many records that costs."""
+    """The dump has ticks, but not the chunk that relates them to time. One line says how many records are
+    skipped."""
     dump = tmp_path / "run.dump"
     run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", api="all",
              dump_cupti=str(dump), sim=["--cupti-clock", "60", "--cupti-buffer-records", "8"])
@@ -91,7 +92,7 @@ def test_dump_with_times_that_cannot_be_placed(go, tmp_path):
 
 
 def test_dump_played_to_other_options(go, tmp_path):
-    """A dump of everything, played to a client that asks for less: it gets what it asked for."""
+    """A dump of all kinds is played to a client that enables fewer kinds. It gets only those."""
     dump = tmp_path / "run.dump"
     run = go(STEPS, log="error", api="all", dump_cupti=str(dump))
     less = play(tmp_path, dump, kinds="kernel,runtime,driver", log="warn")
@@ -105,7 +106,7 @@ def test_dump_played_to_other_options(go, tmp_path):
 
 
 def test_dump_of_a_killed_process(go, tmp_path):
-    """Whole chunks, and one that is cut: what is whole is played."""
+    """The process was killed, so the dump's last chunk is truncated. All whole chunks are played."""
     dump = tmp_path / "run.dump"
     run = go("context kernel:5 sync sleep:700 kill", dump_cupti=str(dump))
     assert run.status < 0 and 6 not in [kind for kind, _ in chunks(dump)]
@@ -115,8 +116,8 @@ def test_dump_of_a_killed_process(go, tmp_path):
 
 
 def test_damaged_dumps(go, tmp_path):
-    """Whatever stands in CUPTI's buffers: the process goes on, and a trace that it leaves can be
-    read. (A damaged address may lead to memory that is there and that a sanitizer guards.)"""
+    """The dump's buffers contain damaged bytes. The process does not crash, and its trace is readable. (A
+    sanitizer may report a damaged address.)"""
     dump = tmp_path / "run.dump"
     go("context kernel:20 copy event sync graph:3 syncall", dump_cupti=str(dump))
     data = dump.read_bytes()
@@ -135,7 +136,7 @@ def test_damaged_dumps(go, tmp_path):
 
 
 def test_dump_in_a_job_of_several_processes(go, tmp_path):
-    """Each has its own, by the id in the name; without it the first is kept."""
+    """Several processes dump. With %p in the name each has its own file; without it the first file is kept."""
     for _ in range(2):
         assert go("context kernel sync", dump_cupti=f"{tmp_path}/%p.dump").status == 0
     assert len(list(tmp_path.glob("*.dump"))) == 2
@@ -150,7 +151,7 @@ def test_dump_in_a_job_of_several_processes(go, tmp_path):
 
 
 def test_dump_of_a_fork(go, tmp_path):
-    """A forked child adds nothing to its parent's."""
+    """A forked child adds nothing to its parent's dump."""
     dump = tmp_path / "run.dump"
     run = go("context kernel:2 fork kernel:3 sync", dump_cupti=str(dump), log="warn")
     assert run.status == 0 and not run.said()

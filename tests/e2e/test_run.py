@@ -1,5 +1,5 @@
-"""`syncline run`: the command is what it is without it, and the Python package is there from the
-start. With a stand-in for PyTorch, so that this needs none."""
+"""Tests `syncline run`: the command behaves as without it, and the Python package is active from the start. A
+stand-in replaces PyTorch."""
 import ast
 import pathlib
 import signal
@@ -11,7 +11,7 @@ import harness
 import pytest
 
 RUN = [str(harness.TOOL), "run"]
-# What the hook looks for in PyTorch, and how often it is called.
+# The parts of PyTorch that the hook uses. They count their calls.
 TORCH = {
     "__init__.py": "import torch.optim.optimizer, torch.nn.modules.module, torch.autograd.profiler\n"
                    "import torch.utils.data.dataloader\n__version__ = '2.99'\n",
@@ -32,7 +32,7 @@ TORCH = {
 
 @pytest.fixture
 def torch(tmp_path) -> pathlib.Path:
-    """A folder with a stand-in for PyTorch."""
+    """Returns a folder with a stand-in for PyTorch."""
     folder = tmp_path / "site"
     for name, text in TORCH.items():
         path = folder / "torch" / name
@@ -42,8 +42,8 @@ def torch(tmp_path) -> pathlib.Path:
 
 
 def both(tmp: pathlib.Path, command: list, told=3, **variables):
-    """A bare run, and one under `syncline run`: the same, or the test fails. `told`: of what they
-    leave, how much is looked at: status, output, errors."""
+    """Runs the command with and without `syncline run`. Fails if the results differ. `told` is how many of
+    (status, stdout, stderr) are compared."""
     env = harness.environment({"SYNCLINE_OUTPUT": str(tmp / "out"), **variables})
     results = []
     for prefix in ([], RUN):
@@ -64,7 +64,7 @@ def test_the_command_is_what_it_is(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_signals_are_the_commands(tmp_path, number):
-    # Who runs the tests in the background of a shell has them ignore interrupts.
+    # The tests may run in the background of a shell, where SIGINT is ignored.
     child = subprocess.Popen([*RUN, "sleep", "60"], env=harness.environment(), cwd=tmp_path,
                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     while pathlib.Path(f"/proc/{child.pid}/comm").read_text().strip() != "sleep":
@@ -88,7 +88,7 @@ def test_what_it_says_itself(tmp_path):
     status, text = said("true", CUDA_INJECTION64_PATH="/opt/other.so")
     assert status == 2 and "/opt/other.so" in text
     assert said("true", CUDA_INJECTION64_PATH=str(harness.LIBRARY)) == (0, "")
-    assert said(*RUN, "true") == (0, "")  # inside itself
+    assert said(*RUN, "true") == (0, "")  # `syncline run` inside itself
 
 
 @pytest.mark.parametrize("shadowed", ["fine", "raises", "exits"])
@@ -99,7 +99,7 @@ def test_a_sitecustomize_of_the_jobs_own(tmp_path, shadowed):
         "fine": "value = 1\n", "raises": "raise RuntimeError('own fault')\n",
         "exits": "sys.exit(3)\n"}[shadowed])
     code = "import sys, sitecustomize\nprint(sitecustomize.value, sitecustomize.__spec__.origin)\n"
-    # Python's last words about one that exits have our file among those that led to it.
+    # If sitecustomize exits, Python's error message lists our file too, so stderr is not compared.
     both(tmp_path, [sys.executable, "-c", code], told=2 if shadowed == "exits" else 3,
          PYTHONPATH=str(site))
 
@@ -112,7 +112,8 @@ def test_without_one_it_is_as_if_there_were_none(tmp_path):
 
 
 def test_no_permission_to_write(tmp_path, torch):
-    """The package's folder is read-only, as installed ones are; the output folder cannot be made."""
+    """The package's folder is read-only, as installed ones are, and the output folder cannot be created. The
+    command is not affected."""
     code = f"import sys\nsys.path.append({str(torch)!r})\nimport torch\nprint(torch.__version__)\n"
     both(tmp_path, [sys.executable, "-c", code], SYNCLINE_OUTPUT="/proc/nothing",
          PYTHONDONTWRITEBYTECODE="1")
@@ -128,7 +129,7 @@ CUDA = "import ctypes\nassert ctypes.CDLL('libcuda.so.1').cuInit(0) == 0\n"
 
 
 def test_pytorch_is_hooked_when_it_is_imported(tmp_path, torch):
-    """Not before: it is imported by the job alone, and as it would be without us."""
+    """PyTorch is hooked only when the job imports it. The import itself is unchanged."""
     code = ("print('torch' in sys.modules)\nimport torch\n"
             "print(len(torch.optim.optimizer.hooks), type(torch.__spec__.loader).__name__,\n"
             "      type(torch.__loader__).__name__, vars(torch.__loader__).keys(),\n"
@@ -148,7 +149,7 @@ def test_pytorch_is_hooked_when_it_is_imported(tmp_path, torch):
 
 
 def test_a_pytorch_that_is_not_as_expected(tmp_path, torch):
-    """One line, and the job goes on."""
+    """PyTorch lacks what the hook expects. One line for each missing part says so, and the job continues."""
     (torch / "torch/optim/optimizer.py").write_text("")
     (torch / "torch/autograd/profiler.py").write_text("profile = None\n")
     run = play(tmp_path, "import torch\nprint(torch.__version__)\n", torch, log="warn")
@@ -177,7 +178,7 @@ def test_pytorch_is_absent(tmp_path):
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_multiprocessing(tmp_path, torch, method):
-    """Children are what they are without us."""
+    """Child processes behave as without syncline."""
     (tmp_path / "child.py").write_text(
         f"import sys\nsys.path.append({str(torch)!r})\nimport torch\n"
         "def work(n):\n    torch.optim.optimizer.SGD().step()\n    return n * n\n")
@@ -191,7 +192,8 @@ def test_multiprocessing(tmp_path, torch, method):
 
 
 def test_steps_of_the_stand_in(tmp_path, torch):
-    """Batches count until an optimizer steps; those of a second optimizer do not."""
+    """Batches of the data loader count as steps until an optimizer steps. Steps of a second optimizer do not
+    count."""
     code = (CUDA + "import torch, syncline\n"
             "from syncline import _library\n"
             "told = []\n"
@@ -206,14 +208,14 @@ def test_steps_of_the_stand_in(tmp_path, torch):
             "for _ in range(2):\n    b.step()\nprint(told)\n")
     run = play(tmp_path, code, torch)
     assert run.status == 0, run.stderr
-    # Three batches and the end of an epoch, with which the next one's first begins.
+    # Three batches and the end of an epoch, at which the next epoch's first step begins.
     assert ast.literal_eval(run.stdout.splitlines()[0]) == [("sl_hook_step", 0)] * (3 + 1 + 2 + 1)
     assert ast.literal_eval(run.stdout.splitlines()[1]) == [("sl_hook_step", 1)] * 3
     assert ast.literal_eval(run.stdout.splitlines()[2]) == [("sl_hook_step", 1)] * 2
 
 
 def test_a_fork_before_cuda(tmp_path):
-    """The child that initialises CUDA is recorded; its parent, that does not, is not."""
+    """A child process initialises CUDA and is recorded. Its parent does not, and is not recorded."""
     code = ("import os, sys, ctypes, syncline\n"
             "print(syncline.status(), flush=True)\npid = os.fork()\n"
             "if pid == 0:\n"

@@ -1,4 +1,4 @@
-"""A test that fails while the machine stands still is run again, and no other."""
+"""A test that fails while the machine stands still is run again; other failing tests are not."""
 import select
 import signal
 import subprocess
@@ -16,7 +16,7 @@ import standstill
 from standstill import pytest_configure, pytest_runtest_protocol
 standstill.stood_still = lambda since, disk_s: {still}
 """
-# Fails the first time; the fixture is made for each.
+# This test fails the first time. Its fixture is set up again for the second run.
 TEST = """
 import pathlib, pytest
 runs = pathlib.Path(__file__).with_name("runs")
@@ -50,7 +50,7 @@ def test_the_watcher_notices():
     watcher = subprocess.Popen([sys.executable, standstill_watch.__file__], stdout=subprocess.PIPE)
     try:
         while not said and time.monotonic() < began + 60:
-            time.sleep(0.5)  # until it watches
+            time.sleep(0.5)  # until the watcher runs
             watcher.send_signal(signal.SIGSTOP)
             time.sleep(1)
             watcher.send_signal(signal.SIGCONT)

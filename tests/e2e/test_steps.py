@@ -1,5 +1,5 @@
-"""Steps of the job: their rows, and windows that begin and end with them; ranges and marks of the
-public API. What PyTorch's steps are is in tests/torch."""
+"""Steps of the job: their rows, and windows that begin and end with steps. Also ranges and marks of the
+public API. tests/torch has the steps of PyTorch."""
 import re
 import sys
 
@@ -18,7 +18,7 @@ def names(rows: list[dict]) -> list[str]:
 
 @pytest.mark.sanitize
 def test_rows_of_steps(go):
-    """Each from the end of the one before: what was launched in it lies between."""
+    """Each step's row begins where the one before ends. The launches of the step lie inside its row."""
     run = go("context step " + "kernel:2 sync step " * 5 + "kernel sync", log="warn")
     assert run.status == 0 and run.said() == []
     trace = run.trace()
@@ -33,7 +33,7 @@ def test_rows_of_steps(go):
 
 @pytest.mark.sanitize
 def test_windows_of_steps(go):
-    """Steps 1 to 3, 21 to 23, 41 to 43, and what was launched in them, no more and no less."""
+    """The windows have steps 1 to 3, 21 to 23 and 41 to 43, with exactly the operations launched in them."""
     run = go("context " + "kernel:2 sync sleep:10 step " * 50, window="steps:3/20", log="warn")
     assert run.status == 0 and run.said() == []
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
@@ -42,7 +42,7 @@ def test_windows_of_steps(go):
         rows, meta = steps_of(trace), trace.object["syncline"]
         first = int(rows[0]["name"].split("#")[1])
         assert names(rows) == [f"ProfilerStep#{first + n}" for n in range(3)]
-        # The kinds go on a step before; where that takes longer, the window comes later.
+        # Kinds are enabled one step before. The window opens later if enabling takes longer.
         assert first >= (1, 21, 41)[meta["window"] - 1]
         assert (rows[0]["start"], rows[-1]["end"]) == (meta["opened_ns"], meta["closed_ns"])
         assert len(trace.of("kernel")) == 6
@@ -50,14 +50,15 @@ def test_windows_of_steps(go):
 
 
 def test_a_window_of_steps_that_are_shorter_than_a_look(go):
-    """The end of a window is where it is, though nobody looks for many steps."""
+    """Many steps are shorter than the recorder's checks. The window still ends after exactly five steps."""
     run = go("context kernel sync " + "step kernel sync " * 60, window="steps:5/100")
     (trace,) = run.traces()
     assert len(steps_of(trace)) == 5 == len(trace.of("kernel"))
 
 
 def test_windows_of_steps_without_a_pause(go):
-    """Each step whole or not at all; that some are left out is said."""
+    """Windows follow each other without a pause. Each step is recorded whole or not at all, and one line says
+    that some are left out."""
     run = go("context " + "kernel:2 sync sleep:20 step " * 30, window="steps:1/1", log="warn")
     (line,) = run.said()
     assert "steps:1/1" in line and "SYNCLINE_WINDOW=run" in line
@@ -67,7 +68,7 @@ def test_windows_of_steps_without_a_pause(go):
     for trace in traces:
         rows = steps_of(trace)
         numbers += [int(row["name"].split("#")[1]) for row in rows]
-        if trace is not traces[-1]:  # which the end of the process may have closed
+        if trace is not traces[-1]:  # the end of the process may have closed the last file
             assert len(rows) == 1 and len(trace.of("kernel")) == 2
     assert len(set(numbers)) == len(numbers)
 
@@ -80,7 +81,7 @@ def test_windows_of_steps_that_never_come(go):
 
 
 def test_dump(go):
-    """What was recorded up to now is a complete file; recording goes on in the next."""
+    """dump() closes the current file, which is complete, and recording continues in the next file."""
     run = go("context kernel:3 sync dump windows:1 sleep:300 kernel:4 sync dump status", log="warn")
     assert re.findall(r"dump (-?\d+)", run.stdout) == ["0", "0"]
     first, *rest = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
@@ -117,7 +118,7 @@ work(4)
 
 
 def test_dump_from_python(tmp_path):
-    """A complete file of what was recorded up to now, while the job runs on into the next."""
+    """syncline.dump() closes a complete file while the job continues into the next one."""
     script = tmp_path / "job.py"
     script.write_text(DUMPS)
     run = harness.run(tmp_path, sys.executable, script, log="warn")
@@ -140,7 +141,8 @@ work(4)
 
 
 def test_dump_in_the_middle_of_work(tmp_path):
-    """Between the two files nothing is recorded until the first one is complete; all else is in them."""
+    """dump() is called while kernels run. Nothing is recorded until the first file is complete; everything
+    else is in the two files."""
     script = tmp_path / "job.py"
     script.write_text(DUMPS_AT_WORK)
     run = harness.run(tmp_path, sys.executable, script, log="warn")
@@ -164,7 +166,8 @@ work(4)
 
 
 def test_start_right_behind_a_stop_from_python(tmp_path):
-    """The last window is still closing: the next one opens when that is over, and start() says so."""
+    """start() is called while the last window is closing. The next window opens after that, and start()
+    returns that it was requested."""
     script = tmp_path / "job.py"
     script.write_text(STARTS)
     run = harness.run(tmp_path, sys.executable, script, log="warn", lead_in="0")
@@ -201,7 +204,7 @@ work(2)
 
 
 def test_ranges_of_coroutines_that_take_turns(tmp_path):
-    """Each ends its own, though the other began later; and so does one that ends on another thread."""
+    """Two coroutines and two threads have overlapping ranges. Each ends its own range, whichever began later."""
     script = tmp_path / "job.py"
     script.write_text(TURNS)
     run = harness.run(tmp_path, sys.executable, script, log="warn")
@@ -221,7 +224,7 @@ def test_ranges_of_coroutines_that_take_turns(tmp_path):
 
 @pytest.mark.parametrize("nvtx", ["1", "0"])
 def test_ranges_and_marks(go, nvtx):
-    """With NVTX or without it: a pop too many, a range left open."""
+    """With and without NVTX: one pop too many, and one range that is never ended."""
     run = go("pop context pop push:a push:b kernel sync pop mark:m pop pop push:open kernel sync",
              nvtx=nvtx, log="warn")
     assert run.status == 0 and run.said() == []

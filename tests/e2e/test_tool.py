@@ -1,4 +1,4 @@
-"""The `syncline` command, run as a user runs it: real traces, made ones, cut and damaged ones."""
+"""Runs the `syncline` command as a user does, on real, made, truncated and damaged traces."""
 import contextlib
 import ctypes
 import gzip
@@ -21,7 +21,7 @@ GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def run(*arguments, status=0, **options):
-    """Standard output and error of the tool, which must exit with `status`."""
+    """Runs the tool and returns its standard output and error. It must exit with `status`."""
     done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120,
                           **options)
     assert done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -37,13 +37,13 @@ def problems(report):
 
 
 def one_line(text):
-    """An error is one line that names the command."""
+    """Checks that an error is a single line which names the command, and returns it."""
     assert text.startswith("syncline") and text.count("\n") == 1, text
     return text
 
 
 def make_trace(calls=50):
-    """A trace as syncline writes it: a row a line, calls with their kernels and arrows."""
+    """Returns a trace as syncline writes it: one row a line, calls with their kernels and arrows."""
     rows = ['{"ph":"M","name":"process_name","pid":42,"tid":0,"ts":0.000,"args":{"name":"python"}}',
             '{"ph":"M","name":"process_name","pid":0,"tid":0,"ts":0.000,"args":{"name":"python"}}']
     for i in range(1, calls + 1):
@@ -69,13 +69,14 @@ def frames(data, size):
 
 
 def frames_as_pzstd(data, size):
-    """Each frame behind a skippable one that tells its length: so the file begins with one."""
+    """Compresses data as pzstd does: a skippable frame with the length precedes each frame, so the file
+    begins with a skippable frame."""
     packed = [frames(data[i:i + size], size) for i in range(0, len(data), size)]
     return b"".join(struct.pack("<III", 0x184D2A50, 4, len(frame)) + frame for frame in packed)
 
 
 def events_before(data, at):
-    """Whole events in the first `at` bytes, told by Python alone."""
+    """Counts the complete events in the first `at` bytes, with Python only."""
     decoder = json.JSONDecoder()
     text = data.decode()
     position = text.index('"traceEvents"')
@@ -122,7 +123,7 @@ def test_real_trace(path, tmp_path):
         wanted = sum(len(ids[lonely[0]] - ids[lonely[1]]) for ids in (arrows, other))
         assert found.get(problem, {"count": 0})["count"] == wanted
     assert all(p["severity"] == "note" for p in report["problems"])
-    # through every format and back, the same bytes
+    # The trace is converted to every format and back. The bytes are the same.
     plain, packed, last = tmp_path / "a.json", tmp_path / "b.json.zst", tmp_path / "c.json.gz"
     run("convert", path, "--to", "kineto", "-o", plain)
     assert plain.read_bytes() == text
@@ -132,7 +133,7 @@ def test_real_trace(path, tmp_path):
     assert check(last)["categories"] == report["categories"]
 
 
-# Whole traces of our own kind
+# Complete traces in syncline's format
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda d: frames(d, 1000),
                                   lambda d: frames_as_pzstd(d, 1000),
@@ -140,7 +141,7 @@ def test_real_trace(path, tmp_path):
                          ids=["plain", "gzip", "zstd-frames", "pzstd", "gzip-members"])
 @pytest.mark.sanitize
 def test_own_trace(pack, tmp_path):
-    path = tmp_path / "trace"  # the name says nothing
+    path = tmp_path / "trace"  # the name does not show the type
     path.write_bytes(pack(make_trace()))
     report = check(path)
     assert report["valid"] and report["whole"] and report["syncline"]
@@ -200,7 +201,7 @@ def test_execution_trace_from_standard_input(tmp_path):
 
 
 def test_recorded_trace(go):
-    """What the library records holds to all that the tool asks of it."""
+    """A trace that the library recorded passes every check of the tool."""
     done = go("context stream kernel:5 copy memset event sync graph:3 stream:0 kernel:2 syncall")
     path = done.trace().path
     report = check(path)
@@ -212,11 +213,11 @@ def test_recorded_trace(go):
     assert gzip.decompress(out.read_bytes()) == harness.decompress(path)
 
 
-# Cut and damaged traces
+# Truncated and damaged traces
 
 @pytest.mark.full(seconds=6.2)
 def test_cut_at_every_byte(tmp_path):
-    """Whatever is left of a text, convert makes a valid trace of all whole events in it."""
+    """A text is cut after every byte. `convert` makes a valid trace with all complete events."""
     data = make_trace(3)
     cut, out = tmp_path / "cut.json", tmp_path / "out.json"
     first_field = data.index(b",\n")
@@ -224,7 +225,7 @@ def test_cut_at_every_byte(tmp_path):
         cut.write_bytes(data[:size])
         done = subprocess.run([TOOL, "convert", cut, "--to", "kineto", "-o", out, "--force"],
                               capture_output=True, text=True, timeout=60)
-        if size <= first_field:  # not even one field is whole
+        if size <= first_field:  # not even one field is complete
             assert done.returncode == 2 and not out.exists()
             continue
         assert done.returncode == (0 if size == len(data) - 1 else 1), (size, done.stderr)
@@ -239,7 +240,7 @@ def test_cut_at_every_byte(tmp_path):
 @pytest.mark.parametrize("pack", [lambda d: frames(d, 700), gzip.compress], ids=["zstd", "gzip"])
 @pytest.mark.sanitize
 def test_cut_compressed(pack, tmp_path):
-    """The .part of a killed process: every event of the frames that are there."""
+    """The .part file of a killed process: every event of its complete frames is recovered."""
     data = make_trace(40)
     packed = pack(data)
     cut, out = tmp_path / "cut.part", tmp_path / "out.json.gz"
@@ -257,7 +258,7 @@ def test_cut_compressed(pack, tmp_path):
 
 
 def test_frames_that_ended_between_rows(tmp_path):
-    """A killed process leaves whole frames and no end of the text."""
+    """A killed process leaves complete frames, but not the end of the text."""
     data = make_trace(40)
     middle = data.index(b',\n{"ph"', len(data) // 2) + 1
     path, out = tmp_path / "0.json.zst.part", tmp_path / "0.json.zst"
@@ -277,11 +278,12 @@ def test_damaged_checksum(pack, tmp_path):
     path.write_bytes(packed)
     report = check(path, status=1)
     assert "damaged" in problems(report) and "damaged" in problems(report)["damaged"]["first"]
-    assert report["events"] == 202  # all of it was readable
+    assert report["events"] == 202  # the whole text was readable
 
 
 def damage(data, generator, more):
-    """In a few places another byte, bytes gone, or `more()` put in."""
+    """Changes the data in up to five places: replaces a byte, removes bytes, or inserts the result of
+    `more()`."""
     for _ in range(generator.randint(1, 5)):
         at = generator.randrange(len(data))
         what = generator.randrange(3)
@@ -295,7 +297,8 @@ def damage(data, generator, more):
 
 @pytest.mark.sanitize
 def test_random_damage(tmp_path):
-    """Anything may be wrong: the tool says so, never crashes, and what it closes is a trace."""
+    """A trace has random damage. The tool reports it, never crashes, and the files that it completes are
+    valid traces."""
     generator = random.Random(7)
     path, out = tmp_path / "t", tmp_path / "o.json"
     for round_ in range(120):
@@ -317,7 +320,7 @@ def test_random_damage(tmp_path):
             json.loads(out.read_bytes())
 
 
-# What cannot work: one clear line, exit status 2
+# Impossible requests: one clear line, exit status 2
 
 @pytest.mark.parametrize("content, words", [
     (b"", "empty"),
@@ -344,7 +347,7 @@ def test_unreadable(tmp_path):
     path = tmp_path / "secret"
     path.write_bytes(make_trace())
     path.chmod(0)
-    # Permissions are nothing to root, unless it gives up that right.
+    # Root ignores permissions unless it drops that capability.
     before = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     done = subprocess.run([*before, TOOL, "check", path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "Permission denied" in one_line(done.stderr)
@@ -386,7 +389,7 @@ def test_output_is_never_harmed(tmp_path):
 
 
 def test_no_room_for_the_output(tmp_path):
-    """A limit on file sizes stands for a full disk: writing fails half way."""
+    """A limit on file sizes imitates a full disk: writing fails half way, and no file is left."""
     path, out = tmp_path / "t.json", tmp_path / "out.json"
     path.write_bytes(make_trace(5000))
     _, error = run("convert", path, "--to", "kineto", "-o", out, status=2,
@@ -460,7 +463,7 @@ def test_doctor_without_cupti_or_driver(tmp_path):
         pytest.skip("an NVIDIA driver is on the loader's path")
     text = doctor(1)
     assert "problem  driver      no libcuda.so.1" in text and "--gpus all" in text
-    # PyPI's names: the package of CUDA 13 has no suffix
+    # On PyPI the package of CUDA 13 has no suffix.
     assert "`pip install nvidia-cuda-cupti`" in text and "nvidia-cuda-cupti-cu12" in text
 
 
@@ -473,4 +476,4 @@ def test_doctor_on_the_simulated_gpu(tmp_path):
     for topic in ("driver", "devices", "cupti", "library", "output", "profilers"):
         assert any(x.split()[:2] == ["ok", topic] for x in lines), (topic, done.stdout)
     assert lines[-1] == "recording would work here"
-    assert list(tmp_path.iterdir()) == []  # nothing is changed
+    assert list(tmp_path.iterdir()) == []  # the command has changed nothing

@@ -1,4 +1,4 @@
-"""That the rules which every run's files must keep can be broken, and that this is noticed."""
+"""Guards trace_files.py: it notices each broken rule."""
 import pytest
 
 import edge_invariants
@@ -19,7 +19,7 @@ PROGRAM = """0 use 0
 
 @pytest.fixture(name="left")
 def left_fixture(tmp_path):
-    """A run without a loss, and its trace."""
+    """Returns a run without losses, and its trace."""
     (tmp_path / "steps").write_text(PROGRAM)
     run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", compress="none")
     trace = run.trace()
@@ -57,7 +57,7 @@ def test_a_chakra_file_of_another_run(left, tmp_path):
     assert kinds(trace_files.broken(run, [trace])) == {"chakra"}
 
 
-# What must hold of edges: a launch and its kernel, and a call that waits for it
+# Rules of edges. The example is a launch, its kernel, and a call that waits for the kernel.
 
 CALLS = [Span(1, ("t",), 0, 10_000), Span(2, ("t",), 20_000, 90_000)]
 KERNEL = Span(1, (0, 1, 7), 30_000, 80_000)
@@ -73,11 +73,11 @@ def broken(edge, *operations, calls=()):
 
 def test_edges_that_hold():
     assert broken({}) == []
-    assert broken({"src_correlation": 9}) == []  # it was enqueued before the file begins
+    assert broken({"src_correlation": 9}) == []  # the source was enqueued before the file begins
 
 
 def test_a_source_that_ends_after_its_wait():
-    assert broken({}, KERNEL._replace(end=91_000)) == []  # within a tick
+    assert broken({}, KERNEL._replace(end=91_000)) == []  # the source ends within one tick
     assert broken({}, KERNEL._replace(end=91_001)) == ["late"]
 
 
@@ -87,13 +87,13 @@ def test_a_source_that_is_launched_after_its_wait():
 
 
 def test_a_cycle():
-    """The thread's next call launched what the wait is said to be for."""
+    """A wait's source was launched by the thread's next call. That is a cycle."""
     calls = [Span(3, ("t",), 90_000, 90_000)]
     assert broken({"src_correlation": 3}, KERNEL._replace(correlation=3), calls=calls) == ["cycle"]
 
 
 def test_a_cycle_of_operations():
-    """Behind each other on their stream, and the first is said to wait for the second."""
+    """Two operations follow each other on a stream. The first waits for the second, which is a cycle."""
     behind = Span(2, KERNEL.lane, 80_000, 80_000)
     edge = {"src_correlation": 2, "dst_correlation": 1, "dst_point": "start", "dst_stream": 7}
     assert "cycle" in broken(edge, KERNEL, behind)

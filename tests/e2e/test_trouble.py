@@ -1,5 +1,5 @@
-"""CUPTI at its worst: late, shuffled, repeated, dropped and stolen records; every version of it.
-syncline's events = truth minus what the simulator logged, exactly."""
+"""CUPTI at its worst: late, shuffled, repeated, dropped and stolen records, in every version. syncline's
+events are exactly the truth minus the simulator's log."""
 import json
 import os
 import subprocess
@@ -22,7 +22,8 @@ def test_versions(go, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 def test_queries_of_unfinished_work_are_no_waits(go, version):
-    """CUPTI below 12.8 makes records of them too, which do not tell that they were not ready."""
+    """CUPTI before 12.8 makes records for queries of unfinished work, and those records lack the result.
+    syncline writes no wait for them."""
     run = go("context stream query", sim=["--cupti", version])
     assert "unfinished 600 600" in run.stdout
     trace = run.trace()
@@ -80,7 +81,7 @@ def test_dropped_records_are_counted(go):
     "context stream kernel:120 copy event sync blocking stream:0 kernel:5 syncall",
     "context threads:8 syncall"])
 def test_a_seed_repeats_the_decisions(go, steps):
-    """Whatever clock and scheduler do meanwhile: what happens to a record depends on what it is."""
+    """A seed always decides the same for each record, whatever the clock and the scheduler do."""
     def fates(seed):
         run = go(steps, sim=["--seed", seed, "--cupti-drop", "0.3", "--cupti-no-time", "0.3"])
         hit = {(line["kind"], line["correlation"]): line["what"] for line in run.log
@@ -105,7 +106,8 @@ def test_records_without_a_time(go):
 
 
 def test_no_buffer_left(go):
-    """CUPTI keeps small buffers for itself until there is no other: what then gets none is counted."""
+    """No buffer is free. CUPTI keeps small buffers of its own until it has none; records after that are lost
+    and counted."""
     run = go("context kernel:60 syncall sleep:600", cupti_memory="8MiB",
              sim=["--cupti-buffer-records", "2", "--cupti-hold", "0.3"])
     trace = run.trace()
@@ -116,7 +118,7 @@ def test_no_buffer_left(go):
 
 
 def test_unfinished_kernels(go):
-    """Another library flushes by force: kernels that run then come without their times, once."""
+    """Another library flushes by force. CUPTI delivers running kernels once, without their times."""
     run = go("context kernel:60 syncall sleep:600", sim=["--cupti-force", "5", "--kernel-factor", "100"])
     trace = run.trace()
     unfinished = [line for line in run.log if line["what"] == "unfinished"]
@@ -125,7 +127,8 @@ def test_unfinished_kernels(go):
 
 
 def test_stolen_callbacks(go):
-    """A second client registers its own: ours stops getting records, and touches none of its."""
+    """A second client registers its callbacks. syncline gets no more records and does not touch the other's
+    buffers."""
     run = go("context kernel:40 syncall sleep:2500 kernel:40 syncall", sim=["--cupti-steal", "60"],
              log="warn")
     assert (run.status, run.stdout) == (0, "done\n")
@@ -143,8 +146,8 @@ def test_stolen_callbacks(go):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("at, version", [("1", "13.0"), ("1", "12.1"), ("60", "13.0")])
 def test_another_clock(go, at, version):
-    """A second client gives CUPTI the tick counter for its clock, early or late, and nothing else:
-    no record is lost for it, whatever buffer it came in, and all keep their threads."""
+    """A second client replaces CUPTI's clock by the tick counter, early or late. No record is lost, and all
+    have their threads."""
     run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", log="warn",
              sim=["--cupti", version, "--cupti-clock", at, "--cupti-buffer-records", "8"])
     assert (run.status, run.stdout) == (0, "done\n")
@@ -157,20 +160,20 @@ def test_another_clock(go, at, version):
     assert not trace.counters["records_other_clock"]
     (gap,) = trace.object["syncline"]["gaps"]
     assert gap[1] < trace.object["syncline"]["closed_ns"], "CUPTI asks us for buffers again"
-    # (on a busy machine the last flush makes records of its own overhead, which nobody gets)
+    # (On a busy machine the last flush makes records of its own overhead. They are not delivered.)
     assert "another profiler took CUPTI" in run.said()[0]
 
 
 def undelivered(run: harness.Run) -> int:
-    """Records that the simulator kept to itself, or gave to the other client in a buffer of ours."""
+    """Counts the records that the simulator kept, or gave to the other client in a buffer of syncline."""
     return sum(line["what"] in ("undelivered", "given") for line in run.log)
 
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("late, version", [("30", "13.0"), ("5", "13.0"), ("5", "12.0")])
 def test_records_that_come_after_the_end(go, late, version):
-    """Nothing comes within the time that an exit may take: the window is a complete file without a
-    row, it tells exactly how many records are missing, and so does a line."""
+    """No record arrives in the time that an exit may take. The file is complete but has no rows. A counter
+    and one line say how many records are missing."""
     run = go("context stream kernel:5 threads:3 sync return:3", log="warn",
              sim=["--cupti", version, "--cupti-late", late])
     assert (run.status, run.stdout) == (3, "done\n")
@@ -182,11 +185,11 @@ def test_records_that_come_after_the_end(go, late, version):
 
 
 def test_all_records_stolen(go):
-    """The other client comes before a single buffer is back."""
+    """The other client takes CUPTI before a single buffer is back. The loss is reported."""
     run = go("context kernel:60 sync return:3", sim=["--cupti-steal", "100"], log="warn")
     assert (run.status, run.stdout) == (3, "done\n")
     trace = run.trace()
-    # (what went into a buffer of the thief's, nobody here can know)
+    # (The number of records in the other client's buffer is unknown.)
     assert 50 <= trace.counters["undelivered_at_exit"] <= undelivered(run)
     (said,) = run.said()
     assert "records in them are lost" in said and "another profiler" in said
@@ -194,7 +197,7 @@ def test_all_records_stolen(go):
 
 @pytest.mark.sanitize
 def test_stolen_before_the_first_record(go):
-    """CUPTI never asks for a buffer of ours: the window is a complete file that says so."""
+    """CUPTI never requests a buffer from syncline. The window's file is complete and states the gap."""
     run = go("context kernel:60 sync return:3", sim=["--cupti-steal", "1"], log="warn")
     assert (run.status, run.stdout) == (3, "done\n")
     trace = run.trace()
@@ -207,7 +210,7 @@ def test_stolen_before_the_first_record(go):
 
 @pytest.mark.sanitize
 def test_last_flush_that_never_returns(go):
-    """CUPTI hangs at the end: the process ends all the same, and what had come before is kept."""
+    """CUPTI's last flush hangs. The process still ends, and earlier records are kept."""
     run = go("context kernel:20 syncall sleep:600 kernel:7 sync return:3", sim=["--cupti-hang"],
              log="warn")
     assert (run.status, run.stdout) == (3, "done\n")
@@ -222,7 +225,7 @@ CLOSEFDS = harness.BUILD / "tests" / "e2e" / "closefds"
 
 
 def check_part(part):
-    """What is left of a lost file can be made whole, if anything had been written."""
+    """Checks that a lost file's .part can be made whole if anything was written to it."""
     kind = "chakra" if ".et" in part.name else "kineto"
     whole = part.with_name(part.name + ".whole")
     result = subprocess.run([harness.TOOL, "convert", part, "--to", kind, "-o", whole],
@@ -234,12 +237,13 @@ def check_part(part):
 
 @pytest.mark.parametrize("window", ["run", "time:60ms/100ms"])
 def test_host_that_closes_all_descriptors(tmp_path, window):
-    """closefrom(3) at any moment, and files of its own: none gets a byte of ours, none is closed."""
+    """The program calls closefrom(3) at any moment and opens its own files. No file gets a byte of
+    syncline's, and none is closed by syncline."""
     out = tmp_path / "out"
     env = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job", "SYNCLINE_WINDOW": window,
            "SYNCLINE_LEAD_IN": "0", "SYNCLINE_LOG": "warn",
            "SYNCLINE_DUMP_CUPTI": str(tmp_path / "dump"), "CUDA_INJECTION64_PATH": str(harness.LIBRARY)}
-    # The simulator has no files of its own that could be closed.
+    # The simulator has no open files that could be closed.
     result = subprocess.run([harness.SIMGPU, "--build", harness.BUILD, CLOSEFDS, "24"],
                             capture_output=True, text=True, timeout=300, cwd=tmp_path,
                             env=harness.environment(env), check=False)
@@ -248,13 +252,13 @@ def test_host_that_closes_all_descriptors(tmp_path, window):
     for line in ("program closed or replaced the descriptor of a trace file", "SYNCLINE_DUMP_CUPTI"):
         assert sum(line in said for said in run.said()) == 1, run.stderr
     assert [path for path in run.files() if path.suffix == ".part"]
-    # The last file is of a window in which the host closed nothing; it tells of those before.
+    # The last file's window had no closed descriptors. Its counters mention the earlier lost files.
     last = max(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     assert last.counters["files_lost"] > 0 and (last.of("kernel") or window != "run")
     for trace in run.traces():
         told = json.loads(subprocess.run([harness.TOOL, "check", "--json", trace.path],
                                          capture_output=True, check=False).stdout)
-        # On a busy machine the ring may have been full.
+        # The ring may overflow on a busy machine.
         assert not [problem for problem in told["problems"]
                     if problem["severity"] == "error" and problem["id"] != "lost"], told
     for part in run.files("*.part"):
@@ -264,7 +268,7 @@ def test_host_that_closes_all_descriptors(tmp_path, window):
 @pytest.mark.full(seconds=4.1)
 @pytest.mark.sanitize
 def test_busy_machine(go):
-    """Threads that never wait take the processors while the process ends: nothing is lost."""
+    """Busy threads occupy all processors while the process ends. Nothing is lost."""
     busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"])
             for _ in range(2 * len(os.sched_getaffinity(0)))]
     try:
@@ -279,7 +283,7 @@ def test_busy_machine(go):
 
 
 def test_slow_first_enabling_does_not_hold_up_start(go):
-    """The first enabling of kernels may take seconds: sl_start() returns at once."""
+    """Enabling kernels may take seconds the first time. sl_start() returns at once."""
     run = go("context start kernel sync sleep:1500 kernel:3 sync stop windows:1",
              sim=["--cupti-enable-stall", "1"], window="demand", lead_in="0")
     assert run.status == 0 and "windows 1" in run.stdout

@@ -1,4 +1,4 @@
-"""When it is recorded: whole run, by time, on demand; the public API from C and through ctypes."""
+"""When syncline records: the whole run, by time, or on demand. Also the public API from C and through ctypes."""
 import re
 
 import pytest
@@ -21,7 +21,7 @@ def test_demand_records_between_start_and_stop(go):
 
 
 def test_demand_many_times(go):
-    """Each window is a complete file of its own and has its own kernels alone."""
+    """Three windows on demand. Each is a complete file with only its own kernels."""
     once = "start sleep:200 kernel:{n} sync sleep:200 stop windows:{w} kernel:2 sync"
     steps = " ".join(once.format(n=n, w=w) for w, n in enumerate((4, 5, 6), 1))
     run = go("context kernel sync " + steps, window="demand", lead_in="0")
@@ -94,8 +94,8 @@ def test_window_open_at_exit_is_completed(go):
 
 
 def test_time_windows(go):
-    """A fifth of a second out of every second: several files, each shorter than that and complete,
-    together with fewer kernels than ran."""
+    """200 ms of every second are recorded. There are several complete files, none longer than that; together
+    they have fewer kernels than ran."""
     run = go("context " + "kernel:5 sync sleep:50 " * 50, window="time:200ms/1s", lead_in="100ms")
     traces = run.traces()
     assert len(traces) >= 2
@@ -105,13 +105,13 @@ def test_time_windows(go):
         times = [e["start"] for e in trace.of("kernel")]
         meta = trace.object["syncline"]
         if not times and trace is traces[-1]:
-            continue  # on a busy machine the process may end right behind its opening
+            continue  # on a busy machine the process may end just after the window opened
         assert meta["opened_ns"] <= min(times) and max(times) <= meta["closed_ns"]
 
 
 @pytest.mark.parametrize("before", [True, False])
 def test_ctypes(tmp_path, before):
-    """The exports themselves, asked for by name before and after CUDA has loaded the library."""
+    """The exported functions are called by name, before and after CUDA has loaded the library."""
     ask = "ctypes.CDLL('libsyncline.so.0', mode=os.RTLD_NOLOAD)"
     first = (f"try: {ask}\nexcept OSError: print('not loaded')\n" if before else "")
     code = ("import ctypes, os, time\n" + first +

@@ -1,5 +1,5 @@
-"""Processes that do the work for others: pools whose workers live long, are started in all sorts of
-ways, and run the job's code on threads while their main thread waits."""
+"""Worker processes of pools: they live long, are started in various ways, and run the job's code on threads
+while their main thread waits."""
 import subprocess
 import sys
 
@@ -7,7 +7,7 @@ import harness
 import pytest
 
 RUN = [str(harness.TOOL), "run"]
-# What a worker does on the GPU: TASKS times something to wait for.
+# A worker's GPU work: TASKS times an operation and a wait.
 TASKS = 5
 WORK = f"""\
 import ctypes
@@ -22,8 +22,8 @@ def work(n):
         assert cuda.cuCtxSynchronize() == 0
     return n * n
 """
-# As Ray's: called otherwise (setproctitle: the environment is moved, and what was the arguments' and its
-# memory overwritten), the job's code on a thread, the main thread in a wait of C's until the end.
+# A worker like Ray's. It renames itself (setproctitle moves the environment and overwrites the memory of
+# arguments and environment), runs the job's code on a thread, and its main thread waits in C until the end.
 WORKER = WORK + """\
 import os, signal, sys, threading, time
 def rename(title):
@@ -49,7 +49,7 @@ threading.Thread(target=serve, args=(number,), daemon=True).start()
 while True:
     ctypes.CDLL(None).pause()
 """
-# A parent that is no Python, and gives its workers an environment of its own making.
+# A parent process that is not Python and gives its workers an environment of its own.
 PARENT = """\
 kept=$(env | grep -E "^(LD_LIBRARY_PATH|LD_PRELOAD|SIMGPU_|$KEPT)")
 for number in 2 3; do
@@ -68,7 +68,7 @@ def start(tmp, name, *command, **options):
 
 
 def check_traces(run: harness.Run, processes: int) -> None:
-    """A whole file of each process that worked, with what it did."""
+    """Checks that each working process left a complete file with its work."""
     traces = run.traces()
     assert len(traces) == processes and not run.files("*.part"), (run.files("*"), run.stderr)
     for trace in traces:
@@ -81,7 +81,8 @@ def check_traces(run: harness.Run, processes: int) -> None:
 @pytest.mark.parametrize("prefix", [[], RUN], ids=["variable", "run"])
 @pytest.mark.parametrize("kept", ["SYNCLINE_|CUDA_INJECTION", "SYNCLINE_"])
 def test_workers_of_a_pool_like_rays(tmp_path, prefix, kept):
-    """Recorded if the one variable is handed on, whatever became of the rest; else left alone."""
+    """Workers like Ray's are recorded if the one variable is passed on, even if all others are lost.
+    Otherwise they are left alone."""
     command = ["sh", "-c", PARENT, "parent", sys.executable, "-c", WORKER]
     bare = start(tmp_path, "bare", *command, inject=False, KEPT=kept)
     run = start(tmp_path, "run", *prefix, *command, inject=not prefix, KEPT=kept, log="warn")
@@ -94,7 +95,7 @@ def test_workers_of_a_pool_like_rays(tmp_path, prefix, kept):
 @pytest.mark.parametrize("prefix", [[], RUN], ids=["variable", "run"])
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_multiprocessing(tmp_path, prefix, method):
-    """Its children that use the GPU are recorded, parent and helpers are not."""
+    """Child processes that use the GPU are recorded. The parent and the helper processes are not."""
     (tmp_path / "tasks.py").write_text(WORK)
     script = tmp_path / "job.py"
     script.write_text("import multiprocessing as mp\nfrom tasks import work\n"
@@ -112,7 +113,8 @@ def test_multiprocessing(tmp_path, prefix, method):
 
 
 def test_workers_that_their_pool_terminates(tmp_path):
-    """`with Pool() as pool` ends them by a signal: what they did is in files that convert makes whole."""
+    """A pool terminates its workers by a signal, as `with Pool() as pool` does. `convert` makes their files
+    whole."""
     (tmp_path / "tasks.py").write_text(WORK + """\
 import pathlib, sys, time
 RESULT = pathlib.Path(__file__).with_name("result")

@@ -1,16 +1,16 @@
-"""Which cases of a test run in which tier of tests/run.sh (the marks are in tests/pytest.ini)."""
+"""Selects which cases of a test run in which tier of tests/run.sh (tests/pytest.ini defines the marks)."""
 import os
 
 import pytest
 
-# The first seed of random tests. tests/run.sh takes it from the commit's hash, so that each commit
-# tries new ones.
+# The first seed of random tests. tests/run.sh derives it from the commit's hash, so each commit tests new
+# seeds.
 SEED = int(os.environ.get("SL_TEST_SEED", "1"))
 
 
 def full_but(kept, cases, seconds):
-    """For parametrize: `cases`, of which only those in `kept` run without --full. The others take so
-    many CPU seconds each."""
+    """Returns `cases` for parametrize. Only those in `kept` run without --full; each of the others takes
+    `seconds` of CPU time."""
     cases = list(cases)
     assert all(case in cases for case in kept), f"{kept} are not all among {cases}"
     return [case if case in kept else
@@ -20,8 +20,8 @@ def full_but(kept, cases, seconds):
 
 
 def cupti_versions(versions, seconds=0.2):
-    """For parametrize: without --full the newest CUPTI 12 of these, and of CUPTI 13 the version 13.4
-    or else the newest."""
+    """Returns versions for parametrize. Without --full, only the newest CUPTI 12 runs, and of CUPTI 13 the
+    version 13.4 (or the newest if 13.4 is not listed)."""
     by_number = sorted(versions, key=lambda version: float(version))
     of_12 = [version for version in by_number if version.startswith("12.")]
     of_13 = [version for version in by_number if version.startswith("13.")]

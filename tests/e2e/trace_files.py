@@ -1,6 +1,6 @@
-"""What must hold of the files that any run leaves, and without knowing the truth: the Kineto file and
-its Chakra file have the same operations and edges, each keeps the rules of its format, and the tool
-says so and gives the edges back."""
+"""Checks rules that the files of every run must follow. They need no truth: the Kineto file and its Chakra
+file have the same operations and edges, each follows its format, and the tool confirms it and prints the
+same edges."""
 import collections
 import json
 import pathlib
@@ -17,9 +17,9 @@ def tool(*arguments) -> subprocess.CompletedProcess:
 
 
 def broken(run: harness.Run, traces: list[harness.Trace]) -> list[str]:
-    """What does not hold of these of a run, a line each."""
+    """Returns a message for each broken rule of these traces."""
     if not traces and "are lost" in run.stderr and any(line["what"] == "steal" for line in run.log):
-        return []  # another client took all there was, before anything of use was seen
+        return []  # another client took all records before syncline had a useful one
     nodes = {path.name.split(".")[0]: path for path in run.files("*.et*")}
     wrong = [f"chakra: {path.name} is not complete" for path in nodes.values() if path.suffix == ".part"]
     for trace in traces:
@@ -30,7 +30,8 @@ def broken(run: harness.Run, traces: list[harness.Trace]) -> list[str]:
             wrong += [f"chakra: {line}" for line in broken_pair(trace, chakra.Et(path))]
         wrong += edges_differ(trace)
         wrong += edge_invariants.contradictions(trace.edges(), edge_invariants.of_trace(trace))
-    # Of the second nobody but syncline knows: on a busy machine the exit may end before all is in.
+    # Only syncline knows of the second loss: on a busy machine the process may exit before all records
+    # arrived.
     lossy = run.lost() or any(trace.counters["undelivered_at_exit"] for trace in traces)
     may = {"lost"} if lossy else set()
     may |= {"empty"} if any(not trace.counters["chakra_nodes"] for trace in traces) else set()
@@ -60,7 +61,7 @@ def broken_pair(trace: harness.Trace, et: chakra.Et) -> list[str]:
 
 
 def not_dependencies(trace: harness.Trace, et: chakra.Et) -> list[dict]:
-    """Edges that are none between the nodes of their two ends."""
+    """Returns the edges whose two nodes have no dependency in the Chakra file."""
     gpu, waits = collections.defaultdict(set), collections.defaultdict(set)
     for node in et.gpu:
         gpu[node.correlation, node.attr["stream"]].add(node.id)
@@ -74,7 +75,8 @@ def not_dependencies(trace: harness.Trace, et: chakra.Et) -> list[dict]:
 
 
 def edges_differ(trace: harness.Trace) -> list[str]:
-    """`syncline edges` prints the rows of edges, in their order."""
+    """Compares the output of `syncline edges` with the rows of edges, including their order. Returns a
+    message if they differ."""
     done = tool("edges", "--json", trace.path)
     if done.returncode != 0:
         return [f"tool: edges: {done.returncode}: {done.stderr}"]
@@ -87,7 +89,7 @@ def edges_differ(trace: harness.Trace) -> list[str]:
 
 
 def checked(paths: list[pathlib.Path], may: set[str]) -> list[str]:
-    """`syncline check` finds no errors, but for those that there may be."""
+    """Runs `syncline check`. Returns a message for each error whose id is not in `may`."""
     done = tool("check", "--json", *paths)
     if done.returncode not in (0, 1) or len(done.stdout.splitlines()) != len(paths):
         return [f"tool: check: {done.returncode}: {done.stderr}"]

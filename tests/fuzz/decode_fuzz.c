@@ -1,8 +1,9 @@
 /*
- * decode_fuzz.c - whatever stands in a CUPTI buffer, decoding it does not crash, and every event
- * that comes out makes sense.
+ * decode_fuzz.c - decoding a CUPTI buffer with any content does not crash, and every event that it
+ * yields is valid.
  *
- * Input: one byte that chooses the version (and whether records are filtered), then the buffer.
+ * Input: one byte that chooses the CUPTI version (and whether records are filtered), then the
+ * buffer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,10 @@
 static struct sl_intern *intern;
 static struct sl_shape_table *shapes;
 static struct sl_device_table devices;
-static struct mix m; /* owns the names that undamaged kernel records point to */
+static struct mix m; /* owns the names to which undamaged kernel records point */
 
-/* A damaged address may point at memory that is there, but that a sanitizer guards: only our names
- * may be read. */
+/* A damaged address may point at existing memory that a sanitizer guards. Only our own names may be
+ * read. */
 static int can_read(uintptr_t address)
 {
     uintptr_t first = (uintptr_t)m.name;
@@ -60,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* Training records of 13.0, or every kind of record of some version once, all zeros but the kind.
- */
+/* Even seeds: training records of 13.0. Odd seeds: one record of every kind of some version, all
+ * zeros except the kind. */
 size_t fuzz_seed(uint32_t seed, uint8_t *data, size_t cap)
 {
     size_t used = 1;

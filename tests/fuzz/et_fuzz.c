@@ -1,15 +1,15 @@
 /*
- * et_fuzz.c - the reader of Chakra traces, fed with anything.
+ * et_fuzz.c - reads any bytes as a Chakra trace.
  *
- * What must hold for any input: no crash, no sanitizer report, an end; every dependency and text of
- * a node can be touched; positions grow up to what is there; the checks and the report of
- * `syncline check` can be made of it. Seeds are made here: a small valid trace, whole messages of
- * which damage then goes through. With libFuzzer:
+ * For any input, the reader must terminate without a crash or a sanitizer report. Every dependency
+ * and text of a node must be readable. Positions must grow and stay within the input. The checks
+ * and the report of `syncline check` must be computable. The seeds are small valid traces made
+ * here; damage preserves whole messages. With libFuzzer:
  *   build/fuzz/tests/fuzz/et_fuzz /tmp/found
  *
  * Threads: one. Memory: the input, and the reader's.
  */
-#undef NDEBUG /* the assertions are the test, in release builds too */
+#undef NDEBUG /* the assertions are the test, also in release builds */
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void report(const struct sl_et_check *c, const struct sl_et *et)
     sl_check_print_et_json(nowhere, "fuzz", c, et);
 }
 
-/* `checked`: through the checks too, whose tables for 10^8 ids take some milliseconds. */
+/* `checked`: also runs the checks, whose tables for 10^8 ids take some milliseconds. */
 static void read_all(const char *path, int checked)
 {
     struct sl_et_check *c = NULL;
@@ -106,7 +106,7 @@ static char *put_message(char *at, const char *message, const char *end)
 static char *put_node(char *at, uint64_t id, uint32_t seed)
 {
     char message[512], deps[32];
-    uint64_t first = seed & 64 ? 1ull << 40 : 0; /* ids of half of the nodes are large */
+    uint64_t first = seed & 64 ? 1ull << 40 : 0; /* half of the nodes have large ids */
     char *m = sl_wire_u64(message, 1, first + id), *d = deps;
 
     m = sl_wire_bytes(m, 2, "kernel_of_some_kind", 1 + seed % 18);

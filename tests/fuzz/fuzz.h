@@ -1,5 +1,6 @@
 /*
- * fuzz.h - what a fuzzer defines. libFuzzer calls it, or replay.c where there is no libFuzzer.
+ * fuzz.h - the functions that a fuzzer defines. libFuzzer calls them; without libFuzzer, replay.c
+ * does.
  */
 #ifndef TEST_FUZZ_H
 #define TEST_FUZZ_H
@@ -7,10 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One input. A crash, a sanitizer's report or abort() is a finding. Returns 0. */
+/* Runs one input. A crash, a sanitizer report or abort() is a finding. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A well-formed input for `seed`, to be damaged by replay.c; returns its size, at most `cap`. */
+/* Writes a well-formed input for `seed`, which replay.c damages. Returns its size, at most
+ * `cap`. */
 size_t fuzz_seed(uint32_t seed, uint8_t *data, size_t cap);
 
 #endif

@@ -1,14 +1,15 @@
 /*
- * read_fuzz.c - the tool's reading of traces, fed with anything.
+ * read_fuzz.c - reads any bytes with the tool's trace reader.
  *
- * What must hold for any input: no crash, no sanitizer report, an end; spans with their leads are
- * the text, byte for byte; what edges are found can be printed, and no call ends before its source.
- * Seeds are the files of corpus/read; with libFuzzer name that folder:
+ * For any input, the reader must terminate without a crash or a sanitizer report. Spans with the
+ * text before them must be the whole input, byte for byte. All edges must be printable, and no call
+ * may end before its source. The seeds are the files of corpus/read. With libFuzzer, name that
+ * folder:
  *   build/fuzz/tests/fuzz/read_fuzz /tmp/found tests/fuzz/corpus/read
  *
  * Threads: one, and the helper that decompresses. Memory: the input, and the reader's.
  */
-#undef NDEBUG /* the assertions are the test, in release builds too */
+#undef NDEBUG /* the assertions are the test, also in release builds */
 #include <assert.h>
 #include <dirent.h>
 #include <stdint.h>
@@ -49,14 +50,14 @@ static FILE *nowhere;
 static void print_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!edges[i].at_start) /* whole microseconds in old files: a tick */
+        if (!edges[i].at_start) /* times of old files are rounded to microseconds */
             assert(edges[i].source.end_ns <= edges[i].dst_end_ns + 1000);
         sl_edges_print_json(nowhere, user, &edges[i]);
         sl_edges_print_text(nowhere, user, &edges[i]);
     }
 }
 
-/* The edges of what was read. */
+/* Finds the edges of the events that were read. */
 static void find_edges(struct sl_trace_events *events)
 {
     struct sl_edges_options opt = {
@@ -76,7 +77,8 @@ static void find_edges(struct sl_trace_events *events)
     sl_trace_events_destroy(events);
 }
 
-/* Reads and checks a trace to its end; the reports go nowhere. `text` NULL: not known. */
+/* Reads and checks a trace to its end and discards the reports. `text` is NULL if the content is
+ * not known. */
 static void check_all(struct sl_trace *t, const uint8_t *text)
 {
     struct sl_trace_events *events;
@@ -112,7 +114,7 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
     find_edges(events);
 }
 
-/* The bytes as a file, for what decompresses. */
+/* Passes the bytes as a file, so that decompression is tested. */
 static void check_file(const uint8_t *data, size_t size)
 {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);

@@ -1,6 +1,6 @@
 /*
- * replay.c - a fuzzer without libFuzzer: runs the files it is given (findings to reproduce), or,
- * without arguments, well-formed inputs with a few bytes damaged, the same ones every time.
+ * replay.c - a fuzzer without libFuzzer. Runs the given files (to reproduce findings). Without
+ * arguments, runs well-formed inputs with some damaged bytes, always the same ones.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)(((uint64_t)random_state * n) >> 32);
 }
 
-/* Bytes, words that are often special, runs, and a cut end. */
+/* Changes bytes, writes words that are often special, fills runs, and truncates the end. */
 static size_t damage(uint8_t *data, size_t size)
 {
     static const uint32_t special[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 8, 216, 4096};
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
         size_t size = fuzz_seed(i, data, CAP);
 
         size = damage(data, size);
-        /* its own block, so that a sanitizer sees one byte too many */
+        /* its own block, so that a sanitizer notices a read of one byte too many */
         uint8_t *exact = malloc(size ? size : 1);
 
         if (!exact)

@@ -1,6 +1,6 @@
-"""Dumps of CUPTI's buffers: they are whole, and they stay among the results, each beside the trace
-that the run itself wrote. `tests/replay/run` plays them on a machine without a GPU, and
-`tests/replay/compare.py` says whether the same trace comes of it."""
+"""Checks dumps of CUPTI buffers: they are complete. Each dump is kept among the results beside the trace of
+its run. On a machine without a GPU, `tests/replay/run` plays them, and `tests/replay/compare.py` checks
+that the same trace results."""
 
 import gzip
 import os
@@ -18,7 +18,7 @@ BUFFER, DROPPED, END = 4, 5, 6
 
 
 def chunks(data):
-    """(type, bytes) of each; docs/cupti-dump.md."""
+    """Yields (type, bytes) of each chunk; see docs/cupti-dump.md."""
     magic, version, at = struct.unpack_from("<8sII", data)
     assert (magic, version) == (b"SLCUPTI\n", 1), f"header: {magic} {version}"
     while at < len(data):
@@ -29,7 +29,7 @@ def chunks(data):
 
 
 def dump_is_whole(data, trace):
-    """Every record that was decoded is in it, with every name."""
+    """Checks that the dump contains every decoded record and every name."""
     found = list(chunks(data))
     kind, end = found[-1]
     assert kind == END, f"the last chunk is of type {kind}"
@@ -43,7 +43,7 @@ def dump_is_whole(data, trace):
 
 
 def replays(machine, dump, trace):
-    """What came of the run comes of its dump."""
+    """Checks that a replay of the dump gives the run's trace."""
     if not machine.simulated:
         raise Skip("needs the simulated GPU: tests/replay/run and compare.py do it later")
     folder = dump.with_suffix(".replayed")

@@ -1,4 +1,4 @@
-"""Windows, switching off, sudden death, and what the shared library shows to its host."""
+"""Checks windows, disabled recording, killed processes, and the exports of the shared library."""
 
 import re
 import shutil
@@ -12,7 +12,8 @@ from suite import Skip
 
 
 def check_windows(suite, machine):
-    """Two windows on demand. What was captured or made while kinds were off must not be lost."""
+    """Records two windows on demand. Graphs captured and objects created while kinds were off must not be
+    lost."""
     command = [machine.program("windows")]
     bare = machine.run(command)
     watched = machine.record(command, {"SYNCLINE_WINDOW": "demand"})
@@ -55,7 +56,8 @@ def no_context_no_file(machine):
 
 
 def killed_leaves_a_readable_file(machine):
-    """SIGKILL after three seconds of training: all but the last second or two is on the disk."""
+    """SIGKILL ends the program after three seconds of training. Everything except the last second or two is
+    on disk."""
     train = machine.program("train_like")
     script = f"{train} --steps 100000 & sleep 3; kill -KILL $!; wait $! 2>/dev/null; true"
     watched = machine.record(["/bin/sh", "-c", script])
@@ -72,7 +74,7 @@ def killed_leaves_a_readable_file(machine):
 
 
 def ends_by_a_signal(machine):
-    """SIGTERM with the default action: the status is the signal's, as without us."""
+    """SIGTERM ends the program by its default action. The exit status is the same as without syncline."""
     train = machine.program("train_like")
     script = f"{train} --steps 100000 & p=$!; sleep 2; kill -TERM $p; wait $p; echo status $?"
     watched = machine.record(["/bin/sh", "-c", script])
@@ -114,7 +116,7 @@ def doctor_is_content(machine):
 
 
 def threads_and_descriptors(machine):
-    """A watched process: two threads of ours at most, and how much it has grown."""
+    """A recorded process has at most two threads of syncline. Reports how much memory it uses."""
     train = machine.program("train_like")
     script = (f"{train} --steps 100000 & p=$!; sleep 2; cat /proc/$p/task/*/comm; "
               "grep VmRSS /proc/$p/status; kill -KILL $p; wait $p 2>/dev/null; true")

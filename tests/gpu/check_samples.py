@@ -1,4 +1,5 @@
-"""The samples under the library: same behaviour, and traces that say what the programs did."""
+"""Runs the samples with and without syncline: they behave the same, and the traces show the programs'
+operations."""
 
 import collections
 
@@ -7,7 +8,7 @@ from suite import Skip
 
 MIB = 1 << 20
 
-# How many launches each kernel has, and its (grid x, block x), as the sources say.
+# The number of launches of each kernel and its (grid x, block x), according to the sources.
 Kernel = collections.namedtuple("Kernel", "count grid block")
 
 
@@ -93,7 +94,7 @@ def copies_as_asked(trace, copies, memsets):
     for event in trace.copies:
         seen[event["name"].split()[1]].append(event["args"]["bytes"])
     for direction in sorted(set(seen) | set(copies)):
-        # A driver may split a pageable copy into several operations: their sum counts.
+        # A driver may split a pageable copy into several operations, so their sum is compared.
         got, want = sorted(seen.get(direction, [])), sorted(copies.get(direction, []))
         assert sum(got) == sum(want), f"{direction}: {got} bytes, asked for {want}"
     got = sorted(e["args"]["bytes"] for e in trace.memsets)
@@ -138,7 +139,7 @@ def check_peer_copy(machine):
     bare, watched = machine.run(command), machine.record(command)
     same_result(bare, watched)
     if "nothing to do" in bare.stdout:
-        # cuInit was called, no context was made: no file may be left.
+        # The program called cuInit() and created no context, so no file may exist.
         left = watched.files()
         assert not left, f"a process without a context left {left}"
         return "one device: no context, and no file"

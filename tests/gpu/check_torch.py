@@ -1,4 +1,4 @@
-"""A PyTorch job under the library, judged by torch.profiler on the same job."""
+"""Records a PyTorch job and compares it with torch.profiler's trace of the same job."""
 
 import collections
 import pathlib
@@ -12,12 +12,12 @@ from suite import Skip
 
 JOB = str(ROOT / "tests/gpu/torch_job.py")
 FEW, MANY = 10, 30
-WARM_UP = 3  # steps that the job makes before those that are asked for
-WAITS = ".item()"  # what a line has that waits for the GPU in each step
+WARM_UP = 3  # the job's own steps before the requested ones
+WAITS = ".item()"  # this text is in a line that waits for the GPU in each step
 
 
 def have_torch(machine):
-    """Raises Skip where the job cannot run."""
+    """Returns PyTorch's version. Raises Skip if PyTorch or CUDA is missing."""
     asked = machine.run([sys.executable, "-c", "import torch; print(torch.__version__, "
                          "torch.cuda.is_available())"])
     if asked.status != 0 or "True" not in asked.stdout:
@@ -30,14 +30,15 @@ def job(mode, steps, *more):
 
 
 def per_step(many, few):
-    """How often each name comes in a step, from two runs that differ only in their number of steps."""
+    """Returns how often each name occurs in one step, from two runs that differ only in the number of steps."""
     more = collections.Counter(many)
     more.subtract(few)
     return {name: n / (MANY - FEW) for name, n in more.items() if n}
 
 
 def same_names(ours, theirs, what, lost=0):
-    """How often each name comes in a step, ours and torch.profiler's; `lost` in all the steps."""
+    """Checks that each name occurs equally often per step in syncline's and torch.profiler's trace. `lost`
+    records may be missing over all steps."""
     wrong = {name: (ours.get(name, 0), theirs.get(name, 0)) for name in {*ours, *theirs}
              if ours.get(name, 0) != theirs.get(name, 0)}
     missed = sum(abs(a - b) for a, b in wrong.values()) * (MANY - FEW)
@@ -46,7 +47,7 @@ def same_names(ours, theirs, what, lost=0):
 
 
 def launches_name_their_operator(trace):
-    """What the GPU did names the operator around its launch; a graph's replay is in none."""
+    """Checks that each GPU operation names the operator around its launch. Replays of graphs have none."""
     operators = {e["args"]["External id"]: e for e in trace.operators}
     calls = {e["args"]["correlation"]: e for e in trace.cpu}
     wrong, named = [], 0
@@ -68,14 +69,16 @@ def launches_name_their_operator(trace):
 
 
 def steps_are_those_of_the_optimizer(trace, steps):
-    """All but the first, whose beginning nobody knows; without an optimizer none."""
+    """Checks the number of steps. The first step is missing because its beginning is unknown; without an
+    optimizer there are none."""
     names = {e["name"] for e in trace.annotations if re.fullmatch(r"ProfilerStep#\d+", e["name"])}
     assert len(names) == steps, f"{len(names)} steps, expected {steps}"
     return f"{len(names)} steps"
 
 
 def waits_name_their_line(trace, path, text):
-    """Each wait of the main thread names a line of the job, among them those with the text."""
+    """Checks that each wait of the main thread names a line of the job, and that the lines with the text are
+    among them."""
     lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     waits = [e for e in trace.cpu if e["args"].get("wait_ns") and e["tid"] == e["pid"]]
     places = collections.Counter(e["args"].get("wait_at", "no line") for e in waits)
@@ -126,7 +129,7 @@ def check_mode(suite, machine, mode):
 
 
 def beside_torch_profiler(suite, machine):
-    """Both in one process: today's state of living together, no more than noted."""
+    """Runs torch.profiler and syncline in one process. Only notes the results."""
     file = machine.out / "torch-profiler-beside.json"
     run = machine.record(job("train", FEW, "--profiler", str(file)))
     theirs = len(invariants.Trace(file).kernels) if file.exists() else "no file"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""End-to-end checks and measurements on a real GPU; on the simulated one as a rehearsal.
+"""Runs end-to-end checks and measurements on a real GPU, or as a rehearsal on the simulated one.
 
     checks.py --build DIR --out DIR [--simulated] [--budget SECONDS] [--only GROUP]
 
-Standard library only. tests/gpu/run.sh builds and calls this. Exit status 1 if a check failed.
-"""
+It needs only the standard library. tests/gpu/run.sh builds syncline and calls this program. Exit status 1
+if a check failed."""
 
 import argparse
 import pathlib
@@ -18,7 +18,7 @@ import measure
 from machine import Machine, NoGpu
 from suite import Suite
 
-# The most telling first: when time runs out, the rest is skipped.
+# The most informative groups are first, because the last ones are skipped when time runs out.
 GROUPS = {"samples": check_samples, "library": check_library, "dumps": check_dump,
           "torch": check_torch, "measure": measure}
 

@@ -1,18 +1,18 @@
 /*
- * cupti_facts.c - asks CUPTI itself what its documentation leaves open.
+ * cupti_facts.c - measures behaviour of CUPTI that its documentation does not state.
  *
- * A small profiler of its own (no syncline in the process) that runs a known workload and prints
- * one JSON object: what attributes default to, what enabling costs, which threads call back, how
- * records are ordered, how the times of synchronization records, calls and kernels lie to each
- * other, what a flush does while a kernel runs. Where an answer differs from what the simulated
- * GPU does, the simulation is to be mended.
+ * It is a small profiler without syncline that runs a known workload and prints one JSON object:
+ * the default attributes, the cost of enabling, the threads of callbacks, the order of records, the
+ * relation between the times of synchronization records, calls and kernels, and the effect of a
+ * flush while a kernel runs. If an answer differs from the simulated GPU, the simulation must be
+ * corrected.
  *
- * Threads: main; CUPTI's callbacks come on main and on CUPTI's own threads, and only count and
- * chain buffers under `collected.lock`. Buffers live until the end.
+ * Threads: the main thread; CUPTI's callbacks run on the main thread and on CUPTI's own threads,
+ * and only count and chain buffers under `collected.lock`. Buffers live until the end.
  *
  * usage: cupti_facts [--only-cuda-event] [--late]
- *   --only-cuda-event  enable CUDA_EVENT without SYNCHRONIZATION
- *   --late             enable kinds after the context has been made
+ *   --only-cuda-event  enables CUDA_EVENT without SYNCHRONIZATION
+ *   --late             enables kinds after the context was created
  */
 #include "cuda_load.h"
 
@@ -59,7 +59,7 @@ static struct {
     size_t valid[MAX_BUFFERS];
 } collected = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* One API call, or the GPU operations and the synchronization record of the same correlation id. */
+/* One API call, with its GPU operations and its synchronization record. */
 struct call {
     uint32_t correlation;
     uint64_t begin, end, gpu_begin, gpu_end, sync_begin, sync_end;
@@ -133,7 +133,7 @@ static void print_attributes(void)
         size_t size = sizeof(value);
         CUptiResult result = cupti.ActivityGetAttribute(attributes[i].attribute, &size, &value);
 
-        /* Some attributes are a byte wide, and say so only by refusing a wrong size. */
+        /* Some attributes have one byte, and CUPTI reports this only by refusing a wrong size. */
         if (result != CUPTI_SUCCESS) {
             size = 1;
             result = cupti.ActivityGetAttribute(attributes[i].attribute, &size, &value);
@@ -145,7 +145,7 @@ static void print_attributes(void)
     }
 }
 
-/* Where CUPTI's clock lies between two readings of CLOCK_REALTIME. */
+/* Prints the position of CUPTI's clock between two readings of CLOCK_REALTIME. */
 static void print_clock(void)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;
@@ -246,8 +246,8 @@ static struct call *call_of(uint32_t correlation)
     return &calls[call_count++];
 }
 
-/* What the buffers hold: counts, order, and the calls table. Records that carry no time of their
- * own kind are only counted. */
+/* A summary of the buffers: counts and order; times are in the table `calls`. Records without times
+ * of interest are only counted. */
 static struct {
     unsigned kernels, nodes, nodes_without_id, nodes_on_other_streams, calls, syncs, events,
         overheads, other, backwards, without_end;
@@ -345,7 +345,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Minimum, median and maximum of one difference over all calls that have it. */
+/* Prints the minimum, median and maximum of a difference over all calls that have it. */
 static void print_spread(const char *name, int64_t (*difference)(const struct call *))
 {
     static int64_t values[MAX_CALLS];
@@ -385,7 +385,8 @@ static int64_t launch_duration(const struct call *c)
     return c->begin && c->gpu_begin ? (int64_t)(c->end - c->begin) : INT64_MIN;
 }
 
-/* A kernel of 300 ms runs; a short one behind it and one before it. What does FlushAll(0) give? */
+/* Prints what FlushAll(0) delivers while a kernel of 300 ms runs, with a short kernel before and
+ * after it. */
 static void print_flush_while_running(CUmodule module)
 {
     CUfunction fact, lengthy;
@@ -445,7 +446,7 @@ int main(int argc, char **argv)
     if (open_cupti())
         return 1;
     cupti.GetVersion(&version);
-    /* The structures below are those of the header at hand. */
+    /* The structs of this program are those of the installed headers. */
     if (version != CUPTI_API_VERSION) {
         printf("{\"error\": \"built with CUPTI %d headers, running on %u\"}\n", CUPTI_API_VERSION,
                version);

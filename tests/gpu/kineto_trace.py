@@ -1,4 +1,4 @@
-"""A Kineto trace read back, and what must hold in every one."""
+"""Reads a Kineto trace, and checks rules that every trace must follow."""
 
 import collections
 import gzip
@@ -8,14 +8,14 @@ import re
 GPU_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 CPU_CATEGORIES = ("cuda_runtime", "cuda_driver")
 
-# Calls that put an operation on the GPU, each time they succeed outside a graph capture.
+# Calls that enqueue an operation whenever they succeed outside a graph capture.
 LAUNCHES = re.compile(r"^(cudaLaunchKernel|cudaLaunchKernelExC|cudaLaunchCooperativeKernel"
                       r"|cuLaunchKernel|cuLaunchKernelEx|cuLaunchCooperativeKernel"
                       r"|cu(da)?GraphLaunch|cu(da)?Memcpy.*Async|cu(da)?Memset.*)(_v\d+|_ptsz)*$")
 
 
 def ns(us):
-    """Integer ns of a time with three decimals."""
+    """Converts a time with three decimals to integer ns."""
     return round(us * 1000)
 
 
@@ -37,7 +37,7 @@ class Trace:
         self.annotations = [e for e in rows if e["cat"] == "user_annotation"]
 
     def begin_ns(self, event):
-        """CLOCK_REALTIME."""
+        """Returns the start in CLOCK_REALTIME."""
         return self.base_ns + ns(event["ts"])
 
     def end_ns(self, event):
@@ -53,7 +53,7 @@ class Trace:
         return collections.Counter(e["name"] for e in self.syncs)
 
     def counters(self):
-        """The library's own counters, wherever in the file's metadata they stand."""
+        """Returns the library's counters, wherever they are in the file's metadata."""
         found = [self.top]
         while found:
             value = found.pop()
@@ -68,7 +68,7 @@ class Trace:
 
 
 def lost_operators(trace):
-    """Those of PyTorch's, and ranges, for which a busy machine's program was too fast."""
+    """Returns how many operators and ranges were lost because a busy machine's recorder was too slow."""
     return int(trace.counters().get("ranges_lost", 0))
 
 
@@ -99,8 +99,8 @@ def every_operation_has_its_call(trace):
 
 
 def _captured(trace):
-    """Correlation ids of the calls between begin and end of a stream capture on their thread: they
-    make nodes of a graph and put nothing on the GPU."""
+    """Returns the correlation ids of calls made on a thread during its stream capture. They create graph
+    nodes and enqueue nothing."""
     captured, capturing = set(), collections.Counter()
     for event in sorted(trace.cpu, key=lambda e: e["ts"]):
         thread = event["tid"]
@@ -129,8 +129,8 @@ def operations_follow_their_launch(trace):
 
 
 def streams_do_not_overlap(trace):
-    """In one stream an operation begins when the one before it has ended. Graph nodes are left out:
-    branches of a graph run side by side and may all carry the stream it was launched on."""
+    """Checks that each operation of a stream begins after the one before it has ended. Graph nodes are left
+    out, because branches of a graph run at the same time and may all name the launch stream."""
     streams = collections.defaultdict(list)
     for event in trace.gpu:
         if not event["args"].get("graph id"):
@@ -141,7 +141,7 @@ def streams_do_not_overlap(trace):
     for key, operations in streams.items():
         operations.sort()
         for before, after in zip(operations, operations[1:]):
-            if after[0] < before[1] - 2:  # the text's last digit, twice
+            if after[0] < before[1] - 2:  # an error of one in the last digit of both times
                 overlaps.append((key, before[3], after[3], before[1] - after[0]))
             if after[2] < before[2]:
                 disorder.append((key, before[2], after[2]))

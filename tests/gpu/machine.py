@@ -1,4 +1,4 @@
-"""Runs programs bare and under the library, on the real GPU or on the simulated one."""
+"""Runs programs with and without syncline, on the real GPU or on the simulated one."""
 
 import dataclasses
 import os
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class NoGpu(Exception):
-    """There is nothing to check on; the text says why."""
+    """There is no GPU to check on. The text says why."""
 
 
 @dataclasses.dataclass
@@ -24,14 +24,14 @@ class Run:
     stdout: str
     stderr: str
     wall_s: float
-    ended_ns: int  # CLOCK_REALTIME when the process was gone
-    folder: pathlib.Path = None  # SYNCLINE_OUTPUT, if it was watched
+    ended_ns: int  # CLOCK_REALTIME after the end of the process
+    folder: pathlib.Path = None  # SYNCLINE_OUTPUT, if syncline was in the process
 
     def files(self, pattern="*"):
         return sorted(p for p in self.folder.rglob(pattern) if p.is_file())
 
     def step_ms(self):
-        """The time of a step (or round) that samples and jobs report on stderr."""
+        """Returns the time per step (or round) that samples and jobs print on stderr."""
         found = re.search(r"([\d.]+) (ms|us) a (step|round)", self.stderr)
         assert found, f"no time in: {self.stderr!r}"
         return float(found[1]) / (1000 if found[2] == "us" else 1)
@@ -47,7 +47,7 @@ class Machine:
         self.recordings = 0
 
     def _find(self, name):
-        """A built file by its name; the library's link as well as a plain file."""
+        """Returns a built file by its name, also if it is a symbolic link."""
         found = [p for p in sorted(self.build.rglob(name)) if p.is_file()]
         assert found, f"no {name} below {self.build}: build it first"
         return found[0]
@@ -59,7 +59,7 @@ class Machine:
             raise Skip(str(missing)) from None
 
     def run(self, command, environment=None, timeout=90):
-        """Runs the command with nothing watching."""
+        """Runs the command without syncline."""
         if self.simulated:
             command = [str(ROOT / "tests/simgpu/run"), "--build", str(self.build), *command]
         clean = {k: v for k, v in os.environ.items()
@@ -71,7 +71,7 @@ class Machine:
                    time.time_ns())
 
     def record(self, command, environment=None, timeout=90):
-        """Runs the command under the library, its output in a folder of its own."""
+        """Runs the command with syncline. The output is in a folder of its own."""
         self.recordings += 1
         folder = self.out / "traces" / f"{self.recordings:03}-{pathlib.Path(command[0]).name}"
         folder.mkdir(parents=True)
@@ -85,7 +85,7 @@ class Machine:
                               capture_output=True, timeout=timeout, check=False)
 
     def traces(self, run, expected=1):
-        """The run's complete traces, each accepted by `syncline check`, converted and parsed."""
+        """Returns the run's complete traces. Each is accepted by `syncline check`, converted and parsed."""
         files = run.files("*.pt.trace.json.zst")
         left = run.files("*.part")
         assert not left, f"incomplete files: {[p.name for p in left]}; stderr: {run.stderr[-500:]}"
@@ -103,7 +103,7 @@ class Machine:
         return Trace(converted)
 
     def describe(self):
-        """What the results were made on."""
+        """Returns a description of the machine and the GPU."""
         probe = self.run([self.program("probe_gpu")])
         gpu = probe.stdout.strip()
         if probe.status != 0:

@@ -1,4 +1,4 @@
-"""Numbers: overhead, phases of a process, clock, and what CUPTI itself answers."""
+"""Measures overhead, phases of a process, the clock, and CUPTI's own behaviour."""
 
 import json
 import statistics
@@ -8,7 +8,7 @@ from suite import Skip
 
 
 def interleaved(ways, repeats, suite):
-    """{name: [values]} of each way, taken in turns so that drift hits all alike."""
+    """Returns {name: [values]}. All ways are measured in turns, so that drift affects them equally."""
     values = {name: [] for name in ways}
     for _ in range(repeats):
         for name, measure in ways.items():
@@ -21,7 +21,7 @@ def interleaved(ways, repeats, suite):
 
 
 def compare(suite, what, ways, repeats, unit="ms"):
-    """Facts: each way's median and spread, and its relation to the first."""
+    """Writes a fact for each way: its median and spread, and its relation to the first way."""
     values = interleaved(ways, repeats, suite)
     bare = statistics.median(next(iter(values.values())))
     for name, taken in values.items():
@@ -53,7 +53,7 @@ def overhead_of_torch(suite, machine):
 
 
 def phases(suite, machine):
-    """First enabling, exit, memory on the GPU, and the bracket of the clock."""
+    """Measures the first enabling, the exit, the GPU memory, and the uncertainty of the clock."""
     command = [machine.program("phases"), "--launches", "2000"]
     runs = {"bare": [], "syncline": []}
     last = None
@@ -89,7 +89,7 @@ def clock_bracket(machine, run, told):
 
 
 def cupti_facts(suite, machine):
-    """A profiler of its own asks; three processes, since enabling works once a process."""
+    """Runs cupti_facts in three processes, because the first enabling can be measured only once in a process."""
     for title, arguments in (("", []), ("late, ", ["--late"]),
                              ("without SYNCHRONIZATION, ", ["--only-cuda-event"])):
         run = machine.run([machine.program("cupti_facts"), *arguments])
@@ -102,7 +102,7 @@ def cupti_facts(suite, machine):
 
 
 def wanted_again(name, title):
-    """Of the later processes only what differs by their option."""
+    """Says whether the fact is written again for a later process, because its option changes the fact."""
     return name.startswith("enable") if title.startswith("late") else name == "event records"
 
 

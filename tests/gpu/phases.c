@@ -1,10 +1,10 @@
 /*
- * phases.c - how long each phase of a CUDA process takes, for comparing a bare one with a watched.
+ * phases.c - measures each phase of a CUDA process, to compare runs with and without syncline.
  *
- * Prints one line of JSON: durations in us of cuInit, of the context, of loading a module, of the
- * first and second launch, of --launches N short launches; what GPU memory is free; and
- * CLOCK_REALTIME stamps around a kernel of 1 ms, before and after all work, and at the end of
- * main(), from which the parent knows how long the exit took. One thread.
+ * Prints one line of JSON: durations in us of cuInit(), of creating the context, of loading a
+ * module, of the first and second launch, and of --launches N short launches; the free GPU memory;
+ * and CLOCK_REALTIME stamps around a kernel of 1 ms, before and after all work, and at the end of
+ * main(), from which the parent computes the duration of the exit. One thread.
  */
 #include "cuda_load.h"
 
@@ -23,7 +23,7 @@ static uint64_t now_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Us since the last call. */
+/* Returns the us since the last call. */
 static double lap_us(void)
 {
     static uint64_t last;

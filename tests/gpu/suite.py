@@ -1,9 +1,8 @@
-"""Runs checks one by one, keeps each to itself, and writes what came out.
+"""Runs checks one after the other, isolates their failures, and writes the results.
 
-A check is a function that returns nothing or a line to show. It fails by raising: the others go
-on. Outcomes: pass, fail, skip (it does not apply here), and fact (a number or an observation with
-no right or wrong). Everything ends in results.json and results.md.
-"""
+A check is a function that returns nothing or a line to show. It fails by raising an exception; the other
+checks still run. Outcomes are pass, fail, skip (the check does not apply here) and fact (a number or
+observation that is neither right nor wrong). All results are written to results.json and results.md."""
 
 import json
 import time
@@ -11,7 +10,7 @@ import traceback
 
 
 class Skip(Exception):
-    """This check does not apply on this machine; the text says why."""
+    """The check does not apply on this machine. The text says why."""
 
 
 class Suite:
@@ -28,7 +27,7 @@ class Suite:
         return self.deadline - time.monotonic()
 
     def check(self, name, function, *arguments):
-        """Calls the function; True if it passed."""
+        """Calls the function. Returns True if it passed."""
         if self.seconds_left() <= 0:
             return self._add("skip", name, "no time left")
         try:
@@ -56,7 +55,7 @@ class Suite:
         return sum(entry["outcome"] == outcome for entry in self.entries)
 
     def write(self, folder, machine):
-        """results.json and results.md in the folder. `machine`: what it ran on, in pairs."""
+        """Writes results.json and results.md to the folder. `machine` describes the machine in pairs."""
         summary = {outcome: self.count(outcome) for outcome in ("pass", "fail", "skip", "fact")}
         with open(folder / "results.json", "w", encoding="utf-8") as file:
             json.dump({"machine": machine, "summary": summary, "results": self.entries}, file,

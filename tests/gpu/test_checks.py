@@ -1,4 +1,4 @@
-"""The checks themselves: each invariant must notice the fault it is there for."""
+"""Tests the checks themselves: each one notices the fault for which it exists."""
 
 import copy
 import gzip
@@ -137,7 +137,7 @@ JOB_LINES = "import torch\nloss.item()\n"
 
 
 def torch_trace(tmp_path, change=None):
-    """Both launches in an operator, the second of which waits; two steps."""
+    """Writes a trace with two steps. Both launches are in operators, and the second operator waits."""
     def in_operators(content, events):
         events += [row("cpu_op", "aten::add", 9.0, 7.0, **{"External id": 5}),
                    row("cpu_op", "aten::item", 16.0, 5.5, **{"External id": 6}),
@@ -208,7 +208,7 @@ def test_other_operators_than_torch_profilers_are_noticed():
     for ours in ({"aten::add": 1.0}, {"aten::add": 2.0, "aten::mul": 1.0}, {}):
         with pytest.raises(AssertionError):
             check_torch.same_names(ours, {"aten::add": 2.0}, "operators")
-    # What a file says that it lost may be missing.
+    # Rows that the file's counters report as lost may be missing.
     few_lost = check_torch.MANY - check_torch.FEW
     assert check_torch.same_names({"aten::add": 1.0}, {"aten::add": 2.0}, "operators", few_lost)
 

@@ -1,4 +1,4 @@
-"""The whole list of checks, on the simulated GPU: they must pass there, and say where they ran."""
+"""Runs all checks on the simulated GPU. They must pass there, and the results must say where they ran."""
 
 import json
 import os

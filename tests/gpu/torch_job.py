@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A small PyTorch training job: what the checks on a real GPU watch, and what they are timed on.
+"""A small PyTorch training job, which the checks on a real GPU record and measure.
 
     torch_job.py [--mode train|launch|graph] [--steps N] [--profiler FILE]
 
-train: an attention block trained with AdamW, pinned batches copied on a side stream, loss.item()
-each step. launch: many tiny kernels, bound by launches. graph: a captured forward, replayed.
---profiler runs the same steps under torch.profiler (CUDA and CPU activity) and writes FILE.
-The result goes to stdout (the same in every run), the time of the steps to stderr.
-"""
+train: an attention block trained with AdamW; pinned batches are copied on a side stream, and loss.item()
+is called in each step. launch: many tiny kernels, so that launches limit the speed. graph: a captured
+forward pass that is replayed. --profiler runs the same steps under torch.profiler (CUDA and CPU activity)
+and writes FILE. The result is printed on stdout and is the same in every run. The time of the steps is
+printed on stderr."""
 
 import argparse
 import contextlib

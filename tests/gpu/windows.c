@@ -1,11 +1,11 @@
 /*
  * windows.c - two windows on demand, with work before, between and after them.
  *
- * Kernels are named after the time they are launched in, so that a file tells what it missed and
- * what it should not have: graph_off_* belong to a graph captured while nothing was recorded,
- * graph_on_* to one captured inside the first window. Without the library it does the same work.
- * One thread. Prints one line that is the same in both cases; what the library answered goes to
- * stderr.
+ * Kernel names say when they are launched, so a test sees missing and surplus kernels in a file.
+ * graph_off_* belong to a graph that was captured while nothing was recorded, graph_on_* to one
+ * captured inside the first window. Without the library the program does the same work. One thread.
+ * Prints one line that is the same with and without the library. The library's results are printed
+ * on stderr.
  */
 #include "cuda_load.h"
 
@@ -56,7 +56,8 @@ static void replay(CUgraphExec executable, int launches)
     CHECK(cu.StreamSynchronize(stream));
 }
 
-/* Waits, ten seconds at most, until the library is in `state` with `completed` files done. */
+/* Waits, ten seconds at most, until the library is in `state` and `completed` files are
+ * complete. */
 static int wait_for(int32_t state, uint64_t completed)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};

@@ -1,10 +1,10 @@
 /*
- * neighbours.c - a process with its own libzstd and libz loads libsyncline.so (argv[1]) and goes on
- * using its own. One thread; buffers are on the stack.
+ * neighbours.c - a process with its own libzstd and libz loads libsyncline.so (argv[1]) and still
+ * uses its own copies. One thread; buffers are on the stack.
  *
- * The process's libraries are found by soname at run time, so that this builds without their
+ * The process loads its libraries by soname at run time, so it can be built without their
  * development packages. argv[2] = "first" loads syncline before them, "last" after them. Exit
- * status 77: a neighbour is not installed here.
+ * status 77: one of the libraries is not installed.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void *open_or_say(const char *name)
     return handle;
 }
 
-/* dlsym() gives an object pointer; memcpy() is the portable way to a function. */
+/* dlsym() returns an object pointer; memcpy() converts it portably to a function pointer. */
 #define LOOK_UP(fn, handle, name)                                                                  \
     do {                                                                                           \
         void *symbol_ = dlsym(handle, name);                                                       \
@@ -60,7 +60,7 @@ static int zlib_works(void *zlib)
            !memcmp(back, text, sizeof(text));
 }
 
-/* Which file a global name resolves to now. */
+/* Returns the file that currently defines a global symbol. */
 static const char *owner(const char *symbol)
 {
     Dl_info info;

@@ -1,6 +1,6 @@
-/* set_user_id.c - does what libcuda and NVTX do with the library that it is given, and says how
- * that ended. Installed set-user-id by the test, so that the loader ignores LD_PRELOAD and the
- * like: the path comes as an argument. */
+/* set_user_id.c - loads the given library as libcuda and NVTX do, and prints the results. The test
+ * installs it set-user-id. The loader then ignores LD_PRELOAD and similar variables, so the path is
+ * an argument. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,10 +1,11 @@
-"""What inject.c exports, in processes without CUDA: the driver's entry point never fails its host."""
+"""Tests the exports of inject.c in processes without CUDA. The driver's entry point never makes its host
+fail."""
 import subprocess
 import sys
 
 import pytest
 
-# -errno
+# Negative errno values
 EAGAIN, ENODEV, EINVAL = -11, -19, -22
 
 PRELUDE = """
@@ -28,7 +29,7 @@ def inject():
 
 
 def play(library, code: str, folder, **environment) -> tuple[list[str], str]:
-    """The lines that `code` prints, and what the library says."""
+    """Runs the code and returns the lines that it printed, and what the library printed on stderr."""
     environment = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": "", **environment}
     result = subprocess.run([sys.executable, "-c", PRELUDE + code, str(library)], cwd=folder,
                             capture_output=True, text=True, env=environment, check=False)

@@ -1,5 +1,5 @@
-"""What the loader sees of libsyncline.so: its exports, what it needs, what runs at load time, and
-how it lives beside a process's own libraries."""
+"""Tests libsyncline.so as the loader sees it: its exports, its dependencies, the code that runs at load time,
+and how it works beside a process's own libraries."""
 import pathlib
 import re
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-# What a program links anyway: nothing else may be needed.
+# Libraries that every program uses. syncline may need no others.
 LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"}
 
 
@@ -19,7 +19,7 @@ def run(*command) -> str:
 
 def defined_symbols(library: pathlib.Path) -> set[str]:
     lines = run("nm", "-D", "--defined-only", "--format=posix", library).splitlines()
-    # The version node itself is listed as an absolute symbol.
+    # nm lists the version node itself as an absolute symbol.
     return {line.split("@")[0].split()[0] for line in lines if line.split()[1] != "A"}
 
 
@@ -47,7 +47,7 @@ def test_soname_and_never_unloaded(library):
 
 
 def test_no_constructor_of_ours(library):
-    """gcc's own frame_dummy is the only thing that runs when the library is loaded."""
+    """Only gcc's own frame_dummy runs when the library is loaded."""
     size = re.search(r"\.init_array\s+\w+\s+\w+\s+\w+\s+(\w+)", run("readelf", "-SW", library))
     assert size is None or int(size.group(1), 16) == 8, ".init_array holds more than crt's entry"
     assert ".ctors" not in run("readelf", "-SW", library)
@@ -75,7 +75,7 @@ def test_beside_the_processs_own_libraries(library, repo, tmp_path, order):
 
 
 def test_loading_does_nothing_visible(library, tmp_path):
-    """A process that loads the library and never uses CUDA: no thread, no file, no message."""
+    """A process loads the library and does not use CUDA. There is no thread, no file and no message."""
     code = ("import ctypes, os, sys; ctypes.CDLL(sys.argv[1]);"
             "print(len(os.listdir('/proc/self/task')), os.listdir('.'))")
     result = subprocess.run(["/usr/bin/env", "python3", "-c", code, library], capture_output=True,
@@ -85,7 +85,7 @@ def test_loading_does_nothing_visible(library, tmp_path):
 
 @pytest.fixture(scope="module")
 def prefix(build, tmp_path_factory) -> pathlib.Path:
-    """An installed tree, moved after the installation: packages may be relocated."""
+    """Returns an installed tree that was moved after the installation, because packages may be relocated."""
     folder = tmp_path_factory.mktemp("install")
     run("cmake", "--install", build, "--prefix", folder / "before")
     (folder / "before").rename(folder / "after")
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 
 
 def test_the_header_looks_for_the_library_once(library, repo, tmp_path):
-    """And again when something was loaded."""
+    """The public header searches for the library once, and again only after a library was loaded."""
     source = tmp_path / "looks.c"
     source.write_text(LOOKS)
     run("cc", "-o", tmp_path / "looks", source, "-I", repo / "include", "-ldl")

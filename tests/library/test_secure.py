@@ -1,4 +1,4 @@
-"""A set-user-id program that loads the library: whoever starts it decides nothing in it."""
+"""A set-user-id program loads the library. The user who starts the program cannot influence it."""
 import os
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ SAID = "syncline: a set-user-id or set-group-id program is never recorded, and i
 
 @pytest.fixture
 def open_folder():
-    """A folder that any user may enter, on a file system that lets set-user-id programs be."""
+    """Yields a folder that any user may enter, on a file system that permits set-user-id programs."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sl-set-user-id-", dir="/tmp"))
     folder.chmod(0o755)
     if os.statvfs(folder).f_flag & os.ST_NOSUID:
@@ -34,10 +34,10 @@ def program(repo, open_folder):
 
 
 def play(program, library, folder):
-    """As nobody, with variables that would show: what the program prints, what was said, and the
-    files."""
+    """Runs the program as the user nobody, with variables whose effect would be visible. Returns the
+    program's output, syncline's messages, and the files."""
     copy = folder / "libsyncline.so"
-    shutil.copy(library, copy)  # the build may lie below a folder that nobody can enter
+    shutil.copy(library, copy)  # the user nobody may not be able to enter the build's folder
     copy.chmod(0o755)
     out = folder / "out"
     out.mkdir(mode=0o777)

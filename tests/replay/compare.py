@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
-"""Whether two traces of syncline's say the same of a run: that of the run itself, and that of its
-dump's replay.
+"""Compares two traces of syncline: that of a run, and that of a replay of the run's dump.
 
     tests/replay/compare.py TRACE REPLAYED
 
-Compared are all slices and arrows, to the ns, what the GPUs and streams are called, the devices'
-facts and the counters of what CUPTI delivered. Not compared: the process's id and name; what CUPTI
-told of itself after the first trace's window had closed; and sync edges, some of which are found or
-not by when records come, not by what is in them. Exit status 1 and the first differences if they
-differ.
-"""
+Compares all slices and arrows to the ns, the names of GPUs and streams, the devices' properties, and the
+counters of delivered records. Does not compare the process's id and name, CUPTI's overhead after the first
+trace's window had closed, and sync edges, because some edges depend on when records arrive. If the traces
+differ, prints the first differences and exits with status 1."""
 import collections
 import json
 import sys
@@ -28,7 +25,7 @@ def texts(events):
 
 
 def content(trace, until_ns):
-    """Everything that is compared, each thing as a text."""
+    """Returns everything that is compared, each item as a text."""
     base = trace["baseTimeNanoseconds"]
     processes = {event["pid"] for event in kineto.rows(trace, *CPU)}
     events = []
@@ -53,7 +50,7 @@ def content(trace, until_ns):
 
 
 def difference(first, second):
-    """"" or what the second lacks and what it has too much."""
+    """Returns "" or the missing and surplus items of the second trace."""
     until_ns = first["syncline"]["closed_ns"]
     want, have = content(first, until_ns), content(second, until_ns)
     missing, surplus = list((want - have).elements()), list((have - want).elements())

@@ -1,9 +1,9 @@
 /*
- * dump.c - a dump of CUPTI's buffers, as buffers of the simulated CUPTI.
+ * dump.c - reads a dump of CUPTI buffers and replays them as buffers of the simulated CUPTI.
  *
- * One thread. Written from docs/cupti-dump.md, not from the code that writes dumps, so that the two
- * check each other. A dump that ends in the middle of a chunk (its process was killed) is played as
- * far as it goes.
+ * One thread. It is written from docs/cupti-dump.md and shares no code with the writer of dumps, so
+ * the two check each other. If a dump ends in the middle of a chunk because its process was killed,
+ * the part before is played.
  */
 #include "dump.h"
 
@@ -24,12 +24,13 @@ enum {
     DEVICE_BYTES = 344,
     BUFFER_BYTES = 48,
     MAX_KINDS = 256,
-    MIN_RECORD = 8, /* bytes: the kind, and something */
+    MIN_RECORD = 8, /* bytes: the kind, and at least one field */
     MAX_RECORD = 4096,
     TICKS_BYTES = 24
 };
 
-/* A record may be older than the dump, and the wall clock may have been set: by so much. */
+/* A record may be older than the dump, and the wall clock may have been set, by at most this
+ * much. */
 #define SLACK_NS 3600000000000ull
 
 struct chunk {
@@ -49,10 +50,10 @@ struct reader {
     uint32_t record_bytes[MAX_KINDS];
     struct {
         uint64_t ticks, ns, rate; /* ns per tick, 32.32 fixed point; 0: not known */
-    } line;                       /* of the tick counter, from here on in the file */
-    uint64_t first_ns, last_ns;   /* of the process, as far as it was dumped */
+    } line;                       /* converts ticks to ns; valid for later chunks of the file */
+    uint64_t first_ns, last_ns;   /* times of the recorded process, as far as dumped */
     uint64_t records, unplaced;
-    bool is_unplaced; /* the record in hand: a time of it */
+    bool is_unplaced; /* the current record has a time that cannot be converted */
 };
 
 static uint32_t load32(const uint8_t *at)
@@ -91,7 +92,7 @@ static int open_reader(struct reader *r, const uint8_t *file, size_t size)
     return r->at >= HEADER_BYTES && r->at <= size ? 0 : refuse("its header is wrong");
 }
 
-/* False at the end, be it a cut one. */
+/* Returns false at the end of the dump, truncated or not. */
 static bool next_chunk(struct reader *r, struct chunk *c)
 {
     if (r->size - r->at < CHUNK_BYTES) {
@@ -173,7 +174,7 @@ int replay_dump_survey(const uint8_t *file, size_t size, struct sim_device_info 
         if (c.type == DEVICE && c.bytes >= DEVICE_BYTES) {
             read_device(&c, devices, cap, count);
         } else if (c.type == BUFFER && c.bytes >= BUFFER_BYTES) {
-            /* All that is in it had happened when it was taken. */
+            /* Everything in the buffer happened before syncline took it. */
             span->last_ns = load64(c.at + 8);
         }
     }
@@ -192,7 +193,7 @@ static bool take_part(const struct chunk *c, uint64_t *at, uint64_t bytes, struc
     return *at <= c->bytes;
 }
 
-/* The record's text, if it has one; references come in the records' order. */
+/* Finds the record's text, if it has one. References are in the order of the records. */
 static void find_text(const struct part *refs, const struct part *texts, size_t *ref, size_t record,
                       struct sim_raw_record *raw)
 {
@@ -205,7 +206,7 @@ static void find_text(const struct part *refs, const struct part *texts, size_t 
         if (at + 8ull <= record + raw->size) {
             raw->has_text = true;
             raw->text_offset = (uint32_t)(at - record);
-            /* What does not end in the file, and the mark of a missing one, are none. */
+            /* Ignores a text that does not end inside the file, and the mark of a missing text. */
             if (text < texts->bytes && memchr(texts->at + text, 0, texts->bytes - text)) {
                 raw->text = (const char *)texts->at + text;
             }
@@ -219,8 +220,8 @@ static bool is_of_the_process(const struct reader *r, uint64_t ns)
     return ns + SLACK_NS >= r->first_ns && ns <= r->last_ns + SLACK_NS;
 }
 
-/* CUPTI's clock is CLOCK_REALTIME or the tick counter, and records of both are in one buffer:
- * decades lie between the two. What is of neither stays as it is. */
+/* CUPTI's clock is CLOCK_REALTIME or the tick counter, and one buffer may have records of both. The
+ * two differ by decades. A time that fits neither is left unchanged. */
 static uint64_t real_time(void *user, uint64_t stamp)
 {
     struct reader *r = user;

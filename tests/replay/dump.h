@@ -1,8 +1,8 @@
 /*
- * dump.h - a dump of CUPTI's buffers (docs/cupti-dump.md), as buffers of the simulated CUPTI.
+ * dump.h - plays a dump of CUPTI buffers (docs/cupti-dump.md) as buffers of the simulated CUPTI.
  *
- * One thread plays. The bytes of the file are the caller's and must stay until the end. Nothing in
- * them is trusted.
+ * One thread plays. The caller owns the bytes of the file and must keep them until the end. The
+ * bytes are not trusted.
  */
 #ifndef REPLAY_DUMP_H
 #define REPLAY_DUMP_H
@@ -14,12 +14,13 @@
 
 #define REPLAY_DUMP_MAGIC "SLCUPTI\n"
 
-/* The devices of the recording; `devices` has room for `cap`. 0; -EINVAL, said on stderr. */
+/* Finds the devices of the recording and writes at most `cap` of them to `devices`. Returns 0, or
+ * -EINVAL after printing the error to stderr. */
 int replay_dump_survey(const uint8_t *file, size_t size, struct sim_device_info *devices,
                        uint32_t cap, uint32_t *count, struct replay_span *span);
 
-/* Hands every buffer over as it was recorded; `wait_until` is called with the time at which it came
- * before. 0; -EINVAL, said on stderr. */
+/* Delivers every buffer as it was recorded. Before each buffer it calls `wait_until` with the time
+ * at which CUPTI had delivered it. Returns 0, or -EINVAL after printing the error to stderr. */
 int replay_dump_play(const uint8_t *file, size_t size, const struct sim_probe *probe,
                      void (*wait_until)(uint64_t ns));
 

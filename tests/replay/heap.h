@@ -1,7 +1,7 @@
 /*
- * heap.h - the operations that have not ended yet, the next to end on top.
+ * heap.h - the operations that have not ended; the one that ends next is on top.
  *
- * One thread. The heap borrows its operations.
+ * One thread. The heap does not own its operations.
  */
 #ifndef REPLAY_HEAP_H
 #define REPLAY_HEAP_H
@@ -15,9 +15,10 @@ struct replay_heap {
     size_t n, cap;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int replay_heap_push(struct replay_heap *h, struct sim_op *op);
-/* The one that ends first, if that is at `ns` or before; else NULL. */
+/* Removes and returns the operation that ends first if it ends at `ns` or before; else returns
+ * NULL. */
 struct sim_op *replay_heap_pop(struct replay_heap *h, uint64_t ns);
 void replay_heap_free(struct replay_heap *h);
 

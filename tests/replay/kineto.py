@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""A real Kineto trace, turned into a replay stream (README.md): the CUPTI records that such a trace
-was made of.
+"""Converts a real Kineto trace into a replay stream (README.md), that is into the CUPTI records from which
+such a trace was made.
 
     tests/replay/kineto.py TRACE [STREAM]
 
-What a trace does not say is left at 0 (which part of a kernel's shared memory is static; what a
-call returned), or follows from what it does say: contexts and streams exist from the start, and a
-wait for an event that names the stream that recorded it had a record of that event. A wait that
-names none has none: what it waited for is not known.
-"""
+A fact that the trace lacks is 0 (which part of a kernel's shared memory is static; the result of a call)
+or is derived: contexts and streams exist from the start, and if a wait names the stream of its event, the
+event was recorded there. A wait that names no stream gets no event record, because its event is unknown."""
 import decimal
 import gzip
 import json
@@ -25,18 +23,18 @@ SYNCS = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Context Syn
 NO_STREAM = 0xffffffff
 LEGACY_STREAM = 7
 COPY = re.compile(r"Memcpy (\w+) \((.+) -> (.+)\)")
-# What a row must have among its args.
+# The args that a row must have.
 CALL = ("correlation", "cbid")
 OPERATION = ("correlation", "device", "context", "stream")
 NEEDED = {"cuda_runtime": CALL, "cuda_driver": CALL,
           "kernel": (*OPERATION, "grid", "block"), "gpu_memcpy": (*OPERATION, "bytes"),
           "gpu_memset": (*OPERATION, "bytes"), "cuda_sync": (*OPERATION, "cuda_sync_kind")}
-# Args that are there together or not at all.
+# Args that a row has either all or not at all.
 TOGETHER = (("fromDevice", "fromContext", "inDevice", "inContext", "toDevice", "toContext"),
             ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id"))
-# CUPTI's flags of a stream: a trace does not say which streams wait for the legacy one
+# CUPTI's flags of a stream. A trace does not say which streams wait for the legacy stream.
 STREAM_UNKNOWN, STREAM_NULL = 0, 3
-# Blocks that a multiprocessor holds, where a compute capability has other than 32.
+# Blocks that a multiprocessor can hold, for compute capabilities where this is not 32.
 BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24}
 UNKNOWN_GPU = {"name": "unknown", "computeMajor": 8, "computeMinor": 0, "numSms": 108,
                "warpSize": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048,
@@ -45,16 +43,16 @@ UNKNOWN_GPU = {"name": "unknown", "computeMajor": 8, "computeMinor": 0, "numSms"
 
 
 class Unplayable(Exception):
-    """A row that lacks what every such row has; the text says which and what."""
+    """A row lacks something that every such row must have. The text names the row and the missing part."""
 
 
 def unpack(path):
-    """The bytes of a file, compressed or not."""
+    """Returns the bytes of a file, compressed or not."""
     data = pathlib.Path(path).read_bytes()
     if data[:2] == b"\x1f\x8b":
         return gzip.decompress(data)
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        import zstandard  # not in the standard library: only who reads these files needs it
+        import zstandard  # not in the standard library, and only needed for such files
 
         reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
         return reader.read()
@@ -62,7 +60,7 @@ def unpack(path):
 
 
 def load(path):
-    """The trace, its numbers exact. ValueError: it is none."""
+    """Returns the trace with exact numbers. Raises ValueError if the file is no trace."""
     trace = json.loads(unpack(path), parse_float=decimal.Decimal)
     if not isinstance(trace, dict) or not isinstance(trace.get("traceEvents"), list):
         raise ValueError("it has no traceEvents")
@@ -75,7 +73,7 @@ def rows(trace, *categories):
 
 
 def times(trace, event):
-    """Start and end in ns since 1970."""
+    """Returns start and end in ns since 1970."""
     base = trace.get("baseTimeNanoseconds", 0)
     start = base + round(event["ts"] * 1000)
     return start, start + round(event["dur"] * 1000)
@@ -86,7 +84,7 @@ def unsigned(number, bits=32):
 
 
 def line(word, name=None, **fields):
-    """One line; fields that are 0 are left out."""
+    """Returns one line. Fields with the value 0 are left out."""
     text = word + "".join(f" {field}={value}" for field, value in fields.items() if value)
     if name is not None:
         text += " name=" + name.replace("\\", "\\\\").replace("\n", "\\n")
@@ -94,7 +92,7 @@ def line(word, name=None, **fields):
 
 
 def fault(event):
-    """What is wrong with a row that is to be played, or ""."""
+    """Returns why a row cannot be played, or ""."""
     args = event.get("args", {})
     needed = NEEDED[event["cat"]]
     needed += next((names for names in TOGETHER if names[0] in args), ())
@@ -112,9 +110,9 @@ def fault(event):
 
 
 def awaited(args):
-    """The stream that had recorded the event of a wait, its context, and the call that did so (0:
-    not said); None where the row does not know. Our own rows name it in three ways
-    (docs/trace-format.md), and libkineto writes -1 for what it does not know."""
+    """Returns the context and stream in which a wait's event was recorded, and the recording call (0 if not
+    stated); None if the row does not say. syncline's rows state it in three ways (docs/trace-format.md).
+    libkineto writes -1 for unknown."""
     if "wait_on_context" in args:
         return (args["wait_on_context"], unsigned(args["wait_on_context_stream"]),
                 args["wait_on_context_record_corr_id"])
@@ -127,9 +125,9 @@ def awaited(args):
 class Converter:
     def __init__(self, trace):
         self.trace = trace
-        self.records = []  # (when the record takes its place, what comes first then, line)
-        self.calls = {}  # correlation -> the call's row, its start and end
-        self.recorded = {}  # what awaited() says, and the event -> its record's sync id
+        self.records = []  # (time at which the record gets its place, order at equal times, line)
+        self.calls = {}  # correlation -> the row of the call, its start and end
+        self.recorded = {}  # the result of awaited() and the event -> sync id of its record
         for event in rows(trace, *NEEDED):
             wrong = fault(event)
             if wrong:
@@ -143,7 +141,8 @@ class Converter:
         self.used |= self.calls.keys()
 
     def place(self, event):
-        """When a row's record takes its place, and on which thread: the call's, if it is there."""
+        """Returns when and on which thread CUPTI makes the row's record: those of the call, if the trace has
+        the call."""
         call = self.calls.get(event["args"].get("correlation"))
         if not call:
             return {"at": times(self.trace, event)[1]}
@@ -190,22 +189,22 @@ class Converter:
         self.add(0, text, place["at"])
 
     def unused_before(self, correlation):
-        """The id that a call before this one may have had: no row has it."""
+        """Returns an unused correlation id that a call before this one may have had."""
         free = next((c for c in range(correlation - 1, 0, -1) if c not in self.used),
                     max(self.used) + 1)
         self.used.add(free)
         return free
 
     def sync_id_of(self, args):
-        """The row's, or one that no other has."""
+        """Returns the row's number of the event record, or one that no other row has."""
         if "cuda_event_sync_id" in args:
             return args["cuda_event_sync_id"]
         self.sync_ids += 1
         return self.sync_ids
 
     def event_of(self, args, place):
-        """The id that ties a wait to its event's record; makes that record if there is none and the
-        row knows of one."""
+        """Returns the number that connects a wait with its event's record. Adds that record if it does not
+        exist and the row says where the event was recorded."""
         known, event = awaited(args), args.get("wait_on_cuda_event_id", NO_STREAM)
         if (known, event) in self.recorded:
             return self.recorded[known, event]
@@ -256,7 +255,7 @@ class Converter:
         return rows(self.trace, "kernel", "gpu_memcpy", "gpu_memset", "cuda_sync")
 
     def objects(self):
-        """Made by the thread that is the first to call, before anything else."""
+        """Yields the contexts and streams. They are created before all else by the thread that calls first."""
         maker = min(self.calls.values(), key=lambda call: call[1:], default=None)
         thread = {"pid": maker[0]["pid"], "tid": unsigned(maker[0]["tid"])} if maker else {}
         contexts, streams = {}, {}
@@ -273,7 +272,7 @@ class Converter:
                        null_stream=LEGACY_STREAM)
         for (context, stream), priority in sorted(streams.items()):
             if context not in contexts:
-                continue  # of a device that nothing is known of
+                continue  # a stream of an unknown device
             yield line("stream", **thread, context=context, stream=stream, priority=priority,
                        flags=STREAM_NULL if stream == LEGACY_STREAM else STREAM_UNKNOWN)
 
@@ -291,7 +290,7 @@ class Converter:
 
 
 def convert(trace):
-    """The text of the stream."""
+    """Returns the text of the stream."""
     return "\n".join(Converter(trace).lines()) + "\n"
 
 

@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""Whether syncline says of a run what libkineto says of it.
+"""Compares syncline's trace of a run with libkineto's trace of the same run.
 
     tests/replay/libkineto.py KINETO SYNCLINE RECORDING
 
-KINETO is what tests/torch/under_profiler.py exported of a run on the simulated GPU, RECORDING what
-the simulator wrote of that run (`tests/simgpu/run --record`), SYNCLINE the trace of the recording,
-played with SYNCLINE_API=all. Compared are the rows of kernels, copies, memsets, calls and waits with
-all their args, the arrows from calls to GPU operations, and what the file says of the devices,
-streams and threads. libkineto's times come from a clock of its own: one offset and one rate are
-removed. What libkineto does not know (threads that it was not started in, what was recorded in an
-event) is compared with the recording, as are the calls that it leaves out.
+KINETO is the trace that tests/torch/under_profiler.py exported of a run on the simulated GPU. RECORDING is
+the simulator's recording of that run (`tests/simgpu/run --record`). SYNCLINE is the trace of the
+recording, played with SYNCLINE_API=all. Compared are the rows of kernels, copies, memsets, calls and waits
+with all args, the arrows from calls to GPU operations, and the descriptions of devices, streams and
+threads. libkineto's times come from its own clock, so one offset and one rate are removed. Facts that
+libkineto lacks (threads on which it was not started, event records, calls that it leaves out) are compared
+with the recording.
 
-Exit status 1 and the first difference, by time, if there is one that is not in
-docs/kineto-compatibility.md; else how often each of those that are was met.
-"""
+If there is a difference that docs/kineto-compatibility.md does not list, prints the earliest and exits
+with status 1. Otherwise prints how often each listed difference occurred."""
 import collections
 import itertools
 import re
@@ -27,19 +26,19 @@ CALLS = ("cuda_runtime", "cuda_driver")
 OPERATIONS = ("kernel", "gpu_memcpy", "gpu_memset")
 ROWS = (*CALLS, *OPERATIONS, "cuda_sync")
 
-# libkineto's own filter (CuptiCbidRegistry.cpp).
+# libkineto's own filter of calls (CuptiCbidRegistry.cpp).
 RUNTIME_LEFT_OUT = {"cudaGetDevice", "cudaSetDevice", "cudaGetLastError", "cudaEventCreate",
                     "cudaEventCreateWithFlags", "cudaEventDestroy"}
 DRIVER_KEPT = {"cuLaunchKernel", "cuLaunchKernelEx"}
 
 RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
 RECORD_ELSEWHERE = ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id")
-TELLS_RECORDS = 26  # CUPTI 12.8: a wait says which of an event's records it waited for
-CUPTI_ID = 0xffffffff  # the part of a correlation id that CUPTI tells
-# The newest PyTorch seen whose libkineto leaves out waits of streams that run something later.
+TELLS_RECORDS = 26  # CUPTI 12.8: a wait names the event record that it waited for
+CUPTI_ID = 0xffffffff  # the bits of a correlation id that CUPTI reports
+# The newest known PyTorch whose libkineto leaves out waits of streams that have work only later.
 LEAVES_EARLY_OUT = (2, 7)
 
-# Args that only one of the two has: ours, and those that come from PyTorch's operators.
+# Args that only one of the two writes: syncline, or libkineto for PyTorch's operators.
 OURS = {
     "kernel": {"priority", "static shared memory", "dynamic shared memory", "cluster", "channel",
                "channel type", "graph id", "graph node id"},
@@ -53,20 +52,20 @@ OPERATORS = {"External id", "Collective name", "dtype", "In msg nelems", "Out ms
              "Group size", "In split size", "Out split size", "Process Group Name",
              "Process Group Description", "Process Group Ranks", "Src Rank", "Dst Rank", "Seq",
              "Rank", "Comms Id"}
-# What a file has besides: of PyTorch's operators, of the session, of the client itself; and in the
-# header what only a process that lives can tell, and under_profiler.py's own.
+# Rows of a file that are not compared: those of PyTorch's operators, of the session and of the profiler
+# itself. Also header entries that only a live process knows, and those of under_profiler.py.
 OTHER_ROWS = {"cpu_op", "user_annotation", "gpu_user_annotation", "fwdbwd", "overhead", "Trace"}
 OTHER_FACTS = {"cuda_runtime_version", "under_profiler"}
 NOT_READY = 600
-WAIT_ROWS = 1000000  # tid of our waits: this and the stream
-DEVICE_WIDE = 1  # libkineto's, for waits without a stream
+WAIT_ROWS = 1000000  # the tid of our rows of waits is this plus the stream
+DEVICE_WIDE = 1  # libkineto's number for waits without a stream
 START_NS, LENGTH_NS, LENGTH_PART = 1000, 5, 0.001
 # Rows this close to the ends of libkineto's recording may be in it or not.
 MARGIN_NS = 20000
 
 
 class Unlike(Exception):
-    """The two are not of the same run."""
+    """The two traces are not of the same run."""
 
 
 class File:
@@ -79,7 +78,7 @@ class File:
         self.by_key = collections.defaultdict(list)
         for row in self.rows:
             self.by_key[row["cat"], row["args"]["correlation"] & CUPTI_ID].append(row)
-        for rows in self.by_key.values():  # a graph launch has many, overlapping on many streams
+        for rows in self.by_key.values():  # a graph launch has many rows, overlapping on many streams
             rows.sort(key=lambda row: (row["args"].get("device", 0), row["args"].get("stream", 0),
                                        row["start"]))
 
@@ -89,7 +88,7 @@ class File:
             del self.by_key[key]
 
     def metadata(self, name):
-        """(pid, tid) -> the first argument of each metadata row of that name."""
+        """Returns (pid, tid) -> the first argument of each metadata row of that name."""
         found = collections.defaultdict(list)
         for event in self.events:
             if event["ph"] == "M" and event["name"] == name:
@@ -112,10 +111,10 @@ class Comparison:
         self.torch = tuple(map(int, made["torch"].split(".")[:2]))
         if not made["waits"]:
             ours.leave_out("cuda_sync")
-        self.known = collections.Counter()  # differences of docs/kineto-compatibility.md
+        self.known = collections.Counter()  # the differences listed in docs/kineto-compatibility.md
         self.differences = []
-        self.threads = collections.defaultdict(set)  # their tid -> ours
-        self.our_threads = collections.defaultdict(list)  # tid -> times of its calls
+        self.threads = collections.defaultdict(set)  # tid in libkineto's trace -> tids in ours
+        self.our_threads = collections.defaultdict(list)  # tid -> times of the thread's calls
         for row in ours.rows:
             if row["cat"] in CALLS:
                 self.our_threads[row["tid"]].append(row["start"])
@@ -126,7 +125,8 @@ class Comparison:
     # ---- time ----
 
     def align(self):
-        """Their clock's time as ours: a line through all rows that both have alone."""
+        """Fits a line that converts times of libkineto's clock to syncline's. It uses all rows that are
+        unique in both traces."""
         pairs = [(rows[0]["start"], self.ours.by_key[key][0]["start"])
                  for key, rows in self.theirs.by_key.items()
                  if len(rows) == len(self.ours.by_key.get(key, ())) == 1]
@@ -152,7 +152,7 @@ class Comparison:
         if abs(a["end"] - a["start"] - length) > max(LENGTH_NS, LENGTH_PART * length):
             self.differ(f"{show(b)} is {a['end'] - a['start']} ns long in theirs", b["start"])
 
-    # ---- rows that one has alone ----
+    # ---- rows that only one trace has ----
 
     def their_row_alone(self, row):
         call = self.ours.by_key.get(("cuda_runtime", row["args"]["correlation"]), [{"args": {}}])[0]
@@ -163,7 +163,7 @@ class Comparison:
 
     def our_row_alone(self, row):
         if row["start"] < self.begin or row["end"] > self.end:
-            return  # outside of their session
+            return  # outside of libkineto's session
         if row["cat"] == "cuda_runtime" and row["name"] in RUNTIME_LEFT_OUT or \
                 row["cat"] == "cuda_driver" and row["name"] not in DRIVER_KEPT:
             self.known["filter"] += 1
@@ -176,12 +176,12 @@ class Comparison:
             self.differ(f"ours alone: {show(row)}", row["start"])
 
     def is_idle(self, wait):
-        """Whether libkineto's session has nothing of the wait's stream."""
+        """Says whether libkineto's session has no work on the wait's stream."""
         starts = [row["start"] for row in self.theirs.rows if row["cat"] in OPERATIONS
                   and (row["pid"], row["tid"]) == (wait["pid"], wait["tid"])]
         return not starts or self.torch <= LEAVES_EARLY_OUT and wait["start"] < min(starts)
 
-    # ---- one row of both ----
+    # ---- rows that both traces have ----
 
     def check_name(self, a, b):
         if a["name"] == b["name"]:
@@ -214,8 +214,8 @@ class Comparison:
             self.known["place-of-waits"] += 1
 
     def check_threads(self):
-        """Their ids that are no thread's: what pthread_self() said, cut. When a thread has ended, the
-        next one may have the same, and goes by the first one's id."""
+        """Checks libkineto's thread ids that are not the system's: they are truncated results of
+        pthread_self(). After a thread has ended, the next one may get the same id."""
         back = collections.defaultdict(set)
         for theirs, several in self.threads.items():
             turns = sorted((self.our_threads[ours] for ours in several), key=min)
@@ -234,7 +234,7 @@ class Comparison:
         theirs, ours = a["args"], b["args"]
         for key in theirs.keys() - ours.keys() - OPERATORS:
             if key in RECORD and theirs[key] == -1:
-                self.known["event-records"] += 1  # ours was compared with the recording
+                self.known["event-records"] += 1  # our value was compared with the recording
             else:
                 self.differ(f"{show(b)} has no {key!r}: {theirs[key]!r} in theirs", b["start"])
         for key in ours.keys() - theirs.keys() - OURS[b["cat"]]:
@@ -262,17 +262,18 @@ class Comparison:
             self.differ(f"{show(b)} has {key!r}: {ours!r}, {theirs!r} in theirs", b["start"])
 
     def opted_in(self, kernel):
-        """More shared memory than without asking, and an occupancy that its warps allow."""
+        """Says whether the kernel uses more shared memory than the default limit, and has an occupancy that
+        its warps allow."""
         device = self.theirs.trace["deviceProperties"][kernel["args"]["device"]]
         warps = device["maxThreadsPerMultiprocessor"] // device["warpSize"]
         most = 100 * min(1, float(kernel["args"]["warps per SM"]) / warps)
         return kernel["args"]["shared memory"] > device["sharedMemPerBlock"] and \
             0 < kernel["args"]["est. achieved occupancy %"] <= most + 0.5
 
-    # ---- what the recording knows ----
+    # ---- facts from the recording ----
 
     def check_records(self):
-        """Each wait for an event names the call that had recorded it, or says nothing."""
+        """Checks that each wait for an event names the recording call, or names nothing."""
         for wait in self.ours.rows:
             if wait["cat"] != "cuda_sync":
                 continue
@@ -284,7 +285,7 @@ class Comparison:
                 self.differ(f"{show(wait)} waits for {said}, in the run for {true}", wait["start"])
 
     def record_of(self, wait):
-        """The args of a wait that say what it waited for, as they have to be."""
+        """Returns the args with which a wait must name its event record."""
         context, stream, call = self.truth.awaited.get(
             wait["args"]["correlation"] & CUPTI_ID, (None, None, None))
         if call is None:
@@ -297,7 +298,8 @@ class Comparison:
         return dict(zip(RECORD_ELSEWHERE, (context, stream, call)))
 
     def check_calls(self):
-        """Each call is there once, as it was, and a thread's ids rise from one below 2^32."""
+        """Checks that each call has exactly one row with the right values, and that a thread's ids rise from
+        one below 2^32."""
         for key, (thread, _, start, _) in self.truth.calls.items():
             if key not in self.ours.by_key:
                 self.differ(f"the run has a {key[0]} of correlation {key[1]} on thread {thread}, at "
@@ -315,7 +317,7 @@ class Comparison:
                 self.differ(f"{show(row)} comes behind {last[thread]}", row["start"])
             last[thread] = wide
 
-    # ---- all of it ----
+    # ---- the whole comparison ----
 
     def check_rows(self):
         for key in self.theirs.by_key.keys() | self.ours.by_key.keys():
@@ -336,8 +338,7 @@ class Comparison:
                 self.differ(f"{len(b)} rows, {len(a)} in theirs: {show(b[0])}", b[0]["start"])
 
     def arrows(self, file):
-        """(phase, name, binding point, correlation, category of the row it stands at) of each
-        arrow end."""
+        """Returns (phase, name, binding point, correlation, category of its row) of each end of an arrow."""
         at = {(row["pid"], row["tid"], row["ts"], row["args"]["correlation"]): row["cat"]
               for row in file.rows}
         return collections.Counter(
@@ -387,7 +388,7 @@ class Comparison:
                 self.differ(f"{key} is {ours['distributedInfo'][key]}, {there[key]} in theirs")
 
     def check_names(self):
-        """Of what both have rows of: the names and the order of tracks."""
+        """Checks the names and the order of tracks that both traces have."""
         used = {(row["pid"], row["tid"]) for row in self.theirs.rows if row["cat"] in OPERATIONS}
         used |= {(device, 0) for device, _ in used}
         for name in ("process_labels", "process_sort_index", "thread_name", "thread_sort_index"):
@@ -405,7 +406,8 @@ class Comparison:
                             f"theirs")
 
     def check_count(self):
-        """Nothing was left out by both, and theirs has no rows that nobody looks at."""
+        """Checks that the two traces are not empty, and that libkineto's has no category that is not
+        compared."""
         for cat in {e["cat"] for e in self.theirs.events if "cat" in e} - {*ROWS, "ac2g"} - OTHER_ROWS:
             self.differ(f"theirs has rows of {cat!r}")
         for cat in ("kernel", "cuda_runtime"):
@@ -426,15 +428,16 @@ class Comparison:
 
 
 def is_bandwidth(row, value):
-    """Bytes by length, to the digits that are written."""
+    """Says whether the value is bytes per duration, to the written digits."""
     length = row["end"] - row["start"]
     exact = float(row["args"]["bytes"]) / length if length else 0
-    # 1 ns: theirs was rounded once more when it was moved to our clock.
+    # libkineto's time was rounded once more, by up to 1 ns, when it was converted to our clock.
     return exact and abs(float(value) - exact) <= 0.0011 + exact * 1.5 / length
 
 
 def compare(theirs, ours, recorded):
-    """(the differences as texts, the first first; how often each known one was met; the clocks)"""
+    """Returns the differences as texts in order of time, the count of each known difference, and a text about
+    the clocks."""
     comparison = Comparison(File(theirs), File(ours), recording.Recording(recorded))
     differences = [text for _, text in comparison.run()]
     clocks = f"offset {comparison.offset:.0f} ns, rate {comparison.rate * 1e6:.3f} ppm"

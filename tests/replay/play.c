@@ -1,8 +1,8 @@
 /*
- * play.c - the lines of a replay stream, as records of the simulated CUPTI.
+ * play.c - plays the lines of a replay stream as records of the simulated CUPTI.
  *
- * One thread. A kernel's or copy's record takes its place at its line, as on the metal, and is
- * whole when the lines have reached its end. Of a recording that says no end, it never is.
+ * One thread. The record of a kernel or copy is created at its line, as on a real GPU, and becomes
+ * complete when the lines reach its end. If the recording has no end for it, it never does.
  */
 #include "play.h"
 
@@ -20,8 +20,8 @@ struct play {
     const struct sim_probe *probe;
     void (*wait_until)(uint64_t ns);
     struct replay_heap running;
-    void *names;            /* tree of texts, each once */
-    struct sim_guise maker; /* of the objects in hand */
+    void *names;            /* a tree of texts; each text is stored once */
+    struct sim_guise maker; /* the thread that created the current objects */
     uint64_t ops;
 };
 
@@ -43,7 +43,7 @@ static void three(uint32_t out[3], const struct replay_line *line, enum replay_f
     }
 }
 
-/* ---- what is known beforehand ---- */
+/* ---- facts that must be known beforehand ---- */
 
 static int survey_device(struct survey *s, const struct replay_line *line)
 {
@@ -108,8 +108,8 @@ int replay_play_survey(const char *text, size_t size, struct sim_device_info *de
 
 /* ---- records ---- */
 
-/* A name lives as long as the recording plays: CUPTI copies it when the record is made, and the
- * same text should be the same pointer, as the driver has it. */
+/* Names live until the end of the recording, because CUPTI keeps the pointer of a kernel's name.
+ * Equal texts get the same pointer, as from the driver. */
 static const char *keep_name(struct play *p, const char *name)
 {
     char *copy = strdup(name ? name : "");
@@ -143,7 +143,7 @@ static void fill_copy(struct sim_op *op, const struct replay_line *line)
     op->copy_kind = number(line, F_KIND);
     op->src_memory = number(line, F_SRC);
     op->dst_memory = number(line, F_DST);
-    /* from and to: the device and the context */
+    /* source and destination: device and context */
     op->is_peer = line->value[F_FROM][1] != 0 || line->value[F_TO][1] != 0;
     op->src_device = (uint32_t)line->value[F_FROM][0];
     op->src_context = (uint32_t)line->value[F_FROM][1];
@@ -190,7 +190,7 @@ static int play_op(struct play *p, const struct replay_line *line)
     }
     p->probe->op_enqueued(op);
     if (!op->end_ns) {
-        sim_op_unref(op); /* CUPTI holds it, and it never ends */
+        sim_op_unref(op); /* CUPTI keeps the operation, which never ends */
         return 0;
     }
     return replay_heap_push(&p->running, op);
@@ -256,13 +256,13 @@ static void play_object(struct play *p, const struct replay_line *line)
     p->probe->object(&object);
 }
 
-/* What has ended by `ns` is whole from now on. */
+/* Completes the operations that have ended by `ns`. */
 static void end_ops(struct play *p, uint64_t ns)
 {
     struct sim_op *op;
 
     while ((op = replay_heap_pop(&p->running, ns))) {
-        /* Release pairs with the acquire in CUPTI's thread: the times are there. */
+        /* Release pairs with the acquire in CUPTI's thread: the times are written. */
         atomic_store_explicit(&op->done, 1, memory_order_release);
         p->probe->op_done(op);
         sim_op_unref(op);
@@ -275,7 +275,7 @@ static bool is_object(const struct replay_line *line)
            line->word == REPLAY_STREAM;
 }
 
-/* Gives out what one thread has made. */
+/* Delivers the objects that one thread created. */
 static void hand_over_objects(struct play *p)
 {
     p->probe->guise(&p->maker);
@@ -305,7 +305,7 @@ static int play_line(void *user, const struct replay_line *line)
     struct play *p = user;
 
     if (is_object(line)) {
-        return 0; /* was played before all else */
+        return 0; /* objects were played before all other lines */
     }
     if (line->value[F_AT][0]) {
         p->wait_until(line->value[F_AT][0]);
@@ -340,8 +340,9 @@ int replay_play(const char *text, size_t size, const struct sim_probe *probe,
                 void (*wait_until)(uint64_t ns))
 {
     struct play p = {.probe = probe, .wait_until = wait_until};
-    /* A kernel's record of CUPTI 13.0 or older has its stream's priority, and a buffer per thread
-     * may bring it before the stream's: what describes objects goes out first. */
+    /* In CUPTI 13.0 and older, a kernel's priority is its stream's. With a buffer per thread the
+     * kernel's record could be delivered before the stream's. Therefore the records that describe
+     * objects are delivered first. */
     int err = replay_stream_read(text, size, play_object_line, &p);
 
     hand_over_objects(&p);

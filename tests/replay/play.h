@@ -1,7 +1,8 @@
 /*
- * play.h - the lines of a replay stream, as records of the simulated CUPTI.
+ * play.h - plays the lines of a replay stream as records of the simulated CUPTI.
  *
- * One thread plays. CUPTI copies what it is told; only kernels' names are kept, until the end.
+ * One thread plays. CUPTI copies all data except the names of kernels, which are kept until the
+ * end.
  */
 #ifndef REPLAY_PLAY_H
 #define REPLAY_PLAY_H
@@ -10,16 +11,17 @@
 
 #include "core/probe.h"
 
-struct replay_span { /* what the recording covers, ns */
+struct replay_span { /* the time that the recording covers, ns */
     uint64_t first_ns, last_ns;
 };
 
-/* The devices of the recording; `devices` has room for `cap`. 0; -EINVAL, said on stderr. */
+/* Finds the devices of the recording and writes at most `cap` of them to `devices`. Returns 0, or
+ * -EINVAL after printing the error to stderr. */
 int replay_play_survey(const char *text, size_t size, struct sim_device_info *devices, uint32_t cap,
                        uint32_t *count, struct replay_span *span);
 
-/* Tells CUPTI everything, in the stream's order; `wait_until` is called with the time of each line
- * before. 0; -EINVAL or -ENOMEM, said on stderr. */
+/* Passes everything to CUPTI in the stream's order. Before each line it calls `wait_until` with the
+ * line's time. Returns 0, or -EINVAL or -ENOMEM after printing the error to stderr. */
 int replay_play(const char *text, size_t size, const struct sim_probe *probe,
                 void (*wait_until)(uint64_t ns));
 

@@ -1,13 +1,13 @@
 /*
- * player.c - a process that plays a recording to whoever CUDA_INJECTION64_PATH names.
+ * player.c - plays a recording to the library that CUDA_INJECTION64_PATH names.
  *
- *     player [--speed X] FILE        through tests/replay/run, which finds the libraries
+ *     player [--speed X] FILE        started by tests/replay/run, which finds the libraries
  *
- * FILE is a replay stream (README.md) or a dump (docs/cupti-dump.md). The process begins as any
- * that uses CUDA: cuInit, the injected library, its CUPTI. Then the recording's records appear in
- * that CUPTI, as fast as the client takes them, or X times as fast as they were recorded.
+ * FILE is a replay stream (README.md) or a dump (docs/cupti-dump.md). The process starts like any
+ * CUDA program: cuInit() loads the injected library and its CUPTI. Then CUPTI delivers the
+ * recording's records, as fast as the client accepts them, or at X times the recorded speed.
  *
- * Threads: the main one plays; the others are the client's and CUPTI's.
+ * Threads: the main thread plays; all others belong to the client or CUPTI.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -23,13 +23,13 @@
 #define NS_PER_S    1000000000ull
 #define NS_PER_MS   1000000ull
 #define MAX_DEVICES 16
-/* The client's window must be open when the recording begins, and cuInit may take its time. */
+/* The client's window must be open when the recording begins, and cuInit() may take some time. */
 #define LEAD_NS (60 * NS_PER_S)
-/* A client that does not flush by itself is not waited for longer. */
+/* The player waits at most this long for a client to flush by itself. */
 #define CLIENT_WAIT_NS (5 * NS_PER_S)
-/* One may be going on; the next hands over what is whole, and that a further one comes shows that
- * it was taken. By then a client that keeps time by a counter of its own has noticed that the clock
- * was set: syncline looks twice a second and flushes four times. */
+/* The first flush may already be running. The second delivers all complete buffers, and the third
+ * shows that the client has processed them. By the fourth, a client with its own clock has noticed
+ * that the wall clock was set: syncline checks twice a second and flushes four times. */
 #define FLUSHES_FOR_ALL 4
 
 struct recording {
@@ -113,7 +113,7 @@ static void wait_for_flushes(const struct sim_probe *probe, uint64_t count)
     }
 }
 
-/* The process's clock begins before the recording and ends behind it. */
+/* The process's clock starts before the recording and ends after it. */
 static int play(struct recording *r)
 {
     sim_replay_begin(r->devices, r->device_count);

@@ -1,13 +1,12 @@
-"""What the simulated GPU wrote of a run (`tests/simgpu/run --record`): whose calls they were, and what
-was waited for. Ids are CUPTI's, of 32 bits.
-"""
+"""Reads the simulated GPU's recording of a run (`tests/simgpu/run --record`): which thread made each call,
+and which event record each wait waited for. Ids are CUPTI's, with 32 bits."""
 import pathlib
 
-NEVER = 0  # sync_id of an event that nothing was recorded in
+NEVER = 0  # sync_id of an event that was never recorded
 
 
 def lines(path):
-    """(word, {field: number}) of each line but the names'."""
+    """Yields (word, {field: number}) for each line, without names."""
     for line in pathlib.Path(path).read_text().splitlines()[1:]:
         word, *fields = line.partition(" name=")[0].split()
         if word in ("runtime", "driver", "sync", "event"):

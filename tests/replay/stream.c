@@ -1,8 +1,8 @@
 /*
- * stream.c - a replay stream: lines of text, one a record.
+ * stream.c - reads a replay stream: lines of text, one per record.
  *
- * One thread. The text is the caller's; each line is taken apart in a copy, so that it can be read
- * more than once.
+ * One thread. The caller owns the text. Each line is parsed in a copy, so the text can be read
+ * several times.
  */
 #include "stream.h"
 
@@ -78,7 +78,7 @@ static int find(const char *const *table, int n, const char *text)
     return -1;
 }
 
-/* "\n" and "\\" stand for a line's end and a backslash. */
+/* Replaces "\n" by a line break and "\\" by a backslash. */
 static void unescape(char *text)
 {
     char *to = text;
@@ -94,7 +94,8 @@ static void unescape(char *text)
     *to = 0;
 }
 
-/* One to three numbers, joined by commas; a negative one is its two's complement. */
+/* Reads one to three numbers, separated by commas. A negative number is stored as its two's
+ * complement. */
 static int read_numbers(const char *text, uint64_t value[3])
 {
     char *end;
@@ -115,7 +116,7 @@ static int read_numbers(const char *text, uint64_t value[3])
     return -EINVAL;
 }
 
-/* `name=` takes the rest of the line, spaces and all. */
+/* `name=` extends to the end of the line, including spaces. */
 static int read_line(char *text, struct replay_line *line)
 {
     char *rest = text, *token = strsep(&rest, " ");
@@ -147,7 +148,7 @@ static int read_line(char *text, struct replay_line *line)
     return 0;
 }
 
-/* The line in a copy that may be taken apart, and ends. */
+/* Copies the line into a terminated buffer that may be modified. */
 static int take_line(const char *text, size_t length, unsigned number,
                      int (*take)(void *user, const struct replay_line *line), void *user)
 {

@@ -1,7 +1,7 @@
 /*
- * stream.h - a replay stream: lines of text, one a record. README.md has the format.
+ * stream.h - a replay stream: lines of text, one per record. README.md describes the format.
  *
- * One thread. Lines are valid while the text is.
+ * One thread. Lines are valid as long as the text is.
  */
 #ifndef REPLAY_STREAM_H
 #define REPLAY_STREAM_H
@@ -78,13 +78,13 @@ enum replay_field {
 
 struct replay_line {
     enum replay_word word;
-    unsigned number;                  /* in the file, from 1 */
-    uint64_t value[REPLAY_FIELDS][3]; /* up to three numbers each; 0 where nothing is said */
-    const char *name;                 /* NULL: none */
+    unsigned number;                  /* number of the line in the file, from 1 */
+    uint64_t value[REPLAY_FIELDS][3]; /* up to three numbers each; 0 if the line lacks the field */
+    const char *name;                 /* NULL if there is none */
 };
 
-/* Gives every line to `take`, which returns 0 or what to stop with. 0; -EINVAL: a line cannot be
- * read, which is said on stderr; -ENOMEM; or what `take` returned. */
+/* Passes every line to `take`, which returns 0, or an error that stops the reading. Returns 0;
+ * -EINVAL after printing the unreadable line to stderr; -ENOMEM; or the error of `take`. */
 int replay_stream_read(const char *text, size_t size,
                        int (*take)(void *user, const struct replay_line *line), void *user);
 

@@ -1,5 +1,5 @@
 /*
- * wall_clock.c - the time of the recording as the time of the process. See wall_clock.h.
+ * wall_clock.c - sets the process's time to the time of the recording. See wall_clock.h.
  *
  * Any thread.
  */
@@ -14,7 +14,7 @@
 
 static _Atomic int64_t offset_ns;
 
-/* In front of libc's, for every library in the process. */
+/* Replaces libc's function for every library in the process. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *out)
 {
     int64_t ns;

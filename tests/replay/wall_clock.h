@@ -1,16 +1,17 @@
 /*
- * wall_clock.h - the time of the recording as the time of the process.
+ * wall_clock.h - sets the process's time to the time of the recording.
  *
- * A client cuts its windows by CLOCK_REALTIME, and a recording is from another day: the program has
- * a clock_gettime() of its own, in front of libc's, whose CLOCK_REALTIME can be set. All other
- * clocks are the machine's. Any thread reads; the playing thread sets.
+ * A client opens and closes windows by CLOCK_REALTIME, and a recording is from another day.
+ * Therefore the program defines clock_gettime() itself, which replaces libc's, and its
+ * CLOCK_REALTIME can be set. All other clocks are the machine's. Any thread reads; the playing
+ * thread sets.
  */
 #ifndef REPLAY_WALL_CLOCK_H
 #define REPLAY_WALL_CLOCK_H
 
 #include <stdint.h>
 
-/* From now on it is `ns`, and goes on at its usual rate. */
+/* Sets CLOCK_REALTIME to `ns`. It continues at its normal rate. */
 void replay_wall_clock_set(uint64_t ns);
 uint64_t replay_wall_clock_now(void);
 

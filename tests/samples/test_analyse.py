@@ -1,4 +1,4 @@
-"""tests/analyse.sh analyses what changed. It runs in a repository of its own, with a clang-tidy that
+"""tests/analyse.sh analyses the changed files. It runs in a repository of its own, with a clang-tidy that
 prints its arguments."""
 import shutil
 import subprocess

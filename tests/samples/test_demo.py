@@ -1,4 +1,4 @@
-"""samples/demo.sh, as a newcomer runs it."""
+"""Runs samples/demo.sh as a newcomer does."""
 
 import pathlib
 import re
@@ -20,8 +20,7 @@ def test_twice_from_anywhere(repo, tmp_path):
     assert "the simulated one" in first.stdout
     for title in ("GPU busy, of", "Top kernels", "by what was waited for", "longest waits"):
         assert title in first.stdout
-    # The copy of the loss comes behind the step's last kernel. A machine that is busy may make another
-    # wait the longest.
+    # The copy of the loss follows the step's last kernel. On a busy machine another wait may be the longest.
     assert re.search(r"^  stream_sync +\d[\d.]+ ms +adamw_spin_ns +cuStreamSynchronize$",
                      first.stdout.split("longest waits")[1], re.MULTILINE)
     assert "gemm_128x128_backward_spin_ns" in first.stdout

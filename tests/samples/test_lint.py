@@ -1,4 +1,4 @@
-"""tests/lint.py finds what it is there for."""
+"""tests/lint.py finds each problem that it checks for."""
 import importlib.util
 import shutil
 import subprocess

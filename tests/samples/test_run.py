@@ -1,5 +1,5 @@
-"""tests/run.sh leaves out what it is told to, and says so. It runs in a tree of its own, where all
-that it calls does nothing, though the build takes some CPU time."""
+"""tests/run.sh leaves out stages as its options say, and prints what it left out. It runs in a tree of its
+own, where all commands do nothing, except that the build takes some CPU time."""
 import json
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ def tree(repo, tmp_path):
     for name in "run.sh", "report.py":
         shutil.copy(repo / "tests" / name, tmp_path / "tests")
     script(tmp_path / "tests" / "setup.sh", "sl_setup() { :; }\n")
-    script(tmp_path / "tests" / "venv.sh", "echo true\n")  # for Python
+    script(tmp_path / "tests" / "venv.sh", "echo true\n")  # in place of a Python interpreter
     script(tmp_path / "bin" / "cmake", "i=0\nwhile [ $i -lt 50000 ]; do i=$((i + 1)); done\n")
     script(tmp_path / "bin" / "ctest", "")
     (tmp_path / "build" / "venv" / TORCH).mkdir(parents=True)
@@ -29,7 +29,7 @@ def tree(repo, tmp_path):
 
 
 def stages(tree, *options):
-    """Names of the stages, and the lines printed after them but for that with the times."""
+    """Returns the names of the stages, and the lines printed after them except the line with the times."""
     result = subprocess.run([tree / "tests" / "run.sh", "--only", "any", *options], text=True,
                             env={"PATH": f"{tree / 'bin'}:/usr/bin:/bin"}, capture_output=True,
                             check=True)

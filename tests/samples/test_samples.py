@@ -1,4 +1,4 @@
-"""The samples on the simulated GPU, nothing watching: they end well and say what they did."""
+"""Runs the samples on the simulated GPU without syncline. They exit with status 0 and print their results."""
 
 import subprocess
 
@@ -41,6 +41,7 @@ def test_two_devices(build, repo):
 
 
 def test_a_failing_call_is_named(build, repo):
-    done = run(build, repo, "train_like", "--fail", "cuStreamSynchronize:2:1")  # one that does not stick
+    # an error that affects only this call
+    done = run(build, repo, "train_like", "--fail", "cuStreamSynchronize:2:1")
     assert done.returncode == 1
     assert "cu.StreamSynchronize" in done.stderr and "train_like.c:" in done.stderr

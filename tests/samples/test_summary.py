@@ -1,4 +1,4 @@
-"""samples/summary.py against a trace whose numbers were worked out by hand."""
+"""Runs samples/summary.py on a trace whose numbers were computed by hand."""
 
 import gzip
 import json
@@ -14,8 +14,8 @@ def row(cat, name, ts, dur, tid=1, **args):
             "args": args}
 
 
-# Two streams of GPU 0, in us: gemm 100-300 and 400-500, a copy 250-450 beside them. Any work:
-# 100-500, of the 1000 us from the first call to the end of the last.
+# Two streams of GPU 0, in us: gemm 100-300 and 400-500 on one, a copy 250-450 on the other. The GPU is busy
+# 100-500, of 1000 us from the first call to the end of the last.
 EVENTS = [
     row("cuda_runtime", "cudaLaunchKernel", 0, 5, tid=11, correlation=1),
     row("cuda_runtime", "cudaMemcpyAsync", 10, 400, tid=11, correlation=2),
@@ -68,7 +68,8 @@ def test_empty_trace(tmp_path):
     assert done.returncode == 1 and "no GPU work" in done.stderr
 
 
-# Two steps, in us: 0-400 and 400-1000. Of the GPU's work 100-500 the first has 300, the second 100.
+# Two steps, in us: 0-400 and 400-1000. The GPU's busy time 100-500 is 300 us in the first and 100 us in the
+# second.
 STEPS = [
     row("user_annotation", "ProfilerStep#7", 0, 400, tid=11),
     row("user_annotation", "ProfilerStep#8", 400, 600, tid=11),
@@ -83,7 +84,7 @@ def test_steps_and_lines_and_operators(tmp_path):
             wait_at="train.py:12 accuracy"),
         row("cuda_runtime", "cudaStreamSynchronize", 960, 20, tid=12, correlation=10, wait_ns=1000),
         row("cuda_runtime", "cudaStreamSynchronize", 985, 5, tid=12, correlation=11, wait_ns=0),
-        # 100 us of linear, 60 of them in addmm, of which 10 are another operator's.
+        # linear takes 100 us. 60 of them are in addmm, and 10 of those are in another operator.
         row("cpu_op", "aten::linear", 0, 100, tid=11),
         row("cpu_op", "aten::addmm", 20, 60, tid=11),
         row("cpu_op", "aten::as_strided", 30, 10, tid=11),

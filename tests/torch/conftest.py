@@ -1,6 +1,6 @@
-"""Unmodified PyTorch on the simulated GPU. SL_TEST_TORCH names the environment (tests/venv.sh),
-torch-2.11 unless it says otherwise, or an interpreter that has another PyTorch; the build under test
-is SL_TEST_BUILD, as for tests/e2e."""
+"""Runs unmodified PyTorch on the simulated GPU. SL_TEST_TORCH is the name of an environment (tests/venv.sh;
+default: torch-2.11), or the path of an interpreter with another PyTorch. SL_TEST_BUILD is the build under
+test, as in tests/e2e."""
 import os
 import pathlib
 import re
@@ -38,15 +38,16 @@ def interpreter() -> pathlib.Path:
 
 
 def facts(python: pathlib.Path) -> tuple[str, str]:
-    """What its PyTorch is, "2.11.0+cu130", and the CUDA that PyPI's build is for."""
+    """Returns the version of the interpreter's PyTorch ("2.11.0+cu130"), and the CUDA version of PyPI's
+    build."""
     path = next(python.parents[1].glob("lib/python*/site-packages/torch/version.py"))
     found = dict(re.findall(r"^(__version__|cuda)\b.*? = '(.*)'", path.read_text(), re.MULTILINE))
     return found["__version__"], found["cuda"]
 
 
 def build_observer(python: pathlib.Path) -> None:
-    """The observer of this PyTorch's operators, where the build tree looks for it; there are none
-    for those before 2.4."""
+    """Compiles the observer for this version of PyTorch, in the folder where the build tree searches for it.
+    Versions before 2.4 have no observer."""
     minor = ".".join(facts(python)[0].split(".")[:2])
     if int(minor.split(".")[1]) < 4:
         return
@@ -62,7 +63,7 @@ def build_observer(python: pathlib.Path) -> None:
 
 
 class Torch:
-    """The environment: its interpreter, and jobs run with it."""
+    """The PyTorch environment: its interpreter, and functions that run jobs with it."""
 
     def __init__(self, tmp: pathlib.Path):
         self.python = interpreter()
@@ -74,11 +75,11 @@ class Torch:
 
     @property
     def libraries(self) -> pathlib.Path:
-        """The wheel's torch/lib."""
+        """The folder torch/lib of the installed wheel."""
         return next(self.python.parents[1].glob("lib/python*/site-packages/torch/lib"))
 
     def run(self, *command, sim: list[str] | None = None, **options) -> harness.Run:
-        """Runs a command in a folder of its own, as harness.run does."""
+        """Runs a command in its own folder, as harness.run() does."""
         self.count += 1
         folder = self.tmp / str(self.count)
         folder.mkdir()
@@ -86,20 +87,21 @@ class Torch:
                            OMP_NUM_THREADS="1", **{"timeout": 120, **options})
 
     def job(self, name: str, *arguments, before=(), under=(), **options) -> harness.Run:
-        """Runs a job of tests/simgpu/jobs (or, by its path without .py, a test's own), `under` a script
-        that runs it if that is given, `before` the whole command."""
+        """Runs a job of tests/simgpu/jobs (or the job at another path, given without .py). `under` is a
+        script that runs the job; `before` precedes the whole command."""
         return self.run(*before, self.python, *under, JOBS / f"{name}.py", *arguments, **options)
 
     def ranks(self, name: str, ranks: int, before=(), under=(), sim=(), **options) -> harness.Run:
-        """Runs a job under torchrun, a device for each rank, as processes()."""
+        """Runs a job under torchrun with one device per rank. Each process has its own truth and log, as with
+        processes()."""
         return self.run(*before, self.python.parent / "torchrun", "--nproc-per-node", str(ranks),
                         "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
                         "localhost:0", *under, JOBS / f"{name}.py",
                         sim=["--devices", str(ranks), *self.processes(), *sim], **options)
 
     def processes(self) -> list[str]:
-        """For the next run's `sim`: each process has a truth of its own beside the others
-        (truth-PID.jsonl)."""
+        """Returns options for the next run's `sim` with which each process has its own truth
+        (truth-PID.jsonl) and log."""
         folder = self.tmp / str(self.count + 1)
         return ["--truth", str(folder / "truth-%p.jsonl"), "--log", str(folder / "log-%p.jsonl")]
 

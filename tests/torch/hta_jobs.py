@@ -1,9 +1,8 @@
-"""Runs every analyzer of HolisticTraceAnalysis, its critical path too, on the traces of a job, and
-prints as JSON what each answered: {analyzer: number of rows, or what it raised}. Runs in the
-environment of `tests/venv.sh hta`, as a program of its own: see test_jobs.py.
+"""Runs every analyzer of HolisticTraceAnalysis, including its critical path, on the traces of a job. Prints
+the results as JSON: {analyzer: number of rows, or the exception}. It is a separate program because it
+needs the environment of `tests/venv.sh hta`; see test_jobs.py.
 
-    hta_jobs.py SCRATCH {rank: file, ...}
-"""
+    hta_jobs.py SCRATCH {rank: file, ...}"""
 import collections
 import json
 import os
@@ -18,7 +17,7 @@ from hta.trace_analysis import TraceAnalysis  # noqa: E402  (the variable above 
 
 
 def count(answer):
-    """Rows of a table, of the tables of a tuple or of one for each rank."""
+    """Returns the number of rows of a table, a tuple of tables, or a dictionary with a table for each rank."""
     if isinstance(answer, dict):
         return sum(count(one) for one in answer.values())
     if isinstance(answer, tuple):
@@ -27,7 +26,7 @@ def count(answer):
 
 
 def critical_path(analysis, rank, annotation, folder):
-    """What is on the path: {category: events}."""
+    """Returns the number of events on the critical path, by category."""
     graph, done = analysis.critical_path_analysis(rank=rank, annotation=annotation, instance_id=0)
     if not done:
         return "no critical path"
@@ -39,7 +38,7 @@ def critical_path(analysis, rank, annotation, folder):
 
 
 def analyzers(analysis, ranks, folder):
-    """Name -> what runs it."""
+    """Returns a dictionary: name -> function that runs the analyzer."""
     steps = analysis.get_profiler_steps()
     found = {
         "steps": lambda: steps,

@@ -1,4 +1,4 @@
-"""Whose ranges autograd's threads work for: those of the thread that called the backward pass."""
+"""Autograd's threads work for the thread that called the backward pass, and inherit that thread's ranges."""
 import pytest
 from tiers import full_but
 
@@ -36,8 +36,9 @@ with record_function("of the graph's maker"), nvtx.range("of the maker's, too"):
 @pytest.mark.parametrize("how", full_but(
     ["record_function", "nvtx"], ["record_function", "nvtx", "given gradient", "checkpoint"], seconds=3))
 def test_a_backward_pass_is_its_callers(torch, tmp_path, how):
-    """Two threads have ranges all along. What the pass launches counts for those of the one that
-    called it, not for those of the one that made the graph; a pass inside the pass, too."""
+    """Two threads have open ranges, and autograd launches for a third thread's backward pass. The launches
+    count for the ranges of the calling thread, not of the thread that made the graph. The same holds for a
+    pass inside the pass."""
     job = tmp_path / "job.py"
     job.write_text("import torch.utils.checkpoint\n" + JOB)
     run = torch.run(torch.python, job, how)
@@ -108,8 +109,8 @@ with record_function("of the first caller"):
 
 
 def test_a_window_opens_in_a_node_of_another_callers(torch, tmp_path):
-    """The node's own operators were not told, and the last that were on autograd's thread were another
-    caller's: what it launches now counts for its own."""
+    """A window opens while a node of a backward pass runs. The node's start was not recorded, and the last
+    recorded operators on autograd's thread had another caller. New launches count for the right caller."""
     job = tmp_path / "job.py"
     job.write_text(OPENED_INSIDE)
     run = torch.run(torch.python, job, window="demand", lead_in="0")

@@ -1,5 +1,5 @@
-"""The benches beside other profilers at their smallest: every way of recording runs, and every number
-is there."""
+"""Runs the benchmarks that compare with other profilers, at their smallest. Every way of recording runs, and
+every number is printed."""
 import json
 import os
 import subprocess
@@ -15,7 +15,7 @@ NUMBERS = {"step": "us", "memory": "MiB", "callbacks": "ns a record", "own CPU":
 
 
 def run(tmp_path, name: str, job: str, rounds: int = 1) -> tuple[list[list[str]], list[dict]]:
-    """The cells of what it prints, the head's first, and its rows of JSON."""
+    """Returns the printed table's cells (the head first), and the rows of JSON."""
     if not harness.has_benches():
         pytest.skip("built with -DSYNCLINE_BENCH=OFF")
     rows = tmp_path / "rows.json"
@@ -45,10 +45,10 @@ def test_vs_kineto(tmp_path, job):
                    for name in ("step", "own CPU", "file", "to save"))
     (saved,) = [row for row in rows if row["metric"] == f"{job}: our file after the stop"]
     assert saved["goal"] == 250 and saved["met"] == (saved["value"] <= 250)
-    # The same run of the same job: libkineto's rows and ours are of the same operations.
+    # Both recorded the same job, so both have rows for the same operations.
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells if row[0] in RECORDING}
     assert counts["syncline"] > 100 and counts["kineto cuda"] > 100
-    # As it comes there are the operators, too.
+    # The default also records operators.
     assert counts["syncline, all of it"] > counts["syncline"] + 100
     ratios = {row["metric"]: row for row in rows if row["metric"].startswith(f"{job}: libkineto's")}
     assert {row["goal"] for row in ratios.values()} == {6, 12} and len(ratios) == 4
@@ -68,7 +68,7 @@ def test_in_turns(tmp_path):
         assert found[f"mlp, {mode}: step"]["value"] > 0
     beside = found["mlp, syncline: beside an idle client"]
     assert beside["goal"] == 2 and beside["met"] == (beside["value"] <= 2)
-    # The idle client is compared with itself nowhere, with its double everywhere.
+    # The idle client is not compared with itself, but with a second run of itself.
     assert "mlp, idle: beside an idle client" not in found
     assert "mlp, again: beside an idle client" in found
 
@@ -76,13 +76,13 @@ def test_in_turns(tmp_path):
 @pytest.mark.full(seconds=23)
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 def test_pytorch(tmp_path):
-    """What bench/pytorch compares is there: the same operators under each that records them."""
+    """Runs every comparison of bench/pytorch. All ways that record operators record the same ones."""
     (heads, *cells), rows = run(tmp_path, "pytorch", "mlp")
     recording = ["syncline", "syncline lean", "syncline full", "kineto cpu+cuda",
                  "kineto cpu+cuda shapes", "kineto cpu+cuda shapes stack"]
     assert [row[0] for row in cells] == ["bare", *recording]
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells[1:]}
-    # Operators beside what CUPTI tells.
+    # Operators add rows to those from CUPTI.
     assert min(counts["syncline lean"], counts["syncline full"]) > counts["syncline"] > 0
     found = {row["metric"]: row for row in rows}
     ratio = found["mlp: full / torch.profiler with record_shapes"]
@@ -112,7 +112,7 @@ def test_torch_ops(tmp_path):
                           "no window open, more an operator", "SYNCLINE_OPS=off, more in a window",
                           "syncline.step(), one", "import torch, of the processor", "import torch with the variable, more",
                           "import torch under syncline run, more", "the finder, at any other import"}
-    # It is there under `syncline run`, and what is measured is its.
+    # Under `syncline run` the finder exists, and its cost is measured.
     assert found["the finder, at any other import"]["value"] > 0
     ratio = found["observer full / torch.profiler with shapes"]
     assert ratio["goal"] == 0.5 and ratio["met"] == (ratio["value"] <= 0.5)

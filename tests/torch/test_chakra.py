@@ -1,5 +1,5 @@
-"""The Chakra file of a PyTorch job: operators and ranges around calls, each with its own time, as
-`convert` makes them of the Kineto file; and with what PyTorch's own execution trace adds."""
+"""The Chakra file of a PyTorch job has operators and ranges with their own times, and equals the file that
+`convert` makes from the Kineto file. PyTorch's own execution trace can be joined with it."""
 import collections
 import json
 import subprocess
@@ -30,7 +30,7 @@ def test_operators_of_a_training_step(torch, tmp_path):
     assert not chakra.broken(et)
     names = collections.Counter(n.name for n in et.cpu)
     assert names["aten::addmm"] and any(name.startswith("autograd::") for name in names)
-    # Every operation was launched in some operator: the row before it on its thread, or around it.
+    # Every operation depends on a CPU node: the one that launched it.
     by_id = et.by_id
     assert all(any(by_id[d].cpu for d in n.deps) for n in et.gpu)
     assert {n.attr["rf_id"] for n in et.cpu if "rf_id" in n.attr} <= \
@@ -38,7 +38,7 @@ def test_operators_of_a_training_step(torch, tmp_path):
     assert not any(trace.counters[f"chakra_{what}"] for what in
                    ("edges_left_out", "rows_left_out", "no_launch", "failed"))
     assert check(et.path).returncode == 0
-    # Steps, and autograd's thread beside the one that called it, end when they did.
+    # In a replay, steps end at their recorded times, and so do autograd's thread and its caller.
     assert any(row["name"].startswith("ProfilerStep#") for row in trace.of("user_annotation"))
     assert len({n.attr["tid"] for n in et.cpu}) > 1
     check_ends(et, run, trace.path)
@@ -59,7 +59,8 @@ def test_what_operators_were_given(torch, tmp_path):
 
 
 def test_a_backward_pass_is_of_the_thread_that_called_it(torch, tmp_path):
-    """Another thread ran operators of the same sequence numbers, and sleeps meanwhile."""
+    """A thread runs a backward pass. Another thread has operators with the same sequence numbers and sleeps.
+    Only the calling thread's nodes depend on autograd's."""
     run = torch.job("forwards", log="warn")
     assert run.status == 0, run.stderr
     et = the_et(run)
@@ -72,22 +73,23 @@ def test_a_backward_pass_is_of_the_thread_that_called_it(torch, tmp_path):
     for thread in autograd:
         assert {(caller, thread), (thread, caller)} <= pairs
         assert not {(sleeper, thread), (thread, sleeper)} & pairs
-    # The sleeper's time is not cut, the caller's is.
+    # The sleeping thread's time is not split; the caller's is.
     assert sum(n.duration for n in et.cpu if n.name == "sleeps") > 300_000_000
     assert not run.trace().counters["chakra_callers_unknown"]
     same_nodes(et, convert(run.trace().path, tmp_path))
 
 
-# What the observer gives and the writer says itself, by other names or of its own knowledge.
+# Attributes that the writer sets itself, under other names or from its own records.
 SAID_ANYWAY = {"rf_id", "tid", "seq_id"}
 
 
 def what_pytorch_says(path) -> dict[int, dict]:
-    """By record function: lists as they stand, and attributes that have a value."""
+    """Returns the facts of PyTorch's execution trace by record function: the lists unchanged, and the
+    attributes that have a value."""
     said = {}
     for node in json.loads(path.read_text())["nodes"]:
         attrs = {a["name"]: a["value"] for a in node["attrs"] if a["value"] != ""}
-        if rf_id := attrs["rf_id"]:  # but for threads and the process
+        if rf_id := attrs["rf_id"]:  # 0 for threads and the process, which are left out
             said[rf_id] = {
                 "name": node["name"], "et_id": node["id"], "et_parent": node["ctrl_deps"],
                 **{(io, what): node[io][what] for io in ("inputs", "outputs")
@@ -97,7 +99,7 @@ def what_pytorch_says(path) -> dict[int, dict]:
 
 
 def what_we_say(node: chakra.Node, keys) -> dict:
-    """As above, of a node of ours."""
+    """Returns the same facts for a node of syncline's trace."""
     lists = {(io, what): json.loads(getattr(getattr(node.proto, io), what) or "[]")
              for io in ("inputs", "outputs") for what in ("values", "shapes", "types")}
     return {key: lists[key] if key in lists else node.name if key == "name" else node.attr.get(key)
@@ -105,8 +107,8 @@ def what_we_say(node: chakra.Node, keys) -> dict:
 
 
 def test_joined_with_what_pytorch_s_observer_wrote(torch, tmp_path):
-    """Three steps under torch.profiler and ExecutionTraceObserver, in a job that we record too:
-    either trace is joined with all of it."""
+    """syncline records a job that runs three steps under torch.profiler and ExecutionTraceObserver. PyTorch's
+    execution trace can be joined completely with either profiler's trace."""
     theirs = tmp_path / "theirs.json"
     run = torch.job("profiled", "observed", theirs)
     assert run.status == 0, run.stderr
@@ -124,7 +126,7 @@ def test_joined_with_what_pytorch_s_observer_wrote(torch, tmp_path):
 
 
 def communication(et: chakra.Et) -> list[tuple]:
-    """Of each node that communicates: what, where and how much, in the order of its lane."""
+    """Returns type, place and size of each communicating node, in the order of its lane."""
     return sorted((et.lane(n), n.start, n.name, n.type, *(n.attr.get(key) for key in (
         "comm_type", "comm_size", "pg_name", "comm_src", "comm_dst", "collective")))
         for n in et.gpu if "comm_size" in n.attr)
@@ -132,7 +134,7 @@ def communication(et: chakra.Et) -> list[tuple]:
 
 @pytest.mark.full(seconds=10.7)
 def test_collectives_of_a_running_job(torch, tmp_path):
-    """Each rank's own file has them as `convert` makes them of its Kineto file, groups included."""
+    """Each rank's Chakra file has the collectives and groups that `convert` makes from its Kineto file."""
     run = torch.ranks("collectives", 4, log="warn")
     assert run.status == 0, run.stderr
     files = sorted(run.out.rglob("*.et"))
@@ -147,7 +149,7 @@ def test_collectives_of_a_running_job(torch, tmp_path):
         subprocess.run([harness.TOOL, "convert", kineto, "--to", "chakra", "-o", made], check=True)
         found = communication(et)
         assert found == communication(chakra.Et(made))
-        # Ranges that any thread may end are nodes of neither.
+        # Ranges that any thread may end are nodes in neither file.
         assert any(row["args"].get("async") and row["name"].startswith("nccl:")
                    for row in harness.Trace(kineto).of("user_annotation"))
         names = {n.name for n in et.cpu}
@@ -157,10 +159,10 @@ def test_collectives_of_a_running_job(torch, tmp_path):
         groups = [json.loads((place / "1.comm_groups.json").read_text())
                   if (place / "1.comm_groups.json").exists() else {} for place in (path.parent, folder)]
         assert not chakra.broken(et, set(groups[0])) and check(path).returncode == 0
-        # The header that `convert` reads names groups that this rank did nothing on, too.
+        # The header that `convert` reads also has groups on which this rank did nothing.
         assert groups[0].items() <= groups[1].items()
         assert {row[6] for row in found} <= {"", *groups[0]}
         assert all(sorted(ranks) == ranks and rank in ranks for ranks in groups[0].values())
-    # ALL_REDUCE of everyone and of a part, ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER, BROADCAST.
+    # ALL_REDUCE of all ranks and of some, ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER, BROADCAST.
     assert {kind for kind, _ in some} >= {0, 2, 6, 7, 5}
     assert any(group for _, group in some)

@@ -1,5 +1,5 @@
-"""A tensor whose size a kernel tells: on the simulated GPU nothing is ever found, whatever lay in the
-memory before. So a job may print what it has on the device, and look for what it likes."""
+"""Some tensors have a size that a kernel computes, such as the result of nonzero(). On the simulated GPU that
+size is always 0, whatever the memory contained. A job can print tensors of the device and search in them."""
 import pytest
 
 JOB = """

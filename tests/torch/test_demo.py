@@ -1,4 +1,4 @@
-"""samples/demo.sh --torch, as a newcomer runs it: what the trace tells of a training loop."""
+"""Runs samples/demo.sh --torch as a newcomer does, and checks what it prints about a training loop."""
 import re
 import subprocess
 
@@ -15,14 +15,14 @@ def test_demo(tmp_path):
     tables = done.stdout.split("[5/5]")[1]
     steps = re.findall(r"^  ProfilerStep#(\d+) +\d[\d.]* ms +\d[\d.]* % +\d[\d.]* ms +(\d+) +(\d+)$",
                        tables, re.MULTILINE)
-    # The first call of the optimizer ends what was before the first step that is known.
+    # The optimizer's first call only ends the unknown part before the first step.
     assert [int(number) for number, _, _ in steps] == [1, 2, 3, 4]
     assert all(int(waits) > 0 and int(launches) > 50 for _, waits, launches in steps)
     script = (REPO / "samples" / "train_transformer.py").read_text().splitlines()
     lines = {int(n): function for n, function in re.findall(r"train_transformer\.py:(\d+) (\w+)", tables)}
     made_to_wait = {(function, script[number - 1].strip()) for number, function in lines.items()}
     assert ("accuracy", "guesses = logits.argmax(dim=-1).cpu()") in made_to_wait
-    # Which others wait too depends on how fast this machine is beside the GPU.
+    # It depends on this machine's speed whether other lines wait too.
     assert {function for function, _ in made_to_wait} <= {"main", "train_step", "accuracy"}
     assert all(".cuda()" in line or ".cpu()" in line or ".item()" in line for _, line in made_to_wait)
     for title in ("GPU busy, of", "Top operators", "Top kernels", "the CPU waited at"):

@@ -1,4 +1,4 @@
-"""The checks of PyTorch jobs on a real GPU (tests/gpu), on the simulated one: they pass there."""
+"""Runs the checks of PyTorch jobs for a real GPU (tests/gpu) on the simulated GPU. They must pass there."""
 import json
 import subprocess
 

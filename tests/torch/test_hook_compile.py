@@ -1,4 +1,4 @@
-"""torch.compile traces as it does without us; what it compiled can be seen."""
+"""torch.compile traces the same graphs with and without syncline, and the trace shows the compiled graphs."""
 import collections
 
 import harness
@@ -9,14 +9,14 @@ from tiers import full_but
 
 @pytest.mark.parametrize("modules", full_but(["0"], ["0", "1"], seconds=11))
 def test_compiled_as_without(torch, modules):
-    """No graph breaks, no graphs, no calls in them more or less: neither by the hook behind optimizers' steps
-    nor by those around modules."""
+    """Dynamo counts the same graph breaks, graphs and calls with and without syncline, whether the hook is
+    called after optimizer steps or around modules."""
     bare = torch.job("compiled", inject=False)
     run = torch.job("compiled", modules=modules, log="warn")
     assert (run.status, run.stdout, run.said()) == (0, bare.stdout, []), run.stderr
 
 
-# What the package offers, in what is compiled.
+# Calls functions of the package inside compiled code.
 OFFERED = """
 import syncline, torch
 graphs = []
@@ -48,16 +48,16 @@ print(graphs)
 @pytest.mark.parametrize("inject", full_but([True], [False, True], seconds=5),
                          ids=["bare", "recorded"])
 def test_calls_of_the_package_break_no_graph(torch, inject):
-    """Nor have they a part in it, with and without the library."""
+    """Calls of the package in compiled code break no graph and are not part of it, with and without the
+    library."""
     run = torch.run(torch.python, "-c", OFFERED, inject=inject,
                     PYTHONPATH=str(harness.REPO / "python_hook"))
     assert (run.status, run.stdout) == (0, "[[2], [2], [2], [2]]\n"), run.stderr
 
 
 GRAPH = "## Call CompiledFxGraph "
-# A graph that inductor has nothing to generate code for: an operator of the program's that uses the GPU, and
-# a product. Then the same under torch.profiler; that graph itself in the middle of what is traced; and a
-# call of it that fails. Prints what Dynamo counted.
+# Compiles a graph for which inductor generates no code: a custom operator on the GPU and a product. Runs it
+# alone, under torch.profiler, inside traced code, and in a call that fails. Prints Dynamo's counters.
 INDUCTOR = """
 import gc
 import os
@@ -101,7 +101,7 @@ main()
 
 
 def check_gpu(trace, row: dict) -> None:
-    """What was launched during the row is under the same name on the GPU."""
+    """Checks that the row's name also appears on the GPU, around the operations launched during the row."""
     launched = {e["args"]["correlation"] for e in trace.of("cuda_runtime", "cuda_driver")
                 if row["start"] <= e["start"] and e["end"] <= row["end"]}
     done = [e for e in trace.of("kernel", "gpu_memcpy", "gpu_memset")
@@ -113,8 +113,8 @@ def check_gpu(trace, row: dict) -> None:
 
 @pytest.mark.full(seconds=18)
 def test_graphs_of_inductor(torch):
-    """Each call of a compiled graph has a row of the name that PyTorch gives it, once, whether its own
-    profiler runs or not; and nothing of that is in what torch.compile traces."""
+    """Each call of a compiled graph has one row with PyTorch's name for the graph, with and without PyTorch's
+    profiler. torch.compile's traces do not contain it."""
     job = torch.tmp / "job.py"
     job.write_text(INDUCTOR)
     bare = torch.run(torch.python, job, inject=False, timeout=300)
@@ -128,7 +128,7 @@ def test_graphs_of_inductor(torch):
             found[part["name"]].append([
                 e for e in trace.of("user_annotation", "cpu_op") if e["name"].startswith(GRAPH)
                 and part["start"] <= e["start"] and e["end"] <= part["end"]])
-    # While its profiler runs it is PyTorch that gives the row, or, in old versions, does not.
+    # While PyTorch's profiler runs, PyTorch makes the row. Old versions do not make one.
     assert {name: [len(rows) for rows in parts] for name, parts in found.items()} == {
         "alone": [1, 1, 1], "profiled": [int(torch.minor >= 8)], "traced": [1], "failing": [1]}
     assert len({e["name"] for parts in found.values() for rows in parts for e in rows}) == 1
@@ -139,7 +139,7 @@ def test_graphs_of_inductor(torch):
 
 @pytest.mark.full(seconds=4.1)
 def test_inductor_that_is_there_before_the_library(torch):
-    """Under `syncline run`, where a program may import all of PyTorch before it uses CUDA."""
+    """Under `syncline run`, a program imports all of PyTorch before it uses CUDA."""
     if torch.minor < 6:
         pytest.skip("this PyTorch has CompiledFxGraph in another module")
     job = torch.tmp / "job.py"

@@ -1,5 +1,5 @@
-"""torch.profiler gets CUPTI to the call: whatever is launched before a session or after it is in our
-trace, whatever is launched in it is in its own, and the job's next call finds us recording."""
+"""torch.profiler receives CUPTI at the exact call. syncline's trace has everything launched before and after
+a session; the session's trace has everything launched in it."""
 import json
 import re
 
@@ -8,7 +8,7 @@ import pytest
 from test_neighbour import GPU, content, of_truth
 from tiers import full_but
 
-# What emit_nvtx calls an operator's range.
+# The name that emit_nvtx gives an operator's range.
 OP_TEXT = re.compile(r"(.+?)(?:, seq = \d+)?, op_id = (\d+)")
 
 
@@ -31,7 +31,7 @@ def other_lines(run) -> list[str]:
     return [line for line in run.stdout.splitlines() if not line.startswith("session")]
 
 
-# mode -> gaps in our trace
+# mode -> number of gaps in syncline's trace
 MODES = {"plain": 2, "methods": 2, "error": 2, "autograd": 2, "cpu": 2, "export": 2, "schedule": 2}
 
 
@@ -62,8 +62,8 @@ def test_to_the_call(torch, mode):
 
 @pytest.mark.full(seconds=6.4)
 def test_ranges_of_autograd_need_no_cupti(torch):
-    """We go on. Inside emit_nvtx each operator is there twice: as itself, and as the range that the
-    program asks for."""
+    """emit_nvtx does not use CUPTI, so syncline continues. The trace has each operator twice: as an operator
+    and as the NVTX range."""
     bare, _ = play(torch, "nvtx", inject=False)
     run, _ = play(torch, "nvtx", log="warn")
     assert other_lines(run) == other_lines(bare) and run.said() == []
@@ -81,7 +81,8 @@ def test_ranges_of_autograd_need_no_cupti(torch):
 
 @pytest.mark.full(seconds=6)
 def test_a_session_inside_a_session(torch):
-    """What PyTorch makes of it is what it makes of it without us; we come back after the outer."""
+    """A session starts inside another session. PyTorch behaves as without syncline, which takes CUPTI back
+    after the outer session."""
     bare, _ = play(torch, "nested", inject=False)
     run, _ = play(torch, "nested", log="warn")
     assert other_lines(run) == other_lines(bare) and run.said() == []
@@ -92,7 +93,8 @@ def test_a_session_inside_a_session(torch):
 
 @pytest.mark.full(seconds=3.2)
 def test_without_the_hook_it_is_seen_all_the_same(torch):
-    """The import slots alone: both traces whole, ours with a gap that is a little longer."""
+    """Without the hook, only the import slots notice torch.profiler. Both traces are complete, and syncline's
+    gap is a little longer."""
     run, traces = play(torch, "plain", python="off", log="warn")
     assert run.said() == []
     theirs = set().union(*(of_truth(run, events) for events in traces))

@@ -1,4 +1,4 @@
-"""What the files of a distributed job say of its ranks and process groups."""
+"""The ranks and process groups in the files of a distributed job."""
 import json
 
 import pytest
@@ -7,7 +7,7 @@ from tiers import full_but
 
 @pytest.mark.parametrize("window", full_but(["steps:2/4"], ["run", "steps:2/4"], seconds=8.1))
 def test_process_groups(torch, window):
-    """In the header, or behind the rows where the file began before there were any."""
+    """Process groups are in the header. If the file began before the groups existed, they follow the rows."""
     run = torch.ranks("ddp", 2, window=window, log="warn")
     assert run.status == 0 and run.said() == [], run.stderr
     traces = run.traces()
@@ -24,8 +24,8 @@ def test_process_groups(torch, window):
             assert "distributedInfo" not in trace.object["syncline"]
 
 
-# torch.profiler is told of the groups by torch.distributed when a session begins; libkineto makes a
-# header of its own, from what the collectives say, where there were none by then.
+# torch.distributed tells torch.profiler the groups when a session begins. If there are no groups yet,
+# libkineto derives them from the collectives.
 GROUPS = """
 import os
 import torch
@@ -56,7 +56,7 @@ def test_process_groups_as_libkineto_says_them(torch):
     traces = run.traces()
     assert len(traces) == 2
     for trace in traces:
-        # (Where the file began late, the header has them all.)
+        # (If the file began late, its header has all groups.)
         ours = trace.object["syncline"].get("distributedInfo", trace.object["distributedInfo"])
         before, after = (
             json.loads((torch.tmp / "1" / f"{name}-{ours['rank']}.json").read_text()).get("distributedInfo")
@@ -64,14 +64,14 @@ def test_process_groups_as_libkineto_says_them(torch):
         assert ours == after
         first = ours["pg_config"][0]
         as_text = {**first, "ranks": json.dumps(first["ranks"])}
-        # (That of 2.4 makes none, nor that of 2.15; 2.7, 2.9, 2.11 and 2.13 do.)
+        # (PyTorch 2.4 and 2.15 write none; 2.7, 2.9, 2.11 and 2.13 do.)
         assert before == (None if torch.minor in (4, 15) else
                           {**ours, "pg_count": 1, "pg_config": [as_text], "nccl_version": "unknown"})
 
 
 @pytest.mark.full(seconds=6.7)
 def test_names_of_modules(torch):
-    """SYNCLINE_MODULES: ranges nested as the modules are, with the result of a bare run."""
+    """SYNCLINE_MODULES=1: ranges are nested as the modules are, and the job's result is unchanged."""
     bare = torch.job("mlp", inject=False)
     run = torch.job("mlp", modules="1", log="warn")
     assert (run.status, run.stdout, run.said()) == (0, bare.stdout, [])

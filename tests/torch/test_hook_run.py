@@ -1,5 +1,5 @@
-"""Jobs of many processes under `syncline run -- COMMAND`, where the package is in each from Python's
-start: who uses CUDA has a whole file, who does not has none, and the job is as it is without."""
+"""Jobs with many processes under `syncline run -- COMMAND`. The package is in each process from the start of
+Python. A process that uses CUDA has a complete file, others have none, and the job is not affected."""
 import re
 
 import harness
@@ -9,17 +9,18 @@ from test_ranks import per_rank
 from tiers import full_but
 
 RUN = [harness.TOOL, "run", "--"]
-VARIABLE = []  # and nothing before the command
+VARIABLE = []  # no variable precedes the command
 
 
 def check_said(run: harness.Run, processes: int) -> None:
-    """Nothing but where each of those that use CUDA writes."""
+    """Checks that each process that uses CUDA printed where it writes, and that nothing else was printed."""
     assert sorted(line.split()[1] for line in run.said()) == ["recording"] * processes + \
         ["wrote"] * processes, run.stderr
 
 
 def check_files(torch, run: harness.Run, processes: int) -> list[harness.Trace]:
-    """A folder and a whole trace for each of them, and for nobody else."""
+    """Returns the traces. Checks that each of the processes has a folder and a complete trace, and that there
+    are no others."""
     assert len(list(run.out.glob("*/*"))) == processes and not run.files("*.part"), run.files("*")
     found = per_rank(run, torch.tmp / str(torch.count))
     assert len(found) == processes
@@ -32,7 +33,7 @@ def check_files(torch, run: harness.Run, processes: int) -> list[harness.Trace]:
 
 @pytest.mark.full(seconds=17)
 def test_torchrun(torch):
-    """Its agent uses no CUDA; each rank has its operators, from the first call on."""
+    """torchrun's agent uses no CUDA. Each rank's trace has its operators from the first call on."""
     bare = torch.ranks("ddp", 2, inject=False)
     run = torch.ranks("ddp", 2, before=RUN, inject=False)
     assert bare.status == 0, bare.stderr
@@ -44,15 +45,15 @@ def test_torchrun(torch):
 
 
 def told_by_job(run: harness.Run) -> tuple[int, str, str]:
-    """Without what Python says, now and then, of a program that ends while a thread of a queue's gives
-    its semaphore back: that it is gone, and yet was never given back."""
+    """Returns told()'s result without an occasional warning of Python: if a program ends while a queue's
+    thread releases its semaphore, Python reports the semaphore as leaked."""
     status, out, err = told(run)
     return status, out, re.sub(r".*resource_tracker\.py:\d+: UserWarning: .*\n  warnings\.warn\(.*\n", "", err)
 
 
 @pytest.mark.parametrize("method", full_but(["fork"], ["fork", "spawn"], seconds=28))
 def test_workers_of_a_loader(torch, method):
-    """They use no CUDA: nothing of them is there, and nothing is said."""
+    """A loader's workers use no CUDA. They leave no files and print nothing."""
     bare = torch.job("loader", method, inject=False)
     assert bare.status == 0, bare.stderr
     for before in (RUN, VARIABLE):
@@ -82,8 +83,8 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("before", full_but([VARIABLE], [RUN, VARIABLE], seconds=6),
                          ids=["run", "variable"])
 def test_workers_that_use_cuda(torch, before):
-    """Theirs are files like all others, though multiprocessing ends them by os._exit(); the process
-    that reads their batches uses none, and has none."""
+    """A loader's workers use CUDA. They have files like all processes, although multiprocessing ends them by
+    os._exit(). The reading process uses no CUDA and has no file."""
     job = torch.tmp / "job.py"
     job.write_text(GPU_WORKERS)
     run = torch.run(*before, torch.python, job, inject=not before, sim=torch.processes())

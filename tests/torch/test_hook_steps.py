@@ -1,4 +1,4 @@
-"""What a step of a PyTorch job is, with the one variable set and nothing else."""
+"""The steps of a PyTorch job, with only the one environment variable set."""
 import harness
 import pytest
 from test_neighbour import GPU
@@ -22,8 +22,8 @@ def play(torch, mode, *arguments, **options) -> harness.Run:
     return run
 
 
-# mode -> the steps that have ended. The first optimizer step ends number 0, whose beginning nobody
-# saw; where the job says it itself, too, since the optimizer has said so before the job does.
+# mode -> the steps that have ended. The first optimizer step ends step 0, whose beginning is unknown. This is
+# also true if the job reports steps itself, because the optimizer reports first.
 STEPS = {"plain": range(1, 6), "gan": range(1, 6), "several": range(1, 6), "amp": range(1, 6),
          "critic": range(1, 6), "accumulate": range(1, 6), "backward": range(1, 6), "inference": range(12),
          "api": range(1, 6)}
@@ -56,8 +56,8 @@ def test_the_jobs_own_steps_are_not_doubled(torch):
 
 @pytest.mark.parametrize("python", full_but(["on"], ["on", "off"], seconds=3.3))
 def test_windows_of_the_jobs_own_steps(torch, python):
-    """By record_function() alone, which is heard of between windows, too; step 0 is left out. Each
-    file has its steps whole, with all of their operators."""
+    """The job marks its steps only with record_function(), which is also observed between windows. Step 0 is
+    left out. Each file has its steps with all their operators."""
     run = torch.job("steps", "scopes", "80", window="steps:3/20", python=python, log="warn")
     assert (run.status, run.said()) == (0, [])
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
@@ -76,7 +76,8 @@ def test_windows_of_the_jobs_own_steps(torch, python):
 
 @pytest.mark.full(seconds=6.6)
 def test_a_session_of_torch_profilers_goes_on_counting(torch):
-    """Its own numbers begin at 0 in the middle of the job: a step's number is one step's alone."""
+    """A session of torch.profiler counts its steps from 0 in the middle of the job. The trace still has each
+    step number only once."""
     trace = play(torch, "schedule", "30").trace()
     rows = steps_of(trace)
     assert len(set(numbers(trace))) == len(rows) and numbers(trace) == sorted(numbers(trace))
@@ -91,11 +92,12 @@ def test_a_session_of_torch_profilers_goes_on_counting(torch):
 @pytest.mark.parametrize("mode", full_but(
     ["plain"], ["plain", "gan", "amp", "accumulate", "inference", "api"], seconds=6.6))
 def test_windows_of_steps(torch, mode):
-    """Three of twenty, of sixty; each file has its steps alone, whole."""
+    """Windows of three steps out of every twenty, in a job of sixty. Each file has exactly its own complete
+    steps."""
     run = play(torch, mode, "60", window="steps:3/20")
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     if len(traces) > 1 and not steps_of(traces[-1]):
-        traces.pop()  # the window opened as the job's last step ended
+        traces.pop()  # the window opened when the job's last step ended
     launched = {line["corr"]: line["start"] for line in run.truth_of("call")}
     epochs = 2 if mode == "inference" else 1
     assert 1 <= len(traces) <= 3 * epochs
@@ -104,17 +106,18 @@ def test_windows_of_steps(torch, mode):
     for trace in traces:
         meta = trace.object["syncline"]
         rows, first = steps_of(trace), numbers(trace)[0]
-        cut = trace is traces[-1] and first + 2 >= 60 * epochs  # the job ended in it
+        cut = trace is traces[-1] and first + 2 >= 60 * epochs  # the job ended in this window
         wanted = range(first, min(first + 3, 60 * epochs))
         assert first > 0 and numbers(trace) == list(wanted)
-        # What the optimizer began, the job's first word about steps begins anew.
+        # The optimizer counted the first step; the job's first own step starts the count again.
         may_be_late = mode == "api" and trace is traces[0]
         assert rows[0]["start"] == meta["opened_ns"] or may_be_late and rows[0]["start"] > meta["opened_ns"]
         assert rows[-1]["end"] == meta["closed_ns"] or cut and rows[-1]["end"] < meta["closed_ns"]
         calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
         for op in trace.of(*GPU):
             call = calls.get(op["args"]["correlation"])
-            # The step before ends while the GPU works on: what begins in a window is in its file.
+            # A step's last kernels may still run when the next step begins. They are in the file of the
+            # window in which they began.
             if not call:
                 assert op["start"] >= meta["opened_ns"] > launched[op["args"]["correlation"]]
             else:

@@ -1,5 +1,5 @@
-"""Jobs of PyTorch's, bare and with the one variable set: the same result, and a trace that holds what
-the simulator knows to have happened, PyTorch's operators and steps, and the lines that wait."""
+"""Runs PyTorch jobs with and without syncline. The results are the same, and the trace has everything in the
+simulator's truth, PyTorch's operators and steps, and the waiting lines."""
 import collections
 import dataclasses
 import json
@@ -14,18 +14,18 @@ from tiers import full_but
 
 @dataclasses.dataclass
 class Job:
-    """What is known of a job before it runs."""
-    kernels: list[str]  # that must be there, by a pattern of the name
-    steps: int  # rows of them: those that end, but for the first, whose beginning nobody knows
-    waits: list[str]  # what its lines have in them that wait for the GPU
-    may_wait: tuple = ()  # what those have that wait only if the GPU is not done before them
-    first_waits: tuple = ()  # of several ranks: what the first one's lines have besides
+    """The expectations for a job."""
+    kernels: list[str]  # patterns of kernel names that must occur
+    steps: int  # number of step rows: all steps that end except the first, whose beginning is unknown
+    waits: list[str]  # texts of the lines that wait for the GPU
+    may_wait: tuple = ()  # texts of lines that wait only if the GPU still works when they are reached
+    first_waits: tuple = ()  # with several ranks: texts of further waiting lines of the first rank
     sim: tuple = ()  # options of the simulator
-    arguments: tuple = ()  # {} becomes a folder
-    has_gaps: bool = False  # torch.profiler has CUPTI for some time
-    # waits on threads that run none of the job's code: autograd's, and a loader's that pins memory
+    arguments: tuple = ()  # {} is replaced by a folder
+    has_gaps: bool = False  # torch.profiler owns CUPTI for some time
+    # waits on threads that run no code of the job, such as autograd's or a loader's that pins memory
     without_line: bool = False
-    outside: str = ""  # what may launch in no operator
+    outside: str = ""  # kernels that may be launched outside of operators
 
 
 GEMM = "sm80_xmma_gemm_f32f32.*cublas"
@@ -33,10 +33,10 @@ SPLIT = "fmha|flash_fwd|cudnn_generated_fort_native_sdpa_.*fprop"
 ONE_PROCESS = {
     "mlp": Job([GEMM, "nll_loss_forward", "FusedAdam|multi_tensor_apply"], 19,
                [").cuda()", "loss.item()"]),
-    # That the GradScaler asks for infinities is the line's that calls it.
+    # The GradScaler checks for infinities; the waiting line is the one that calls the GradScaler.
     "transformer": Job(["nvjet_hsh_", SPLIT, "vectorized_layer_norm_kernel", "softmax_warp_forward"],
                        9, ["Model().cuda()", "scaler.step"]),
-    # cuDNN tries what is fastest, forwards and, on autograd's thread, backwards.
+    # cuDNN measures algorithms in the forward pass and, on autograd's thread, in the backward pass.
     "convnet": Job(["xmma_fprop_implicit_gemm", "xmma_dgrad_implicit_gemm",
                     "xmma_wgrad_implicit_gemm", "cudnn::bn_fw_tr", "cudnn::bn_bw",
                     "nchwToNhwcKernel"], 9,
@@ -44,15 +44,15 @@ ONE_PROCESS = {
     "recurrent": Job(["LSTM_elementWise_fp", "LSTM_elementWise_bp1", "GRU_elementWise_fp",
                       "elemWiseRNNcell", "nvjet_hsh_"], 11,
                      [".cuda(), ", "nn.LSTM(32, 64).cuda()", "self.head(", ".cpu()"]),
-    # Batches, for want of an optimizer: the first 32 do not count, and the loader ends twice.
+    # Without an optimizer, steps are batches. The first 32 batches do not count, and the loader ends twice.
     "loader": Job(["at::native::"], 1, ["nn.Linear(256, 8).cuda()", "i.cpu()"], without_line=True),
-    # What was waited for once, nobody waits for again: lines that do have nothing left.
+    # A line that waits for already awaited work does not wait.
     "streams": Job([GEMM], 0, ["    torch.cuda.synchronize", "end.query()", "side[0].synchronize",
                                "blocking.synchronize", "e.query()"]),
     "syncs": Job(["at::native::", "DeviceRadixSort|DeviceSelect|cub::"], 0,
                  ["float32).cuda()", ".cpu()", "current_stream().synchronize", "cuda.synchronize",
                   ".item()", ".nonzero()", "(y > 0).all()", "repr(y", " stream.synchronize"]),
-    # A graph that is replayed runs no operator, nor a step of the optimizer.
+    # A replayed graph runs no operator and no optimizer step.
     "graphs": Job([GEMM], 3, [").cuda()", "with torch.cuda.graph", "x.copy_", "cuda.synchronize",
                               ".item()"], outside="cudaGraphLaunch"),
     "captured": Job([GEMM], 4, [").cuda()", "cuda.synchronize"], outside="cudaGraphLaunch"),
@@ -65,13 +65,13 @@ ONE_PROCESS = {
     "threads": Job([GEMM], 0, [").cuda().eval()", "float(which)).cuda()", "out.cpu()"]),
     "modules": Job([GEMM], 0, [".cuda()", "cuda.synchronize"]),
     "ranges": Job([GEMM], 2, [".cuda()", "loss.item()"]),
-    # What torch.compile traces has no hook in it. 2.7's waits for nothing there.
+    # Code traced by torch.compile contains no hook. In PyTorch 2.7, nothing waits there.
     "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"],
                     may_wait="optimizer.step()"),
     "regions": Job([GEMM], 0, [").cuda()", ".item()"]),
     "forwards": Job([GEMM], 0, [").cuda()", ".item()"]),
     "lines": Job([GEMM], 0, ["  # waits: "], may_wait=("# waits: free",)),
-    # After the last copy back nothing is left to wait for.
+    # After the last copy to the host, no work is pending.
     "memory": Job([GEMM], 3, [").cuda()", "here.cuda()", "images.cuda()", ".cpu()", "loss.item()"],
                   may_wait=("cuda.empty_cache", "cuda.synchronize")),
     "steps": Job([GEMM], 5, ["nn.Linear(16, 16).cuda()", "cuda.synchronize"], arguments=("plain",)),
@@ -83,8 +83,8 @@ ONE_PROCESS = {
                     has_gaps=True),
 }
 UNPROFILED = [name for name, job in ONE_PROCESS.items() if not job.has_gaps]
-# NCCL's watchdog asks for events on a thread of its own. What the allocator cannot give out yet, it
-# asks for at a later tensor.
+# NCCL's watchdog queries events on its own thread. The allocator queries them when a later tensor needs
+# memory.
 RANKS = {
     "collectives": Job(["ncclDevKernel"], 0, [").cuda()", "p.cpu()", "dist.barrier()"],
                        may_wait=("dist.",), first_waits=("tensor.flatten().tolist()",),
@@ -100,22 +100,22 @@ RANKS = {
 
 
 def check_passes(*paths) -> None:
-    """`syncline check` finds nothing wrong."""
+    """Checks that `syncline check` finds no problem."""
     result = subprocess.run([harness.TOOL, "check", *paths], capture_output=True, text=True,
                             check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def told(run: harness.Run) -> tuple[int, str, str]:
-    """What the job left, without the times of handover.py, and those and the process ids of PyTorch's
-    log."""
+    """Returns status and outputs of the job, without the times that handover.py prints, and without the times
+    and process ids in PyTorch's log."""
     own = harness.SAID.sub("", run.stderr)
     return (run.status, re.sub(r"\bsession \d+ \d+", "session", run.stdout),
             re.sub(r"^((?:\[rank\d+\]:)?\[?W)\d+ [\d:.]+ (\d+ )?", r"\1", own, flags=re.MULTILINE))
 
 
 def check_same(bare: harness.Run, run: harness.Run) -> None:
-    """Whoever looks at the job alone sees nothing of us."""
+    """Checks that the job printed the same with and without syncline."""
     assert bare.status == 0, bare.stderr
     assert "not simulated" not in bare.stderr, bare.stderr
     assert told(run) == told(bare)
@@ -123,8 +123,8 @@ def check_same(bare: harness.Run, run: harness.Run) -> None:
 
 
 def check_operators(trace: harness.Trace, outside: str) -> None:
-    """What runs on the GPU names the operator that its launch is in, the innermost; from the first
-    call of CUDA's on, since the observer is there by then."""
+    """Checks that each GPU operation names the innermost operator around its launch. Operators are recorded
+    from the first CUDA call on."""
     wrong = []
     calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
     threads = collections.defaultdict(list)
@@ -152,7 +152,7 @@ def check_operators(trace: harness.Trace, outside: str) -> None:
 
 
 def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
-    """The waits' lines are those of the script that wait, and `edges --summary` says so."""
+    """Checks that the waits name the waiting lines of the script, and that `edges --summary` prints them."""
     lines = dict(enumerate(path.read_text().splitlines(), 1))
     texts = [*job.waits, *(job.first_waits if rank == 0 else ())]
     wanted = {number for number, line in lines.items() if any(text in line for text in texts)}
@@ -173,7 +173,7 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
         named.add(int(number))
     allowed = {n for n, line in lines.items() if any(text in line for text in job.may_wait)}
     assert named <= wanted | allowed
-    # A wait without a line may be what a wanted line had.
+    # A wait without a line may have been on a wanted line.
     assert len(wanted - allowed - named) <= len(nameless) <= trace.lost(), nameless[:3]
     text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
@@ -183,7 +183,7 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
 
 
 def check_hta(folder, traces: dict[int, harness.Trace], job: Job) -> None:
-    """HTA's analyzers and critical path run, and find what there is."""
+    """Checks that HTA's analyzers and critical path run on the traces and find events."""
     made = subprocess.run([REPO / "tests" / "venv.sh", "hta"], check=True, stdout=subprocess.PIPE,
                           text=True)
     files = {}
@@ -211,7 +211,7 @@ def check_steps(trace: harness.Trace, job: Job) -> None:
     assert len(names) == job.steps
 
 
-# Tests of other files play those in the default tier.
+# Tests in other files run these jobs in the default tier.
 PLAYED_ELSEWHERE = {"profiled", "neighbour", "steps"}
 
 
@@ -251,11 +251,11 @@ def test_job_in_hta(torch, name):
 
 @pytest.mark.parametrize("name", full_but(["ddp"], RANKS, seconds=25))
 def test_job_of_ranks(torch, name):
-    """Two processes under torchrun; what they say and do is in test_ranks.py."""
+    """Two ranks run under torchrun. test_ranks.py checks their results."""
     runs = [torch.ranks(name, 2, inject=inject) for inject in (False, True)]
     assert [run.status for run in runs] == [0, 0], runs[1].stderr[-4000:]
     assert runs[0].stdout == runs[1].stdout
-    bare, ours = (sorted(told(run)[2].splitlines()) for run in runs)  # two processes write it
+    bare, ours = (sorted(told(run)[2].splitlines()) for run in runs)  # two processes write to stderr
     assert bare == ours
     job = RANKS[name]
     traces = {trace.object["distributedInfo"]["rank"]: trace for trace in runs[1].traces()}
@@ -272,7 +272,7 @@ def test_every_job_is_here():
 
 
 def test_graph_replays(torch):
-    """What was captured comes again with each replay, side stream included."""
+    """Each replay repeats all captured operations, including those on the side stream."""
     trace = torch.job("graphs").trace()
     rows = collections.Counter(row["args"]["graph node id"] for row in trace.of("kernel", "gpu_memcpy")
                                if row["args"].get("graph id"))
@@ -287,7 +287,8 @@ def test_graph_replays(torch):
                                                         "cuMemSetAccess", "cuMemUnmap", "cuMemRelease"}),
                           ("backend:cudaMallocAsync", {"cudaMallocAsync", "cudaFreeAsync"})])
 def test_other_allocators(torch, allocator, calls):
-    """The same work with the same bytes of the device's; what was asked of the driver is in the trace."""
+    """With another allocator the job does the same work with the same number of bytes, and the trace has the
+    allocator's driver calls."""
     usual = torch.job("memory", inject=False)
     runs = [torch.job("memory", inject=inject, api="all", PYTORCH_CUDA_ALLOC_CONF=allocator)
             for inject in (False, True)]
@@ -317,7 +318,7 @@ def test_peer_copies(torch):
 
 @pytest.mark.full(seconds=2)
 def test_durations_are_modelled(torch):
-    """A product of large matrices takes what its operations take, a copy what its bytes take."""
+    """The duration of a matrix product follows its number of operations; that of a copy follows its bytes."""
     script = torch.tmp / "large.py"
     script.write_text("import torch\n"
                       "for n in (1024, 4096):\n"
@@ -334,7 +335,8 @@ def test_durations_are_modelled(torch):
 
 @pytest.mark.full(seconds=6.3)
 def test_the_same_from_each_interface(torch):
-    """CUPTI's older calls, a subscriber with whole records, and one with the fields that we read."""
+    """Runs one job with each interface: CUPTI's older one, a subscriber with complete records, and a
+    subscriber with chosen fields. The traces are the same."""
     if torch.cupti.startswith("12"):
         pytest.skip("CUPTI 12 has the older calls alone")
     told = {}
@@ -356,8 +358,8 @@ def test_the_same_from_each_interface(torch):
 
 @pytest.mark.full(seconds=4.6)
 def test_long_training(torch):
-    """A hundred steps, several records a step: nothing lost. (On a busy machine the collector may be
-    late once.)"""
+    """A hundred steps with several records each: nothing is lost. (On a busy machine the recorder may be late
+    once.)"""
     for _ in range(2):
         run = torch.job("mlp", "100")
         assert run.stdout == "mlp: 100 steps, loss read 10 times\n"
@@ -376,7 +378,8 @@ def test_long_training(torch):
      "--cupti-drop 0.02 --cupti-twice 0.01 --cupti-no-time 0.02",
      "--correlation-start 4294967000 --cupti-overhead", "--cupti-steal 300", "--random 3"], seconds=3.7))
 def test_in_trouble(torch, trouble):
-    """Whatever CUPTI does: the job's result, and every record that was delivered."""
+    """CUPTI misbehaves in several ways. The job's result is unchanged, and every delivered record is in the
+    trace."""
     run = torch.job("mlp", sim=[*trouble.split(), "--seed", "7"])
     assert (run.status, run.stdout) == (0, "mlp: 20 steps, loss read 2 times\n"), run.stderr
     trace = run.trace()

@@ -1,5 +1,5 @@
-"""Every job under torch.profiler, and what syncline makes of the same run, played to it: the two
-traces say the same, but for what docs/kineto-compatibility.md lists."""
+"""Runs every job under torch.profiler, and plays the recorded run to syncline. The two traces agree, except
+for the differences listed in docs/kineto-compatibility.md."""
 import pathlib
 import re
 import subprocess
@@ -24,7 +24,7 @@ def profiled(syncs):
 
 
 def play(torch, recording, **environment) -> pathlib.Path:
-    """syncline's trace of the recording."""
+    """Returns syncline's trace of the recording."""
     out = recording.parent / f"ours-{recording.stem}"
     result = subprocess.run(
         [REPLAY / "run", "--build", harness.BUILD, "--cupti", torch.cupti, recording],
@@ -86,7 +86,7 @@ def test_without_syncs(torch):
     check_same(theirs, play(torch, folder / "recording"), folder / "recording")
 
 
-# Of two streams that wait, one that runs something later.
+# Two streams wait for an event, and only one of them has work later.
 IDLE = """
 import torch
 x = torch.ones(8, device="cuda")
@@ -112,12 +112,12 @@ def test_a_stream_that_only_waits(torch):
     assert known["waits-of-idle-streams"] == 1
 
 
-# The first correlation id: the job's go past 2^32.
+# The first correlation id of the run. Ids exceed 2^32 during the job.
 SOON_FULL = 2**32 - 100
 
 
 def of(trace, cat, name=""):
-    """A row from the middle of the run."""
+    """Returns a row from the middle of the run."""
     rows = [e for e in trace["traceEvents"] if e.get("cat") == cat and e["ph"] == "X"
             and name in e["name"]]
     return rows[len(rows) // 2]
@@ -137,7 +137,7 @@ def lose(trace):
 
 
 def lose_filtered(trace):
-    """A call that libkineto never has."""
+    """Removes a call that libkineto never records."""
     trace["traceEvents"].remove(of(trace, "cuda_runtime", "cudaGetDevice"))
 
 
@@ -146,7 +146,7 @@ def lose_waits(trace):
 
 
 def head(trace):
-    """The arrow's end at a kernel."""
+    """Returns the end of the arrow to a kernel."""
     launch = of(trace, "kernel")["args"]["correlation"]
     return next(e for e in trace["traceEvents"] if e["ph"] == "f" and e.get("id") == launch)
 
@@ -160,7 +160,7 @@ def lose_record(trace):
 
 
 def take_older_record(trace):
-    """The wait is said to be for what an earlier call recorded."""
+    """Makes a wait name an earlier event record."""
     records = [e["args"]["correlation"] for e in trace["traceEvents"]
                if e.get("cat") == "cuda_runtime" and "EventRecord" in e["name"]]
     wait = of(trace, "cuda_sync", "Stream Wait Event")["args"]
@@ -169,14 +169,14 @@ def take_older_record(trace):
 
 
 def move_calls(trace):
-    """All of them to another thread, with their arrows."""
+    """Moves all calls and their arrows to another thread."""
     for e in trace["traceEvents"]:
         if e.get("cat") == "cuda_runtime" or (e.get("cat"), e["ph"]) == ("ac2g", "s"):
             e["tid"] += 1
 
 
 def add_early_wait(trace):
-    """Just before the stream that is the last to begin begins."""
+    """Adds a wait on the last stream, just before that stream's first operation."""
     firsts = {}
     for row in libkineto.kineto.rows(trace, *libkineto.OPERATIONS):
         firsts[row["tid"]] = min(row["ts"], firsts.get(row["tid"], row["ts"]))
@@ -189,7 +189,7 @@ def add_early_wait(trace):
 
 
 def cut_ids(trace):
-    """As CUPTI tells them, where they have gone past 2^32."""
+    """Cuts ids above 2^32 to the 32 bits that CUPTI reports."""
     for e in trace["traceEvents"]:
         if e.get("cat") in libkineto.ROWS:
             e["args"]["correlation"] &= 2**32 - 1
@@ -199,7 +199,7 @@ def cut_ids(trace):
 
 @pytest.mark.full(seconds=3.8)
 def test_a_trace_that_differs(torch, monkeypatch):
-    """What differs is found, and named: the comparison can fail."""
+    """Guards the comparison: each change of a trace is found and named."""
     folder = torch.tmp / "1"
     torch.job("streams", under=profiled("1"), inject=False,
               sim=["--correlation-start", str(SOON_FULL),
@@ -254,7 +254,7 @@ def test_a_trace_that_differs(torch, monkeypatch):
 
 
 def test_the_list_is_current():
-    """Every difference that the program knows is explained, and no other."""
+    """The documented list has every difference that the program knows, and no others."""
     source = (REPLAY / "libkineto.py").read_text()
     assert set(re.findall(r'known\["([a-z-]+)"\]', source)) == listed()
 

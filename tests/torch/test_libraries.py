@@ -1,4 +1,4 @@
-"""The stand-ins have what PyTorch imports: no more is promised, and no less."""
+"""The simulated libraries have every symbol that PyTorch imports, and no other."""
 import subprocess
 import sys
 
@@ -15,7 +15,7 @@ def generate(*arguments) -> str:
 
 
 def test_list_has_all(torch):
-    """It is of several versions of PyTorch."""
+    """The stored list covers several versions of PyTorch."""
     cuda = torch.cupti.split(".")[0]
     kept = (GENERATE.parent / f"symbols-cuda{cuda}.txt").read_text().splitlines()
     assert len(kept) == len(set(kept))
@@ -99,7 +99,7 @@ def run_script(torch, text, *arguments, **options):
 
 @pytest.mark.full(seconds=3.2)
 def test_what_models_are_made_of(torch):
-    """And all of it has its launches and kernels in the trace."""
+    """Runs common layers. Each has its launches and kernels in the trace."""
     run = run_script(torch, LAYERS)
     assert (run.status, run.stdout) == (0, "all of it ran\n"), run.stderr
     assert "not simulated" not in run.stderr
@@ -110,7 +110,8 @@ def test_what_models_are_made_of(torch):
 @pytest.mark.parametrize("backend, said", [("eager", "compiled"), ("aot_eager", "compiled"),
                                            ("cudagraphs", "compiled"), ("inductor", "TritonMissing")])
 def test_compiled(torch, backend, said):
-    """inductor wants Triton, which the environment does not have: PyTorch names it."""
+    """Compiles with several backends. inductor needs Triton, which the environment lacks, and PyTorch's error
+    says so."""
     run = run_script(torch, COMPILED, backend)
     assert (run.status, run.stdout) == (0, f"{said}\n"), run.stderr
     if said == "compiled":

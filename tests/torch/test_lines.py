@@ -1,5 +1,5 @@
-"""Source lines of the calls that wait, with the one variable set and nothing else: in the trace, and
-in `syncline edges --summary`."""
+"""Source lines of waiting calls, with only the one environment variable set: in the trace and in `syncline
+edges --summary`."""
 import collections
 import json
 import re
@@ -11,15 +11,15 @@ from conftest import JOBS
 from tiers import full_but
 
 JOB = JOBS / "lines.py"
-# Line of the job -> what is written behind it.
+# Number of a line in the job -> the mark at its end.
 MARKS = {number: found[1] for number, line in enumerate(JOB.read_text().splitlines(), 1)
          if (found := re.search(r"# waits: (\w+)$", line))}
-SLOW = ("--kernel", "*=4ms")  # so long that a wait without a line would be seen
+SLOW = ("--kernel", "*=4ms")  # long enough that a wait without a line is noticed
 
 
 def lines_of(trace):
-    """Of all calls that wait for the GPU: how long they did at which lines. On a busy machine the GPU
-    may be done before: then they did not at all."""
+    """Returns for each line the durations of its waits for the GPU. On a busy machine the GPU may be done
+    before a call, which then does not wait."""
     waits = {}
     for call in trace.of("cuda_runtime", "cuda_driver"):
         if "wait_kind" in call["args"]:
@@ -38,8 +38,8 @@ def mark_of(line):
     [([], {})], [([], {}), ([], {"python": "0"}), ([harness.TOOL, "run", "--"], {})], seconds=3.9),
                          ids=["variable", "without-python", "run"])
 def test_every_line_that_waits_is_named(torch, before, options):
-    """With nothing of ours in the interpreter; under `syncline run`, too, where PyTorch is there
-    before the library is."""
+    """Every marked line is named, without our package in the interpreter, and under `syncline run`, where
+    PyTorch is imported before the library is loaded."""
     run = torch.job("lines", before=before, inject=not before, sim=SLOW, **options)
     assert run.status == 0 and run.stdout == "done\n", run.stderr
     trace = run.trace()
@@ -47,12 +47,12 @@ def test_every_line_that_waits_is_named(torch, before, options):
     assert not [ns for ns in waits.pop(None, ()) if ns > 1_000_000]
     told = dict(mark_of(line) for line in waits)
     wanted = set(MARKS.values())
-    if "accelerator" not in told:  # not in every PyTorch
+    if "accelerator" not in told:  # some versions of PyTorch do not have it
         wanted.discard("accelerator")
     assert set(told) == wanted
     assert told["item"] == "item" and told["thread"] == "thread.<locals>.run"
     assert told["backward"] == "Doubled.backward"
-    # The summary of the same file.
+    # The summary of the same file names the same lines.
     text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     groups = {group["name"]: group for group in json.loads(text)["by_line"]}
@@ -61,7 +61,7 @@ def test_every_line_that_waits_is_named(torch, before, options):
         assert not waited or groups[line]["waits"] >= len(waited)
         assert not waited or groups[line]["total_ns"] >= sum(waited)
         assert all(source["name"] for source in groups.get(line, {}).get("sources", ()))
-    # Each of these ends with a copy, but what it waits for are kernels.
+    # Each of these lines ends with a copy, but waits for kernels.
     for line, group in groups.items():
         if line and mark_of(line)[0] in ("item", "cpu", "nonzero", "truth"):
             longest = max(group["sources"], key=lambda source: source["longest_ns"])
@@ -70,8 +70,8 @@ def test_every_line_that_waits_is_named(torch, before, options):
 
 @pytest.mark.full(seconds=3.8)
 def test_a_pytorch_that_lies_elsewhere(torch, tmp_path):
-    """As `pip install --target` leaves it: the folder's name does not say that its files are none of
-    the program's."""
+    """PyTorch is in another folder, as after `pip install --target`. The folder's name does not show that its
+    files are a library. The waiting lines are still those of the program."""
     packages = tmp_path / "packages"
     packages.mkdir()
     for path in torch.libraries.parents[1].iterdir():
@@ -92,7 +92,7 @@ def test_collectives_name_their_line(torch):
         for collective in ("allreduce", "barrier"):
             called = {f"{JOBS / 'ddp.py'}:{number} main" for number, line in enumerate(job, 1)
                       if f"dist.{collective.replace('allr', 'all_r')}(" in line}
-            # Those of the gradients are started by autograd, in no code of Python's. (2.15 says
+            # Autograd starts the collectives of gradients without Python code. (PyTorch 2.15 writes
             # all_reduce.)
             assert called == {args["source"] for args in rows if "source" in args
                               and args["Collective name"].replace("_", "") == collective}
@@ -100,8 +100,8 @@ def test_collectives_name_their_line(torch):
 
 @pytest.mark.full(seconds=10)
 def test_collectives_of_pytorchs_own_code_have_no_line(torch):
-    """Those that fully_shard starts in the backward pass, by Python code that no line of the job's
-    called."""
+    """fully_shard starts collectives in the backward pass, in Python code that no line of the job called.
+    They have no line."""
     if torch.minor < 6:
         pytest.skip("this PyTorch has the FSDP of before")
     scatter, gather = (("reduceScatterSingleImpl", "allGatherSingleImpl") if torch.minor >= 15 else
@@ -122,7 +122,7 @@ def test_collectives_of_pytorchs_own_code_have_no_line(torch):
         assert [line for line in gathered if "model(torch.randn(" in line], sources
 
 
-# What watches PyTorch comes on a thread of its own, soon after the first call of CUDA.
+# A thread of syncline attaches to PyTorch soon after the first CUDA call.
 SHORT = """
 import time, torch
 def outer():
@@ -159,7 +159,8 @@ for _ in range(3):
 
 @pytest.mark.full(seconds=5.2)
 def test_code_of_inductors_is_nobodys(torch):
-    """Wherever its cache lies: the line is that of who called it."""
+    """Code generated by inductor waits. The named line is that of the job which called it, wherever
+    inductor's cache is."""
     job, cache = torch.tmp / "job.py", torch.tmp / "cache"
     job.write_text(INDUCTOR)
     run = torch.run(torch.python, job, cache, sim=SLOW)
@@ -200,7 +201,7 @@ print(torch.cuda.synchronize.__name__, torch.cuda.Stream.synchronize.__name__,
 
 @pytest.mark.full(seconds=7.8)
 def test_compile_traces_as_before(torch):
-    # 2.4 itself fails on an event that is made outside.
+    # PyTorch 2.4 itself fails on an event that is created outside.
     job = TRACED if torch.minor > 4 else TRACED.replace("    event.query()\n", "")
     bare = torch.run(torch.python, "-c", job, inject=False)
     ours = torch.run(torch.python, "-c", job)
@@ -237,7 +238,7 @@ dist.destroy_process_group()
 
 @pytest.mark.full(seconds=8.1)
 def test_compile_traces_a_rank_as_before(torch):
-    """The timers of DistributedDataParallel are read in its forward pass."""
+    """The forward pass of DistributedDataParallel reads its timers."""
     bare = torch.run(torch.python, "-c", TRACED_RANK, inject=False)
     ours = torch.run(torch.python, "-c", TRACED_RANK)
     assert bare.status == ours.status == 0, ours.stderr
@@ -264,7 +265,7 @@ session.export_chrome_trace(sys.argv[1])
 
 @pytest.mark.full(seconds=3.2)
 def test_functions_of_torch_profiler(torch):
-    """Its own files have functions instead of lines."""
+    """torch.profiler's files have functions without line numbers. The summary names the function."""
     job, trace = torch.tmp / "job.py", torch.tmp / "trace.json"
     job.write_text(PROFILED)
     run = torch.run(torch.python, job, trace, inject=False, sim=("--kernel", "*=50ms"))

@@ -1,5 +1,5 @@
-"""syncline and torch.profiler in one process: CUPTI serves one of them at a time. torch.profiler's
-traces are what they are without syncline, and syncline's holds everything else, with the gap."""
+"""syncline and torch.profiler in one process. CUPTI serves one of them at a time. torch.profiler's traces are
+as without syncline. syncline's trace has everything else, and states the gap."""
 import collections
 import json
 import re
@@ -10,13 +10,13 @@ from tiers import full_but
 
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
-# Stamps of records that were made once torch.profiler has given CUPTI its own clock: the tick
-# counter's, turned back into ours.
+# Allowed error of record times after torch.profiler has made the tick counter CUPTI's clock. syncline
+# converts ticks to its own clock.
 CLOCK_NS = 20_000
 
 
 def play(torch, mode, *, inject=True, **options):
-    """The run, and torch.profiler's traces, in order."""
+    """Returns the run and torch.profiler's traces, in order."""
     folder = torch.tmp / f"{mode}-{'with' if inject else 'without'}"
     folder.mkdir()
     run = torch.job("neighbour", mode, folder, inject=inject, **options)
@@ -28,14 +28,14 @@ def play(torch, mode, *, inject=True, **options):
 
 
 def content(events):
-    """What a trace of torch.profiler's tells, without times and ids, which no two runs share."""
+    """Returns the content of a torch.profiler trace without times and ids, which differ in every run."""
     names = collections.Counter()
     for e in events:
         if e["ph"] in "sf":
             names["flow", e["ph"], e["cat"]] += 1
         elif e["ph"] == "X" and e.get("cat") not in ("overhead", "Trace"):
             args = e["args"]
-            name = re.sub(r"0x[0-9a-f]+", "", e["name"])  # addresses of Python's objects
+            name = re.sub(r"0x[0-9a-f]+", "", e["name"])  # removes addresses of Python objects
             names[e["cat"], name, *(json.dumps(args.get(key)) for key in (
                 "device", "stream", "bytes", "grid", "block", "registers per thread", "cbid",
                 "Input Dims"))] += 1
@@ -43,7 +43,7 @@ def content(events):
 
 
 def of_truth(run, events):
-    """Rows of GPU operations whose correlation id is that of such an operation of the run."""
+    """Returns the correlation ids of the GPU rows. Checks that each row is an operation of the run."""
     ops = collections.Counter(
         (op["corr"], harness.demangled(op["name"]) if op["kind"] == "kernel" else op["kind"])
         for op in run.truth_of("op") if op["kind"] in ("kernel", "memcpy", "memset"))
@@ -55,18 +55,18 @@ def of_truth(run, events):
 
 
 def check_ours(run, theirs, gaps, left=()):
-    """Our trace: everything that was launched outside the gaps that it states, nothing that
-    torch.profiler has. `left`: the simulator's lines about records that it still had when the
-    process ended, for which a late CUPTI is not waited for long."""
+    """Checks syncline's trace: it has everything launched outside the stated gaps, and nothing that
+    torch.profiler has. `left`: the simulator's lines about records that were undelivered when the process
+    ended, because an exit does not wait long for a late CUPTI."""
     trace = run.trace()
     stated = trace.object["syncline"].get("gaps", [])
     assert len(stated) == gaps and trace.counters["handovers"] == gaps
     markers = [e["name"] for e in trace.events if e["ph"] == "i" and "CUPTI" in e["name"]]
     first = min(row["start"] for row in trace.of(*CALLS))
     pairs = ["CUPTI handed over", "CUPTI taken back"] * sum(begin > first for begin, _ in stated)
-    # A gap from before the first row has no beginning to mark.
+    # A gap that began before the first row has no marker at its start.
     assert markers in (pairs, ["CUPTI taken back", *pairs])
-    # A thread that launches while kinds go on or off may fall on either side.
+    # If a thread launches while kinds are switched, its operation may be in either trace.
     spans = [(begin - 1_000_000, end + 1_000_000) for begin, end in stated]
     calls = {call["corr"]: call for call in run.truth_of("call")}
 
@@ -94,7 +94,7 @@ def check_ours(run, theirs, gaps, left=()):
                 if harness.plain(call["name"]) in asked and is_outside(corr)}
     found = [row["args"]["correlation"] for row in trace.of(*CALLS)]
     assert len(found) == len(set(found)) and expected <= set(found)
-    # Times are right on either side of the gap, whatever clock CUPTI has by then.
+    # Times are right before and after the gap, although CUPTI's clock was changed.
     truth = {op["corr"]: op for op in ops if not op["graph"]}
     for row in trace.of(*GPU):
         op = truth[row["args"]["correlation"]]
@@ -102,14 +102,13 @@ def check_ours(run, theirs, gaps, left=()):
         assert abs(row["end"] - row["start"] - (op["end"] - op["start"])) < 1000, row
     for name in ("foreign_buffers", "dropped_cupti", "records_other_clock"):
         assert trace.counters[name] == 0, name
-    # Nothing is lost at a hand-over: a buffer that did not come back is one of the exit's, which
-    # counts its records too.
+    # A hand-over loses nothing. Only the exit may leave a buffer undelivered, and it counts its records.
     undelivered = trace.counters["undelivered_at_exit"]
     assert trace.counters["undelivered_buffers"] <= undelivered <= len(left)
     return trace, wanted
 
 
-# mode -> gaps in our trace
+# mode -> number of gaps in syncline's trace
 MODES = {"thrice": 3, "threads": 2, "error": 2, "first": 1, "warmup": 1, "toggled": 2}
 
 
@@ -130,9 +129,9 @@ def test_both_are_whole(torch, mode):
 
 @pytest.mark.full(seconds=7.3)
 def test_it_ends_cupti_behind_each_session(torch):
-    """TEARDOWN_CUPTI=1: with the first CUDA call behind a session libkineto ends CUPTI, which we have
-    taken back by then. Another gap, and we come back again, if the next session does not begin before
-    that (a step later, here)."""
+    """TEARDOWN_CUPTI=1: libkineto ends CUPTI at the first CUDA call after a session. syncline has taken CUPTI
+    back by then. This makes another gap, after which syncline takes CUPTI back again, unless the next
+    session begins first (here: one step later)."""
     bare, without = play(torch, "ended", inject=False, TEARDOWN_CUPTI="1")
     run, sessions = play(torch, "ended", log="warn", TEARDOWN_CUPTI="1")
     assert len([line for line in run.log if line["what"] == "finalize"]) == 3
@@ -148,8 +147,8 @@ def test_it_ends_cupti_behind_each_session(torch):
 
 @pytest.mark.full(seconds=7)
 def test_graph_edges(torch):
-    """libkineto becomes CUPTI's subscriber, which we were until then, or it would go without the
-    GPU."""
+    """libkineto needs to be CUPTI's subscriber to record the GPU. syncline is the subscriber until then, and
+    gives the subscription up."""
     _, without = play(torch, "error", inject=False)
     run, sessions = play(torch, "error", log="warn", graph_edges="1")
     assert [content(events) for events in sessions] == [content(events) for events in without]
@@ -160,7 +159,8 @@ def test_graph_edges(torch):
 
 @pytest.mark.full(seconds=6.9)
 def test_profiler_that_stops_at_exit(torch):
-    """Our file is whole, and says that it ends with a gap; or we came back for the last moment."""
+    """torch.profiler stops when the process exits. syncline's file is complete and states a gap at its end,
+    unless syncline took CUPTI back for the last moment."""
     _, without = play(torch, "exit", inject=False)
     run, sessions = play(torch, "exit", log="warn")
     assert run.said() == []
@@ -172,7 +172,8 @@ def test_profiler_that_stops_at_exit(torch):
 
 @pytest.mark.full(seconds=7.1)
 def test_profiler_that_has_cupti_all_along(torch):
-    """What needs no CUPTI is in our file all the same, and it says what it lacks."""
+    """torch.profiler owns CUPTI during the whole run. syncline's file has all events that do not need CUPTI,
+    and states the gap."""
     _, without = play(torch, "whole", inject=False)
     run, sessions = play(torch, "whole", log="warn")
     assert run.said() == []
@@ -189,8 +190,8 @@ def test_profiler_that_has_cupti_all_along(torch):
 @pytest.mark.parametrize("mode", full_but(
     ["everything"], ["plain", "schedule", "everything", "cuda", "twice"], seconds=7))
 def test_every_way_to_profile(torch, mode):
-    """Shapes, stacks, memory, synchronization, schedules: as without syncline. Stacks of Python have
-    the few functions that are called behind an optimizer's step."""
+    """torch.profiler records shapes, stacks, memory, synchronization and schedules as without syncline.
+    Python stacks also have the few functions that run after an optimizer step."""
     traces = {}
     for inject in (False, True):
         path = torch.tmp / f"{inject}.json"
@@ -207,17 +208,17 @@ def test_every_way_to_profile(torch, mode):
 
 @pytest.mark.full(seconds=6.6)
 def test_profiler_in_trouble(torch):
-    """CUPTI late and shuffling, in the middle of a hand-over."""
+    """CUPTI delivers late and shuffled records during a hand-over. Both traces are right."""
     _, without = play(torch, "thrice", inject=False)
     run, sessions = play(torch, "thrice", log="warn",
                          sim=["--cupti-shuffle", "--cupti-late", "0.1", "--seed", "5"])
-    # libkineto does not wait for what is late: it may lack rows, but has none too much.
+    # libkineto does not wait for late records: its trace may lack rows, but has no surplus ones.
     theirs = set()
     for events, whole in zip(sessions, without):
         theirs |= of_truth(run, events)
         assert not {key[:2] for key in content(events)} - {key[:2] for key in content(whole)}
-    # On an idle machine the exit waits 30 ms, less than CUPTI is late. By then it has given back
-    # all but records of its own overhead, of which each delivery makes one more.
+    # The exit waits at most 30 ms on an idle machine, less than CUPTI's delay. By then only records of
+    # CUPTI's own overhead are left; each delivery creates one more.
     left = [line for line in run.log if line["what"] == "undelivered"]
     assert {line["kind"] for line in left} <= {"overhead"}
     check_ours(run, theirs, len(run.trace().object["syncline"]["gaps"]), left)
@@ -225,8 +226,8 @@ def test_profiler_in_trouble(torch):
 
 @pytest.mark.full(seconds=6.9)
 def test_not_foreseen_before_our_first_record(torch):
-    """Nothing of ours is in torch.profiler's way, whose trace is whole; ours says that it has
-    nothing."""
+    """SYNCLINE_HANDOVER=0, and torch.profiler starts before syncline has a record. torch.profiler's trace is
+    complete. syncline's trace states that it has nothing."""
     _, without = play(torch, "first", inject=False)
     run, sessions = play(torch, "first", log="warn", handover="0")
     (taken,) = run.said()
@@ -241,9 +242,9 @@ def test_not_foreseen_before_our_first_record(torch):
 
 @pytest.mark.full(seconds=7.1)
 def test_not_foreseen(torch):
-    """Its import slots are left alone, so that CUPTI is taken in the middle: nobody crashes, what
-    begins after our buffers were emptied is all in its trace, and ours says since when it lacks
-    everything."""
+    """SYNCLINE_HANDOVER=0: torch.profiler takes CUPTI without warning. Nothing crashes. Everything that
+    begins after syncline's buffers were returned is in torch.profiler's trace. syncline says since when it
+    records nothing."""
     bare, without = play(torch, "warmup", inject=False)
     run, sessions = play(torch, "warmup", log="warn", handover="0")
     assert run.stdout == bare.stdout

@@ -1,5 +1,5 @@
-"""PyTorch's NVTX ranges, with the one variable set and nothing else: on the CPU, on the GPU with
-what autograd's thread launches, and at the calls that wait."""
+"""PyTorch's NVTX ranges, with only the one environment variable set: on the CPU, on the GPU (including
+launches of autograd's thread), and at the waiting calls."""
 import pytest
 
 import harness
@@ -21,14 +21,15 @@ def test_ranges_of_a_training_step(torch, beside):
     launches = {e["args"]["correlation"]: e for e in trace.of("cuda_runtime", "cuda_driver")}
     operations = trace.of("kernel", "gpu_memcpy", "gpu_memset")
     assert len({launches[o["args"]["correlation"]]["tid"] for o in operations
-                if o["args"]["correlation"] in launches}) == 2  # the program's and autograd's
+                if o["args"]["correlation"] in launches}) == 2  # the main thread and autograd's thread
     for step in range(STEPS):
         (outer,) = rows(trace, "user_annotation", f"step {step}")
         for name in ("forward", "backward", "optimizer", "wait"):
             cpu = rows(trace, "user_annotation", name)[step]
             gpu = rows(trace, "gpu_user_annotation", name)[step]
             assert outer["start"] <= cpu["start"] and cpu["end"] <= outer["end"]
-            # Whoever launches meanwhile does so for the range, also when another thread has one.
+            # A launch by any thread during the range counts for the range, even if its thread has a range of
+            # its own.
             own = [o for o in operations if o["args"]["correlation"] in launches and
                    cpu["start"] <= launches[o["args"]["correlation"]]["start"] < cpu["end"]]
             assert gpu["start"] == min(o["start"] for o in own)

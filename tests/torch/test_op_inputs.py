@@ -1,4 +1,4 @@
-"""What rows of PyTorch's operators say besides names and times: inputs, and texts of the program's."""
+"""The args of operator rows other than names and times: inputs, and texts that the program chose."""
 import pathlib
 import subprocess
 
@@ -25,8 +25,8 @@ torch.cuda.synchronize()
 
 @pytest.mark.full(seconds=5.2)
 def test_classes_that_answer_themselves(torch, tmp_path):
-    """A class of tensors whose sizes and layout are its own code's is not asked for them by us: that
-    runs as often as it does bare. Rows have what its tensors were made as."""
+    """A tensor subclass computes its own sizes and layout in Python. Recording does not call that code. The
+    rows have the sizes with which the tensors were created."""
     job = tmp_path / "job.py"
     job.write_text("""
 import collections, torch
@@ -63,8 +63,8 @@ print(sorted(asked.items()))
 
 @pytest.mark.full(seconds=3.6)
 def test_texts_of_the_programs(torch, tmp_path):
-    """What the program calls a group, or a keyword of a record function's, is text in the row, whatever is
-    in it."""
+    """The program chooses the name of a group, or a keyword of a record function. The row has it as text,
+    whatever characters it contains."""
     job = tmp_path / "job.py"
     job.write_text(r"""
 import torch
@@ -89,7 +89,7 @@ dist.destroy_process_group()
 
 @pytest.mark.full(seconds=4.7)
 def test_numbers_in_any_locale(torch, tmp_path):
-    """A number is one whatever the program's locale takes for a decimal point."""
+    """The program sets a locale with another decimal point. Numbers in the trace are not affected."""
     if not pathlib.Path("/usr/share/i18n/locales/de_DE").exists():
         pytest.skip("no locale with another point, nor anything to make one of")
     subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", tmp_path / "de_DE.UTF-8"], check=True)

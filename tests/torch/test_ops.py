@@ -1,5 +1,5 @@
-"""PyTorch's operators, with the one variable set and nothing else: the same as torch.profiler's in
-the same session, by the ids of their record functions, and the same for each launch."""
+"""PyTorch's operators, with only the one environment variable set. They equal those of torch.profiler in the
+same session, compared by record function id, and so do the operators of all launches."""
 import collections
 import json
 import pathlib
@@ -10,7 +10,7 @@ from test_jobs import ONE_PROCESS, RANKS, UNPROFILED
 from tiers import full_but
 
 UNDER = pathlib.Path(__file__).with_name("under_profiler.py")
-# What torch.profiler says of inputs; those of a collective have the collective's facts besides.
+# The args in which torch.profiler writes inputs. A collective also has args of its own.
 INPUTS = ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"]
 COLLECTIVE = ["Collective name", "dtype", "In msg nelems", "Out msg nelems", "Group size",
               "Process Group Name", "Process Group Description", "Process Group Ranks", "Rank"]
@@ -18,13 +18,13 @@ SEQUENCE = ["Sequence number", "Fwd thread id"]
 
 
 def whole(events: list[dict], *cats: str) -> dict[int, dict]:
-    """Rows by record function."""
+    """Returns the rows by record function id."""
     return {e["args"]["Record function id"]: e for e in events
             if e["ph"] == "X" and e.get("cat") in cats and e["args"].get("Record function id")}
 
 
 def parents(rows: dict[int, dict], start, end) -> dict[int, int]:
-    """Around each row the innermost other one of its thread."""
+    """Returns for each row the innermost other row of its thread around it."""
     found = {}
     for thread in {e["tid"] for e in rows.values()}:
         stack: list[tuple] = []
@@ -40,8 +40,8 @@ def parents(rows: dict[int, dict], start, end) -> dict[int, int]:
 def compare(ours: harness.Trace, theirs: list[dict]) -> None:
     mine, its, lost = whole(ours.events, "cpu_op"), whole(theirs, "cpu_op"), ours.lost()
     assert its, "torch.profiler has no operators"
-    # It records the threads that it was started on and autograd's: we all of them, from the first
-    # call of CUDA's on.
+    # torch.profiler records the thread that started it and autograd's threads. syncline records all threads,
+    # from the first CUDA call on.
     first = min(mine)
     late = {i: e for i, e in its.items() if i >= first}
     missing = set(late) - set(mine)
@@ -69,7 +69,7 @@ def theirs_of(path: pathlib.Path) -> list[dict]:
     events = json.loads(path.read_text())["traceEvents"]
     for e in events:
         if e["ph"] == "X":
-            # Exact: whole nanoseconds.
+            # Exact whole nanoseconds.
             e["ts"], e["dur"] = round(e["ts"] * 1000), round(e["dur"] * 1000)
     return events
 
@@ -99,8 +99,9 @@ def test_same_as_profiler_in_ranks(torch, name):
 
 
 def test_compiled_regions_and_subclasses(torch):
-    """A compiled region has a row of its own name, with its operators inside; what a tensor's class
-    does with an operator is inside that operator's row, and what it launches is the inner one's."""
+    """A compiled region has a row with its name and its operators inside. If a tensor subclass runs operators
+    inside an operator, they are inside that operator's row, and their launches belong to the inner
+    operator."""
     trace = torch.job("regions").trace()
     rows = whole(trace.events, "cpu_op", "user_annotation")
     inside = parents(rows, lambda e: e["start"], lambda e: e["end"])
@@ -112,7 +113,7 @@ def test_compiled_regions_and_subclasses(torch):
         return [rows[j]["name"] for j in (i, *above(i))]
 
     regions = {e["name"] for e in rows.values() if e["name"].startswith("Torch-Compiled Region")}
-    # That of 2.4 has the same name for all.
+    # PyTorch 2.4 gives all regions the same name.
     assert len(regions) == (2 if torch.minor > 4 else 1), regions
     relus = [around(i) for i, e in rows.items() if e["name"] == "aten::relu"]
     assert {name for stack in relus for name in stack if name in regions} == regions
@@ -125,7 +126,7 @@ def test_compiled_regions_and_subclasses(torch):
 
 
 def launches(events: list[dict], rows_of) -> list[tuple[str, str | None]]:
-    """What ran on the GPU in the order of its launch, and in which operator."""
+    """Returns the GPU operations in the order of their launches, each with its operator."""
     ops = {e["args"]["External id"]: e["name"] for e in events
            if e["ph"] == "X" and e.get("cat") == "cpu_op"}
     rows = sorted(rows_of, key=lambda e: e["args"]["correlation"])
@@ -136,7 +137,7 @@ def launches(events: list[dict], rows_of) -> list[tuple[str, str | None]]:
 @pytest.mark.parametrize("name", full_but(
     ["mlp"], ["mlp", "transformer", "convnet", "streams", "syncs"], seconds=5.6))
 def test_kernels_and_their_operators(torch, name):
-    """These launch the same in each run, from one thread after the other."""
+    """These jobs launch the same operations in each run. One thread launches at a time."""
     path = torch.tmp / "theirs.json"
     assert torch.job(name, under=[UNDER, path, "0"], inject=False).status == 0
     its = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
@@ -146,7 +147,7 @@ def test_kernels_and_their_operators(torch, name):
     ours = launches(trace.events, trace.of(*kinds))
     assert [kernel for kernel, _ in ours] == [kernel for kernel, _ in theirs]
     pairs = [(mine, its_op) for (_, mine), (_, its_op) in zip(ours, theirs)]
-    # Those of before our attachment have none.
+    # Operations from before syncline attached to PyTorch have no operator.
     began = next(i for i, (mine, _) in enumerate(pairs) if mine)
     assert began < len(pairs) // 4
     assert sum(mine != its_op for mine, its_op in pairs[began:]) <= trace.lost()
@@ -155,7 +156,7 @@ def test_kernels_and_their_operators(torch, name):
 
 
 def test_forward_and_backward(torch):
-    """Arrows go from a forward operator to what autograd does for it."""
+    """Arrows connect a forward operator with autograd's backward function for it."""
     theirs = torch.tmp / "theirs.json"
     trace = torch.job("mlp", under=[UNDER, theirs, "shapes"]).trace()
 
@@ -179,7 +180,7 @@ def test_forward_and_backward(torch):
 
 
 def test_main_thread_waits_all_along(torch, tmp_path):
-    """Python's main thread runs no bytecode while the others work: operators are there."""
+    """Python's main thread runs no bytecode while other threads work. Operators are recorded."""
     job = tmp_path / "parked.py"
     job.write_text("""
 import threading
@@ -211,7 +212,7 @@ def test_off_is_nothing(torch, python):
 
 @pytest.mark.full(seconds=6.1)
 def test_unknown_version(torch):
-    """One line says what is missing, and the job is as it was."""
+    """There is no observer for this PyTorch. One line says so, and the job is not affected."""
     nowhere = torch.tmp / "home"
     nowhere.mkdir()
     bare = torch.job("mlp", inject=False)
@@ -222,7 +223,7 @@ def test_unknown_version(torch):
 
 
 def test_windows(torch, tmp_path):
-    """Between windows operators are not recorded; in each, those that began in it are."""
+    """Operators are not recorded between windows. Each window has the operators that began in it."""
     job = tmp_path / "windows.py"
     job.write_text("""
 import ctypes, os, time, torch
@@ -247,8 +248,8 @@ torch.cuda.synchronize()
 
 
 def test_operators_that_run_when_a_window_opens(torch, tmp_path):
-    """Where a step ends inside an operator, that has a row from there on, marked; and the kernels
-    that it still launches name it."""
+    """A window opens while an operator runs. The operator has a row from then on, marked as truncated, and
+    its later kernels name it."""
     job = tmp_path / "spans.py"
     job.write_text("""
 import time, torch
@@ -276,7 +277,7 @@ torch.cuda.synchronize()
         assert len([row for row in trace.of("kernel") if "exp" in row["name"]]) == 3
         assert not any("cut start" in row["args"] for row in spans[1:])
         assert spans[-1]["start"] < meta["closed_ns"] <= spans[-1]["end"]
-        if "cut start" not in spans[0]["args"]:  # it began before the observer was on
+        if "cut start" not in spans[0]["args"]:  # the operator began before the observer was on
             assert len(spans) == 3
             continue
         cut += 1
@@ -288,8 +289,8 @@ torch.cuda.synchronize()
 
 
 def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
-    """Kind, name and operator of what one of the job's functions runs on the GPU: launched as it
-    is, in the order of the launches; and in each replay of its graph, in that of its nodes."""
+    """Returns kind, name and operator of each GPU operation of one of the job's functions: of the direct run
+    in launch order, and of each replay of its graph in node order."""
     ops = {row["args"]["External id"]: row["name"] for row in trace.of("cpu_op")}
     gpu = trace.of("kernel", "gpu_memcpy", "gpu_memset")
     calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
@@ -310,9 +311,9 @@ def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
 
 @pytest.mark.parametrize("api", full_but(["v2"], ["v1", "v2"], seconds=2.9))
 def test_replays_name_what_captured_them(torch, api):
-    """What a replay runs was launched by no operator: each node names the one that captured it,
-    which is the one that launches the same when nothing is captured. Copies and memsets are nodes
-    too, a second stream's as well, and autograd's thread makes some."""
+    """No operator launches a replayed node. Each node names the operator that captured it, which is the one
+    that launches the same operation without capture. The graph has copies, memsets, nodes of a second
+    stream, and nodes of autograd's thread."""
     if api == "v2" and torch.cupti.startswith("12"):
         pytest.skip("CUPTI 12 has the older calls alone")
     run = torch.job("captured", graph_edges="1", sim=["--cupti", "13.5"] if api == "v2" else [],
@@ -336,7 +337,8 @@ def test_replays_name_what_captured_them(torch, api):
 @pytest.mark.full(seconds=2.9)
 @pytest.mark.parametrize("options", [{}, {"graph_edges": "1", "ops": "off"}], ids=["edges", "ops"])
 def test_captures_are_told_where_both_are_asked_for(torch, options):
-    """Without CUPTI's subscriber, or without operators, rows of replays are as they were."""
+    """Captures need both CUPTI's subscriber and operators. If one of them is off, rows of replays are
+    unchanged."""
     run = torch.job("captured", **options)
     assert run.status == 0, run.stderr
     nodes = [row for row in run.trace().of("kernel") if row["args"].get("graph id")]

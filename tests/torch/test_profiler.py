@@ -1,5 +1,5 @@
-"""torch.profiler, which is the libkineto inside PyTorch, on the simulated CUPTI: its traces hold
-what the simulator knows to have happened while it recorded."""
+"""torch.profiler (the libkineto inside PyTorch) on the simulated CUPTI. Its traces have what the simulator's
+truth says about the recorded time."""
 import collections
 import json
 
@@ -7,7 +7,7 @@ import harness
 import sync_rows
 import pytest
 
-# Steps of the job that the trace holds.
+# The number of the job's steps in the trace.
 STEPS = {"plain": 3, "schedule": 2, "everything": 3, "cuda": 3, "twice": 3}
 
 
@@ -23,7 +23,7 @@ def of(events, *cats):
 
 
 def recorded(run, events):
-    """The truth's operations that the profiler has a row for, by correlation id and start."""
+    """Returns the profiler's GPU rows, and the truth's operations with their correlation ids."""
     rows = of(events, "kernel", "gpu_memcpy", "gpu_memset")
     ids = {row["args"]["correlation"] for row in rows}
     return rows, [op for op in run.operations() if op["corr"] in ids]
@@ -42,11 +42,12 @@ def test_operations(torch, mode):
          row["name"] if row["cat"] == "kernel" else row["cat"].removeprefix("gpu_"))
         for row in rows)
     assert found == wanted
-    # Each recorded step is whole: its copy to the device, the forward and the backward product.
+    # Each recorded step is complete: its copy to the device, and the products of the forward and backward
+    # passes.
     copies = [row for row in rows if "HtoD" in row["name"] and row["args"]["bytes"] == 32 * 64 * 4]
     assert len(copies) == STEPS[mode]
-    # Its times come from a clock of its own (the TSC), which CUPTI has compared with the wall clock
-    # for a moment: the same lengths, nearly.
+    # torch.profiler takes times from its own clock (the TSC), which CUPTI compared with the wall clock only
+    # briefly. Durations agree nearly.
     lengths = {row["args"]["correlation"]: row["dur"] * 1000 for row in rows}
     for op in ops:
         assert abs(lengths[op["corr"]] - (op["end"] - op["start"])) < 500, op

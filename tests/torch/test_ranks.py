@@ -1,5 +1,4 @@
-"""torch.distributed on the simulated GPU: real processes, real data, and ranks that wait for one
-another."""
+"""torch.distributed on the simulated GPU: real processes, real data, and ranks that wait for each other."""
 import collections
 import itertools
 import re
@@ -11,7 +10,7 @@ from tiers import full_but
 
 
 def expected_output(size: int) -> str:
-    """What jobs/collectives.py prints, worked out here."""
+    """Computes what jobs/collectives.py must print."""
     ranks = range(size)
     product = 1
     for r in ranks:
@@ -39,7 +38,7 @@ def expected_output(size: int) -> str:
 
 
 def per_rank(run: harness.Run, folder) -> list[tuple[harness.Run, harness.Trace]]:
-    """A run and a trace for each rank, in order."""
+    """Returns a run and a trace for each rank, in the order of ranks."""
     found = []
     for path in sorted(run.out.rglob("*.pt.trace.json*")):
         rank, pid = re.search(r"-(\d+)-(\d+)$", path.parent.name).groups()
@@ -51,7 +50,8 @@ def per_rank(run: harness.Run, folder) -> list[tuple[harness.Run, harness.Trace]
 
 
 def collectives(run: harness.Run) -> list[dict]:
-    """In the order of each kind: kinds on streams of their own may overtake one another."""
+    """Returns the collectives, sorted by name and then by end, because kinds on different streams may
+    overtake each other."""
     found = [op for op in run.truth_of("op") if op["kind"] == "kernel" and "ncclDevKernel" in op["name"]]
     return sorted(found, key=lambda op: (op["name"], op["end"]))
 
@@ -71,8 +71,8 @@ def test_ranks(torch, name, size):
         harness.check_trace(own, trace)
         check_passes(trace.path)
         assert any("ncclDevKernel" in row["name"] for row in trace.of("kernel"))
-    # The same collectives on all ranks, none over before the last rank has begun it. What only
-    # some of the ranks take part in is left out.
+    # All ranks have the same collectives, and none ends before the last rank has begun it. Collectives of
+    # only some ranks are not compared.
     shared = [[op for op in collectives(own) if "SendRecv" not in op["name"]] for own, _ in ranks]
     counts = [collections.Counter(op["name"] for op in ops) for ops in shared]
     assert name == "collectives" or all(count == counts[0] for count in counts)
@@ -81,7 +81,7 @@ def test_ranks(torch, name, size):
         assert max(op["start"] for op in ops) < ops[0]["end"]
 
 
-# All values of 8 bits beside all others, in turn. (PyTorch takes no product, average, or integer of them.)
+# Reduces all pairs of 8-bit values. (PyTorch supports no product, average or integer reduction of them.)
 FLOAT8 = """
 import os
 import torch

@@ -1,11 +1,11 @@
-"""What need not end in the order of its beginning, nor on its thread, nor in its window: scopes of
-record_function(), and some operators."""
+"""Scopes of record_function(), and some operators, which may end in another order, on another thread, or in
+another window than they began."""
 import pytest
 
 
 def test_scopes_that_are_open_when_a_window_opens(torch, tmp_path):
-    """Each has a row from there on, marked as a range of NVTX's is; on the GPU it is there with what ran in
-    it since. Operators that ran then have none."""
+    """Scopes are open when a window opens. Each has a row from then on, marked as truncated like an NVTX
+    range. Its row on the GPU covers the later operations. Operators that are running have no row."""
     job = tmp_path / "scopes.py"
     job.write_text("""
 import time, torch
@@ -58,7 +58,7 @@ with record_function("job"):
 
 
 def test_scopes_of_coroutines_that_take_turns(torch, tmp_path):
-    """They end in any order: each has its own end, and none stays open."""
+    """Coroutines end their scopes in any order. Each scope has its own end, and none stays open."""
     job = tmp_path / "turns.py"
     job.write_text("""
 import asyncio, torch
@@ -92,7 +92,7 @@ torch.cuda.synchronize()
     assert all(row["end"] < tanh["start"] for row in trace.of("gpu_user_annotation"))
 
 
-# What begins on one thread and ends on another, more often than operators are nested.
+# Scopes begin on one thread and end on another, more often than operators can be nested.
 GENERATOR = """
 import threading, torch
 from torch.profiler import record_function
@@ -133,8 +133,8 @@ a.sum().item()
 @pytest.mark.parametrize("text, cat", [(GENERATOR, "user_annotation"), (FORK, "cpu_op")],
                          ids=["generator", "fork"])
 def test_what_ends_on_another_thread(torch, tmp_path, text, cat):
-    """A generator's scope, if others want the rest of it; a function of TorchScript's that waits for a
-    fork. It has its row, and the thread's operators and lines go on."""
+    """A generator's scope ends on another thread, or a TorchScript function waits for a fork. The scope has
+    its row, and the thread's later operators and lines are right."""
     job = tmp_path / "job.py"
     job.write_text(text)
     run = torch.run(torch.python, job)

@@ -1,5 +1,5 @@
-"""PyTorch's operators where there is no observer for its version: by the ranges that it gives NVTX
-itself. The rows are the observer's, as far as those texts say them."""
+"""PyTorch's operators if there is no observer for its version: they are read from PyTorch's own NVTX ranges.
+The rows equal the observer's, as far as those texts contain the facts."""
 import collections
 import json
 import pathlib
@@ -15,7 +15,7 @@ MISSING = "no operator observer for PyTorch 2."
 
 
 def hidden(tmp: pathlib.Path) -> str:
-    """A SYNCLINE_HOME that has the Python package, and no observer."""
+    """Returns a SYNCLINE_HOME with the Python package and without observers."""
     home = tmp / "home"
     home.mkdir()
     (home / "python").symlink_to(harness.LIBRARY.parent / "syncline" / "python")
@@ -23,7 +23,7 @@ def hidden(tmp: pathlib.Path) -> str:
 
 
 def tree(trace) -> list[collections.Counter]:
-    """Operators of each thread: names, sequence numbers, and what is around them."""
+    """Returns the operators of each thread: names, sequence numbers, and the operator around each."""
     rows = {e["args"]["Record function id"]: e for e in trace.of("cpu_op")}
     above = parents(rows, lambda e: e["start"], lambda e: e["end"])
     threads = collections.defaultdict(collections.Counter)
@@ -45,11 +45,11 @@ def check_same(ours, observers) -> None:
 
 
 def without_observer(run) -> None:
-    """One line more than any job has."""
+    """Checks that only the one additional line about the missing observer was printed."""
     assert run.status == 0, run.stderr
     assert run.stderr.count(MISSING) == 1
     assert sorted(line.split()[1] for line in run.said()) == ["no", "recording", "wrote"], run.stderr
-    assert "callback" not in run.stderr  # PyTorch's, of a profiler that nobody ended
+    assert "callback" not in run.stderr  # PyTorch's warning about a profiler that was not ended
 
 
 @pytest.mark.parametrize("name", full_but(
@@ -62,7 +62,7 @@ def test_same_as_the_observer(torch, name):
     ops = {e["args"]["External id"]: e["name"] for e in run.trace().of("cpu_op")}
     assert any(ops.get(e["args"].get("External id")) for e in run.trace().of("kernel"))
     if torch.minor < 4:
-        return  # too old for an observer
+        return  # there is no observer for this old version
     its = torch.job(name)
     check_same(run.trace(), its.trace())
     if not run.trace().lost() + its.trace().lost():
@@ -79,7 +79,8 @@ def test_shapes(torch):
     its = torch.job("mlp", ops="full").trace()
 
     def dims(trace):
-        """Those of operators whose inputs are tensors and numbers: lists of tensors come one by one."""
+        """Returns the input sizes of operators whose inputs are tensors and numbers. Lists of tensors are
+        written in another form."""
         return {(e["name"], json.dumps(e["args"]["Input Dims"])) for e in trace.of("cpu_op")
                 if e["name"] in ("aten::addmm", "aten::mm", "aten::relu", "aten::t")}
 
@@ -92,7 +93,7 @@ def test_lines_that_wait(torch):
     waits = lines_of(run.trace())
     assert not [ns for ns in waits.pop(None, ()) if ns > 1_000_000]
     told = {mark_of(line)[0] for line in waits}
-    assert set(MARKS.values()) - told <= {"accelerator"}  # which not every PyTorch has
+    assert set(MARKS.values()) - told <= {"accelerator"}  # some versions of PyTorch do not have it
 
 
 def test_off(torch):
@@ -103,7 +104,8 @@ def test_off(torch):
 
 @pytest.mark.full(seconds=3.1)
 def test_torch_profiler_is_unharmed(torch):
-    """It may be the only profiler of its thread: ours goes, and is back behind it."""
+    """PyTorch allows one profiler per thread. syncline's stops while torch.profiler runs, and starts again
+    afterwards."""
     theirs = torch.tmp / "theirs.json"
     job = torch.tmp / "job.py"
     job.write_text(f"""
@@ -131,13 +133,13 @@ print("done", torch.autograd._profiler_enabled())
     its = {e["name"] for e in json.loads(theirs.read_text())["traceEvents"] if e.get("cat") == "cpu_op"}
     assert {"aten::tanh", "TanhBackward0"} <= its
     names = {e["name"] for e in run.trace().of("cpu_op")}
-    # emit_nvtx tells the same texts.
+    # emit_nvtx makes the same texts.
     assert {"aten::sigmoid", "SigmoidBackward0", "aten::exp", "ExpBackward0", "aten::abs",
             "AbsBackward0"} <= names
     assert not names & {"aten::tanh", "aten::cos"}
 
 
-# C's exit(), as a library may call it: Python does not end, so nobody takes PyTorch's profiler away.
+# A library may call C's exit(). Python does not finalize then, so nobody stops PyTorch's profiler.
 EXIT = """
 import ctypes, sys, threading, torch
 a = torch.ones(8, device="cuda", requires_grad=True)
@@ -164,7 +166,7 @@ end()
 
 @pytest.mark.parametrize("where", full_but(["thread"], ["main", "thread", "operator"], seconds=3))
 def test_an_exit_that_python_does_not_see(torch, where):
-    """PyTorch says that a profiler was left to itself; nothing else happens, and the file is whole."""
+    """PyTorch warns that a profiler was not stopped. Nothing else happens, and the file is complete."""
     job = torch.tmp / "job.py"
     job.write_text(EXIT)
     bare = torch.run(torch.python, job, where, inject=False)
@@ -181,7 +183,8 @@ def test_an_exit_that_python_does_not_see(torch, where):
 
 
 def test_a_pytorch_that_comes_late(torch):
-    """After CUDA, from a module of the program's; and threads, a fork, an exit in the middle."""
+    """PyTorch is imported after CUDA is initialised, from a module of the program. The program has threads,
+    forks, and exits early."""
     job = torch.tmp / "job.py"
     job.write_text("""
 import ctypes, os, sys, threading, time
@@ -227,7 +230,7 @@ def test_ranks(torch, name):
 
 @pytest.mark.full(seconds=3.1)
 def test_under_profiler_from_the_beginning(torch):
-    """One that began before us: ours begins when it has ended."""
+    """torch.profiler begins before syncline, whose profiler starts when torch.profiler has ended."""
     theirs = torch.tmp / "theirs.json"
     run = torch.job("mlp", under=[UNDER, theirs, "shapes"], home=hidden(torch.tmp))
     without_observer(run)

@@ -1,5 +1,5 @@
-"""What a PyTorch job may do besides training, and what may be missing around it, with the one
-variable set and nothing else: the job is as it is bare, and what it did is in a whole file."""
+"""Unusual PyTorch jobs and environments, with only the one environment variable set. The job behaves as
+without syncline, and its file is complete."""
 import os
 
 import harness
@@ -7,7 +7,7 @@ import pytest
 from test_jobs import check_operators, check_passes, told
 from tiers import full_but
 
-# In the program, on a thread, in a backward function on autograd's thread, and in an operator.
+# Exceptions in the program, on a thread, in a backward function on autograd's thread, and in an operator.
 EXCEPTIONS = """
 import threading, torch
 class Fails(torch.autograd.Function):
@@ -34,7 +34,7 @@ a.cosh().sum().backward()
 torch.cuda.synchronize()
 raise IndexError("the job's last word")
 """
-# Handlers that run in the middle of everything, one that raises, one that ends the job.
+# Signal handlers run at any moment. One of them raises, and one ends the job.
 SIGNALS = """
 import os, signal, sys, torch
 ticks = 0
@@ -61,7 +61,7 @@ os.kill(os.getpid(), signal.SIGTERM)
 while True:
     a.mul_(1)
 """
-# A daemon thread that Python stops while it ends, work after the last line, an object that goes last.
+# Python stops a daemon thread while it ends, work runs after the last line, and an object is freed very late.
 SHUTDOWN = """
 import atexit, sys, threading, time, torch
 a = torch.ones(8, device="cuda")
@@ -86,7 +86,7 @@ class Late:
 late = Late(a)
 sys.exit(5)
 """
-# The child of a process that uses CUDA, which ends as a program does.
+# The child of a process that uses CUDA ends like a normal program.
 FORK = """
 import os, sys, torch
 a = torch.ones(8, device="cuda", requires_grad=True)
@@ -126,8 +126,8 @@ def test_as_bare(torch, name):
     assert {"aten::sinh", "aten::cosh"} <= names and not names & not_ours
 
 
-# What a hook of ours may not assume: an optimizer that has no weak references, a loader of modules that
-# takes no attributes, a program that lets nobody use ctypes.
+# Cases that a hook must not rely on: an optimizer without weak references, a module loader without
+# attributes, a program that forbids ctypes.
 SLOTTED_OPTIMIZER = """
 import torch
 class Slotted:
@@ -198,21 +198,22 @@ def test_a_program_that_hooks_do_not_fit(torch, text, steps, before):
     assert bare.status == 0, bare.stderr
     assert told(run) == told(bare)
     found = [row for row in run.trace().of("user_annotation") if row["name"].startswith("ProfilerStep#")]
-    # (how many steps were told before the program refused, depends)
+    # (The number of steps before the program forbade ctypes varies.)
     assert steps is None or len(found) == steps
 
 
 @pytest.mark.full(seconds=6)
 @pytest.mark.parametrize("trouble", ["a file", "no right"])
 def test_where_nothing_can_be_written(torch, trouble):
-    """One line says so, with the folder; the job is what it is."""
+    """The output folder cannot be written. One line says so and names the folder, and the job is not
+    affected."""
     folder = torch.tmp / "theirs"
     before = []
     if trouble == "a file":
         folder.write_text("in the way")
     else:
         folder.mkdir(mode=0o555)
-        # Permissions are nothing to root, unless it gives up that right.
+        # Root ignores permissions unless it drops that capability.
         before = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
     bare = torch.job("mlp", before=before, inject=False)
     run = torch.job("mlp", before=before, output=str(folder), log="warn")

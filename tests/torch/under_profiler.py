@@ -2,10 +2,9 @@
 
     under_profiler.py TRACE WHAT PROGRAM [ARGUMENT]...
 
-TRACE is where the trace goes (%p becomes the process id). WHAT 1: waits and CUDA events too; shapes:
-operators with their inputs, in a process that has used the GPU before; 0: neither. The trace's header
-says which PyTorch it was and whether waits were asked for ("under_profiler").
-"""
+TRACE is the path of the trace (%p becomes the process id). WHAT is 1 (also waits and CUDA events), shapes
+(operators with their inputs, in a process that has used the GPU before) or 0 (neither). The trace's header
+contains the PyTorch version and whether waits were recorded ("under_profiler")."""
 import json
 import os
 import runpy

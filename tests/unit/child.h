@@ -1,9 +1,10 @@
 /*
- * child.h - a case that plays in a child process, since what it is about lives once per process.
+ * child.h - runs a test case in a child process, because the tested state exists once per process.
  *
- * A child whose CHECK fails says where on stderr and exits with 1: its case has failed then.
+ * If a CHECK fails in the child, it prints the place on stderr and exits with status 1, and the
+ * case fails.
  *
- * Threads: a test's only one; CHECK: any of the child's. Memory: none.
+ * Threads: the test has one; any thread of the child may use CHECK. Memory: none.
  */
 #ifndef TEST_CHILD_H
 #define TEST_CHILD_H
@@ -24,11 +25,11 @@
         }                                                                                          \
     } while (0)
 
-/* The file that a child's stderr goes to, for cases that read it; shown if the child fails. NULL:
- * it is the test's own. */
+/* The file for the child's stderr, for cases that read it. It is printed if the child fails. NULL:
+ * the child uses the test's stderr. */
 static const char *child_stderr;
 
-/* The exit status of a child that has ended; -1: it did not exit. */
+/* Waits for a child and returns its exit status; -1 if it did not exit normally. */
 static inline int result_of(pid_t child)
 {
     int status;
@@ -56,7 +57,7 @@ static inline void in_child(void (*play)(void))
         if (child_stderr)
             dup2(open(child_stderr, O_RDWR | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
         play();
-        exit(0); /* not _exit: sanitizers look at the end */
+        exit(0); /* exit() instead of _exit(), because sanitizers check at the exit */
     }
     result = result_of(child);
     if (result)

@@ -1,11 +1,12 @@
 /*
- * fake_cupti.h - a CUPTI 13.0 of 150 lines, for tests of the life cycle.
+ * fake_cupti.h - a small CUPTI 13.0 for tests of the life cycle.
  *
- * One buffer at a time, as a process with one CUDA thread has. A launch makes a runtime record and
- * a kernel record in it, if their kinds are on. A plain flush gives the buffer back unless it holds
- * an unfinished kernel; a forced one always. Everything can be made to fail or to hang.
+ * It has one buffer at a time, like a process with one CUDA thread. A launch writes a runtime
+ * record and a kernel record into the buffer, if their kinds are on. A plain flush returns the
+ * buffer unless it has an unfinished kernel; a forced flush always returns it. Each function can be
+ * made to fail or to hang.
  *
- * Threads: any; one mutex. Record layouts are those of bench/mix.h.
+ * Threads: any; one mutex. The layouts of records are those of bench/mix.h.
  */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
@@ -28,19 +29,19 @@ static struct {
     sl_cupti_complete_fn complete;
     uint8_t *buffer;
     size_t size, used;
-    struct mix_kernel *unfinished; /* in the buffer; NULL: none */
+    struct mix_kernel *unfinished; /* the unfinished kernel in the buffer; NULL: none */
     uint32_t correlation;
     _Atomic int on[FAKE_KINDS];
     _Atomic int enables, disables, forced_flushes;
-    _Atomic long enabling_thread; /* of the last ActivityEnable */
+    _Atomic long enabling_thread; /* the thread of the last ActivityEnable */
     _Atomic uint8_t attribute[FAKE_ATTRIBUTES];
     _Atomic int thread_id_type;
 
     /* trouble */
     int register_result, enable_result;
     _Atomic int hang;       /* FlushAll does not return */
-    _Atomic int64_t set_ns; /* the wall clock was set by so much */
-    size_t drops;           /* told once by GetNumDroppedRecords */
+    _Atomic int64_t set_ns; /* by how much the wall clock was set */
+    size_t drops;           /* reported once by GetNumDroppedRecords */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100};
 
 static uint64_t fake_now(void)
@@ -183,7 +184,7 @@ static void *fake_record(size_t size)
     return at;
 }
 
-/* A buffer that CUPTI asks for, ahead of a thread's first record, and writes nothing to. */
+/* Requests a buffer, as CUPTI does before a thread's first record, and writes nothing to it. */
 static inline void fake_empty_buffer(void)
 {
     size_t max_records;
@@ -196,7 +197,7 @@ static inline void fake_empty_buffer(void)
     pthread_mutex_unlock(&fake.lock);
 }
 
-/* cudaLaunchKernel of a kernel of this name; `finished` 0: it goes on running. */
+/* Makes the records of a launch of this kernel. `finished` 0: the kernel keeps running. */
 static void fake_launch(const char *name, int finished)
 {
     uint64_t now = fake_now();

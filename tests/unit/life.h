@@ -1,10 +1,10 @@
 /*
- * life.h - the whole library in a child process, on a fake CUPTI: what files appear and what is in
- * them, what the child said, what the public API answers.
+ * life.h - runs the whole library in a child process with a fake CUPTI: the files and their
+ * contents, the child's stderr, and the results of the public API.
  *
- * The library lives once per process, so every case plays in a child (child.h).
+ * The library can be started only once per process, so every case runs in a child (child.h).
  *
- * Threads: a test's only one.
+ * Threads: the test has only one.
  */
 #ifndef TEST_LIFE_H
 #define TEST_LIFE_H
@@ -26,7 +26,7 @@
 #include "folder.h"
 #include "process/process.h"
 
-/* Waits for what another thread will do; a test that waits in vain is ended by ctest. */
+/* Waits for another thread's action. If it never happens, ctest's time limit ends the test. */
 #define UNTIL(condition)                                                                           \
     while (!(condition))                                                                           \
     usleep(1000)
@@ -49,7 +49,7 @@ static inline int remove_folder(void **state)
     return folder_remove();
 }
 
-/* Starts the library as the driver would, with one more variable. */
+/* Starts the library as the driver does, with one additional variable. */
 static inline int inject_cupti(const struct sl_cupti_functions *cupti, const char *variable)
 {
     static char output[128], option[256];
@@ -66,7 +66,7 @@ static inline int inject(const char *variable)
     return inject_cupti(&fake_functions, variable);
 }
 
-/* A window leaves two: the Kineto file and the Chakra file. */
+/* Counts the files that match. Each window has two files: the Kineto file and the Chakra file. */
 static inline int files(const char *pattern)
 {
     char path[256];
@@ -79,7 +79,7 @@ static inline int files(const char *pattern)
     return count;
 }
 
-/* How often `text` stands in the only file that matches. */
+/* Returns how often `text` occurs in the only file that matches the pattern. */
 static inline int in_file(const char *pattern, const char *text)
 {
     static char content[4 << 20];
@@ -121,7 +121,8 @@ static inline struct sl_status status_now(void)
     return s;
 }
 
-/* Threads of ours, by name (a sanitizer may have some too); *blocked: signals all of them block. */
+/* Returns the number of syncline's threads, found by name because a sanitizer may have some too.
+ * *blocked: the signals that all of them block. */
 static inline int our_threads(unsigned long long *blocked)
 {
     char line[256], name[64] = "";

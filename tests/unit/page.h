@@ -1,7 +1,7 @@
 /*
- * page.h - a committed page of the documentation.
+ * page.h - reads a committed page of the documentation.
  *
- * Threads: one. Memory: the page that was read last; the next one takes its place.
+ * Threads: one. Memory: the last page that was read; reading another page overwrites it.
  */
 #ifndef TEST_PAGE_H
 #define TEST_PAGE_H
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* The text of docs/NAME; fails where there is none. */
+/* Returns the text of docs/NAME. Fails if the page does not exist. */
 static inline const char *page_read(const char *name)
 {
     static char text[65536];

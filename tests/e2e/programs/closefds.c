@@ -1,13 +1,14 @@
 /*
- * closefds.c - a host that closes descriptors it does not know, again and again while it works on
- * the GPU, and has files of its own:
+ * closefds.c - a program that closes descriptors it did not open, while it works on the GPU and has
+ * its own files:
  *
  *     closefds SEED
  *
- * 50 rounds of random length. Each closes everything from 3 up, opens two files in the working
- * directory, on a few descriptors each, and writes to them until the next. Then it works on until
- * the library has a trace file open again (20 s at most), and prints `files N changed N broken N`:
- * files that do not hold what was written, and calls on its descriptors that failed.
+ * It runs 50 rounds of random length. Each round closes all descriptors from 3 up, opens two files
+ * in the working directory on a few descriptors each, and writes to them until the next round. Then
+ * the program works until the library has opened a trace file again (20 s at most), and prints
+ * `files N changed N broken N`: its files, its files with wrong contents, and calls on its
+ * descriptors that failed.
  *
  * One thread.
  */
@@ -36,7 +37,7 @@ static const char ptx[] = SPIN_MODULE SPIN_KERNEL("plain_spin_ns");
 
 static CUfunction kernel;
 static CUstream stream;
-static unsigned pieces[ROUNDS * FILES_A_ROUND]; /* that each file must hold */
+static unsigned pieces[ROUNDS * FILES_A_ROUND]; /* pieces that each file must contain */
 static int broken;
 
 static uint64_t now_ns(void)
@@ -73,7 +74,7 @@ static const char *piece_of(unsigned file, unsigned number)
     return piece;
 }
 
-/* Other numbers each time, so that those which the library had are taken. */
+/* Opens a file on a random number of descriptors, so that some get numbers that the library had. */
 static int open_file(unsigned file)
 {
     int fd = open(name_of(file), O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -91,7 +92,7 @@ static void put(int fd, unsigned file)
         broken++;
 }
 
-/* As a daemon does it, one way or the other. */
+/* Closes all descriptors in one of the two ways that daemons use. */
 static void close_all(unsigned round)
 {
     if (round % 2) {

@@ -1,9 +1,9 @@
 /*
- * embed.c - a program with a Python interpreter of its own: embed before|after|never
+ * embed.c - a program that embeds a Python interpreter: embed before|after|never
  *
- * The word says when the interpreter begins: before CUDA, after it (then a window opens, with
- * SYNCLINE_WINDOW=demand), or not at all. Built with FREE_THREADED, it has the library believe that
- * its Python is one without the lock.
+ * The argument says when the interpreter starts: before CUDA, after CUDA (then it opens a window;
+ * SYNCLINE_WINDOW=demand), or not at all. Compiled with FREE_THREADED, the program pretends that
+ * its Python is a free-threaded build.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -15,7 +15,7 @@
 #include "syncline/syncline.h"
 
 #ifdef FREE_THREADED
-/* What a build without the lock says of itself. */
+/* Returns the version text of a free-threaded build. */
 const char *Py_GetVersion(void)
 {
     return "3.14.0 free-threading build (main)";
@@ -30,7 +30,7 @@ static int init_cuda(void)
     return init ? init(0) : -1;
 }
 
-/* Back when it is open. */
+/* Returns when the window is open. */
 static int open_window(void)
 {
     struct sl_status status = {.size = sizeof(status)};
@@ -45,7 +45,8 @@ static int open_window(void)
     return 0;
 }
 
-/* The sleep gives the lock away: only then Python sees what another thread has queued. */
+/* The sleep releases the interpreter's lock, because Python runs calls queued by other threads only
+ * then. */
 static void report(void)
 {
     PyRun_SimpleString("import sys, time\n"

@@ -1,15 +1,15 @@
 /*
- * forks.c - forks while the injected library asks something of the dynamic linker, and loads a
- * library in the child:
+ * forks.c - forks while the injected library uses the dynamic linker, and loads a library in the
+ * child:
  *
- *     forks LIBRARY look        while it looks at the list of loaded objects
- *     forks LIBRARY demangle    while it loads a demangler
+ *     forks LIBRARY look        while syncline iterates over the loaded objects
+ *     forks LIBRARY demangle    while syncline loads a demangler
  *
- * LIBRARY is one that is not loaded yet. Prints `child N`: its exit status (2: the linker was at
- * work when it was forked), or that it hung.
+ * LIBRARY must not be loaded yet. Prints `child N`, the child's exit status (2: the linker was busy
+ * when the process forked), or that the child hung.
  *
- * The main thread, and those of the library, which come by in dl_iterate_phdr() and dlopen(): ours,
- * since a program's functions come before libc's.
+ * Runs in the main thread, and in the library's threads. They call this program's dl_iterate_phdr()
+ * and dlopen(), because a program's functions precede libc's.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -57,7 +57,7 @@ static int is_wanted(int what)
     return atomic_compare_exchange_strong(&wanted, &what, NOTHING);
 }
 
-/* The linker's lock is held here. */
+/* Runs while the linker's lock is held. */
 static int linger_and_visit(struct dl_phdr_info *info, size_t size, void *user)
 {
     struct visit *v = user;
@@ -70,7 +70,7 @@ static int linger_and_visit(struct dl_phdr_info *info, size_t size, void *user)
 static int (*real_iterate)(visit_fn visit, void *user);
 static void *(*real_open)(const char *file, int flags);
 
-/* Before another thread is there. */
+/* Runs before any other thread exists. */
 static void find_real(void)
 {
     *(void **)&real_iterate = dlsym(RTLD_NEXT, "dl_iterate_phdr");

@@ -1,12 +1,12 @@
 /*
- * kernels.h - the steps that programs which are clients of CUPTI's have in common, and how they are
- * told them: by arguments, NAME or NAME:NUMBER, done one after the other:
+ * kernels.h - steps that all programs which are CUPTI clients share. The arguments are steps, NAME
+ * or NAME:NUMBER, which run one after the other:
  *
- *     context          CUDA begins
- *     kernel[:N]       N kernels of 20 us, then waits for them
+ *     context          initialises CUDA
+ *     kernel[:N]       runs N kernels of 20 us, then waits for them
  *     sleep:MS
  *
- * One thread; state is static. Include from a program's one file.
+ * One thread; the state is static. Include it from only one file of a program.
  */
 #ifndef SL_E2E_KERNELS_H
 #define SL_E2E_KERNELS_H
@@ -53,7 +53,7 @@ static void do_sleep(long ms)
         ;
 }
 
-/* `own_step` says whether there is such a step. */
+/* Runs all steps. `own_step` runs a step of the program and says whether it knows the step. */
 static void do_steps(int argc, char **argv, int (*own_step)(const char *name, long n))
 {
     for (int i = 1; i < argc; i++) {

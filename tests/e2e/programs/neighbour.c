@@ -1,21 +1,21 @@
 /*
- * neighbour.c - another client of CUPTI's, linked with it as torch.profiler's library is. Does what
- * its arguments say, one after the other:
+ * neighbour.c - another CUPTI client, linked with CUPTI as torch.profiler's library is. Its
+ * arguments are steps, which run one after the other:
  *
- *     clock            gives CUPTI the tick counter for its clock, as torch.profiler does
- *     wall             gives it the wall clock, which it has already
- *     register         its callbacks; buffers that CUPTI is to zero are full of rubbish
+ *     clock            makes the tick counter CUPTI's clock, as torch.profiler does
+ *     wall             makes the wall clock CUPTI's clock, which it is already
+ *     register         its callbacks; buffers that CUPTI shall zero contain garbage
  *     enable disable   kernels and runtime calls
  *     flush            by force
  *     subscribe        to CUPTI's callbacks, as libkineto does before its first session
  *     finalize         ends CUPTI
- *     teardown         subscribes, and ends CUPTI in the callback behind a call of CUDA's, as
+ *     teardown         subscribes, and ends CUPTI in the callback after a CUDA call, as
  *                      libkineto does with TEARDOWN_CUPTI=1
- *     long:MS          a kernel that goes on when the next step begins
- *     told             prints the records that it was given so far
- *     stranger         waits until it is given a buffer that is not its own
+ *     long:MS          a kernel that still runs when the next step begins
+ *     told             prints the records that it has received
+ *     stranger         waits until it receives a buffer that is not its own
  *
- * and the steps of kernels.h: an injected profiler is there from `context` on.
+ * and the steps of kernels.h. An injected profiler is loaded at `context`.
  *
  * One thread, and CUPTI's in the callbacks.
  */
@@ -46,8 +46,8 @@ static uint64_t wall(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* A buffer that CUPTI has when it is ended never comes back: those that were made last are known
- * here, so that it is no leak. */
+/* If CUPTI is ended, the buffers that it holds are never returned. The pointers to the newest
+ * buffers are kept here, so that no leak is reported. */
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     static _Atomic(void *) made[64];
@@ -97,7 +97,8 @@ static void on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackI
 {
 }
 
-/* Of the thread that tears it down alone: others', the profiler's too, come here as well. */
+/* Set only on the thread that ends CUPTI, because callbacks of other threads (also the profiler's)
+ * arrive here as well. */
 static _Thread_local int tears_down;
 
 static void teardown_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,

@@ -1,6 +1,6 @@
 /*
- * old_cupti.c - a libcupti that has what the library cannot do without, and tells a version from
- * before CUDA 12.0. Any thread; nothing else of it must be called.
+ * old_cupti.c - a libcupti with the functions that syncline requires, which reports a version
+ * before CUDA 12.0. Any thread. syncline must not call any other function of it.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
-"""Asks for its own line from all sorts of Python code: python_lines.py PROBE CASE
+"""Asks syncline for the current source line from many kinds of Python code: python_lines.py PROBE CASE
 
-Each answer is printed behind the mark of the source line where it was asked for (`# at: MARK`), so
-that who runs this can compare the two. Runs on every Python from 3.9 on.
-"""
+Prints each answer with the mark of the source line that asked (`# at: MARK`), so that the caller can
+compare them. Runs on Python 3.9 and later."""
 
 import asyncio
 import contextlib
@@ -13,9 +12,9 @@ import sys
 import threading
 import types
 
-probe = ctypes.CDLL(sys.argv[1])  # releases Python's lock for each call
+probe = ctypes.CDLL(sys.argv[1])  # releases Python's lock during each call
 probe.probe_line.restype = probe.probe_elsewhere.restype = ctypes.c_char_p
-held = ctypes.PyDLL(sys.argv[1])  # does not
+held = ctypes.PyDLL(sys.argv[1])  # keeps Python's lock during calls
 held.probe_line.restype = ctypes.c_char_p
 print("begin", probe.probe_begin(3 if sys.argv[2] == "depth" else 1), sep="\t")
 
@@ -26,7 +25,7 @@ def tell(mark, answer):
     print(f"{mark}\t{answer.decode() if answer else None}")
 
 
-# ---- one line each ----
+# ---- places with one line each ----
 
 
 def function():
@@ -243,7 +242,7 @@ def one_each():
     tell("elsewhere", probe.probe_elsewhere())
 
 
-# ---- what libraries call ----
+# ---- code that libraries call ----
 
 
 def run(source, name, **names):
@@ -253,7 +252,7 @@ def run(source, name, **names):
 
 
 def libraries():
-    """Frames of libraries are left out; where there is nothing else there is no line."""
+    """Frames of libraries are skipped. If no other frame exists, there is no line."""
     call = "def call(f):\n    return f()\n"
     for name in (
         "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py",
@@ -288,7 +287,7 @@ def libraries():
 
 
 def paths():
-    """Paths of every kind of character, and one that is cut."""
+    """Paths with all kinds of characters, and a path that is too long and is truncated."""
     for name in ("/home/jörg/a.py", "/home/дом/b.py", "/home/🜂/c.py", 'quote".py'):
         tell(f"{name}:1 <module>", run("x = ask()", name, ask=ask)["x"])
     answer = run("x = ask()", "/deep" * 500 + "/train.py", ask=ask)["x"].decode()
@@ -299,18 +298,19 @@ def paths():
 
 
 def again():
-    """Code is made, run and freed: the next has its address, and often its tables'."""
+    """Code objects are created, run and freed in a loop. A new one often has the address of a freed one, and
+    the same addresses of its tables."""
     wrong = 0
     for i in range(6000):
         above, inside = i % 7, i // 7 % 5
-        # Same length of table, same first line, other lines.
+        # The table has the same length and the same first line, but other lines.
         body = ["    x = 1\n", "\n"] if i % 2 else ["\n", "    x = 1\n"]
         source = "\n" * above + "def g(ask):\n" + "".join(body) * (inside + 1)
         source += "    return ask()\n"
         line = above + 1 + 2 * (inside + 1) + 1
         wrong += run(source, "<again>")["g"](ask).decode() != f"<again>:{line} g"
     for i in range(3000):
-        # What differs is the middle of a table of the same length.
+        # Only the middle of a table of the same length differs.
         lines = ["    x = 1\n"] * 40
         lines[i % 40] = "\n    x = 1\n"
         lines[(i * 7) % 40] = "    return ask()\n"
@@ -321,7 +321,7 @@ def again():
 
 
 def long():
-    """A function of many lines, asked at many of them; jumps back over more than 127 lines."""
+    """A function of many lines asks at many of them. It jumps back over more than 127 lines."""
     lines = ["def g(ask, out):\n", "    for _ in range(2):\n"]
     for i in range(4000):
         lines.append("        out.append(ask())\n" if i % 100 == 0 else "        x = [1,\n")
@@ -336,7 +336,7 @@ def long():
 
 
 def tables():
-    """Every instruction of some big modules, against Python's own word."""
+    """Compares every instruction of some big modules with Python's own line numbers."""
     form = 0 if sys.version_info < (3, 10) else 1 if sys.version_info < (3, 11) else 2
     checked = wrong = 0
     codes = []
@@ -379,7 +379,7 @@ def typing():
 
 
 def threads():
-    """Many at once, each with its own lines, also lines that are new."""
+    """Many threads ask at once. Each gets its own lines, also lines that are new."""
     wrong = []
 
     def work(number):
@@ -399,7 +399,7 @@ def threads():
 
 
 def many():
-    """More lines than there is room for: no line then, never a wrong one."""
+    """More lines are asked for than fit into memory. There is no line then, and never a wrong one."""
     wrong = lost = 0
     for i in range(80000):
         answer = run("x = ask()", f"/a/path/that/takes/some/room/{i}.py", ask=ask)["x"]
@@ -422,7 +422,7 @@ def depth():
 
 
 def interpreters():
-    """Other interpreters of the same process: none of its lines, or right ones."""
+    """Other interpreters of the process get no line, or right ones."""
     try:
         import _testcapi
     except ImportError:
@@ -438,7 +438,7 @@ probe.probe_line()
 
 
 def at_the_end():
-    """Threads that still run when Python ends."""
+    """Threads still ask for lines while Python ends."""
 
     def work():
         while True:

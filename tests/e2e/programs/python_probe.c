@@ -1,8 +1,8 @@
 /*
- * python_probe.c - sl_python_line() for Python programs that call it by ctypes, which releases
- * Python's lock for the call as PyTorch's bindings do.
+ * python_probe.c - calls sl_python_line() for Python programs through ctypes, which releases
+ * Python's lock during the call as PyTorch's bindings do.
  *
- * Threads: any. Memory: texts are the library's.
+ * Threads: any. Memory: the library owns the texts.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ int probe_begin(unsigned depth)
     return sl_python_lines_init(depth);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is no line. */
 const char *probe_line(void)
 {
     return sl_text_table_get(sl_python_line(sl_python_frame(), NULL), NULL);
@@ -35,7 +35,7 @@ static void *ask(void *unused)
     return (void *)(uintptr_t)probe_line();
 }
 
-/* The same on a thread that Python does not know. */
+/* Calls probe_line() on a thread that Python does not know. */
 const char *probe_elsewhere(void)
 {
     pthread_t thread;
@@ -46,7 +46,7 @@ const char *probe_elsewhere(void)
     return line;
 }
 
-/* Nanoseconds a call: the best of many short rounds. */
+/* Returns the nanoseconds of a call: the best of many short rounds. */
 double probe_cost(unsigned calls)
 {
     double best = 1e9;

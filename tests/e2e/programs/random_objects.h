@@ -1,9 +1,10 @@
 /*
- * random_objects.h - for random_waits.c: the contexts, streams, events, memory and modules that a
- * program of steps names by slot, and the steps that make and drop them.
+ * random_objects.h - for random_waits.c: the contexts, streams, events, memory and modules that
+ * steps name by slot, and the steps that create and destroy them.
  *
- * A step whose object is not there, or is already, does nothing. Slots belong to one thread, or are
- * filled before threads meet and never emptied; contexts are entered by any thread.
+ * A step does nothing if its object does not exist, or if it would create one that exists. A slot
+ * belongs to one thread, or is filled before the threads start together and never emptied. Any
+ * thread may enter any context.
  */
 #ifndef RANDOM_OBJECTS_H
 #define RANDOM_OBJECTS_H
@@ -47,13 +48,13 @@ static int in(int slot)
     return slot >= 0 && slot < SLOTS;
 }
 
-/* Is there such a stream, in any context? */
+/* Says whether the stream exists, in any context. */
 static int has_stream(int s)
 {
     return current >= 0 && (s == 0 || s == 1 || (in(s) && streams[s].object));
 }
 
-/* Work may only be enqueued by a thread whose context is the stream's. */
+/* A thread may enqueue only on streams of its current context. */
 static int may_enqueue(int s)
 {
     return has_stream(s) && (s < 2 || streams[s].context == current);
@@ -71,7 +72,8 @@ static int has(const struct slot *slots, int i)
 
 /* ---- contexts ---- */
 
-static pthread_mutex_t entering = PTHREAD_MUTEX_INITIALIZER; /* two threads, one new context */
+static pthread_mutex_t entering = PTHREAD_MUTEX_INITIALIZER; /* two threads may try to create the
+                                                              * same context */
 
 static void prepare(struct context *context)
 {
@@ -79,7 +81,7 @@ static void prepare(struct context *context)
 
     if (context->kernel)
         return;
-    /* A context that a call has broken stays so: all that is done in it fails. */
+    /* A context stays broken after a failing call: everything done in it fails. */
     if (cu.ModuleLoadData(&module, ptx) != CUDA_SUCCESS)
         return;
     CHECK(cu.ModuleGetFunction(&context->kernel, module, "work_spin_ns"));
@@ -202,7 +204,7 @@ static void alloc(const int *arg)
 
     if (!in(arg[0]) || m->object || current < 0)
         return;
-    m->context = arg[1] ? -2 : current; /* pinned memory belongs to no one context here */
+    m->context = arg[1] ? -2 : current; /* -2: pinned memory belongs to no context */
     if (arg[2])
         (arg[1] ? rt.cudaMallocHost : rt.cudaMalloc)(&m->object, 4096);
     else if (arg[1])
@@ -242,7 +244,7 @@ static void free_async(const int *arg)
     memory[arg[0]].object = NULL;
 }
 
-/* How a module was loaded stands beside it: it is unloaded in the same way. */
+/* How each module was loaded; it is unloaded in the same way. */
 static int kind_of_module[SLOTS];
 
 static void load_module(const int *arg)

@@ -1,10 +1,10 @@
 /*
- * random_runtime.h - for random_waits.c: what cuda_load.h has not, the CUDA runtime's calls among
- * it, by their names. Those with streams twice: [0] as they are, [1] with per-thread default
- * streams.
+ * random_runtime.h - for random_waits.c: functions that cuda_load.h lacks, such as the CUDA
+ * runtime's, loaded by name. Functions with a stream exist twice: [0] unchanged, [1] with
+ * per-thread default streams.
  *
- * random_open() comes first, on one thread; without a driver or a runtime it ends the process
- * with 3.
+ * One thread must call random_open() first. It exits with status 3 if there is no driver or
+ * runtime.
  */
 #ifndef RANDOM_RUNTIME_H
 #define RANDOM_RUNTIME_H

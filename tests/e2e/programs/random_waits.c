@@ -1,13 +1,13 @@
 /*
- * random_waits.c - does with CUDA what a file of steps says, on several threads.
+ * random_waits.c - runs the steps in a file with CUDA on several threads.
  *
  *     random_waits FILE
  *
- * A line is a step (`#`: a comment): the thread that does it, a verb, numbers. Thread `*` is all of
- * them: they meet there. Objects are named by slot; a step that needs one that is not there is
- * skipped, so that any part of a legal program is a legal program: test_random_waits.py makes
- * programs from seeds and shrinks those that fail by leaving out lines. Results of calls are not
- * looked at: a call that fails is part of the game.
+ * A line is a step (`#`: a comment): its thread, a verb, numbers. Thread `*` means that all threads
+ * wait for each other there. Objects are named by slot. A step that needs a missing object is
+ * skipped, so any part of a legal program is a legal program. test_random_waits.py makes programs
+ * from seeds and shrinks failing ones by leaving out lines. Results of calls are ignored, because
+ * the programs contain failing calls.
  *
  * Verbs (API: 0 driver, 1 runtime, 2 runtime with per-thread default streams):
  *     use C                     context C becomes the thread's: 0 to 3 the primary one of device C
@@ -23,12 +23,12 @@
  *     unload U                  as it was loaded
  *     begin S   end S G   launch G S API    capture on S until `end`; other streams join by events
  *     reset C API               a primary context's device is reset, another context destroyed:
- *                               all that was in it is gone
+ *                               all its objects are destroyed
  *     bad WHAT API              a call that fails
  *     start   stop              a window, by the public API; `start` waits until it is open
  *     sleep US
  *
- * Slots belong to one thread, or are filled before threads meet and never emptied.
+ * A slot belongs to one thread, or is filled before the threads meet and never emptied.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -214,7 +214,7 @@ static void drop_graph(const int *arg)
     graphs[arg[0]].object = NULL;
 }
 
-/* ---- the rest ---- */
+/* ---- failing calls, windows, sleeping ---- */
 
 static void bad(const int *arg)
 {
@@ -226,14 +226,14 @@ static void bad(const int *arg)
     case 0:
         cu.LaunchKernel(contexts[current].kernel, 1, 1, 1, 0, 1, 1, 0, NULL, NULL, NULL);
         break;
-    case 1: /* longer than its source */
+    case 1: /* the copy is longer than its source */
         rt.cudaMemcpy[0](contexts[current].pinned, (void *)contexts[current].memory,
                          (size_t)BYTES * 2, 2);
         break;
     case 2: /* no event */
         arg[1] ? rt.cudaEventSynchronize(&nothing) : (int)cu.EventSynchronize((CUevent)&nothing);
         break;
-    case 3: /* no memory of CUDA's */
+    case 3: /* the memory is not CUDA's */
         arg[1] ? rt.cudaFree(&nothing) : (int)cu.MemFree((CUdeviceptr)&nothing);
         break;
     default:

@@ -1,20 +1,20 @@
 /*
- * ranges.c - does with NVTX and CUDA what its arguments say, one after the other:
+ * ranges.c - runs the steps in its arguments one after the other, with NVTX and CUDA:
  *
  *     ranges context push:forward kernel:2 pop sync
  *
  * Steps (`:N` may be left out):
- *     context          the primary context of device 0; NVTX before it is NVTX before CUDA
+ *     context          the primary context of device 0; earlier NVTX calls precede CUDA
  *     push:NAME pop    a range; `wide:NAME` with wide characters, `string:NAME` registered
- *     start:NAME       the newest range that is started and not ended is ended by `end`
+ *     start:NAME       `end` ends the newest range that was started and not ended
  *     mark:NAME
- *     domain:NAME      ranges are this domain's from here on; `domain:` the default one's
+ *     domain:NAME      later ranges belong to this domain; `domain:`: to the default one
  *     full:NAME        a range with category 7, a color and a payload; `category:NAME` names 7
  *     payload:TYPE     a mark with a payload: u64 i64 f64 u32 i32 f32
- *     schema           a range with payloads of the extension, by registered schemas
- *     deferred:CLOCK   an event that was over before it was told (ranges_deferred.c)
- *     lock:NAME        waits for a lock, holds it, gives it back
- *     hold:NAME        gets one and keeps it, until `destroy` or for ever
+ *     schema           a range with payloads of the extension, with registered schemas
+ *     deferred:CLOCK   an event that is reported after it ended (ranges_deferred.c)
+ *     lock:NAME        waits for a lock, holds it, releases it
+ *     hold:NAME        acquires a lock and keeps it until `destroy`, or until the end
  *     thread:NAME stream:NAME device:NAME event:NAME        names; the last three with -rt behind
  *                      them by the functions for the runtime
  *     worker:STEPS     these steps, joined by +, on a thread of their own

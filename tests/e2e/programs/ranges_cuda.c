@@ -1,4 +1,4 @@
-/* ranges_cuda.c - what `ranges` does on the GPU: one context, and a stream for each thread. */
+/* ranges_cuda.c - the GPU work of `ranges`: one context, and one stream per thread. */
 #include "ranges.h"
 
 #include <cuda.h>

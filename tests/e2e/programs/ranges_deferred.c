@@ -1,12 +1,12 @@
-/* ranges_deferred.c - `ranges deferred:CLOCK`: an event that was over before it was told.
+/* ranges_deferred.c - `ranges deferred:CLOCK`: an event that is reported after it has ended. The
+ * clocks:
  *
- *     deferred:            nvtxTimestampGet
- *     deferred:monotonic, raw, boottime, realtime, tsc        the system's clocks
- *     deferred:us          a domain of its own: the monotonic clock, in us
- *     deferred:timer       one that NVTX is given a function for
- *     deferred:points      one that two points tell
- *     deferred:nobodys     one that nothing is told of
- */
+ *     deferred:            nvtxTimestampGet()
+ *     deferred:monotonic, raw, boottime, realtime, tsc    the system's clocks
+ *     deferred:us          the monotonic clock in us, for a domain of its own
+ *     deferred:timer       a clock whose function is given to NVTX
+ *     deferred:points      a clock described by two points in time
+ *     deferred:nobodys     a clock that is not described at all */
 #include "ranges.h"
 
 #include <nvtx3/nvToolsExtSemanticsTime.h>
@@ -68,7 +68,7 @@ static int64_t counter(void)
 #endif
 }
 
-/* Counts down by three a nanosecond: nothing that anybody would guess. */
+/* Counts down by three a nanosecond, so that no other clock resembles it. */
 static int64_t backwards(void)
 {
     return -3 * monotonic_raw();
@@ -76,7 +76,7 @@ static int64_t backwards(void)
 
 static const struct clock {
     const char *name;
-    uint64_t id; /* 0: no semantics */
+    uint64_t id; /* 0: the clock is not described */
     int64_t (*read)(void);
 } clocks[] = {
     {"", 0, nvtxTimestampGet},

@@ -1,5 +1,5 @@
-/* ranges_events.c - the ways of `ranges` to tell a range or a mark: how its name is given, and what
- * it says besides. */
+/* ranges_events.c - the ways in which `ranges` makes a range or a mark: how it passes the name, and
+ * which attributes it sets. */
 #include "ranges.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* ranges_locks.c - `ranges lock:NAME` and `hold:NAME`: threads that wait for a lock and have it. */
+/* ranges_locks.c - `ranges lock:NAME` and `hold:NAME`: threads that wait for a lock and hold it. */
 #include "ranges.h"
 
 #include <nvtx3/nvToolsExtSync.h>

@@ -1,5 +1,5 @@
-/* ranges_schema.c - `ranges schema`: a range with payloads of NVTX's extension, one of them of a
- * schema that has every sort of entry. */
+/* ranges_schema.c - `ranges schema`: a range with payloads of NVTX's extension. One payload's
+ * schema has every type of entry. */
 #include "ranges.h"
 
 #include <stddef.h>
@@ -109,12 +109,12 @@ void ranges_by_schema(nvtxDomainHandle_t domain)
     nvtxPayloadData_t data[] = {{schema, sizeof(o), &o}};
     nvtxEventAttributes_t a = ranges_event("with schema");
 
-    /* NVTX's macro for it does not compile as C. */
+    /* NVTX's macro for this does not compile as C. */
     a.payloadType = NVTX_PAYLOAD_TYPE_EXT;
     a.reserved0 = 1;
     a.payload.ullValue = (uintptr_t)data;
     nvtxDomainRangePushEx(domain, &a);
-    memset(&o, 0xff, sizeof(o)); /* it was copied */
+    memset(&o, 0xff, sizeof(o)); /* NVTX copied it */
     nvtxRangePopPayload(domain, &(nvtxPayloadData_t){NVTX_PAYLOAD_ENTRY_TYPE_INT32, 4, &items[1]},
                         1);
 }

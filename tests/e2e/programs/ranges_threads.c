@@ -1,4 +1,4 @@
-/* ranges_threads.c - the threads of `ranges`, and the child that it forks. */
+/* ranges_threads.c - the threads of `ranges`, and its forked child. */
 #include "ranges.h"
 
 #include <dlfcn.h>

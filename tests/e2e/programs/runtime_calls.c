@@ -1,12 +1,12 @@
 /*
- * runtime_calls.c - a program of the CUDA runtime API, made without nvcc: it calls by hand what
- * nvcc's host code calls. On the simulated GPU alone, which runs kernels by their names: the fat
- * binary is empty.
+ * runtime_calls.c - a program that uses the CUDA runtime API without nvcc: it makes the calls that
+ * nvcc would generate in host code. It runs only on the simulated GPU, which identifies kernels by
+ * name, because its fat binary is empty.
  *
- *     runtime_calls 12|13      which libcudart
+ *     runtime_calls 12|13      the major version of libcudart
  *
- * Launches on two streams and the default one, copies, a memset, an event and a graph. Prints the
- * major version. One thread.
+ * It launches on two streams and the default one, and uses copies, a memset, an event and a graph.
+ * Prints the major version. One thread.
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 #define BYTES     65536
 #define KERNEL_NS 50000ull
 
-/* Opaque pointers stand for handles: the headers of one version serve both. */
+/* Handles are declared as plain pointers, so the headers of one version fit both. */
 #define RUNTIME_FUNCTIONS(X)                                                                       \
     X(void **, __cudaRegisterFatBinary, (void *))                                                  \
     X(void, __cudaRegisterFunction,                                                                \
@@ -57,7 +57,7 @@ static struct {
         }                                                                                          \
     } while (0)
 
-/* What a kernel is to host code: the address of a stub. */
+/* Host code identifies a kernel by the address of a stub. */
 static const char linear, reduce;
 
 static void open_runtime(const char *major)

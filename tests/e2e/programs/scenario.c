@@ -1,6 +1,6 @@
 /*
- * scenario.c - does with CUDA what its arguments say, one after the other, so that a test reads as
- * the scenario that it is:
+ * scenario.c - runs the steps in its arguments one after the other with CUDA, so that a test reads
+ * as a scenario:
  *
  *     scenario context kernel:3 copy sync exit:7
  *
@@ -266,7 +266,7 @@ static void do_fork(void)
     pid_t child = fork();
 
     if (child == 0) {
-        /* CUDA does not work after a fork; what matters is that nothing of ours breaks. */
+        /* CUDA does not work after a fork. syncline must not crash in the child. */
         printf("child start %d\n", sl_start());
         fflush(stdout);
         exit(5);
@@ -314,7 +314,7 @@ static void finish(void)
     fflush(stdout);
 }
 
-/* How the process ends; does nothing for a step that is no end. */
+/* Ends the process if the step is one of the ends; else does nothing. */
 static void do_end(const char *step, long n)
 {
     if (!strcmp(step, "exit")) {
@@ -421,7 +421,7 @@ int main(int argc, char **argv)
         if (text)
             *text++ = '\0';
         n = text ? strtol(text, NULL, 0) : 0;
-        /* The child of a fork must not print what the parent has buffered. */
+        /* A forked child must not print text that its parent has buffered. */
         fflush(stdout);
         do_end(argv[i], n);
         if (!strcmp(argv[i], "return")) {

@@ -1,6 +1,5 @@
-/* Stands for the observer of a PyTorch that takes long over each change, and says when operators
- * began to be told and ceased: lines of stdout, "on NS" and "off NS" (CLOCK_REALTIME), as they are
- * all of the way. */
+/* Replaces the observer of a PyTorch that needs long for each change. Prints when recording
+ * operators became complete ("on NS") and stopped being complete ("off NS"), in CLOCK_REALTIME. */
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>

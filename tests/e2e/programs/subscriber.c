@@ -1,20 +1,20 @@
 /*
- * subscriber.c - another subscriber of CUPTI 13.3 or later, with records of the fields that it has
- * chosen, as torch.profiler's newer collectors are. Not linked with CUPTI. Does what its arguments
- * say, one after the other:
+ * subscriber.c - another subscriber of CUPTI 13.3 or later. It chooses its records' fields, as
+ * torch.profiler's newer collectors do. It is not linked with CUPTI. Its arguments are steps, which
+ * run one after the other:
  *
  *     subscribe        and chooses a kernel's fields; allows others beside it
  *     alone            the same, and does not allow others
- *     clock noclock    gives CUPTI the tick counter for its clock, and takes it away again
+ *     clock noclock    makes the tick counter CUPTI's clock; restores the wall clock
  *     fewer            chooses the kernels' ends and names alone: prints whether it may
  *     enable disable   kernels
  *     flush            by force
  *     unsubscribe
- *     until:N          waits until it was given N kernels (not for ever)
- *     told             prints the kernels that it was given so far, and what they are called; those
- *                      stamped by the tick counter, or without a start, if there are some
+ *     until:N          waits until it has received N kernels, for a limited time
+ *     told             prints the number of received kernels and the last one's name; also how many
+ *                      have times of the tick counter, and how many have no start
  *
- * and the steps of kernels.h: an injected profiler is there from `context` on.
+ * and the steps of kernels.h. An injected profiler is loaded at `context`.
  *
  * One thread, and CUPTI's in the callbacks.
  */
@@ -33,12 +33,12 @@
 #define KERNEL       10           /* CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL */
 #define FIELDS_ON    11           /* CUPTI_ACTIVITY_ATTR_USER_DEFINED_RECORDS */
 #define CLOCK        22           /* CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK */
-#define TICKS_MOST   (1ull << 60) /* the wall clock has been beyond since 2006 */
+#define TICKS_MOST   (1ull << 60) /* the wall clock passed this value in 2006 */
 
 /* KERNEL_FIELD_KIND, _START, _END, _NAME; and all but _START */
 static int fields[] = {0, 7, 8, 24}, fewer[] = {0, 8, 24};
 
-/* As in NVIDIA's header of 13.3. */
+/* The layout in NVIDIA's header of 13.3. */
 struct params {
     size_t size;
     const char *name;
@@ -82,7 +82,7 @@ static struct {
     int (*FlushAll)(uint32_t flag);
 } cupti;
 static void *subscriber;
-static char name[256]; /* of the last kernel, under its lock */
+static char name[256]; /* of the last kernel; name_lock guards it */
 static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int kernels, odd, by_ticks, startless;
 

@@ -1,7 +1,7 @@
 /*
  * consumer.c - a user's program: calls the public API without linking the library. One thread; owns
- * nothing. Prints what sl_start() returned before the library (argv[1]) was loaded, and the state
- * after it was loaded and entered as the CUDA driver does.
+ * nothing. Prints the result of sl_start() before the library (argv[1]) is loaded. Then loads
+ * the library, calls its entry point like the CUDA driver, and prints the state.
  */
 #include <syncline/syncline.h>
 

@@ -63,7 +63,7 @@ uint64_t sim_call_correlation(void)
     return self.call ? self.call->correlation : 0;
 }
 
-/* After a sticky error only these still answer. */
+/* Only these functions still work after a sticky error. */
 static bool survives(const char *name)
 {
     static const char *const names[] = {"cudaDeviceReset",      "cudaGetLastError",
@@ -117,7 +117,8 @@ static int enter(struct sim_call *call)
     }
     int error = sim_fail(call->name);
 
-    /* 700 to 720 are the errors that a context does not survive (but peer access and the like). */
+    /* Most errors from 700 to 720 end their context. The exceptions are errors of peer access and
+     * of registered memory. */
     if (error >= 700 && error <= 720 && error != SIM_E_PEER_ENABLED &&
         error != SIM_E_PEER_NOT_ENABLED && error != SIM_E_HOST_REGISTERED &&
         error != SIM_E_HOST_NOT_REGISTERED && self.depth) {
@@ -128,8 +129,8 @@ static int enter(struct sim_call *call)
     return error ? error : sticky(call->name);
 }
 
-/* A thread that the system stops between its call's id and its stamp: meanwhile calls of others
- * that have higher ids may come and go. */
+/* Imitates a thread that is preempted between taking its call's id and its time stamp. Calls of
+ * other threads with higher ids may begin and end meanwhile. */
 static void late_stamp(uint64_t id)
 {
     static _Atomic double most_s = -1;
@@ -146,7 +147,7 @@ static void late_stamp(uint64_t id)
         sim_clock_sleep_until(sim_now_ns() + (uint64_t)(late_s * 1e9));
 }
 
-/* 0 says "none" in CUPTI's 32 bits: passed over when they wrap. */
+/* CUPTI's 32 bits reserve 0 for "none", so ids whose low 32 bits are 0 are skipped. */
 static uint64_t next_correlation(void)
 {
     uint64_t next;

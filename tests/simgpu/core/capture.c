@@ -17,7 +17,7 @@ enum capture_mode { /* CUstreamCaptureMode */
 };
 
 struct sim_capture {
-    struct sim_capture *next; /* all that go on */
+    struct sim_capture *next; /* next active capture */
     struct sim_stream *origin;
     struct sim_graph *graph;
     struct sim_thread *thread; /* compared only */
@@ -104,7 +104,8 @@ int sim_capture_begin(struct sim_stream *stream, int mode)
     return error;
 }
 
-/* Every stream of the context that took part leaves; true if all of them had been joined. */
+/* Removes all streams of the context from the capture. Returns true if all of them had been
+ * joined. */
 static bool dissolve(struct sim_capture *capture)
 {
     struct sim_capture **at = &captures;
@@ -214,7 +215,8 @@ int sim_capture_exchange_mode(int *mode)
     return SIM_OK;
 }
 
-/* Does a call of this thread that may not happen during captures disturb this one? */
+/* Says whether a call that is forbidden during captures, made by this thread, disturbs this
+ * capture. */
 static bool disturbs(const struct sim_capture *capture)
 {
     const struct sim_thread *self = sim_thread_self();
@@ -288,8 +290,8 @@ int sim_capture_record(struct sim_stream *stream, struct sim_event *event)
     return sim_nodes_merge(&event->nodes, &stream->captured) ? SIM_OK : SIM_E_MEMORY;
 }
 
-/* A stream that waits for an event of a capture joins it. An event from outside cannot be waited
- * for inside. */
+/* A stream that waits for an event of a capture joins the capture. Inside a capture, an event from
+ * outside cannot be waited for. */
 int sim_capture_wait(struct sim_stream *stream, struct sim_event *event)
 {
     if (!event->capture) {
@@ -302,7 +304,7 @@ int sim_capture_wait(struct sim_stream *stream, struct sim_event *event)
     }
     if (stream->capture && stream->capture != event->capture) {
         stream->capture->spoilt = event->capture->spoilt = true;
-        return 902; /* the captures would be merged */
+        return 902; /* the wait would merge two captures */
     }
     stream->capture = event->capture;
     return sim_nodes_merge(&stream->captured, &event->nodes) ? SIM_OK : SIM_E_MEMORY;

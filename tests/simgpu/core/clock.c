@@ -14,7 +14,7 @@
 
 enum {
     SPIN_NS = 30000
-}; /* shorter waits spin: a sleep takes longer to come back */
+}; /* shorter waits spin, because a sleep would return too late */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static double rate;
@@ -46,7 +46,7 @@ void sim_clock_sleep_until(uint64_t ns)
     uint64_t now = sim_now_ns();
 
     if (!self->sharp_timer) {
-        /* The default slack of 50 us would drown the 4-8 us that a real wake-up takes. */
+        /* The default timer slack of 50 us would hide the 4-8 us that a real wake-up takes. */
         prctl(PR_SET_TIMERSLACK, 1000ul, 0, 0, 0);
         self->sharp_timer = true;
     }

@@ -33,7 +33,7 @@ static void tell(const struct sim_object *object)
     }
 }
 
-/* A device is announced with its first context. */
+/* Reports a device when its first context is created. */
 static void announce_device(uint32_t device)
 {
     static atomic_uint announced;
@@ -185,7 +185,7 @@ void sim_context_primary_flags(uint32_t device, uint32_t flags)
     sim_unlock();
 }
 
-/* A driver call that a runtime call nests is the runtime's. */
+/* Says whether the call is a runtime call, or a driver call nested in one. */
 static bool in_runtime(const struct sim_call *call)
 {
     while (call && call->domain != SIM_RUNTIME) {
@@ -202,7 +202,8 @@ int sim_context_current(struct sim_context **out)
         self->depth--;
     }
     if (!self->depth) {
-        /* The runtime makes the primary context at first need; the driver demands one. */
+        /* The runtime creates the primary context when it is first needed. The driver returns an
+         * error instead. */
         if (!in_runtime(self->call)) {
             return SIM_E_CONTEXT;
         }

@@ -49,7 +49,8 @@ static uint64_t duration(const struct sim_work *work)
     return FIXED_NS + work->copy.width * work->copy.height * 1000 / rate;
 }
 
-/* The pointers decide (addresses are unified); the caller's word only has to agree. */
+/* Addresses are unified, so the pointers determine the direction. The caller's direction must agree
+ * with them. */
 static bool direction_fits(enum sim_direction direction, bool from_device, bool to_device)
 {
     switch (direction) {
@@ -64,7 +65,8 @@ static bool direction_fits(enum sim_direction direction, bool from_device, bool 
     }
 }
 
-/* True if rows of `width` bytes, `pitch` apart, leave the device's memory that they begin in. */
+/* Says whether rows of `width` bytes, `pitch` apart, exceed the device memory in which they
+ * begin. */
 static bool overruns(const void *pointer, size_t pitch, size_t width, size_t height)
 {
     uint32_t device;
@@ -73,7 +75,8 @@ static bool overruns(const void *pointer, size_t pitch, size_t width, size_t hei
            (height - 1) * pitch + width > sim_memory_room(pointer);
 }
 
-/* True for an address that is reserved for the device: no memory of the host's either. */
+/* Says whether the address is reserved for the device without being mapped. It is not host memory
+ * either. */
 static bool unmapped(enum sim_memory memory, const void *pointer)
 {
     return memory == SIM_PAGEABLE && sim_virtual_reserved(pointer);
@@ -121,8 +124,9 @@ int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work)
     return SIM_OK;
 }
 
-/* Which copies block: cudaMemcpy to the host, between host buffers and from pinned memory;
- * cudaMemcpyAsync to pageable memory and between host buffers. */
+/* Says whether the call waits for its own copy. These copies block: cudaMemcpy to the host,
+ * between host buffers and from pinned memory; cudaMemcpyAsync to pageable memory and between
+ * host buffers. */
 static bool waits_for_itself(const struct sim_work *work)
 {
     switch (work->copy.copy_kind) {
@@ -137,16 +141,16 @@ static bool waits_for_itself(const struct sim_work *work)
     }
 }
 
-/* From pageable memory the call synchronizes its stream first, and may return before its own
- * transfer ends. */
+/* A copy from pageable memory first synchronizes its stream, and may return before its own transfer
+ * ends. */
 static bool waits_for_stream(const struct sim_work *work)
 {
     return work->copy.copy_kind == HTOD && !work->copy.async &&
            work->copy.src_memory == SIM_PAGEABLE;
 }
 
-/* cudaMemcpyPeer comes behind, and before, the work of all devices concerned: what the legacy
- * streams of the other contexts stand for. Before it is enqueued `op` is NULL. */
+/* cudaMemcpyPeer is ordered after and before all work of the devices involved, like the legacy
+ * streams of the other contexts. `op` is NULL before the copy is enqueued. */
 static void serialize_with(struct sim_stream *stream, const void *pointer, struct op *op)
 {
     struct sim_allocation found;

@@ -15,10 +15,11 @@
 #include "core/memory.h"
 
 enum {
-    COUNT_BYTES = 8 /* a long, or an int in memory that nothing else lies close behind */
+    COUNT_BYTES = 8 /* a long, or an int with unused bytes after it */
 };
 
-/* d_num_selected_out comes behind the tile states and the number of tiles, d_out behind d_in. */
+/* The parameter d_num_selected_out follows the tile states and the number of tiles; d_out follows
+ * d_in. */
 static const struct {
     const char *glob;
     int parameter;
@@ -48,7 +49,8 @@ void sim_count_find(struct sim_work *work, void **params)
         return;
     }
     memcpy(&count, params[parameter], sizeof count);
-    /* What is no pointer (an iterator of Thrust's, say) points nowhere. */
+    /* If the argument is not a pointer (such as an iterator of Thrust), the address has no
+     * memory. */
     size_t room = sim_memory_room(count);
 
     if (!room) {

@@ -6,7 +6,8 @@
 
 #include "core/sim.h"
 
-int sim_count_parameter(const char *kernel); /* that has the count's address, or -1 */
+int sim_count_parameter(const char *kernel); /* the parameter with the count's address; -1 if there
+                                              * is none */
 /* Stores the address of this launch's count in the work. `params` as in cuLaunchKernel, or NULL. */
 void sim_count_find(struct sim_work *work, void **params);
 

@@ -30,7 +30,7 @@ static struct failure failures[MAX_FAILURES];
 static int failure_count;
 static uint64_t seed;
 
-/* F:N:CODE, separated by commas. What cannot be read is said and left out. */
+/* Parses F:N:CODE, separated by commas. Invalid entries are reported and ignored. */
 static void read_options(void)
 {
     const char *text = sim_option("FAIL");
@@ -55,7 +55,7 @@ static void read_options(void)
     free(copy);
 }
 
-/* Every entry of the function counts the call, whichever of them makes it fail. */
+/* Every entry of the function counts the call, also if another entry makes it fail. */
 static int failure_of(const char *function)
 {
     int code = 0;

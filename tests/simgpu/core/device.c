@@ -67,7 +67,7 @@ const struct sim_device_info *sim_device_info(uint32_t device)
     return device < sim_device_count() ? &devices[device] : NULL;
 }
 
-/* What has no field in sim_device_info. Attributes not listed here or there are 0. */
+/* Attributes that have no field in sim_device_info. An attribute in neither table is 0. */
 static const struct {
     CUdevice_attribute attribute;
     int value;
@@ -128,7 +128,7 @@ int sim_device_attribute(uint32_t device, int attribute, int *value)
         {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, d->max_registers_per_sm},
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, d->max_shared_per_block},
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, d->max_shared_per_sm},
-        /* the driver keeps 1 KiB for itself in each block */
+        /* the driver reserves 1 KiB in each block */
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
          d->major >= 8 ? d->max_shared_per_sm - 1024 : d->max_shared_per_sm},
         {CU_DEVICE_ATTRIBUTE_WARP_SIZE, d->warp_size},

@@ -51,7 +51,7 @@ int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_eve
     return event ? SIM_OK : SIM_E_MEMORY;
 }
 
-/* A capture ends: events recorded in it are as if never recorded. */
+/* A capture ends. Events that were recorded in it become events that were never recorded. */
 void sim_event_leave_capture(const struct sim_capture *capture)
 {
     for (struct sim_event *event = all; event; event = event->all_next) {
@@ -143,7 +143,8 @@ int sim_event_record(struct sim_event *event, struct sim_stream *stream, unsigne
     return SIM_OK;
 }
 
-/* When the GPU reached the record: the end of its set, or the call itself on an idle stream. */
+/* Returns the time at which the GPU reached the record: the end of its set, or the call itself if
+ * the stream was idle. */
 static bool reached(const struct sim_event *event, uint64_t *ns)
 {
     *ns = event->recorded_ns;

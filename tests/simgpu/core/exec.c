@@ -20,10 +20,10 @@ struct sim_exec {
     struct sim_graph *graph;
     struct sim_node **order;
     size_t count;
-    struct sim_context *context; /* of the lanes; set by the first launch */
+    struct sim_context *context; /* context of the lanes; set by the first launch */
     struct sim_stream **lanes;
     size_t lane_count;
-    struct sim_set last; /* the launch before */
+    struct sim_set last; /* the previous launch */
 };
 
 static bool valid(const struct sim_exec *exec)
@@ -31,7 +31,7 @@ static bool valid(const struct sim_exec *exec)
     return exec && exec->magic == EXEC;
 }
 
-/* Topological order; false if there is a cycle (or no memory). */
+/* Sorts the nodes topologically. Returns false if there is a cycle or no memory. */
 static bool put_in_order(struct sim_exec *exec)
 {
     size_t total = exec->graph->count, n = 0;
@@ -60,8 +60,8 @@ static bool put_in_order(struct sim_exec *exec)
     return n == total;
 }
 
-/* Each node goes on the lane of a predecessor that is still that lane's last, else on a new one.
- * Branch numbers are kept in `order`; 0 is the launch stream. */
+/* Puts each node on the lane of a predecessor that is still the lane's last node, else on a new
+ * lane. `order` holds the branch number; 0 is the launch stream. */
 static void choose_lanes(struct sim_exec *exec)
 {
     int branches = sim_option("GRAPH_OWN_STREAMS") ? 1 : 0;
@@ -146,7 +146,8 @@ int sim_exec_destroy(struct sim_exec *exec)
     return SIM_OK;
 }
 
-/* The same shape: as many nodes, of the same kinds, with as many predecessors, in order. */
+/* Says whether both graphs have equally many nodes, in order of the same kinds with equally many
+ * predecessors. */
 static bool same_shape(const struct sim_exec *a, const struct sim_exec *b)
 {
     if (a->count != b->count) {
@@ -219,8 +220,8 @@ static int prepare(struct sim_exec *exec, struct sim_stream *stream)
     return exec->lanes ? SIM_OK : SIM_E_MEMORY;
 }
 
-/* What the node comes behind: its predecessors' results, or for a root the launch stream's tail
- * and the exec's launch before. */
+/* Collects the predecessors of a node: the results of its own predecessors, or for a root the
+ * launch stream's tail and the previous launch. */
 static void collect(const struct sim_node *node, const struct sim_stream *lane,
                     const struct sim_set *entry, struct sim_set *set)
 {
@@ -241,7 +242,7 @@ static void collect(const struct sim_node *node, const struct sim_stream *lane,
 struct launch {
     struct sim_exec *exec;
     struct sim_stream *stream;
-    struct op **ops; /* to be announced */
+    struct op **ops; /* not reported yet */
     size_t ops_n;
     struct sim_event_record *records;
     size_t records_n;
@@ -277,7 +278,8 @@ static int enqueue_node(struct launch *launch, struct sim_node *node, const stru
     return SIM_OK;
 }
 
-/* The launch stream's tail becomes the graph's sinks; a graph without work leaves it as it was. */
+/* Replaces the launch stream's tail by the graph's sinks. A graph without work leaves the tail
+ * unchanged. */
 static void finish(struct launch *launch, const struct sim_set *entry)
 {
     struct sim_exec *exec = launch->exec;

@@ -7,12 +7,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
 static pthread_mutex_t **held;
 static size_t count, cap;
 
-/* Waits for the first alone: who waits holds none, so their order among each other does not matter.
- * SIZE_MAX: all are held; else the one that another thread has. */
+/* Locks `first`, then tries the others. Returns SIZE_MAX if all are locked; else unlocks them and
+ * returns the mutex that another thread holds. The order does not matter, because the caller waits
+ * only while it holds none. */
 static size_t take_all(size_t first)
 {
     pthread_mutex_lock(held[first]);

@@ -75,7 +75,7 @@ int sim_graph_destroy(struct sim_graph *graph)
     return SIM_OK;
 }
 
-/* CUPTI's ids of nodes have their graph's in the upper half. */
+/* In CUPTI's node ids, the upper half is the graph's id. */
 static struct sim_node *new_node(struct sim_graph *graph, const struct sim_work *work,
                                  const struct sim_node *original)
 {
@@ -166,7 +166,7 @@ int sim_graph_link(struct sim_graph *graph, struct sim_node *from, struct sim_no
     return error;
 }
 
-/* Gives at most *count of `list`; with out NULL only how many there are. */
+/* Copies at most *count nodes to `out`. If `out` is NULL, only returns their number. */
 static void give(const struct sim_nodes *list, struct sim_node **out, size_t *count)
 {
     if (out) {
@@ -254,7 +254,8 @@ struct sim_work *sim_node_work(struct sim_node *node)
     return &node->work;
 }
 
-/* Depth first over what comes after. Captures are small; graphs made by hand do not come here. */
+/* Searches depth first along the successors. Captures are small, and graphs built explicitly do not
+ * use this function. */
 bool sim_node_reaches(struct sim_node *node, const struct sim_nodes *sinks)
 {
     for (size_t i = 0; i < sinks->n; i++) {
@@ -270,8 +271,8 @@ bool sim_node_reaches(struct sim_node *node, const struct sim_nodes *sinks)
     return false;
 }
 
-/* Copies the nodes of `from` into `to`; a child graph, if flattened, becomes its nodes between two
- * empty ones. */
+/* Copies the nodes of `from` into `to`. With `flatten`, a child graph is replaced by its nodes
+ * between two empty nodes. */
 static bool copy_nodes(const struct sim_graph *from, struct sim_graph *to, bool flatten)
 {
     static const struct sim_work empty = {.kind = SIM_WORK_EMPTY};
@@ -356,7 +357,7 @@ int sim_graph_clone(struct sim_graph *graph, struct sim_graph **out)
     return *out ? SIM_OK : SIM_E_MEMORY;
 }
 
-/* In the clone, the node that `original` became. */
+/* Returns the node of the clone that is the copy of `original`. */
 struct sim_node *sim_graph_find(const struct sim_graph *clone, const struct sim_node *original)
 {
     for (struct sim_node *node = clone->nodes; node; node = node->next) {

@@ -13,14 +13,15 @@ struct sim_node {
     const struct sim_node *original; /* source of a copied node; NULL: not a copy */
     struct sim_graph *graph;
     struct sim_node *next;             /* in order of creation */
-    struct sim_node *copy, *exit_copy; /* while copying; a child graph has two ends */
+    struct sim_node *copy, *exit_copy; /* set while the graph is copied; a child graph has an entry
+                                        * and an exit */
     struct sim_work work;
     struct sim_nodes before, after;
     bool disabled;
-    /* of a node in an exec */
+    /* set only for a node in an exec */
     struct sim_set result; /* operations of the node, while a launch is enqueued */
-    int order;             /* pending predecessors, then the number of its branch */
-    bool passed_on;        /* a later node uses its lane */
+    int order;             /* number of pending predecessors, later number of the branch */
+    bool passed_on;        /* true: a later node uses the same lane */
 };
 
 struct sim_graph {

@@ -14,7 +14,7 @@
 #include "core/sim.h"
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static atomic_int state; /* 0 nothing, 1 going on, 2 done */
+static atomic_int state; /* 0 not started, 1 in progress, 2 done */
 static atomic_bool forked;
 
 static void in_child(void)
@@ -48,7 +48,7 @@ static void tell_probe_of_exit(void)
     }
 }
 
-/* Runs after all atexit handlers: nobody enqueues any more. */
+/* Runs after all atexit handlers, when no thread enqueues any more. */
 __attribute__((destructor)) static void finish(void)
 {
     if (!sim_ready() || sim_forked()) {
@@ -93,7 +93,7 @@ int sim_init(void)
         sim_truth_open();
         sim_record_open();
         pthread_atfork(NULL, NULL, in_child);
-        /* Before the injected library's own handlers, so that it runs after them. */
+        /* Registered before the injected library's own handlers, so that it runs after them. */
         atexit(tell_probe_of_exit);
         if (sim_device_count() > 0) {
             load_injection();

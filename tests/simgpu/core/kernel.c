@@ -21,19 +21,19 @@ enum {
     MAGIC = 0x6be47e10,
     BUCKETS = 1 << 15,
     FIXED_NS = 1200, /* the shortest kernels of real traces take about this long */
-    OWN_NS = 1600,   /* and up to so much more, each in its way */
+    OWN_NS = 1600,   /* kernels differ in length by at most this much */
     WAVE_NS = 1500,
-    MAX_DYNAMIC_SHARED = 227 * 1024 /* what a kernel can opt in to */
+    MAX_DYNAMIC_SHARED = 227 * 1024 /* the most shared memory that a kernel can opt in to */
 };
 
-static const double SPREAD = 0.08; /* between launches of one kernel */
+static const double SPREAD = 0.08; /* variation between launches of one kernel */
 
-/* x, y and z; an H100's */
+/* x, y and z on an H100 */
 static const uint32_t max_grid[3] = {0x7fffffff, 65535, 65535}, max_block[3] = {1024, 1024, 64};
 
 struct name {
     struct name *next;
-    struct sim_kernel *kernel; /* of sim_kernel_named() */
+    struct sim_kernel *kernel; /* from sim_kernel_named() */
     char text[];
 };
 
@@ -71,7 +71,7 @@ const char *sim_intern(const char *text, size_t length)
     return name ? name->text : "";
 }
 
-/* --kernel 'GLOB=DURATION', separated by semicolons; the first that matches counts. */
+/* Applies --kernel 'GLOB=DURATION', separated by semicolons. The first match counts. */
 static void apply_options(struct sim_kernel *kernel)
 {
     const char *text = sim_option("KERNEL");
@@ -91,7 +91,8 @@ static void apply_options(struct sim_kernel *kernel)
     free(copy);
 }
 
-/* A mangled name tells the first parameter's type: _Z7spin_nsy takes an unsigned long long. */
+/* Finds the type of the first parameter in a mangled name: _Z7spin_nsy takes an unsigned long
+ * long. */
 static void find_spin_in_name(struct sim_kernel *kernel)
 {
     const char *at = strstr(kernel->name, "spin_ns");
@@ -157,7 +158,7 @@ static uint64_t read_parameter(const struct sim_kernel *kernel, void **params, v
     if (params) {
         at = params[kernel->spin_index];
     } else if (extra) {
-        /* CU_LAUNCH_PARAM_BUFFER_POINTER is 1: the packed parameters follow. */
+        /* CU_LAUNCH_PARAM_BUFFER_POINTER is 1; the packed parameters follow it. */
         for (int i = 0; extra[i]; i += 2) {
             if (extra[i] == (void *)1) {
                 at = (const char *)extra[i + 1] +
@@ -171,8 +172,9 @@ static uint64_t read_parameter(const struct sim_kernel *kernel, void **params, v
     return value;
 }
 
-/* A kernel has its own shortest time, lasts longer with every wave of threads that the device takes
- * at once (or as its library reckons), and no two launches take the same. */
+/* Returns the modelled duration: a shortest time that differs between kernels, plus a time for each
+ * wave of threads that fits the device (or the library's estimate), with a variation for each
+ * launch. */
 static uint64_t model(const struct sim_kernel *kernel, uint64_t cost_ns, uint64_t threads)
 {
     const struct sim_device_info *device = sim_device_info(0);
@@ -222,7 +224,7 @@ int sim_kernel_plan(struct sim_work *work, void **params, void **extra)
     return SIM_OK;
 }
 
-/* --kernel-error GLOB:N:CODE: the n-th launch that matches leaves its context in that error. */
+/* --kernel-error GLOB:N:CODE: the n-th matching launch puts its context into that error. */
 static pthread_once_t fault_once = PTHREAD_ONCE_INIT;
 static char fault_glob[128];
 static unsigned long fault_nth;

@@ -24,7 +24,7 @@ static struct sim_allocation *table;
 static size_t count, capacity;
 static uint64_t used[MAX_DEVICES], last_id;
 
-/* Index of the first allocation that begins after `pointer`. */
+/* Returns the index of the first allocation that begins after `pointer`. */
 static size_t upper(const void *pointer)
 {
     size_t low = 0, high = count;
@@ -93,7 +93,7 @@ static void *get_pages(size_t bytes, bool *mapped)
     if (posix_memalign(&base, ALIGN, bytes)) {
         return NULL;
     }
-    /* Jobs see zeros, as from fresh pages: a run does not depend on old bytes. */
+    /* Jobs see zeros, as in fresh pages, so that a run does not depend on old content. */
     return memset(base, 0, bytes);
 }
 
@@ -361,8 +361,8 @@ int sim_memory_alloc_async(struct sim_stream *stream, struct sim_pool *pool, siz
                             out);
 }
 
-/* Stream-ordered: it makes no record and waits for nothing. Data has been moved at enqueue, so the
- * memory can go now, unless something before it still hangs on a host callback. */
+/* A stream-ordered free makes no record and waits for nothing. Data moves at enqueue, so the memory
+ * can be freed immediately, unless an earlier operation depends on a host callback. */
 int sim_memory_free_async(struct sim_stream *stream, void *pointer)
 {
     struct sim_work work = {.kind = SIM_WORK_FREE, .free = pointer};

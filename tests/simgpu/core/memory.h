@@ -28,8 +28,8 @@ struct sim_allocation {
     uint32_t flags;
     uint64_t id;
     struct sim_pool *pool; /* pool that counts the allocation, or NULL */
-    uint64_t physical;     /* mapped memory (virtual.c): its handle; else 0 */
-    uint32_t access;       /* of mapped memory: CUmemAccess_flags, 2 bits per device */
+    uint64_t physical;     /* handle of mapped memory (virtual.c); else 0 */
+    uint32_t access;       /* access to mapped memory: CUmemAccess_flags, 2 bits per device */
 };
 
 int sim_memory_alloc(struct sim_context *context, enum sim_memory kind, size_t bytes,

@@ -37,7 +37,7 @@ static void skip_space(struct scan *s)
     }
 }
 
-/* The next word (letters, digits, . _ $ %) or single character; empty at the end. */
+/* Returns the next word (letters, digits, . _ $ %) or single character; empty at the end. */
 static size_t next_token(struct scan *s, const char **text)
 {
     skip_space(s);
@@ -58,7 +58,7 @@ static bool is(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* Bytes of .u64, .b8, .f32, ... ; 0 if it is no scalar type. */
+/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...); 0 if it is none. */
 static uint32_t type_size(const char *text, size_t length)
 {
     if (length < 3 || text[0] != '.' || !strchr("usbf", text[1])) {
@@ -160,7 +160,7 @@ static void read_entry(struct scan *s, struct sim_module *module)
             kernel->spin_size = v.size;
         }
     }
-    /* A name alone is no parameter to read. */
+    /* A kernel known only by name has no parameter that could be read. */
     if (!kernel->parameters) {
         kernel->spin_index = -1;
     }

@@ -21,7 +21,7 @@ static struct op *spare; /* lock held */
 struct op *sim_op_new(void)
 {
     if (!spare) {
-        /* Acquire pairs with the release in sim_op_unref(): the op's last use is over. */
+        /* Acquire pairs with the release in sim_op_unref(): the operation's last use has ended. */
         spare = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
     }
     if (!spare) {
@@ -90,7 +90,8 @@ static bool make_room(struct sim_set *set)
     return true;
 }
 
-/* A later operation of the same stream stands for all earlier ones, which keeps sets short. */
+/* A later operation of a stream replaces all earlier ones of that stream, which keeps sets
+ * short. */
 void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t call)
 {
     for (int i = 0; i < set->n; i++) {
@@ -119,9 +120,10 @@ void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via
     }
 }
 
-/* The tails of many streams into one set: first each stream's own operation (`own`), which no set
- * of tails holds twice, so that a set over thousands of streams takes linear time; when all are in,
- * what they were made to wait for, unless a later operation of its stream is there. */
+/* Merges the tails of many streams into one set. First each stream's own operation is added
+ * (`own`); no two tails share it, so thousands of streams take linear time. When all are in the
+ * set, the operations that the streams wait for are added, unless the set has a later operation of
+ * the same stream. */
 void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
                         const struct sim_stream *lane, bool own, const enum sim_via *via)
 {
@@ -150,7 +152,7 @@ void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from)
     }
 }
 
-/* As if `from` had been there first: of the same operation its link stays. */
+/* Merges as if `from` had been added first: for the same operation, its link is kept. */
 void sim_set_merge_before(struct sim_set *set, const struct sim_set *from)
 {
     for (int i = 0; i < from->n; i++) {

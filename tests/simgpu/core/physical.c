@@ -13,14 +13,14 @@
 #include "core/virtual.h"
 
 struct physical {
-    char *home; /* its pages, where nobody looks: mappings are copies of this one */
+    char *home; /* the pages that all mappings share; no other code uses this address */
     size_t bytes;
     uint32_t held, mapped;
     CUmemAllocationProp properties;
 };
 
 SIM_MUTEX(lock);
-static struct physical **physicals; /* by handle - 1; NULL: gone */
+static struct physical **physicals; /* indexed by handle - 1; NULL: freed */
 static size_t count, capacity;
 
 int sim_physical_check(const CUmemAllocationProp *properties)
@@ -30,8 +30,8 @@ int sim_physical_check(const CUmemAllocationProp *properties)
         properties->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
         return SIM_E_VALUE;
     }
-    /* Memory for a file descriptor may be asked for: PyTorch always does, and exports none unless
-     * another process is to have it. */
+    /* A request for file descriptors is accepted. PyTorch always makes it, and exports a descriptor
+     * only to share memory with another process. */
     if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
         properties->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         return SIM_E_NOT_SUPPORTED;
@@ -101,7 +101,7 @@ fail_take:
     return SIM_E_MEMORY;
 }
 
-/* Lock held. */
+/* The caller holds the lock. */
 static void drop_unused(uint64_t handle)
 {
     struct physical *physical = physicals[handle - 1];
@@ -161,7 +161,8 @@ int sim_physical_map(uint64_t handle, void *base, size_t bytes)
     struct physical *physical = find(handle);
 
     if (physical && physical->held && bytes <= physical->bytes) {
-        /* A length of 0 makes a second mapping of shared pages, in the place of what is there. */
+        /* With a length of 0, mremap() creates a second mapping of shared pages and replaces the
+         * old content. */
         void *there = mremap(physical->home, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, base);
         bool mapped = there != MAP_FAILED && mprotect(base, bytes, PROT_READ | PROT_WRITE) == 0;
 

@@ -13,8 +13,8 @@
 enum {
     MAGIC = 0x706f6f6c,
     MAX_DEVICES = 16,
-    BLOCK = 512,     /* what an allocation is rounded up to */
-    CHUNK = 32 << 20 /* what a pool takes at a time */
+    BLOCK = 512,     /* sizes of allocations are rounded up to a multiple */
+    CHUNK = 32 << 20 /* a pool grows by a multiple */
 };
 
 struct level {
@@ -115,7 +115,7 @@ int sim_pool_choose(uint32_t device, struct sim_pool *pool)
     return SIM_OK;
 }
 
-/* ---- what it holds ---- */
+/* ---- used and reserved bytes ---- */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -130,7 +130,7 @@ static void rise(struct level *level, uint64_t to)
     }
 }
 
-/* Down to `keep`, and not below what is used. Lock held. */
+/* Reduces the reserved bytes to `keep`, but not below the used ones. The caller holds the lock. */
 static void shrink(struct sim_pool *pool, uint64_t keep)
 {
     uint64_t needed = round_up(pool->used.current, CHUNK);
@@ -150,7 +150,7 @@ void sim_pool_took(struct sim_pool *pool, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-/* On the metal the pool lets go of what is above its threshold at the next synchronization. */
+/* On a real GPU a pool releases the bytes above its threshold at the next synchronization. */
 void sim_pool_gave(struct sim_pool *pool, size_t bytes)
 {
     pthread_mutex_lock(&lock);
@@ -206,7 +206,7 @@ int sim_pool_get(struct sim_pool *pool, int which, void *value)
     return SIM_OK;
 }
 
-/* A high watermark can only be set to 0, and then is what there is now. */
+/* A high watermark can be set only to 0. It then becomes the current value. */
 static int reset_high(struct level *level, uint64_t value)
 {
     if (value) {

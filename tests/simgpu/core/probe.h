@@ -86,7 +86,7 @@ struct sim_object { /* a device, context or stream was created or destroyed */
     enum sim_object_kind kind;
     int created;
     uint32_t device, context, stream;
-    uint32_t null_stream; /* context: id of its legacy default stream */
+    uint32_t null_stream; /* of a context: id of its legacy default stream */
     uint32_t flags;       /* stream: CUpti_ActivityStreamFlag */
     int32_t priority;
     uint32_t correlation;

@@ -20,7 +20,7 @@ typedef unsigned long long ull;
 static struct sim_sink record = SIM_SINK_INIT;
 bool sim_record_on;
 
-/* To CUPTI, where one is loaded. */
+/* Passes the report to CUPTI, if a CUPTI is loaded. */
 #define PASS_ON(call)                                                                              \
     do {                                                                                           \
         const struct sim_probe *cupti = sim_probe_registered();                                    \
@@ -29,7 +29,8 @@ bool sim_record_on;
         }                                                                                          \
     } while (0)
 
-/* A word and what every line has. The sink is locked until close_line(). */
+/* Begins a line: its word, and the fields that all lines have. The sink stays locked until
+ * close_line(). */
 static void open_line(const char *word, uint64_t at, uint32_t thread, uint32_t correlation)
 {
     sim_sink_begin(&record);
@@ -147,7 +148,7 @@ static void event_recorded(const struct sim_event_record *e)
 
 static void object(const struct sim_object *o)
 {
-    if (o->created && o->kind != SIM_OBJ_DEVICE) { /* those stand first */
+    if (o->created && o->kind != SIM_OBJ_DEVICE) { /* devices are written first */
         open_line(o->kind == SIM_OBJ_CONTEXT ? "context" : "stream", sim_now_ns(),
                   sim_thread_self()->tid, o->correlation);
         sim_sink_add(&record, " context=%u", o->context);
@@ -162,7 +163,7 @@ static void object(const struct sim_object *o)
     PASS_ON(object(o));
 }
 
-/* Graphs are recorded as what they did. */
+/* A graph is recorded only by its operations. */
 static void graph(const struct sim_graph_fact *fact)
 {
     PASS_ON(graph(fact));
@@ -189,7 +190,8 @@ static void write_devices(void)
     }
 }
 
-/* What the core tells while it runs; the rest of probe.h is for a process that plays. */
+/* The reports that the core makes while it runs. The other functions of probe.h are for a replaying
+ * process. */
 const struct sim_probe sim_record_probe = {
     .api_enter = api_enter,
     .api_exit = api_exit,

@@ -55,7 +55,7 @@ static void add_job(struct op *op)
     pthread_cond_signal(&sim_schedule.service_wake);
 }
 
-/* Its start is known; its end too, unless the service thread has to do it. */
+/* The operation's start is known. Its end is known too, unless the service thread has to run it. */
 static void start_op(struct op *op)
 {
     uint64_t earliest = op->pub.queued_ns + sim_schedule.latency_ns;
@@ -69,7 +69,8 @@ static void start_op(struct op *op)
     op->timed = true;
 }
 
-/* Tells everything behind `op` its end; a chain of any length without recursion. */
+/* Passes the end of `op` on to all operations behind it. Works without recursion for chains of any
+ * length. */
 void sim_schedule_settle(struct op *op)
 {
     struct op *list = op;
@@ -188,7 +189,7 @@ static void push(struct sim_stream *stream, struct op *op)
     }
 }
 
-/* Takes `behind` over. Work that the service thread has to do gets a copy of its own. */
+/* Takes ownership of `behind`. Work for the service thread is copied into the operation. */
 static struct op *enqueue(struct sim_stream *stream, const struct sim_work *work,
                           struct sim_set *behind, uint64_t now, bool later)
 {
@@ -256,13 +257,14 @@ static void announce(struct op *op)
     if (probe && probe->op_enqueued && op->pub.kind != SIM_OP_MARKER) {
         probe->op_enqueued(&op->pub);
     }
-    /* Release pairs with the acquire in reap(): nobody hears of the end before the beginning. */
+    /* Release pairs with the acquire in reap(): no thread reports the end before the beginning. */
     atomic_store_explicit(&op->announced, true, memory_order_release);
 }
 
-/* ---- what the rest calls ---- */
+/* ---- functions for other files ---- */
 
-/* A full queue blocks the launching call, as the hardware's does. Lock held, dropped meanwhile. */
+/* A full queue blocks the launching call, as on hardware. The caller holds the lock, which is
+ * released meanwhile. */
 static void wait_for_room(struct sim_stream *stream)
 {
     struct op *head = stream->head;
@@ -289,9 +291,9 @@ static bool all_timed(const struct sim_set *set)
     return sim_schedule_ended(set, UINT64_MAX);
 }
 
-/* Data moves when the times are known: at once, on this thread and outside the lock, since all
- * that comes before has moved its data at its own enqueue. Behind a host callback it stays with
- * the op, and the service thread moves it. */
+/* Data moves when the times are known, usually immediately on this thread and outside the lock,
+ * because all earlier operations moved their data at their enqueue. Behind a host callback, the
+ * work stays with the operation and the service thread moves the data. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out)
 {
     bool moves = sim_work_moves(work);
@@ -340,7 +342,7 @@ int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op
     return SIM_OK;
 }
 
-/* cudaStreamAddCallback's form is not for graphs. */
+/* The form of cudaStreamAddCallback is not allowed in graphs. */
 int sim_host_callback(struct sim_stream *stream, const struct sim_work *work)
 {
     if (work->host.call_stream && sim_stream_capturing(stream)) {
@@ -355,7 +357,7 @@ struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
     struct sim_set set = {0};
 
     sim_set_merge_as_is(&set, behind);
-    /* Its data moves on the service thread: a launch must not move it under the lock. */
+    /* The service thread moves its data, because a launch must not move data under the lock. */
     bool later = work->kind != SIM_WORK_KERNEL || sim_work_moves(work);
     struct op *op = enqueue(lane, work, &set, sim_now_ns(), later);
 

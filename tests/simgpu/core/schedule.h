@@ -13,7 +13,7 @@ struct sim_schedule {
     pthread_mutex_t lock; /* sim_lock() */
     pthread_cond_t service_wake, settled;
     struct sim_stream *active; /* streams with a queue */
-    struct op *jobs;           /* for the service thread, by start */
+    struct op *jobs;           /* jobs of the service thread, ordered by start */
     struct op *polled;         /* started kernels that wait for other processes */
     bool service_idle;         /* the thread sleeps until it is notified of work */
     uint32_t queue_depth;

@@ -15,10 +15,10 @@
 
 enum {
     LAUNCH_LATENCY_NS = 5000, /* real traces: 5-10 us on an idle stream */
-    WAKE_NS = 4000,           /* a call returns 4-8 us after what it waited for */
+    WAKE_NS = 4000,           /* a waiting call returns 4-8 us after the awaited operation */
     POLL_NS = 1000000,
     FLUSH_NS = 100000000,
-    REMOTE_MIN_NS = 20000, /* how often other processes are looked at: less the longer it takes */
+    REMOTE_MIN_NS = 20000, /* interval of polling other processes; it grows with time */
     REMOTE_MAX_NS = 500000,
     BATCH = 64
 };
@@ -36,7 +36,7 @@ static void leave_active(struct sim_stream *stream)
     stream->active_next = NULL;
 }
 
-/* Takes what has ended off the queues, at most BATCH. */
+/* Removes ended operations from the queues, at most BATCH. */
 static int reap(struct op **batch)
 {
     uint64_t now = sim_now_ns();
@@ -123,8 +123,8 @@ static void finish_job(struct op *op, uint64_t end_ns)
     sim_schedule_settle(op);
 }
 
-/* Asks all kernels that wait for other processes. When to ask again. Lock held, dropped meanwhile;
- * the list is this thread's alone. */
+/* Polls all kernels that wait for other processes. Returns when to poll again. The caller holds the
+ * lock, which is released meanwhile; only this thread uses the list. */
 static uint64_t poll_remote(uint64_t now)
 {
     uint64_t again = UINT64_MAX, end;
@@ -209,7 +209,7 @@ static void *serve(void *unused)
             until = sim_schedule.jobs->pub.start_ns;
         }
         until = again < until ? again : until;
-        struct timespec ts; /* the wall clock may be set while we sleep */
+        struct timespec ts; /* CLOCK_MONOTONIC, because the wall clock may be set meanwhile */
 
         clock_gettime(CLOCK_MONOTONIC, &ts);
         until = until - now + (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
@@ -235,7 +235,7 @@ void sim_schedule_start(void)
     sim_unlock();
 }
 
-/* The process ends: a callback that hangs must not keep it. */
+/* The process ends. A callback that hangs must not delay it. */
 void sim_schedule_stop(void)
 {
     sim_lock();

@@ -78,7 +78,7 @@ struct sim_link {
 
 struct sim_set {
     int n, cap;
-    struct sim_link *link; /* points to `few` while that is large enough */
+    struct sim_link *link; /* points to `few` as long as the set is small */
     struct sim_link few[2];
 };
 
@@ -100,7 +100,7 @@ struct sim_remote {
     /* The service thread calls `poll` repeatedly once the kernel has started (`start_ns`), until it
      * returns true. Then `end_ns` is set and the state is freed. Never blocks. */
     bool (*poll)(void *state, uint64_t start_ns, uint64_t *end_ns);
-    bool kept; /* set when it becomes part of a graph, which may launch it again at any time */
+    bool kept; /* the work is part of a graph, which may launch it again at any time */
 };
 
 /* The work of an operation, or of a graph node. Plain data that can be copied. */
@@ -138,14 +138,14 @@ struct sim_work {
         } copy;
         struct {
             void *dst;
-            size_t pitch, width, height; /* in elements of `size` bytes */
+            size_t pitch, width, height; /* measured in elements of `size` bytes */
             uint32_t value, size, memory;
             bool async;
         } set;
         struct {
             void (*call)(void *data);
             void *data;
-            /* for cudaStreamAddCallback: called with stream and status; else NULL */
+            /* callback of cudaStreamAddCallback, called with stream and status; else NULL */
             void (*call_stream)(struct sim_stream *stream, int status, void *data);
         } host;
         void *free;
@@ -155,20 +155,21 @@ struct sim_work {
 };
 
 struct op {
-    struct sim_op pub; /* must be first: CUPTI sees the sim_op */
-    struct op *next;   /* in its stream's queue, or the free list */
+    struct sim_op pub; /* the first member, because CUPTI sees only the sim_op */
+    struct op *next;   /* links the stream's queue, or the free list */
     struct op *job_next, *settle_next;
     _Atomic(bool) announced; /* reported to CUPTI */
     struct sim_stream *lane;
     struct sim_context *context;
     uint64_t duration_ns; /* scaled */
     uint64_t ready_ns;    /* latest known end of its predecessors */
-    uint64_t free_ns;     /* for the truth: when it was enqueued and its stream was free */
+    uint64_t free_ns;     /* for the truth file: when the operation was enqueued and its stream was
+                           * free */
     int blockers;         /* predecessors with an unknown end */
     bool timed;           /* start and end are final */
-    int error;            /* error that its end leaves in the context */
+    int error;            /* error that the operation's end leaves in the context */
     struct waiter *waiters;
-    struct sim_work *work; /* work that could not be done at enqueue */
+    struct sim_work *work; /* set if the work was not possible at enqueue */
     void *remote_state;    /* of launch.remote */
     struct sim_set behind; /* for the truth only */
 };
@@ -200,11 +201,11 @@ struct sim_context {
     uint32_t id, device, flags;
     bool primary;
     int retained;
-    int sticky;                 /* 0, or the error that every later call returns */
+    int sticky;                 /* the error that every later call returns; 0: none */
     struct sim_stream *legacy;  /* id 7 */
-    struct sim_stream *streams; /* all but graph lanes, linked by ctx_next */
+    struct sim_stream *streams; /* all streams except graph lanes, linked by ctx_next */
     struct sim_stream *fresh;   /* blocking streams with work since the last legacy operation */
-    struct sim_set gone;        /* tails of such streams that have been destroyed */
+    struct sim_set gone;        /* tails of destroyed blocking streams */
     uint32_t next_stream;
     uint64_t peers; /* bit per device */
 };
@@ -284,7 +285,7 @@ struct sim_truth_wait {
     const char *kind;
     const struct sim_set *set;
     uint32_t context, stream, event;
-    uint64_t sync_id; /* of the event record waited for; 0: none */
+    uint64_t sync_id; /* number of the awaited event record; 0: none */
     uint64_t start_ns, end_ns;
     int result;
 };
@@ -319,7 +320,7 @@ struct sim_stream {
     struct sim_context *context;
     struct sim_stream *ctx_next;
     struct sim_set tail;
-    uint64_t version;     /* legacy only: changes with its tail */
+    uint64_t version;     /* of the legacy stream only: changes with its tail */
     uint64_t legacy_seen; /* version of the legacy stream that the tail already covers */
     bool fresh;
     struct sim_stream *fresh_next;
@@ -352,8 +353,8 @@ void sim_stream_drained(struct sim_stream *stream);                        /* lo
 /* Enqueues work, or adds a node on a capturing stream. `out`: NULL, or receives the operation with
  * a reference. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out);
-/* The same on a graph lane, behind an explicit set. Lock held; the set is not consumed. The
- * operation has a reference for the caller. */
+/* Enqueues a node's work on a graph lane, behind an explicit set. Lock held; the set is not
+ * consumed. The operation has a reference for the caller. */
 struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
                            const struct sim_set *behind, uint32_t graph, uint64_t node);
 void sim_submit_announce(struct op *op); /* call without the lock; consumes the reference */
@@ -383,7 +384,7 @@ struct sim_event {
     struct sim_set set;
     struct sim_capture *capture; /* recorded in this capture, after these nodes */
     struct sim_nodes nodes;
-    struct sim_event *next, *all_next; /* free list; all events ever made */
+    struct sim_event *next, *all_next; /* `next`: free list; `all_next`: all events ever made */
 };
 
 int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_event **out);
@@ -408,7 +409,7 @@ struct sim_kernel {
     struct sim_kernel *next;
     uint32_t parameters, registers, static_shared, local;
     uint32_t own_ns;           /* part of the modelled time that differs between kernels */
-    uint32_t *offsets, *sizes; /* of parameters, NULL if unknown */
+    uint32_t *offsets, *sizes; /* offsets and sizes of the parameters; NULL: not known */
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;
     int count_parameter; /* parameter with the address of a count, or -1 */
@@ -428,13 +429,13 @@ struct sim_module {
     uint32_t magic;
     struct sim_kernel *kernels;
     uint32_t kernel_count;
-    bool binary; /* not PTX text: its kernels are not known in advance */
+    bool binary; /* the image is not PTX text, so its kernels are not known in advance */
     struct sim_symbol *symbols;
 };
 
 const char *sim_intern(const char *text, size_t length);
 struct sim_kernel *sim_kernel_new(const char *name, size_t length);
-struct sim_kernel *sim_kernel_named(const char *name); /* one kernel per name, without a module */
+struct sim_kernel *sim_kernel_named(const char *name); /* a kernel without a module; one per name */
 bool sim_kernel_valid(const struct sim_kernel *kernel);
 /* Fills the launch. The duration comes from an option, the spin parameter or the cost model.
  * `params` and `extra` are those of cuLaunchKernel; grid and block must be set.

@@ -31,7 +31,7 @@ static struct sim_stream *take(struct sim_context *context)
     if (stream) {
         *stream = (struct sim_stream){.magic = MAGIC, .context = context};
         stream->last = &stream->head;
-        /* A new stream too comes behind what the legacy stream holds by now. */
+        /* The first operation of a new stream must follow the legacy stream's current tail. */
         stream->legacy_seen = UINT64_MAX;
     }
     return stream;
@@ -102,8 +102,9 @@ int sim_stream_create(struct sim_context *context, uint32_t flags, int priority,
     return SIM_OK;
 }
 
-/* A graph's side branch: ordered like a stream, but no handle, no legacy order, and outside the
- * context's list (the sinks of a launch stand in the launch stream's tail). */
+/* Creates a lane for a branch of a graph. It is ordered like a stream, but has no handle and no
+ * legacy order, and is not in the context's list, because the launch stream's tail contains the
+ * graph's sinks. */
 struct sim_stream *sim_stream_lane(struct sim_context *context)
 {
     struct sim_stream *stream = take(context);
@@ -126,7 +127,7 @@ static void unlink_from(struct sim_stream **list, struct sim_stream *stream, boo
     }
 }
 
-/* Its tail may still be what the legacy stream has to come behind. */
+/* The legacy stream may still have to follow the tail of a destroyed stream. */
 static void hand_tail_to_legacy(struct sim_stream *stream)
 {
     if (stream->fresh) {
@@ -234,7 +235,8 @@ void sim_stream_collect(struct sim_stream *stream, struct sim_set *set)
     }
 }
 
-/* The tail has changed: the other side of the legacy order must see it. */
+/* The stream's tail has changed: later work of the legacy stream must follow it, or, on the legacy
+ * stream, later work of the blocking streams. */
 static void touched(struct sim_stream *stream)
 {
     if (stream->legacy) {

@@ -74,7 +74,7 @@ void sim_truth_call(const struct sim_call *call, uint64_t end_ns, int result)
     sim_sink_end(&truth);
 }
 
-/* The member that ends last: it releases whoever waits for the set. */
+/* Returns the operation that ends last. It releases a wait for the set. */
 static const struct sim_link *longest(const struct sim_set *set)
 {
     const struct sim_link *best = NULL;

@@ -31,7 +31,7 @@ static bool misaligned(size_t value)
 
 /* ---- ranges ---- */
 
-/* Address space alone: no pages, and none that the system would have to account for. */
+/* Reserves addresses without pages. The system does not count them as memory. */
 static char *take_addresses(void *hint, size_t bytes)
 {
     void *base = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -110,7 +110,7 @@ int sim_virtual_free(void *base, size_t bytes)
     return error;
 }
 
-/* Lock held. */
+/* The caller holds the lock. */
 static struct range *range_of(const char *base)
 {
     struct range *range = ranges;
@@ -167,7 +167,7 @@ int sim_virtual_map(void *base, size_t bytes, size_t offset, uint64_t handle)
 {
     struct sim_context *context;
 
-    /* "Currently must be zero", says CUDA of the offset. */
+    /* CUDA's documentation says that the offset "currently must be zero". */
     if (!bytes || misaligned((uintptr_t)base) || misaligned(bytes) || offset) {
         return SIM_E_VALUE;
     }
@@ -181,14 +181,15 @@ int sim_virtual_map(void *base, size_t bytes, size_t offset, uint64_t handle)
     return error;
 }
 
-/* The mapping at `at`, if it begins there and ends before `end`. Lock held. */
+/* Returns the mapping at `at` if it begins there and ends before `end`. The caller holds the
+ * lock. */
 static bool whole_mapping(const char *at, const char *end, struct sim_allocation *out)
 {
     return sim_memory_find(at, out) && out->physical && out->base == at &&
            out->bytes <= (size_t)(end - at);
 }
 
-/* True if the range has mappings from its beginning to its end, and no part of one. Lock held. */
+/* Says whether complete mappings cover the whole range. The caller holds the lock. */
 static bool mapped_throughout(const char *base, size_t bytes)
 {
     const char *end = base + bytes;
@@ -200,8 +201,8 @@ static bool mapped_throughout(const char *base, size_t bytes)
     return bytes && base == end;
 }
 
-/* Waits for nothing, as on the metal: work that comes too late must not stop the process, so that
- * there are pages again. They are nobody's. */
+/* Unmapping waits for nothing, as on a real GPU. Late work must not crash the process, so ordinary
+ * pages replace the mapping; they belong to no allocation. */
 static void unmap(const struct sim_allocation *mapping)
 {
     sim_memory_unmap(mapping->base);

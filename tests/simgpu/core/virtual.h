@@ -35,6 +35,7 @@ int sim_virtual_map(void *base, size_t bytes, size_t offset, uint64_t handle);
 int sim_virtual_unmap(void *base, size_t bytes);
 int sim_virtual_set_access(void *base, size_t bytes, const CUmemAccessDesc *access, size_t count);
 int sim_virtual_access(const void *pointer, uint32_t device, unsigned long long *flags);
-int sim_virtual_retain(const void *pointer, uint64_t *out); /* holds the memory mapped there */
+int sim_virtual_retain(const void *pointer, uint64_t *out); /* retains the memory that is mapped at
+                                                             * the pointer */
 
 #endif

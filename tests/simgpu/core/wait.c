@@ -40,7 +40,7 @@ static void record(enum sync_type type, const struct sim_truth_wait *wait)
     }
 }
 
-/* Waits, tells the truth, gives the context's state. Consumes the set. */
+/* Waits, writes the truth, and returns the context's error. Consumes the set. */
 static int finish_wait(struct sim_truth_wait *wait, struct sim_set *set,
                        struct sim_context *context)
 {
@@ -66,7 +66,8 @@ static int finish_query(struct sim_truth_wait *wait, struct sim_set *set,
     wait->result = context->sticky ? context->sticky : ended ? SIM_OK : SIM_E_NOT_READY;
     wait->end_ns = sim_now_ns();
     if (sim_truth_on) {
-        /* Under the lock: what has not ended may be settled meanwhile. */
+        /* Written under the lock, because times of pending operations may be settled at any
+         * moment. */
         sim_truth_wait(wait);
     }
     sim_unlock();
@@ -180,7 +181,7 @@ int sim_wait_op(struct op *op, const char *kind)
     return finish_wait(&wait, &set, context);
 }
 
-/* The set that the event held when it was last recorded before this call. */
+/* Waits for the set of the event's last record before this call. */
 static int on_event(struct sim_event *event, bool query)
 {
     if (!sim_event_valid(event)) {

@@ -134,7 +134,7 @@ CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
 CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t enable)
 {
     SIM_ENTRY();
-    (void)enable; /* no launch of the simulated GPU has attributes to show */
+    (void)enable; /* the simulated GPU's launches have no such attributes */
     return CUPTI_SUCCESS;
 }
 
@@ -147,7 +147,8 @@ CUptiResult cuptiActivityEnableHWTrace(uint8_t enable)
 CUptiResult cuptiActivityFlushPeriod(uint32_t time)
 {
     SIM_ENTRY();
-    (void)time; /* full buffers go out within milliseconds anyway, others never by a period */
+    (void)time; /* full buffers are delivered within milliseconds anyway; other buffers are not
+                 * delivered periodically */
     return CUPTI_SUCCESS;
 }
 
@@ -231,7 +232,7 @@ size_t sim_record_size(uint32_t kind)
     return layout ? layout->size : sim_replay_size(kind);
 }
 
-/* Seen in NVIDIA's libraries: 12.0 to 12.3 answer a bad kind with UNKNOWN. */
+/* Observed in NVIDIA's libraries: 12.0 to 12.3 return UNKNOWN for a bad kind. */
 static CUptiResult bad_record(void)
 {
     return sim_version()->number < 22 ? CUPTI_ERROR_UNKNOWN : CUPTI_ERROR_INVALID_KIND;
@@ -274,7 +275,8 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
     if (!dropped) {
         return sim_error(CUPTI_ERROR_INVALID_PARAMETER);
     }
-    *dropped = sim_v2_on() ? 0 : sim_lane_take_dropped(); /* silently, beside the newer calls */
+    *dropped = sim_v2_on() ? 0 : sim_lane_take_dropped(); /* returns 0 without an error if
+                                                           * subscribers exist */
     return CUPTI_SUCCESS;
 }
 

@@ -8,10 +8,10 @@
 
 static struct attribute {
     int id;
-    uint32_t since; /* cuptiGetVersion of the first version that has it */
-    uint32_t until; /* and of the first that has no more; 0: still there */
+    uint32_t since; /* cuptiGetVersion() of the first version that has the attribute */
+    uint32_t until; /* cuptiGetVersion() of the first version without the attribute; 0: none */
     size_t width;
-    uint64_t first; /* what it is at first */
+    uint64_t first; /* initial value */
 } attributes[] = {
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, 0, 0, sizeof(size_t), 3276800},
     {CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_CDP, 0, 0, sizeof(size_t), 8388608},
@@ -31,7 +31,7 @@ enum {
     DEFAULT_OF_VERSION = 2
 }; /* per-thread buffers: off until 12.9, on from 13.0 */
 
-/* By client; as far as they were set. */
+/* Values by client, if they were set. */
 static _Atomic uint64_t values[SIM_CLIENTS][COUNT];
 static atomic_bool is_set[SIM_CLIENTS][COUNT];
 

@@ -48,7 +48,7 @@ static bool finish(struct sim_buffer *b)
         struct sim_slot *slot = &b->slot[b->finished];
 
         if (slot->op) {
-            /* Acquire pairs with the core's release: the operation's times are there. */
+            /* Acquire pairs with the core's release: the operation's times are written. */
             if (!atomic_load_explicit(&slot->op->done, memory_order_acquire)) {
                 return false;
             }

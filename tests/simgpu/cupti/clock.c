@@ -18,7 +18,7 @@
 
 #define CALIBRATION_NS 300000u
 #define RENEWAL_NS     1000000000u
-#define CLOSE_NS       100u /* both clocks were read within so long: as good as it gets */
+#define CLOSE_NS       100u /* a reading of both clocks within this time is accepted */
 #define TRIES          50
 
 struct moment {
@@ -28,9 +28,9 @@ struct moment {
 struct line {
     sim_clock clock;
     struct moment first, last;
-    double rate; /* client's ticks for each ns */
+    double rate; /* client ticks per ns */
     uint64_t renew_ns;
-    struct line *before; /* kept: a thread may still look at it */
+    struct line *before; /* the old line is kept, because another thread may still read it */
 };
 
 static _Atomic(sim_clock) current[SIM_CLIENTS];
@@ -50,11 +50,11 @@ sim_clock sim_clock_now(void)
     if (sim_v2_on() && sim_client_after(sim_client_first()) < SIM_CLIENTS) {
         return NULL;
     }
-    /* Acquire pairs with the release in sim_clock_register(): the line is there. */
+    /* Acquire pairs with the release in sim_clock_register(): the line is written. */
     return atomic_load_explicit(&current[sim_client], memory_order_acquire);
 }
 
-/* Both clocks at one moment: the try that nothing came between. */
+/* Reads both clocks several times, and returns the reading with the least time in between. */
 static struct moment take_moment(sim_clock clock)
 {
     struct moment best = {0, 0};
@@ -76,7 +76,7 @@ static void draw_line(sim_clock clock, struct moment first, struct moment last)
     struct line *line = malloc(sizeof *line);
 
     if (!line) {
-        return; /* the one before is good for a while */
+        return; /* no memory: the previous line remains exact enough */
     }
     uint64_t age = last.real - first.real;
 
@@ -107,7 +107,7 @@ void sim_clock_register(sim_clock clock)
     atomic_store_explicit(&current[sim_client], clock, memory_order_release);
 }
 
-/* Of this clock, whoever has registered it. */
+/* Returns the newest line of this clock, whichever client registered it. */
 static const struct line *newest_of(sim_clock clock)
 {
     const struct line *line = atomic_load_explicit(&newest, memory_order_acquire);

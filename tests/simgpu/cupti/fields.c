@@ -16,7 +16,7 @@
 #define MAX_KINDS   64
 #define MAX_FIELDS  64
 #define KIND_BYTES  4
-#define TELLS_SINCE 130300 /* 13.2 leaves the layouts out of a buffer's information */
+#define TELLS_SINCE 130300 /* 13.2 does not report layouts with a buffer */
 
 struct chosen {
     struct sim_layout layout;
@@ -25,14 +25,14 @@ struct chosen {
     struct sim_record_places places;
 };
 
-/* All of a client's at a time. */
+/* All selections of a client at one time. */
 struct choice {
     const struct chosen *of[MAX_KINDS]; /* NULL: none */
     struct sim_record_places *places[MAX_KINDS];
-    struct choice *before; /* of any client's */
+    struct choice *before; /* the previous choice, of any client */
 };
 
-static _Atomic(struct choice *) latest; /* kept: buffers may still be on their way */
+static _Atomic(struct choice *) latest; /* choices are kept, because buffers may refer to them */
 
 static struct client {
     atomic_bool on;
@@ -45,7 +45,7 @@ bool sim_fields_on(void)
     return atomic_load_explicit(&clients[sim_client].on, memory_order_acquire);
 }
 
-/* NULL: none of this kind. */
+/* Returns NULL if there is none for this kind. */
 static const struct chosen *chosen_of(uint32_t kind)
 {
     /* Acquire pairs with the release in sim_fields_choose(): the layout is written. */
@@ -96,13 +96,14 @@ void sim_fields_flushed(void)
 CUptiResult sim_fields_set(bool on)
 {
     if (sim_kinds_any()) {
-        return CUPTI_ERROR_INVALID_OPERATION; /* before any kind is enabled */
+        return CUPTI_ERROR_INVALID_OPERATION; /* the setting is allowed only before any kind is
+                                               * enabled */
     }
     atomic_store_explicit(&clients[sim_client].on, on, memory_order_release);
     return CUPTI_SUCCESS;
 }
 
-/* F_COUNT: none that is filled. */
+/* Returns F_COUNT for a field that is not filled. */
 static enum sim_field field_of(enum sim_record record, int id)
 {
     for (size_t i = 0; i < sizeof sim_field_ids / sizeof *sim_field_ids; i++) {
@@ -133,7 +134,7 @@ static bool holds(const int *ids, size_t count, int id)
     return false;
 }
 
-/* 0, or what is wrong with the choice. */
+/* Returns CUPTI_SUCCESS, or the error of the selection. */
 static CUptiResult lay_out(struct chosen *c, enum sim_record record, const int *ids, size_t count)
 {
     const struct sim_layout *whole = sim_version()->layout[record];
@@ -151,7 +152,7 @@ static CUptiResult lay_out(struct chosen *c, enum sim_record record, const int *
     }
     c->layout.size = (uint16_t)((c->layout.size + align - 1) / align * align);
     c->places = (struct sim_record_places){sizeof c->places, c->place, c->count, c->layout.size};
-    /* One was chosen twice, or is not filled. */
+    /* A field was selected twice, or is not filled. */
     return c->count == count ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
@@ -161,10 +162,10 @@ static bool is_usable(const struct sim_config *config)
            config->fieldSelection.structSize >= sizeof config->fieldSelection &&
            config->fieldSelection.pFieldIds && config->fieldSelection.numFields &&
            config->fieldSelection.numFields <= MAX_FIELDS &&
-           config->fieldSelection.pFieldIds[0] == 0; /* the kind is the first */
+           config->fieldSelection.pFieldIds[0] == 0; /* the kind must be the first field */
 }
 
-/* One more choice, or another one, beside what was chosen of the other kinds. */
+/* Stores a selection for one kind, and keeps those of the other kinds. */
 static CUptiResult keep(uint32_t kind, const struct chosen *chosen)
 {
     struct client *client = &clients[sim_client];
@@ -202,7 +203,7 @@ CUptiResult sim_fields_choose(uint32_t kind, const struct sim_config *config)
         return CUPTI_ERROR_INVALID_PARAMETER;
     }
     if (record == R_COUNT) {
-        return CUPTI_SUCCESS; /* of this kind no records are made */
+        return CUPTI_SUCCESS; /* no records of this kind are made */
     }
     result =
         lay_out(&mine, record, config->fieldSelection.pFieldIds, config->fieldSelection.numFields);

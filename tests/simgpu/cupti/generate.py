@@ -71,7 +71,7 @@ def header_text(include, names):
 
 
 def newest_struct(text, stem):
-    """The struct of this stem with the highest number; the plain name counts as 1."""
+    """Returns the struct of this stem with the highest number. A name without a number counts as 1."""
     numbers = [int(n or 1) for n in re.findall(r"\}\s*CUpti_Activity%s(\d*)\s*;" % stem, text)]
     if not numbers:
         return None
@@ -84,7 +84,7 @@ def struct_body(text, name):
 
 
 def layouts_of(package):
-    """{record: (size, {field: (offset, width)})}, as the compiler sees this version's headers."""
+    """Returns {record: (size, {field: (offset, width)})} from the compiler and this version's headers."""
     include = headers_of(package)
     text = header_text(include, ["cupti_activity.h", "cupti_activity_deprecated.h"])
     lines = []
@@ -121,7 +121,7 @@ def kind_number(text, name):
 
 
 def facts_of(package):
-    """The highest kind and the numbers of callback ids of this version."""
+    """Returns this version's highest kind and its numbers of callback ids."""
     text = header_text(headers_of(package), ["cupti_activity.h"])
     kinds = [int(n) for n in re.findall(r"CUPTI_ACTIVITY_KIND_\w+\s*=\s*(\d+)\s*[,}]", text)]
     return {"max_kind": max(kinds),
@@ -156,7 +156,8 @@ os._exit(0)
 
 
 def steps_of(package):
-    """{kind: bytes} as the real library walks a buffer; empty where it does not answer."""
+    """Returns {kind: bytes} with which the real library steps through a buffer; empty if the library does not
+    answer."""
     run = subprocess.run([sys.executable, "-c", STEPS, str(library_of(package))],
                          capture_output=True, text=True)
     return {int(a): int(b) for a, b in (line.split() for line in run.stdout.splitlines())}
@@ -174,13 +175,14 @@ def identifier(field):
     return field.split(".")[-1]
 
 
-# Ids of user-defined records' fields that are not named like their members.
+# Field ids of user-defined records whose names differ from the members' names.
 FIELD_NAMES = {("KERNEL", "LAUNCHPRIORITY"): "priority", ("KERNEL", "LOCALMEMORYTOTAL"): "localMemoryTotal_v2"}
 FIELD_PREFIXES = {"SYNC": "SYNCHRONIZATION", "EXTERNAL": "EXTERNAL_CORRELATION"}
 
 
 def field_ids(package):
-    """{record: [(id, field)]} of what the simulator fills, by the enums of this version's header."""
+    """Returns {record: [(id, field)]} of the fields that the simulator fills, from the enums of this
+    version's header."""
     text = re.sub(r"//[^\n]*", "", header_text(headers_of(package), ["cupti_activity.h"]))
     ids = {}
     for record, (_, _, fields) in RECORDS.items():
@@ -198,7 +200,7 @@ def field_ids(package):
 
 
 def c_layouts(layouts):
-    """C text of the distinct layouts, and per version the name of each record's layout."""
+    """Returns the C text of the distinct layouts, and for each version the name of each record's layout."""
     lines, names, rows = [], {}, {}
     for version in VERSIONS:
         rows[version] = {}
@@ -253,7 +255,7 @@ def main():
             "static const struct sim_field_id {", "    uint8_t record, id, field;",
             "} sim_field_ids[] = {"]
     ids = {v: field_ids(packages[v]) for v in VERSIONS if v >= "13.2"}
-    for v in ids:  # only ever added behind
+    for v in ids:  # newer versions only add ids
         assert all(set(ids["13.2"][r]) <= set(ids[v][r]) for r in RECORDS), v
     for record, known in ids[VERSIONS[-1]].items():
         out += [f"    {{R_{record}, {number}, F_{field}}}," for number, field in known]

@@ -57,7 +57,7 @@ bool sim_api_on(enum sim_domain domain, uint32_t cbid)
            atomic_load_explicit(&calls[sim_client][domain][cbid], memory_order_relaxed);
 }
 
-/* Kinds that only ever come along with others, or with an API that is not simulated. */
+/* Kinds that appear only together with others, or that need an API which is not simulated. */
 static bool kind_unsupported(uint32_t kind)
 {
     switch (kind) {
@@ -103,7 +103,8 @@ static CUptiResult check(uint32_t kind, bool on)
     return CUPTI_SUCCESS;
 }
 
-/* Option cupti-enable-stall: the instrumentation is compiled at the first enabling. */
+/* Option cupti-enable-stall: the first enabling takes long, because the instrumentation is
+ * compiled. */
 static void instrument(void)
 {
     static atomic_flag done = ATOMIC_FLAG_INIT;
@@ -137,7 +138,7 @@ CUptiResult sim_kind_set(uint32_t kind, bool on)
         return result;
     }
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
-        /* The kind overrides what was set call by call. */
+        /* Setting the kind overrides the settings of single calls. */
         atomic_bool *domain = calls[sim_client][kind == CUPTI_ACTIVITY_KIND_DRIVER];
 
         for (uint32_t i = 0; i < MAX_CBIDS; i++) {

@@ -15,16 +15,16 @@
 #include "cupti/simcupti.h"
 #include "cupti/v2.h"
 
-#define RAW           UINT8_MAX /* a slot's record: not one that this CUPTI made */
+#define RAW           UINT8_MAX /* the slot's record was not made by this CUPTI */
 #define REPLAY_NAP_NS 1000000
 #define REPLAY_NAPS   10000
-#define LIBRARIES     16 /* that registered callbacks, in one process */
+#define LIBRARIES     16 /* the most libraries in a process that register callbacks */
 
 struct sim_lane {
     pthread_mutex_t lock;
     struct sim_buffer *active;
-    struct sim_buffer *spare; /* two threads asked at once: the second one's, used next */
-    uint32_t guise;           /* of this thread of a recording; 0: of one of this process */
+    struct sim_buffer *spare; /* a second buffer, if two threads requested one at once; used next */
+    uint32_t guise;           /* the recorded thread; 0: a thread of this process */
     unsigned client;
     atomic_bool taken;
     struct sim_lane *next;
@@ -51,7 +51,7 @@ __attribute__((constructor)) static void hold_shared(void)
 
 static __thread struct sim_lane *own[SIM_CLIENTS];
 static __thread bool in_client;
-/* A request that was made for this thread's record and has no overhead record yet. */
+/* A request for this thread's record that has no overhead record yet. */
 static __thread struct {
     uint64_t start_ns, end_ns;
 } asked;
@@ -115,7 +115,7 @@ static struct sim_lane *take_lane(void)
     return lane;
 }
 
-/* A thread of a recording keeps its lane for good. */
+/* A recorded thread keeps its lane until the end. */
 static struct sim_lane *guise_lane(uint32_t thread)
 {
     struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
@@ -159,8 +159,9 @@ static void check_zeroed(const struct sim_buffer *b)
     }
 }
 
-/* The largest buffer that a library gave, known by its callback; NULL: more libraries than places.
- * A request may straddle the change to another library's callbacks, so each keeps its own. */
+/* Returns the largest buffer that a library gave, by its callback; NULL if there are too many
+ * libraries. Each library has its own entry, because a request may overlap a change of
+ * callbacks. */
 static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
 {
     static struct {
@@ -180,8 +181,8 @@ static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
     return NULL;
 }
 
-/* A client at its cap gives no buffer, or one for show that is smaller than its others, perhaps the
- * same to several threads. What is written there is lost to it. */
+/* A client at its memory limit gives no buffer, or a small dummy buffer, perhaps the same to
+ * several threads. Records written there are lost to the client. */
 static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *callbacks)
 {
     _Atomic size_t *largest = b->owner == SIM_CLIENT ? largest_of(callbacks) : NULL;
@@ -196,7 +197,8 @@ static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *
     return true;
 }
 
-/* Asks the client for a buffer, on this thread and without a lock. NULL: it gave none. */
+/* Requests a buffer from the client, on this thread and without a lock. Returns NULL if the client
+ * gave none. */
 static struct sim_buffer *request_once(void)
 {
     struct sim_callbacks callbacks = sim_callbacks_get();
@@ -219,7 +221,7 @@ static struct sim_buffer *request_once(void)
     in_client = false;
     sim_account_end(SIM_CALLBACK_REQUEST, began, 0, 0);
     if (!memory && sim_trouble.null_crash && sim_version()->number < 27) {
-        /* As documented for CUPTI below API 27: the process goes down in CUPTI's own code. */
+        /* As documented for CUPTI below API 27: the process crashes in CUPTI's own code. */
         *(volatile uint8_t *)memory = 0;
     }
     struct sim_buffer *b = memory ? sim_buffer_new() : NULL;
@@ -247,8 +249,8 @@ static struct sim_buffer *request_once(void)
     return b;
 }
 
-/* A run loses records when the client has no buffer; a recording, which is played faster than it
- * was made, waits for the client. */
+/* A live run loses records if the client has no buffer. A replay is faster than the recorded run,
+ * so it waits for the client. */
 static struct sim_buffer *request(void)
 {
     const struct timespec nap = {.tv_nsec = REPLAY_NAP_NS};
@@ -256,7 +258,7 @@ static struct sim_buffer *request(void)
 
     for (int naps = 0; sim_replaying() && (!b || b->for_show) && naps < REPLAY_NAPS; naps++) {
         if (b) {
-            sim_worker_push(b); /* goes back as it came: empty */
+            sim_worker_push(b); /* returned unchanged: empty */
         }
         nanosleep(&nap, NULL);
         b = request_once();
@@ -269,8 +271,8 @@ static bool has_room(const struct sim_buffer *b, size_t size)
     return b->size - b->used >= size && (!b->max_records || b->slots < b->max_records);
 }
 
-/* A buffer with room for `size` bytes becomes the lane's active one. Lane locked, before and
- * after; false: the client gave none. */
+/* Makes a buffer with room for `size` bytes the lane's active one. The lane is locked before and
+ * after. Returns false if the client gave none. */
 static bool provide(struct sim_lane *lane, size_t size)
 {
     while (!lane->active || !has_room(lane->active, size)) {
@@ -281,7 +283,7 @@ static bool provide(struct sim_lane *lane, size_t size)
             lane->active = NULL;
         }
         if (useless) {
-            return false; /* too small even when empty: asking again would not end */
+            return false; /* too small even if empty, so more requests would not help */
         }
         if (lane->spare) {
             lane->active = lane->spare;
@@ -320,8 +322,8 @@ static struct sim_slot *add_slot(struct sim_buffer *b)
     return &b->slot[b->slots++];
 }
 
-/* What a record is, whenever it is made: its call and, of a graph, its node. Records without a call
- * are told apart by their number, kind by kind. */
+/* Returns a key that identifies the record whenever it is made: by its call and, in a graph, its
+ * node. Records without a call are numbered per kind. */
 static uint64_t decision_key(uint32_t kind, uint32_t correlation, const struct sim_op *op)
 {
     static _Atomic uint32_t made[SIM_CLIENTS][256];

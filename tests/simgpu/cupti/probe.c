@@ -12,7 +12,7 @@
 #include "cupti/simcupti.h"
 
 SIM_MUTEX(lock);
-static struct sim_object *objects; /* contexts and streams that live */
+static struct sim_object *objects; /* existing contexts and streams */
 static size_t object_count, object_cap;
 
 static void api_enter_for_one(enum sim_domain domain, uint32_t cbid, uint32_t correlation,
@@ -92,7 +92,7 @@ static void op_enqueued_for_one(struct sim_op *op)
 
 static void op_done(struct sim_op *op)
 {
-    (void)op; /* buffers look at op->done themselves, when they are to be handed over */
+    (void)op; /* buffers check op->done themselves before they are delivered */
 }
 
 static void synchronized_for_one(const struct sim_sync *s)
@@ -271,7 +271,7 @@ static void object(const struct sim_object *o)
     }
 }
 
-/* cuptiActivityEnableAndDump: what exists already. */
+/* cuptiActivityEnableAndDump: makes records for existing objects. */
 CUptiResult sim_dump_objects(uint32_t kind)
 {
     enum sim_object_kind wanted =
@@ -325,7 +325,7 @@ static void overhead_for_one(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
             kind, correlation, (unsigned long long)start_ns, (unsigned long long)end_ns);
 }
 
-/* CUPTI's own cost for this client. A recording has those of its run. */
+/* Reports CUPTI's own cost for this client. A recording contains the overhead of its own run. */
 void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 {
     if (!sim_replaying()) {
@@ -333,7 +333,7 @@ void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
     }
 }
 
-/* ---- to every client ---- */
+/* ---- for every client ---- */
 
 static void api_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns)
 {

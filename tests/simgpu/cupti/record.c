@@ -16,7 +16,8 @@ void sim_put(const struct sim_place *place, enum sim_field field, uint64_t value
     const struct sim_layout *layout = place->layout;
     uint8_t *at = place->record + layout->field[field].offset;
 
-    switch (layout->field[field].width) { /* constant sizes: a store each, not a call */
+    switch (layout->field[field].width) { /* constant sizes, so that each is one store instead of a
+                                           * call */
     case 8:
         memcpy(at, &value, 8);
         break;
@@ -29,7 +30,7 @@ void sim_put(const struct sim_place *place, enum sim_field field, uint64_t value
     case 1:
         *at = (uint8_t)value;
         break;
-    default: /* no such field in this version, or not asked for */
+    default: /* this version has no such field, or it was not selected */
         break;
     }
 }
@@ -39,7 +40,7 @@ uint64_t sim_get(const uint8_t *record, enum sim_record type, enum sim_field fie
     const struct sim_layout *layout = sim_version()->layout[type];
     uint64_t value = 0;
 
-    /* Little-endian, and no field is wider. */
+    /* Works because the machine is little-endian and no field is wider. */
     memcpy(&value, record + layout->field[field].offset, layout->field[field].width);
     return value;
 }
@@ -52,7 +53,7 @@ uint32_t sim_thread_id(void)
         return sim_replay_thread();
     }
 
-    /* As the header says: pthread_self() by default, cut to the field's 32 bits. */
+    /* The header documents the default: pthread_self(), truncated to 32 bits. */
     if (sim_thread_id_type[sim_client] == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT) {
         return (uint32_t)(uintptr_t)pthread_self();
     }

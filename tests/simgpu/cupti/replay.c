@@ -1,9 +1,9 @@
 /*
  * replay.c - replays recorded records: made as if by the recorded threads, or copied byte by byte.
  *
- * Threads of the replaying program; each thread has its own guise. Recorded records use the same
- * lanes, buffers and injected failures as live records. Only kinds that the client enabled are
- * replayed.
+ * Threads of the replaying program. Each thread may have a guise: the recorded thread for which it
+ * makes records. Recorded records use the same lanes, buffers and injected failures as live
+ * records. Only kinds that the client enabled are replayed.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ static bool is_wanted(const struct sim_raw_record *raw)
     }
 }
 
-/* A field's value; of a time, what it is in CLOCK_REALTIME. */
+/* Returns a field's value. Times are converted to CLOCK_REALTIME. */
 static uint64_t value_of(const struct sim_raw_record *raw, enum sim_record record, unsigned field)
 {
     uint64_t value = sim_get(raw->bytes, record, field);
@@ -58,7 +58,7 @@ static uint64_t value_of(const struct sim_raw_record *raw, enum sim_record recor
     return value && is_time(field) ? raw->real_time(raw->user, value) : value;
 }
 
-/* Those of the record's fields that the client has chosen. */
+/* Copies the fields that the client has selected. */
 static void fill_chosen(const struct sim_raw_record *raw)
 {
     enum sim_record record = sim_record_of(raw->kind);
@@ -85,7 +85,7 @@ void sim_replay_raw(const struct sim_raw_record *raw)
     const struct sim_layout *layout = record < R_COUNT ? sim_version()->layout[record] : NULL;
     size_t known = layout ? layout->size : 0;
 
-    /* A client steps from record to record by this version's sizes. */
+    /* A client uses this version's sizes to step from record to record. */
     if (raw->kind >= MAX_KINDS || (known && known != raw->size)) {
         sim_log("{\"what\":\"misuse\",\"problem\":\"a record of another version\",\"kind\":%u}",
                 raw->kind);

@@ -102,7 +102,7 @@ struct sim_record_places;
 
 enum sim_owner {
     SIM_CLIENT, /* the program under test */
-    SIM_THIEF   /* the second client of option cupti-steal */
+    SIM_THIEF   /* the other client that option cupti-steal adds */
 };
 
 struct sim_slot { /* one record in a buffer */
@@ -127,10 +127,9 @@ struct sim_buffer {
     size_t slots, slots_cap;
     size_t finished; /* slots before this one are complete */
     struct sim_names names;
-    struct sim_record_places **places; /* of user-defined records; NULL: none */
+    struct sim_record_places **places; /* layouts of user-defined records; NULL: none */
     bool forced;                       /* delivered even with incomplete records */
-    bool for_show; /* smaller than the client's other buffers: the client reads none of it (lane.c)
-                    */
+    bool for_show;     /* a dummy buffer (lane.c), of which the client reads nothing */
     uint64_t ready_ns; /* monotonic time since which the buffer is complete, with the injected
                           delay; 0: not yet */
     struct sim_buffer *next;
@@ -157,7 +156,7 @@ struct sim_place { /* a record's place; its lane stays locked until sim_place_cl
  * pending operation. */
 bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
                     uint32_t correlation, struct sim_op *op);
-/* The same for a recorded record; the caller copies its bytes. */
+/* Reserves a place for a recorded record, like sim_place_open(). The caller copies the bytes. */
 bool sim_place_open_raw(struct sim_place *place, const struct sim_raw_record *raw);
 void sim_place_close(struct sim_place *place);
 
@@ -165,7 +164,8 @@ void sim_place_close(struct sim_place *place);
  * ones. */
 void sim_lane_flush(bool forced);
 void sim_lane_close(void); /* closes the client's lanes; later records go into new buffers */
-void sim_lane_hand_over(uint64_t dropped); /* this thread's buffer; counts drops */
+void sim_lane_hand_over(uint64_t dropped); /* hands over this thread's buffer and adds dropped
+                                            * records */
 uint64_t sim_lane_take_dropped(void);
 /* At process exit: logs every record that is still in a lane. */
 void sim_lane_log_rest(void);
@@ -194,7 +194,7 @@ typedef void (*sim_request_v2)(uint8_t **buffer, size_t *size, size_t *max_recor
 typedef void (*sim_complete_v2)(uint8_t *buffer, size_t size, size_t valid_size,
                                 struct sim_complete_info *info);
 
-struct sim_callbacks { /* either the first two or the last two are set */
+struct sim_callbacks { /* callbacks with arguments of one of two kinds: the other two are NULL */
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
     sim_request_v2 request_v2;
@@ -224,7 +224,7 @@ CUptiResult sim_fields_choose(uint32_t kind, const struct sim_config *config);
  * be reported with the buffer. */
 struct sim_record_places **sim_fields_written(uint32_t kind);
 void sim_fields_tell(struct sim_complete_info *info, struct sim_record_places **places);
-void sim_fields_flushed(void); /* after a forced flush: another selection is allowed */
+void sim_fields_flushed(void); /* a forced flush has ended: another selection is allowed */
 void sim_fields_clear(void);
 
 /* ---- record.c: bytes ---- */
@@ -246,7 +246,7 @@ CUptiResult sim_dump_objects(uint32_t kind);
 /* ---- replay.c: recorded records ---- */
 
 void sim_replay_wear(const struct sim_guise *guise);
-uint32_t sim_replay_thread(void); /* thread id of this thread's guise; 0: none */
+uint32_t sim_replay_thread(void); /* recorded thread that this thread imitates; 0: none */
 uint32_t sim_process(void);       /* process id for this thread's records */
 void sim_replay_raw(const struct sim_raw_record *raw);
 size_t sim_replay_size(uint32_t kind); /* size of the raw records of a kind; 0: none was replayed */
@@ -284,7 +284,8 @@ extern struct sim_trouble {
 } sim_trouble;
 
 void sim_trouble_read(void);
-void sim_trouble_count_record(void); /* for cupti-steal, -clock and -force; call without locks */
+void sim_trouble_count_record(void); /* counts records for cupti-steal, -clock and -force; call
+                                      * without locks */
 void sim_trouble_shuffle(struct sim_buffer *b);
 void sim_trouble_twice(struct sim_buffer *b);
 /* One line of the log per record. */

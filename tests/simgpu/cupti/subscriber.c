@@ -1,6 +1,6 @@
 /*
- * subscriber.c - the callback API, with one subscriber per client. Driver and runtime callbacks
- * come at entry and exit of calls, resource callbacks on changes of graph nodes.
+ * subscriber.c - the callback API, with one subscriber per client. Driver and
+ * runtime callbacks run at entry and exit of calls. Resource callbacks run when graph nodes change.
  *
  * Callbacks run on the application thread. The parameters of the call are not available (NULL).
  */
@@ -24,7 +24,7 @@ CUpti_SubscriberHandle sim_subscriber_handle(unsigned client)
     return (CUpti_SubscriberHandle)(void *)&subscribers[client];
 }
 
-/* SIM_CLIENTS: nobody's. */
+/* Returns SIM_CLIENTS if the handle belongs to no client. */
 unsigned sim_subscriber_client(CUpti_SubscriberHandle given)
 {
     unsigned client = 0;

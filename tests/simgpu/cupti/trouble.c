@@ -23,7 +23,8 @@ struct sim_trouble sim_trouble;
 
 static _Atomic uint64_t records;
 
-/* The second client's buffers; kept for good once they have been given to the first. */
+/* The second client's buffers. Those that were delivered to the first client are kept until the
+ * end. */
 static struct loot {
     uint8_t *memory;
     struct loot *next;
@@ -77,7 +78,8 @@ static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
     pthread_mutex_unlock(&lock);
 }
 
-/* Frees its own buffers; the first client's are not touched, and so lost to it. */
+/* Frees the second client's own buffers. The first client's buffers are left alone, so they are
+ * lost to it. */
 static void thief_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                            size_t valid_size)
 {
@@ -98,7 +100,7 @@ static void thief_complete(CUcontext context, uint32_t stream, uint8_t *buffer, 
     }
 }
 
-/* As torch.profiler has it. */
+/* The clock that torch.profiler uses. */
 static uint64_t counter(void)
 {
 #if defined(__x86_64__)
@@ -122,9 +124,10 @@ void sim_trouble_count_record(void)
     uint64_t count = atomic_fetch_add_explicit(&records, 1, memory_order_relaxed) + 1;
 
     if (sim_trouble.force_each && count % sim_trouble.force_each == 0) {
-        sim_lane_flush(true); /* as of another library in the process: nobody waits for it here */
+        sim_lane_flush(true); /* like a flush of another library in the process, for which no caller
+                               * waits here */
     }
-    /* Beside the newer calls the older ones are refused. */
+    /* If subscribers exist, CUPTI refuses the older functions. */
     if (count == sim_trouble.clock_at && !sim_v2_on()) {
         sim_log("{\"what\":\"clock\",\"record\":%llu}", (unsigned long long)count);
         sim_clock_register(counter);
@@ -135,7 +138,7 @@ void sim_trouble_count_record(void)
     }
 }
 
-/* Cheap generator, seeded by one decision of the core's. */
+/* A cheap generator, seeded by one decision of the core. */
 static uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -172,7 +175,7 @@ void sim_trouble_shuffle(struct sim_buffer *b)
     free(copy);
 }
 
-/* Repeats records at the buffer's end, as far as there is room. */
+/* Repeats records at the end of the buffer while there is room. */
 void sim_trouble_twice(struct sim_buffer *b)
 {
     size_t count = b->slots;
@@ -238,7 +241,7 @@ void sim_log_buffer(const char *what, const struct sim_buffer *b)
 {
     unsigned before = sim_client;
 
-    sim_client = b->client; /* whose it is */
+    sim_client = b->client; /* the buffer's client */
     for (size_t i = 0; i < b->slots; i++) {
         sim_log_record(what, &b->slot[i]);
     }

@@ -15,7 +15,7 @@
 
 #define SEVERAL_SINCE     130300
 #define CALLS_LIST_SINCE  130400 /* with user-defined records */
-#define TIMES_SINCE       130400 /* cuptiGetTimestamp_v2() is the subscriber's own */
+#define TIMES_SINCE       130400 /* cuptiGetTimestamp_v2() uses the subscriber's clock */
 #define SUBSCRIBERS_FIRST 1
 
 __thread unsigned sim_client;
@@ -24,9 +24,9 @@ static struct {
     atomic_bool on;
     bool allows_others;
     char name[64];
-} subscribers[SIM_CLIENTS]; /* from SUBSCRIBERS_FIRST */
+} subscribers[SIM_CLIENTS]; /* indexed from SUBSCRIBERS_FIRST */
 static atomic_uint count;
-SIM_MUTEX(lock); /* of subscribing */
+SIM_MUTEX(lock); /* guards subscribing */
 
 bool sim_v2_on(void)
 {
@@ -47,7 +47,7 @@ unsigned sim_client_first(void)
     return sim_v2_on() ? sim_client_after(0) : 0;
 }
 
-/* Declared by their symbols: headers from 13.0 on declare some of them, with types of their own. */
+/* Declared by their symbols, because headers from 13.0 on declare some of them with other types. */
 #define EXPORTED(name) __asm__(name) __attribute__((visibility("default")))
 
 CUptiResult sim_v2_subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
@@ -75,7 +75,7 @@ CUptiResult sim_v2_get(CUpti_SubscriberHandle given, CUpti_ActivityAttribute att
 CUptiResult sim_v2_timestamp(CUpti_SubscriberHandle given, uint64_t *timestamp)
     EXPORTED("cuptiGetTimestamp_v2");
 
-/* As SIM_ENTRY(), by the exported name. */
+/* Like SIM_ENTRY(), with the exported name. */
 #define ENTRY(name)                                                                                \
     do {                                                                                           \
         int code_ = sim_fail(name);                                                                \
@@ -85,7 +85,7 @@ CUptiResult sim_v2_timestamp(CUpti_SubscriberHandle given, uint64_t *timestamp)
         }                                                                                          \
     } while (0)
 
-/* What follows runs as the subscriber, whose turn ends with the block. */
+/* The rest of the block runs as the given subscriber. */
 #define ENTRY_OF(name, given)                                                                      \
     ENTRY(name);                                                                                   \
     unsigned client_ = sim_subscriber_client(given);                                               \
@@ -100,7 +100,8 @@ static void end_turn(const unsigned *before)
     sim_client = *before;
 }
 
-/* The subscriber to come, or 0: others are there that do not want it, or it does not want them. */
+/* Returns the number for a new subscriber; 0 if existing subscribers do not allow others, or if it
+ * does not. */
 static unsigned find_place(const struct sim_subscriber_params *params)
 {
     bool wants_others = params && params->allowMultipleSubscribers;
@@ -146,7 +147,7 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc cal
     sim_subscriber_take(callback, userdata);
     sim_client = 0;
     *out = sim_subscriber_handle(client);
-    /* Release pairs with the acquires above: all of the client is there. */
+    /* Release pairs with the acquires above: all data of the client is written. */
     atomic_store_explicit(&subscribers[client].on, true, memory_order_release);
     atomic_fetch_add_explicit(&count, 1, memory_order_release);
     sim_log("{\"what\":\"subscribed\",\"name\":\"%s\",\"client\":%u}", subscribers[client].name,
@@ -208,7 +209,7 @@ CUptiResult sim_v2_callbacks(CUpti_SubscriberHandle given, sim_request_v2 reques
     return CUPTI_SUCCESS;
 }
 
-/* The calls to record, or those to leave out. */
+/* Sets the calls to record, or the calls to leave out. */
 static CUptiResult filter_calls(uint32_t kind, const struct sim_config *config)
 {
     const struct sim_calls *calls = config->pKindOptions->pCbidOptions;
@@ -258,7 +259,8 @@ CUptiResult sim_v2_disable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind
     return sim_error(sim_kind_set(kind, false));
 }
 
-/* One call. With user-defined records only from the version on that takes lists of them. */
+/* Enables or disables one call. With user-defined records this is possible only in versions that
+ * accept lists of calls. */
 static CUptiResult set_call(enum sim_domain domain, CUpti_CallbackId cbid, uint8_t enable)
 {
     if (sim_fields_on() && sim_version()->number < CALLS_LIST_SINCE) {
@@ -342,7 +344,7 @@ CUptiResult sim_v2_timestamp(CUpti_SubscriberHandle given, uint64_t *timestamp)
 {
     ENTRY_OF("cuptiGetTimestamp_v2", given);
     if (sim_version()->number < TIMES_SINCE) {
-        sim_client = 0; /* as the older call */
+        sim_client = 0; /* like the older function */
     }
     return cuptiGetTimestamp(timestamp);
 }

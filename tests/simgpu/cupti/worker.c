@@ -15,11 +15,11 @@
 #include "cupti/simcupti.h"
 #include "cupti/v2.h"
 
-#define POLL_NS 2000000u /* while buffers wait for their operations */
+#define POLL_NS 2000000u /* interval for checking pending operations in buffers */
 
 SIM_MUTEX(lock);
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
-static struct sim_buffer *queue, **queue_end = &queue; /* by order of coming */
+static struct sim_buffer *queue, **queue_end = &queue; /* in order of arrival */
 static uint64_t asked, answered;                       /* flushes */
 static atomic_bool running, ended;
 static uint64_t hold_until_ns;
@@ -62,7 +62,7 @@ void sim_worker_push(struct sim_buffer *b)
     pthread_mutex_unlock(&lock);
 }
 
-/* Both clients' buffers, to whichever callbacks are registered now. */
+/* Delivers buffers of both clients to the callbacks that are currently registered. */
 static void deliver(struct sim_buffer *b)
 {
     struct sim_callbacks callbacks = sim_callbacks_get();
@@ -80,7 +80,8 @@ static void deliver(struct sim_buffer *b)
         sim_trouble_twice(b);
     }
     if (callbacks.owner == SIM_THIEF || b->owner == SIM_THIEF) {
-        sim_log_buffer("given", b); /* to the other client, or in a buffer of the other's */
+        sim_log_buffer("given", b); /* delivered to the other client, or in a buffer of the other
+                                     * client */
     } else if (b->for_show) {
         sim_log_buffer("starved", b);
     }
@@ -99,7 +100,8 @@ static void deliver(struct sim_buffer *b)
     sim_account_end(SIM_CALLBACK_COMPLETE, began, b->slots, b->used);
     sim_name_retire(&b->names, b->memory);
     sim_buffer_free(b);
-    if (!overhead_only) { /* else each flush would make work for the next one */
+    if (!overhead_only) { /* without this condition each flush would create a buffer for the next
+                           * flush */
         sim_overhead(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, start, sim_now_ns());
     }
 }
@@ -117,7 +119,8 @@ static bool deliverable(struct sim_buffer *b, uint64_t now)
     return b->ready_ns && b->ready_ns <= now && (b->forced || hold_until_ns <= now);
 }
 
-/* Takes what can go out of the queue; with cupti-shuffle in another order. Locked. */
+/* Removes the buffers that can be delivered; with cupti-shuffle in another order. The lock is
+ * held. */
 static struct sim_buffer *take(void)
 {
     struct sim_buffer *out = NULL, **out_end = &out;

@@ -58,7 +58,7 @@ static int describe(CUresult error, const char **out, bool name)
     return SIM_E_VALUE;
 }
 
-/* These two have no records: they are no calls to the GPU. */
+/* These two functions make no records, because they do not use the GPU. */
 SIM_EXPORT CUresult cuGetErrorName(CUresult error, const char **out)
 {
     return (CUresult)describe(error, out, true);
@@ -69,8 +69,8 @@ SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char **out)
     return (CUresult)describe(error, out, false);
 }
 
-/* The newest form of `symbol`: with the suffix for per-thread default streams if wanted, of the
- * versions the highest, else plain. */
+/* Returns the newest form of `symbol`: the highest version, with the suffix for per-thread default
+ * streams if wanted. */
 static void *find(const char *symbol, bool per_thread)
 {
     static const char *const versions[] = {"_v4", "_v3", "_v2", ""};
@@ -106,7 +106,7 @@ static int get_address(const char *symbol, void **out, cuuint64_t flags,
     return *out ? SIM_OK : SIM_E_NOT_FOUND;
 }
 
-#undef cuGetProcAddress /* the header maps it to _v2; both are exported */
+#undef cuGetProcAddress /* the header maps this name to _v2; both are exported */
 
 DRIVER_API(cuGetProcAddress, (const char *symbol, void **out, int version, cuuint64_t flags),
            (symbol, out, version, flags))

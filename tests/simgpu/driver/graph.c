@@ -280,7 +280,7 @@ DRIVER_API(cuGraphRemoveDependencies_v2,
     return link_all(graph, from, to, count, false);
 }
 
-#undef cuGraphAddDependencies /* the header maps it to _v2; CUDA 12 programs call this one */
+#undef cuGraphAddDependencies /* the header maps this name to _v2; CUDA 12 programs call it */
 #undef cuGraphAddKernelNode
 
 SIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,

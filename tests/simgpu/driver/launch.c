@@ -85,7 +85,7 @@ DRIVER_API_STREAM(cuStreamAddCallback, cuStreamAddCallback_ptsz,
 
     REQUIRE(function && flags == 0, SIM_E_VALUE);
     CHECK(sim_stream_resolve(handle, &stream));
-    /* Called with (CUstream, CUresult, void *): the same representation. */
+    /* It is called with (CUstream, CUresult, void *), which have the same representation. */
     work.host.call_stream = (void (*)(struct sim_stream *, int, void *))(void *)function;
     return sim_host_callback(stream, &work);
 }

@@ -120,7 +120,7 @@ static int pointer_fact(void *out, CUpointer_attribute attribute,
                         const struct sim_allocation *found, CUdeviceptr pointer)
 {
     switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: /* mapped memory is the device's, and no context's */
+    case CU_POINTER_ATTRIBUTE_CONTEXT: /* mapped memory belongs to the device and to no context */
         *(struct sim_context **)out = found->physical ? NULL : found->context;
         return SIM_OK;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -170,7 +170,7 @@ DRIVER_API(cuPointerGetAttribute, (void *out, CUpointer_attribute attribute, CUd
     return pointer_fact(out, attribute, &found, pointer);
 }
 
-/* What is not known of a pointer is 0: no error. */
+/* An unknown attribute of a pointer is 0, without an error. */
 DRIVER_API(cuPointerGetAttributes,
            (unsigned count, CUpointer_attribute *attributes, void **out, CUdeviceptr pointer),
            (count, attributes, out, pointer))

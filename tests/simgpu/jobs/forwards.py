@@ -37,7 +37,7 @@ def sleep(alone, both):
 
 
 def main():
-    torch.ones(1, device="cuda").sum().item()  # what is loaded and made once
+    torch.ones(1, device="cuda").sum().item()  # causes the loading that happens only once
     events = threading.Event(), threading.Event()
     thread = threading.Thread(target=sleep, args=events)
     thread.start()

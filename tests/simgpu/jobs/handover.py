@@ -87,7 +87,7 @@ def nvtx():
 
 
 def nested():
-    """Which PyTorch cannot do: one of the two fails, at one place or another."""
+    """PyTorch does not support a session inside a session. One of the two fails, at a place that varies."""
     try:
         with profile(activities=BOTH):
             step()

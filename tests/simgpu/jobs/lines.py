@@ -1,5 +1,5 @@
 """Waits for the GPU in many kinds of places. Each waiting line has a mark (`# waits: NAME`). The
-kernel before each wait is long enough to cause a wait. The kernels come in the order of the lines
+kernel before each wait is long enough to cause a wait. The kernels run in the order of the lines
 that wait for them."""
 import threading
 import time
@@ -10,11 +10,11 @@ device = torch.device("cuda")
 weight = torch.ones(64, 64, device=device, requires_grad=True)
 data = torch.ones(64, 64, device=device)
 torch.cuda.synchronize()  # waits: setup
-time.sleep(1)  # what watches PyTorch comes on a thread of its own
+time.sleep(1)  # syncline finds PyTorch on a thread of its own
 
 
 def work():
-    """Something to wait for, on the current stream."""
+    """Enqueues work on the current stream, so that a later line waits."""
     return (data @ data).sum()
 
 
@@ -47,7 +47,7 @@ def accelerator():
 
 
 def free():
-    torch.empty(1 << 26, device=device)  # of a segment of its own
+    torch.empty(1 << 26, device=device)  # large enough for a segment of its own
     work()
     torch.cuda.empty_cache()  # waits: free
 
@@ -67,7 +67,7 @@ def event():
 
 
 def any_stream():
-    """Of the class that serves every kind of device: a C type."""
+    """Synchronizes a torch.Stream, the C class for all types of devices."""
     side = torch.Stream(device=device)
     with torch.cuda.stream(torch.cuda.Stream(stream_id=side.stream_id, device_type=side.device_type,
                                              device_index=side.device_index)):
@@ -83,7 +83,7 @@ def any_event():
 
 
 def library():
-    """The line is that of who called the library."""
+    """The waiting line is the one that called the library."""
     return str(work())  # waits: library
 
 

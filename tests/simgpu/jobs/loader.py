@@ -16,7 +16,7 @@ class Numbers(Dataset):
 
 def main():
     method = sys.argv[1] if len(sys.argv) > 1 else "fork"
-    torch.cuda.init()  # forked workers come from a process that uses the GPU
+    torch.cuda.init()  # workers are forked from a process that uses the GPU
     model = torch.nn.Linear(256, 8).cuda()
     loader = DataLoader(Numbers(), batch_size=32, num_workers=2, pin_memory=True,
                         multiprocessing_context=method, prefetch_factor=2)
@@ -35,5 +35,5 @@ def main():
     print(f"loader: {batches} batches, {rows.is_pinned()}, indices add up to {total}")
 
 
-if __name__ == "__main__":  # a spawned worker reads this file, too
+if __name__ == "__main__":  # a spawned worker also reads this file
     main()

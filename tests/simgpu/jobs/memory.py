@@ -4,11 +4,11 @@ import torch
 from torch import nn
 
 STEPS = 4
-LARGE = 12 << 20  # of floats: more than what is taken from the device at a time
+LARGE = 12 << 20  # number of floats; larger than one request to the device
 
 
 def large_ones_keep_what_they_have():
-    """In the memory of several segments, some of it used before."""
+    """Checks the contents of large tensors, which lie in several segments that were partly used before."""
     for number in range(3):
         here = torch.arange(LARGE + number, dtype=torch.float32)
         there = here.cuda()

@@ -6,7 +6,7 @@ from torch import nn
 
 class Head(nn.Linear):
     def __eq__(self, other):
-        raise TypeError("heads are not compared")  # and so have no hash
+        raise TypeError("heads are not compared")  # a class with __eq__ has no hash
 
     def named_modules(self, *_args, **_kwargs):
         raise TypeError("heads have no parts")

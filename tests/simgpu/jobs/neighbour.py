@@ -14,7 +14,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 MODE, FOLDER = sys.argv[1:]
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-PAUSE = 0.4  # long enough for another profiler to come back
+PAUSE = 0.4  # within this time, another profiler takes CUPTI back
 both = threading.Barrier(2)
 
 
@@ -43,7 +43,7 @@ def session(step, number, steps=3):
 def in_thread(number, size):
     step = make_step(size)
     step()
-    for turn in range(2):  # libkineto has one session at a time
+    for turn in range(2):  # in turns, because libkineto has one session at a time
         both.wait()
         if turn == number:
             session(step, number)
@@ -53,8 +53,8 @@ def in_thread(number, size):
 
 
 if MODE in ("first", "whole"):
-    # torch.profiler is active when CUDA starts: as with PyTorch's check by NVML, which asks the
-    # driver for nothing.
+    # torch.profiler is active when CUDA starts. The replaced function behaves like PyTorch's check with NVML,
+    # which does not call the driver.
     torch.cuda.is_available = lambda: True
     with profile(activities=BOTH) as p:
         step = make_step(64)
@@ -73,7 +73,7 @@ elif MODE in ("thrice", "ended"):
         session(step, number, steps=number + 1)
         time.sleep(PAUSE)
     step()
-    if MODE == "ended":  # TEARDOWN_CUPTI=1: with that step, once more
+    if MODE == "ended":  # with TEARDOWN_CUPTI=1 this step ends CUPTI once more
         time.sleep(PAUSE)
         step()
 elif MODE == "threads":
@@ -105,7 +105,8 @@ elif MODE == "exit":
     p.start()
     step()
 elif MODE == "toggled":
-    # torch.profiler fetches long after its last kind went off; with many operators that takes it as long.
+    # torch.profiler fetches its records long after its last kind was disabled, as it does for jobs with many
+    # operators.
     step = make_step(64)
     step()
     for number, pause in enumerate((2 * PAUSE, 11)):
@@ -129,5 +130,5 @@ elif MODE == "warmup":
     step()
 torch.cuda.synchronize()
 if MODE == "thrice":
-    time.sleep(2 * PAUSE)  # until a CUPTI that is late has given back the records of all this
+    time.sleep(2 * PAUSE)  # until a late CUPTI has delivered all these records
 print(f"neighbour: {MODE}")

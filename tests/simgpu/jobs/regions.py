@@ -5,7 +5,7 @@ from torch import nn
 
 
 class Counted(torch.Tensor):
-    """Has a tensor, and counts the operators that it takes part in."""
+    """Wraps a tensor, and counts the operators that use it."""
     count = 0
 
     @staticmethod

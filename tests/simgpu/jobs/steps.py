@@ -41,21 +41,21 @@ elif MODE == "gan":
         for module, optimizer in ((first, one), (second, two)):
             backward(module)
             optimizer.step()
-elif MODE == "critic":  # a GAN whose first network steps five times an iteration
+elif MODE == "critic":  # a GAN whose first network steps five times per iteration
     for number in range(STEPS):
         backward(first)
         one.step()
         if number % 5 == 4:
             backward(second)
             two.step()
-elif MODE == "several":  # one of them is only used now and then
+elif MODE == "several":  # one of the optimizers is used only sometimes
     for number in range(STEPS):
         backward(first)
         one.step()
         if number % 3 == 0:
             backward(second)
             two.step()
-elif MODE == "backward":  # an optimizer for each parameter, which steps once its gradient is there
+elif MODE == "backward":  # one optimizer per parameter, which steps when its gradient is ready
     layers = nn.Sequential(*(model() for _ in range(60)))
     for parameter in layers.parameters():
         parameter.register_post_accumulate_grad_hook(
@@ -68,7 +68,7 @@ elif MODE == "amp":
         one.zero_grad()
         scaler.scale(first(torch.ones(4, 16, device="cuda")).sum()).backward()
         scaler.unscale_(one)
-        if number % 2:  # as if gradients had overflowed: the optimizer's step is skipped
+        if number % 2:  # imitates an overflow of gradients, so the optimizer's step is skipped
             for found in scaler._per_optimizer_states[id(one)]["found_inf_per_device"].values():
                 found.copy_(torch.ones(found.shape))
         scaler.step(one)
@@ -96,8 +96,8 @@ elif MODE == "scopes":
         with torch.profiler.record_function(f"ProfilerStep#{number}"):
             backward(first)
             time.sleep(0.01)
-elif MODE == "schedule":  # a session in the middle third
-    # Without it, versions that have it warn.
+elif MODE == "schedule":  # a session during the middle third
+    # PyTorch versions that know this option warn without it.
     keeps = {"acc_events": True} if "acc_events" in inspect.signature(profile).parameters else {}
     for number in range(STEPS):
         if number == STEPS // 3:

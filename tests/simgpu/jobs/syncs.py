@@ -13,7 +13,7 @@ def main():
     torch.cuda.synchronize()
     print("item", type(y.sum().item()).__name__, "tolist", len(y[:8].tolist()))
     print("nonzero", y.nonzero().dim(), "masked", y[y > 3].dim(), "unique", y.unique().dim())
-    if (y > 0).all():  # bool() of a tensor
+    if (y > 0).all():  # calls bool() of a tensor
         print("all true")
     print("repr", repr(y[:2]).startswith("tensor"), "device", y.device)
     event = torch.cuda.Event()

@@ -1,5 +1,6 @@
 /*
- * cublaslt.c - the stand-in for cuBLASLt: descriptors, one algorithm for everything, the product.
+ * cublaslt.c - the stand-in for cuBLASLt: descriptors, the matrix product, and one algorithm that
+ * serves all products.
  *
  * Application threads. A cuBLAS handle is accepted as a cuBLASLt handle, because the handle is
  * ignored.

@@ -204,7 +204,7 @@ LIBRARY(int, cudnnBackendSetAttribute,
     return d && count >= 0 ? set(d, name, type, count, values) : CUDNN_INVALID_VALUE;
 }
 
-/* The heuristics know one configuration: of the engine that runs the whole graph. */
+/* The heuristics return one configuration, that of the engine that runs the whole graph. */
 static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *count,
                    struct backend **configurations)
 {
@@ -230,7 +230,7 @@ static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *cou
     return status;
 }
 
-/* A descriptor is read into one that the caller made: it gets the same attributes. */
+/* The caller created the descriptor that is filled. It gets the same attributes. */
 static int copy_into(struct backend *to, const struct backend *from)
 {
     int status = CUDNN_SUCCESS;
@@ -241,7 +241,8 @@ static int copy_into(struct backend *to, const struct backend *from)
     return status;
 }
 
-/* What is worked out, not set: no workspace, no shared memory, the first engine of one. */
+/* Says whether the attribute is computed instead of set: no workspace, no shared memory, the only
+ * engine. */
 static bool is_number(int name)
 {
     return name == PLAN_WORKSPACE_SIZE || name == GRAPH_ENGINE_COUNT ||
@@ -267,7 +268,7 @@ LIBRARY(int, cudnnBackendGetAttribute,
         }
         return CUDNN_SUCCESS;
     }
-    /* Notes and knobs of an engine: it has none. */
+    /* An engine's notes and knobs: there are none. */
     *count = a ? a->count : 0;
     if (!a || !out || wanted < 1) {
         return CUDNN_SUCCESS;
@@ -283,7 +284,8 @@ LIBRARY(int, cudnnBackendGetAttribute,
 
 struct convolution {
     const char *verb;
-    const struct backend *image, *filter, *result; /* result: what has an element per dot product */
+    const struct backend *image, *filter, *result; /* result: the tensor with one element per dot
+                                                    * product */
 };
 
 static bool describe(const struct backend *op, struct convolution *c)
@@ -317,7 +319,8 @@ static double elements(const struct backend *tensor, int64_t from)
     return product;
 }
 
-/* Channels lie innermost: no kernel has to turn the tensor round. */
+/* Says whether the channels are the innermost dimension, so that no kernel has to transpose the
+ * tensor. */
 static bool channels_last(const struct backend *tensor)
 {
     const struct attribute *a = find(tensor, TENSOR_STRIDES);
@@ -377,7 +380,7 @@ static int convolve(void *stream, const struct convolution *c)
 }
 
 struct attention {
-    int products; /* of matrices: two forward, more backward */
+    int products; /* number of matrix products: two forward, more backward */
     double bytes, flops, rows;
 };
 
@@ -388,7 +391,7 @@ static double last_dimension(const struct backend *tensor)
     return a && a->count ? (double)((const int64_t *)a->bytes)[a->count - 1] : 1;
 }
 
-/* One operation for all of it: Q and K tell its size. */
+/* One operation is the whole attention. The shapes of Q and K determine its size. */
 static void add_whole(struct attention *sum, const struct backend *q, const struct backend *k,
                       int products)
 {
@@ -401,7 +404,8 @@ static void add_whole(struct attention *sum, const struct backend *q, const stru
     sum->rows = elements(q, 0) / last_dimension(q);
 }
 
-/* Or a graph of products with a softmax between them; what lies between stays on the chip. */
+/* A graph of products with a softmax between them is attention, too. Intermediate results stay on
+ * the chip. */
 static void add_operation(struct attention *sum, const struct backend *op)
 {
     const struct backend *a = part(op, PRODUCT_A), *c = part(op, PRODUCT_C);

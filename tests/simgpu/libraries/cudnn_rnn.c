@@ -21,7 +21,7 @@ enum mode {
 enum {
     NO_BIAS = 0,
     BIDIRECTIONAL = 1,
-    PROJECTION = 8 /* which linear layer of an LSTM's */
+    PROJECTION = 8 /* the linear layer of an LSTM that projects */
 };
 
 struct rnn { /* cudnnRNNDescriptor_t */
@@ -33,7 +33,7 @@ struct rnn_data { /* cudnnRNNDataDescriptor_t */
     int64_t steps, batch;
 };
 
-/* Kernels' names as profiles show them, their parameters shortened. */
+/* Kernel names as they appear in profiles, with shortened parameters. */
 static const struct {
     int gates;
     const char *forward, *backward;
@@ -101,7 +101,8 @@ static bool is_projected(const struct rnn *r)
     return r->projected != r->hidden;
 }
 
-/* Numbers in the matrices of a pseudo-layer: one of one direction. */
+/* Returns the number of elements in the matrices of a pseudo-layer, which is one direction of a
+ * layer. */
 static int64_t matrices_of(const struct rnn *r, int64_t pseudo)
 {
     int64_t rows = modes[r->mode].gates * r->hidden;
@@ -256,7 +257,7 @@ LIBRARY(int, cudnnRNNBackwardData_v8,
     return run(h, r, y, modes[r->mode].backward);
 }
 
-/* A product with the input and one with the states, a layer and a direction. */
+/* One product with the input and one with the states, for each layer and direction. */
 LIBRARY(int, cudnnRNNBackwardWeights_v8,
         (struct sim_cudnn * h, const struct rnn *r, int add, const int32_t *lengths,
          const struct rnn_data *x))

@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
-"""What PyTorch imports from NVIDIA's libraries, as lists that the stand-ins are made from.
+"""Lists the symbols that PyTorch imports from NVIDIA's libraries, from which the stand-ins are made.
 
-    generate.py FOLDER... >symbols-cudaNN.txt  the list of torch wheels (FOLDER is one's torch/lib)
+    generate.py FOLDER... >symbols-cudaNN.txt  the list for torch wheels (FOLDER is a wheel's torch/lib)
     generate.py --stubs LIST SONAME FILE       C source: a weak function for each symbol of a library
-    generate.py --missing FOLDER LIBRARIES     what the wheel imports and the stand-ins do not have
+    generate.py --missing FOLDER LIBRARIES     the imports of the wheel that the stand-ins lack
 
-A list's lines are `soname version-node symbol`; the node is `-` where the library has none.
-"""
+A list's lines are `soname version-node symbol`. The node is `-` if the library has none."""
 import os
 import re
 import subprocess
 import sys
 
-# Prefix -> library, for symbols that carry no version; with a version, its node tells.
+# Prefix -> library, for symbols without a version. Otherwise the version node names the library.
 PLAIN = {"nccl": "libnccl.so.2", "cuFile": "libcufile.so.0", "cusparseLt": "libcusparseLt.so.0"}
 NAMED_NODES = {"NVSHMEM": "libnvshmem_host.so.3", "nvshmem": "libnvshmem_host.so.3"}
-# These have stand-ins of their own, with all that CUDA programs may want of them.
+# These libraries have complete stand-ins, with everything that CUDA programs need.
 WRITTEN = ("libcudart.", "libcupti.", "libcuda.")
 NVIDIA = re.compile(r"lib(cuda|cudart|cupti|cublas|cublasLt|cudnn|cufft|curand|cusparse|cusparseLt|"
                     r"cusolver|cufile|nccl|nvshmem_host|nvrtc|nvJitLink|nvToolsExt)\.so\.\d+")
@@ -32,7 +31,7 @@ def run(*command):
 
 
 def needed(folder):
-    """The NVIDIA libraries that the wheel's name as needed."""
+    """Returns the NVIDIA libraries that the wheel's libraries depend on."""
     found = set()
     for path in shared_objects(folder):
         for soname in re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-dW", path)):
@@ -42,7 +41,7 @@ def needed(folder):
 
 
 def imports(folder):
-    """{(soname, node, symbol)} of the wheel's libraries, without those of the C library and torch."""
+    """Returns {(soname, node, symbol)} of the wheel's imports, without those from the C library and torch."""
     found = set()
     for path in shared_objects(folder):
         for line in run("nm", "-D", "--undefined-only", path).splitlines():

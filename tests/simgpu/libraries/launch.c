@@ -16,7 +16,7 @@
 enum {
     FIXED_NS = 2000,        /* the shortest kernels of real traces take about this long */
     BYTES_PER_US = 2600000, /* four fifths of an H100's memory bandwidth */
-    NOT_SUPPORTED = 15,     /* CUBLAS_STATUS_NOT_SUPPORTED; no success anywhere */
+    NOT_SUPPORTED = 15, /* CUBLAS_STATUS_NOT_SUPPORTED; no library uses the number for success */
     MAX_ABSENT = 256
 };
 

@@ -26,7 +26,7 @@ struct sim_library_kernel {
     const char *name; /* as on a real GPU: mangled, or plain for kernels in assembler */
     uint32_t grid[3], block[3], shared;
     uint64_t cost_ns;
-    struct sim_remote *remote; /* of a kernel that waits for other processes; else NULL */
+    struct sim_remote *remote; /* set for a kernel that waits for other processes; else NULL */
     bool driver; /* launched with cuLaunchKernelEx, as newer libraries do; else cudaLaunchKernel */
 };
 

@@ -129,7 +129,7 @@ FACT(ncclCommCount, ranks)
 FACT(ncclCommUserRank, rank)
 FACT(ncclCommCuDevice, device)
 
-/* Registered buffers are reached no other way than plain ones. */
+/* Registered buffers are treated like all others. */
 LIBRARY(int, ncclCommRegister,
         (struct sim_nccl_comm * comm, void *buffer, size_t bytes, void **handle))
 {
@@ -157,7 +157,7 @@ LIBRARY(int, ncclMemFree, (void *pointer))
     return sim_memory_free_waiting(pointer, SIM_DEVICE) ? NCCL_CUDA_ERROR : NCCL_SUCCESS;
 }
 
-/* ---- operators of the program's: NCCL_OPERATORS + place ---- */
+/* ---- operators of the program: NCCL_OPERATORS + place ---- */
 
 static _Atomic double factors[MAX_FACTORS];
 static atomic_bool factor_used[MAX_FACTORS];
@@ -194,7 +194,7 @@ LIBRARY(int, ncclRedOpDestroy, (int op, struct sim_nccl_comm *comm))
     return NCCL_SUCCESS;
 }
 
-/* ---- groups: what a thread has asked for since ncclGroupStart, one kernel a communicator ---- */
+/* ---- groups: a thread's requests since ncclGroupStart, one kernel per communicator ---- */
 
 struct pending {
     struct sim_nccl_comm *comm;
@@ -205,7 +205,7 @@ struct pending {
 static __thread struct pending *pending;
 static __thread int pending_count, group_depth;
 
-/* The tasks of the communicator of pending[first], from there on, taken out. */
+/* Removes the tasks of the communicator of pending[first], from there on, and launches them. */
 static int launch_one(int first)
 {
     struct sim_nccl_comm *comm = pending[first].comm;

@@ -52,7 +52,7 @@ enum sim_nccl_operator {
     NCCL_MAX,
     NCCL_MIN,
     NCCL_AVG,
-    NCCL_OPERATORS /* from here on: operators of ncclRedOpCreatePreMulSum */
+    NCCL_OPERATORS /* numbers from here on: operators of ncclRedOpCreatePreMulSum */
 };
 
 struct sim_nccl_id { /* ncclUniqueId */
@@ -68,7 +68,7 @@ struct sim_nccl_rank {                           /* written by the rank itself *
     int color, key;
 };
 
-struct sim_nccl_pair {                            /* one direction between two ranks */
+struct sim_nccl_pair {                            /* the messages of one rank to another */
     _Alignas(64) _Atomic uint64_t sent, received; /* numbers of messages */
     uint64_t send_ns, receive_ns;
 };
@@ -79,7 +79,7 @@ struct sim_nccl_shared {
 };
 
 struct sim_nccl_comm {
-    atomic_int refs; /* one for the program and one for each pending kernel */
+    atomic_int refs; /* references: one of the program, one per pending kernel */
     atomic_bool aborted;
     int ranks, rank, device;
     struct sim_nccl_shared *shared;

@@ -43,7 +43,7 @@ static float from_half(uint16_t bits)
     uint32_t out;
     float value;
 
-    if (exponent == 0) { /* zero and what is smaller than 2^-14 */
+    if (exponent == 0) { /* zero, and numbers below 2^-14 */
         value = (float)rest * 0x1p-24f;
         return sign ? -value : value;
     }
@@ -52,7 +52,7 @@ static float from_half(uint16_t bits)
     return value;
 }
 
-/* To the nearest; halves to even. */
+/* Rounds to the nearest number, halves to even. */
 static uint16_t to_half(float value)
 {
     uint32_t bits, sign, rounded;
@@ -66,7 +66,7 @@ static uint16_t to_half(float value)
     if (bits >= 0x477ff000) {
         return (uint16_t)(sign | 0x7c00);
     }
-    if (bits < 0x38800000) { /* smaller than 2^-14: adding 0.5 leaves the bits that count */
+    if (bits < 0x38800000) { /* below 2^-14: adding 0.5 leaves the significant bits */
         float shifted = (value < 0 ? -value : value) + 0.5f;
 
         memcpy(&rounded, &shifted, sizeof rounded);
@@ -81,8 +81,8 @@ static bool is_nan_f8(uint8_t bits, enum sim_nccl_type type)
     return (bits & 0x7f) > (type == NCCL_FLOAT8_E4M3 ? 0x7e : 0x7c);
 }
 
-/* E5M2 is the upper half of a half; E4M3, which has no infinity, lies in one a bit lower, with
- * exponents that mean 2^8 times as much. */
+/* E5M2 is the upper half of a half. E4M3 has no infinity; shifted by one bit it is a half whose
+ * exponents mean 2^8 times as much. */
 static double from_f8(uint8_t bits, enum sim_nccl_type type)
 {
     uint16_t sign = (uint16_t)((bits & 0x80) << 8);
@@ -93,7 +93,8 @@ static double from_f8(uint8_t bits, enum sim_nccl_type type)
     return from_half((uint16_t)(sign | (bits & 0x7f) << 7)) * 256.0;
 }
 
-/* To the nearest; halves to even; to the largest number what is larger, as CUDA's own types do. */
+/* Rounds to the nearest number, halves to even. Larger numbers become the largest number, as with
+ * CUDA's own types. */
 static uint8_t to_f8(double value, enum sim_nccl_type type)
 {
     uint8_t below = 0, above = type == NCCL_FLOAT8_E4M3 ? 0x7e : 0x7b;
@@ -208,7 +209,7 @@ static double combine_real(double a, double b, int op)
     }
 }
 
-/* Sums and products of unsigned and signed numbers have the same bits; comparisons do not. */
+/* Sums and products have the same bits for unsigned and signed numbers. Comparisons do not. */
 static int64_t combine_integer(int64_t a, int64_t b, int op, bool is_unsigned)
 {
     bool less = is_unsigned ? (uint64_t)a < (uint64_t)b : a < b;

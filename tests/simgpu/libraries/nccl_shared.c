@@ -21,7 +21,7 @@
 enum {
     PAGE = 4096,
     WAIT_NS = 200000,
-    GIVE_UP_S = 120 /* ranks that wait for one another when a communicator is split */
+    GIVE_UP_S = 120 /* how long ranks wait for each other when a communicator is split */
 };
 
 static const size_t rank_room = (size_t)4 << 30, pair_room = (size_t)1 << 30;
@@ -31,7 +31,8 @@ size_t sim_nccl_room(bool pair)
     return pair ? pair_room : rank_room;
 }
 
-/* Memory if there is enough of it (a container's /dev/shm may be small), else a folder of files. */
+/* Returns a folder in memory if it has enough room (a container's /dev/shm may be small), else a
+ * folder on disk. */
 static const char *folder(void)
 {
     const char *named = getenv("TMPDIR");
@@ -148,7 +149,7 @@ void sim_nccl_release(struct sim_nccl_comm *comm)
     free(comm);
 }
 
-/* ---- splitting: the calling threads wait for one another ---- */
+/* ---- splitting: the calling threads wait for each other ---- */
 
 static int wait_for_all(const struct sim_nccl_comm *comm, uint64_t number, bool read)
 {

@@ -2,8 +2,8 @@
  * nccl_task.c - a group's tasks on one communicator: one kernel, as in NCCL. The kernel starts on
  * its stream, waits for the other ranks, and ends on all ranks at the same time.
  *
- * Application threads launch. The service thread polls the shared memory until all ranks have come,
- * then moves the data. A rank hands over the input of one collective at a time.
+ * Application threads launch. The service thread polls the shared memory until all ranks have
+ * launched, then moves the data. A rank hands over the input of one collective at a time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +26,13 @@ struct group {
 };
 
 enum step {
-    WAITING, /* for the ranks to be done with the collective before; or the last message to be read
-              */
-    HANDED,  /* the input lies there; for the others' */
+    WAITING, /* until the ranks have completed the previous collective, or until the last message
+              * was read */
+    HANDED,  /* the input is in place; the kernel waits for the other ranks */
     FINISHED
 };
 
-/* Of one launch. */
+/* The state of one launch. */
 struct launch {
     struct group *group;
     uint64_t end_ns;
@@ -47,7 +47,7 @@ static bool is_message(const struct sim_nccl_task *task)
     return task->verb == NCCL_SEND || task->verb == NCCL_RECEIVE;
 }
 
-/* Bytes that a rank hands over. */
+/* Returns the number of bytes that a rank provides. */
 static size_t input_bytes(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task)
 {
     size_t bytes = task->count * sim_nccl_size(task->type);
@@ -113,7 +113,8 @@ static bool all_have(const struct sim_nccl_comm *comm, uint64_t number, bool don
     for (int r = 0; r < comm->ranks; r++) {
         const struct sim_nccl_rank *rank = &comm->shared->rank[r];
 
-        /* Acquire pairs with the release of that rank: its data and stamp are written, or read. */
+        /* Acquire pairs with the release of that rank: its data and time are written, or it has
+         * read ours. */
         if (atomic_load_explicit(done ? &rank->done : &rank->arrived, memory_order_acquire) <
             number) {
             return false;
@@ -148,7 +149,7 @@ static enum step go_on(const struct sim_nccl_comm *comm, const struct sim_nccl_t
     return step;
 }
 
-/* ---- messages: the sender's kernel ends when they have been taken ---- */
+/* ---- messages: the sender's kernel ends when the receiver has read them ---- */
 
 static enum step send(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                       uint64_t number, enum step step, uint64_t start_ns, uint64_t *end_ns)
@@ -186,8 +187,8 @@ static enum step receive(const struct sim_nccl_comm *comm, const struct sim_nccl
 
 /* ---- the kernel ---- */
 
-/* Numbers are given in order of launch, on whatever streams: so do NCCL's own kernels follow each
- * other. */
+/* Numbers are assigned in order of launch, on any stream, because NCCL's own kernels follow each
+ * other in that order. */
 static void *begin(struct sim_remote *remote)
 {
     struct group *group = (struct group *)remote;
@@ -195,7 +196,7 @@ static void *begin(struct sim_remote *remote)
     struct launch *launch = calloc(1, sizeof *launch + (size_t)group->count * sizeof *launch->task);
 
     if (!launch) {
-        abort(); /* no test survives this anyway */
+        abort(); /* no memory: the test has failed anyway */
     }
     launch->group = group;
     sim_nccl_hold(comm);
@@ -275,8 +276,8 @@ static bool fits(const struct sim_nccl_comm *comm, const struct sim_nccl_task *t
            input_bytes(comm, task) <= sim_nccl_room(is_message(task));
 }
 
-/* On the communicator's device, which a thread of several devices has left when its group ends:
- * NULL is that device's default stream. */
+/* Launches on the communicator's device. The thread may have changed devices before its group
+ * ended, and a NULL stream means the default stream of the communicator's device. */
 static int launch_there(const struct sim_nccl_comm *comm, void *stream,
                         const struct sim_library_kernel *kernel)
 {

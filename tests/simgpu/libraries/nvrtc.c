@@ -62,7 +62,7 @@ LIBRARY(int, nvrtcDestroyProgram, (struct program * *p))
     return SUCCESS;
 }
 
-/* The lowered name of `f<float>` is f_float_: unique, and a word of PTX. */
+/* The lowered name of `f<float>` is f_float_, which is unique and valid in PTX. */
 static bool add_name(struct program *p, const char *text, size_t length)
 {
     if (p->names == MAX_NAMES || !(p->expression[p->names] = strndup(text, length))) {
@@ -82,7 +82,7 @@ LIBRARY(int, nvrtcAddNameExpression, (struct program * p, const char *expression
     return add_name(p, expression, strlen(expression)) ? SUCCESS : OUT_OF_MEMORY;
 }
 
-/* The word before the parenthesis that follows each __global__. */
+/* Finds the word before the parenthesis that follows each __global__. */
 static void find_kernels(struct program *p)
 {
     for (const char *at = p->source; (at = strstr(at, "__global__")); at++) {
@@ -148,7 +148,7 @@ static int get_text(const struct program *p, char *out)
     return SUCCESS;
 }
 
-/* A cubin is asked for where PTX would do: the driver's stand-in takes either. */
+/* PyTorch requests a cubin where PTX would do. The driver stand-in accepts both. */
 LIBRARY(int, nvrtcGetPTXSize, (struct program * p, size_t *bytes))
 {
     return get_size(p, bytes);

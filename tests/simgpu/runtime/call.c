@@ -17,7 +17,7 @@ int sim_runtime_begin(struct sim_call *call, uint32_t cbid, const char *name, bo
 
 int sim_runtime_end(struct sim_call *call, int result)
 {
-    /* The last error is the thread's, not the call's: asking for it does not set it anew. */
+    /* The last error belongs to the thread. A call that queries it does not set it again. */
     bool asks = call->cbid == CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020 ||
                 call->cbid == CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020;
 

@@ -19,7 +19,7 @@ static int set_device(int device)
     }
     sim_thread_self()->device = device;
 #if SIM_CUDART >= 12
-    /* From CUDA 12 on cudaSetDevice makes the primary context. */
+    /* From CUDA 12 on, cudaSetDevice() creates the primary context. */
     int error = sim_context_primary((uint32_t)device, &context);
 
     if (error) {
@@ -53,8 +53,8 @@ static int get_count(int *count)
     return SIM_OK;
 }
 
-/* Where cudaDeviceProp keeps what the simulation knows, in CUDA 12 and 13: the struct lost fields
- * in 13, and only one toolkit's headers are at hand. */
+/* Offsets of the known fields of cudaDeviceProp in CUDA 12 and 13. The struct lost fields in 13,
+ * and only one toolkit's headers are installed. */
 #define AT(offset12, offset13) (SIM_CUDART == 12 ? offset12 : offset13)
 enum {
     PROPERTIES_BYTES = AT(1032, 1008)

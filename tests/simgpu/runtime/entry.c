@@ -2,7 +2,7 @@
  * entry.c - finds driver entries for programs through the runtime.
  *
  * Application threads. Names resolve to exports of libcuda.so.1 (the stand-in, or the library that
- * the process has). The newest _vN form comes first, as in cuGetProcAddress.
+ * the process has). The newest _vN form is tried first, as in cuGetProcAddress.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ RUNTIME_STREAM(cudaGetDriverEntryPointByVersion, v12050, ptsz, v12050,
                 int *status),
                entry_point(name, out, flags, status, frame.per_thread))
 
-/* Undocumented tables that only NVIDIA's own libraries ask for. */
+/* Undocumented tables that only NVIDIA's own libraries request. */
 PLAIN(int, cudaGetExportTable, (const void **table, const void *id))
 {
     if (table) {

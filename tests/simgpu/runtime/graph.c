@@ -11,7 +11,7 @@
 #include "runtime/call.h"
 
 enum {
-    MAX_DOT = 4096 /* edges in a picture of a graph */
+    MAX_DOT = 4096 /* the most edges in a printed graph */
 };
 
 /* ---- capture ---- */
@@ -200,7 +200,7 @@ static int describe_event(struct sim_event *event, enum sim_work_kind kind, stru
     return SIM_OK;
 }
 
-/* The node gets a copy of its own. */
+/* The node owns a copy of the child graph. */
 static int describe_child(struct sim_graph *graph, struct sim_work *work)
 {
     if (!sim_graph_valid(graph)) {
@@ -210,7 +210,8 @@ static int describe_child(struct sim_graph *graph, struct sim_work *work)
     return SIM_OK;
 }
 
-/* cudaGraphAddXNode(out, graph, behind, count, PARAMETERS): describe the work, add the node. */
+/* cudaGraphAddXNode(out, graph, behind, count, PARAMETERS): describes the work and adds the
+ * node. */
 static int add_described(struct sim_node **out, struct sim_graph *graph,
                          struct sim_node *const *behind, size_t count, int error,
                          const struct sim_work *work)
@@ -425,7 +426,8 @@ static int set_work(struct sim_exec *exec, struct sim_node *node, int error,
     return error ? error : sim_exec_set(exec, node, work);
 }
 
-/* cudaGraphExecXNodeSetParams(exec, node, PARAMETERS): describe the work, replace the node's. */
+/* cudaGraphExecXNodeSetParams(exec, node, PARAMETERS): describes the work and replaces the
+ * node's. */
 #define SET_NODE(name, params, describe)                                                           \
     static int set_##name params                                                                   \
     {                                                                                              \
@@ -457,9 +459,9 @@ RUNTIME(cudaGraphExecHostNodeSetParams, v10020, (EXEC_PARAMS, const struct cudaH
 RUNTIME(cudaGraphNodeSetEnabled, v11060, (EXEC_PARAMS, unsigned enabled),
         sim_exec_set_enabled(exec, node, enabled != 0))
 
-/* ---- looking at a graph ---- */
+/* ---- inspecting a graph ---- */
 
-/* Nodes by their ids, and the edges between them. */
+/* Prints nodes by their ids, and the edges between them. */
 static int print_dot(struct sim_graph *graph, const char *path)
 {
     struct sim_node *from[MAX_DOT], *to[MAX_DOT];

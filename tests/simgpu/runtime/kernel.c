@@ -19,7 +19,7 @@
 struct stub {
     const void *host;
     const char *name;
-    _Atomic(struct sim_kernel *) kernel; /* made at the first use */
+    _Atomic(struct sim_kernel *) kernel; /* the kernel is created at its first use */
 };
 
 struct stub_table {
@@ -28,7 +28,8 @@ struct stub_table {
 };
 
 SIM_MUTEX(lock);
-static _Atomic(struct stub_table *) table; /* old ones are kept: a reader may be in them */
+static _Atomic(struct stub_table *) table; /* old tables are kept, because a reader may still use
+                                            * them */
 
 static size_t slot_of(const struct stub_table *t, const void *host)
 {
@@ -46,7 +47,7 @@ static struct stub_table *grown(struct stub_table *old)
     struct stub_table *t = calloc(1, sizeof *t + slots * sizeof *t->stub);
 
     if (!t) {
-        abort(); /* no test survives this anyway */
+        abort(); /* no memory: the test has failed anyway */
     }
     t->slots = slots;
     for (size_t i = 0; old && i < old->slots; i++) {
@@ -70,7 +71,7 @@ static void register_stub(const void *host, const char *name)
     pthread_mutex_lock(&lock);
     struct stub_table *t = atomic_load_explicit(&table, memory_order_relaxed);
 
-    /* A copy for every growth; in between a slot goes from NULL to its stub. */
+    /* The table is copied when it grows. Otherwise a slot only changes from NULL to its stub. */
     if (!t || t->used * 2 >= t->slots) {
         t = grown(t);
         atomic_store_explicit(&table, t, memory_order_release);
@@ -80,8 +81,8 @@ static void register_stub(const void *host, const char *name)
     pthread_mutex_unlock(&lock);
 }
 
-/* Host stubs are registered when their library is loaded, long before it is called. A cudaKernel_t
- * is one of our kernels and passes as it is. */
+/* Host stubs are registered when their library is loaded, long before they are called. A
+ * cudaKernel_t is one of our kernels and is returned unchanged. */
 static struct sim_kernel *find_kernel(const void *host)
 {
     const struct stub_table *t = atomic_load_explicit(&table, memory_order_acquire);
@@ -144,7 +145,8 @@ PLAIN(void, __cudaRegisterVar,
        int constant, int global))
 {
     (void)handle, (void)device, (void)name, (void)external, (void)constant, (void)global;
-    /* The host shadow serves as the device variable: memory is one. */
+    /* The variable's host shadow is also its device memory, because host and device share one
+     * memory. */
     (void)sim_memory_declare(host, size, SIM_DEVICE);
 }
 
@@ -170,7 +172,7 @@ struct configuration {
     void *stream;
 };
 
-/* <<<...>>> leaves its configuration here for the stub that the compiler calls next. */
+/* <<<...>>> stores its configuration here for the stub, which the compiler calls next. */
 static __thread struct configuration pushed[8];
 static __thread unsigned depth;
 
@@ -243,8 +245,8 @@ static void read_nested(void)
     nested = sim_option("NESTED_DRIVER") != NULL;
 }
 
-/* With --nested-driver the driver's launch call lies inside the runtime's, as newer runtimes have
- * it for some launches: two API records with one correlation id. */
+/* With --nested-driver the driver's launch call is inside the runtime's, as in some launches of
+ * newer runtimes. Both API records have the same correlation id. */
 static int launch_nested(const void *host, const struct configuration *how, const uint32_t *cluster,
                          void **params)
 {
@@ -305,7 +307,8 @@ RUNTIME_STREAM(cudaLaunchKernelExC, v11060, ptsz, v11060,
                (const cudaLaunchConfig_t *config, const void *host, void **params),
                launch_config(config, host, params))
 
-/* nvcc 13 calls this instead of cudaLaunchKernel; the record is cudaLaunchKernel's. */
+/* nvcc 13 generates calls of this function instead of cudaLaunchKernel. The record names
+ * cudaLaunchKernel. */
 #define LAUNCH_OF_NVCC_13(symbol, as, version, per_thread)                                         \
     ENTRY(symbol, CUPTI_RUNTIME_TRACE_CBID_##as##_##version, #as, per_thread,                      \
           (void *kernel, dim3 grid, dim3 block, void **params, size_t shared, void *stream),       \
@@ -313,7 +316,7 @@ RUNTIME_STREAM(cudaLaunchKernelExC, v11060, ptsz, v11060,
 LAUNCH_OF_NVCC_13(__cudaLaunchKernel, cudaLaunchKernel, v7000, false)
 LAUNCH_OF_NVCC_13(__cudaLaunchKernel_ptsz, cudaLaunchKernel_ptsz, v7000, true)
 
-/* ---- asking about kernels ---- */
+/* ---- queries about kernels ---- */
 
 static int get_kernel(void **out, const void *host)
 {

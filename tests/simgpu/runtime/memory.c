@@ -78,7 +78,7 @@ static int info(size_t *free_bytes, size_t *total)
     return error;
 }
 
-/* CUDA 13 added room for more at the end, which a program of CUDA 12's has not reserved. */
+/* CUDA 13 added members at the end, for which a program of CUDA 12 has reserved no memory. */
 struct pointer_attributes {
     int type, device;
     void *devicePointer, *hostPointer;
@@ -231,7 +231,7 @@ static int copy_peer(void *dst, int dst_device, const void *src, int src_device,
 static int copy3d(const struct cudaMemcpy3DParms *p, void *handle, bool async)
 {
     if (!p || p->srcArray || p->dstArray) {
-        return p ? SIM_E_NOT_SUPPORTED : SIM_E_VALUE; /* no arrays in the simulation */
+        return p ? SIM_E_NOT_SUPPORTED : SIM_E_VALUE; /* the simulation has no arrays */
     }
     const char *src = p->srcPtr.ptr;
     char *dst = p->dstPtr.ptr;

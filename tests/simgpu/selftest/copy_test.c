@@ -102,7 +102,7 @@ static void CUDA_CB fill(void *data)
     memset(data, 5, N);
 }
 
-/* The copy must see what a host callback before it on the stream wrote. */
+/* A copy follows a host callback on its stream. The copy sees what the callback wrote. */
 static void a_copy_behind_a_callback_moves_later(void **state)
 {
     CUstream s = gpu_stream(CU_STREAM_NON_BLOCKING);
@@ -145,7 +145,7 @@ static void devices_copy_to_each_other(void **state)
     OK(cuCtxPushCurrent(second));
     CUstream other = gpu_stream(0);
 
-    /* Behind the copy, which is behind the kernel of the first device. */
+    /* Ordered after the copy, which is ordered after the kernel of the first device. */
     OK(cuMemsetD8Async(there + 1, 4, 1, other));
     assert_int_equal(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
     OK(cuStreamSynchronize(other));

@@ -18,7 +18,7 @@ static CUgraph capture_fork(CUstream s, CUstream side)
     OK(cuStreamWaitEvent(s, joined, 0));
     gpu_spin('a', 100 * MS, s);
     OK(cuStreamEndCapture(s, &graph));
-    OK(cuEventQuery(joined)); /* outside, it was never recorded */
+    OK(cuEventQuery(joined)); /* outside the capture, the event was never recorded */
     return graph;
 }
 

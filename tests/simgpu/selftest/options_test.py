@@ -9,13 +9,13 @@ BUILD = sys.argv[1]
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run")
 
 
-# Options that are no hard edge: what the machine is, what is written of the run, how fast it goes;
-# and `kernel`, which names kernels of the program.
+# Options that the random mode does not choose: properties of the machine, output files, the speed, and
+# `kernel`, which names kernels of the program.
 NO_EDGES = {"build", "cuda", "devices", "driver-version", "scale", "random", "random-errors", "kernel",
             "truth", "record", "log"}
 VERSIONS = ["12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", "12.9", "13.0", "13.1",
             "13.2", "13.3", "13.4", "13.5"]
-# Functions that are made to fail, CUPTI's each and some of CUDA's, and errors of kernels.
+# Functions that must be made to fail (those of CUPTI and some of CUDA), and errors of kernels.
 FAILURES = {"cuptiActivityFlushAll:2:999", "cuptiActivityFlushAll:0:7",
             "cuptiActivityGetNumDroppedRecords:", "cuptiGetTimestamp:",
             "cuptiActivitySetAttribute:", "cuptiSetThreadIdType:",
@@ -24,7 +24,7 @@ FAILURES = {"cuptiActivityFlushAll:2:999", "cuptiActivityFlushAll:0:7",
 
 
 def every_option():
-    """The names in options.txt."""
+    """Returns the names in options.txt."""
     with open(os.path.join(os.path.dirname(RUN), "options.txt")) as file:
         lines = [line for line in file if line.strip() and not line.startswith("#")]
     return {line.split(" | ")[0].strip() for line in lines}
@@ -37,7 +37,7 @@ def run(*arguments):
 
 
 def simgpu(result):
-    """What the command saw of the options."""
+    """Returns the options that the command received."""
     return sorted(line for line in result.stdout.splitlines() if line.startswith("SIMGPU_"))
 
 
@@ -84,7 +84,8 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(simgpu(chosen), simgpu(again))
 
     def test_random_mode_mixes_all_hard_edges(self):
-        """In the 200 seeds that tests/e2e/test_random_mode.py runs; as many of them as it takes."""
+        """The 200 seeds of tests/e2e/test_random_mode.py choose every option. Stops as soon as all have been
+        chosen."""
         missing = {f"--{name} " for name in every_option() - NO_EDGES}
         missing |= {f"--cupti {version} " for version in VERSIONS} | FAILURES
         for seed in range(1, 201):

@@ -2,8 +2,8 @@
  * order_test.c - tests the order of work: streams, legacy order, events, waits. One thread, except
  * in the test of many threads.
  *
- * Lower bounds on waiting are certain, because a wait may not end early. Upper bounds come from
- * event times, which are simulated and do not depend on the machine's load.
+ * Lower bounds on waiting are certain, because a wait may not end early. Upper bounds are
+ * checked with event times, which are simulated and do not depend on the machine's load.
  */
 #include <pthread.h>
 
@@ -42,7 +42,8 @@ static void a_stream_runs_in_order_and_streams_at_once(void **state)
     assert_true(at_once < 400);
 }
 
-/* Ends of one kernel on each of two streams, `first` enqueued first. */
+/* Enqueues one kernel on each of two streams, `first` before the other. Checks whether the second
+ * kernel waits for the first. */
 static void second_waits(CUstream first, CUstream second, int expected)
 {
     CUevent begin = gpu_mark(first);
@@ -92,7 +93,7 @@ static void an_event_means_its_last_record_before_the_call(void **state)
     OK(cuEventRecord(e, s));
     OK(cuStreamWaitEvent(t, e, 0));
     gpu_spin('b', 500 * MS, s);
-    OK(cuEventRecord(e, s)); /* the wait above still means the first record */
+    OK(cuEventRecord(e, s)); /* the wait above still refers to the first record */
     gpu_spin('c', 1 * MS, t);
     OK(cuStreamSynchronize(t));
     assert_int_equal(cuEventQuery(e), CUDA_ERROR_NOT_READY);

@@ -1,5 +1,5 @@
 /*
- * runtime_test.c - tests what only the runtime does: it creates the primary context at first use,
+ * runtime_test.c - tests the runtime's own duties: it creates the primary context at first use,
  * keeps last errors, and launches kernels as nvcc registers them. Run with --nested-driver and
  * --devices 2.
  */
@@ -17,7 +17,7 @@
 
 #define OK(call) assert_int_equal((call), cudaSuccess)
 
-/* What nvcc's host code calls. */
+/* Functions that nvcc's host code calls. */
 void **__cudaRegisterFatBinary(void *binary);
 void __cudaUnregisterFatBinary(void **handle);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,

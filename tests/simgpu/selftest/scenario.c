@@ -6,12 +6,12 @@
 
 #include "gpu.h"
 
-/* What a wait is to find unfinished lasts longer than a busy machine keeps a thread off. */
+/* Kernels that a wait must find unfinished last longer than a busy machine preempts a thread. */
 #define TICK (5 * MS)
 
 static CUstream s, t, blocking;
 
-/* Two streams: the device sync is released by the longer one. */
+/* Kernels run on two streams. The longer one releases the device synchronization. */
 static void device_sync(void)
 {
     gpu_spin('a', 10 * TICK, s);
@@ -19,7 +19,7 @@ static void device_sync(void)
     OK(cuCtxSynchronize());
 }
 
-/* t runs nothing of its own: its sync is released by what its event stands for. */
+/* Stream t runs nothing itself. The operations of its event release its synchronization. */
 static void joined_stream(void)
 {
     gpu_spin('a', 20 * TICK, s);
@@ -27,7 +27,7 @@ static void joined_stream(void)
     OK(cuStreamSynchronize(t));
 }
 
-/* c on t comes behind a on s. */
+/* Kernel c on stream t waits for kernel a on stream s. */
 static void stream_wait(void)
 {
     gpu_spin('a', 20 * TICK, s);
@@ -36,7 +36,7 @@ static void stream_wait(void)
     OK(cuStreamSynchronize(t));
 }
 
-/* b on the legacy stream comes behind a, c comes behind b, and c releases the sync. */
+/* b on the legacy stream follows a, c follows b, and c releases the synchronization. */
 static void legacy(void)
 {
     gpu_spin('a', 20 * TICK, blocking);
@@ -45,7 +45,8 @@ static void legacy(void)
     OK(cuStreamSynchronize(blocking));
 }
 
-/* The event was recorded again after the wait began to mean the first record. */
+/* The event is recorded again after a stream started to wait for it. The wait still refers to the
+ * first record. */
 static void rerecorded(void)
 {
     CUevent e = gpu_event();
@@ -73,7 +74,7 @@ static void blocking_copies(void)
     OK(cuMemFree(p)); /* released by c */
 }
 
-/* Fork and join inside a graph; d follows it on the stream. */
+/* A graph contains a fork and a join. Kernel d follows the graph on the stream. */
 static void graph(void)
 {
     CUgraph captured;
@@ -91,7 +92,7 @@ static void graph(void)
     OK(cuStreamSynchronize(s));
 }
 
-/* Killed while a kernel runs: what was flushed is whole lines. */
+/* The process ends while a kernel runs. The flushed truth consists of whole lines. */
 static void unfinished(void)
 {
     gpu_spin('a', 10000 * MS, s);

@@ -43,7 +43,7 @@ static size_t free_bytes(void)
     return bytes;
 }
 
-/* A copy whose caller leaves it to the addresses which way it goes. */
+/* Copies in the direction that the addresses determine. */
 static CUresult copy(CUdeviceptr dst, const void *src, size_t bytes)
 {
     return cuMemcpy(dst, (CUdeviceptr)(uintptr_t)src, bytes);
@@ -74,7 +74,7 @@ static void mapped_ranges_are_device_memory(void **state)
     for (size_t i = 0; i < sizeof out; i++) {
         out[i] = (char)(i / 1000);
     }
-    /* What goes over two mappings is one copy. */
+    /* A copy over two mappings works like one copy. */
     OK(cuMemcpyHtoD(base + UNIT, out, sizeof out));
     OK(cuMemsetD8(base + UNIT + 5, 9, 2));
     OK(cuMemcpyDtoH(in, base + UNIT, sizeof in));
@@ -95,7 +95,7 @@ static void mapped_ranges_are_device_memory(void **state)
     OK(cuMemcpyDtoD(allocated, base + UNIT, UNIT));
     OK(cuMemFree(allocated));
 
-    INVALID(cuMemAddressFree(base, 90ull << 30)); /* something is mapped there */
+    INVALID(cuMemAddressFree(base, 90ull << 30)); /* it contains a mapping */
     OK(cuMemUnmap(base + UNIT, UNIT));
     OK(cuMemUnmap(base + 2 * UNIT, 2 * UNIT));
     OK(cuMemRelease(a));
@@ -117,7 +117,8 @@ static void what_cannot_be_used_is_refused(void **state)
 
     OK(cuMemAlloc(&other, sizeof host));
     OK(cuMemAddressReserve(&base, 2 * UNIT, 0, 0, 0));
-    for (int mapped = 0; mapped < 2; mapped++) { /* reserved; then mapped, for no device */
+    for (int mapped = 0; mapped < 2; mapped++) { /* 0: the addresses are only reserved; 1: they are
+                                                  * mapped, but for no device */
         INVALID(cuMemcpyHtoD(base, host, sizeof host));
         INVALID(cuMemcpyDtoH(host, base, sizeof host));
         INVALID(cuMemcpyDtoD(base, other, sizeof host));
@@ -138,7 +139,7 @@ static void what_cannot_be_used_is_refused(void **state)
     OK(cuMemUnmap(base, UNIT));
     INVALID(cuMemcpyHtoD(base, host, sizeof host));
     OK(cuMemMap(base, UNIT, 0, a, 0));
-    INVALID(cuMemcpyHtoD(base, host, sizeof host)); /* access went with the old mapping */
+    INVALID(cuMemcpyHtoD(base, host, sizeof host)); /* the access ended with the old mapping */
     OK(cuMemUnmap(base, UNIT));
     OK(cuMemAddressFree(base, 2 * UNIT));
     OK(cuMemRelease(a));
@@ -178,13 +179,13 @@ static void wrong_sizes_and_places_are_errors(void **state)
     INVALID(cuMemMap(base + 4096, UNIT, 0, a, 0));
     INVALID(cuMemMap(base, UNIT / 2, 0, a, 0));
     INVALID(cuMemMap(base, UNIT, UNIT, b, 0));
-    INVALID(cuMemMap(base, 2 * UNIT, 0, a, 0)); /* more than there is */
+    INVALID(cuMemMap(base, 2 * UNIT, 0, a, 0)); /* larger than the memory */
     INVALID(cuMemMap(base + 7 * UNIT, 2 * UNIT, 0, b, 0));
-    INVALID(cuMemMap(base + 64 * UNIT, UNIT, 0, a, 0)); /* nobody reserved it */
+    INVALID(cuMemMap(base + 64 * UNIT, UNIT, 0, a, 0)); /* not reserved */
     INVALID(cuMemMap(base, UNIT, 0, 12345, 0));
     INVALID(cuMemMap(base, UNIT, 0, 0, 0));
     OK(cuMemMap(base + UNIT, 2 * UNIT, 0, b, 0));
-    INVALID(cuMemMap(base + 2 * UNIT, UNIT, 0, a, 0)); /* what is mapped already */
+    INVALID(cuMemMap(base + 2 * UNIT, UNIT, 0, a, 0)); /* overlaps an existing mapping */
     INVALID(cuMemMap(base, 2 * UNIT, 0, b, 0));
 
     INVALID(cuMemUnmap(base, UNIT));
@@ -196,7 +197,7 @@ static void wrong_sizes_and_places_are_errors(void **state)
     access.location.id = 2;
     assert_int_equal(cuMemSetAccess(base + UNIT, 2 * UNIT, &access, 1), CUDA_ERROR_INVALID_DEVICE);
     OK(cuMemMap(base, UNIT, 0, a, 0));
-    OK(cuMemUnmap(base, 3 * UNIT)); /* two of them */
+    OK(cuMemUnmap(base, 3 * UNIT)); /* two mappings at once */
     OK(cuMemAddressFree(base, 8 * UNIT));
     OK(cuMemRelease(a));
     INVALID(cuMemRelease(a));
@@ -269,7 +270,8 @@ static void leave(enum sim_domain domain, uint32_t cbid, uint32_t correlation, u
 {
 }
 
-/* Memory of device 1 that device 0 may use too; what CUPTI is told of copies there. */
+/* Device 0 has access to memory of device 1. The reports to CUPTI name device memory and copies
+ * between devices. */
 static void it_belongs_to_the_device_that_made_it(void **state)
 {
     static const struct sim_probe probe = {
@@ -316,7 +318,8 @@ static void CUDA_CB late(void *data)
 {
 }
 
-/* On the metal too: it waits for nothing. The copy goes nowhere. */
+/* Unmapping waits for nothing, as on a real GPU. A copy that runs after the unmapping is discarded,
+ * and the process continues. */
 static void work_behind_an_unmapping_harms_nobody(void **state)
 {
     CUmemGenericAllocationHandle a = memory(1, 0);

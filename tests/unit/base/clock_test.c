@@ -9,7 +9,7 @@
 
 #define SECOND 1000000000u
 
-/* A counter of 3 ticks per ns since `origin`, and a wall clock that a test moves at will. */
+/* A counter with 3 ticks per ns since `origin`, and a wall clock that a test sets freely. */
 static struct {
     _Atomic uint64_t ticks, realtime;
     _Atomic int kernel_asked;
@@ -34,7 +34,7 @@ static uint64_t fake_ticks(void)
 static const struct sl_clock_source fake_source = {fake_realtime, fake_monotonic, fake_ticks};
 static const struct sl_clock_source fake_source_no_ticks = {fake_realtime, fake_monotonic, NULL};
 
-/* `slew_ppm`: how much faster the wall clock runs than the counter. */
+/* Advances both clocks. `slew_ppm`: how much faster the wall clock runs than the counter. */
 static void advance(uint64_t ns, int64_t slew_ppm)
 {
     fake.ticks += ns * 3;
@@ -67,7 +67,7 @@ static void before_calibration_the_kernel_is_asked(void **state)
 {
     assert_int_equal(sl_clock_now(), fake.realtime);
     assert_int_equal(fake.kernel_asked, 1);
-    sl_clock_calibrate(); /* one point is no line yet */
+    sl_clock_calibrate(); /* with one point, no line is known yet */
     advance(1000, 0);
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
@@ -87,7 +87,7 @@ static void after_it_the_counter_gives_the_time(void **state)
 static void a_slewed_clock_is_followed(void **state)
 {
     calibrate_over(SECOND, 0);
-    calibrate_over(SECOND, 200); /* NTP begins to slew */
+    calibrate_over(SECOND, 200); /* NTP begins to slew the wall clock */
     advance(SECOND, 200);
     assert_in_range(sl_clock_now(), fake.realtime - 20, fake.realtime + 20);
 }
@@ -108,7 +108,8 @@ static void a_clock_set_by_hand_is_not_a_slope(void **state)
     fake.realtime += 3600ull * SECOND;
     sl_clock_calibrate();
     advance(1000, 0);
-    assert_int_equal(sl_clock_now(), fake.realtime); /* the kernel's, until the next slope */
+    assert_int_equal(sl_clock_now(), fake.realtime); /* the kernel's clock, until the next slope is
+                                                      * known */
     advance(SECOND, 0);
     sl_clock_calibrate();
     fake.kernel_asked = 0;
@@ -132,7 +133,8 @@ static void a_clock_set_back_and_a_counter_restarted(void **state)
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
 
-/* At once, however short the interval since the last calibration. */
+/* The wall clock is set, forwards and backwards. The next check notices it, however recent the last
+ * calibration is. */
 static void a_clock_set_by_hand_is_followed(void **state)
 {
     calibrate_over(SECOND, 0);
@@ -163,7 +165,7 @@ static void too_short_an_interval_changes_nothing(void **state)
 {
     calibrate_over(SECOND, 0);
     fake.ticks += 3000;
-    fake.realtime += 1500; /* the reading was late by half a microsecond: 50 % of slope */
+    fake.realtime += 1500; /* the reading was 500 ns late: 50 % of slope */
     sl_clock_calibrate();
     fake.realtime -= 500;
     advance(SECOND / 2, 0);
@@ -213,9 +215,9 @@ static void the_tightest_bracket_wins(void **state)
     assert_true(uncertainty == UINT64_MAX);
 }
 
-/* Readers beside a calibrating thread. Here the wall clock is an exact function of the counter, so
- * every whole line gives the exact time, and a mixture of two lines is off by a tenth of a second.
- */
+/* Threads read while another thread calibrates. The wall clock is an exact function of the counter
+ * here, so a complete line gives the exact time. A mixture of two lines would be wrong by a tenth
+ * of a second. */
 static uint64_t exact_realtime(void)
 {
     return 1700000000ull * SECOND + fake.ticks / 3;

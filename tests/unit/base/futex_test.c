@@ -20,7 +20,8 @@ static void *change_and_wake(void *arg)
     return NULL;
 }
 
-/* Would take an hour if the wake, or the look at the word, were missed. */
+/* A thread sleeps and is woken. If the wake-up or the check of the word were missed, the test would
+ * take an hour. */
 static void a_sleeper_wakes(void **state)
 {
     pthread_t thread;
@@ -30,7 +31,7 @@ static void a_sleeper_wakes(void **state)
     while (atomic_load(&word) == 0)
         sl_futex_wait(&word, 0, LONG_NS);
     pthread_join(thread, NULL);
-    sl_futex_wait(&word, 0, LONG_NS); /* changed already: no sleep */
+    sl_futex_wait(&word, 0, LONG_NS); /* the word has changed, so there is no sleep */
 }
 
 static void it_gives_up_after_the_timeout_and_keeps_errno(void **state)

@@ -8,7 +8,7 @@
 
 #include "base/home.h"
 
-/* Linked statically, the library is this program. */
+/* The library is linked statically here, so it lies in this program's file. */
 static void beside_the_library(void **state)
 {
     char self[PATH_MAX], path[PATH_MAX], expected[PATH_MAX + 32];

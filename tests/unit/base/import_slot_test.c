@@ -14,7 +14,7 @@ static pid_t other_getppid(void)
     return NOT_OURS;
 }
 
-/* Writable mappings of this program's file: as many before as after. */
+/* Returns the number of writable mappings of this program's file. It must not change. */
 static int writable_maps(void)
 {
     FILE *f = fopen("/proc/self/maps", "r");
@@ -88,7 +88,8 @@ static void loading_an_object_is_seen(void **state)
     uint64_t before = sl_import_generation();
 
     assert_int_equal(sl_import_generation(), before);
-    assert_true(dlopen("libutil.so.1", RTLD_NOW) || dlopen("libanl.so.1", RTLD_NOW)); /* glibc's */
+    assert_true(dlopen("libutil.so.1", RTLD_NOW) || dlopen("libanl.so.1", RTLD_NOW)); /* part of
+                                                                                       * glibc */
     assert_int_not_equal(sl_import_generation(), before);
 }
 

@@ -18,7 +18,7 @@ static void equal_texts_share_an_id(void **state)
     assert_int_equal(sl_intern_create(&in, 1 << 20), 0);
     assert_int_equal(sl_intern_put(in, "gemm", 4), 1);
     assert_int_equal(sl_intern_put(in, "gemm_f16", 8), 2);
-    assert_int_equal(sl_intern_put(in, "gemm_f16 and more", 4), 1); /* length rules, not NUL */
+    assert_int_equal(sl_intern_put(in, "gemm_f16 and more", 4), 1); /* the length counts, no NUL */
     assert_int_equal(sl_intern_put(in, "", 0), 3);
     assert_int_equal(sl_intern_put(in, "a\0b", 3), 4);
     assert_int_equal(sl_intern_put(in, "a\0c", 3), 5);
@@ -100,7 +100,7 @@ static void the_cap_holds_and_known_texts_stay_known(void **state)
     sl_intern_destroy(in);
 }
 
-/* The inserter hands ids over one by one, as the ring does; the reader looks each of them up. */
+/* The inserting thread passes ids on one by one, as the ring does. The reader looks up each id. */
 struct hand_over {
     struct sl_intern *in;
     _Atomic uint32_t id;

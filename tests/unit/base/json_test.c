@@ -74,7 +74,7 @@ static void decimals_end_where_zeros_begin(void **state)
     assert_string_equal(out, "100");
 }
 
-/* Takes \xNN back to the byte: what docs/trace-format.md says a reader may do. */
+/* Converts \xNN back to a byte, as docs/trace-format.md allows readers to do. */
 static size_t to_bytes(char *out, const char *text, size_t length)
 {
     size_t i, n = 0;

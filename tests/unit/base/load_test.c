@@ -38,7 +38,7 @@ static void more_threads_than_processors_is_high(void **state)
     for (long i = 0; i < count; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, spin, NULL), 0);
     errno = 77;
-    while (!sl_load_is_high()) /* the test's own time limit ends this if it is never seen */
+    while (!sl_load_is_high()) /* ctest's time limit ends this loop if high load is never noticed */
         ;
     assert_int_equal(errno, 77);
     over = 1;

@@ -1,4 +1,5 @@
-/* loader_test.c - looks at the loaded objects and forks wait for each other, but not for ever. */
+/* loader_test.c - iterating over loaded objects and forking wait for each other, but for a limited
+ * time. */
 #include "child.h"
 
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 #include "base/loader.h"
 #include "base/log.h"
 
-/* Loaded by nobody here: to load it changes the list of objects. */
+/* No program here loads this library, so loading it changes the list of objects. */
 #define NOT_LOADED_YET "libresolv.so.2"
 #define HUNG_S         20
 
@@ -32,7 +33,7 @@ static int look_once_more(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Holds the linker's lock for a while, and looks again. */
+/* Holds the linker's lock for a while, and iterates again inside. */
 static int linger(struct dl_phdr_info *info, size_t size, void *user)
 {
     int inner = 0;
@@ -73,7 +74,7 @@ static void a_fork_waits_for_a_look_and_the_looks_in_it(void)
     CHECK(!dlopen(NOT_LOADED_YET, RTLD_NOW | RTLD_NOLOAD));
     pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, sl_loader_fork_child);
     pthread_create(&thread, NULL, look_slowly, NULL);
-    pthread_detach(thread); /* in the child nobody could join it, which ThreadSanitizer minds */
+    pthread_detach(thread); /* ThreadSanitizer reports that the child does not join it */
     wait_until(&is_inside);
     CHECK(load_in_a_child() == 0);
     CHECK(atomic_load(&has_left));
@@ -100,7 +101,7 @@ static void a_look_waits_for_a_fork_of_another_thread(void)
     pthread_create(&thread, NULL, look_and_tell, &has_looked);
     usleep(50000);
     CHECK(!atomic_load(&has_looked));
-    /* Another library's handler in this thread. */
+    /* Imitates another library's fork handler in this thread. */
     sl_loader_look(look_once_more, &seen);
     CHECK(seen == 1);
     sl_loader_after_fork();
@@ -118,7 +119,8 @@ static void *stay(void *arg)
     return NULL;
 }
 
-/* Neither has an end that the other could see. */
+/* A fork and an iteration wait for a thread that never finishes. Both continue after a limited
+ * time. */
 static void wait_for_what_does_not_end(void)
 {
     uint64_t begun = sl_clock_monotonic();

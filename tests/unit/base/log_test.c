@@ -42,7 +42,8 @@ static void a_long_line_is_cut_and_still_ended(void **state)
     assert_int_equal(said[1023], '\n');
 }
 
-/* What the environment says is quoted in messages; it must not forge lines or drive a terminal. */
+/* Messages quote the environment. Control characters are replaced, so that a value cannot forge
+ * lines or control a terminal. */
 static void control_characters_stay_out(void **state)
 {
     listen_to_stderr();
@@ -70,7 +71,8 @@ static void errno_is_kept(void **state)
     stop_listening();
 }
 
-/* In a child, because the default action of SIGPIPE would end the test. */
+/* stderr is a closed pipe. No signal is raised. Runs in a child, because the default action of
+ * SIGPIPE would end the test. */
 static void a_broken_stderr_raises_no_signal(void **state)
 {
     int end[2], status;
@@ -95,7 +97,7 @@ static void a_broken_stderr_raises_no_signal(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* A full pipe that nobody empties: the line is lost, the caller goes on. */
+/* stderr is a full pipe that no process reads. The line is lost, and the caller is not blocked. */
 static void a_stalled_stderr_does_not_block(void **state)
 {
     char fill[4096] = {0};

@@ -19,7 +19,7 @@ static void distances(void **state)
     memset(b, 'x', sizeof(b) - 1);
     a[199] = b[199] = '\0';
     b[0] = 'y';
-    b[100] = 'y'; /* beyond what is compared */
+    b[100] = 'y'; /* after the compared part */
     assert_int_equal(sl_nearest_distance(a, b), 1);
 }
 

@@ -15,7 +15,7 @@
 #include "unit/child.h"
 #include "unit/folder.h"
 
-/* The host's part while a file is opened: own_file.c asks for the limit right after open(). */
+/* The host's action while a file is opened: own_file.c calls getrlimit() right after open(). */
 static void (*meanwhile)(void);
 
 int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
@@ -67,7 +67,7 @@ static int is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* The host's own file: 4 bytes, of which it is at the end. */
+/* Opens the host's own file. It has 4 bytes, and the offset is at its end. */
 static int open_hosts(void)
 {
     int fd = open(in_folder("host"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -133,7 +133,7 @@ static void below_a_low_limit_as_high_as_fits(void)
     CHECK(open_under(100, "e") == 98);
     CHECK(open_under(5, "f") == 4);
     CHECK(open_under(5, "g") == 3);
-    /* 0 alone is free. */
+    /* Only descriptor 0 is free. */
     CHECK(open_under(5, "h") == -EMFILE);
     CHECK(!is_open(STDIN_FILENO));
     CHECK(size_of(in_folder("h")) == -1);
@@ -204,7 +204,7 @@ static void read_while_reused(void)
     CHECK(write(3, "host", 4) == 4 && size_of(in_folder("host")) == 8);
     for (int fd = 4; fd < 1024; fd++)
         CHECK(!is_open(fd));
-    CHECK(sl_stats_get(SL_STAT_FILES_LOST) == 0); /* a file that is only read is none of ours */
+    CHECK(sl_stats_get(SL_STAT_FILES_LOST) == 0); /* a file that is only read is not counted */
 }
 
 static void remove_name(void)
@@ -212,7 +212,8 @@ static void remove_name(void)
     unlink(in_folder("gone"));
 }
 
-/* Such as the name of a thread that ends: nothing stays open. */
+/* The file disappears while it is opened, such as the name of an ending thread. No descriptor stays
+ * open. */
 static void a_name_that_vanishes(void **state)
 {
     int lowest = dup(STDERR_FILENO);
@@ -242,7 +243,7 @@ static void small_files_are_read_as_carefully(void **state)
     in_child(read_while_reused);
 }
 
-/* ---- lost later ---- */
+/* ---- lost afterwards ---- */
 
 static void closed_under_us(void **state)
 {
@@ -257,7 +258,7 @@ static void closed_under_us(void **state)
     assert_int_equal(sl_own_file_close(&f), -EBADF);
     assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 1);
     assert_int_equal(size_of(in_folder("file")), 5);
-    /* The name is ours still. */
+    /* The name still belongs to the file. */
     assert_int_equal(sl_own_file_rename(&f, in_folder("file"), in_folder("new")), 0);
     sl_own_file_unlink(&f, in_folder("new"));
     assert_int_equal(size_of(in_folder("new")), -1);
@@ -297,7 +298,7 @@ static void reused_by_another_file(void **state)
     }
 }
 
-/* The host opens the very same number again: what was lost once is not taken up again. */
+/* The host opens the same descriptor number again. A lost file is never used again. */
 static void lost_for_good(void **state)
 {
     int hosts = open_hosts(), ours, high;
@@ -316,7 +317,7 @@ static void lost_for_good(void **state)
     close(hosts);
 }
 
-/* ---- the name ---- */
+/* ---- the file's name ---- */
 
 static void a_replaced_name_is_left_alone(void **state)
 {
@@ -343,7 +344,7 @@ static void a_name_is_never_taken_from_another(void **state)
     close(open_hosts());
     assert_int_equal(sl_own_file_rename(&f, in_folder("a"), in_folder("host")), -EEXIST);
     assert_int_equal(size_of(in_folder("host")), 4);
-    /* Somebody has tidied up. */
+    /* Another program has removed the file. */
     assert_int_equal(unlink(in_folder("a")), 0);
     assert_int_equal(sl_own_file_rename(&f, in_folder("a"), in_folder("b")), -ENOENT);
     assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 0);

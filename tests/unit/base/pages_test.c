@@ -30,7 +30,7 @@ static void memory_is_zeroed_and_writable_to_the_last_byte(void **state)
     sl_pages_unmap(NULL, 10000);
 }
 
-/* Pages of the range that have memory. */
+/* Returns how many pages of the range are in memory. */
 static size_t resident(void *memory, size_t bytes)
 {
     size_t page = sl_pages_round(1), count = 0;
@@ -64,7 +64,7 @@ static void what_the_job_has_locked_is_cleared_too(void **state)
     unsigned char *memory = sl_pages_map(page);
 
     if (mlock(memory, page) != 0)
-        skip(); /* the user may lock nothing */
+        skip(); /* the user may not lock memory */
     memory[7] = 1;
     errno = EDOM;
     sl_pages_clear(memory, page);

@@ -31,7 +31,8 @@ static void a_page_has(const char *page, const char *before, const char *name, c
         fail_msg("docs/%s does not say %s", page, wanted);
 }
 
-/* Those of edges by their reasons. */
+/* Every counter is in the documentation. Counters of left-out edges are documented by their
+ * reasons. */
 static void every_counter_is_in_the_docs(void **state)
 {
     static const char lost[] = "edges_lost_";

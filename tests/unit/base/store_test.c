@@ -62,7 +62,7 @@ static void a_pool_gives_zeroed_objects_and_takes_them_back(void **state)
         }
         count++;
     }
-    assert_int_equal(count, BLOCK / 64 - 1); /* the first place chains the blocks */
+    assert_int_equal(count, BLOCK / 64 - 1); /* the first place links the blocks */
     for (size_t i = 0; i < count; i++)
         assert_int_equal(object[i][7], i + 1); /* they do not overlap */
     sl_pool_put(&pool, object[3]);
@@ -85,7 +85,8 @@ static void an_object_larger_than_a_block_is_refused(void **state)
     sl_pool_free(&pool);
 }
 
-/* Keys that begin to probe at the same few places, put and dropped at random, beside an array. */
+/* Keys that probe the same few places are put and dropped at random. The map always agrees with an
+ * array. */
 static void the_map_is_an_array_with_holes(void **state)
 {
     enum {
@@ -124,7 +125,7 @@ static void the_map_is_an_array_with_holes(void **state)
     assert_int_equal(store.used_bytes, 0);
 }
 
-/* What comes and goes leaves nothing behind. */
+/* Keys are put and dropped many times. The map does not grow. */
 static void a_map_never_ages(void **state)
 {
     struct sl_store store = {.cap_bytes = 1 << 20};
@@ -146,7 +147,8 @@ static void a_map_never_ages(void **state)
     sl_map_free(&map);
 }
 
-/* At the bound it takes what still fits, then says so, and is not damaged. */
+/* The map reaches its memory limit. It accepts keys while they fit, then refuses them, and stays
+ * intact. */
 static void a_full_map_refuses(void **state)
 {
     struct sl_store store = {.cap_bytes = 256 * sizeof(struct sl_map_slot)};

@@ -29,7 +29,8 @@ static void test_only_valid_utf8_passes(void **state)
     assert_clean("cut \xe2\x82", "cut ??");
 }
 
-/* ASCII is passed over in longer pieces: wherever it begins and ends. */
+/* Long ASCII runs are skipped in larger pieces. An invalid byte is found at every position of a
+ * long text. */
 static void test_every_byte_of_a_long_text_counts(void **state)
 {
     char text[40];
@@ -88,7 +89,8 @@ static void test_what_is_no_character_is_replaced(void **state)
 {
     assert_16((const uint16_t[]){0xde00, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* low alone */
     assert_16((const uint16_t[]){0xd83d, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* high alone */
-    assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");         /* cut between */
+    assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");         /* truncated between
+                                                                               * the two */
     assert_32((const uint32_t[]){0x110000, 0xd800, 'x', 0}, SIZE_MAX, "\xef\xbf\xbd\xef\xbf\xbdx");
 }
 

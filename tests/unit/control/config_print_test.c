@@ -43,7 +43,8 @@ static void the_committed_page_is_the_table(void **state)
     free(text);
 }
 
-/* A `|` in a value would end its column. */
+/* The page has a row and a section for each option. No value contains `|`, which would end its
+ * column. */
 static void the_page_has_a_row_and_a_section_for_each_option(void **state)
 {
     char *text = print_to_memory(sl_config_print_markdown), line[512];

@@ -9,7 +9,7 @@
 #include "collect/cupti/api.h"
 #include "control/config.h"
 
-/* Reads a configuration and returns what was said on stderr meanwhile. */
+/* Reads a configuration. `said` contains the messages that it printed on stderr. */
 static struct sl_config config;
 
 static void read_config(const char *const *environment)
@@ -94,7 +94,8 @@ static void a_wrong_value_is_one_line_and_the_default(void **state)
     assert_int_equal(config.level, 1);
 }
 
-/* What says whether, when or what to record: never more for a slip of the pen. */
+/* A value that decides whether, when or what to record is invalid. Less is recorded then, never
+ * more. */
 static void an_invalid_value_never_means_everything(void **state)
 {
     READ("SYNCLINE_WINDOW=steps:3");

@@ -49,7 +49,7 @@ static void durations(void **state)
     assert_int_equal(duration_of("7ns"), 7);
     assert_int_equal(duration_of("1.5h"), 5400000000000);
     assert_int_equal(duration_of("2min"), 120000000000);
-    assert_true(duration_of("2m") == UINT64_MAX); /* metres? milli? */
+    assert_true(duration_of("2m") == UINT64_MAX); /* ambiguous: minutes or milliseconds */
     assert_true(duration_of("s") == UINT64_MAX);
     assert_true(duration_of("999999999999h") == UINT64_MAX);
 }
@@ -81,7 +81,8 @@ static void compression(void **state)
     assert_int_equal(sl_config_value_read(o, "gzip:x", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, "zstdx", &c), -EINVAL);
     assert_int_equal(sl_config_value_read(o, "lz4", &c), -EINVAL);
-    assert_int_equal(c.compression, SL_COMPRESS_GZIP); /* untouched by failures */
+    assert_int_equal(c.compression, SL_COMPRESS_GZIP); /* an invalid value does not change the
+                                                        * option */
     assert_int_equal(sl_config_value_read(o, "none", &c), 0);
     assert_int_equal(c.compression, SL_COMPRESS_NONE);
 }

@@ -48,7 +48,7 @@ static void each_launcher_tells_its_rank(void **state)
         assert_string_equal(who.rank_source, tells[i].rank);
         assert_int_equal(who.rank, 5);
         assert_int_equal(who.world_size, 16);
-        READ(rank); /* as Kubernetes has it */
+        READ(rank); /* like Kubernetes */
         assert_int_equal(who.rank, 5);
         assert_int_equal(who.world_size, 6);
     }
@@ -76,7 +76,7 @@ static void each_scheduler_names_the_job(void **state)
         assert_string_equal(who.job, strchr(said, '=') + 1);
         assert_non_null(strstr(who.folder, who.job));
     }
-    READ("TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=77"); /* torchrun without a name */
+    READ("TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=77"); /* torchrun without a job name */
     assert_string_equal(who.job, "77");
 }
 
@@ -88,7 +88,7 @@ static void without_a_launcher(void **state)
     assert_null(who.rank_source);
     assert_string_equal(who.job, "local");
     assert_true(strlen(who.host) > 0);
-    assert_string_equal(who.process_name, "control.identit"); /* the kernel keeps 15 */
+    assert_string_equal(who.process_name, "control.identit"); /* the kernel keeps 15 characters */
 }
 
 static void garbage_is_passed_over(void **state)

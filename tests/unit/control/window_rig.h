@@ -1,4 +1,4 @@
-/* window_rig.h - a window, the two clocks it is stepped with, and when it wants the next step. */
+/* window_rig.h - a window, the two clocks with which a test steps it, and its next deadline. */
 #ifndef SL_TEST_WINDOW_RIG_H
 #define SL_TEST_WINDOW_RIG_H
 
@@ -10,16 +10,16 @@
 #define T0 (1000 * S)
 
 static struct sl_window w;
-/* How far the wall clock is ahead of the monotonic one. */
+/* By how much the wall clock is ahead of the monotonic clock. */
 static uint64_t ahead = 900 * S;
 
-/* Both clocks, when the wall clock says this. */
+/* Returns both clocks at the time when the wall clock is `real_ns`. */
 static inline struct sl_window_now at(uint64_t real_ns)
 {
     return (struct sl_window_now){real_ns - ahead, real_ns};
 }
 
-/* In the wall clock's time. */
+/* Returns the window's deadline in the wall clock's time. */
 static inline uint64_t deadline_of(void)
 {
     uint64_t deadline = sl_window_deadline(&w);

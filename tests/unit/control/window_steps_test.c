@@ -1,5 +1,5 @@
-/* window_steps_test.c - windows that begin and end at steps of the training loop: which step is
- * waited for, and what the collector is told to do when it has begun. */
+/* window_steps_test.c - windows that begin and end at training steps: which step the window waits
+ * for, and which actions it requests when that step has begun. */
 #include "unit/control/window_rig.h"
 
 static void begin_steps(uint64_t count, uint64_t period, uint64_t on_since_ns)
@@ -12,7 +12,7 @@ static void begin_steps(uint64_t count, uint64_t period, uint64_t on_since_ns)
     sl_window_init(&w, &config, at(T0), on_since_ns);
 }
 
-/* The step that was asked for, or a later one, has begun. */
+/* Reports that the awaited step, or a later one, has begun. */
 static uint32_t step_begun(uint64_t number, uint64_t now_ns)
 {
     sl_window_tell(&w, number, now_ns - S / 10);
@@ -22,10 +22,11 @@ static uint32_t step_begun(uint64_t number, uint64_t now_ns)
 static void windows_of_steps_lie_on_their_boundaries(void **state)
 {
     begin_steps(3, 500, T0 - S);
-    assert_int_equal(step(T0), SL_ACT_NONE); /* what leads to the first step is its lead-in */
+    assert_int_equal(step(T0), SL_ACT_NONE); /* the window's lead-in is the time before the first
+                                              * step */
     assert_int_equal(w.await_step, 1);
     assert_int_equal(step_begun(1, T0 + 5 * S), SL_ACT_OPEN);
-    sl_window_ready(&w, at(T0 + 5 * S + 1)); /* it has begun already */
+    sl_window_ready(&w, at(T0 + 5 * S + 1)); /* the step has already begun */
     assert_true(w.opened_ns == T0 + 5 * S - S / 10 && w.number == 1);
     assert_int_equal(w.reason, SL_REASON_STEPS);
     assert_int_equal(step(T0 + 6 * S), SL_ACT_NONE);
@@ -48,7 +49,7 @@ static void a_window_of_steps_that_opens_late_is_as_long_and_the_next_is_where_i
 {
     begin_steps(3, 10, T0 - S);
     assert_int_equal(step_begun(1, T0), SL_ACT_OPEN);
-    assert_int_equal(step_begun(7, T0 + S), SL_ACT_DRAIN); /* nobody looked for a while */
+    assert_int_equal(step_begun(7, T0 + S), SL_ACT_DRAIN); /* steps 2 to 6 had no check */
     assert_int_equal(sl_window_step(&w, at(T0 + 2 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
     assert_int_equal(w.await_step, 10);
     assert_int_equal(step_begun(12, T0 + 3 * S), SL_ACT_ENABLE);
@@ -100,7 +101,7 @@ static void requests_between_windows_of_steps(void **state)
     assert_int_equal(step(T0 + 5 * S), SL_ACT_DRAIN);
     assert_int_equal(sl_window_step(&w, at(T0 + 6 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
     assert_int_equal(w.await_step, 500);
-    /* A lead-in that is called off: not this time. */
+    /* A lead-in is cancelled. The window does not open this time. */
     assert_int_equal(step_begun(500, T0 + 7 * S), SL_ACT_ENABLE);
     assert_int_equal(step(T0 + 7 * S), SL_ACT_NONE);
     assert_int_equal(sl_window_stop(&w), 0);

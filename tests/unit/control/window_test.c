@@ -1,4 +1,5 @@
-/* window_test.c - sequences of time and requests, and what the collector is told to do. */
+/* window_test.c - sequences of times and requests, and the actions that the window requests from
+ * the recorder. */
 #include <errno.h>
 
 #include "unit/control/window_rig.h"
@@ -36,7 +37,7 @@ static void run_whose_enabling_failed_at_first_has_a_lead_in(void **state)
 static void run_can_be_stopped_at_once_and_begun_again(void **state)
 {
     begin(SL_WINDOW_RUN, T0 - 5 * S);
-    assert_int_equal(sl_window_start(&w), -EALREADY); /* it records since the injection */
+    assert_int_equal(sl_window_start(&w), -EALREADY); /* recording since the injection */
     assert_int_equal(sl_window_stop(&w), 0);
     assert_int_equal(step(T0), SL_ACT_OPEN);
     assert_int_equal(step(T0 + 1), SL_ACT_DRAIN);
@@ -60,7 +61,7 @@ static void time_windows_come_once_a_period(void **state)
     assert_int_equal(deadline_of(), T0 + 2 * S);
     assert_int_equal(step(T0 + 1 * S), SL_ACT_NONE);
     assert_int_equal(step(T0 + 2 * S + 100), SL_ACT_DRAIN);
-    assert_int_equal(w.closed_ns, T0 + 2 * S); /* a late step makes it no longer */
+    assert_int_equal(w.closed_ns, T0 + 2 * S); /* a late step does not make the window longer */
     assert_int_equal(w.close_reason, SL_REASON_TIME);
     assert_int_equal(step(T0 + 2 * S + 200), SL_ACT_NONE);
     assert_int_equal(sl_window_step(&w, at(T0 + 3 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
@@ -77,13 +78,14 @@ static void time_windows_come_once_a_period(void **state)
     assert_int_equal(deadline_of(), T0 + 119 * S);
 }
 
-/* Its length counts from there, and the next one's turn is where it was. */
+/* A window opens when its kinds are on, even if that is later than planned. Its length counts from
+ * there, and the next window's start does not move. */
 static void a_window_begins_when_what_it_records_is_on(void **state)
 {
     begin(SL_WINDOW_TIME, T0 - 1 * S);
     assert_int_equal(step(T0), SL_ACT_OPEN);
     sl_window_ready(&w, at(T0 + S / 10));
-    assert_int_equal(w.opened_ns, T0 - 1 * S); /* the kinds were on by then */
+    assert_int_equal(w.opened_ns, T0 - 1 * S); /* the kinds were already on */
     assert_int_equal(deadline_of(), T0 + 2 * S);
     step(T0 + 2 * S);
     sl_window_step(&w, at(T0 + 3 * S), 1);
@@ -187,7 +189,8 @@ static void a_stop_takes_back_a_start_and_a_lead_in(void **state)
     assert_int_equal(w.state, SL_WIN_PAUSED);
 }
 
-/* On a busy machine nobody looked between the lead-in's end and the stop. */
+/* On a busy machine the recorder does not check between the end of the lead-in and the stop. The
+ * window still opens where it was due, and then closes. */
 static void a_stop_seen_late_does_not_take_back_what_was_due(void **state)
 {
     begin(SL_WINDOW_DEMAND, 0);
@@ -247,11 +250,11 @@ static void an_application_window_inside_a_timed_pause(void **state)
     assert_int_equal(step(T0 + 10 * S), SL_ACT_ENABLE);
     step(T0 + 10 * S);
     assert_int_equal(step(T0 + 11 * S), SL_ACT_OPEN);
-    assert_true(deadline_of() == UINT64_MAX); /* ends when told */
+    assert_true(deadline_of() == UINT64_MAX); /* the window ends only by a stop */
     sl_window_stop(&w);
     assert_int_equal(step(T0 + 20 * S), SL_ACT_DRAIN);
     assert_int_equal(sl_window_step(&w, at(T0 + 20 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
-    assert_int_equal(deadline_of(), T0 + 59 * S); /* the clock's turn stays */
+    assert_int_equal(deadline_of(), T0 + 59 * S); /* the timed window's start does not move */
 }
 
 static void draining_gives_up_after_its_bound(void **state)
@@ -267,8 +270,8 @@ static void draining_gives_up_after_its_bound(void **state)
     assert_int_equal(step(deadline), SL_ACT_CLOSE | SL_ACT_DISABLE);
 }
 
-/* An hour back, in the middle of a window: it ends after its two seconds all the same, and rows
- * with the new stamps are its own. */
+/* The wall clock is set back by an hour in the middle of a window. The window still ends after two
+ * seconds, and rows with the new times belong to it. */
 static void a_wall_clock_set_back_stalls_nothing(void **state)
 {
     const uint64_t hour = 3600 * S, before = ahead;
@@ -300,7 +303,7 @@ static void a_wall_clock_set_back_stalls_nothing(void **state)
     assert_int_equal(step(t0 + 60 * S), SL_ACT_OPEN);
     assert_int_equal(w.opened_ns, t0 + 60 * S);
 
-    /* And forwards, which must neither end a window early nor lose its rows. */
+    /* The clock is set forward by an hour. The window does not end early and loses no rows. */
     ahead += hour;
     t0 += hour;
     assert_int_equal(step(t0 + 61 * S), SL_ACT_NONE);

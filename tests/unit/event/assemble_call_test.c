@@ -1,5 +1,4 @@
-/* assemble_call_test.c - one CPU row per correlation id; waits that leave their result to the call.
- */
+/* assemble_call_test.c - one CPU row per correlation id; a call takes the result of its wait. */
 #include "unit/event/assemble_rig.h"
 
 static void a_driver_row_waits_for_the_row_around_it(void **state)
@@ -10,12 +9,12 @@ static void a_driver_row_waits_for_the_row_around_it(void **state)
     feed(a, launch(SL_EV_DRIVER, 9, 10, 20), 100);
     feed(a, row(SL_EV_KERNEL, 9, 30, 40), 100);
     sl_assemble_tick(a, 1099);
-    assert_int_equal(got.count, 1); /* the kernel */
+    assert_int_equal(got.count, 1); /* only the kernel */
     sl_assemble_tick(a, 1100);
     assert_int_equal(got.count, 3);
     assert_int_equal(got.event[1].kind, SL_EV_DRIVER);
     assert_int_equal(got.event[2].kind, SL_EV_FLOW);
-    /* Too late: one CPU row per id, whatever comes. */
+    /* The record is too late: an id has only one CPU row. */
     feed(a, launch(SL_EV_RUNTIME, 9, 5, 25), 1200);
     assert_int_equal(got.count, 3);
     sl_assemble_get_counts(a, &counts);
@@ -36,7 +35,8 @@ static void of_two_nested_driver_rows_the_outer_stays(void **state)
     sl_assemble_destroy(a);
 }
 
-/* Whoever is told how far all is in must not be told further than that. */
+/* Calls are held back until their outer call may arrive. held_ns() returns the start of the
+ * earliest held call, so a caller does not assume that everything up to now was written. */
 static void what_is_held_is_known(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -45,7 +45,7 @@ static void what_is_held_is_known(void **state)
     feed(a, launch(SL_EV_DRIVER, 9, 12, 18), 0);
     feed(a, launch(SL_EV_DRIVER, 10, 10, 40), 0);
     assert_int_equal(sl_assemble_held_ns(a), 10);
-    feed(a, launch(SL_EV_RUNTIME, 10, 8, 42), 0); /* takes its place */
+    feed(a, launch(SL_EV_RUNTIME, 10, 8, 42), 0); /* replaces the driver call */
     assert_int_equal(sl_assemble_held_ns(a), 12);
     sl_assemble_flush(a);
     assert_int_equal(sl_assemble_held_ns(a), UINT64_MAX);
@@ -66,7 +66,8 @@ static void a_full_queue_lets_the_oldest_driver_row_go(void **state)
     sl_assemble_destroy(a);
 }
 
-/* CUPTI below 12.8 makes a record of every query and does not tell its result; the call does. */
+/* CUPTI before 12.8 makes a record for every query, without its result. The query's call has the
+ * result, so a query of unfinished work becomes no wait. */
 static void queries_of_unfinished_work_are_no_waits(void **state)
 {
     static const enum sl_event_kind call[] = {SL_EV_RUNTIME, SL_EV_DRIVER};
@@ -105,7 +106,7 @@ static void queries_of_unfinished_work_are_no_waits(void **state)
     }
 }
 
-/* Its calls may not be recorded at all. */
+/* Records of calls may be off. A wait without its call is written. */
 static void a_wait_without_its_call_is_written(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -130,7 +131,8 @@ static void driver(struct sl_assemble *a, uint32_t id, uint32_t thread, uint64_t
     sl_assemble_event(a, &ev, 0);
 }
 
-/* A runtime call around it would have returned before its thread's next call began. */
+/* A driver call is held until a later call of its thread begins. A runtime call around it would
+ * have returned before. */
 static void test_a_later_call_of_the_thread_releases(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -138,10 +140,10 @@ static void test_a_later_call_of_the_thread_releases(void **state)
     driver(a, 1, 100, 10, 20, 0);
     driver(a, 2, 101, 15, 40, 0);
     sl_assemble_complete(a, 50);
-    assert_int_equal(got.count, 0); /* either may be inside another */
+    assert_int_equal(got.count, 0); /* each call may be inside a runtime call */
     driver(a, 3, 100, 30, 35, 0);
     sl_assemble_complete(a, 30);
-    assert_int_equal(got.count, 0); /* what came before it need not be in */
+    assert_int_equal(got.count, 0); /* earlier records may not have arrived */
     sl_assemble_complete(a, 50);
     assert_int_equal(got.count, 1);
     assert_int_equal(got.event[0].correlation, 1);
@@ -151,7 +153,8 @@ static void test_a_later_call_of_the_thread_releases(void **state)
     sl_assemble_destroy(a);
 }
 
-/* Two calls inside one have its id: the second says nothing of the first. */
+/* Two driver calls inside one runtime call share its id. The second one does not show that the
+ * runtime call has returned, so both wait. */
 static void test_calls_inside_one_call_wait_for_it(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -171,7 +174,8 @@ static void test_calls_inside_one_call_wait_for_it(void **state)
     sl_assemble_destroy(a);
 }
 
-/* A thread may launch and go to sleep: a runtime call does not stay long after the launch in it. */
+/* A thread may launch and then sleep. A driver launch is therefore not held for long after its own
+ * end. */
 static void test_a_launch_releases_itself(void **state)
 {
     const uint64_t ms = 1000000;

@@ -1,4 +1,4 @@
-/* assemble_op_test.c - GPU operations and their launches; records that come twice. */
+/* assemble_op_test.c - GPU operations and their launches, and records that arrive twice. */
 #include "unit/event/assemble_rig.h"
 
 static void the_same_record_twice_is_one_row(void **state)
@@ -29,7 +29,8 @@ static void the_same_record_twice_is_one_row(void **state)
     sl_assemble_destroy(a);
 }
 
-/* Between the two its stream was described: the shape is another, the operation is not. */
+/* A record is delivered twice, and its stream is described in between. The shapes differ, but it is
+ * one operation with one row. */
 static void the_same_record_twice_is_one_row_whatever_is_known_of_its_stream(void **state)
 {
     struct sl_event kernel = row(SL_EV_KERNEL, 4, 30, 40), copied = row(SL_EV_MEMCPY, 5, 50, 60);
@@ -50,7 +51,8 @@ static void the_same_record_twice_is_one_row_whatever_is_known_of_its_stream(voi
     sl_assemble_destroy(a);
 }
 
-/* Its row is not written, and so no arrow leads to it: that of the next one has the start. */
+/* An operation has no time, so neither its row nor its arrow is written. The next operation's arrow
+ * has the start. */
 static void an_operation_without_a_time_does_not_take_the_start_of_the_arrow(void **state)
 {
     for (int call_first = 0; call_first < 2; call_first++) {
@@ -72,7 +74,8 @@ static void an_operation_without_a_time_does_not_take_the_start_of_the_arrow(voi
     }
 }
 
-/* As CUPTI would repeat a buffer: many others come in between. */
+/* CUPTI delivers a buffer twice, with many other records in between. A graph's operations are
+ * written once. */
 static void a_graph_told_twice_is_told_once(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -121,7 +124,7 @@ static void launches_wait_until_their_operation_comes(void **state)
     feed(a, row(SL_EV_RUNTIME, 4, 40, 50), 0);
     assert_int_equal(sl_assemble_waiting(a), 2);
     feed(a, row(SL_EV_KERNEL, 1, 50, 60), 0);
-    feed(a, row(SL_EV_KERNEL, 1, 60, 70), 0); /* a graph's second */
+    feed(a, row(SL_EV_KERNEL, 1, 60, 70), 0); /* the graph's second operation */
     assert_int_equal(sl_assemble_waiting(a), 1);
     feed(a, row(SL_EV_KERNEL, 2, 50, 60), 0);
     assert_int_equal(sl_assemble_waiting(a), 0);

@@ -1,5 +1,5 @@
 /*
- * assemble_rig.h - an assembler whose output is kept, and rows to feed it; shared by the tests of
+ * assemble_rig.h - an assembler whose output is kept, and records for it. Shared by the tests of
  * the assembler's files.
  */
 #ifndef ASSEMBLE_RIG_H

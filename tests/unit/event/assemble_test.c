@@ -1,10 +1,10 @@
-/* assemble_test.c - records in any order, ids that wrap, the cap on memory. */
+/* assemble_test.c - records in any order, ids that wrap around, and the limit of memory. */
 #include "event/correlation.h"
 #include "unit/event/assemble_rig.h"
 
 static struct log truth, input;
 
-/* ---- one truth, many orders ---- */
+/* ---- the same records in many orders ---- */
 
 static void expect_row(struct sl_event ev, uint64_t wide)
 {
@@ -27,8 +27,8 @@ static void expect_flow(const struct sl_event *call, const struct sl_event *op, 
     keep(&truth, &flow);
 }
 
-/* One of six patterns around correlation id `first + i`, and what must come of it. The one that
- * meets id 0, which means none, is a failed launch: the row passes as it is. */
+/* Adds one of six patterns around correlation id `first + i`, and the rows that must result. The
+ * pattern with id 0, which means "none", is a failed launch whose row is unchanged. */
 static void add_pattern(uint64_t first, uint32_t i)
 {
     uint64_t wide = first + i, t = 1000000 + 1000 * (uint64_t)i;
@@ -39,7 +39,7 @@ static void add_pattern(uint64_t first, uint32_t i)
 
     switch (i % 6) {
     case 0: /* a launch and its kernel */
-    case 1: /* the same with a driver call inside */
+    case 1: /* a launch and its kernel, with a driver call inside */
         keep(&input, &outer);
         keep(&input, &kernel);
         if (i % 6 == 1)
@@ -48,7 +48,7 @@ static void add_pattern(uint64_t first, uint32_t i)
         expect_row(kernel, wide);
         expect_flow(&outer, &kernel, wide);
         break;
-    case 2: /* the driver's call alone */
+    case 2: /* a driver call alone */
         keep(&input, &inner);
         keep(&input, &kernel);
         expect_row(inner, wide);
@@ -119,7 +119,7 @@ static void check_order(uint64_t first, uint32_t patterns, uint64_t seed, uint32
         add_pattern(first, (uint32_t)i);
     random_state = seed;
     shuffle(reach);
-    /* The first id that CUPTI delivers is not from behind the wrap. */
+    /* The first delivered id is before the wrap. */
     feed(a, row(SL_EV_SYNC, (uint32_t)first - 1, 1, 2), 0);
     got.count = 0;
     for (i = 0; i < input.count; i++)
@@ -216,7 +216,7 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
 {
     struct sl_assemble_counts counts;
     struct sl_assemble *a = make(512 * 1024);
-    uint32_t id, launches = 2048; /* a page each: more than there are */
+    uint32_t id, launches = 2048; /* each launch has a page of its own, which is more than fits */
     uint64_t lost;
 
     /* A launch that waits, followed by very many that do not: it must not be forgotten. */
@@ -233,7 +233,7 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
     sl_assemble_get_counts(a, &counts);
     assert_int_equal(counts.call_without_gpu, 0);
 
-    /* More that wait than memory holds: the oldest are forgotten, each counted. */
+    /* More launches wait than fit in memory. The oldest are forgotten, and each is counted. */
     for (id = 2000000; id < 2000000 + launches * SL_CORR_PAGE_IDS; id += SL_CORR_PAGE_IDS)
         feed(a, launch(SL_EV_RUNTIME, id, 10, 20), 0);
     sl_assemble_get_counts(a, &counts);
@@ -241,9 +241,9 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
     assert_true(lost > 0 && lost < launches);
     got.count = 0;
     feed(a, row(SL_EV_KERNEL, id - SL_CORR_PAGE_IDS, 30, 40), 0);
-    assert_int_equal(got.count, 2); /* the newest is there */
+    assert_int_equal(got.count, 2); /* the newest launch is kept */
     feed(a, row(SL_EV_KERNEL, 2000000, 30, 40), 0);
-    assert_int_equal(got.count, 3); /* the oldest is not: no arrow, but its row */
+    assert_int_equal(got.count, 3); /* the oldest is forgotten: a row without an arrow */
     sl_assemble_get_counts(a, &counts);
     assert_true(counts.gpu_without_call >= 1);
     sl_assemble_destroy(a);

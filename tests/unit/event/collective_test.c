@@ -28,7 +28,7 @@ static struct sl_collective_text text(const char *s)
     return (struct sl_collective_text){s, s ? strlen(s) : 0};
 }
 
-/* Nothing is told but what it does. */
+/* Returns a collective with only its kind and size. */
 static struct sl_collective_args told(const char *collective, const char *dtype, int64_t elements)
 {
     return (struct sl_collective_args){.collective = text(collective),
@@ -109,7 +109,7 @@ static void an_element_has_the_bytes_of_its_type(void **state)
         assert_int_not_equal(put(&t), 0);
         assert_int_equal(found.bytes, 5 * known[i].bytes);
     }
-    t.elements = 0; /* with all_to_all, a rank may put in nothing */
+    t.elements = 0; /* with all_to_all, a rank may contribute nothing */
     assert_int_not_equal(put(&t), 0);
     assert_int_equal(found.bytes, 0);
     t.dtype = text("Quantum");
@@ -117,7 +117,7 @@ static void an_element_has_the_bytes_of_its_type(void **state)
     t.dtype = text(NULL);
     assert_int_equal(put(&t), 0);
     t.dtype = text("Long");
-    t.elements = INT64_MAX; /* bytes would go round */
+    t.elements = INT64_MAX; /* the number of bytes would overflow */
     assert_int_equal(put(&t), 0);
 }
 
@@ -128,7 +128,7 @@ static void the_same_is_the_same(void **state)
     assert_int_not_equal(first, 0);
     assert_int_not_equal(group, 0);
     assert_int_equal(put_ranks("[1, 3]"), first);
-    assert_int_not_equal(put_ranks("[3, 1]"), first); /* rings go another way */
+    assert_int_not_equal(put_ranks("[3, 1]"), first); /* a ring in another order */
     assert_int_not_equal(found.group, group);
     assert_int_not_equal(put_ranks("[0, 1, 2, 3]"), 0);
     assert_int_equal(found.group, 0); /* all ranks */
@@ -136,7 +136,8 @@ static void the_same_is_the_same(void **state)
     assert_int_not_equal(found.group, 0);
 }
 
-/* All ranks of a job say the same of a group, wherever they learn of it, and in which order. */
+/* All ranks of a job compute the same number for a group, wherever and in whatever order they learn
+ * of it. */
 static void a_group_has_its_number_from_its_ranks(void **state)
 {
     struct sl_collective_args t = told("allreduce", "Float", 1);
@@ -202,7 +203,7 @@ static void a_name_stands_for_its_ranks(void **state)
     assert_int_equal(put(&t), 0);
 }
 
-/* As PyTorch tells it: an empty list, and no stride. */
+/* A group has one rank. PyTorch reports an empty list and no stride. */
 static void a_group_of_one_rank(void **state)
 {
     struct sl_collective_args t = told("allreduce", "Float", 1);
@@ -222,7 +223,7 @@ static void a_group_of_one_rank(void **state)
     assert_int_equal(put(&t), 0);
 }
 
-/* What is told of the ranks themselves goes before a size, and a cut list is none. */
+/* A list of ranks takes precedence over a size. A truncated list is ignored. */
 static void ranks_that_are_not_told_whole(void **state)
 {
     struct sl_collective_args t = told("allreduce", "Float", 1);
@@ -233,18 +234,18 @@ static void ranks_that_are_not_told_whole(void **state)
     t.group_start = 0;
     t.group_stride = 1;
     assert_int_not_equal(put(&t), 0);
-    t.group_ranks = text("[0, 1, 2]"); /* not 64 */
+    t.group_ranks = text("[0, 1, 2]"); /* not 64 ranks */
     t.group_stride = -1;
     assert_int_equal(put(&t), 0);
-    t.group_ranks = text("[-1, 2]"); /* no ranks */
+    t.group_ranks = text("[-1, 2]"); /* not ranks */
     t.group_size = 2;
     assert_int_equal(put(&t), 0);
-    t.group_ranks = text("[2, 2]"); /* one twice */
+    t.group_ranks = text("[2, 2]"); /* one rank twice */
     assert_int_equal(put(&t), 0);
     t.group_size = 3;
     t.group_ranks = text("[3, 1, 3]");
     assert_int_equal(put(&t), 0);
-    t.group_ranks = text("[3, 1, 2]"); /* the same are free for the next */
+    t.group_ranks = text("[3, 1, 2]"); /* the same memory is free for the next group */
     assert_int_not_equal(put(&t), 0);
     t.group_size = 2;
     t.group_ranks = text("[1099511627776, 1]");
@@ -272,7 +273,7 @@ static void messages_have_a_peer(void **state)
 
     t.group_size = 4;
     t.src_rank = 1;
-    assert_int_equal(put(&t), 0); /* to whom? */
+    assert_int_equal(put(&t), 0); /* the destination is missing */
     t.dst_rank = 3;
     assert_int_not_equal(put(&t), 0);
     assert_true(found.type == SL_COLLECTIVE_SEND && found.peer == 3);
@@ -281,7 +282,7 @@ static void messages_have_a_peer(void **state)
     assert_true(found.type == SL_COLLECTIVE_RECV && found.peer == 1);
 }
 
-/* Past the memory: the group is not known, and no other is harmed. */
+/* A group does not fit into memory. It is unknown, and no other group is affected. */
 static void groups_that_do_not_fit(void **state)
 {
     uint32_t number = 1, first;

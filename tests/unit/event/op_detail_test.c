@@ -35,7 +35,7 @@ static void parts_come_back(void **state)
     }
 }
 
-/* Texts are told apart by their bytes: what says the same is the same. */
+/* Texts are compared by their bytes, so equal details must have equal texts. */
 static void equal_details_have_equal_texts(void **state)
 {
     char a[64], b[64];
@@ -63,7 +63,8 @@ static void a_part_may_be_missing(void **state)
     assert_int_equal(back.inputs_length, 0);
 }
 
-/* Each in memory of its own length, for the address sanitizer to watch. */
+/* Truncated texts are read. Each is in memory of its exact length, so that the address sanitizer
+ * notices reads after its end. */
 static void texts_that_end_early(void **state)
 {
     struct sl_op_detail detail = of("\"n\":5"), back;
@@ -104,11 +105,11 @@ static void members_are_found_by_their_whole_names(void **state)
     expect(&detail, "n", "5");
     expect(&detail, "Rank", NULL);
     expect(&detail, "Ranks2", NULL);
-    expect(&detail, "Float", NULL); /* a value */
+    expect(&detail, "Float", NULL); /* a value, not a name */
     expect(&detail, "", NULL);
 }
 
-/* What separates members is not taken for it inside a value, nor what opens and closes. */
+/* Separators and brackets inside a value are not mistaken for those around it. */
 static void values_of_any_form(void **state)
 {
     struct sl_op_detail detail =
@@ -123,7 +124,7 @@ static void values_of_any_form(void **state)
     expect(&detail, "m", NULL);
 }
 
-/* No text makes the search go beyond its end. */
+/* The search never reads after the end of a text, whatever the text is. */
 static void members_of_what_is_no_json(void **state)
 {
     static const char *const texts[] = {

@@ -1,5 +1,5 @@
-/* ops_call_test.c - which operator a call was made in, whatever order and however late calls come,
- * and what is forgotten. */
+/* ops_call_test.c - finds the operator around a call, in whatever order and however late calls
+ * arrive, and which operators are forgotten. */
 #include "event/ops_rig.h"
 
 #define MANY 200000
@@ -33,7 +33,7 @@ static void other_threads_are_others(void **state)
     assert_int_equal(ev.u.call.op, 0);
 }
 
-/* A scope of the user's is around operators, has no row here, and no call is in it. */
+/* A user scope is around operators. It has no row here, and calls in it belong to no operator. */
 static void scopes_are_passed_over(void **state)
 {
     struct sl_op scope = op(5);
@@ -49,8 +49,9 @@ static void scopes_are_passed_over(void **state)
     assert_int_equal(f.rows, 2);
 }
 
-/* Autograd's thread runs a node that another thread made; in it an operator, and one that the
- * thread made itself, of what is recomputed. */
+/* Autograd's thread runs a backward node of a graph that another thread made. An operator runs in
+ * the node, and one of a recomputed forward pass. Calls in all of them count for the thread that
+ * made the graph. */
 static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
@@ -72,7 +73,7 @@ static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
         sl_ops_end(f.ops, THREAD + 1, handle, 500);
     ev.start_ns = 450;
     assert_int_equal(sl_ops_call(f.ops, &ev), THREAD);
-    ev.start_ns = 550; /* what the engine does after the node */
+    ev.start_ns = 550; /* the engine's work after the node */
     assert_int_equal(sl_ops_call(f.ops, &ev), THREAD);
     sl_ops_end(f.ops, THREAD + 1, 9, 580);
     ev.start_ns = 600;
@@ -82,14 +83,15 @@ static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
     ev.start_ns = 750;
     assert_int_equal(sl_ops_call(f.ops, &ev), 0);
     ev = (struct sl_event){.kind = SL_EV_RUNTIME, .thread = THREAD, .start_ns = 120};
-    assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* it works for itself */
-    /* Nobody has left an id: it may be the caller itself. */
+    assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* the thread works for itself */
+    /* No thread has passed on an id, so the thread may be the caller itself. */
     assert_false(sl_ops_is_worker(f.ops, THREAD + 1));
     assert_false(sl_ops_is_worker(f.ops, THREAD));
     assert_false(sl_ops_is_worker(f.ops, THREAD + 9));
 }
 
-/* Whoever made the graph. */
+/* The caller of the backward pass is known. Its calls count for the caller, whichever thread made
+ * the graph. */
 static void a_backward_pass_is_for_its_caller_where_that_is_known(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
@@ -109,7 +111,7 @@ static void a_backward_pass_is_for_its_caller_where_that_is_known(void **state)
     own.caller = THREAD;
     sl_ops_begin(f.ops, THREAD, 300, &own);
     ev = (struct sl_event){.kind = SL_EV_RUNTIME, .thread = THREAD, .start_ns = 350};
-    assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* it works for itself */
+    assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* the thread works for itself */
 }
 
 static void a_call_has_its_place(void **state)
@@ -137,7 +139,8 @@ static void a_call_has_its_place(void **state)
     assert_true(place.line == 11 && place.collective == 0);
 }
 
-/* Memory is fixed: the oldest are forgotten, one that runs all along keeps its row. */
+/* Memory is fixed. The oldest operators are forgotten, but one that is still running keeps its
+ * row. */
 static void the_oldest_are_forgotten(void **state)
 {
     struct sl_ops_counts counts;
@@ -155,13 +158,13 @@ static void the_oldest_are_forgotten(void **state)
     assert_true(counts.forgotten > 0 && counts.forgotten < MANY && counts.lost == 0);
 }
 
-/* All begin at one time, as on a coarse clock: what runs on names parents whose places others of
- * its thread have by now, and those name it. */
+/* All operators begin at one time, as on a coarse clock. Running operators name parents whose
+ * places other operators of the thread now use. The call still finds the right operator. */
 static void places_that_are_taken_again_are_not_taken_for_parents(void **state)
 {
     for (uint64_t i = 0; i < MANY; i++) {
         begin(10 + i, 50);
-        if (i % 100) /* the others run on, and are the parents of what comes */
+        if (i % 100) /* every hundredth operator keeps running and is the parent of later ones */
             end(10 + i, 50);
     }
     assert_int_equal(call_at(60).u.call.op, 10 + MANY - 100);
@@ -182,7 +185,8 @@ static void what_is_in_makes_room(void **state)
     assert_int_equal(call_at(12 + 10 * (MANY - 1)).u.call.op, 10 + MANY - 1);
 }
 
-/* Threads come and go: those of which nothing is known make room, those in an operator do not. */
+/* More threads run operators than there are places. Threads whose operators have been written make
+ * room; threads with a running operator do not. */
 static void more_threads_than_places_are_kept_apart(void **state)
 {
     struct sl_op lasting = op(1), other = op(2);

@@ -1,6 +1,6 @@
 /*
- * ops_line_test.c - at which line of the source a call was made: that of the innermost operator, or
- * of what is none and waits, that has one.
+ * ops_line_test.c - the source line of a call: that of the innermost operator with a line, or of a
+ * waiting function that is no operator.
  */
 #include "test.h"
 
@@ -46,7 +46,7 @@ static void begin(uint64_t ns, uint32_t handle, uint32_t line, int is_site)
     sl_ops_begin(ops, THREAD, ns, &op);
 }
 
-/* The call's operator goes to `op`. */
+/* Returns the line of a call at `ns`, and writes the call's operator to `op`. */
 static uint32_t line_at(uint64_t ns, uint32_t *op)
 {
     struct sl_event call = {.kind = SL_EV_RUNTIME, .start_ns = ns, .end_ns = ns, .thread = THREAD};
@@ -67,7 +67,7 @@ static void test_the_innermost_line(void **state)
     uint32_t op;
 
     begin(100, 11, 5, 0);
-    begin(110, 12, 0, 0); /* called by the one around it */
+    begin(110, 12, 0, 0); /* the operator around it calls this function */
     begin(120, 13, 6, 0); /* called by Python code */
     assert_int_equal(sl_ops_line(ops, THREAD), 6);
     sl_ops_end(ops, THREAD, 13, 130);
@@ -105,7 +105,7 @@ static void test_what_waits_and_is_no_operator(void **state)
     assert_int_equal(line_at(133, &op), 8);
     assert_int_equal(line_at(145, &op), 6);
     begin(160, 0, 9, 1);
-    sl_ops_close(ops, 170); /* it has no row then, either */
+    sl_ops_close(ops, 170); /* an operator without a row gets none at its end, either */
     assert_int_equal(rows, 1);
 }
 

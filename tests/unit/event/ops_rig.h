@@ -1,5 +1,5 @@
 /*
- * ops_rig.h - operators of one thread, and the rows that came of them.
+ * ops_rig.h - operators of one thread, and their rows.
  */
 #ifndef SL_TEST_OPS_RIG_H
 #define SL_TEST_OPS_RIG_H
@@ -69,7 +69,8 @@ static inline struct sl_event call_at(uint64_t ns)
     return ev;
 }
 
-/* 1 [100, 900): 2 [200, 300), 3 [400, 800): 4 [500, 600) */
+/* Operator 1 is [100, 900). Inside it are 2 [200, 300) and 3 [400, 800), and inside 3 is 4 [500,
+ * 600). */
 static inline void nest(void)
 {
     begin(1, 100);

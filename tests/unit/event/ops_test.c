@@ -1,7 +1,8 @@
-/* ops_test.c - rows of operators: ends that are lost or elsewhere, windows, nodes of graphs. */
+/* ops_test.c - rows of operators: ends that are lost or come from another thread, windows, and
+ * graph nodes. */
 #include "event/ops_rig.h"
 
-/* Ends that were lost: those inside end with the outer one. */
+/* Ends are lost. The inner operators end together with the outer one. */
 static void an_end_may_be_lost(void **state)
 {
     begin(1, 100);
@@ -39,7 +40,7 @@ static void what_runs_at_a_windows_end_is_cut(void **state)
     assert_int_equal(f.rows, 4);
     assert_true(f.row[2].flags & SL_EVF_CUT_END && f.row[2].flags & SL_EVF_BEGUN);
     assert_int_equal(f.row[2].end_ns, 500);
-    /* It stays around its calls, and has had its row. */
+    /* The operator still contains later calls, but its row is already written. */
     assert_int_equal(call_at(600).u.call.op, 2);
     end(2, 700);
     end(1, 800);
@@ -52,7 +53,7 @@ static void a_node_has_the_innermost_operator(void **state)
 
     scope.is_user = 1;
     nameless.name = 0;
-    sl_ops_node(f.ops, THREAD, 70); /* nothing runs there */
+    sl_ops_node(f.ops, THREAD, 70); /* no operator runs there */
     begin(1, 100);
     sl_ops_begin(f.ops, THREAD, 150, &(struct sl_op){.handle = 2, .sequence = 41, .name = 12});
     sl_ops_begin(f.ops, THREAD, 200, &scope);

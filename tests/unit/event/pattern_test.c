@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "event/pattern.h"
 
-/* Takes the text apart; what comes together must be the text. */
+/* Splits the text, and checks that the parts give the text again. */
 static size_t apart(const char *text, char *pattern, uint64_t *numbers)
 {
     uint32_t number[SL_PATTERN_NUMBERS];

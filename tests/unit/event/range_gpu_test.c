@@ -1,4 +1,5 @@
-/* range_gpu_test.c - what the GPU did for a range. */
+/* range_gpu_test.c - the GPU time of a range: from the first to the last operation launched in
+ * it. */
 #include "event/range_rig.h"
 
 static void the_gpu_is_shown_once_all_of_it_is_in(void **state)
@@ -12,7 +13,7 @@ static void the_gpu_is_shown_once_all_of_it_is_in(void **state)
     pop(0, 30);
     pop(0, 40);
     sl_ranges_complete(ranges, 150);
-    assert_null(row(SL_EV_NVTX_RANGE_GPU, 1)); /* an operation ends after that */
+    assert_null(row(SL_EV_NVTX_RANGE_GPU, 1)); /* an operation ends later */
     sl_ranges_complete(ranges, 250);
     assert_int_equal(outs, 2 + 4); /* both ranges, each on two streams */
     gpu = &out[outs - 1];
@@ -26,11 +27,11 @@ static void a_worker_works_for_the_one_that_has_a_range(void **state)
     const struct sl_range_look look = {.name = 9};
 
     push(0, 10, 1);
-    launch(50, 20, 5, 100, 200); /* not known as a worker yet */
+    launch(50, 20, 5, 100, 200); /* this thread is not known to be a worker yet */
     sl_ranges_worker(ranges, 50);
     launch(50, 30, 5, 300, 400);
     assert_int_equal(around(50, 30), 1);
-    sl_ranges_push(ranges, THREAD + 1, 0, 35, &look); /* now there are two */
+    sl_ranges_push(ranges, THREAD + 1, 0, 35, &look); /* now two threads have ranges */
     assert_int_equal(around(50, 36), 0);
     pop(0, 40);
     sl_ranges_close(ranges, 500);
@@ -38,7 +39,8 @@ static void a_worker_works_for_the_one_that_has_a_range(void **state)
     assert_null(row(SL_EV_NVTX_RANGE_GPU, 9));
 }
 
-/* However many others have ranges; and if that thread has none, it is nobody's. */
+/* A worker's launches count for the thread that it works for, however many threads have ranges. If
+ * that thread has no range, they count for none. */
 static void a_worker_works_for_the_one_that_is_known(void **state)
 {
     const struct sl_range_look look = {.name = 9};
@@ -49,7 +51,7 @@ static void a_worker_works_for_the_one_that_is_known(void **state)
     launch_for(50, 20, 100, 200, THREAD);
     launch_for(50, 30, 300, 400, THREAD + 2);
     launch_for(50, 31, 500, 600, 0);
-    launch_for(51, 32, 700, 800, THREAD); /* no worker */
+    launch_for(51, 32, 700, 800, THREAD); /* not a worker */
     pop(0, 40);
     sl_ranges_complete(ranges, 900);
     assert_int_equal(row(SL_EV_NVTX_RANGE_GPU, 1)->start_ns, 100);
@@ -58,7 +60,8 @@ static void a_worker_works_for_the_one_that_is_known(void **state)
     assert_null(row(SL_EV_NVTX_RANGE_GPU, 9));
 }
 
-/* A worker that works for itself does so for somebody else. */
+/* A worker works for another worker. Its launches count for the range of the thread that is not a
+ * worker. */
 static void a_worker_works_for_no_worker(void **state)
 {
     sl_ranges_worker(ranges, 50);
@@ -83,14 +86,15 @@ static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
     launch(THREAD, 46, 6, 290, 300);
     pop(0, 50);
     sl_ranges_complete(ranges, 400);
-    gpu = row(SL_EV_NVTX_RANGE_GPU, 1); /* one: nothing on stream 6 */
+    gpu = row(SL_EV_NVTX_RANGE_GPU, 1); /* one row: nothing runs on stream 6 */
     assert_non_null(gpu);
     assert_int_equal(gpu->start_ns, 110);
     assert_int_equal(gpu->end_ns, 260);
     assert_int_equal(gpu->stream, 5);
 }
 
-/* The range does not wait for it; of one that did not fail it does. */
+/* A failed launch enqueues no operation, so the range does not wait for one. The range waits for
+ * the operation of a successful launch. */
 static void a_launch_that_failed_has_no_operation(void **state)
 {
     struct sl_event call = {
@@ -114,7 +118,8 @@ static void a_launch_that_failed_has_no_operation(void **state)
     assert_null(row(SL_EV_NVTX_RANGE_GPU, 2));
 }
 
-/* With numbers and more members, as ranges have whose names differ in a number. */
+/* Begins a range with numbers and other members, as ranges have whose names differ only in a
+ * number. */
 static void push_numbered(uint64_t ns, uint32_t name)
 {
     const struct sl_range_look look = {
@@ -186,7 +191,7 @@ static void a_row_for_each_stream_of_each_device(void **state)
     launch_on(110, 0, 7, 500, 600);
     launch_on(120, 0, 8, 520, 530);
     launch_on(130, 1, 7, 540, 550);
-    launch_on(140, 0, 7, 400, 450); /* records come in any order */
+    launch_on(140, 0, 7, 400, 450); /* records arrive in any order */
     launch_on(150, 0, 7, 700, 800);
     pop(0, 200);
     sl_ranges_complete(ranges, 10000);
@@ -209,7 +214,7 @@ static void a_call_has_the_innermost_range_and_its_numbers(void **state)
     assert_int_equal(call(90, 0).u.call.range, 0);
 }
 
-/* A row goes out once: not before the last launch's operation is in. */
+/* A range's row is written once, after the operation of its last launch has arrived. */
 static void a_launch_is_waited_for(void **state)
 {
     push_numbered(100, 1);
@@ -225,7 +230,8 @@ static void a_launch_is_waited_for(void **state)
     assert_row(1, 0, 7, 500, 9100);
 }
 
-/* How many operations a graph has is not known: a while after the last one it is taken for all. */
+/* The number of a graph's operations is unknown. Some time after the latest one, the range's row is
+ * written. */
 static void a_graph_may_have_more(void **state)
 {
     push_numbered(100, 1);
@@ -239,7 +245,7 @@ static void a_graph_may_have_more(void **state)
     assert_row(1, 0, 7, 500, 910);
 }
 
-/* Those with most streams find no room for all; the others' rows are right. */
+/* Ranges with too many streams do not get all their rows. The rows of other ranges are right. */
 static void more_streams_than_there_is_room_for(void **state)
 {
     struct sl_ranges_counts counts;
@@ -251,7 +257,7 @@ static void more_streams_than_there_is_room_for(void **state)
         sl_ranges_get_counts(ranges, &counts);
     } while (!counts.lost && stream < 1000000);
     assert_in_range(stream, 1000, 999999);
-    launch_on(120, 0, 1, 700, 800); /* is known */
+    launch_on(120, 0, 1, 700, 800); /* this stream is already known */
     sl_ranges_get_counts(ranges, &counts);
     assert_int_equal(counts.lost, 1);
 }

@@ -1,5 +1,5 @@
 /*
- * range_rig.h - ranges of one thread, and the rows that came of them.
+ * range_rig.h - ranges of one thread, and their rows.
  */
 #ifndef SL_TEST_RANGE_RIG_H
 #define SL_TEST_RANGE_RIG_H
@@ -58,7 +58,7 @@ static inline void pop(uint32_t domain, uint64_t ns)
     sl_ranges_pop(ranges, THREAD, domain, ns);
 }
 
-/* Name of the innermost range around a call; 0: none. */
+/* Returns the name of the innermost range around a call; 0 if there is none. */
 static inline uint32_t around(uint32_t thread, uint64_t ns)
 {
     struct sl_event call = {.kind = SL_EV_RUNTIME, .start_ns = ns, .thread = thread};
@@ -89,7 +89,7 @@ static inline void launch(uint32_t thread, uint64_t ns, uint32_t stream, uint64_
     launch_at(thread, ns, stream, from, to, 0);
 }
 
-/* Of a thread that works for another. */
+/* Delivers a launch of a thread that works for another thread. */
 static inline void launch_for(uint32_t thread, uint64_t ns, uint64_t from, uint64_t to,
                               uint32_t for_thread)
 {

@@ -1,4 +1,4 @@
-/* range_row_test.c - the rows of ranges, cut to the window. */
+/* range_row_test.c - the rows of ranges, truncated to the window. */
 #include "event/range_rig.h"
 
 static void windows_cut(void **state)
@@ -12,7 +12,7 @@ static void windows_cut(void **state)
     push(0, 110, 2);
     launch(THREAD, 120, 5, 150, 160);
     sl_ranges_close(ranges, 200);
-    sl_ranges_close(ranges, 200); /* told again */
+    sl_ranges_close(ranges, 200); /* reported again */
     ev = row(SL_EV_NVTX_RANGE, 1);
     assert_int_equal(ev->start_ns, 100);
     assert_int_equal(ev->end_ns, 200);
@@ -31,7 +31,8 @@ static void windows_cut(void **state)
     assert_int_equal(counts.lost, 0);
 }
 
-/* Who writes while ranges are open is told when they begin, and which row belongs to that. */
+/* An output may ask for the beginnings of ranges. Each beginning is reported once, and the later
+ * row refers to it. */
 static void beginnings_are_told_where_they_are_wanted(void **state)
 {
     const struct sl_ranges_options opt = {.sink = take, .begins = 1};
@@ -43,11 +44,11 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     push(0, 20, 2);
     push(0, 30, 3);
     pop(0, 40);
-    assert_int_equal(outs, 0); /* no window */
+    assert_int_equal(outs, 0); /* no window is open */
     sl_ranges_window(ranges, 100, UINT64_MAX);
     assert_int_equal(outs, 2);
     push(0, 110, 4);
-    sl_ranges_start(ranges, THREAD, 77, 115, 5000, &look); /* any thread may end it */
+    sl_ranges_start(ranges, THREAD, 77, 115, 5000, &look); /* any thread may end this range */
     assert_int_equal(outs, 3);
     for (size_t i = 0; i < 3; i++) {
         static const uint32_t name[] = {1, 2, 4};
@@ -67,7 +68,7 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     assert_int_equal(outs, 4);
     sl_ranges_close(ranges, 130);
     assert_int_equal(outs, 7);
-    assert_int_equal(out[4].name, 1); /* the outer one first */
+    assert_int_equal(out[4].name, 1); /* the outer range first */
     assert_int_equal(out[5].name, 2);
     assert_int_equal(out[5].flags, SL_EVF_BEGUN | SL_EVF_CUT_START | SL_EVF_CUT_END);
     assert_int_equal(out[5].order, out[1].order);
@@ -78,7 +79,8 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     sl_ranges_destroy(ranges);
 }
 
-/* It had ended before the window opened, which was not known yet. */
+/* A range had ended before the window opened, but its end was not known yet. Its beginning was
+ * reported, so its end is reported, too. */
 static void what_was_begun_is_ended(void **state)
 {
     const struct sl_ranges_options opt = {.sink = take, .begins = 1};
@@ -101,7 +103,7 @@ static void a_range_that_was_over_is_cut_like_others(void **state)
     sl_ranges_window(ranges, 100, 200);
     sl_ranges_past(ranges, 1000, 50, 150, &look[0]);
     sl_ranges_past(ranges, 1000, 150, 250, &look[1]);
-    sl_ranges_past(ranges, 1000, 20, 60, &look[2]);   /* before it */
+    sl_ranges_past(ranges, 1000, 20, 60, &look[2]);   /* before the range */
     sl_ranges_past(ranges, 1000, 180, 170, &look[3]); /* ends before it begins */
     assert_int_equal(outs, 2);
     assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->start_ns, 100);

@@ -1,8 +1,8 @@
-/* range_test.c - ranges that nest, by domain, those that any thread ends, and the end of a thread.
- */
+/* range_test.c - nested ranges by domain, ranges that any thread may end, and the end of a
+ * thread. */
 #include "event/range_rig.h"
 
-/* Two domains need not be nested in each other. */
+/* Ranges of two domains overlap without nesting. Each domain nests separately. */
 static void domains_nest_on_their_own(void **state)
 {
     push(1, 10, 1);
@@ -11,7 +11,7 @@ static void domains_nest_on_their_own(void **state)
     push(1, 40, 3);
     pop(2, 50);
     pop(1, 60);
-    pop(1, 70); /* of nothing */
+    pop(1, 70); /* there is no open range */
     assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->end_ns, 30);
     assert_int_equal(row(SL_EV_NVTX_RANGE, 2)->end_ns, 50);
     assert_int_equal(row(SL_EV_NVTX_RANGE, 3)->end_ns, 60);

@@ -16,7 +16,7 @@ static struct sl_shape kernel(uint32_t name, uint32_t grid)
     s.kind = SL_EV_KERNEL;
     s.name = name;
     s.grid[0] = grid;
-    s.dst_context = name ^ grid; /* the last word counts too */
+    s.dst_context = name ^ grid; /* the last word is compared, too */
     return s;
 }
 

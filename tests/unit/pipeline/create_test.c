@@ -1,5 +1,5 @@
-/* create_test.c - a pipeline that finds too little memory: either there is none, and all
- * that it took is given back, or it goes without what a job can do without, and says so. */
+/* create_test.c - creates a pipeline with too little memory. Either creation fails and all memory
+ * is returned, or the pipeline works without its optional parts and says so. */
 #include "child.h"
 #include "pipeline/rig.h"
 
@@ -10,14 +10,14 @@
 #include "collect/nvtx/calls.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1 /* its own memory is without bounds */
+#define IS_SANITIZED 1 /* a sanitizer's own memory has no limit */
 #else
 #define IS_SANITIZED 0
 #endif
 
 enum {
     STEP_BYTES = 512 << 10,
-    /* malloc keeps what it has taken, as does the loader. */
+    /* malloc() and the loader keep memory that they have obtained. */
     SLACK_BYTES = 1 << 20
 };
 
@@ -31,7 +31,7 @@ static size_t mapped_bytes(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Of all cases, which are children. */
+/* Shared by all cases, which are child processes. */
 static struct {
     size_t room_bytes;
     int made;
@@ -53,7 +53,7 @@ static void play_room(void)
         CHECK(sl_pipeline_stop(pipeline, 60000000000u) == 0);
         return;
     }
-    CHECK(err == -ENOMEM || err == -EAGAIN); /* the latter: of a thread */
+    CHECK(err == -ENOMEM || err == -EAGAIN); /* EAGAIN: no thread could be created */
     CHECK(!pipeline);
     CHECK(mapped_bytes() <= before + SLACK_BYTES);
 }
@@ -69,7 +69,7 @@ static void what_a_start_that_fails_took_is_given_back(void **state)
         failed += !shared->made;
         assert_in_range(shared->room_bytes, 0, 256 << 20);
     }
-    assert_in_range(failed, 5, 512); /* in the middle, too */
+    assert_in_range(failed, 5, 512); /* some starts failed half way */
 }
 
 static void too_little_for_execution_traces_is_said(void)

@@ -1,6 +1,5 @@
-/* lanes_test.c - a thread that tells something is known by its name, though no record of
- * CUPTI's names it. What a window has of all that is told: window_filter_test.c,
- * ops_test.c. */
+/* lanes_test.c - a thread that reports ranges or operators gets its name in the trace, even if no
+ * CUPTI record names it. window_filter_test.c and ops_test.c test which reports are in a window. */
 #include "pipeline/rig.h"
 
 #include <pthread.h>
@@ -30,7 +29,7 @@ static void *tell(void *thread)
     push("loading");
     sl_nvtx_pop(0, NULL);
     pthread_barrier_wait(&told);
-    pthread_barrier_wait(&heard); /* its name goes with it */
+    pthread_barrier_wait(&heard); /* when the thread ends, its name is gone */
     return NULL;
 }
 

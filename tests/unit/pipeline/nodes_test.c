@@ -1,5 +1,6 @@
 /*
- * nodes_test.c - what CUPTI tells of graphs goes before the rows, and leaves them room.
+ * nodes_test.c - descriptions of graph nodes are passed on before the rows, and leave room for
+ * rows.
  */
 #include "collect/cupti/graph_nodes.h"
 #include "pipeline/rig.h"

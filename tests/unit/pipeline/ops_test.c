@@ -1,8 +1,8 @@
 /*
- * ops_test.c - which operators of PyTorch's a window's file has, and what becomes of those
- * that run over its edges, or that no memory is left for.
+ * ops_test.c - which PyTorch operators are in a window's file, and how operators are written that
+ * cross the window's edges or do not fit into memory.
  *
- * A process has one pipeline, so the cases are windows of one life, in order.
+ * A process has one pipeline, so the cases are windows of one run, in order.
  */
 #include "pipeline/rig.h"
 
@@ -41,7 +41,7 @@ static void end_op(uint64_t which)
     sl_torch_ops_end(which, SL_TORCH_SCOPE_FUNCTION, 0);
 }
 
-/* One that ends at once. */
+/* Runs an operator that ends immediately. */
 static void run_op(const char *name)
 {
     end_op(begin_op(name, SL_TORCH_SCOPE_FUNCTION, 0));
@@ -88,7 +88,7 @@ static void operators_over_an_edge_are_cut_there(void **state)
 static void *finish(void *which)
 {
     sl_torch_ops_end(*(const uint64_t *)which, SL_TORCH_SCOPE_FUNCTION, 1);
-    sl_torch_ops_end(999999, SL_TORCH_SCOPE_FUNCTION, 1); /* none that is known */
+    sl_torch_ops_end(999999, SL_TORCH_SCOPE_FUNCTION, 1); /* an unknown operator */
     return NULL;
 }
 

@@ -1,8 +1,8 @@
 /*
- * pipeline_test.c - which rows a window's file gets: by their start, arrows by both ends, names
- * always.
+ * pipeline_test.c - which rows are in a window's file: rows by their start, arrows by both ends,
+ * names always.
  *
- * A process has one pipeline, so the cases are windows of one life, in order.
+ * A process has one pipeline, so the cases are windows of one run, in order.
  */
 #include "pipeline/rig.h"
 
@@ -12,11 +12,13 @@ static void rows_belong_by_their_start(void **state)
 
     deliver("k_before_all", T0 - 9000, 10);
     assert_int_equal(sl_pipeline_open(pipeline, 1, SL_REASON_API, T0), 0);
-    deliver("k_call_before", T0 - 1000, 5000); /* kernel in, call and arrow out */
+    deliver("k_call_before", T0 - 1000, 5000); /* only the kernel is in the window, without
+                                                * call and arrow */
     deliver("k_first", T0, 200);
     deliver("k_inside", T0 + 5000, 200);
     sl_pipeline_limit(pipeline, T0 + 10000);
-    deliver("k_late_kernel", T0 + 9000, 2000); /* call in, kernel and arrow out */
+    deliver("k_late_kernel", T0 + 9000, 2000); /* only the call is in the window, without
+                                                * kernel and arrow */
     deliver("k_last", T0 + 9799, 200);
     deliver("k_at_the_end", T0 + 10000, 200);
     assert_int_equal(sl_pipeline_close(pipeline, 1, SL_REASON_API, T0 + 10000), 0);
@@ -28,10 +30,11 @@ static void rows_belong_by_their_start(void **state)
     assert_int_equal(count(text, "k_first"), 1);
     assert_int_equal(count(text, "k_inside"), 1);
     assert_int_equal(count(text, "k_last"), 1);
-    assert_int_equal(count(text, "cudaLaunchKernel"), 4); /* all but k_call_before's */
+    assert_int_equal(count(text, "cudaLaunchKernel"), 4); /* all except that of k_call_before */
     assert_int_equal(count(text, "\"ph\":\"f\""), 3);
     assert_int_equal(count(text, "\"ph\":\"s\""), 3);
-    /* k_before_all, k_at_the_end, k_after: both rows; k_call_before, k_late_kernel: one. */
+    /* Both rows of k_before_all, k_at_the_end and k_after are outside the window, and one row each
+     * of k_call_before and k_late_kernel. */
     assert_int_equal(sl_stats_get(SL_STAT_OUTSIDE_WINDOW), 8);
 }
 
@@ -66,7 +69,7 @@ static void only_launches_of_the_window_are_waited_for(void **state)
     assert_int_equal(count(read_window(3), "cudaLaunchKernel"), 1);
 }
 
-/* A wait until `end` for what its stream held. */
+/* Delivers a wait for the stream's work, which ends at `end`. */
 static void deliver_wait(uint64_t start, uint64_t end)
 {
     struct {
@@ -99,13 +102,13 @@ static void waits_are_for_work_from_before_the_window_too(void **state)
     assert_int_equal(sl_pipeline_delivered(pipeline, T0 + 200000), 0);
     assert_int_equal(sl_pipeline_close(pipeline, 4, SL_REASON_API, T0 + 300000), 0);
     text = read_window(4);
-    assert_int_equal(count(text, "k_lead_in"), 2); /* the kernel was in the window, its call not */
+    assert_int_equal(count(text, "k_lead_in"), 2); /* the kernel is in the file, but not its call */
     assert_int_equal(count(text, "\"name\":\"sync_edge\""), 1);
     assert_int_equal(count(text, "\"wait_ns\":20050"), 2);
     assert_int_equal(count(text, "\"cat\":\"sync\""), 2);
 }
 
-/* What was lost might have been the last before the wait. */
+/* A record is lost, which may have been the last operation before the wait. No edge is written. */
 static void after_a_loss_no_edge_is_claimed(void **state)
 {
     const char *text;

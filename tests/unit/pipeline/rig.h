@@ -1,6 +1,6 @@
 /*
- * rig.h - the process's pipeline in a folder of its own, fed with buffers, and the files
- * that come of it.
+ * rig.h - the process's pipeline in a folder of its own, buffers for it, and the files that it
+ * writes.
  */
 #ifndef SL_PIPELINE_RIG_H
 #define SL_PIPELINE_RIG_H
@@ -44,9 +44,9 @@ static inline int tear_down(void **state)
     return folder_remove();
 }
 
-static uint32_t correlation; /* the last launch's */
+static uint32_t correlation; /* of the last launch */
 
-/* One launch and its kernel, which starts `wait` ns after the call. */
+/* Delivers one launch and its kernel, which starts `wait` ns after the call. */
 static inline void deliver_from(uint32_t thread, const char *name, uint64_t call_ns, uint64_t wait)
 {
     struct {
@@ -87,7 +87,7 @@ static inline const char *read_window(int number)
     FILE *f;
 
     snprintf(path, sizeof(path), "%s/%d.pt.trace.json", folder, number);
-    while (access(path, R_OK)) /* its name until then is another */
+    while (access(path, R_OK)) /* the file has another name until it is complete */
         usleep(1000);
     do
         sl_pipeline_last(pipeline, last, sizeof(last), &windows);
@@ -111,7 +111,7 @@ static inline int count(const char *text, const char *what)
     return n;
 }
 
-/* A moment that is not also one of what was before, nor of what comes. */
+/* Returns a time that is clearly separate from all earlier and later ones. */
 static inline uint64_t apart(void)
 {
     uint64_t now;

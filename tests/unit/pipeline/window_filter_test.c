@@ -1,8 +1,9 @@
 /*
- * window_filter_test.c - what a window's file has of the program's ranges, marks and names: cut
- * to the window, from before the GPU was used, and not what is not known yet to be in it.
+ * window_filter_test.c - which of the program's ranges, marks and names are in a window's file:
+ * truncated to the window, including those from before the GPU was used, and only if they are known
+ * to be inside.
  *
- * A process has one pipeline, so the cases are windows of one life, in order.
+ * A process has one pipeline, so the cases are windows of one run, in order.
  */
 #include "pipeline/rig.h"
 
@@ -66,7 +67,7 @@ static void a_window_of_a_process_that_uses_no_gpu_has_no_file(void **state)
     pop();
     sl_pipeline_tick(pipeline);
     close_window(1, SL_REASON_RUN);
-    usleep(20000); /* for a writer that writes all the same */
+    usleep(20000); /* time for a writer that wrongly writes a file */
     assert_int_equal(files(), 0);
 }
 
@@ -108,7 +109,8 @@ static void marks_belong_by_their_time(void **state)
     assert_true(sl_stats_get(SL_STAT_OUTSIDE_WINDOW) >= outside + 1);
 }
 
-/* A step that ends it may have ended already: what came after the last look waits for the next. */
+/* A step may already have ended the window. Ranges reported after the last check wait for the next
+ * check, and are left out. */
 static void what_may_be_behind_the_end_waits(void **state)
 {
     uint64_t ended_ns;
@@ -132,8 +134,8 @@ static void what_may_be_behind_the_end_waits(void **state)
     assert_int_equal(rows(text, "behind the end"), 0);
 }
 
-/* A graph's second node comes before its first, and is behind the end: the arrow to the first, all
- * that is left of them, has both of its ends. */
+/* A graph's second node arrives before its first node and is after the window's end. The arrow to
+ * the first node still has both ends. */
 static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
 {
     uint64_t call_ns, ended_ns;

@@ -1,6 +1,6 @@
 /*
- * api_test.c - what the program asks for through the public API: ranges, marks and steps,
- * before the injection, in a window, and where nothing is recorded; a status that is cut.
+ * api_test.c - requests of the program through the public API: ranges, marks and steps, before the
+ * injection, in a window, and when nothing is recorded; also a status whose text is truncated.
  */
 #include "life.h"
 
@@ -83,7 +83,7 @@ static void a_text_that_is_cut_ends(void)
         s.size = offsetof(struct sl_status, last_file) + room;
         CHECK(sl_status(&s) == 0);
         CHECK(s.windows_completed == 1);
-        CHECK(s.last_file[room] == 'x'); /* not a byte more */
+        CHECK(s.last_file[room] == 'x'); /* no byte is written after the text */
         CHECK(memchr(s.last_file, '\0', room) || room == 0);
     }
     sl_process_exit();

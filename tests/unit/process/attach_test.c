@@ -1,5 +1,5 @@
-/* attach_test.c - what is on when the injection returns, and which of CUPTI's two ways of
- * recording was taken; what of it fails says why. */
+/* attach_test.c - which kinds are on when the injection returns, which of CUPTI's two interfaces is
+ * used, and the message if a part of it fails. */
 #include "life.h"
 
 enum {
@@ -36,7 +36,7 @@ static void a_cupti_that_lacks_something_is_left_alone(void)
     CHECK(!inject_cupti(&functions, "SYNCLINE_WINDOW=run"));
     CHECK(status_now().state == SL_STATE_PASSIVE);
     CHECK(strstr(status_now().reason, "cannot be used"));
-    CHECK(!fake.request && !fake.enables); /* it was left as it was */
+    CHECK(!fake.request && !fake.enables); /* CUPTI was left unchanged */
     sl_process_exit();
 }
 

@@ -1,4 +1,4 @@
-/* inject_test.c - the entry points in a program that runs with more rights than its caller has. The
+/* inject_test.c - the entry points in a program that runs with more rights than its caller. The
  * linker gives inject.c and the library this file's getauxval() and getenv(). */
 #include <stdint.h>
 #include <sys/auxv.h>
@@ -94,7 +94,7 @@ static void any_other_is_not(void)
 {
     set_variables();
     CHECK(InitializeInjection() == 1);
-    CHECK(stderr_has("SYNCLINE_WINDOW=steps:3 is not valid")); /* it was read */
+    CHECK(stderr_has("SYNCLINE_WINDOW=steps:3 is not valid")); /* the variable was read */
     CHECK(!stderr_has("set-user-id"));
 }
 

@@ -1,6 +1,6 @@
 /*
- * process_test.c - the life cycle as the host and the public API see it: armed, forked, passive for
- * good.
+ * process_test.c - the life cycle as seen by the host and the public API: armed, forked, or
+ * permanently passive.
  */
 #include "life.h"
 

@@ -1,5 +1,5 @@
-/* exit_test.c - the end of the process: the last records, within a budget, whatever CUPTI
- * does. */
+/* exit_test.c - the end of the process: the last records are written within a time limit, whatever
+ * CUPTI does. */
 #include "life.h"
 
 #include "base/clock.h"
@@ -13,12 +13,12 @@ static void a_cupti_that_hangs_does_not_keep_the_process(void)
           in_file("1.pt.trace.json.part", "k_before_hang") == 100);
     fake.hang = 1;
     fake_launch("k_lost", 1);
-    sl_process_exit(); /* returns: that is the point */
+    sl_process_exit(); /* the test passes if this call returns */
     CHECK(in_file("1.pt.trace.json", "k_before_hang") == 100);
     CHECK(in_file("1.pt.trace.json", "k_lost") == 0);
-    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":2,") == 1); /* call and kernel */
+    CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":2,") == 1); /* a call and a kernel */
     CHECK(stderr_has("the 2 records in them are lost"));
-    _exit(0); /* the hung thread is still in there */
+    _exit(0); /* the hung thread is still inside CUPTI */
 }
 
 /* An empty buffer that does not come back is no loss. */
@@ -44,10 +44,10 @@ static void without_an_open_window_there_is_nothing_to_bring_in(void)
     record_window("k_inside", 5);
     fake_launch("k_after", 1);
     sl_process_exit();
-    CHECK(files("*") == 2); /* nothing open: no more files */
+    CHECK(files("*") == 2); /* no window is open, so there are no more files */
     CHECK(in_file("1.pt.trace.json", "k_inside") == 5);
     CHECK(in_file("1.pt.trace.json", "k_after") == 0);
-    CHECK(fake.forced_flushes == 0); /* CUPTI is not asked for what nobody would write */
+    CHECK(fake.forced_flushes == 0); /* CUPTI is not asked for records that no file would contain */
 }
 
 /* While the last flush runs, the whole machine stands still. */
@@ -114,7 +114,7 @@ static void a_status_after_the_end_does_not_read_what_is_gone(void)
     s = status_now();
     CHECK(s.state == SL_STATE_PASSIVE);
     CHECK(s.window == 1);
-    CHECK(s.last_file[0] == '\0'); /* the pipeline is not read any more */
+    CHECK(s.last_file[0] == '\0'); /* the pipeline is no longer read */
 }
 
 int main(void)

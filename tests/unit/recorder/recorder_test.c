@@ -1,5 +1,5 @@
-/* recorder_test.c - windows on the recorder's own thread: opened, drained, closed, by request and
- * by time. */
+/* recorder_test.c - windows on the recorder's own thread: opened, drained and closed, by request
+ * and by time. */
 #include "life.h"
 
 static void demand_records_between_start_and_stop(void)
@@ -11,10 +11,11 @@ static void demand_records_between_start_and_stop(void)
     CHECK(sl_stop() == -EALREADY);
     fake_launch("k_before", 1);
     record_window("k_first", 50);
-    CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* it may stall for seconds */
+    CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* another thread enables, because it may
+                                                         * take seconds */
     fake_launch("k_between", 1);
     UNTIL(!fake.on[10]);
-    CHECK(fake.on[5]); /* graphs captured now would lose their nodes for good */
+    CHECK(fake.on[5]); /* otherwise graphs captured now would never have nodes */
     record_window("k_second", 70);
     CHECK(in_file("1.pt.trace.json", "k_first") == 50);
     CHECK(in_file("1.pt.trace.json", KERNEL) == 50);

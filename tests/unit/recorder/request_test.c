@@ -1,5 +1,5 @@
-/* request_test.c - what other threads ask of the recorder, and what its making leaves alone.
- */
+/* request_test.c - requests of other threads to the recorder, and signals and threads that its
+ * creation must not affect. */
 #include "life.h"
 #include "recorder/recorder.h"
 
@@ -70,7 +70,7 @@ static void threads_that_start_and_stop_all_the_time(void)
     for (uintptr_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, ask_all_the_time, (void *)(i + 1)) == 0);
     UNTIL(status_now().windows_completed >= 5);
-    sl_process_exit(); /* while they go on asking */
+    sl_process_exit(); /* other threads still make requests */
     stop_asking = 1;
     for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
@@ -110,7 +110,7 @@ static void requests_are_kept_before_there_is_a_thread(void)
     CHECK(sl_recorder_request(c, sl_window_stop) == 0);
     sl_recorder_wake(c);
     CHECK(threads() == 0);
-    sl_recorder_exit(c); /* never started: nothing to wait for */
+    sl_recorder_exit(c); /* the recorder was never started, so the exit waits for nothing */
     CHECK(sl_recorder_start(c) == -EALREADY);
     CHECK(threads() == 0);
     CHECK(files("*") == 0);

@@ -1,5 +1,5 @@
-/* cupti_calls_test.c - the recorder's calls of CUPTI: forced flushes, drops, clocks, refusals.
- */
+/* cupti_calls_test.c - the recorder's calls of CUPTI: forced flushes, dropped records, clocks,
+ * refusals. */
 #include "base/clock.h"
 #include "life.h"
 
@@ -13,7 +13,7 @@ static void kinds_that_are_refused_make_it_passive(void)
     CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_PASSIVE);
     CHECK(stderr_has("CUPTI refused to record any kind"));
-    CHECK(!fake.on[5]); /* CUPTI is as it was found, for others */
+    CHECK(!fake.on[5]); /* CUPTI is left unchanged for other clients */
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     CHECK(sl_start() == -ENODEV);
     sl_process_exit();
@@ -48,7 +48,7 @@ static uint64_t monotonic(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* CUPTI's clock and ours are one, which is set by `by_ns` once ours has been calibrated. */
+/* CUPTI's clock and ours are the same. It is set by `by_ns` after ours was calibrated. */
 static void set_wall_clock(int64_t by_ns)
 {
     struct sl_clock_line line;
@@ -60,7 +60,7 @@ static void set_wall_clock(int64_t by_ns)
 static const struct sl_clock_source wall_clock = {fake_now, monotonic, monotonic};
 static int64_t set_by_ns;
 
-/* Between two windows, of which the second begins at once. */
+/* The clock is set between two windows. The second window begins immediately. */
 static void play_set_between(void)
 {
     sl_clock_set_source(&wall_clock);
@@ -75,7 +75,8 @@ static void play_set_between(void)
     CHECK(in_file("2.pt.trace.json", KERNEL) == 3);
 }
 
-/* In a window, whose end goes with the clock; so does its beginning if the clock is set back. */
+/* The clock is set inside a window. The window's end moves with the clock; if the clock is set
+ * back, its beginning moves, too. */
 static void play_set_within(void)
 {
     sl_clock_set_source(&wall_clock);

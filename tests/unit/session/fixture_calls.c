@@ -1,4 +1,4 @@
-/* fixture_calls.c - CUPTI's functions that another profiler calls (fixture_client.c). */
+/* fixture_calls.c - CUPTI functions that another profiler calls (fixture_client.c). */
 #include "unit/session/fixture_calls.h"
 
 struct fixture_calls fixture_calls;

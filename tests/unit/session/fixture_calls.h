@@ -1,4 +1,4 @@
-/* fixture_calls.h - a CUPTI that says how it was called: fixture_calls.c, loaded. */
+/* fixture_calls.h - the loaded fixture_calls.c: a CUPTI that counts its calls. */
 #ifndef SL_SESSION_FIXTURE_CALLS_H
 #define SL_SESSION_FIXTURE_CALLS_H
 
@@ -13,14 +13,14 @@ struct fixture_calls {
     fixture_request request;
     fixture_complete complete;
     int registered, clocks, enabled, disabled, flushed, subscribed;
-    int kind;               /* of the last that was enabled or disabled */
+    int kind;               /* the last kind that was enabled or disabled */
     uint32_t flag;          /* of the last flush */
-    int result;             /* what all of them give */
-    void (*on_flush)(void); /* called in the middle of one */
+    int result;             /* the result that all functions return */
+    void (*on_flush)(void); /* called during a flush */
     void (*on_enable)(void);
 };
 
-/* CUPTI's, by its names. */
+/* CUPTI's functions, with their names. */
 int cuptiActivityRegisterTimestampCallback(uint64_t (*stamp)(void));
 int cuptiActivityRegisterCallbacks(fixture_request request, fixture_complete complete);
 int cuptiActivityEnable(int kind);

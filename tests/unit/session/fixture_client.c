@@ -1,5 +1,4 @@
-/* fixture_client.c - another profiler, which is linked with CUPTI: calls go through its import
- * slots. */
+/* fixture_client.c - another profiler that is linked with CUPTI. Its calls use its import slots. */
 #include "unit/session/fixture_calls.h"
 
 int client_clock(uint64_t (*stamp)(void));

@@ -1,11 +1,11 @@
-/* fixture_subscriber.c - CUPTI's calls for subscribers, as collect.cupti.v2_test wants them. */
+/* fixture_subscriber.c - CUPTI functions for subscribers, used by collect.cupti.v2_test. */
 #include "unit/session/fixture_subscriber.h"
 
 #include <string.h>
 
 struct fixture_subscriber fixture_subscriber;
 
-/* As far as it is looked at. */
+/* The struct has only the members that are read. */
 struct params {
     size_t struct_size;
     const char *name;
@@ -23,7 +23,7 @@ int cuptiActivitySetAttribute_v2(void *subscriber, int attribute, size_t *size, 
 int cuptiActivityGetAttribute_v2(void *subscriber, int attribute, size_t *size, void *value);
 int cuptiActivityGetNextRecord_v2(void *subscriber, uint8_t *buffer, size_t valid, void **record);
 
-/* The subscriber that calls have to name: nobody else's. */
+/* Checks that the call names our subscriber, and returns the configured result. */
 static int check(const void *subscriber)
 {
     fixture_subscriber.strangers += subscriber != &fixture_subscriber;
@@ -32,7 +32,7 @@ static int check(const void *subscriber)
 
 int cuptiSubscribe_v2(void **out, void *callback, void *user, struct params *params)
 {
-    *out = &fixture_subscriber; /* whatever comes of it */
+    *out = &fixture_subscriber; /* even if the call fails */
     fixture_subscriber.callback = (fixture_callback)callback;
     fixture_subscriber.user = user;
     if (fixture_subscriber.holder)

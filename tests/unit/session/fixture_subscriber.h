@@ -1,4 +1,5 @@
-/* fixture_subscriber.h - what fixture_subscriber.c, loaded, was called with, and gives. */
+/* fixture_subscriber.h - the loaded fixture_subscriber.c: the arguments that it received and the
+ * results that it returns. */
 #ifndef SL_SESSION_FIXTURE_SUBSCRIBER_H
 #define SL_SESSION_FIXTURE_SUBSCRIBER_H
 
@@ -10,9 +11,10 @@ typedef void (*fixture_request_v2)(uint8_t **buffer, size_t *size, size_t *max_r
 typedef void (*fixture_complete_v2)(uint8_t *buffer, size_t size, size_t valid, void *info);
 
 struct fixture_subscriber {
-    int subscribe_result, attribute_result, result; /* what calls give */
-    const char *holder;                             /* who else subscribes; NULL: it is not told */
-    int strangers;                                  /* calls for another subscriber */
+    int subscribe_result, attribute_result, result; /* results of the functions */
+    const char *holder;                             /* the other subscriber's name; NULL: not
+                                                     * reported */
+    int strangers; /* number of calls that named another subscriber */
     fixture_callback callback;
     void *user;
     fixture_request_v2 request;

@@ -1,13 +1,13 @@
-/* handover_test.c - another profiler takes CUPTI without a word. The recorder notices it by CUPTI's
- * clock, or by what never comes, and says so once; the file reports the gap. Of profilers that ask
- * (peer_test.c): CUPTI cannot be taken back. */
+/* handover_test.c - another profiler takes CUPTI without notice. The recorder notices it by CUPTI's
+ * clock or by missing records, and reports it once. The file reports the gap. Also tests a profiler
+ * that asks first (peer_test.c) if CUPTI cannot be taken back. */
 #include "life.h"
 
 #include "base/clock.h"
 #include "collect/cupti/tables.h"
 #include "process/process_impl.h"
 
-/* The clock that torch.profiler sets: the counter of ticks. */
+/* Switches CUPTI's clock to torch.profiler's, the tick counter. */
 static _Atomic int has_taken;
 
 static int theirs_or_ours(uint64_t *stamp)
@@ -16,7 +16,7 @@ static int theirs_or_ours(uint64_t *stamp)
     return 0;
 }
 
-/* `is_busy`: CUPTI has a buffer of ours that it does not give back by itself. */
+/* Starts recording. `is_busy`: CUPTI has a buffer of ours that it does not return by itself. */
 static void record(int is_busy)
 {
     static struct sl_cupti_functions functions;
@@ -37,7 +37,7 @@ static void begin(int is_busy)
     UNTIL(stderr_has("another profiler took CUPTI while syncline was recording"));
 }
 
-/* The end of the only gap that the file reports. */
+/* Returns the end of the only gap in the file. */
 static uint64_t gap_end(void)
 {
     unsigned long long from_ns = 0, until_ns = 0;
@@ -73,7 +73,7 @@ static void a_clock_that_was_changed_and_nothing_else(void)
         fake_launch("k_after", 1);
         UNTIL(status_now().records >= records + 2);
     }
-    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1); /* as we want it again */
+    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1); /* our value again */
     back_ns = sl_clock_now();
     usleep(2000);
     sl_process_exit();
@@ -130,7 +130,7 @@ static void a_clock_that_was_changed_between_windows(void)
 
 /* ---- before the first record ---- */
 
-/* A thread of the application's makes CUPTI ask us for a buffer, after all. */
+/* An application thread makes CUPTI request a buffer from us after all. */
 static int ask_late(uint64_t *stamp)
 {
     static _Atomic int has_asked;

@@ -1,5 +1,6 @@
 /*
- * kept_buffers_test.c - buffers that wait for their client's flush: none is lost, none comes twice.
+ * kept_buffers_test.c - buffers that are kept until their client flushes: none is lost, and none is
+ * delivered twice.
  */
 #include "test.h"
 
@@ -86,7 +87,7 @@ static void *put_all(void *first)
     return NULL;
 }
 
-/* Once they are delivered none is left that was about to be kept, until the next are. */
+/* Threads keep buffers during a delivery. Afterwards none is left, until new ones are kept. */
 static void threads_leave_none_behind(void **state)
 {
     pthread_t putting[THREADS];
@@ -121,7 +122,8 @@ static void complete_another(void *context, uint32_t stream, uint8_t *buffer, si
     to_another++;
 }
 
-/* Another client may have registered since. */
+/* Another client registered after the buffer was filled. Each buffer is delivered to its own
+ * client. */
 static void each_goes_to_its_own_client(void **state)
 {
     sl_kept_buffers_open();

@@ -1,5 +1,5 @@
-/* kinds_test.c - kinds go off after a window with the first sign that CUPTI works for us, and what
- * looks like another client and is none loses nothing. */
+/* kinds_test.c - after a window, kinds are disabled at the first sign that CUPTI serves syncline.
+ * Something that only resembles another client causes no loss. */
 #include "life.h"
 
 #include "collect/cupti/buffer.h"

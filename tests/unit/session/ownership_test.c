@@ -6,21 +6,21 @@
 
 #define MS 1000000ull
 
-/* The time and the buffers of most rows. */
+/* Times and buffer numbers of most rows. */
 enum {
     REAL = 5000, /* CLOCK_REALTIME */
-    SURE = 3000, /* the last look that found CUPTI ours */
-    TURN = 7     /* buffers that CUPTI has asked for */
+    SURE = 3000, /* the last check that found CUPTI to be ours */
+    TURN = 7     /* the number of buffers that CUPTI has requested */
 };
 
 enum fact {
     WANTED = 1 << 0,     /* kinds are wanted */
-    OFF_DUE = 1 << 1,    /* and not any more: they go off with a sign */
-    SIGN = 1 << 2,       /* CUPTI has asked for a buffer since a sign is awaited */
-    ASKED = 1 << 3,      /* or since it was taken over */
-    UNUSED = 1 << 4,     /* CUPTI has asked for no buffer at all */
+    OFF_DUE = 1 << 1,    /* kinds are not wanted; disabled when CUPTI next serves us */
+    SIGN = 1 << 2,       /* CUPTI has requested a buffer since syncline began to wait for it */
+    ASKED = 1 << 3,      /* CUPTI has requested a buffer since it was taken */
+    UNUSED = 1 << 4,     /* CUPTI has never requested a buffer */
     SUBSCRIBER = 1 << 5, /* CUPTI's newer interface */
-    GAP = 1 << 6,        /* one has begun */
+    GAP = 1 << 6,        /* a gap has begun */
 };
 
 struct transition {
@@ -28,7 +28,7 @@ struct transition {
     uint32_t facts; /* before */
     enum sl_ownership_event event;
     enum sl_ownership_state next;
-    uint32_t actions, facts_after; /* of WANTED, OFF_DUE and GAP */
+    uint32_t actions, facts_after; /* of facts_after only WANTED, OFF_DUE and GAP are compared */
 };
 
 #define OURS   SL_OWN_OURS
@@ -40,7 +40,7 @@ struct transition {
 #define TAKE (ACT(NEED_FILE) | ACT(BEGIN_GAP) | ACT(YIELD))
 
 static const struct transition table[] = {
-    /* A peer asks, and is let in once all is released. */
+    /* A peer asks for CUPTI. It may continue when syncline has released everything. */
     {OURS, WANTED, EV(PEER_ASKED), OURS, ACT(RELEASE), WANTED},
     {OURS, OFF_DUE, EV(PEER_ASKED), OURS, ACT(RELEASE), 0},
     {HANDED, GAP, EV(PEER_ASKED), HANDED, ACT(PEER_GOES_ON), GAP},
@@ -48,7 +48,7 @@ static const struct transition table[] = {
     {OURS, WANTED, EV(RELEASED), HANDED, ACT(BEGIN_GAP) | ACT(PEER_GOES_ON), WANTED | GAP},
     {TAKEN, GAP, EV(RELEASED), HANDED, ACT(BEGIN_GAP) | ACT(PEER_GOES_ON), GAP},
 
-    /* Another client has CUPTI, and did not wait. */
+    /* Another client has CUPTI and did not wait. */
     {OURS, WANTED, EV(PEER_DID_NOT_WAIT), TAKEN, TAKE, WANTED | GAP},
     {OURS, SUBSCRIBER, EV(PEER_DID_NOT_WAIT), TAKEN, TAKE & ~ACT(YIELD), GAP},
     {HANDED, GAP, EV(PEER_DID_NOT_WAIT), HANDED, 0, GAP},
@@ -61,7 +61,7 @@ static const struct transition table[] = {
     {HANDED, GAP | UNUSED, EV(NEVER_ASKED), HANDED, 0, GAP},
     {TAKEN, GAP | UNUSED, EV(NEVER_ASKED), TAKEN, 0, GAP},
 
-    /* It has left. */
+    /* The peer has left. */
     {HANDED, GAP, EV(PEER_LEFT), HANDED, ACT(ATTACH), GAP},
     {TAKEN, GAP, EV(PEER_LEFT), TAKEN, ACT(ATTACH), GAP},
     {OURS, 0, EV(PEER_LEFT), OURS, ACT(ATTACH), 0},
@@ -75,7 +75,7 @@ static const struct transition table[] = {
      GAP},
     {OURS, GAP, EV(GAP_ENDED), OURS, 0, 0},
 
-    /* Nobody has it: CUPTI asks us for a buffer. */
+    /* No client has CUPTI: it requests a buffer from us. */
     {TAKEN, GAP, EV(BUFFERS), TAKEN, 0, GAP},
     {TAKEN, GAP | ASKED, EV(BUFFERS), OURS, ACT(SET_UP) | ACT(END_GAP), GAP},
     {TAKEN, GAP | ASKED | WANTED, EV(BUFFERS), OURS,
@@ -84,7 +84,7 @@ static const struct transition table[] = {
     {OURS, ASKED | WANTED, EV(BUFFERS), OURS, 0, WANTED},
     {HANDED, ASKED | GAP, EV(BUFFERS), HANDED, 0, GAP},
 
-    /* Kinds. */
+    /* Changes of kinds. */
     {OURS, 0, EV(KINDS_WANTED), OURS, ACT(KINDS_ON) | ACT(TELL_KINDS_ON), WANTED},
     {TAKEN, GAP, EV(KINDS_WANTED), TAKEN, ACT(TELL_KINDS_ON), GAP | WANTED},
     {HANDED, GAP, EV(KINDS_WANTED), HANDED, 0, GAP | WANTED},
@@ -103,12 +103,13 @@ static const struct transition table[] = {
     {TAKEN, GAP | OFF_DUE, EV(CLOCK_CHECKED), TAKEN, 0, GAP | OFF_DUE},
     {OURS, WANTED, EV(CLOCK_CHECKED), OURS, 0, WANTED},
 
-    /* What changes no more than a number. */
+    /* These events change only a number. */
     {OURS, WANTED, EV(CLOCK_KEPT), OURS, 0, WANTED},
     {TAKEN, GAP, EV(CLOCK_KEPT), TAKEN, 0, GAP},
     {OURS, WANTED, EV(WINDOW_ENDED), OURS, 0, WANTED},
     {HANDED, GAP, EV(PEER_COMPLETE), HANDED, 0, GAP},
-    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* for ten seconds, see below */
+    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* this state lasts for ten seconds, see
+                                                        * below */
     {HANDED, GAP, EV(PEER_STRANDED), HANDED, 0, GAP},
     {TAKEN, GAP, EV(PEER_STRANDED), TAKEN, 0, GAP},
     {OURS, 0, EV(PEER_STRANDED), OURS, 0, 0},
@@ -158,7 +159,7 @@ static void each_transition_of_the_table(void **state)
         assert_int_equal(is_covered[i], 1);
 }
 
-/* ---- what the transitions remember ---- */
+/* ---- values that the transitions store ---- */
 
 static uint32_t step(struct sl_ownership *o, enum sl_ownership_event event, uint64_t ns,
                      uint64_t turn)
@@ -182,7 +183,7 @@ static void a_process_begins_with_the_kinds_on_or_without_cupti(void **state)
     assert_int_equal(o.gap_since_ns, 40);
 }
 
-/* From the moment at which the recorder began to let go. */
+/* A gap begins when the recorder began to release CUPTI. */
 static void a_gap_begins_where_the_release_began(void **state)
 {
     struct sl_ownership o;
@@ -192,7 +193,7 @@ static void a_gap_begins_where_the_release_began(void **state)
     assert_int_equal(sl_ownership_gap_from(&o, 0), 0);
     step(&o, EV(RELEASED), 150, 1);
     assert_int_equal(sl_ownership_gap_from(&o, 0), 100);
-    assert_int_equal(sl_ownership_gap_from(&o, 120), 120); /* a window that opened meanwhile */
+    assert_int_equal(sl_ownership_gap_from(&o, 120), 120); /* a window opened meanwhile */
     step(&o, EV(ATTACHED), 200, 1);
     assert_int_equal(sl_ownership_gap_from(&o, 0), 100); /* until it was reported */
     step(&o, EV(GAP_ENDED), 201, 1);
@@ -207,11 +208,11 @@ static void a_gap_without_a_word_begins_at_the_last_sure_look(void **state)
     step(&o, EV(CLOCK_KEPT), 50, 3);
     step(&o, EV(CLOCK_CHANGED), 80, 3);
     assert_int_equal(o.gap_since_ns, 50);
-    /* Buffers that CUPTI had asked for before are no proof. */
+    /* A buffer that CUPTI had requested before is no proof. */
     assert_int_equal(step(&o, EV(BUFFERS), 90, 3), 0);
     assert_int_equal(step(&o, EV(BUFFERS), 95, 4),
                      ACT(SET_UP) | ACT(KINDS_BACK) | ACT(END_GAP) | ACT(TELL_KINDS_ON));
-    /* The next gap does not begin before this one ended. */
+    /* The next gap does not begin before the end of this one. */
     step(&o, EV(GAP_ENDED), 96, 4);
     step(&o, EV(CLOCK_CHANGED), 97, 4);
     assert_int_equal(o.gap_since_ns, 96);
@@ -244,7 +245,7 @@ static void a_recorder_that_was_never_asked_waits_for_the_exit(void **state)
     assert_true(o.never_asked);
 }
 
-/* ---- in the peer's stead ---- */
+/* ---- fetching for the peer ---- */
 
 static void what_is_stranded_is_fetched_ten_times_a_second(void **state)
 {
@@ -269,7 +270,7 @@ static void a_peer_that_may_flush_yet_has_ten_seconds(void **state)
     assert_int_equal(step(&o, EV(PEER_MAY_FLUSH), 1000 * MS, 1), 0);
     assert_int_equal(step(&o, EV(PEER_MAY_FLUSH), 10999 * MS, 1), 0);
     assert_int_equal(step(&o, EV(PEER_MAY_FLUSH), 11000 * MS, 1), ACT(FETCH));
-    /* It flushes, and a call of another thread's is recorded behind that. */
+    /* The peer flushes, and a call of another thread is recorded after the flush. */
     sl_ownership_init(&o, 1, 10, 10);
     step(&o, EV(PEER_MAY_FLUSH), 1000 * MS, 1);
     assert_int_equal(step(&o, EV(PEER_STRANDED), 2000 * MS, 1), 0);
@@ -306,10 +307,10 @@ static void a_silent_cupti_is_not_forced(void **state)
     struct sl_ownership o;
 
     note_four(&o);
-    assert_true(may_force(&o, 1999, 0)); /* for less than a second */
+    assert_true(may_force(&o, 1999, 0)); /* CUPTI was silent for less than a second */
     assert_false(may_force(&o, 2000, 0));
-    assert_true(may_force(&o, 2000, 1)); /* a subscriber's buffers go to nobody else */
-    /* Four flushes are needed, however far apart. */
+    assert_true(may_force(&o, 2000, 1)); /* a subscriber's buffers belong to no other client */
+    /* Four flushes are needed, whatever the time between them. */
     sl_ownership_init(&o, 0, 10, 10);
     note(&o, 1000, 1, 0, 2);
     for (int i = 1; i <= 3; i++)
@@ -322,10 +323,10 @@ static void whatever_cupti_does_ends_the_silence(void **state)
     struct sl_ownership o;
 
     note_four(&o);
-    note(&o, 1900, 2, 1, 2); /* it has asked for a buffer */
+    note(&o, 1900, 2, 1, 2); /* CUPTI has requested a buffer */
     assert_true(may_force(&o, 2800, 0));
     note_four(&o);
-    note(&o, 1900, 1, 1, 3); /* it has written a record */
+    note(&o, 1900, 1, 1, 3); /* CUPTI has written a record */
     assert_true(may_force(&o, 2800, 0));
     note_four(&o);
     note(&o, 1900, 1, 0, 2); /* a record is pending */

@@ -1,10 +1,10 @@
 /*
- * peer_rig.h - CUPTI, another profiler that is linked with it, and a recorder that lets
- * go of CUPTI and takes it back.
+ * peer_rig.h - a CUPTI, another profiler that is linked with it, and a recorder that releases CUPTI
+ * and takes it back.
  *
- * The state is the process's, so every case plays in a child (child.h).
+ * The state belongs to the process, so every case runs in a child (child.h).
  *
- * Threads: a child's first one; the recorder has its own.
+ * Threads: the child's first thread; the recorder has its own.
  */
 #ifndef SL_SESSION_PEER_RIG_H
 #define SL_SESSION_PEER_RIG_H
@@ -80,7 +80,7 @@ static inline void watch(int is_here)
     sl_peer_watch(&opt, is_here);
 }
 
-static uint8_t room[8][64]; /* its buffers */
+static uint8_t room[8][64]; /* the profiler's buffers */
 static unsigned lent, back;
 
 static inline void its_request(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -100,7 +100,7 @@ static inline void its_complete(void *context, uint32_t stream, uint8_t *buffer,
     back++;
 }
 
-/* CUPTI asks the client for a buffer, and gives one back. */
+/* CUPTI requests a buffer from the client. Returns the buffer. */
 static inline uint8_t *ask(void)
 {
     uint8_t *buffer;
@@ -159,7 +159,7 @@ static inline void stop_recorder(void)
     pthread_join(recorder, NULL);
 }
 
-#define UNTIL_TRIES 200000 /* 20 s, at least */
+#define UNTIL_TRIES 200000 /* at least 20 s */
 
 static inline void until_ours(void)
 {
@@ -168,7 +168,7 @@ static inline void until_ours(void)
     CHECK(sl_peer_state() == SL_PEER_OURS);
 }
 
-/* The recorder counts once it has it. */
+/* Waits until the recorder has taken CUPTI back `count` times. It counts after it has CUPTI. */
 static inline void until_back(int count)
 {
     until_ours();

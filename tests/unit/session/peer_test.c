@@ -1,5 +1,5 @@
-/* peer_test.c - another profiler's sessions: each begins when the recorder has let go,
- * and is over when its kinds are off and its buffers are back, and not before. */
+/* peer_test.c - sessions of another profiler. A session begins after the recorder has released
+ * CUPTI. It ends exactly when the profiler's kinds are off and its buffers are returned. */
 #include <errno.h>
 
 #include "collect/cupti/graph_nodes.h"
@@ -15,7 +15,7 @@ static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void)
     for (int session = 1; session <= 3; session++) {
         if (session == 1)
             CHECK(client.enroll(its_request, its_complete) == 0);
-        CHECK(client.enable(10) == 0); /* from the second on its callbacks are put back */
+        CHECK(client.enable(10) == 0); /* from the second session on, its callbacks are restored */
         CHECK(cupti->registered == session);
         CHECK(sl_peer_state() == SL_PEER_THEIRS);
         CHECK(atomic_load(&handovers) == session);
@@ -24,14 +24,14 @@ static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void)
             buffer[i] = ask();
         CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
         CHECK(client.disable(10) == 0 && client.disable(3) == 0);
-        CHECK(sl_peer_state() == SL_PEER_THEIRS); /* its buffers are out */
+        CHECK(sl_peer_state() == SL_PEER_THEIRS); /* the session's buffers are not returned yet */
         CHECK(sl_peer_stranded() == SL_PEER_MAY_FLUSH);
         give_back(buffer[0]);
         CHECK(sl_peer_state() == SL_PEER_THEIRS);
         give_back(buffer[1]);
         until_back(session);
         CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
-        CHECK(atomic_load(&told) == 3 * session); /* it begins, is stranded, has left */
+        CHECK(atomic_load(&told) == 3 * session); /* three events in each session */
     }
     stop_recorder();
 }
@@ -46,27 +46,27 @@ static void one_that_began_before_is_seen_to_the_end(void)
     watch(1);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     start_recorder();
-    /* It registers again, as libkineto does with every session; CUPTI gives back what it had. */
+    /* It registers again, as libkineto does in every session. CUPTI returns the old buffers. */
     client.enroll(its_request, its_complete);
     for (int i = 0; i < 3; i++)
         give_back(room[i]);
     buffer = ask();
     CHECK(client.disable(10) == 0);
     give_back(buffer);
-    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* others may be on */
+    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* other kinds may be on */
     CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
     CHECK(client.disable(3) == 0);
     buffer = ask(); /* a call that had begun before ends */
     CHECK(client.flush(1) == 0);
-    CHECK(cupti->flag == 1); /* what it cuts off is its own */
+    CHECK(cupti->flag == 1); /* the client forced it, which truncates only its own records */
     CHECK(sl_peer_stranded() == SL_PEER_STRANDED);
     give_back(buffer);
     until_back(1);
-    /* The next session's are known. */
+    /* The buffers of the next session are known. */
     CHECK(client.enable(10) == 0);
     buffer = ask();
     CHECK(client.disable(10) == 0);
-    usleep(20000); /* for a recorder that takes what is not over */
+    usleep(20000); /* time for a recorder that takes CUPTI back too early */
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(atomic_load(&returns) == 1);
     give_back(buffer);
@@ -109,12 +109,13 @@ static void what_is_fetched_in_its_stead_waits_for_its_flush(void)
     for (int i = 0; i < 2; i++)
         cupti->complete(NULL, 0, buffer[i], sizeof(*room), 8);
     CHECK(back == 0);
-    until_back(1); /* CUPTI has none of them any more */
+    until_back(1); /* CUPTI has none of the client's buffers any more */
     CHECK(client.flush(1) == 0);
     CHECK(back == 2);
     CHECK(client.flush(1) == 0);
     CHECK(back == 2);
-    /* The next session's come as ever; and those of one that goes on where it was. */
+    /* The next session's buffers are delivered directly, also if a session continues after a
+     * fetch. */
     client.enable(10);
     give_back(ask());
     client.disable(10);
@@ -161,7 +162,7 @@ static void give_late(void)
 {
     cupti->on_flush = NULL;
     CHECK(pthread_create(&flushing, NULL, flush_it, NULL) == 0);
-    usleep(20000); /* for a flush that does not wait */
+    usleep(20000); /* time for a flush that wrongly does not wait */
     cupti->complete(NULL, 0, fetched, sizeof(*room), 8);
     CHECK(back == 0);
 }
@@ -202,7 +203,7 @@ static void calls_that_come_too_late_change_nothing_of_ours(void)
     CHECK(client.disable(10) == 0 && client.disable(3) == 0);
     CHECK(cupti->disabled == disabled);
     CHECK(client.flush(1) == 0);
-    CHECK(cupti->flag == 0); /* plain: a forced one would cut off our records */
+    CHECK(cupti->flag == 0); /* plain, because a forced flush would truncate our records */
     CHECK(sl_peer_state() == SL_PEER_OURS);
     stop_recorder();
 }
@@ -219,16 +220,16 @@ static void results_are_cupti_s(void)
     until_ours();
     CHECK(client.enable(10) == 7);
     until_ours();
-    CHECK(client.disable(3) == 0); /* of ours nothing goes off */
+    CHECK(client.disable(3) == 0); /* no kind of syncline is disabled */
     cupti->result = 0;
     CHECK(client.enable(10) == 0);
     cupti->result = 7;
-    CHECK(client.enable(10) == 7 && client.enable(3) == 7); /* on it stays */
+    CHECK(client.enable(10) == 7 && client.enable(3) == 7); /* it stays on */
     CHECK(client.enroll(its_request, its_complete) == 7);
     usleep(20000);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(client.disable(10) == 7);
-    until_ours(); /* nothing of its is on */
+    until_ours(); /* no kind of the client is on */
     stop_recorder();
 }
 
@@ -242,7 +243,7 @@ static void the_clock_put_back_begins_nothing(void)
     client.enable(10);
     CHECK(client.clock(NULL) == 0);
     usleep(20000);
-    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* it records */
+    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* it is recording */
     client.disable(10);
     until_ours();
     CHECK(client.clock(NULL) == 0);
@@ -256,7 +257,7 @@ static void come_late(void)
 {
     cupti->on_enable = NULL;
     give_back(late);
-    usleep(20000); /* for a recorder that takes what is not over */
+    usleep(20000); /* time for a recorder that takes CUPTI back too early */
 }
 
 /* The last buffer of the session before comes back while CUPTI turns this one's first kind on. */
@@ -302,19 +303,19 @@ static void an_end_does_not_wait_where_another_thread_begins(void)
 
 static void a_client_may_say_when_it_begins_and_ends(void)
 {
-    CHECK(sl_peer_begin() == -ENOTSUP); /* nobody is watched */
+    CHECK(sl_peer_begin() == -ENOTSUP); /* no client is watched */
     watch(0);
     start_recorder();
     CHECK(sl_peer_begin() == 0);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
-    CHECK(sl_peer_begin() == 0); /* it is already */
+    CHECK(sl_peer_begin() == 0); /* it already owns CUPTI */
     client.enroll(its_request, its_complete);
     client.enable(10);
-    CHECK(sl_peer_end() == -EBUSY); /* it records */
+    CHECK(sl_peer_end() == -EBUSY); /* it is recording */
     client.disable(10);
     CHECK(sl_peer_end() == 0);
     until_ours();
-    CHECK(sl_peer_end() == 0); /* it is ours: nothing to wait for */
+    CHECK(sl_peer_end() == 0); /* CUPTI is ours, so there is nothing to wait for */
     CHECK(!sl_peer_is_settled());
     stop_recorder();
 }

@@ -1,5 +1,5 @@
-/* peer_threads_test.c - threads that meet: clients' own, one that looks for slots, one
- * that waits for us when the process ends. */
+/* peer_threads_test.c - threads that act at the same time: threads of clients, one that searches
+ * for import slots, and one that waits for syncline when the process ends. */
 #include <errno.h>
 
 #include "unit/session/peer_rig.h"
@@ -10,7 +10,7 @@ static void *begin_and_end(void *unused)
         CHECK(sl_peer_begin() == 0);
         int err = sl_peer_end();
 
-        CHECK(err == 0 || err == -EBUSY); /* another thread has begun by then */
+        CHECK(err == 0 || err == -EBUSY); /* another thread has begun a session by then */
     }
     return unused;
 }

@@ -1,7 +1,8 @@
 /*
- * text.h - traces in memory for the tool's unit tests: a reader that gives a few bytes at a time.
+ * text.h - a trace in memory for unit tests of the tool, with a reader that returns a few bytes at
+ * a time.
  *
- * Threads: one. Memory: the text is the test's.
+ * Threads: one. Memory: the test owns the text.
  */
 #ifndef TEST_TEXT_H
 #define TEST_TEXT_H
@@ -12,7 +13,7 @@
 struct text_reader {
     const char *text;
     size_t size, at;
-    size_t piece; /* bytes a call; 0 = all there is room for */
+    size_t piece; /* bytes per call; 0: as many as fit */
 };
 
 static inline struct text_reader text_reader(const char *text, size_t piece)
@@ -20,7 +21,7 @@ static inline struct text_reader text_reader(const char *text, size_t piece)
     return (struct text_reader){text, strlen(text), 0, piece};
 }
 
-/* Fits sl_split_create(). */
+/* A reader for sl_split_create(). */
 static inline size_t text_read(void *user, void *data, size_t size)
 {
     struct text_reader *r = user;

@@ -92,8 +92,8 @@ static void copies_of_each_other_end(void **state)
     assert_null(sl_captures_find(&c, 3));
 }
 
-/* Graphs of a hundred nodes, made and instantiated until the table has been full many times: the
- * latest are known, whatever their ids. */
+/* Graphs of a hundred nodes are made and instantiated until the table has been full many times. The
+ * latest nodes are known, whatever their ids. */
 static void graphs_by_the_million(void **state)
 {
     enum {

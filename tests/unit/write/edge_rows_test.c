@@ -1,6 +1,6 @@
 /*
- * edge_rows_test.c - rows of calls that wait carry what they waited for; edges of the window become
- * rows; nothing is held for good.
+ * edge_rows_test.c - rows of waiting calls contain their waits, edges of the window become rows,
+ * and no row is held back permanently.
  */
 #include "unit/write/kineto/fixture.h"
 
@@ -136,7 +136,7 @@ static void a_wait_is_written_when_it_is_decided(void **state)
 
     open_at(0);
     wait_for_kernel(5, 0);
-    assert_int_equal(sl_kineto_written(f.kineto), 3); /* all but the waiting call's */
+    assert_int_equal(sl_kineto_written(f.kineto), 3); /* all rows except that of the waiting call */
     delivered(66, 0);
     assert_int_equal(sl_kineto_written(f.kineto), 3);
     delivered(200, 0);
@@ -156,14 +156,15 @@ static void at_the_windows_end_nothing_is_held(void **state)
 {
     open_at(0);
     wait_for_kernel(5, 0);
-    take(called(SYNC, 7, 70, 80)); /* its record never comes */
+    take(called(SYNC, 7, 70, 80)); /* its record never arrives */
     close_at(100);
     assert_string_equal(arg(find("cat", "cuda_runtime", 1), "released_by"), "5");
     assert_int_equal(count("cat", "cuda_runtime"), 3);
     assert_int_equal(count("name", "sync_edge"), 1);
 }
 
-/* The lead-in's are known, and have no rows: no arrow can begin there. */
+/* A kernel of the lead-in releases a wait of the window. It has an edge but no row, so there is no
+ * arrow. */
 static void work_from_before_the_window(void **state)
 {
     struct sl_event launch = called(LAUNCH, 5, 10, 12), kernel = ran(5, 15, 60);
@@ -229,8 +230,8 @@ static void after_a_loss_rows_go_out_bare(void **state)
     assert_string_equal(counter("edges_lost_gave_up"), "1");
 }
 
-/* A wait is held until the record of its event is in, or cannot come any more: each word may say
- * that something was lost. */
+/* A wait is held back until its event's record has arrived or cannot arrive any more, although each
+ * report says that records may be lost. */
 static void rows_go_out_though_all_is_lossy(void **state)
 {
     struct sl_event sync = synced(6, 21, 65);

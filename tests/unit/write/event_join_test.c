@@ -53,12 +53,12 @@ static void sync_ids_name_the_record(void **state)
     uint64_t i;
 
     record(10, 1, 5);
-    record(20, 2, 5); /* the same event, recorded again */
+    record(20, 2, 5); /* the same event is recorded again */
     assert_int_equal(find(15, 1, 5), 10);
     assert_int_equal(find(25, 1, 5), 10);
     assert_int_equal(find(25, 2, 5), 20);
     assert_int_equal(find(25, 3, 5), 0);
-    /* Old ones are forgotten, not confused. */
+    /* Old records are forgotten, and not mistaken for others. */
     for (i = 3; i < 2 * SL_JOIN_RECORDS; i++)
         record(10 * i, i, 5);
     assert_int_equal(find(25, 1, 5), 0);
@@ -69,7 +69,7 @@ static void without_sync_ids_the_last_record_before_the_wait_counts(void **state
 {
     record(10, 0, 5);
     record(30, 0, 5);
-    record(20, 0, 5); /* late */
+    record(20, 0, 5); /* arrives late */
     record(25, 0, 6); /* another event */
     assert_int_equal(find(5, 0, 5), 0);
     assert_int_equal(find(15, 0, 5), 10);
@@ -79,14 +79,16 @@ static void without_sync_ids_the_last_record_before_the_wait_counts(void **state
     assert_int_equal(find(99, 0, 7), 0);
 }
 
-/* Waits may be held long behind their records. */
+/* An event is recorded again and again, and waits are held back for a long time. Each wait finds
+ * its own record. */
 static void an_event_that_is_recorded_again_and_again(void **state)
 {
     uint64_t i;
 
     for (i = 1; i <= 3 * SL_JOIN_RECORDS; i++) {
         record(20 * i, 0, 5);
-        record(20 * i + 1, 0, (uint32_t)(6 + i % 3000)); /* others, with places in common */
+        record(20 * i + 1, 0, (uint32_t)(6 + i % 3000)); /* these events share the places of the
+                                                          * first one */
         if (i <= 300)
             continue;
         assert_int_equal(find(20 * (i - 300) + 5, 0, 5), 20 * (i - 300));

@@ -1,8 +1,8 @@
 /*
- * json_dom.h - a strict JSON reader for tests: RFC 8259 and nothing more.
+ * json_dom.h - a strict JSON reader for tests: exactly RFC 8259.
  *
- * Refuses trailing commas, bare control bytes, bad escapes, lone surrogates, ill-formed UTF-8,
- * leading zeros, a key given twice, and anything behind the value. Strings come out as bytes.
+ * It refuses trailing commas, unescaped control bytes, invalid escapes, lone surrogates, invalid
+ * UTF-8, leading zeros, repeated keys, and anything after the value. Strings are returned as bytes.
  */
 #ifndef JSON_DOM_H
 #define JSON_DOM_H
@@ -23,8 +23,8 @@ enum json_type {
 
 struct json {
     enum json_type type;
-    const char *key; /* in an object */
-    char *text;      /* strings decoded, numbers as written */
+    const char *key; /* the key of a member of an object */
+    char *text;      /* strings are decoded; numbers are as written */
     size_t length;
     size_t count;
     struct json *child, *last, *next;
@@ -115,7 +115,7 @@ static size_t json_utf8(char *out, uint32_t c)
     return 4;
 }
 
-/* Decodes one well-formed UTF-8 character; 0 if there is none. */
+/* Returns the length of one valid UTF-8 character; 0 if there is none. */
 static size_t json_utf8_length(const unsigned char *s, size_t left)
 {
     uint32_t c, least;
@@ -221,7 +221,7 @@ static struct json *json_number(struct json_reader *r, struct json *j)
     }
     j->type = JSON_NUMBER;
     j->length = (size_t)(r->at - from);
-    /* Not strndup(): with strict checks it reads to the file's end. */
+    /* strndup() is not used, because with strict checks it reads to the file's end. */
     j->text = malloc(j->length + 1);
     memcpy(j->text, from, j->length);
     j->text[j->length] = '\0';
@@ -316,7 +316,7 @@ static struct json *json_value(struct json_reader *r, int depth)
     return json_number(r, j);
 }
 
-/* The one value that the text is; NULL (and a line on stderr) if it is not valid. */
+/* Parses the whole text as one value. Returns NULL and prints a line on stderr if it is invalid. */
 static struct json *json_parse(const void *text, size_t size)
 {
     struct json_reader r = {text, (const unsigned char *)text + size, text, NULL};
@@ -340,7 +340,7 @@ static inline const struct json *json_get(const struct json *j, const char *key)
     return NULL;
 }
 
-/* Text of a string or number member; "" when there is none. */
+/* Returns the text of a string or number member; "" if it is missing. */
 static inline const char *json_text(const struct json *j, const char *key)
 {
     const struct json *member = json_get(j, key);

@@ -1,8 +1,8 @@
 /*
- * occupancy_test.c - the figures of the CUDA occupancy calculator.
+ * occupancy_test.c - the results of the CUDA occupancy calculator.
  *
- * Expected blocks come from cuda_occupancy.h of CUDA 13.0, which a run over a million random
- * launches on nine architectures agreed with in every one.
+ * The expected blocks are from cuda_occupancy.h of CUDA 13.0. A run over a million random launches
+ * on nine architectures gave the same results.
  */
 #include "unit/test.h"
 
@@ -94,7 +94,8 @@ static void what_is_not_known_gives_zero(void **state)
     assert_int_equal(sl_occupancy_percent(&none, &empty), 0);
 }
 
-/* A record, or what the driver says of a device, may be anything. */
+/* A record, or the driver's properties of a device, may contain anything. Impossible values give
+ * 0. */
 static void what_cannot_be_gives_zero(void **state)
 {
     static const uint32_t blocks[][3] = {
@@ -118,7 +119,7 @@ static void what_cannot_be_gives_zero(void **state)
     }
     s = launch(128, 128, 1u << 27, 0); /* registers of a warp: 2^32 */
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
-    s = launch(128, 128, 16, UINT32_MAX - 1023); /* with the driver's own: 2^32 */
+    s = launch(128, 128, 16, UINT32_MAX - 1023); /* 2^32 with the driver's own memory */
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
     s = launch(128, 128, 16, 1u << 31);
     s.static_shared = 1u << 31;
@@ -130,7 +131,7 @@ static void what_cannot_be_gives_zero(void **state)
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
 }
 
-/* Limits that the driver does not tell are none. */
+/* If the driver does not report a limit, there is none. */
 static void limits_that_are_not_told(void **state)
 {
     struct sl_device d = gpu(9, 0, 132, 2048, 0, 0);

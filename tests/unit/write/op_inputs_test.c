@@ -75,7 +75,7 @@ static void numbers(void **state)
     }
 }
 
-/* Whatever the bytes: it ends, within the room that is promised. */
+/* The bytes are random. The conversion ends, and stays within the promised size. */
 static void any_bytes(void **state)
 {
     uint8_t input[64];

@@ -53,7 +53,7 @@ static void a_full_cache_starts_anew_and_stays_under_its_cap(void **state)
         assert_int_equal((unsigned char)t->text[0], i % 251);
     }
     assert_true(found > 0 && found < 600);
-    /* Longer than all of it: refused, and the cache goes on. */
+    /* A text longer than the whole cache is refused, and the cache still works. */
     memset(giant, 'x', sizeof(giant));
     assert_null(sl_text_cache_add(&c, 99999, 0, giant, 2 * sizeof(giant)));
     assert_non_null(sl_text_cache_add(&c, 7, 7, "x", 1));

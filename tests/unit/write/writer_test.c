@@ -28,8 +28,8 @@ static char folder[32];
 static struct sl_ring *ring;
 static struct sl_outputs *outputs;
 static struct sl_writer *writer;
-static int left_behind; /* a writer that was not waited for: it keeps what it was given, */
-static struct sl_outputs *volatile kept; /* such as these */
+static int left_behind; /* one writer was not waited for and still uses its arguments... */
+static struct sl_outputs *volatile kept; /* ...such as these outputs */
 
 static _Atomic int named_by_another;
 
@@ -176,7 +176,7 @@ static void each_window_is_a_complete_file(void **state)
     push(SL_EV_RUNTIME, 1); /* between windows: counted, not written */
     push_window(2, 20000);
     snprintf(expected, sizeof(expected), "%s/2.pt.trace.json.zst", folder);
-    while (windows < 2) { /* the test's own time limit ends this if the files never come */
+    while (windows < 2) { /* ctest's time limit ends this loop if the files never appear */
         sl_writer_last(writer, last, sizeof(last), &windows);
         usleep(1000);
     }
@@ -201,8 +201,8 @@ static void stop_drains_and_completes_the_open_window(void **state)
     expect_rows("1.pt.trace.json", 3000);
 }
 
-/* Without any time: how far the writer gets is its own affair, but the file is ended, and holds or
- * counts every row. */
+/* The writer gets no time to stop. It may write any number of rows, but the file is ended, and
+ * every row is written or counted. */
 static void a_stop_in_haste_counts_what_it_leaves(void **state)
 {
     char path[128];
@@ -220,7 +220,7 @@ static void a_stop_in_haste_counts_what_it_leaves(void **state)
     if (ended != 0)
         left_behind = 1;
     snprintf(path, sizeof(path), "%s/1.pt.trace.json", folder);
-    while (access(path, F_OK) != 0) /* the test's own time limit ends this if it never comes */
+    while (access(path, F_OK) != 0) /* ctest's time limit ends this loop if no file appears */
         usleep(1000);
     data = read_file("1.pt.trace.json", &size);
     trace = json_parse(data, size);
@@ -294,10 +294,10 @@ static void a_folder_that_cannot_be_made_is_said_once_per_window(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_EVENTS_WRITTEN), 0);
 }
 
-/* The first descriptor from 512 up is the open file's. */
+/* Waits until the file is open. Its descriptor is the first one from 512 on. */
 static void wait_for_file(void)
 {
-    while (fcntl(512, F_GETFD) < 0) /* the test's own time limit ends this if it never opens */
+    while (fcntl(512, F_GETFD) < 0) /* ctest's time limit ends this loop if the file never opens */
         usleep(1000);
 }
 
@@ -314,7 +314,7 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
         push(SL_EV_WINDOW_OPEN, window);
         sl_writer_wake(writer);
         wait_for_file();
-        syscall(SYS_close, 512); /* past ThreadSanitizer, which would take it for a race of ours */
+        syscall(SYS_close, 512); /* bypasses ThreadSanitizer, which would report a race of ours */
         push(SL_EV_RUNTIME, 1);
         push(SL_EV_WINDOW_CLOSE, window);
         sl_writer_wake(writer);
@@ -324,7 +324,8 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     push_window(3, 5);
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
     text = caught_stderr();
-    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line for all */
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line is printed for all
+                                                                    * windows */
     assert_non_null(
         strstr(text, "the program closed or replaced the descriptor of a trace file of window 1"));
     assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 2);
@@ -336,12 +337,13 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     free(data);
 }
 
-/* Who cannot wait is told of a row twice, and it is lost once. */
+/* An output that cannot wait gets an operator's beginning before its row. A lost row is counted
+ * once. */
 static void a_rows_beginning_is_no_row(void **state)
 {
     catch_stderr();
     start("/proc/syncline-no-such-folder", SL_COMPRESS_ZSTD);
-    push(SL_EV_RUNTIME, 1); /* before any window: not written */
+    push(SL_EV_RUNTIME, 1); /* this call is before any window, so it is not written */
     push(SL_EV_CPU_OP, 1);
     push(SL_EV_WINDOW_OPEN, 1);
     for (uint32_t i = 1; i <= 500; i++) {
@@ -355,8 +357,7 @@ static void a_rows_beginning_is_no_row(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_OUTSIDE_WINDOW), 1);
 }
 
-/* The thread is there, named, and takes no signal. */
-/* Reads the signal mask of the thread of that name. */
+/* Finds the thread with this name, and reads its signal mask. The thread must block all signals. */
 static int find_thread(const char *name, unsigned long long *mask)
 {
     char path[300], line[256], wanted[64];
@@ -386,7 +387,7 @@ static void the_thread_takes_no_signals(void **state)
     unsigned long long mask = 0;
 
     start(folder, SL_COMPRESS_NONE);
-    while (!find_thread("syncline-write", &mask)) /* the test's own time limit ends this */
+    while (!find_thread("syncline-write", &mask)) /* ctest's time limit ends this loop */
         usleep(1000);
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
     assert_true(mask >> (SIGINT - 1) & 1);
@@ -395,7 +396,8 @@ static void the_thread_takes_no_signals(void **state)
     assert_false(named_by_another);
 }
 
-/* A second after the events came they can be read, though nothing was closed or stopped. */
+/* Events can be read from the file a second after they were given, although the window is still
+ * open. */
 static void an_open_window_can_be_read_soon(void **state)
 {
     static char text[1 << 20];
@@ -408,7 +410,7 @@ static void an_open_window_can_be_read_soon(void **state)
     push(SL_EV_RUNTIME, 77);
     sl_writer_wake(writer);
     snprintf(path, sizeof(path), "%s/1.pt.trace.json.zst.part", folder);
-    while (size == 0) { /* the test's own time limit ends this if the frame never comes */
+    while (size == 0) { /* ctest's time limit ends this loop if the frame never appears */
         struct stat st;
 
         usleep(1000);

@@ -12,7 +12,7 @@ static void filters(void)
         fake_call(SIM_DRIVER, CBID_CU_LAUNCH, 3, 0);
         flush(0);
         CHECK(seen_count == 1 && seen[0].cbid == CBID_LAUNCH);
-        enable(CUPTI_ACTIVITY_KIND_RUNTIME); /* the whole kind undoes the filter */
+        enable(CUPTI_ACTIVITY_KIND_RUNTIME); /* enabling the whole kind removes the filter */
         fake_call(SIM_RUNTIME, CBID_GET_DEVICE, 4, 0);
         flush(0);
         CHECK(seen_count == 2 && seen[1].cbid == CBID_GET_DEVICE);
@@ -30,7 +30,7 @@ static void filters(void)
     flush(0);
     CHECK(seen_count == before);
 
-    /* Per context: supersedes the global setting. */
+    /* A setting for a context overrides the global setting. */
     CHECK(F(cuptiActivityEnableContext)((CUcontext)(uintptr_t)1, CUPTI_ACTIVITY_KIND_MEMSET) ==
           CUPTI_SUCCESS);
     CHECK(F(cuptiActivityEnableContext)(NULL, CUPTI_ACTIVITY_KIND_MEMSET) ==
@@ -72,7 +72,7 @@ static void attributes(void)
     CHECK(version < 21 ? per_thread == CUPTI_ERROR_INVALID_PARAMETER
                        : per_thread == CUPTI_SUCCESS && flag == (version >= 130000));
 
-    /* A buffer that is not zero although the client said it would be. */
+    /* The client said that its buffers are zeroed, but this one is not. */
     flag = 1;
     CHECK(F(cuptiActivitySetAttribute)(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &flag_size,
                                        &flag) == CUPTI_SUCCESS);

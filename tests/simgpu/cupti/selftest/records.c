@@ -5,7 +5,7 @@
 #include "client.h"
 #include "cupti/layout_table.h"
 
-/* The table against NVIDIA's own types, as the headers at hand have them (CUDA 13.0). */
+/* Compares the table with NVIDIA's own types in the installed headers (CUDA 13.0). */
 #define SAME(row, record, type, member)                                                            \
     CHECK((row)->layout[record]->field[F_##member].offset == offsetof(type, member) &&             \
           (row)->layout[record]->field[F_##member].width == sizeof(((type *)0)->member))
@@ -71,7 +71,7 @@ static void layout(void)
     SAME(v, R_EXTERNAL, CUpti_ActivityExternalCorrelation, correlationId);
 }
 
-/* One record of each kind, field by field through NVIDIA's types. */
+/* Reads one record of each kind, field by field through NVIDIA's types. */
 static void records(void)
 {
     static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -141,7 +141,7 @@ static void records(void)
     CHECK(e->eventId == 9 && e->streamId == 13 && e->correlationId == 78);
     CUpti_ActivityStream *s = (void *)last_record[CUPTI_ACTIVITY_KIND_STREAM];
     CHECK(s->streamId == 13 && (int32_t)s->priority == -1);
-    CHECK(count_of(CUPTI_ACTIVITY_KIND_STREAM) == 2); /* made, and dumped */
+    CHECK(count_of(CUPTI_ACTIVITY_KIND_STREAM) == 2); /* when created, and dumped */
     CUpti_ActivityContext *c = (void *)last_record[CUPTI_ACTIVITY_KIND_CONTEXT];
     CHECK(c->contextId == 1 && c->nullStreamId == 7);
     CUpti_ActivityDevice4 *d = (void *)last_record[CUPTI_ACTIVITY_KIND_DEVICE];
@@ -163,7 +163,7 @@ static void hold_back(void)
 
     fake_finish(second);
     flush(0);
-    CHECK(buffers_back == 0); /* one unfinished record holds the whole buffer */
+    CHECK(buffers_back == 0); /* one incomplete record delays the whole buffer */
     fake_finish(first);
     flush(0);
     CHECK(buffers_back == 1 && count_of(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == 2);
@@ -176,7 +176,7 @@ static void hold_back(void)
     fake_finish(third);
     flush(0);
     flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    CHECK(seen_count == 3); /* never again */
+    CHECK(seen_count == 3); /* not delivered again */
     CHECK(fake_ops_alive() == 0);
 }
 
@@ -201,7 +201,7 @@ static void sync_kinds(void)
         query.result = 0;
         fake_probe->synchronized(&query);
         flush(0);
-        CHECK(seen_count == 3); /* the not-ready query left no record */
+        CHECK(seen_count == 3); /* the query of unfinished work made no record */
     } else {
         CHECK(!dlsym(library, "cuptiActivityEnableAllSyncRecords"));
     }
@@ -215,7 +215,7 @@ static void names(void)
     fake_finish(launch("_Z5firstv"));
     flush(0);
     CHECK(strcmp(seen[0].name, "_Z5firstv") == 0);
-    CHECK(strcmp(kept_names[0], "_Z5firstv") == 0); /* good until the buffer is given back */
+    CHECK(strcmp(kept_names[0], "_Z5firstv") == 0); /* valid until the buffer is returned */
     fake_finish(launch("_Z6secondv"));
     CHECK(strcmp(kept_names[0], "!!!!!!!!!") == 0);
     flush(0);
@@ -229,7 +229,7 @@ static void names_over(void)
     enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     fake_finish(launch("_Z5firstv"));
     flush(0);
-#ifndef __SANITIZE_THREAD__ /* a client that does this races with CUPTI, and TSan would say so */
+#ifndef __SANITIZE_THREAD__ /* TSan would report that reading here races with CUPTI */
     while (*(const volatile char *)kept_names[0] == '_') {
         usleep(1000);
     }
@@ -239,7 +239,7 @@ static void names_over(void)
 
 static uint64_t ticks(void)
 {
-    return sim_now_ns() / 2 - 1000000000; /* half the rate, another start */
+    return sim_now_ns() / 2 - 1000000000; /* half the rate, and another origin */
 }
 
 static void client_clock(void)

@@ -46,14 +46,14 @@ static void threads(void)
     stop = true;
     pthread_join(flushing, NULL);
     flush(0);
-    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); /* empty buffers come back with this one alone */
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); /* only this flush returns empty buffers */
     CHECK(count_of(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == THREADS * PER_THREAD);
     CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == THREADS * PER_THREAD);
     CHECK(buffers_out == buffers_back && fake_ops_alive() == 0);
 }
 
-/* A recording's threads: each has a buffer of its own, and its records say whose they are; what
- * CUPTI itself does in this process is told to nobody. */
+/* Recorded threads: each has its own buffer, and its records name the thread. CUPTI's own work in
+ * the replaying process is not reported. */
 static void guises(void)
 {
     fake_replaying = true;
@@ -65,7 +65,7 @@ static void guises(void)
         fake_call(SIM_RUNTIME, CBID_LAUNCH, i + 1, 0);
     }
     fake_probe->guise(&(struct sim_guise){0, 0});
-    /* 12.0 has one for all threads, and no attribute for it */
+    /* 12.0 has one buffer for all threads, and lacks this attribute */
     CHECK(buffers_out == (version == 18 ? 1 : 3) && fake_probe->flushes() == 0);
     flush(0);
     CHECK(fake_probe->flushes() == 1);
@@ -87,8 +87,8 @@ static void play_raw(uint32_t kind, const void *bytes, uint32_t size, const char
     });
 }
 
-/* Recorded bytes: what the client asked for, of kinds too that this stand-in never makes itself;
- * in the buffer that they came in, with texts in place. */
+/* Recorded bytes: the client receives the kinds that it enabled, also kinds that this stand-in
+ * never makes itself. They are in the buffers of the recording, with their texts. */
 static void raw(void)
 {
     CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME, .cbid = CBID_LAUNCH};
@@ -107,16 +107,16 @@ static void raw(void)
     for (int i = 0; i < 2; i++) {
         play_raw(CUPTI_ACTIVITY_KIND_RUNTIME, &call, sizeof call, NULL);
         play_raw(CUPTI_ACTIVITY_KIND_NAME, &name, sizeof name, text);
-        call.kind = CUPTI_ACTIVITY_KIND_DRIVER; /* not asked for */
+        call.kind = CUPTI_ACTIVITY_KIND_DRIVER; /* not enabled */
         play_raw(CUPTI_ACTIVITY_KIND_DRIVER, &call, sizeof call, NULL);
         call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
         fake_probe->hand_over(3);
     }
     call.cbid = CBID_GET_DEVICE;
-    if (version >= 23) { /* older ones have no filter for single calls */
+    if (version >= 23) { /* older versions cannot filter single calls */
         play_raw(CUPTI_ACTIVITY_KIND_RUNTIME, &call, sizeof call, NULL);
     }
-    memset(text, '!', sizeof text - 1); /* a copy was taken */
+    memset(text, '!', sizeof text - 1); /* the stand-in took a copy */
     flush(0);
     CHECK(count_of(CUPTI_ACTIVITY_KIND_DRIVER) == 0 && count_of(CUPTI_ACTIVITY_KIND_NAME) == 2);
     CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 2 && buffers_back == 2);
@@ -125,7 +125,8 @@ static void raw(void)
     CHECK(F(cuptiActivityGetNumDroppedRecords)(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped == 6);
 }
 
-/* Once the first buffer is full the client has small ones, then none, then its usual ones again. */
+/* After its first buffer is full, the client gives small buffers, then none, then normal ones
+ * again. */
 static void scant_request(uint8_t **buffer, size_t *size, size_t *records)
 {
     static int asked;
@@ -136,7 +137,7 @@ static void scant_request(uint8_t **buffer, size_t *size, size_t *records)
     request(buffer, size, records);
 }
 
-/* A recording waits for a client that is out of buffers, and loses nothing. */
+/* A replay waits for a client without buffers, and loses nothing. */
 static void patience(void)
 {
     size_t dropped = 1;
@@ -153,7 +154,7 @@ static void patience(void)
     CHECK(buffers_out == buffers_back && bytes_back == 3000 * sizeof(CUpti_ActivityAPI));
 }
 
-/* Prints what a record costs; asserts only that all arrive. */
+/* Prints the cost of a record. Only checks that all records arrive. */
 static void speed(void)
 {
     enum {
@@ -161,7 +162,7 @@ static void speed(void)
     };
 
     buffer_bytes = 1 << 20;
-    recycle = true; /* as a client with a pool does */
+    recycle = true; /* imitates a client with a pool of buffers */
     attach();
     enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);

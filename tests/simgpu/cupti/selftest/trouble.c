@@ -29,9 +29,11 @@ static void drops(void)
         fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
     }
     flush(0);
-    CHECK(seen_count == 10 && buffers_out == 1 + 4); /* the small one, then 3 + 3 + 3 + 1 */
+    CHECK(seen_count == 10 && buffers_out == 1 + 4); /* the small buffer, then four with 3 + 3 + 3 +
+                                                      * 1 records */
     for (uint32_t i = 0; i < 10; i++) {
-        CHECK(seen[i].correlation == 10 + i); /* nothing asked for disorder */
+        CHECK(seen[i].correlation == 10 + i); /* the order is kept, because no option asked for
+                                               * disorder */
     }
 }
 
@@ -58,16 +60,19 @@ static void steal(void)
         fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
     }
     flush(0);
-    CHECK(seen_count == 0 && fake_log_count("\"given\"") == 20); /* our buffer went to the other */
+    CHECK(seen_count == 0 && fake_log_count("\"given\"") == 20); /* our buffer was delivered to the
+                                                                  * other client */
     CHECK(fake_log_count("\"steal\"") == 1);
-    fake_call(SIM_RUNTIME, CBID_LAUNCH, 21, 0); /* into a buffer of the other's */
+    fake_call(SIM_RUNTIME, CBID_LAUNCH, 21, 0); /* this record goes into a buffer of the other
+                                                 * client */
     CHECK(F(cuptiActivityRegisterCallbacks)(request, complete) == CUPTI_SUCCESS);
-    /* A foreign buffer comes to us: freed here by a client that ought not to; so only count. */
+    /* CUPTI would deliver the other client's buffer to us, so this client only counts and does not
+     * free. */
     CHECK(buffers_out == 1 && buffers_back == 0);
-    free(latest); /* nobody else will */
+    free(latest); /* no other code frees this buffer */
 }
 
-/* From the tenth record on: one buffer holds both clocks. */
+/* The clock changes at the tenth record, so one buffer has times of both clocks. */
 static void mixed_clocks(void)
 {
     uint64_t real_ns, ticks;
@@ -94,7 +99,8 @@ static void *call_of_another(void *unused)
     return NULL;
 }
 
-/* At its cap; and before it has answered, another library registers and is asked. */
+/* The client is at its limit and gives a dummy buffer. Before it returns, another library registers
+ * and is asked for a buffer. */
 static void request_for_show(uint8_t **buffer, size_t *size, size_t *records)
 {
     pthread_t other;
@@ -131,7 +137,7 @@ static void for_show(void)
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 2, 0);
-    CHECK(buffers_out == 2); /* one of each library's, and the one for show */
+    CHECK(buffers_out == 2); /* one of each library, and the dummy buffer */
     CHECK(fake_log_count("misuse") == 0);
 }
 
@@ -190,7 +196,7 @@ static void late(void)
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
     flush(0);
-    CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 0); /* flush returned before the delivery */
+    CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 0); /* the flush returned before the delivery */
     while (count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 0) {
         usleep(1000);
     }
@@ -214,7 +220,7 @@ static void call_without_buffer(void)
     _exit(0);
 }
 
-/* The exit status of a child that runs `body`; -1 if a signal ended it. */
+/* Runs `body` in a child. Returns its exit status; -1 if a signal ended it. */
 static int status_of_child(void (*body)(void))
 {
     pid_t child = fork();
@@ -240,13 +246,15 @@ static void null_crash(void)
     int status = status_of_child(attach_and_call);
     CHECK(version < 27 ? status != 0 : status == 0);
 
-    /* A child of an attached process has no worker: it makes no record and does not even ask. */
+    /* In a child of an attached process there is no worker. It makes no record and requests no
+     * buffer. */
     attach();
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);
     CHECK(status_of_child(call_without_buffer) == 0);
 }
 
-/* Takes long: so does registering it, which is when the lines between the clocks are locked. */
+/* The clock is slow, so registering it takes long. The conversion between the clocks is locked
+ * meanwhile. */
 static uint64_t slow_clock(void)
 {
     usleep(5000);
@@ -260,7 +268,7 @@ static void *register_slow_clock(void *begun)
     return NULL;
 }
 
-/* As torch.profiler does, in a child. */
+/* Does what torch.profiler does, in a child. */
 static void profile(void)
 {
     alarm(10);
@@ -293,7 +301,7 @@ static void undelivered(void)
     fake_probe->at_exit();
     CHECK(fake_log_count("\"undelivered\",\"kind\":\"kernel\"") == 1);
     flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    CHECK(seen_count == 0); /* what the log says stays true */
+    CHECK(seen_count == 0); /* as the log says, the record is not delivered */
     fake_finish(op);
 }
 

@@ -14,7 +14,7 @@
 
 #define ALL 0xffu /* every sl_cupti_set */
 
-/* A CUPTI that notes what it is told. */
+/* A fake CUPTI that records its calls. */
 static struct {
     uint32_t version;
     uint8_t kind[SL_CUPTI_KIND_COUNT]; /* 1 = on */
@@ -22,7 +22,7 @@ static struct {
     int all_sync, thread_id_type;
     uint8_t attribute[16];
     int refused_kind, refuse_calls, refuse_attributes, code;
-    uint32_t refused_from; /* of calls: the first that is */
+    uint32_t refused_from; /* the first refused call id */
 } cupti;
 
 static int get_version(uint32_t *version)
@@ -186,7 +186,7 @@ static void unusable_libraries_are_refused(void **state)
     fn.ActivityGetAttribute = NULL;
     fn.SetThreadIdType = NULL;
     assert_int_equal(sl_cupti_api_adopt(&api, &fn), 0);
-    assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0); /* and what is missing is not called */
+    assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0); /* missing functions are not called */
     sl_cupti_detach(&api);
 }
 
@@ -278,10 +278,11 @@ static void a_filter_that_fails_falls_back_to_the_whole_kind(void **state)
     assert_int_equal(filter, 1);
     assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 1);
     assert_non_null(strstr(line, "cuptiActivityEnableRuntimeApi failed"));
-    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1); /* not once per call */
+    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1); /* counted once, not once per call */
 }
 
-/* The calls that were refused would be missing. */
+/* CUPTI refuses some of the listed calls, which would then be missing. The whole kind is enabled
+ * instead. */
 static void a_filter_that_takes_some_calls_falls_back_to_the_whole_kind(void **state)
 {
     int filter = 0;
@@ -302,7 +303,7 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
 {
     static const struct {
         int kind;
-        uint32_t set; /* what is lost as a whole */
+        uint32_t set; /* the kinds that are lost completely */
         const char *words;
     } want[] = {
         {SL_CUPTI_KIND_CONCURRENT_KERNEL, SL_CUPTI_KERNEL, "(CONCURRENT_KERNEL) failed"},
@@ -323,7 +324,7 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
         cupti.refused_kind = want[i].kind;
         listen_to_stderr();
         assert_int_equal(sl_cupti_enable(&api, ALL, 0, &filter), ALL & ~want[i].set);
-        sl_cupti_enable(&api, ALL, 0, &filter); /* said once, however often it fails */
+        sl_cupti_enable(&api, ALL, 0, &filter); /* reported once, however often it fails */
         line = stop_listening();
         assert_non_null(strstr(line, want[i].words));
         assert_non_null(strstr(line, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)"));
@@ -375,7 +376,8 @@ static void buffers_are_zeroed_by_us_and_threads_are_the_systems(void **state)
     assert_non_null(strstr(stop_listening(), "cuptiActivitySetAttribute failed"));
 }
 
-/* And ours as it was at first, whatever that client has changed. */
+/* Another client changes CUPTI's settings. It finds the original ones at first, and syncline's
+ * settings are restored afterwards. */
 static void another_client_finds_everything_as_it_was(void **state)
 {
     uint8_t *zeroed = &cupti.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER];
@@ -394,7 +396,7 @@ static void another_client_finds_everything_as_it_was(void **state)
     assert_int_equal(*per_thread, 1);
     assert_int_equal(cupti.thread_id_type, SL_CUPTI_THREAD_ID_TYPE_DEFAULT);
     assert_int_equal(cupti.all_sync, 1);
-    *per_thread = 0; /* as torch.profiler does at its end */
+    *per_thread = 0; /* another profiler changes the attribute, as torch.profiler does at its end */
     assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0);
     assert_int_equal(*zeroed, 1);
     assert_int_equal(*per_thread, 1);

@@ -42,7 +42,7 @@ static uint8_t *request(void)
 
     sl_cupti_pool_request(&buffer, &size, &max);
     assert_non_null(buffer);
-    assert_int_equal((uintptr_t)buffer % 8, 0); /* CUPTI demands it */
+    assert_int_equal((uintptr_t)buffer % 8, 0); /* CUPTI requires this alignment */
     assert_int_equal(max, 0);
     return buffer;
 }
@@ -136,7 +136,7 @@ static void impossible_sizes_are_refused(void **state)
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES - 1, 1, NULL), -EINVAL);
     assert_int_equal(sl_cupti_pool_init(0, BYTES, 1, NULL), -EINVAL);
     assert_int_equal(sl_cupti_pool_init(BYTES, SIZE_MAX / 2, 1, NULL), -EINVAL);
-    /* before init, CUPTI still gets something that it can write to */
+    /* Before the initialization, CUPTI still gets memory that it can write to. */
     memset(request(), 1, BYTES);
 }
 
@@ -147,7 +147,7 @@ static void a_strangers_buffer_is_accepted_and_not_touched(void **state)
     uint8_t *ours;
 
     assert_ptr_not_equal(strange, MAP_FAILED);
-    complete(strange, 100); /* before init */
+    complete(strange, 100); /* before the initialization */
     assert_int_equal(sl_cupti_pool_init(BYTES, 2 * BYTES, 2, wake), 0);
     ours = request();
     complete(strange, 100);
@@ -159,7 +159,7 @@ static void a_strangers_buffer_is_accepted_and_not_touched(void **state)
     assert_null(sl_cupti_pool_take());
     assert_int_equal(sl_cupti_pool_outstanding(), 1);
 
-    complete(ours, BYTES * 2); /* more than it can hold */
+    complete(ours, BYTES * 2); /* more than fits */
     complete(ours, 50);        /* twice */
     b = sl_cupti_pool_take();
     assert_ptr_equal(b->data, ours);
@@ -202,13 +202,13 @@ static void more_are_kept_ready_after_a_shortage(void **state)
     sl_cupti_pool_refill();
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
     request();
-    sl_cupti_pool_refill(); /* one ready again */
+    sl_cupti_pool_refill(); /* one is ready again */
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 2 * BYTES);
     request();
-    request(); /* nothing ready: gets one that was never used, and nothing is lost */
+    request(); /* no buffer is ready: CUPTI gets one that was never used, and nothing is lost */
     assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 0);
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 3 * BYTES);
-    sl_cupti_pool_refill(); /* now three ready */
+    sl_cupti_pool_refill(); /* now three are ready */
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 6 * BYTES);
     for (int i = 3; i < 16; i++)
         request();
@@ -249,7 +249,8 @@ static void a_passive_pool_gives_and_takes_nothing(void **state)
     assert_int_equal(atomic_load(&wakes), 0);
 }
 
-/* Many threads: no buffer is ever in two hands, nothing is lost, nothing is read half-written. */
+/* Many threads use the pool. No buffer is ever used twice at the same time, none is lost, and none
+ * is read before it is complete. */
 
 enum {
     THREADS = 4,
@@ -356,8 +357,9 @@ static void look(void *user, const uint8_t *data, size_t size)
     *seen = data;
 }
 
-/* CUPTI's thread may stand still anywhere in its callback: an exit that took such a buffer for back
- * would end without its records, and count none. */
+/* CUPTI's thread can be preempted anywhere in its callback. A completed buffer counts as missing
+ * until the recorder has taken it. Otherwise an exit could end without its records, and not count
+ * them. */
 static void a_buffer_is_back_when_the_collector_has_it(void **state)
 {
     const uint8_t *seen = NULL;

@@ -15,7 +15,7 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 
-/* The sanitizers replace the same functions and need them to stay theirs. */
+/* Sanitizers replace the same functions, so they cannot be replaced here. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -24,7 +24,8 @@
 #endif
 #endif
 
-/* volatile: compilers know that malloc-like functions cannot see it, and drop the stores. */
+/* volatile, because compilers assume that malloc-like functions do not read it, and would drop the
+ * stores. */
 static _Thread_local volatile int watched;
 static _Atomic unsigned forbidden;
 static const char *_Atomic forbidden_name;
@@ -38,7 +39,7 @@ static void seen(const char *name)
     atomic_store(&forbidden_name, name);
 }
 
-/* glibc's own entry points: dlsym() would allocate. */
+/* glibc's own functions, because dlsym() would allocate. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
@@ -122,7 +123,8 @@ enum {
     BUFFERS = 8
 };
 
-/* Every way through the callbacks: a buffer, none left, a full quarter, a stranger, twice. */
+/* Takes every path through the callbacks: a normal buffer, no buffer left, a quarter full, a
+ * foreign buffer, a buffer that is returned twice. */
 static void *application(void *arg)
 {
     static uint8_t strange[64];
@@ -154,7 +156,7 @@ static void callbacks_do_not_allocate_or_lock(void **state)
         pthread_join(thread[i], NULL);
     if (atomic_load(&forbidden) != before)
         fail_msg("%s was called inside a callback", atomic_load(&forbidden_name));
-    /* the rare ways were really taken */
+    /* the rare paths were really taken */
     assert_true(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER) >= 2);
     assert_true(sl_stats_get(SL_STAT_FOREIGN_BUFFERS) >= 2);
     assert_true(atomic_load(&wakes) >= 1);

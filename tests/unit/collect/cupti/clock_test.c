@@ -9,7 +9,7 @@
 
 #define MS 1000000ull
 
-static uint64_t far_ns; /* how far the clock of its own is off */
+static uint64_t far_ns; /* the distance of the unknown clock */
 
 static int realtime(uint64_t *stamp)
 {
@@ -59,13 +59,14 @@ static void what_neither_clock_gives_is_refused(void **state)
     assert_true(clock.is_mixed);
     another(&stamp);
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), -ERANGE);
-    stamp = sl_clock_ticks() + (1ull << 53); /* days ahead; those behind may be before the boot */
+    stamp = sl_clock_ticks() + (1ull << 53); /* days ahead; earlier ticks may be before the boot */
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), -ERANGE);
     realtime(&stamp);
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
 }
 
-/* Nobody knows whether another client has set the clock: each stamp is judged by itself. */
+/* CUPTI does not return its time, so another client may have set its clock. Each time stamp is
+ * recognized by itself. */
 static void without_an_answer_stamps_tell(void **state)
 {
     struct sl_cupti_clock clock = {0};
@@ -80,7 +81,7 @@ static void without_an_answer_stamps_tell(void **state)
     assert_in_range(ticks, before - 1000, sl_clock_now());
 }
 
-/* A machine whose wall clock can be set: a counter of 3 ticks per ns, each reading takes 10 ns. */
+/* A machine whose wall clock can be set: a counter of 3 ticks per ns. Each reading takes 10 ns. */
 static struct {
     uint64_t ticks;
     int64_t set_ns, set_in_bracket_ns;
@@ -101,7 +102,7 @@ static uint64_t machine_realtime(void)
     return 1700000000000000000ull + machine_monotonic() + (uint64_t)machine.set_ns;
 }
 
-/* CUPTI's clock is the wall clock, whatever it is set to, even while we ask. */
+/* CUPTI's clock is the wall clock. The test can set it, also during a reading. */
 static int settable(uint64_t *stamp)
 {
     machine.set_ns += machine.set_in_bracket_ns;
@@ -129,7 +130,7 @@ static void a_setting_of_the_wall_clock_is_no_other_clock(void **state)
         assert_int_equal(sl_cupti_clock_look(&clock, settable), SL_CUPTI_CLOCK_REALTIME);
         assert_in_range(machine_realtime() - clock.last_ns, 0, MS);
         assert_false(clock.is_mixed);
-        /* Another's is told from it all the same. */
+        /* Another clock is still recognized as different. */
         assert_int_equal(sl_cupti_clock_look(&clock, another), SL_CUPTI_CLOCK_UNKNOWN);
     }
     sl_clock_set_source(NULL);

@@ -106,7 +106,8 @@ static void a_thread_is_told_once_with_its_name(void **state)
     add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL);
     put32(add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL), b->layout->api->thread, own);
     record_decode(b);
-    assert_int_equal(b->event[0].kind, SL_EV_META_THREAD); /* before the row that needs it */
+    assert_int_equal(b->event[0].kind, SL_EV_META_THREAD); /* the thread's name precedes the row
+                                                            * that needs it */
     ev = record_event(b, SL_EV_META_THREAD, 0);
     assert_int_equal(ev->thread, own);
     assert_int_equal(ev->u.meta.pid, 77);
@@ -154,7 +155,7 @@ static void waits_of_every_version(void **state)
             put64(r, at->event_sync, UINT64_MAX);
         if (at->result)
             put32(r, at->result, 700);
-        r = add_sync(b, 1); /* a query that was not ready */
+        r = add_sync(b, 1); /* a query of unfinished work */
         if (at->result)
             put32(r, at->result, 600);
         assert_int_equal(record_decode(b), 4);

@@ -6,7 +6,7 @@
 
 static const char kernel_name[] = "_Z6kernelPfi";
 
-/* What the families share, at their own offsets. */
+/* Writes the fields that all families share, at the offsets of each. */
 #define PUT_OPERATION(r, at)                                                                       \
     do {                                                                                           \
         put64((r), (at)->start, 1700000000000001000u);                                             \
@@ -215,7 +215,7 @@ static void equal_launches_share_a_shape_and_a_name(void **state)
                          record_event(b, SL_EV_KERNEL, 2)->shape);
     assert_int_equal(sl_shape_count(b->opt.shapes), 2);
 
-    /* the name does not outlive the buffer: the same address, another kernel */
+    /* A name is not valid after its buffer: the same address has another kernel's name now. */
     add_kernel(b);
     memcpy(b->buffer + b->layout->kernel->name, &(uintptr_t){(uintptr_t)same_text}, 8);
     memcpy(same_text, "_Z5otherv", 10);
@@ -233,7 +233,7 @@ static void times_that_are_none(void **state)
     r = add_kernel(b); /* never timed */
     put64(r, at->start, 0);
     put64(r, at->end, 0);
-    r = add_kernel(b); /* cut by a forced flush */
+    r = add_kernel(b); /* truncated by a forced flush */
     put64(r, at->end, 0);
     r = add_kernel(b); /* impossible */
     put64(r, at->end, 5);

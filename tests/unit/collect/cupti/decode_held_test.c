@@ -68,7 +68,7 @@ static void it_is_held_no_longer_than_the_context_may_be_late(void **state)
     assert_int_equal(b->event[0].device, 0);
     settle(b, UINT64_MAX);
     assert_int_equal(b->event[0].end_ns, 2000);
-    /* And was no reason to believe that the context is device 0's. */
+    /* The wait was no reason to assume that the context is on device 0. */
     add_wait(b, 2, 3000);
     add_context(b, 2, 1);
     record_decode(b);

@@ -53,10 +53,10 @@ static void a_context_brings_its_default_stream(void **state)
         const struct sl_event *ev;
 
         add_context(b, 4, 2, 7);
-        add_context(b, 4, 2, 7); /* repeated with every enabling */
+        add_context(b, 4, 2, 7); /* repeated whenever a kind is enabled */
         record_decode(b);
         assert_int_equal(b->events, 3);
-        /* First of all its device: a trace's header goes out with the first row. */
+        /* The device is first, because a trace's header is written with the first row. */
         assert_int_equal(b->event[0].kind, SL_EV_META_DEVICE);
         assert_int_equal(b->event[0].device, 4);
         ev = record_event(b, SL_EV_META_CONTEXT, 0);
@@ -120,7 +120,7 @@ static void names_reach_their_objects(void **state)
     assert_int_equal(ev->thread, 51);
     assert_int_equal(ev->u.meta.pid, 50);
     assert_string_equal(record_text(b, ev->name), "loader");
-    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 0)->name, 0); /* not yet */
+    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 0)->name, 0); /* not known yet */
     ev = record_event(b, SL_EV_META_DEVICE, 1);
     assert_int_equal(ev->device, 3);
     assert_int_equal(ev->u.meta.index, 3);

@@ -57,7 +57,7 @@ static void damage_ends_the_buffer_and_is_counted(void **state)
     b->valid -= 8;
     check_invalid(b, 1, 1, 1);
 
-    add_memset(b, 1); /* not even a kind */
+    add_memset(b, 1); /* the three remaining bytes do not even hold a kind */
     b->valid += 3;
     check_invalid(b, 1, 1, 1);
 
@@ -93,8 +93,8 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
 
     assert_ptr_not_equal(text, MAP_FAILED);
     assert_int_equal(munmap(text + page, (size_t)page), 0);
-    memcpy(text + page - 5, "_Z1f", 5); /* ends with its page */
-    memset(text, 'x', 100);             /* ends in zeros */
+    memcpy(text + page - 5, "_Z1f", 5); /* the text ends at the end of its page */
+    memset(text, 'x', 100);             /* its end is zeros */
     const uintptr_t address[] = {8, (uintptr_t)text + (uintptr_t)page, UINTPTR_MAX - 3,
                                  (uintptr_t)text + (uintptr_t)page - 5};
 
@@ -110,7 +110,7 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
     assert_string_equal(record_text(b, record_event(b, SL_EV_KERNEL, 0)->name), "_Z1f");
     assert_null(record_event(b, SL_EV_KERNEL, 1));
 
-    /* runs off the end of its page without an end of its own */
+    /* A text that is not terminated before the end of its page. */
     memset(text, 'x', (size_t)page);
     r = record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);
     put64(r, b->layout->kernel->name, (uintptr_t)text + 64);
@@ -122,7 +122,8 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
     record_close(b);
 }
 
-/* A library newer than the table: its records are longer, and it alone knows by how much. */
+/* The library is newer than the table. Its records are longer, and only the library knows by how
+ * much. */
 static int fake_results;
 
 static int step_by_128(uint8_t *buffer, size_t valid, void **record)
@@ -156,7 +157,7 @@ static void a_newer_library_steps_by_itself(void **state)
         b->valid = i * 128;
         r = add_memset(b, i);
         if (i == 1)
-            put32(r, 0, 4000); /* a kind of the future */
+            put32(r, 0, 4000); /* an unknown, future kind */
     }
     b->valid = 3 * 128;
     assert_int_equal(record_decode(b), 3);
@@ -171,7 +172,7 @@ static void a_newer_library_steps_by_itself(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 1);
     fake_results = 0;
 
-    /* one that leads outside or backwards is not followed */
+    /* A step outside the buffer or backwards is not followed. */
     sl_decode_destroy(b->decode);
     opt.get_next_record = step_back;
     assert_int_equal(sl_decode_create(&b->decode, &opt), 0);
@@ -197,14 +198,14 @@ static void add_launch(struct record_rig *b)
     put32(record_add(b, SL_CUPTI_KIND_RUNTIME), b->layout->api->cbid, 51); /* cudaMemsetAsync */
 }
 
-/* CUPTI keeps a buffer with such a record to itself. */
+/* CUPTI keeps a buffer with an unfinished record. The decoder finds such a record. */
 static void what_is_unfinished_in_a_buffer_is_seen(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
     add_launch(b);
     add_memset(b, 1);
-    add_memset(b, 2); /* as of a graph */
+    add_memset(b, 2); /* like a graph's operation */
     assert_int_equal(unfinished(b), 0);
     put64(add_memset(b, 1), b->layout->memset->end, 0);
     record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);

@@ -62,7 +62,7 @@ static const struct file *read_file(const char *name)
     return &f;
 }
 
-/* How many lines were said; all of them have `text`. */
+/* Returns how many lines were printed. Each of them must contain `text`. */
 static int said(const char *text)
 {
     static struct file copy;
@@ -77,7 +77,7 @@ static int said(const char *text)
     return lines;
 }
 
-/* The n-th chunk of a type; NULL if there are fewer. Every chunk must be whole. */
+/* Returns the n-th chunk of a type; NULL if there are fewer. Every chunk must be complete. */
 static const void *chunk(const struct file *f, uint32_t type, int n)
 {
     struct sl_cupti_dump_chunk c;
@@ -104,7 +104,7 @@ static struct sl_cupti_dump *dump_to(const char *name, uint64_t cap)
     return d;
 }
 
-/* Three kernels, two of one name, and a call between them. */
+/* Adds three kernels, two of them with the same name, and a call between them. */
 static void fill(struct record_rig *b, const char *one, const char *other)
 {
     const char *names[] = {one, other, one};
@@ -135,7 +135,7 @@ static void what_stands_in_it(void **state)
     sl_cupti_dump_buffer(d, b->buffer, b->valid, 9);
     devices.device[1] = (struct sl_device){.id = 1, .known = 1, .name = "GPU", .warp_size = 32};
     sl_cupti_dump_dropped(d, 5);
-    strcpy(first, "gone!"); /* names are good for one buffer */
+    strcpy(first, "gone!"); /* names are valid only for one buffer */
     sl_cupti_dump_buffer(d, b->buffer, b->valid, 0);
     sl_cupti_dump_end(d);
     sl_cupti_dump_buffer(d, b->buffer, b->valid, 0); /* too late, and harmless */
@@ -199,7 +199,7 @@ static void what_stands_in_it(void **state)
     record_close(b);
 }
 
-/* Half a ns to the tick, and a second between two looks at the clock. */
+/* A tick is half a ns, and a second passes between two readings of the clock. */
 static uint64_t made_ns;
 
 static uint64_t made_clock(void)
@@ -212,7 +212,8 @@ static uint64_t made_ticks(void)
     return made_ns * 2;
 }
 
-/* The line stands in front of the first buffer that it is for, and again when it is another. */
+/* The relation of ticks and time precedes the first buffer that needs it. It is written again when
+ * it has changed. */
 static void what_ticks_are(void **state)
 {
     static const struct sl_clock_source source = {made_clock, made_clock, made_ticks};
@@ -221,7 +222,7 @@ static void what_ticks_are(void **state)
     const struct file *f;
 
     sl_clock_set_source(&source);
-    sl_cupti_dump_ticks(d); /* there is no line yet */
+    sl_cupti_dump_ticks(d); /* the relation is not known yet */
     sl_cupti_dump_ticks(d);
     for (made_ns = 7000000000; made_ns < 10000000000; made_ns += 1000000000) {
         sl_clock_calibrate();
@@ -254,7 +255,7 @@ static void addresses_that_lead_nowhere(void **state)
     sl_cupti_dump_end(d);
     f = read_file(path);
     head = chunk(f, SL_CUPTI_DUMP_BUFFER, 0);
-    assert_int_equal(head->refs, 2); /* a null one is none */
+    assert_int_equal(head->refs, 2); /* a NULL name is no reference */
     assert_int_equal(((const struct sl_cupti_dump_ref *)(head + 1))->text, SL_CUPTI_DUMP_NO_TEXT);
     assert_int_equal(head->text_bytes, 0);
     assert_int_equal(head->valid, b->valid);
@@ -263,8 +264,8 @@ static void addresses_that_lead_nowhere(void **state)
     record_close(b);
 }
 
-/* A kind that the table does not know, or a cut record: the bytes are all there, and it is said how
- * far they were understood. */
+/* A buffer has an unknown kind, or a truncated record. All its bytes are dumped, with the position
+ * up to which they were decoded. */
 static void records_that_are_not_known(void **state)
 {
     struct record_rig *b = record_open(VERSION, 0);
@@ -383,7 +384,8 @@ static void the_bound(void **state)
     record_close(b);
 }
 
-/* A full disk, or a limit: one line, whole chunks, and no further try. */
+/* The disk is full, or a limit is reached. One line is printed, all chunks are complete, and the
+ * dump does not continue. */
 static void writing_fails(void **state)
 {
     struct record_rig *b = record_open(VERSION, 0);

@@ -1,6 +1,6 @@
 /*
- * fields_test.c - what is asked for of user-defined records, and what is learned of where it
- * stands.
+ * fields_test.c - which fields of user-defined records syncline selects, and how it learns their
+ * positions.
  */
 #include "test.h"
 
@@ -14,7 +14,8 @@
 
 #define KINDS 64
 
-/* What a CUPTI that packs fields in the order asked for, or the other way round, would say. */
+/* The layouts that a CUPTI would report that packs fields in the selected order, or in reverse
+ * order. */
 static struct layouts {
     struct sl_cupti_field_place place[KINDS][SL_CUPTI_FIELDS_MOST];
     struct sl_cupti_record_places of[KINDS];
@@ -74,7 +75,7 @@ static void test_what_cannot_be_true(void **state)
     told.of[SL_CUPTI_KIND_MEMSET].record_size = 1 << 20;
     assert_int_equal(sl_cupti_fields_learn(&told.info), -EINVAL);
     tell(SL_CUPTI_KIND_MEMSET, 0);
-    told.place[SL_CUPTI_KIND_MEMSET][0].offset = 4; /* the kind */
+    told.place[SL_CUPTI_KIND_MEMSET][0].offset = 4; /* overlaps the kind */
     assert_int_equal(sl_cupti_fields_learn(&told.info), -EINVAL);
     tell(SL_CUPTI_KIND_MEMSET, 0);
     told.place[SL_CUPTI_KIND_MEMSET][0].struct_size = 4;
@@ -93,7 +94,8 @@ static void test_another_layout_later(void **state)
                      told.of[SL_CUPTI_KIND_MEMSET].record_size - 8);
 }
 
-/* Of the same fields and the same size: read by the first, each number would be another's. */
+/* A later layout has the same fields and size in another order. It is refused, because numbers
+ * would be read from the wrong fields. */
 static void test_fields_in_another_order_later(void **state)
 {
     tell(SL_CUPTI_KIND_MEMSET, 0);
@@ -104,7 +106,7 @@ static void test_fields_in_another_order_later(void **state)
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
 }
 
-/* A later CUPTI tells more of each field. */
+/* A later CUPTI reports more about each field. */
 static void test_larger_entries(void **state)
 {
     struct larger {
@@ -137,7 +139,7 @@ static void add_memset(struct record_rig *b, uint32_t correlation)
     put64(r, at->bytes, 4096);
 }
 
-/* A kind that lacks a field is stepped over; the rest of the buffer is read. */
+/* A kind that lacks a needed field is skipped. The rest of the buffer is decoded. */
 static void test_decoding(void **state)
 {
     struct record_rig *b = record_open(130401, 0);
@@ -160,7 +162,7 @@ static void test_decoding(void **state)
     assert_int_equal(ev->end_ns, 3000);
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_UNKNOWN), 1);
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 0);
-    /* Records of the version again. */
+    /* Records have the version's own layout again. */
     sl_decode_set_layout(b->decode, NULL);
     b->layout = record_layout(130401);
     add_memset(b, 42);
@@ -169,7 +171,7 @@ static void test_decoding(void **state)
     record_close(b);
 }
 
-/* What CUPTI still has is counted; a record whose size is not known is one. */
+/* Counts the records that CUPTI still holds. A record of unknown size counts as one. */
 static void test_looking(void **state)
 {
     struct record_rig *b = record_open(130401, 0);

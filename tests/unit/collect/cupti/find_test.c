@@ -15,10 +15,10 @@
 
 static char root[] = "/tmp/sl_find_XXXXXX";
 
-/* What was offered, in order, of the files below `root`; nothing else is ever accepted. */
+/* The offered files below `root`, in order. No other file is ever accepted. */
 static char offered[16][512];
 static unsigned offers, all_offers;
-static const char *wanted; /* accept this one */
+static const char *wanted; /* the file to accept */
 
 static int accept(void *user, void *handle, char *why, size_t why_size)
 {
@@ -56,7 +56,7 @@ static int set_up(void **state)
     Dl_info cmocka;
 
     assert_non_null(mkdtemp(root));
-    /* three ways in which NVIDIA's files lie around */
+    /* three ways in which NVIDIA's files are installed */
     copy_to(FIXTURE_CUPTI, "/cuda/extras/CUPTI/lib64/libcupti.so.13");
     copy_to(FIXTURE_CUPTI, "/venv/lib/python3.11/site-packages/nvidia/cu13/lib/libcupti.so.13");
     assert_true(dladdr((void *)(uintptr_t)_cmocka_run_group_tests, &cmocka) != 0);
@@ -102,7 +102,7 @@ static void a_copy_in_the_process_is_taken_whatever_else_there_is(void **state)
 
     /* the step before left copies in the process */
     assert_int_equal(find(&handle, path, why), -ENOTSUP);
-    assert_int_equal(all_offers, 1); /* and no second one is tried beside it */
+    assert_int_equal(all_offers, 1); /* no second copy is loaded */
     assert_null(handle);
     wanted = "libcupti";
     assert_int_equal(find(&handle, path, why), 0);

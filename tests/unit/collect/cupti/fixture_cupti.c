@@ -1,4 +1,4 @@
-/* fixture_cupti.c - a library with libcupti's soname, for cupti_find_test.c to find. */
+/* fixture_cupti.c - a library with libcupti's soname, which find_test.c must find. */
 __attribute__((visibility("default"))) int cuptiFixture(void);
 
 int cuptiFixture(void)

@@ -10,7 +10,7 @@
 
 #define PAGE 4096
 
-/* Two pages, of which the second cannot be read. */
+/* Maps two pages. The second one cannot be read. */
 static char *map_border(void)
 {
     char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

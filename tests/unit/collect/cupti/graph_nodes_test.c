@@ -53,7 +53,7 @@ static void assert_no_more(void)
     assert_int_equal(sl_graph_nodes_next(&ev), 0);
 }
 
-/* Once in a process: the cases build on each other, in this order. */
+/* The subscription exists once per process, so the cases build on each other, in this order. */
 
 static void a_cupti_without_the_functions_is_left_alone(void **state)
 {
@@ -106,7 +106,7 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     assert_no_more();
 }
 
-/* What comes behind it is true again, and need not be forgotten with the rest. */
+/* Facts are lost. The loss precedes all later facts, which are true and need not be discarded. */
 static void a_loss_stands_before_what_came_after_it(void **state)
 {
     struct sl_event ev;
@@ -149,7 +149,8 @@ static void threads_tell_at_the_same_time(void **state)
             continue;
         assert_int_equal(ev.fact, SL_NODE_CREATED);
         assert_in_range(ev.u.node.id >> 32, 1, THREADS);
-        assert_int_equal((uint32_t)ev.u.node.id, seen[ev.u.node.id >> 32]++); /* in its order */
+        assert_int_equal((uint32_t)ev.u.node.id, seen[ev.u.node.id >> 32]++); /* in the thread's
+                                                                               * order */
         all++;
     }
     for (unsigned t = 0; t < THREADS; t++)
@@ -157,7 +158,7 @@ static void threads_tell_at_the_same_time(void **state)
     assert_no_more();
 }
 
-/* Facts are not all there are from then on, not even those that wait. */
+/* The subscription is given up. All facts are lost from then on, including those not yet read. */
 static void given_up_nothing_is_known(void **state)
 {
     struct sl_event ev;

@@ -10,7 +10,8 @@ static void each_row_is_found_by_its_own_version(void **state)
                          &sl_cupti_tables_layouts[i]);
 }
 
-/* Minor releases of NVIDIA's have numbers in between, and layouts that have not changed since. */
+/* NVIDIA's minor releases have numbers between the table's versions and unchanged layouts. The
+ * older version's row is used. */
 static void versions_between_rows_are_read_by_the_older_one(void **state)
 {
     for (unsigned i = 1; i < sl_cupti_tables_layout_count; i++)
@@ -30,7 +31,7 @@ static void what_is_older_than_all_is_not_read(void **state)
     assert_null(sl_cupti_layout_find(0));
 }
 
-/* A kind out of a record that is damaged, or of a later CUPTI's. */
+/* The kind is from a damaged record, or from a later CUPTI. It has no size. */
 static void a_kind_that_is_not_known_has_no_size(void **state)
 {
     const struct sl_cupti_layout *layout = sl_cupti_layout_find(18);

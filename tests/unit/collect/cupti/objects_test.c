@@ -28,7 +28,7 @@ static void full_tables_stop_telling_and_count(void **state)
     assert_int_equal(sl_cupti_objects_create(&s, &opt), 0);
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 1; i <= MANY; i++) {
-            /* thread ids of no process, so that no name is looked for in vain */
+            /* Ids that no process has, so that no thread name is searched. */
             sl_cupti_objects_thread(s, 1, UINT32_MAX - i);
             assert_int_equal(sl_cupti_objects_stream(s, 0, 1, i), SL_PRIORITY_UNKNOWN);
         }
@@ -38,12 +38,12 @@ static void full_tables_stop_telling_and_count(void **state)
     assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED - 1);
     assert_true(sl_stats_get(SL_STAT_NAMES_LOST) > 0);
 
-    /* what is remembered can still be described */
+    /* A remembered stream can still be described. */
     sl_cupti_objects_describe_stream(s, 1, 5, 2, -4, 0);
     assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED);
     assert_int_equal(sl_cupti_objects_stream(s, 0, 1, 5), -4);
 
-    /* of what is not the flags are told all the same */
+    /* The flags of a stream that is not remembered are reported, too. */
     sl_cupti_objects_describe_stream(s, 1, MANY + 1, 2, 0, 0);
     assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED + 1);
     sl_cupti_objects_destroy(s);

@@ -1,5 +1,5 @@
 /*
- * record.h - raw CUPTI records of any version, built from the generated table.
+ * record.h - builds raw CUPTI records of any version from the generated table.
  *
  * A test puts values at the offsets that the table gives for a version. A wrong table cannot hide:
  * the simulated CUPTI of tests/e2e has a table of its own.
@@ -17,7 +17,7 @@
 
 #define RECORD_EVENTS 64
 
-struct record_rig { /* one decoder, one buffer, and what came out */
+struct record_rig { /* one decoder, one buffer, and the decoded events */
     const struct sl_cupti_layout *layout;
     struct sl_decode *decode;
     struct sl_decode_options opt;
@@ -68,7 +68,7 @@ static inline void record_close(struct record_rig *b)
     free(b);
 }
 
-/* Appends a record of zeros; returns it. */
+/* Appends a record of zeros and returns it. */
 static inline uint8_t *record_add(struct record_rig *b, uint32_t kind)
 {
     uint8_t *r = b->buffer + b->valid;
@@ -108,7 +108,7 @@ static inline size_t record_decode(struct record_rig *b)
     return n;
 }
 
-/* The n-th event of a kind; NULL if there are fewer. */
+/* Returns the n-th event of a kind; NULL if there are fewer. */
 static inline const struct sl_event *record_event(const struct record_rig *b,
                                                   enum sl_event_kind kind, unsigned n)
 {

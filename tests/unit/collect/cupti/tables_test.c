@@ -1,6 +1,5 @@
 /*
- * tables_test.c - what the decoder relies on in the generated tables, whatever the generator
- * was fed.
+ * tables_test.c - properties of the generated tables on which the decoder relies.
  */
 #include "test.h"
 
@@ -12,13 +11,13 @@
 
 #define ROWS sl_cupti_tables_layout_count
 
-/* One family of records: its kind, its offsets, and those that a version may lack (0). */
+/* One family of records: its kind, its offsets, and the offsets that a version may lack (0). */
 struct family {
     const char *name;
     enum sl_cupti_kind kind;
-    const uint16_t *offsets; /* the size first */
+    const uint16_t *offsets; /* the size is first */
     unsigned count;
-    uint32_t optional; /* bit = place in the struct */
+    uint32_t optional; /* bit n: the n-th offset may be 0 */
 };
 
 #define PLACE(type, field) (1u << offsetof(struct type, field) / 2)
@@ -60,12 +59,13 @@ static void families_of(const struct sl_cupti_layout *row, struct family out[FAM
 static void rows_ascend_by_version(void **state)
 {
     assert_true(ROWS > 1);
-    assert_int_equal(sl_cupti_tables_layouts[0].version, 18); /* 12.0, the oldest we promise */
+    assert_int_equal(sl_cupti_tables_layouts[0].version, 18); /* 12.0, the oldest supported */
     for (unsigned i = 1; i < ROWS; i++)
         assert_true(sl_cupti_tables_layouts[i - 1].version < sl_cupti_tables_layouts[i].version);
 }
 
-/* The decoder steps by record_size and reads by the layout: they must be of one mind. */
+/* The decoder steps by record_size and reads by the layout. Both must agree, so every field lies
+ * inside its record. */
 static void every_field_lies_in_its_record(void **state)
 {
     struct family family[FAMILIES];
@@ -84,7 +84,7 @@ static void every_field_lies_in_its_record(void **state)
             for (unsigned at = 1; at < f->count; at++) {
                 uint16_t offset = f->offsets[at];
 
-                /* 0 to 4 holds the kind. */
+                /* Bytes 0 to 4 are the kind. */
                 if (offset == 0 ? !(f->optional >> at & 1) : offset < 4 || offset >= size)
                     fail_msg("%s of %s: field %u at %u of %u", f->name, row->cuda, at, offset,
                              size);
@@ -124,7 +124,8 @@ static void wide_fields_end_within_their_record(void **state)
     }
 }
 
-/* A kind, once there, stays; records are whole words, and kind 0 is none. */
+/* A kind never disappears in a later version, sizes are multiples of a word, and kind 0 does not
+ * exist. */
 static void record_sizes_are_plausible(void **state)
 {
     for (unsigned r = 0; r < ROWS; r++) {
@@ -139,7 +140,8 @@ static void record_sizes_are_plausible(void **state)
     }
 }
 
-/* Ids keep their meaning, so one table serves all versions; each version has the first so many. */
+/* Callback ids keep their meaning, so one table serves all versions. A version has the first ids of
+ * it. */
 static void callback_ids_only_grow(void **state)
 {
     const struct sl_cupti_layout *row = sl_cupti_tables_layouts;
@@ -152,7 +154,7 @@ static void callback_ids_only_grow(void **state)
     assert_in_range(sl_call_names_driver_count, 1, row->driver_callbacks);
 }
 
-/* The call behind a per-thread stream's: its name without _ptsz or _ptds. */
+/* Returns the call without the suffix _ptsz or _ptds for per-thread streams. */
 static const struct sl_call_name_row *base_of(const struct sl_call_name_row *call, unsigned count,
                                               const char *name)
 {
@@ -185,7 +187,7 @@ static void check_calls(const struct sl_call_name_row *call, unsigned count, con
         }
         named++;
         assert_int_equal(strncmp(c->name, prefix, strlen(prefix)), 0);
-        /* A version suffix would split one call into several names. */
+        /* With version suffixes, one call would have several names. */
         assert_false(has_version_suffix(c->name));
         if (strstr(c->name, "_ptsz") || strstr(c->name, "_ptds")) {
             const struct sl_call_name_row *base = base_of(call, count, c->name);
@@ -193,7 +195,7 @@ static void check_calls(const struct sl_call_name_row *call, unsigned count, con
             if (!base || base->bits != c->bits)
                 fail_msg("%s is not treated as the call without its suffix", c->name);
         }
-        /* Without its call a kernel's row has no arrow. */
+        /* Without its call, a kernel's row would have no arrow. */
         if (c->bits & SL_CALL_NAME_LAUNCHES && !(c->bits & SL_CALL_NAME_WANTED))
             fail_msg("%s launches and is not wanted", c->name);
         launches += c->bits & SL_CALL_NAME_LAUNCHES ? 1 : 0;
@@ -201,7 +203,7 @@ static void check_calls(const struct sl_call_name_row *call, unsigned count, con
     }
     assert_null(call[0].name); /* INVALID */
     assert_true(launches > 0 && launches < wanted);
-    assert_true(wanted < named / 2); /* a filter that lets most pass is none */
+    assert_true(wanted < named / 2); /* a filter must leave out more than half */
 }
 
 static void calls_are_named_and_every_launch_is_wanted(void **state)
@@ -210,7 +212,7 @@ static void calls_are_named_and_every_launch_is_wanted(void **state)
     check_calls(sl_call_names_driver, sl_call_names_driver_count, "cu");
 }
 
-/* From NVIDIA's headers, by hand: an id that slips by one would show here. */
+/* Ids copied by hand from NVIDIA's headers. A table that is off by one is noticed. */
 static void well_known_calls_stand_at_their_ids(void **state)
 {
     const struct {

@@ -20,7 +20,7 @@ static int init(void **state)
     return cupti ? 0 : -1;
 }
 
-/* ---- the older calls ---- */
+/* ---- the older functions ---- */
 
 static int old_calls;
 
@@ -119,7 +119,7 @@ static void another_tool_that_holds_cupti_is_named(void **state)
     assert_int_equal(subscribe(0), -EBUSY);
     assert_string_equal(holder, "nsys");
     assert_memory_equal(&fn, &before, sizeof(fn));
-    cupti->holder = longest; /* without an end */
+    cupti->holder = longest; /* not terminated */
     assert_int_equal(subscribe(0), -EBUSY);
     assert_int_equal(strlen(holder), 63);
     assert_int_equal(subscribe_with(0, 8), -EBUSY);
@@ -127,7 +127,7 @@ static void another_tool_that_holds_cupti_is_named(void **state)
     assert_int_equal(holder[8], 'x');
 }
 
-/* Whatever it has written: there is no subscriber then. */
+/* CUPTI refuses the subscription but writes a handle. There is no subscriber. */
 static void a_refusal_leaves_none(void **state)
 {
     cupti->subscribe_result = 999;

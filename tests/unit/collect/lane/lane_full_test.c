@@ -9,7 +9,8 @@
 
 #define RECORD_WORDS 4u
 #define FIRST_ROOM   (SL_LANE_WORDS / RECORD_WORDS)
-/* Here one thread runs at a time: nothing for ThreadSanitizer, which takes 30 times as long. */
+/* Only one thread runs at a time here, so ThreadSanitizer finds nothing, and it takes 30 times as
+ * long. */
 #ifdef __SANITIZE_THREAD__
 #define LANES 4
 #else
@@ -19,7 +20,8 @@
 #define OPEN_MOST 50
 #define NUMBERS   200000
 
-static _Atomic int failed; /* the first line that did, in any thread: cmocka's asserts are main's */
+static _Atomic int failed; /* the first failing line of any thread, because cmocka's assertions work
+                            * only in the main thread */
 
 static void check(int fact, int line)
 {
@@ -58,7 +60,7 @@ static void put_end(uint32_t number)
     sl_lane_put(lane, 2);
 }
 
-/* ---- the reader: none is missing, none comes twice ---- */
+/* ---- the reader: no record is missing, and none is read twice ---- */
 
 static uint32_t read_on(struct sl_lane *lane, uint32_t seen, uint32_t most)
 {
@@ -80,7 +82,8 @@ struct rounds {
     uint32_t number, count;
 };
 
-/* Each in a thread while those before still hold their lanes, so that its own is a new one. */
+/* Runs each round in a thread of its own while earlier threads still hold their lanes, so that each
+ * gets a new lane. */
 static void *run_rounds(void *user)
 {
     struct rounds *r = user;
@@ -103,10 +106,10 @@ static void in_new_lanes(void (*round)(uint32_t), uint32_t count)
     pthread_join(thread, NULL);
 }
 
-/* ---- both at the same time ---- */
+/* ---- writer and reader at the same time ---- */
 
 static struct sl_lane *_Atomic shared;
-static _Atomic uint32_t written; /* UINT32_MAX: not yet over */
+static _Atomic uint32_t written; /* UINT32_MAX: not finished yet */
 
 static void *write_all(void *user)
 {
@@ -137,9 +140,10 @@ static void a_reader_that_reads_meanwhile_sees_all(void **state)
     assert_int_equal(atomic_exchange(&failed, 0), 0);
 }
 
-/* ---- in turns ---- */
+/* ---- writer and reader in turns ---- */
 
-/* The reader stopped when the ring was `eighths` full. */
+/* The reader stops when `eighths` of the ring are full. All records are read after the lane has
+ * grown. */
 static void fill(uint32_t eighths)
 {
     uint32_t count = FIRST_ROOM / 8 * eighths, seen, number = 0;
@@ -152,7 +156,7 @@ static void fill(uint32_t eighths)
     while (number < count + 6 * FIRST_ROOM)
         CHECK(put(++number, RECORD_WORDS) == 1);
     CHECK(read_on(lane, seen, UINT32_MAX) == number);
-    /* And around the end of the longer ring. */
+    /* Writes past the end of the longer ring. */
     for (int i = 0; i < 40; i++) {
         for (uint32_t j = 0; j < FIRST_ROOM / 2; j++)
             CHECK(put(++number, RECORD_WORDS) == 1);
@@ -175,8 +179,8 @@ static uint32_t random_below(uint32_t *seed, uint32_t most)
     return (*seed >> 8) % most;
 }
 
-/* Operators begin and end in any nesting; the reader reads any number of records, or none for long.
- */
+/* Operators begin and end in any nesting. The reader reads any number of records, or none for a
+ * long time. No record is lost. */
 static void mix(uint32_t seed)
 {
     uint32_t number = 0, seen = 0, open = 0;
@@ -209,7 +213,7 @@ static void whatever_both_do_records_are_whole(void **state)
 
     in_new_lanes(mix, LANES);
     assert_int_equal(atomic_exchange(&failed, 0), 0);
-    assert_true(sl_lanes_lost() > lost); /* they were full often enough */
+    assert_true(sl_lanes_lost() > lost); /* the lanes were full often enough */
 }
 
 static int init(void **state)

@@ -7,10 +7,11 @@
 #include "collect/lane/lane.h"
 
 #define RECORD_WORDS 4u
-/* Of these a lane of the first length has no room for more than so many. */
+/* The most such records that fit into a lane of the first length. */
 #define FIRST_ROOM (SL_LANE_WORDS / RECORD_WORDS)
 #define LARGEST    (SL_LANE_WORDS_MAX / RECORD_WORDS)
-/* For one lane of all its length, and part of another; a quarter is for those that do not grow. */
+/* Enough for one lane of the largest size and a part of another. A quarter is reserved for lanes
+ * that do not grow. */
 #define MEMORY (2 * 1024 * 1024)
 
 static _Atomic unsigned woken;
@@ -20,7 +21,7 @@ static void wake(void)
     atomic_fetch_add(&woken, 1);
 }
 
-/* Puts numbered records; how many had room. */
+/* Writes numbered records. Returns how many fitted. */
 static uint32_t put(uint32_t from, uint32_t count)
 {
     struct sl_lane *lane = sl_lane_get();
@@ -40,7 +41,8 @@ static uint32_t put(uint32_t from, uint32_t count)
     return had_room;
 }
 
-/* Reads up to so many of a lane; they are in order, from the number on. How many there were. */
+/* Reads at most `most` records of a lane, which must be numbered in order from `from`. Returns
+ * their number. */
 static uint32_t read_on(struct sl_lane *lane, uint32_t from, uint32_t most)
 {
     const struct sl_lane_record *r;
@@ -54,7 +56,7 @@ static uint32_t read_on(struct sl_lane *lane, uint32_t from, uint32_t most)
     return seen;
 }
 
-/* As long as it is read in time nothing more is taken. */
+/* The lane is read in time. It does not grow. */
 static void a_lane_that_is_read_stays_small(void **state)
 {
     uint64_t bytes;
@@ -83,7 +85,7 @@ static void *run_ahead(void *work)
     return NULL;
 }
 
-/* How many of so many records have room in a thread's lane, which nobody reads. */
+/* Returns how many of `count` records fit into the lane of a new thread, which is not read. */
 static uint32_t put_in_thread(uint32_t count)
 {
     struct work work = {count, 0};
@@ -94,7 +96,7 @@ static uint32_t put_in_thread(uint32_t count)
     return work.had_room;
 }
 
-/* From its first record on, nothing of it being read. */
+/* A new lane is not read at all. It grows from its first record on. */
 static void a_new_lane_grows(void **state)
 {
     assert_int_equal(put_in_thread(3 * FIRST_ROOM), 3 * FIRST_ROOM);
@@ -115,17 +117,17 @@ static void a_lane_that_is_not_read_grows(void **state)
     assert_in_range(had_room, LARGEST - FIRST_ROOM, LARGEST);
     assert_int_equal(sl_lanes_lost() - lost, FIRST_ROOM / 4 + 2 * LARGEST - had_room);
     assert_true(sl_lanes_bytes() <= MEMORY);
-    /* Over all lengths that it had, and around the end of the last. */
+    /* Reads through all sizes that the lane had, and past the end of the last. */
     assert_int_equal(read_on(sl_lane_mine, 0, LARGEST / 2), LARGEST / 2);
     assert_int_equal(put(had_room, LARGEST / 4), LARGEST / 4);
     assert_int_equal(read_on(sl_lane_mine, LARGEST / 2, UINT32_MAX),
                      had_room + LARGEST / 4 - LARGEST / 2);
 }
 
-/* Of the memory a part is kept for the lanes of threads that come. */
+/* A part of the memory is reserved for lanes of later threads. A lane cannot grow into it. */
 static void growth_leaves_room_for_others(void **state)
 {
-    uint32_t had_room = put_in_thread(LARGEST); /* in the lane of the thread before */
+    uint32_t had_room = put_in_thread(LARGEST); /* this thread gets the lane of the ended thread */
 
     assert_in_range(had_room, 4 * FIRST_ROOM - 16, 4 * FIRST_ROOM); /* it has not grown more */
     assert_int_equal(sl_lanes_used(), 2);

@@ -14,7 +14,7 @@
 #define SECOND 1000000000u
 #define EPOCH  1700000000000000000u
 
-static uint64_t time_ns, ticks; /* now */
+static uint64_t time_ns, ticks; /* current values */
 
 static uint64_t realtime(void)
 {
@@ -39,7 +39,7 @@ static void pass(uint64_t ns, unsigned ticks_per_ns)
     ticks += ns * ticks_per_ns;
 }
 
-/* ---- what was read ---- */
+/* ---- the records that were read ---- */
 
 struct read {
     uint32_t thread, aux;
@@ -50,7 +50,7 @@ struct read {
 static struct read got[64];
 static unsigned got_count;
 
-static void (*meanwhile)(void); /* happens once, while a record is read */
+static void (*meanwhile)(void); /* called once, while a record is read */
 
 static void take(void *user, uint32_t thread, const struct sl_lane_record *record, uint64_t ns)
 {
@@ -72,7 +72,7 @@ static void read_until(uint64_t ns)
     sl_lane_reader_read(&reader, EPOCH + ns);
 }
 
-/* A mark of this thread's, now or at another tick. */
+/* Writes a mark of this thread with the given stamp. */
 static void mark_at(uint32_t number, uint64_t stamp)
 {
     struct sl_lane_record *r = sl_lane_begin(sl_lane_get(), 2);
@@ -118,7 +118,7 @@ static int end(void **state)
     return 0;
 }
 
-/* ---- the cases, each of which goes on where the one before it ended ---- */
+/* ---- the cases; each continues where the one before ended ---- */
 
 static void nothing_is_read_where_there_is_nothing(void **state)
 {
@@ -145,7 +145,7 @@ static void a_record_has_its_thread_and_the_time_of_its_stamp(void **state)
     ASSERT_MARKS(1, numbers, times);
 }
 
-/* Later it is read, and once. */
+/* A record made after the given time is not read. It is read later, once. */
 static void what_came_after_that_time_is_left(void **state)
 {
     static const uint32_t first[] = {3}, second[] = {4, 5};
@@ -158,7 +158,7 @@ static void what_came_after_that_time_is_left(void **state)
     pass(100, 2);
     mark(5);
     pass(100, 2);
-    read_until(1600); /* not what was made at that moment */
+    read_until(1600); /* the record of this very time is not read */
     ASSERT_MARKS(0, first, first_at);
     read_until(1600);
     assert_int_equal(got_count, 0);
@@ -166,7 +166,8 @@ static void what_came_after_that_time_is_left(void **state)
     ASSERT_MARKS(0, second, second_at);
 }
 
-/* What overtook its stamp: a writer is interrupted between the two. */
+/* A record has an earlier stamp than the one before, because the writer was interrupted. Its time
+ * is not earlier than its predecessor's. */
 static void times_of_a_thread_never_go_back(void **state)
 {
     static const uint32_t numbers[] = {6, 7, 8};
@@ -194,7 +195,8 @@ static void *other(void *number)
     return NULL;
 }
 
-/* Its lane is read whatever the others hold, and is the next thread's when it ends. */
+/* A thread's lane is read independently of other lanes. When the thread ends, the next thread gets
+ * its lane. */
 static void each_thread_has_its_own_order(void **state)
 {
     pthread_t thread;
@@ -204,7 +206,7 @@ static void each_thread_has_its_own_order(void **state)
         assert_int_equal(pthread_create(&thread, NULL, other, (void *)(uintptr_t)number), 0);
         while (!atomic_load(&stay))
             sched_yield();
-        mark_at(9, ticks + 2000); /* not yet */
+        mark_at(9, ticks + 2000); /* in the future */
         read_until(time_ns + 500);
         assert_int_equal(got_count, 2);
         assert_int_equal(got[0].what, SL_LANE_THREAD_BEGIN);
@@ -227,8 +229,8 @@ static void mark_later(void)
     mark(13);
 }
 
-/* Else what a thread did then could be read before what another did first, in a lane that was
- * looked at already. */
+/* A record made while lanes are read is left for the next time. Otherwise it could be read before
+ * an earlier record in a lane that was already read. */
 static void what_is_made_while_lanes_are_read_is_left(void **state)
 {
     static const uint32_t first[] = {12}, second[] = {13};
@@ -242,8 +244,8 @@ static void what_is_made_while_lanes_are_read_is_left(void **state)
     ASSERT_MARKS(0, second, second_at);
 }
 
-/* A counter that runs at another rate than it did, or was measured badly at first: after two
- * seconds only what is recent counts. */
+/* The counter changes its rate, or was measured badly at first. After two seconds only recent
+ * measurements count. */
 static void the_rate_is_that_of_the_last_seconds(void **state)
 {
     uint64_t at;
@@ -260,7 +262,7 @@ static void the_rate_is_that_of_the_last_seconds(void **state)
     assert_in_range(got[0].ns, at - 1, at + 1);
 }
 
-/* No time can be taken: the last one is still good. */
+/* The clock does not advance, so no new time can be measured. The last one is still used. */
 static void a_clock_that_stands(void **state)
 {
     uint64_t at = time_ns;
@@ -268,14 +270,15 @@ static void a_clock_that_stands(void **state)
     mark(30);
     for (int i = 0; i < 3; i++)
         read_until(at + 1);
-    assert_int_equal(got_count, 0); /* the first look had it */
+    assert_int_equal(got_count, 0); /* the first read had already returned it */
     mark(31);
     read_until(at + 1);
     assert_int_equal(got_count, 1);
     assert_int_equal(got[0].ns, at);
 }
 
-/* What is in the lanes then seems to come much later, and is not kept until that time. */
+/* The clock is set back, so earlier records seem to be in the future. They are still read
+ * immediately. */
 static void the_clock_is_set_back(void **state)
 {
     mark_at(14, ticks + 6 * (uint64_t)SECOND);
@@ -283,7 +286,7 @@ static void the_clock_is_set_back(void **state)
     assert_int_equal(got_count, 1);
 }
 
-/* An hour: what is made from then on has the times that the clock shows, in their order. */
+/* The clock is set back by an hour. Later records have the times of the new clock, in order. */
 static void records_have_the_time_of_a_clock_that_was_set_back(void **state)
 {
     static const uint32_t numbers[] = {40, 41, 42};
@@ -300,7 +303,7 @@ static void records_have_the_time_of_a_clock_that_was_set_back(void **state)
     pass(500, 3);
     times[1] = times[2] = time_ns;
     mark(41);
-    mark_at(42, ticks - 120); /* 40 ns earlier: as before */
+    mark_at(42, ticks - 120); /* 40 ns earlier than mark 41 */
     pass(100, 3);
     read_until(time_ns);
     assert_int_equal(got_count, 3);
@@ -323,7 +326,8 @@ static void *spoil(void *unused)
     return unused;
 }
 
-/* Its handler made a mark in the middle of another: where the next begins is not known. */
+/* A signal handler makes a mark while its thread is writing another. The position of the next
+ * record is then unknown. Only this thread's records are lost. */
 static void what_a_signal_spoils_is_its_threads_alone(void **state)
 {
     pthread_t thread;

@@ -12,7 +12,7 @@
 
 #define THREADS 4
 #define ROUNDS  20000
-/* Threads that come one after the other: ThreadSanitizer takes 20 seconds for as many. */
+/* Threads that run one after the other; ThreadSanitizer takes 20 seconds for this many. */
 #ifdef __SANITIZE_THREAD__
 #define LIVES 10000
 #else
@@ -124,7 +124,8 @@ static void records_come_out_whole(void **state)
     assert_int_equal(sum.begins, sum.ends);
 }
 
-/* Nobody reads: what is there stays, ranges that are open end, the others are lost whole. */
+/* The lane is full and is not read. Existing records stay, open ranges get their ends, and other
+ * ranges are lost completely. */
 static void a_full_lane_keeps_the_nesting(void **state)
 {
     uint64_t lost = sl_lanes_lost();
@@ -156,7 +157,7 @@ static void a_full_lane_keeps_the_nesting(void **state)
 static void *one_range(void *user)
 {
     sl_nvtx_push_string(0, 1);
-    sl_nvtx_push_string(0, 1); /* its thread ends it */
+    sl_nvtx_push_string(0, 1); /* this range ends with its thread */
     sl_nvtx_pop(0, NULL);
     return user;
 }

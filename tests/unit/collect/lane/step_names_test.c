@@ -5,7 +5,7 @@
 
 #include "collect/lane/step.h"
 
-/* The number of the step that begins with this name. */
+/* Returns the number of the step that begins with this name. */
 static uint64_t named(uint32_t given)
 {
     struct sl_step_name as;
@@ -15,8 +15,8 @@ static uint64_t named(uint32_t given)
     return sl_step_number();
 }
 
-/* The first step that the job names is the one that runs; a number that has been is the next one's.
- */
+/* The first named step has the job's number. If a number was already used, the next free number is
+ * used instead. */
 static void numbers_of_names(void **state)
 {
     uint64_t number = 0, ns = 0;
@@ -26,7 +26,7 @@ static void numbers_of_names(void **state)
     assert_int_equal(sl_step_awaited(&number, &ns), 0);
     assert_true(number == 0 && ns > 0);
     sl_step_await(1, 0);
-    assert_int_equal(named(0), 0); /* by NVTX and by record_function() */
+    assert_int_equal(named(0), 0); /* the same step, named by NVTX and by record_function() */
     assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
     assert_int_equal(named(1), 1);
     assert_int_equal(named(5), 5);
@@ -35,7 +35,7 @@ static void numbers_of_names(void **state)
     assert_int_equal(named(3), 7);
     assert_int_equal(named(999999999), 1000000003);
     sl_step_await(UINT64_MAX, 0);
-    for (int i = 0; i < 4; i++) /* the third begins a step, as it is the first that counts */
+    for (int i = 0; i < 4; i++) /* only the third call begins a step */
         sl_step_take(SL_STEP_LOADER);
     assert_int_equal(sl_step_number(), 1000000004);
 }

@@ -16,7 +16,7 @@ static void wake(void)
     wakes++;
 }
 
-/* How many steps `count` calls of this source end. */
+/* Returns how many steps end by `count` calls of this source. */
 static uint64_t ended(enum sl_step_source source, int count)
 {
     uint64_t before = sl_step_number();
@@ -26,7 +26,7 @@ static uint64_t ended(enum sl_step_source source, int count)
     return sl_step_number() - before;
 }
 
-/* The number of the step that begins with this name. */
+/* Returns the number of the step that begins with this name. */
 static uint64_t named(uint32_t given, int tells_end)
 {
     struct sl_step_name as;
@@ -45,7 +45,7 @@ static uint64_t named(uint32_t given, int tells_end)
     return number;
 }
 
-/* One process long, as in a job: each source silences those below it for good. */
+/* The cases are one process, like a job. A better source permanently silences the weaker ones. */
 static void the_best_source_counts(void **state)
 {
     assert_int_equal(ended(SL_STEP_LOADER, 1), 0); /* the first batch begins step 0 */
@@ -53,18 +53,19 @@ static void the_best_source_counts(void **state)
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 3), 3);
     assert_int_equal(ended(SL_STEP_LOADER, 5), 0);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 1), 1);
-    /* Ranges of the job's in between, whose ends are not told. */
+    /* The job names ranges, and their ends are not reported. */
     assert_int_equal(named(0, 0), 7);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 1), 0);
     assert_int_equal(named(1, 0), 8);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 2), 0);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 4), 4);
-    /* A session of torch.profiler's: they are. */
+    /* A session of torch.profiler reports the ends. */
     assert_int_equal(named(0, 1), 13);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 9), 0);
     sl_step_end_named();
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 3), 1);
-    /* The optimizer has ended the iteration that the job ends now for the first time: once. */
+    /* The job reports a step for the first time. The optimizer has already ended that iteration, so
+     * the first report is ignored. */
     assert_int_equal(ended(SL_STEP_JOB, 1), 0);
     assert_int_equal(ended(SL_STEP_JOB, 2), 2);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 2), 0);
@@ -88,17 +89,17 @@ static void who_waits_is_told_of_the_first_step_that_fits(void **state)
     assert_int_equal(number, now + 3);
     assert_true(ns >= before && ns <= sl_clock_now());
     assert_int_equal(wakes, 1);
-    sl_step_take(SL_STEP_JOB); /* the first one stays */
+    sl_step_take(SL_STEP_JOB); /* the first reported step is kept */
     assert_int_equal(sl_step_awaited(&number, &before), 0);
     assert_true(before == ns && number == now + 3 && wakes == 1);
     first_ns = ns;
-    /* One that is over already: the next there is. */
+    /* The awaited step is already over. The next step is reported. */
     sl_step_await(now, 0);
     assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
     sl_step_take(SL_STEP_JOB);
     assert_int_equal(sl_step_awaited(&number, &ns), 0);
     assert_int_equal(number, now + 5);
-    sl_step_await(now + 3, 1); /* or that one itself */
+    sl_step_await(now + 3, 1); /* or the step itself */
     assert_int_equal(sl_step_awaited(&number, &before), 0);
     assert_true(number == now + 3 && before == first_ns);
     sl_step_await(now + 6, 1);

@@ -44,7 +44,7 @@ static struct sl_range_look colored(unsigned domain, uint32_t category, uint32_t
     return out;
 }
 
-/* The member `key` of the args; its text. */
+/* Returns the text of the member `key` of the args. */
 static const char *member(uint32_t args, const char *key, size_t *length)
 {
     static char object[20000], text[8192];
@@ -66,7 +66,8 @@ static const char *member(uint32_t args, const char *key, size_t *length)
     return text;
 }
 
-/* Every byte of both names becomes six. */
+/* Two names have the greatest length, and each of their bytes is escaped with six. They fit into
+ * the args. */
 static void the_longest_names_fit_into_args(void **state)
 {
     char name[SL_LANE_TEXT_MAX];
@@ -85,7 +86,8 @@ static void the_longest_names_fit_into_args(void **state)
     assert_memory_equal(member(got.more, "color", &length), "#ffffffff", 9);
 }
 
-/* Names are the program's: bytes that are no UTF-8, or were cut inside a character. */
+/* Names from the program are not UTF-8, or are truncated inside a character. The args are still
+ * valid. */
 static void names_that_are_no_utf8(void **state)
 {
     char name[SL_LANE_TEXT_MAX];
@@ -101,7 +103,7 @@ static void names_that_are_no_utf8(void **state)
     assert_memory_equal(member(colored(domain, 1, 2).more, "domain", &length), "cut ", 4);
 }
 
-/* More of them than are remembered: each gets its own again. */
+/* More combinations of attributes occur than are remembered. Each row gets its own attributes. */
 static void looks_do_not_get_mixed_up(void **state)
 {
     char expected[16];

@@ -1,5 +1,5 @@
-/* calls_test.c - NVTX's own functions as a program calls them through their slots: texts of
- * any kind and length, structures of other versions, handles that are none. */
+/* calls_test.c - NVTX's own functions, called through their slots like in a program: texts of any
+ * kind and length, structs of other versions, invalid handles. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtSync.h>
 
@@ -25,7 +25,8 @@ static void a_text_may_be_anything(void **state)
     static wchar_t wide[2 * SL_LANE_TEXT_MAX + 1];
     static char text[2 * SL_LANE_TEXT_MAX + 1];
     const wchar_t odd[] = {L'a', (wchar_t)0xd800, (wchar_t)-1, 0x20ac, 0};
-    wchar_t *ends = malloc(3 * sizeof(*ends)); /* the address sanitizer watches */
+    wchar_t *ends = malloc(3 * sizeof(*ends)); /* memory of exact length, so that the address
+                                                * sanitizer notices reads after it */
 
     CALL(CORE, MarkA, void, const char *)(NULL);
     assert_int_equal(only(SL_LANE_MARK)->record.parts, 0);
@@ -42,7 +43,7 @@ static void a_text_may_be_anything(void **state)
     memset(text, 'x', sizeof(text) - 1);
     CALL(CORE, MarkA, void, const char *)(text);
     assert_int_equal(strlen(only(SL_LANE_MARK)->text), SL_LANE_TEXT_MAX);
-    /* Of three bytes each: as many as there is room for, all whole. */
+    /* Characters of three bytes: as many complete ones as fit. */
     wmemset(wide, 0x20ac, 2 * SL_LANE_TEXT_MAX);
     CALL(CORE, MarkW, void, const wchar_t *)(wide);
     assert_int_equal(strlen(only(SL_LANE_MARK)->text), SL_LANE_TEXT_MAX / 3 * 3);
@@ -90,7 +91,7 @@ static void an_event_of_an_older_version(void **state)
         assert_string_equal(s->text, size == sizeof(whole) ? "message" : "");
         free(cut);
     }
-    whole.size = 0xffff; /* a longer one */
+    whole.size = 0xffff; /* a longer version */
     mark(&whole);
     assert_string_equal(only(SL_LANE_MARK)->text, "message");
 }
@@ -113,7 +114,7 @@ static void events_that_say_what_is_not_known(void **state)
     assert_false(only(SL_LANE_MARK)->record.parts & SL_LANE_HAS_TEXT);
     mark(NULL);
     assert_int_equal(only(SL_LANE_MARK)->record.parts, 0);
-    /* Payloads of the extension that are none, and fewer than none. */
+    /* Payloads of the extension with invalid numbers. */
     a = full();
     a.payloadType = (int32_t)0xDFBD0009;
     a.reserved0 = -1;
@@ -137,7 +138,7 @@ static void plain_ranges_and_others_have_one_nesting(void **state)
     int (*pop)(void) = CALL(CORE, RangePop, int, void);
 
     assert_int_equal(pop(), -2);
-    assert_int_equal(push(&plain), 0); /* its string is none */
+    assert_int_equal(push(&plain), 0); /* its string is invalid */
     assert_int_equal(push(&other), 1);
     assert_int_equal(push(NULL), 2);
     assert_int_equal(CALL(CORE, RangePushW, int, const wchar_t *)(L"wide"), 3);
@@ -149,7 +150,8 @@ static void plain_ranges_and_others_have_one_nesting(void **state)
     assert_string_equal(said[3].text, "wide");
 }
 
-/* Pointers of another tool's, and numbers that nobody was given. */
+/* Pointers from another tool, and numbers that were never assigned, are used as handles. They are
+ * treated as unknown. */
 static void handles_that_are_none(void **state)
 {
     static const uintptr_t none[] = {200, SL_LANE_DOMAINS, 0x7fff00000001u, UINTPTR_MAX};

@@ -18,9 +18,9 @@ static void without_cupti_or_the_driver_there_are_none(void **state)
     assert_null(sl_nvtx_cuda_ids(cupti)); /* no driver */
     cuda = dlsym(dlopen(FIXTURE_DRIVER, RTLD_NOW), "fixture_driver");
     assert_non_null(cuda);
-    assert_null(sl_nvtx_cuda_ids(cupti)); /* a CUPTI without the functions */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* CUPTI lacks the functions */
     cupti = NULL;
-    assert_null(sl_nvtx_cuda_ids(cupti)); /* none at all */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* no CUPTI */
 }
 
 static const struct sl_nvtx_ids *ids(void)
@@ -57,10 +57,10 @@ static void a_stream_is_known_in_its_thread_s_context(void **state)
     assert_int_equal(ids()->stream((void *)5, &id, &context), 0);
     assert_int_equal(id, 3005);
     assert_int_equal(context, 1007);
-    cuda->no_stream = 1; /* of another context, or none at all */
+    cuda->no_stream = 1; /* the stream belongs to another context or does not exist */
     assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT);
     cuda->no_stream = 0;
-    cuda->no_current = 1; /* CUDA ends */
+    cuda->no_current = 1; /* CUDA is shutting down */
     assert_int_equal(ids()->stream((void *)5, &id, &context), -ENOENT);
 }
 

@@ -1,5 +1,5 @@
-/* deferred_calls_test.c - events that a program tells later, one or many, in the trace's
- * clock or in one of its own. */
+/* deferred_calls_test.c - events that a program reports later, singly or in batches, with times of
+ * the trace's clock or of its own clock. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 #include <nvtx3/nvToolsExtSemanticsTime.h>
@@ -18,7 +18,7 @@ static int init(void **state)
     return sl_nvtx_init(8 << 20);
 }
 
-/* ---- in the trace's clock ---- */
+/* ---- times of the trace's clock ---- */
 
 struct deferred {
     int64_t begin, end;
@@ -75,7 +75,7 @@ static void a_batch_is_its_events(void **state)
 
     for (unsigned i = 0; i < 3; i++)
         events[i] = (struct deferred){10 * i + 1, 10 * i + 5, i};
-    submit_batch(id, events, 3 * sizeof(*events) - 1); /* the last is cut off */
+    submit_batch(id, events, 3 * sizeof(*events) - 1); /* the last event is truncated */
     assert_int_equal(read_said(), 2);
     assert_true(said[1].start_ns == 11 && said[1].end_ns == 15);
     submit_batch(id, events, sizeof(*events) - 1);
@@ -87,7 +87,7 @@ static void a_batch_is_its_events(void **state)
     free(events);
 }
 
-/* All that are not there are counted: those that had no room, and those that were too many. */
+/* A batch has far more events than the lane holds. Every missing event is counted. */
 static void what_a_batch_loses_is_counted(void **state)
 {
     enum {
@@ -104,7 +104,8 @@ static void what_a_batch_loses_is_counted(void **state)
     free(events);
 }
 
-/* An event so long that two of them are shorter than one. */
+/* The schema claims a size for which two events would overflow to less than one. Nothing is read
+ * outside of the batch. */
 static void a_batch_of_events_that_lie(void **state)
 {
     static const nvtxPayloadSchemaEntry_t entries[] = {
@@ -117,7 +118,7 @@ static void a_batch_of_events_that_lie(void **state)
     free(event);
 }
 
-/* ---- in another one ---- */
+/* ---- times of another clock ---- */
 
 #define MINUTE 60000000000ll
 
@@ -230,7 +231,7 @@ static void the_clock_of_a_batch_s_scope(void **state)
     time_domain(&a);
     CALL(nvtxEventBatchSubmit, void, nvtxDomainHandle_t, const nvtxEventBatch_t *)(NULL, &batch);
     assert_in_range(only(SL_LANE_PAST)->end_ns, sl_clock_now() - 60000000000u, sl_clock_now());
-    batch.scope = 1 << 24; /* no clock is its: the trace's */
+    batch.scope = 1 << 24; /* no clock belongs to this scope, so the trace's clock is used */
     CALL(nvtxEventBatchSubmit, void, nvtxDomainHandle_t, const nvtxEventBatch_t *)(NULL, &batch);
     assert_int_equal(only(SL_LANE_PAST)->end_ns, now);
 }

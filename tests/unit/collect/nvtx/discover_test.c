@@ -1,5 +1,5 @@
-/* discover_test.c - this program's own copy of NVTX is found among all that lies in memory, and
- * what looks much like one is not. */
+/* discover_test.c - finds this program's own copy of NVTX in memory, and rejects data that only
+ * resembles one. */
 #include <nvtx3/nvToolsExt.h>
 
 #include "test.h"
@@ -9,7 +9,7 @@
 
 #include "collect/nvtx/discover.h"
 
-/* How a copy's state begins. */
+/* The beginning of a copy's state. */
 struct state {
     unsigned state, pad;
     NvtxExportTableCallbacks callbacks;
@@ -34,7 +34,8 @@ static void NVTX_API set_version(uint32_t version)
     .callbacks = {sizeof(NvtxExportTableCallbacks), get_table},                                    \
     .version = {sizeof(NvtxExportTableVersionInfo), NVTX_VERSION, 0, set_version}
 
-/* Each lacks one thing; the first has all, and is one for whoever looks from outside. */
+/* Each copy lacks one thing, except the first one, which is complete and cannot be distinguished
+ * from a real copy. */
 static struct state whole = {.state = 2, LOOKS_LIKE_ONE};
 static struct state other_state = {.state = 3, LOOKS_LIKE_ONE};
 static struct state other_size = {LOOKS_LIKE_ONE};
@@ -78,7 +79,7 @@ static void what_lacks_something_is_none(void **state)
     other_size.callbacks.struct_size++;
     other_version.version.version++;
     no_functions.callbacks.GetModuleFunctionTable = NULL;
-    /* Code of another object's. */
+    /* The function belongs to another object. */
     memcpy(&functions_elsewhere.version.SetInjectionNvtxVersion, &(void *){(void *)free},
            sizeof(void *));
     find();

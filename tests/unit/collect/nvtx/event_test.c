@@ -1,5 +1,5 @@
-/* event_test.c - what an event says stands in its record, whatever it has of it; levels are
- * NVTX's, also where there is no room; and a thread that has ended gets no lane again. */
+/* event_test.c - an event's attributes are in its record; levels equal NVTX's, even without room;
+ * an ended thread gets no new lane. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -17,7 +17,7 @@ static int init(void **state)
     return sl_nvtx_init(8 << 20);
 }
 
-/* All that an event can have, the longest of each. */
+/* An event has all attributes with their greatest lengths. It fits into a record. */
 static void the_longest_event_fits_into_a_record(void **state)
 {
     static char text[2 * SL_LANE_TEXT_MAX];
@@ -76,7 +76,7 @@ static void pops_of_a_full_lane_are_there(void **state)
     }
     assert_int_equal(at, 0);
     assert_int_equal(said_count, 2 * depth);
-    /* With room again, ranges have records again. */
+    /* There is room again, so ranges have records again. */
     assert_int_equal(sl_nvtx_push(0, &ev), 0);
     assert_int_equal(sl_nvtx_pop(0, &ev), 0);
     assert_int_equal(read_said(), 2);
@@ -89,11 +89,12 @@ static void *finish_all(void *user)
     (void)user;
     for (size_t i = 0; i < sizeof(begun) / sizeof(*begun); i++)
         sl_nvtx_finish(0, begun[i]);
-    sl_nvtx_finish(0, 0); /* no range */
+    sl_nvtx_finish(0, 0); /* no range has this id */
     return NULL;
 }
 
-/* As a coroutine that goes on elsewhere: for months, and nothing is kept on either thread. */
+/* Ranges end on other threads than they began, like a coroutine's, for months. Neither thread keeps
+ * anything. */
 static void ranges_that_end_on_other_threads_take_no_room(void **state)
 {
     const struct sl_nvtx_event ev = {.message = {.text = "range", .length = 5}};
@@ -131,7 +132,7 @@ static void ranges_called_as_steps_are_steps(void **state)
     sl_nvtx_pop(0, NULL);
     assert_int_equal(sl_step_number(), 8);
     read_said();
-    sl_nvtx_push(0, &earlier); /* numbers go on */
+    sl_nvtx_push(0, &earlier); /* numbers continue */
     sl_nvtx_pop(0, NULL);
     assert_int_equal(sl_step_number(), 9);
     assert_int_equal(read_said(), 2);
@@ -139,7 +140,7 @@ static void ranges_called_as_steps_are_steps(void **state)
     assert_string_equal(said[0].json, "\"called\":\"ProfilerStep#2\"");
 }
 
-/* ---- threads that end ---- */
+/* ---- ended threads ---- */
 
 static pthread_key_t late;
 
@@ -148,7 +149,7 @@ static void after_the_end(void *user)
     const struct sl_nvtx_event ev = {.message = {.text = "late", .length = 4}};
     int *levels = user;
 
-    /* The lane's own destructor may come after this one: again, until it has been. */
+    /* The lane's own destructor may run after this one. Therefore this one runs several times. */
     levels[2]++;
     if (levels[2] < 3) {
         pthread_setspecific(late, user);
@@ -183,7 +184,7 @@ static void a_thread_that_has_ended_has_no_ranges(void **state)
     assert_int_equal(read_said(), 2);
     assert_int_equal(pthread_create(&thread, NULL, push_twice, levels), 0);
     pthread_join(thread, NULL);
-    assert_int_equal(sl_lanes_used(), used); /* the next one has its lane */
+    assert_int_equal(sl_lanes_used(), used); /* the next thread gets the ended thread's lane */
     read_said();
     pthread_key_delete(late);
 }

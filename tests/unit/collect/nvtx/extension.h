@@ -1,4 +1,4 @@
-/* extension.h - NVTX's payload extension as a program calls it, through its slots. */
+/* extension.h - calls NVTX's payload extension through its slots, like a program. */
 #ifndef SL_NVTX_EXTENSION_H
 #define SL_NVTX_EXTENSION_H
 

@@ -1,5 +1,5 @@
-/* fixture_driver.c - a library with the CUDA driver's soname that also has what is asked of CUPTI,
- * as collect.nvtx.cuda_test wants it: ids are handles and some thousands. */
+/* fixture_driver.c - a library with the CUDA driver's soname, which also has the needed functions
+ * of CUPTI. Used by collect.nvtx.cuda_test. An id is the handle plus some thousands. */
 #include "unit/collect/nvtx/fixture_driver.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* fixture_driver.h - what fixture_driver.c, loaded as the CUDA driver, says. */
+/* fixture_driver.h - the loaded fixture_driver.c: what its functions return. */
 #ifndef SL_NVTX_FIXTURE_DRIVER_H
 #define SL_NVTX_FIXTURE_DRIVER_H
 

@@ -1,5 +1,5 @@
-/* getenv_hook_test.c - whom NVTX's environment variable leads to, by what stands in it and by how
- * many threads there are. The answer is for the process's life, so every case plays in a child. */
+/* getenv_hook_test.c - which tool NVTX's environment variable names afterwards, depending on its
+ * value and on the number of threads. It is set once per process, so every case runs in a child. */
 #include <errno.h>
 #include <glob.h>
 #include <pthread.h>
@@ -13,7 +13,8 @@
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
 
-/* The file that the code is in: here, the test's own. */
+/* Says whether the variable names the file that contains syncline's code, which is the test
+ * itself. */
 static int leads_to_us(void)
 {
     const char *said = getenv(VARIABLE);
@@ -35,7 +36,7 @@ static int threads(void)
 static void play_nothing_said(void)
 {
     if (threads() > 1)
-        return; /* a sanitizer has one of its own */
+        return; /* a sanitizer has its own thread */
     unsetenv(VARIABLE);
     CHECK(!sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
     CHECK(sl_nvtx_getenv_hook_set() == 0);
@@ -43,7 +44,7 @@ static void play_nothing_said(void)
     CHECK(sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
 }
 
-/* NVTX would take the empty name for a tool's. */
+/* The variable is empty. NVTX would use the empty name as a tool's, so syncline sets it. */
 static void play_empty(void)
 {
     if (threads() > 1)

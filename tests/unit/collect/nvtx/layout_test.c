@@ -5,7 +5,7 @@
 #include "collect/nvtx/layout.h"
 #include "unit/collect/nvtx/schemas.h"
 
-/* Of one payload, with what its fields may take of it. */
+/* A payload, and how much its fields may still read. */
 static unsigned left;
 static nvtxPayloadData_t data[4];
 
@@ -31,7 +31,7 @@ static int integer(uint64_t schema, const void *bytes, size_t size, size_t i, in
     return sl_nvtx_layout_integer(&b, sl_nvtx_schema_find(0, schema), i, out);
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
 static void fields_stand_where_the_compiler_puts_them(void **state)
 {
@@ -84,7 +84,7 @@ static void packed_fields_stand_closer(void **state)
     assert_int_equal(offset_of(schema, 3), offsetof(struct packed, d));
 }
 
-/* Place of a field behind one byte. */
+/* Returns the position of a field after a field of one byte. */
 static size_t behind_a_byte(uint64_t type)
 {
     struct sl_nvtx_field fields[] = {{.type = TYPE(UINT8)}, {.type = type}};
@@ -121,7 +121,7 @@ static void an_enum_stands_as_an_integer_of_its_size(void **state)
         assert_int_equal(behind_a_byte(add_packed(SL_NVTX_ENUM, NULL, 0, size, 0)), size);
 }
 
-/* A schema of itself, and one of many of the same, which all have to be looked at. */
+/* One schema contains itself, and others contain many of the same. Resolving them ends. */
 static void schemas_without_end_end(void **state)
 {
     struct sl_nvtx_field itself[] = {{.type = 1u << 24}};
@@ -143,7 +143,7 @@ static void schemas_without_end_end(void **state)
     assert_true(offset_of(schema, 63) <= 63 || offset_of(schema, 63) == SIZE_MAX);
 }
 
-/* ---- values that stand elsewhere ---- */
+/* ---- values in other memory ---- */
 
 static void an_integer_behind_a_pointer(void **state)
 {
@@ -208,7 +208,7 @@ static void lengths_that_are_told(void **state)
     assert_int_equal(count_of(schema, &three, 12, 1), 3);
     assert_int_equal(count_of(schema, &negative, 12, 1), 0);
     assert_int_equal(count_of(schema, &three, 12, 2), 0); /* of itself */
-    assert_int_equal(count_of(schema, &three, 12, 3), 0); /* there is none */
+    assert_int_equal(count_of(schema, &three, 12, 3), 0); /* no such field */
     assert_int_equal(count_of(schema, &three, 12, 4), 2);
     assert_int_equal(count_of(schema, &three, 8, 4), 2); /* the payload ends first */
     assert_int_equal(count_of(schema, &three, 12, 5), 5);
@@ -216,7 +216,7 @@ static void lengths_that_are_told(void **state)
     assert_int_equal(count_of(schema, &three, 12, 5), 0);
     data[1] = (nvtxPayloadData_t){TYPE(INT16), 2, NULL};
     assert_int_equal(count_of(schema, &three, 12, 5), 0);
-    assert_int_equal(count_of(schema, &three, 12, 6), 0); /* there is no such payload */
+    assert_int_equal(count_of(schema, &three, 12, 6), 0); /* no such payload */
 }
 
 static void a_size_that_is_not_told_is_the_schema_s(void **state)
@@ -238,7 +238,7 @@ static size_t size_of(uint64_t schema)
     return sl_nvtx_layout_size(&b, schema);
 }
 
-/* Programs need not tell it: then it is the compiler's. */
+/* A program need not give a schema's size. Then it is the compiler's. */
 static void a_schema_s_size_is_the_compiler_s(void **state)
 {
     struct inner {
@@ -275,13 +275,13 @@ static void a_schema_s_size_is_the_compiler_s(void **state)
                      1 + 2 * sizeof(struct inner) + 5 + 8 + 1);
     assert_int_equal(size_of(add_packed(SL_NVTX_UNION, union_fields, 2, 0, 0)),
                      sizeof(struct inner));
-    assert_int_equal(size_of(add(open_fields, 2, 0)), 0); /* it depends */
+    assert_int_equal(size_of(add(open_fields, 2, 0)), 0); /* its size varies */
     assert_int_equal(size_of(add(outer_fields, 5, 96)), 96);
     assert_int_equal(offset_of(outer, 2), offsetof(struct outer, text));
     assert_int_equal(blob(outer, NULL, SIZE_MAX).size, sizeof(struct outer));
 }
 
-/* One for each dimension. */
+/* An array has a length for each dimension. */
 static void a_length_of_several_numbers(void **state)
 {
     struct {
@@ -297,7 +297,7 @@ static void a_length_of_several_numbers(void **state)
     assert_int_equal(count_of(schema, &cube, sizeof(cube), 1), 24);
     assert_int_equal(count_of(schema, &flat, sizeof(flat), 1), 0);
     assert_int_equal(count_of(schema, &vast, sizeof(vast), 1), 0);
-    assert_int_equal(count_of(schema, &cube, 8, 1), 0); /* the last is not there */
+    assert_int_equal(count_of(schema, &cube, 8, 1), 0); /* the last length is missing */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* name_calls_test.c - what NVTX is told once, as a program calls it: strings, domains, and
- * names of what CUDA knows by other numbers. */
+/* name_calls_test.c - objects that a program registers once with NVTX: strings, domains, and names
+ * of CUDA objects. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
@@ -48,7 +48,7 @@ static void registered_strings_have_one_number_in_all_domains(void **state)
 
 /* ---- names ---- */
 
-static uint32_t names; /* seen */
+static uint32_t names; /* number of names seen */
 
 static void assert_named(enum sl_named_object what, unsigned domain, uint64_t key, uint32_t within,
                          const char *text)
@@ -147,7 +147,7 @@ static void resources_are_named_as_what_they_are(void **state)
     assert_null(CALL(CORE2, DomainResourceCreate, nvtxResourceHandle_t, nvtxDomainHandle_t,
                      nvtxResourceAttributes_t *)(domain, NULL));
     assert_null(CALL(CORE2, DomainResourceCreate, nvtxResourceHandle_t, nvtxDomainHandle_t,
-                     nvtxResourceAttributes_t *)(domain, &a)); /* a shorter one */
+                     nvtxResourceAttributes_t *)(domain, &a)); /* a shorter version */
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 #include "collect/lane/lane.h"
 #include "collect/nvtx/names.h"
 
-/* The tables are the process's: the cases build on each other, in this order. */
+/* The tables belong to the process, so the cases build on each other, in this order. */
 
 static uint32_t string(const char *text)
 {
@@ -32,7 +32,7 @@ static void a_text_has_one_number(void **state)
     assert_string_equal(sl_text_table_get(string(""), &length), "");
     assert_null(sl_text_table_get(0, NULL));
     assert_null(sl_text_table_get(1000000, NULL));
-    /* What is longer is cut, and is the same as what was cut before. */
+    /* A longer text is truncated, and equals the truncated text. */
     memset(longest, 'x', sizeof(longest));
     assert_int_equal(sl_text_table_put(longest, sizeof(longest)),
                      sl_text_table_put(longest, SL_LANE_TEXT_MAX));

@@ -1,6 +1,6 @@
-/* nvtx_test.c - the slots of copies of NVTX that ask for their tool: set as far as each copy has
- * them, cleared where they are still ours, and never touched where the copy is gone. What is
- * attached is the process's, so every case plays in a child. */
+/* nvtx_test.c - the slots of NVTX copies that request a tool: they are set as far as each copy has
+ * them, cleared if they are still syncline's, and not touched if the copy was unloaded. The
+ * attachment belongs to the process, so every case runs in a child. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -15,7 +15,7 @@
 #include "collect/nvtx/calls.h"
 #include "collect/nvtx/nvtx.h"
 
-/* ---- a copy ---- */
+/* ---- a copy of NVTX ---- */
 
 enum {
     SLOTS = 32
@@ -23,7 +23,7 @@ enum {
 
 struct copy {
     NvtxFunctionPointer slot[SLOTS], *table[SLOTS + 1];
-    unsigned size; /* of its core module; it has no others */
+    unsigned size; /* slots of the core module, the only one */
 };
 
 static struct copy *asking;
@@ -74,7 +74,7 @@ static void make_copy(struct copy *c, unsigned size)
     asking = c;
 }
 
-/* Those that are not NULL. */
+/* Returns the number of slots that are not NULL. */
 static unsigned set_slots(const struct copy *c)
 {
     unsigned count = 0;
@@ -93,8 +93,8 @@ static void a_copy_s_slots_are_set_as_far_as_it_has_them(void)
     make_copy(&whole, NVTX_CBID_CORE_SIZE);
     CHECK(sl_nvtx_attach(export_table) == 1);
     CHECK(told_version == NVTX_VERSION);
-    CHECK(set_slots(&whole) == NVTX_CBID_CORE_SIZE - 1); /* 0 is no call's */
-    make_copy(&shorter, NVTX_CBID_CORE_RangePop);        /* an older NVTX, without pops */
+    CHECK(set_slots(&whole) == NVTX_CBID_CORE_SIZE - 1); /* slot 0 is unused */
+    make_copy(&shorter, NVTX_CBID_CORE_RangePop);        /* an older NVTX without pops */
     CHECK(sl_nvtx_attach(export_table) == 1);
     CHECK(shorter.slot[NVTX_CBID_CORE_RangePushA] && !shorter.slot[NVTX_CBID_CORE_RangePop]);
     make_copy(&gaps, NVTX_CBID_CORE_SIZE);
@@ -120,7 +120,7 @@ static void a_copy_that_cannot_be_used_is_refused(void)
     CHECK(sl_nvtx_attach(export_table) == 0);
     CHECK(sl_nvtx_copies() == 0);
     copy.size = NVTX_CBID_CORE_SIZE;
-    version.struct_size = 0; /* it takes no version */
+    version.struct_size = 0; /* it accepts no version */
     told_version = 0;
     CHECK(sl_nvtx_attach(export_table) == 1);
     CHECK(told_version == 0);
@@ -141,16 +141,16 @@ static void what_is_still_ours_is_cleared(void)
     CHECK(sl_nvtx_attach(export_table) == 1);
     make_copy(gone, NVTX_CBID_CORE_SIZE);
     CHECK(sl_nvtx_attach(export_table) == 1);
-    taken.slot[NVTX_CBID_CORE_MarkA] = nobody; /* by another tool */
+    taken.slot[NVTX_CBID_CORE_MarkA] = nobody; /* set by another tool */
     munmap(gone, 2 * sizeof(*gone));           /* its object was unloaded */
     errno = EXDEV;
     sl_nvtx_detach();
     CHECK(errno == EXDEV);
     CHECK(set_slots(&ours) == 0);
     CHECK(set_slots(&taken) == 1 && taken.slot[NVTX_CBID_CORE_MarkA] == nobody);
-    sl_nvtx_detach(); /* nothing more */
+    sl_nvtx_detach(); /* nothing changes */
     make_copy(&ours, NVTX_CBID_CORE_SIZE);
-    CHECK(sl_nvtx_attach(export_table) == 0); /* for good */
+    CHECK(sl_nvtx_attach(export_table) == 0); /* detached permanently */
     CHECK(set_slots(&ours) == 0);
 }
 
@@ -200,13 +200,13 @@ static void the_payload_extension_has_slots_of_its_own(void)
     CHECK(sl_nvtx_attach_extension(&module) == 1);
     CHECK(slots[NVTX3EXT_CBID_nvtxRangePushPayload] && slots[NVTX3EXT_CBID_nvtxEventBatchSubmit]);
     segment = (nvtxExtModuleSegment_t){.slotCount = 3, .functionSlots = few};
-    CHECK(sl_nvtx_attach_extension(&module) == 1); /* an older one */
+    CHECK(sl_nvtx_attach_extension(&module) == 1); /* an older version */
     CHECK(few[NVTX3EXT_CBID_nvtxMarkPayload]);
     module.moduleId = NVTX_EXT_PAYLOAD_MODULEID + 1; /* another extension */
     segment.functionSlots = other;
     CHECK(sl_nvtx_attach_extension(&module) == 0 && !other[0]);
     sl_nvtx_detach();
-    CHECK(slots[NVTX3EXT_CBID_nvtxRangePushPayload] == 1); /* NVTX's word for: nobody wants it */
+    CHECK(slots[NVTX3EXT_CBID_nvtxRangePushPayload] == 1); /* NVTX's value for "no tool" */
     CHECK(few[NVTX3EXT_CBID_nvtxMarkPayload] == 1);
     CHECK(sl_nvtx_attach_extension(&module) == 0);
 }

@@ -1,5 +1,5 @@
-/* payload_calls_test.c - the payload extension as a program calls it through its slots:
- * schemas and enums, events that are payloads. */
+/* payload_calls_test.c - the payload extension, called through its slots like in a program:
+ * schemas, enums, and events made of payloads. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -63,17 +63,17 @@ static void schemas_that_are_refused(void **state)
         .fieldMask = SCHEMA_FIELDS, .entries = entries, .numEntries = 2000};
 
     assert_int_equal(register_schema(NULL), 0);
-    assert_int_equal(register_schema(&a), 0); /* more fields than any has */
+    assert_int_equal(register_schema(&a), 0); /* more fields than possible */
     a.numEntries = SIZE_MAX;
     assert_int_equal(register_schema(&a), 0);
     a.numEntries = 1;
-    a.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES; /* how many is not said */
+    a.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES; /* the number of entries is missing */
     assert_int_equal(register_schema(&a), 0);
     a.fieldMask = SCHEMA_FIELDS;
     a.entries = NULL;
     assert_int_equal(register_schema(&a), 0);
     a.entries = entries;
-    a.type = 99; /* taken for a struct */
+    a.type = 99; /* treated as a struct */
     assert_int_not_equal(register_schema(&a), 0);
 }
 
@@ -91,7 +91,7 @@ static void a_schema_that_is_told_again_and_again(void **state)
     for (unsigned i = 0; i < 10000; i++)
         assert_int_equal(register_schema(&a), 1u << 24);
     assert_string_equal(json_of(1u << 24, "\x07", 1), "\"payload\":{\"one\":7}");
-    assert_int_not_equal(schema(entries, 1, 1), 0); /* there is room for others */
+    assert_int_not_equal(schema(entries, 1, 1), 0); /* the table is not full */
 }
 
 static uint64_t enumeration(const nvtxPayloadEnum_t *entries, size_t count, size_t size)
@@ -174,7 +174,7 @@ static void levels_of_ranges_with_payloads(void **state)
     assert_non_null(strstr(said[5].json, "\"end payload\":{"));
 }
 
-/* In memory that ends behind those that are looked at. */
+/* An event claims more payloads than it has. The memory ends after the payloads that are read. */
 static void a_number_of_payloads_that_lies(void **state)
 {
     nvtxPayloadData_t *data = calloc(SL_NVTX_PAYLOADS, sizeof(*data));

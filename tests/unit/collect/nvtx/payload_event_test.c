@@ -130,7 +130,7 @@ static void values_behind_pointers(void **state)
     assert_false(said.has_start || said.ev.has_category || said.ev.has_color);
 }
 
-/* A length that another payload tells, which may be shorter than its type. */
+/* Another payload has the message's length, which may be shorter than the message's type. */
 static void a_message_as_long_as_another_payload_says(void **state)
 {
     struct sl_nvtx_field field[] = {
@@ -146,7 +146,7 @@ static void a_message_as_long_as_another_payload_says(void **state)
     assert_text("abcdef");
     read_two(schema, "abcdef", 6, TYPE(UINT64), &three, 1);
     assert_text("");
-    read_one(schema, "abcdef", 6); /* there is no such payload */
+    read_one(schema, "abcdef", 6); /* no such payload */
     assert_text("");
 }
 

@@ -105,7 +105,7 @@ static void a_schema_inside_itself_ends(void **state)
     assert_non_null(strstr(json(1u << 24, &value, sizeof(value)), "null"));
 }
 
-/* Members of a payload as an object. */
+/* Checks that the members of a payload form a valid object. */
 static void expect_valid(const char *text)
 {
     char object[6200];
@@ -131,12 +131,12 @@ static void each_end_says_that_it_was_cut(void **state)
     members[length++] = ',';
     length += sl_nvtx_payload_json(members + length, 2560, "\"end payload\":", 0, data, 3);
     members[length] = '\0';
-    expect_valid(members); /* a key that is given twice is not */
+    expect_valid(members); /* a repeated key is invalid */
     assert_non_null(strstr(members, ",\"cut payload\":true"));
     assert_non_null(strstr(members, ",\"cut end payload\":true"));
 }
 
-/* Any number of any length, up to where there is room and beyond. */
+/* Payloads of any number and length are joined, up to the limit and beyond. */
 static void payloads_that_do_not_fit_together(void **state)
 {
     static char text[4096], out[4096];
@@ -164,8 +164,8 @@ static void payloads_that_do_not_fit_together(void **state)
     }
 }
 
-/* Any schema over any bytes, in memory that ends where the payload does (AddressSanitizer sees what
- * is read beyond). Pointers alone are trusted. */
+/* Random schemas describe random bytes, whose memory ends with the payload (AddressSanitizer
+ * notices reads after it). Only pointers are trusted. */
 static void schemas_that_lie(void **state)
 {
     static const uint64_t flags[] = {0,
@@ -192,7 +192,7 @@ static void schemas_that_lie(void **state)
                 .type = rand() % 4 ? (uint64_t)rand() % 101 : nested,
                 .detail = (uint64_t)(rand() % 3 ? rand() % 8 : -1),
                 .offset = (uint64_t)(rand() % 3 ? 0 : rand() % 80)};
-            /* A bare text is a pointer. */
+            /* A text without a length is a pointer. */
             if (field[j].type >= TYPE(CSTRING) && field[j].type <= TYPE(CSTRING_UTF32))
                 field[j].flags |= FLAG(ARRAY_FIXED_SIZE);
         }

@@ -1,5 +1,5 @@
-/* read_locks_test.c - who waited for a lock and who held it, in whichever order the lanes of
- * several threads are read. */
+/* read_locks_test.c - which threads waited for a lock and held it, in whatever order the threads'
+ * lanes are read. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static uint32_t new_lock(const char *name)
@@ -9,7 +9,7 @@ static uint32_t new_lock(const char *name)
     return sl_nvtx_name(&lock);
 }
 
-/* A range of the lock's by what it shows. */
+/* Returns the lock's range with these args. */
 static const struct sl_event *lock_range(const char *name, const char *args, unsigned index)
 {
     const struct sl_event *ev;
@@ -63,12 +63,12 @@ static void a_lock_that_another_thread_gives_back(void **state)
     plain(SL_LANE_ACQUIRED, lock, TWO, 30);
     plain(SL_LANE_RELEASE, lock, TWO, 40);
     assert_lock("semaphore", HELD, 1, 30, 40);
-    /* Its lane is read first. */
+    /* The releasing thread's lane is read first. */
     plain(SL_LANE_RELEASE, lock, TWO, 60);
     plain(SL_LANE_ACQUIRED, lock, ONE, 50);
     sl_nvtx_read_done(reader);
     assert_lock("semaphore", HELD, 2, 50, 60);
-    /* It was given back before it was got. */
+    /* The lock was released before it was acquired. */
     plain(SL_LANE_RELEASE, lock, TWO, 70);
     plain(SL_LANE_ACQUIRED, lock, ONE, 80);
     sl_nvtx_read_done(reader);
@@ -98,7 +98,8 @@ static void a_lock_of_another_tool_touches_no_ranges(void **state)
         plain(SL_LANE_ACQUIRED, (uint32_t)handle, ONE, 21);
         plain(SL_LANE_RELEASE, (uint32_t)handle, ONE, 22);
     }
-    plain(SL_LANE_NOT_ACQUIRED, 0u - 0x10000u, ONE, 30); /* the default domain, were it added */
+    plain(SL_LANE_NOT_ACQUIRED, 0u - 0x10000u, ONE, 30); /* the default domain, if the numbers were
+                                                          * added */
     assert_null(range("mine", 0));
     plain(SL_LANE_POP, 0, ONE, 40);
     assert_range("mine", 0, 10, 40);

@@ -1,5 +1,5 @@
-/* read_names_test.c - names out of records: those of things and of categories, and what a row
- * is called when its name has no room or was never registered. */
+/* read_names_test.c - names from records: of objects and of categories; also the name of a row
+ * whose name does not fit or was never registered. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static void mark_of(unsigned domain, uint32_t category)
@@ -44,11 +44,11 @@ static void rows_stay_valid_when_texts_have_no_room(void **state)
     assert_int_equal(rows, 100);
     assert_string_equal(name_of(&row[99]), "(more names than are kept)");
     for (unsigned i = 0; i < 100; i++)
-        args_of(&row[i]); /* says if it is not valid */
+        args_of(&row[i]); /* fails if the args are invalid */
     assert_true(sl_nvtx_read_texts_lost(reader) > 0);
 }
 
-/* A string that the application never registered. */
+/* A range names a string that was never registered. Its row gets a substitute name. */
 static void strings_that_are_none(void **state)
 {
     static const uint32_t none[] = {0, 65535, 65536, 65537, UINT32_MAX};

@@ -1,5 +1,5 @@
-/* read_rig.h - makes records of NVTX's calls, hands them to a reader, and keeps the rows and
- * names that come of them. */
+/* read_rig.h - makes records of NVTX calls, passes them to a reader, and keeps the resulting rows
+ * and names. */
 #ifndef SL_NVTX_READ_RIG_H
 #define SL_NVTX_READ_RIG_H
 
@@ -24,7 +24,7 @@ static struct sl_intern *intern;
 static struct sl_ranges *ranges;
 static struct sl_nvtx_read *reader;
 
-/* Rows of ranges, marks and names of rows, as they came. */
+/* Rows of ranges and marks, and names, in the order of their arrival. */
 static struct sl_event row[4096];
 static unsigned rows;
 static struct sl_named named[16];
@@ -78,7 +78,7 @@ static inline int end(void **state)
 
 /* ---- records ---- */
 
-/* One that is being made; its parts are added in the order of enum sl_lane_part. */
+/* The record that is being made. Its parts are added in the order of enum sl_lane_part. */
 static struct {
     struct sl_lane_record record;
     uint64_t word[2 * SL_LANE_RECORD_WORDS];
@@ -151,7 +151,7 @@ static inline uint32_t string(const char *text)
 
 /* ---- rows ---- */
 
-/* A text of a row with its numbers in their places. */
+/* Returns a text of a row with its numbers inserted. */
 static inline const char *text_of(uint32_t id, uint64_t numbers)
 {
     static char text[8192];
@@ -163,7 +163,7 @@ static inline const char *text_of(uint32_t id, uint64_t numbers)
     return text;
 }
 
-/* The row's args, which have to be an object. */
+/* Returns the row's args, which must be an object. */
 static inline const char *args_of(const struct sl_event *ev)
 {
     static char text[16384];
@@ -190,7 +190,7 @@ static inline const char *name_of(const struct sl_event *ev)
     return text_of(ev->name, ev->name_numbers);
 }
 
-/* The `index`th range of that name. */
+/* Returns the `index`th range with that name. */
 static inline const struct sl_event *range(const char *name, unsigned index)
 {
     for (unsigned i = 0; i < rows; i++)

@@ -1,5 +1,5 @@
-/* read_start_end_test.c - ranges that are no thread's: any thread ends them, whichever lane is
- * read first, and those at one time stand in rows of their own. */
+/* read_start_end_test.c - ranges that any thread may end, whichever lane is read first. Ranges that
+ * overlap in time are in different rows. */
 #include "unit/collect/nvtx/read_rig.h"
 
 /* The same of pushes that their ends name; others that were pushed since go on. */
@@ -19,7 +19,7 @@ static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **s
     assert_range("NVTX range", 1, 30, 40);
 }
 
-/* What the end says is not lost where it is read before the start. */
+/* The end of a range is read before its start. The end's attributes are added to the range. */
 static void an_end_that_is_read_first_adds_to_its_range(void **state)
 {
     make(SL_LANE_END, 0, 0);
@@ -58,13 +58,13 @@ static void a_range_ends_once(void **state)
     started(SL_LANE_START, 1, ONE, 10);
     started(SL_LANE_END, 1, ONE, 20);
     started(SL_LANE_END, 1, ONE, 30);
-    started(SL_LANE_END, 77, ONE, 30); /* never began */
+    started(SL_LANE_END, 77, ONE, 30); /* it never began */
     started(SL_LANE_END, 0, ONE, 30);
     assert_int_equal(count_of(SL_EV_NVTX_RANGE), 1);
     assert_range("NVTX range", 0, 10, 20);
 }
 
-/* More at a time than there are rows: those share the last. */
+/* More ranges overlap than there are rows. The surplus ranges share the last row. */
 static void ranges_at_one_time_have_rows_of_their_own(void **state)
 {
     static uint8_t used[SL_ROW_FIRST + 512];
@@ -82,14 +82,14 @@ static void ranges_at_one_time_have_rows_of_their_own(void **state)
         shared += used[row[i].thread]++;
     }
     assert_int_equal(shared, 1 + 2 + 3 + 4);
-    assert_int_equal(count_of(SL_EV_META_THREAD), 256); /* each is named once */
+    assert_int_equal(count_of(SL_EV_META_THREAD), 256); /* each row is named once */
     rows = 0;
     started(SL_LANE_START, 300, ONE, 2000);
     started(SL_LANE_END, 300, ONE, 2001);
     assert_int_equal(row[0].thread, SL_ROW_FIRST);
 }
 
-/* Those for which there is no room have no row either. */
+/* Ranges that do not fit into memory use no row. */
 static void ranges_that_are_lost_leave_their_rows(void **state)
 {
     struct sl_ranges_counts counts = {0, 0};

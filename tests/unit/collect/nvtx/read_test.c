@@ -1,5 +1,4 @@
-/* read_test.c - nested ranges and marks out of records: what the records say stands in their
- * rows. */
+/* read_test.c - nested ranges and marks: the attributes of their records are in their rows. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static void an_end_adds_to_what_its_range_says(void **state)

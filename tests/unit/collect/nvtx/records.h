@@ -1,4 +1,4 @@
-/* records.h - what NVTX's calls left in the lanes, as a test looks at it. */
+/* records.h - reads the records that NVTX calls left in the lanes. */
 #ifndef SL_NVTX_RECORDS_H
 #define SL_NVTX_RECORDS_H
 
@@ -7,7 +7,7 @@
 #include "collect/lane/lane.h"
 #include "collect/nvtx/calls.h"
 
-/* A record taken apart; what it does not have is 0, or "". */
+/* The parts of a record. A missing part is 0 or "". */
 struct said {
     struct sl_lane_record record;
     uint64_t start_ns, end_ns, value_type, value, id;
@@ -51,11 +51,12 @@ static inline void take_said(const struct sl_lane_record *r)
         at = take_bytes(at, s->text, SL_LANE_TEXT_MAX);
     if (r->parts & SL_LANE_HAS_JSON)
         at = take_bytes(at, s->json, SL_LANE_JSON_MAX);
-    /* Not more than the record says that it has. */
+    /* It has no more parts than it states. */
     assert_in_range(at - (const uint64_t *)r, 2, 2 * r->pairs);
 }
 
-/* Since the last time; beginnings and ends of threads are left out. */
+/* Reads the records since the last call, without the starts and ends of threads. Returns their
+ * number. */
 static inline unsigned read_said(void)
 {
     const struct sl_lane_record *r;
@@ -71,7 +72,7 @@ static inline unsigned read_said(void)
     return said_count;
 }
 
-/* The one record since the last time. */
+/* Returns the only record since the last call. */
 static inline const struct said *only(enum sl_lane_what what)
 {
     assert_int_equal(read_said(), 1);

@@ -5,7 +5,8 @@
 #include "base/stats.h"
 #include "collect/nvtx/schema.h"
 
-/* NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START: ids below are the application's own, of a domain. */
+/* NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START. Smaller ids are chosen by the application and belong to a
+ * domain. */
 #define MADE (1ull << 32)
 
 static void number_field(void *first, struct sl_nvtx_field *field, size_t i)
@@ -35,7 +36,8 @@ static void a_given_id_is_its_domain_s(void **state)
     assert_int_equal(first_name(2, 5), 200);
     assert_null(sl_nvtx_schema_find(3, 5));
     assert_int_equal(sl_nvtx_schema_field(sl_nvtx_schema_find(2, 5), 2)->name, 202);
-    /* Registered again, it stays what it was: payloads by it may be under way. */
+    /* A schema is registered again. It is unchanged, because payloads that use it may be in
+     * progress. */
     assert_int_equal(add(1, 5, 1, 900), 5);
     assert_int_equal(first_name(1, 5), 100);
     assert_int_equal(sl_nvtx_schema_find(1, 5)->fields, 3);

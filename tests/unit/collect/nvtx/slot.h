@@ -1,4 +1,4 @@
-/* slot.h - NVTX's own functions as a program calls them through their slots. */
+/* slot.h - calls NVTX's own functions through their slots, like a program. */
 #ifndef SL_NVTX_SLOT_H
 #define SL_NVTX_SLOT_H
 

@@ -1,4 +1,4 @@
-/* system_clock_test.c - each clock that NVTX has a name for is the one that it names. */
+/* system_clock_test.c - each clock named by NVTX is the right clock of the system. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 

@@ -1,6 +1,6 @@
-/* time_test.c - times of the program's clocks in the trace's: the system's clocks, domains of
- * its own by their unit, by points, factors and functions, over other domains; what is not known.
- */
+/* time_test.c - converts times of a program's clocks to the trace's clock: clocks of the system;
+ * the program's clocks by their unit, by points, factors and functions, or through other clocks;
+ * unknown clocks. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -19,9 +19,9 @@
 #define EPOCH      (1700000000ll * S)
 #define BOOT       (5000ll * S)
 
-/* ---- clocks that stand until a test moves them ---- */
+/* ---- clocks that stand still until a test advances them ---- */
 
-static int64_t passed, was_set; /* ns; how much the wall clock was set forward */
+static int64_t passed, was_set; /* ns; by how much the wall clock was set forward */
 
 static uint64_t realtime(void)
 {
@@ -64,7 +64,7 @@ static void assert_unknown(unsigned domain, uint64_t id, int64_t at)
     assert_int_equal(ns, 77);
 }
 
-/* ---- the system's ---- */
+/* ---- clocks of the system ---- */
 
 static void clocks_of_the_system(void **state)
 {
@@ -95,7 +95,7 @@ static void the_wall_clock_is_set(void **state)
     assert_time_of(1, clock, BOOT + passed, EPOCH + passed);
 }
 
-/* ---- the program's, by what they are ---- */
+/* ---- clocks of the program, by their properties ---- */
 
 static void a_unit_of_its_own(void **state)
 {
@@ -112,9 +112,10 @@ static void a_unit_of_its_own(void **state)
     id = sl_nvtx_time_add(&ms);
     assert_true(id >= NVTX_TIME_DOMAIN_ID_DYNAMIC_START);
     assert_time_of(2, id, EPOCH / MS + 5, EPOCH + 5 * MS);
-    assert_time_of(9, id, EPOCH / MS + 5, EPOCH + 5 * MS); /* made ids are the process's */
+    assert_time_of(9, id, EPOCH / MS + 5, EPOCH + 5 * MS); /* generated ids are valid in the whole
+                                                            * process */
     assert_time_of(2, sl_nvtx_time_add(&same), BOOT + 5, EPOCH + 5);
-    assert_unknown(3, ID(1), 5); /* another domain's of the same number */
+    assert_unknown(3, ID(1), 5); /* another domain's clock with the same number */
 }
 
 static void a_scope_has_a_clock(void **state)
@@ -128,7 +129,7 @@ static void a_scope_has_a_clock(void **state)
     assert_int_equal(sl_nvtx_time_of_scope(3, 0), 0);
 }
 
-/* ---- by points and factors ---- */
+/* ---- clocks whose relation to another clock is given by points or factors ---- */
 
 static void two_points_make_it_known(void **state)
 {
@@ -140,14 +141,14 @@ static void two_points_make_it_known(void **state)
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
     assert_time_of(4, ID(1), 1200, EPOCH + 2000);
     assert_time_of(4, ID(1), 900, EPOCH - 1000);
-    /* It is slower from there on; told from the other side. */
+    /* From here on the clock is slower. The point names the clocks in the other order. */
     sl_nvtx_time_point(4, real, ID(1), EPOCH + 3000, 1200);
     assert_time_of(4, ID(1), 1150, EPOCH + 2000);
     assert_time_of(4, ID(1), 1300, EPOCH + 5000);
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
 }
 
-/* In any order, and each as often as they like. */
+/* Points may be given in any order and number. */
 static void points_without_end(void **state)
 {
     const uint64_t steady = TYPE(CPP_STEADY_CLOCK);
@@ -180,7 +181,8 @@ static void a_factor_does_with_one_point(void **state)
     assert_time_of(6, ID(3), 300, EPOCH + 400);
 }
 
-/* a - b - c - the system's, told in an order in which nothing is known until the last. */
+/* Clock a is relative to b, b to c, and c to a system clock. Nothing is known until the last
+ * relation is given. */
 static void over_other_clocks(void **state)
 {
     sl_nvtx_time_factor(7, ID(1), ID(2), 10, 0, 6);
@@ -204,17 +206,17 @@ static void points_that_lie(void **state)
     sl_nvtx_time_point(8, ID(3), ID(3), 1, 2);
     sl_nvtx_time_point(8, ID(4), TYPE(TOOL_PROVIDED), 1, 2);
     sl_nvtx_time_point(8, ID(4), TYPE(TOOL_PROVIDED), 1, 3);
-    assert_unknown(8, ID(4), 1); /* one point, twice */
-    /* The system's clocks are as they are. */
+    assert_unknown(8, ID(4), 1); /* the same point twice */
+    /* Clocks of the system cannot be redefined. */
     sl_nvtx_time_factor(8, TYPE(CPP_STEADY_CLOCK), TYPE(TOOL_PROVIDED), 7, 0, 0);
     assert_time_of(8, TYPE(CPP_STEADY_CLOCK), BOOT + 5, EPOCH + 5);
 }
 
-/* ---- by a function ---- */
+/* ---- clocks read by a function ---- */
 
 static unsigned calls;
 
-/* 10 to a microsecond. */
+/* 10 ticks per microsecond. */
 static int64_t read_own(void *data)
 {
     calls++;
@@ -234,26 +236,26 @@ static void a_function_that_reads_it(void **state)
     unsigned before;
 
     sl_nvtx_time_set_timer(10, ID(1), &timer);
-    assert_unknown(10, ID(1), 500); /* its rate is not known yet */
+    assert_unknown(10, ID(1), 500); /* the clock's rate is not known yet */
     passed += 2 * MS;
     assert_time_of(10, ID(1), 500 + start / 100 + 10, EPOCH + start + 1000);
     before = calls;
     passed += 50 * MS;
     assert_time_of(10, ID(1), 500 + passed / 100, EPOCH + passed);
-    assert_int_equal(calls, before); /* it was read just now */
+    assert_int_equal(calls, before); /* the last reading is recent enough */
     passed += 100 * MS;
     assert_time_of(10, ID(1), 500 + passed / 100, EPOCH + passed);
     assert_true(calls > before);
     before = calls;
     passed += 100 * MS;
     assert_time_of(11, TYPE(CPP_STEADY_CLOCK), BOOT + passed, EPOCH + passed);
-    assert_int_equal(calls, before); /* for its own events alone */
+    assert_int_equal(calls, before); /* a clock is read only for its own events */
     sl_nvtx_time_set_timer(10, ID(2), &plain);
     passed += 2 * MS;
     assert_time_of(10, ID(2), passed * 2 - 100, EPOCH + passed - 50);
 }
 
-/* Asks for a time while it is asked for one. */
+/* A program's clock function that itself requests a time of its clock. */
 static int64_t read_nested(void)
 {
     uint64_t ns;
@@ -271,7 +273,7 @@ static void a_function_that_calls_back(void **state)
     assert_time_of(10, ID(3), passed - 7, EPOCH + passed - 7);
 }
 
-/* Last: it fills the table. */
+/* This case is the last, because it fills the table. */
 static void clocks_without_end(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);
@@ -282,7 +284,7 @@ static void clocks_without_end(void **state)
         refused += sl_nvtx_time_add(&clock) == 0;
     assert_in_range(refused, 900, 999);
     for (unsigned i = 0; i < 1000; i++)
-        assert_unknown(13, ID(i), 5); /* asking takes no room */
+        assert_unknown(13, ID(i), 5); /* requests take no room */
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, refused);
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
 }

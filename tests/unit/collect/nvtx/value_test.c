@@ -51,7 +51,7 @@ static void assert_real(uint64_t type, const void *value, double expected)
     assert_true(strtod(json(type, value), NULL) == expected);
 }
 
-/* Bits of the narrow formats are typed by hand from their definitions. */
+/* The bits of the narrow formats are typed by hand from their definitions. */
 static void real_numbers_of_each_format(void **state)
 {
     /* As many digits as give the same float again. */
@@ -60,8 +60,8 @@ static void real_numbers_of_each_format(void **state)
     assert_real(TYPE(LONGDOUBLE), &(const long double){0.5L}, 0.5);
     assert_real(TYPE(FLOAT16), &(const uint16_t){0x3c00}, 1.0);
     assert_real(TYPE(FLOAT16), &(const uint16_t){0xc000}, -2.0);
-    assert_real(TYPE(FLOAT16), &(const uint16_t){0x0001}, 0x1p-24); /* the smallest there is */
-    assert_real(TYPE(FLOAT16), &(const uint16_t){0x7bff}, 65504.0); /* the largest */
+    assert_real(TYPE(FLOAT16), &(const uint16_t){0x0001}, 0x1p-24); /* the smallest above 0 */
+    assert_real(TYPE(FLOAT16), &(const uint16_t){0x7bff}, 65504.0); /* the largest number */
     assert_real(TYPE(BF16), &(const uint16_t){0x3fc0}, 1.5);
 }
 
@@ -90,7 +90,7 @@ static void sizes_and_places_are_those_of_c(void **state)
     assert_true(sl_nvtx_value_is_string(TYPE(CSTRING)));
     assert_false(sl_nvtx_value_is_string(TYPE(CHAR)));
     assert_int_equal(sl_nvtx_value_size(TYPE(CSTRING)), 0);
-    /* A schema's id, say. */
+    /* The id of a schema is not a predefined type. */
     assert_int_equal(sl_nvtx_value_size(1ull << 24), 0);
     assert_int_equal(sl_nvtx_value_align(1ull << 24), 1);
     assert_string_equal(json(1ull << 24, ""), "null");

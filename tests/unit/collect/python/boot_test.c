@@ -1,6 +1,5 @@
-/* boot_test.c - the package's start is queued once, where there is an interpreter that it is
- * for; what goes wrong there leaves nothing behind. The state is the process's, so every case plays
- * in a child. */
+/* boot_test.c - the package's start is queued once, if there is a suitable interpreter. A failure
+ * leaves nothing behind. The state belongs to the process, so every case runs in a child. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,7 @@
 
 static struct fixture_boot *python;
 
-/* A folder with the file that is executed. */
+/* Makes a folder with the file that is executed. */
 static int make_home(void **state)
 {
     char path[128];
@@ -50,7 +49,7 @@ static void load(void)
     python->is_initialized = 1;
 }
 
-/* Python gets to the call. */
+/* Runs the queued call, as Python does. */
 static int run_call(void)
 {
     return python->call(python->argument);
@@ -156,7 +155,7 @@ static void what_goes_wrong_leaves_nothing_behind(void)
         *wrong[i] = 0;
         CHECK(sl_python_boot_again(folder) == 0);
     }
-    /* But what the program's own signal handlers raise is the program's. */
+    /* An exception from the program's signal handlers is left to the program. */
     python->raises = 1;
     python->cleared = 0;
     CHECK(run_call() == -1);

@@ -1,5 +1,5 @@
-/* code_cache_test.c - places of code that were told are known again, and nothing else is taken for
- * one of them: not what lies at the same address later, and not what there was no room for. */
+/* code_cache_test.c - known places in code are recognized. Nothing else is mistaken for them:
+ * neither later code at the same address, nor code that did not fit into the cache. */
 #include <pthread.h>
 
 #include "collect/python/code_cache.h"
@@ -55,7 +55,7 @@ static uint32_t line_of(const void *frame)
     return sl_python_code_cache_find(&seen, &layout, frame);
 }
 
-/* Of a frame of its own, which nothing called. */
+/* Returns the line of a new frame without a caller. */
 static uint32_t line_at(const void *code, unsigned instruction)
 {
     void *frame = new_frame(code, NULL, instruction);
@@ -65,7 +65,7 @@ static uint32_t line_at(const void *code, unsigned instruction)
     return line;
 }
 
-/* ---- known again ---- */
+/* ---- places that are recognized ---- */
 
 static void a_place_is_known_again(void **state)
 {
@@ -84,7 +84,7 @@ static void a_place_is_known_again(void **state)
         assert_int_equal(line_at(code, 2), 72);
         assert_int_equal(line_at(code, 0), 0);
         assert_int_equal(line_at(code, 3), 0);
-        assert_int_equal(line_at(other, 1), 0); /* alike, elsewhere */
+        assert_int_equal(line_at(other, 1), 0); /* an equal code object at another address */
         put(code, 1, 73);
         assert_int_equal(line_at(code, 1), 73);
         free_code(code);
@@ -107,14 +107,14 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
     frame[4] = new_frame(other, frame[0], 1);
     put(mine, 1, 7);
     assert_int_equal(line_of(frame[0]), 7);
-    assert_int_equal(line_of(frame[1]), 0); /* whose it is, is not known yet */
+    assert_int_equal(line_of(frame[1]), 0); /* not known yet whether it is a library's */
     put_library(torch);
     for (unsigned i = 1; i <= 3; i++)
         assert_int_equal(line_of(frame[i]), 7);
     assert_int_equal(line_of(frame[4]), 0);
-    put_library(other); /* which may lie where the first one was kept */
+    put_library(other); /* perhaps at the address of `torch` */
     assert_int_equal(line_of(frame[4]), 7);
-    put_pointer(frame[4], layout.frame_back, NULL); /* a library alone */
+    put_pointer(frame[4], layout.frame_back, NULL); /* only a library */
     assert_int_equal(line_of(frame[4]), 0);
     for (unsigned i = 0; i < 5; i++)
         free(frame[i]);
@@ -123,9 +123,10 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
     free_code(other);
 }
 
-/* ---- memory that is used again ---- */
+/* ---- memory that is reused ---- */
 
-/* One part of the code object is another's: not taken for it; with its own part back it is. */
+/* A part of the code object is replaced by another's. The cache does not recognize the code. With
+ * its own part it does. */
 static void assert_part_counts(void *code, size_t at, void *others)
 {
     void *own = part(code, at);
@@ -137,14 +138,14 @@ static void assert_part_counts(void *code, size_t at, void *others)
     free(others);
 }
 
-/* The same bytes, which are no bytes and no str any more. */
+/* Returns the object without its type, so that it is neither bytes nor a str. */
 static void *of_no_type(void *object)
 {
     put_pointer(object, SL_PYTHON_TYPE, NULL);
     return object;
 }
 
-/* Begins as the one that new_code() gives. */
+/* Returns a table that begins like that of new_code(), but is longer. */
 static void *longer_table(void)
 {
     char data[16] = "";
@@ -185,7 +186,7 @@ static void another_code_object_at_the_same_address(void **state)
     }
 }
 
-/* Its places are forgotten, for they were the former's. */
+/* New code is at the address of old code. The old places are forgotten. */
 static void the_later_one_takes_the_place_of_the_former(void **state)
 {
     void *code = new_code("/home/me/cell.py", "one", 10), *name = part(code, layout.code_name);
@@ -200,7 +201,7 @@ static void the_later_one_takes_the_place_of_the_former(void **state)
     free_code(code);
 }
 
-/* Code of the user's where a library's was: it is not passed over. */
+/* User code is at the address of a library's code. It is not skipped. */
 static void code_at_the_address_of_a_library_s(void **state)
 {
     void *mine = new_code("/home/me/model.py", "forward", 10), *torch = new_code(LIBRARY, "f", 5);
@@ -221,7 +222,7 @@ static void code_at_the_address_of_a_library_s(void **state)
     free_code(torch);
 }
 
-/* From 3.12 on a code object may have one, that no other has: its table need not be compared. */
+/* From 3.12 on, a code object may have a unique number. Its table need not be compared then. */
 static void a_number_of_its_own_stands_for_the_table(void **state)
 {
     static const uint8_t longer[SL_PYTHON_CODE_CACHE_TABLE + 2];
@@ -241,9 +242,10 @@ static void a_number_of_its_own_stands_for_the_table(void **state)
     free_code(code);
 }
 
-/* ---- what is not kept ---- */
+/* ---- code that is not cached ---- */
 
-/* Names that no dict has seen have no hash; they cannot be told from others cheaply. */
+/* Names that were never keys of a dict have no hash. They cannot be compared cheaply, so such code
+ * is not cached. */
 static void without_hashes_nothing_is_kept(void **state)
 {
     static const char *const text[] = {"/home/me/model.py", "forward"};
@@ -291,7 +293,7 @@ static void a_table_is_kept_up_to_its_bound(void **state)
         put(code, 1, 7);
         if (length <= SL_PYTHON_CODE_CACHE_TABLE) {
             assert_int_equal(line_at(code, 1), 7);
-            data[length - 1] = 1; /* the last byte counts */
+            data[length - 1] = 1; /* the last byte is compared */
             assert_part_counts(code, layout.code_table, new_bytes(data, length));
             data[length - 1] = 0;
         } else {
@@ -301,7 +303,8 @@ static void a_table_is_kept_up_to_its_bound(void **state)
     }
 }
 
-/* Its offset is kept in 32 bits; it is not taken for the one that has the same there. */
+/* An offset is cached with 32 bits. A larger one is not cached, and is not mistaken for one with
+ * the same 32 bits. */
 static void an_offset_past_32_bits_is_not_kept(void **state)
 {
     void *code = new_code("/home/me/model.py", "f", 10), *frame = new_frame(code, NULL, 0);
@@ -317,9 +320,9 @@ static void an_offset_past_32_bits_is_not_kept(void **state)
     free_code(code);
 }
 
-/* ---- room ---- */
+/* ---- limits of size ---- */
 
-/* As many in a row as there is room for; the next takes the place of one. */
+/* A code object has as many places as fit. One more replaces one of them. */
 static void places_of_one_code_object(void **state)
 {
     void *code = new_code("/home/me/model.py", "f", 10);
@@ -336,7 +339,8 @@ static void places_of_one_code_object(void **state)
     free_code(code);
 }
 
-/* More code objects than there is room for: the last is known, and no line is another's. */
+/* More code objects are used than fit. The last one is recognized, and no line belongs to another
+ * code object. */
 static void more_code_objects_than_there_is_room_for(void **state)
 {
     enum {
@@ -387,7 +391,7 @@ static void more_libraries_than_there_is_room_for(void **state)
     free_code(mine);
 }
 
-/* As many frames are looked at as without what was seen. */
+/* Equally many frames are checked with and without the cache. */
 static void a_stack_is_looked_at_to_its_bound(void **state)
 {
     void *mine = new_code("/home/me/model.py", "f", 10), *torch = new_code(LIBRARY, "f", 5);
@@ -400,7 +404,7 @@ static void a_stack_is_looked_at_to_its_bound(void **state)
         frame[i] = new_frame(torch, frame[i - 1], 1);
     assert_int_equal(line_of(frame[SL_PYTHON_WALK_MAX - 1]), 7);
     assert_int_equal(line_of(frame[SL_PYTHON_WALK_MAX]), 0);
-    put_pointer(frame[1], layout.frame_back, frame[2]); /* a circle has no end */
+    put_pointer(frame[1], layout.frame_back, frame[2]); /* a cycle of frames has no end */
     assert_int_equal(line_of(frame[2]), 0);
     for (unsigned i = 0; i <= SL_PYTHON_WALK_MAX; i++)
         free(frame[i]);
@@ -436,7 +440,7 @@ static void *run_code(void *self)
     return NULL;
 }
 
-/* They run the same code at once; each has its own memory of it. */
+/* Threads run the same code at the same time. Each has its own cache. */
 static void what_one_thread_has_seen_another_has_not(void **state)
 {
     static struct thread thread[THREADS];

@@ -1,5 +1,5 @@
-/* fixture_boot.c - an interpreter that only counts, as collect.python.boot_test wants it. Names are
- * CPython's; objects are numbers. */
+/* fixture_boot.c - a fake interpreter that only counts calls, for collect.python.boot_test. Names
+ * are CPython's; objects are numbers. */
 #include "unit/collect/python/fixture_boot.h"
 
 #include <stdio.h>

@@ -1,18 +1,19 @@
-/* fixture_boot.h - what fixture_boot.c, an interpreter that only counts, was called with. */
+/* fixture_boot.h - the loaded fixture_boot.c: the calls that the fake interpreter received. */
 #ifndef SL_PYTHON_FIXTURE_BOOT_H
 #define SL_PYTHON_FIXTURE_BOOT_H
 
 struct fixture_boot {
     const char *version;
-    int is_initialized, is_full, is_sub; /* its queue; a sub-interpreter runs the call */
+    int is_initialized, is_full, is_sub; /* `is_full`: the queue is full; `is_sub`: a
+                                          * sub-interpreter runs the call */
     int (*call)(void *argument);
     void *argument;
     int queued;
-    /* What goes wrong. */
+    /* Failures to simulate. */
     int no_dict, no_text, no_item, no_code, raises;
-    int references; /* made and not dropped */
+    int references; /* created and not released */
     int cleared, evaluated;
-    char path[4096]; /* what the script is to execute */
+    char path[4096]; /* the file that the script executes */
 };
 
 #endif

@@ -1,13 +1,14 @@
-/* fixture_python.c - what a process has that has CPython in it, as collect.python.*_test wants it.
+/* fixture_python.c - the symbols of a process that contains CPython, for collect.python.*_test.
  *
- * Every name is CPython's but for fixture_python, by which the test says what they give. */
+ * Every name is CPython's except fixture_python, with which the test sets their values. */
 #include "unit/collect/python/fixture_python.h"
 
 #include <stddef.h>
 
 struct fixture_python fixture_python;
 
-/* Of type objects the name and the size are looked at, of the runtime's table of offsets all. */
+/* Of type objects, only the name and the size are read; of the runtime's table of offsets,
+ * everything. */
 struct fixture_type PyCode_Type = {.name = "code"}, PyUnicode_Type = {.name = "str"},
                     PyBytes_Type = {.name = "bytes"};
 char _PyRuntime[FIXTURE_RUNTIME];

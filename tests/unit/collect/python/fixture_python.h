@@ -1,5 +1,4 @@
-/* fixture_python.h - a CPython of any version, as far as its layout goes: fixture_python.c, loaded.
- */
+/* fixture_python.h - the loaded fixture_python.c: the layout of a CPython of any version. */
 #ifndef SL_PYTHON_FIXTURE_PYTHON_H
 #define SL_PYTHON_FIXTURE_PYTHON_H
 
@@ -10,10 +9,10 @@
 struct fixture_python {
     const char *version;
     int is_initialized;
-    void *thread; /* its state */
+    void *thread; /* the thread's state */
 };
 
-/* As far as 3.9 to 3.15 have it in common. */
+/* The part that 3.9 to 3.15 have in common. */
 struct fixture_type {
     char object[24];
     const char *name;

@@ -1,5 +1,5 @@
-/* frames_test.c - the line of the user's code out of frames as each CPython has them in
- * memory, which is as long as its objects are and no longer. */
+/* frames_test.c - finds the line of the user's code from frames, laid out in memory as in each
+ * CPython. Memory has exactly the size of the objects. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,19 +24,19 @@ static int with_hashes(void **state)
     return 0;
 }
 
-/* What the module finds is the same as the objects' layout. */
+/* Sets up this version. The module must find the same layout as that of the objects. */
 static void be(unsigned minor, unsigned depth)
 {
     objects_of_python(minor);
     assert_int_equal(sl_python_lines_init(depth), 0);
 }
 
-/* It is the same by what was seen, and without that. */
+/* Returns the frame's text. The result must be the same with and without the cache. */
 static const char *text_of(const void *frame)
 {
     uint32_t line = sl_python_line(frame, NULL);
 
-    assert_int_equal(sl_python_line(frame, &seen), line); /* maybe for the first time */
+    assert_int_equal(sl_python_line(frame, &seen), line); /* fills the cache, or uses it */
     assert_int_equal(sl_python_line(frame, &seen), line);
 
     return line ? sl_text_table_get(line, NULL) : "";
@@ -52,7 +52,7 @@ static void without_python_there_are_none(void **state)
     assert_int_equal(sl_python_line(NULL, NULL), 0);
     load_python();
     be_python(11);
-    assert_int_equal(sl_python_lines_init(0), 0); /* none are wanted */
+    assert_int_equal(sl_python_lines_init(0), 0); /* no lines are wanted */
     assert_null(sl_python_frame());
     cpython.said->version = "3.99";
     assert_int_equal(sl_python_lines_init(1), -ENOTSUP);
@@ -83,7 +83,8 @@ static void every_version_has_lines(void **state)
     }
 }
 
-/* The thread's state, what has its frame there, the frame. */
+/* The innermost frame is found through the thread's state, with an object in between in some
+ * versions. */
 static void a_thread_has_an_innermost_frame(void **state)
 {
     for (unsigned minor = 9; minor <= 15; minor++) {
@@ -92,9 +93,9 @@ static void a_thread_has_an_innermost_frame(void **state)
 
         be(minor, 1);
         cpython.said->thread = NULL;
-        assert_null(sl_python_frame()); /* not a thread of Python's */
+        assert_null(sl_python_frame()); /* this is not a thread of Python */
         cpython.said->thread = thread;
-        assert_null(sl_python_frame()); /* it runs nothing */
+        assert_null(sl_python_frame()); /* it runs no code */
         if (layout.cframe_frame == SL_PYTHON_NOWHERE) {
             put_pointer(thread, layout.thread_frame, frame);
         } else {
@@ -104,7 +105,7 @@ static void a_thread_has_an_innermost_frame(void **state)
         }
         found = sl_python_frame();
         assert_ptr_equal(found, frame);
-        cpython.said->is_initialized = 0; /* it ends: its threads' states are being freed */
+        cpython.said->is_initialized = 0; /* Python is ending: it frees its threads' states */
         assert_null(sl_python_frame());
     }
     cpython.said->is_initialized = 1;
@@ -128,7 +129,7 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
         assert_string_equal(text_of(frame[3]), depth == 1 ? "/home/me/model.py:13 Model.forward"
                                                           : "/home/me/model.py:13 Model.forward < "
                                                             "/home/me/train.py:23 main");
-        /* A library alone, as on autograd's threads: no line. */
+        /* All frames are a library's, as on autograd's threads, so there is no line. */
         put_pointer(frame[3], layout.frame_back, NULL);
         assert_string_equal(text_of(frame[3]), "");
         for (unsigned i = 0; i < 4; i++)
@@ -139,7 +140,7 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
     }
 }
 
-/* ---- frames that are none ---- */
+/* ---- frames without Python code ---- */
 
 static void frames_that_run_no_python_code_are_passed_over(void **state)
 {
@@ -163,7 +164,7 @@ static void frames_that_run_no_python_code_are_passed_over(void **state)
             assert_string_equal(text_of(inner), "/home/me/outer.py:13 outer");
             ((uint8_t *)inner)[layout.frame_owner] = 0;
         }
-        /* Before its first instruction. */
+        /* The frame is before its first instruction. */
         if (layout.code_start == SL_PYTHON_NOWHERE)
             put_int(inner, layout.frame_at, -1);
         else
@@ -176,7 +177,7 @@ static void frames_that_run_no_python_code_are_passed_over(void **state)
     }
 }
 
-/* Of code that is not whole, or damaged: each part in turn. */
+/* A code object is incomplete or damaged, in each of its parts in turn. It is skipped. */
 static void code_that_is_damaged_is_passed_over(void **state)
 {
     for (unsigned minor = 9; minor <= 15; minor++) {
@@ -227,7 +228,7 @@ static void frames_without_end_end(void **state)
     free_code(library);
 }
 
-/* ---- memory that is used again ---- */
+/* ---- memory that is reused ---- */
 
 /* ---- bounds ---- */
 
@@ -246,7 +247,7 @@ static void more_lines_than_are_kept(void **state)
     }
     assert_in_range(known, 10000, 16384);
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, 20000 - known);
-    assert_int_equal(sl_python_line(frame, &seen), 0); /* and stays so */
+    assert_int_equal(sl_python_line(frame, &seen), 0); /* and it stays so */
     free(frame);
     free_code(code);
 }
@@ -254,7 +255,8 @@ static void more_lines_than_are_kept(void **state)
 #define BOTH(test)                                                                                 \
     cmocka_unit_test_setup((test), without_hashes), cmocka_unit_test_setup((test), with_hashes)
 
-/* What eval() compiles in a loop is new code each time, and one line. */
+/* eval() compiles new code in each pass of a loop. It has the same line each time, not a new
+ * one. */
 static void code_that_is_made_anew_is_no_new_line(void **state)
 {
     void *code, *other, *frame;

@@ -1,5 +1,4 @@
-/* layout_test.c - a CPython that is known to the last detail has a layout, any other none.
- */
+/* layout_test.c - a fully known CPython has a layout; any other has none. */
 #include <errno.h>
 
 #include "collect/python/layout.h"
@@ -71,7 +70,7 @@ static void versions_that_are_not_known(void **state)
     assert_int_equal(find(), -ENOTSUP);
 }
 
-/* Another build of a version that is known. */
+/* A known version is built with another layout of objects. It has no layout. */
 static void objects_that_are_built_otherwise(void **state)
 {
     for (unsigned minor = 9; minor <= 15; minor++) {
@@ -98,10 +97,10 @@ static void tables_of_offsets_that_are_none(void **state)
         cpython.runtime[0] = 'X';
         assert_int_equal(find(), -ENOTSUP);
         be_python(minor);
-        put_word(cpython.runtime, 16, 1); /* without the lock */
+        put_word(cpython.runtime, 16, 1); /* a free-threaded build */
         assert_int_equal(find(), -ENOTSUP);
         be_python(minor);
-        put_word(cpython.runtime, 8, 3u << 24 | (minor - 1) << 16 | 0xf0); /* of another version */
+        put_word(cpython.runtime, 8, 3u << 24 | (minor - 1) << 16 | 0xf0); /* another version */
         assert_int_equal(find(), -ENOTSUP);
         for (unsigned i = 0; i < 2; i++) {
             be_python(minor);
@@ -109,7 +108,7 @@ static void tables_of_offsets_that_are_none(void **state)
             assert_int_equal(find(), -ENOTSUP);
         }
         be_python(minor);
-        put_word(cpython.runtime, 8, 3u << 24 | minor << 16 | 0xc1); /* a candidate */
+        put_word(cpython.runtime, 8, 3u << 24 | minor << 16 | 0xc1); /* a release candidate */
         assert_int_equal(find(), 0);
     }
 }
@@ -129,13 +128,13 @@ static void offsets_that_no_object_has(void **state)
         tell_python(minor, &t);
         assert_int_equal(find(), -ENOTSUP);
         t = usual;
-        t.name = 0xffff; /* is not used */
+        t.name = 0xffff; /* this offset is not used */
         tell_python(minor, &t);
         assert_int_equal(find(), 0);
     }
 }
 
-/* What is not known leaves what was there before. */
+/* If a layout is unknown, the output is unchanged. */
 static void nothing_is_written_but_on_success(void **state)
 {
     struct sl_python_layout before;

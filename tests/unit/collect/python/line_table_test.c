@@ -1,6 +1,6 @@
 /*
- * line_table_test.c - lines from tables typed by hand after CPython's description of each
- * form. Those that compilers make are checked in tests/e2e/test_python_lines.py.
+ * line_table_test.c - finds lines in tables typed by hand after CPython's description of each
+ * format. tests/e2e/test_python_lines.py checks tables from compilers.
  */
 #include "test.h"
 
@@ -13,7 +13,7 @@
 
 static void test_lnotab(void **state)
 {
-    /* Six bytes of line 10, 20 of line 11, some of line 9 behind those. */
+    /* Six bytes of line 10, 20 of line 11, then some of line 9. */
     static const uint8_t table[] = {6, 1, 20, (uint8_t)-2};
 
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 10, 0), 10);
@@ -27,14 +27,14 @@ static void test_lnotab(void **state)
 
 static void test_lnotab_of_long_distances(void **state)
 {
-    /* 300 bytes, then 200 lines on: more than a byte holds goes in steps. */
+    /* 300 bytes, then 200 lines further. Values above a byte are encoded in steps. */
     static const uint8_t table[] = {255, 0, 45, 127, 0, 73};
 
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 1, 298), 1);
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 1, 300), 201);
 }
 
-/* ---- 3.10: (bytes, lines), of which -128 says that there is none ---- */
+/* ---- 3.10: (bytes, lines); -128 means that there is no line ---- */
 
 static void test_linetable(void **state)
 {
@@ -51,7 +51,7 @@ static void test_linetable(void **state)
 
 static void test_linetable_of_long_distances(void **state)
 {
-    /* 254 bytes at most in a step; lines without bytes. */
+    /* At most 254 bytes per step, and lines without bytes. */
     static const uint8_t table[] = {254, 0, 46, 0, 0, 127, 0, 73, 2, 0};
 
     assert_int_equal(FIND(SL_PYTHON_LINETABLE, table, 1, 298), 1);
@@ -66,11 +66,11 @@ static void test_locations(void **state)
 {
     static const uint8_t table[] = {
         ENTRY(0, 2),  0x12,                /* short form: the same line, columns in a byte */
-        ENTRY(11, 1), 0x04, 0x09,          /* one line on, two columns */
-        ENTRY(12, 3), 0x04, 0x09,          /* two lines on */
+        ENTRY(11, 1), 0x04, 0x09,          /* the next line, two columns */
+        ENTRY(12, 3), 0x04, 0x09,          /* two lines further */
         ENTRY(13, 1), 0x05,                /* no columns: -2 lines */
-        ENTRY(14, 8), 0x48, 0x02, 1, 2, 3, /* long: 8 | 2 << 6 = 136: 68 lines on */
-        ENTRY(15, 1),                      /* none */
+        ENTRY(14, 8), 0x48, 0x02, 1, 2, 3, /* long: 8 | 2 << 6 = 136: 68 lines further */
+        ENTRY(15, 1),                      /* no line */
         ENTRY(10, 1), 0x00, 0x00,          /* the same line */
     };
 
@@ -87,7 +87,7 @@ static void test_locations(void **state)
     assert_int_equal(FIND(SL_PYTHON_LOCATIONS, table, 10, 34), 0);
 }
 
-/* ---- what is no table ---- */
+/* ---- invalid tables ---- */
 
 static void test_damaged_tables(void **state)
 {

@@ -1,6 +1,5 @@
-/* objects.h - code objects and frames as a CPython has them in memory. Objects end right
- * behind what is read of them, so that a sanitizer sees what is read too far. The test frees them.
- */
+/* objects.h - code objects and frames with CPython's memory layout. Objects end right after the
+ * last member that is read, so that a sanitizer notices later reads. The test frees them. */
 #ifndef SL_PYTHON_OBJECTS_H
 #define SL_PYTHON_OBJECTS_H
 
@@ -10,8 +9,8 @@
 
 #include "collect/python/layout.h"
 
-static struct sl_python_layout layout; /* of the objects that are made */
-static int are_hashed; /* strs have been keys of a dict: code that has such is seen */
+static struct sl_python_layout layout; /* the layout of the objects that are made */
+static int are_hashed; /* strs have been keys of a dict, so code that contains them can be cached */
 
 static inline void objects_of_python(unsigned minor)
 {
@@ -68,7 +67,8 @@ static inline void *new_bytes(const void *data, size_t length)
     return bytes;
 }
 
-/* Its second instruction, two bytes long each, is `step` lines behind the first. */
+/* Returns a table in which the second instruction (two bytes each) is `step` lines after the
+ * first. */
 static inline void *new_table(unsigned step)
 {
     const uint8_t lnotab[] = {2, (uint8_t)step};
@@ -85,7 +85,7 @@ static inline void *new_table(unsigned step)
     }
 }
 
-/* Ends right behind what is read of it. */
+/* Returns the size of a code object that ends right after the last member that is read. */
 static inline size_t bytes_of_code(void)
 {
     const uint16_t end[] = {

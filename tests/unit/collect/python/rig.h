@@ -1,4 +1,4 @@
-/* rig.h - loads the CPython of fixture_python.c, and makes it one of a version. */
+/* rig.h - loads the CPython of fixture_python.c, and sets its version. */
 #ifndef SL_PYTHON_RIG_H
 #define SL_PYTHON_RIG_H
 
@@ -33,7 +33,7 @@ static inline void put_word(void *at, size_t offset, uint64_t word)
     memcpy((char *)at + offset, &word, sizeof(word));
 }
 
-/* Bytes of a code object without what it ends with. */
+/* Returns the size of a code object without its variable end. */
 static inline uint64_t code_size(unsigned minor)
 {
     static const uint64_t size[] = {176, 176, 184, 192, 200, 208, 208};
@@ -41,7 +41,7 @@ static inline uint64_t code_size(unsigned minor)
     return size[minor - 9];
 }
 
-/* Offsets as 3.13 and later tell them, from where each version has the groups. */
+/* Offsets as 3.13 and later publish them; each version has the groups at other places. */
 struct told_python {
     uint16_t thread_frame, back, code, at, owner, file, name, qualified_name, table, line, start;
 };

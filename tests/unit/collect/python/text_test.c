@@ -8,10 +8,11 @@
 
 #define MOST SL_PYTHON_TEXT_MAX
 
-/* Python 3.12's. */
+/* The layout of Python 3.12. */
 static const struct sl_python_layout layout = {.ascii_text = 40, .compact_text = 56};
 
-/* In memory of its own length, for the address sanitizer to watch. */
+/* Makes a str in memory of its exact length, so that the address sanitizer notices reads after
+ * it. */
 static void *new_str(const void *chars, size_t length, unsigned kind, uint32_t flags)
 {
     uint32_t state = kind << 2 | flags;
@@ -35,7 +36,7 @@ static void *wide(const void *chars, size_t length, unsigned kind)
     return new_str(chars, length, kind, SL_PYTHON_STR_COMPACT);
 }
 
-/* Behind `before`; frees both. */
+/* Appends the line to `before` and returns the text. Frees both strs. */
 static const char *line_behind(const char *before, void *file, void *function, int line,
                                size_t most)
 {
@@ -46,7 +47,7 @@ static const char *line_behind(const char *before, void *file, void *function, i
     memcpy(text, before, length);
     length = sl_python_text_add(&layout, text, length, most, file, function, line);
     assert_true(length <= strlen(before) + most);
-    assert_int_equal(text[length], '#'); /* no byte more */
+    assert_int_equal(text[length], '#'); /* no byte is written after the end */
     text[length] = '\0';
     free(file);
     free(function);
@@ -70,7 +71,8 @@ static void characters_of_all_sizes(void **state)
                         "n\xc3\xa9\xe4\xb8\xad:1 x\xf0\x9f\x98\x80");
 }
 
-/* Its end tells more than its beginning; the line and the function stay. */
+/* A path is too long. Its beginning is dropped, because its end is more useful. The line and the
+ * function are kept. */
 static void a_long_path_loses_its_beginning(void **state)
 {
     char path[3000];
@@ -88,7 +90,7 @@ static void a_long_path_loses_its_beginning(void **state)
         characters[i] = 0x4e2d;
     characters[1499] = 0xe9;
     text = line_of(wide(characters, 1500, 2), ascii("function"), 1);
-    assert_memory_equal(text, "...\xe4\xb8\xad", 6); /* whole characters */
+    assert_memory_equal(text, "...\xe4\xb8\xad", 6); /* complete characters */
     assert_non_null(strstr(text, "\xe4\xb8\xad\xc3\xa9:1 function"));
 }
 
@@ -101,12 +103,13 @@ static void a_long_function_leaves_room_for_the_path(void **state)
     function[sizeof(function) - 1] = '\0';
     text = line_of(ascii("folder/train.py"), ascii(function), 5);
     assert_memory_equal(text, "folder/train.py:5 ffff", 22);
-    /* Whatever there is, no more than what was given is used. */
+    /* Never more room is used than given. */
     for (size_t most = 40; most < 120; most++)
         line_behind("before", ascii(function), ascii(function), 2147483647, most);
 }
 
-/* What is not laid out as names are is no text: nothing behind it is read. */
+/* A str has another memory layout than names have. It gives no text, and nothing after it is
+ * read. */
 static void a_str_of_another_form(void **state)
 {
     void *not_compact = new_str("", 0, 1, SL_PYTHON_STR_ASCII);
@@ -170,13 +173,13 @@ static void whose_file_it_is(void **state)
             fail_msg("%s is the user's", users[i]);
 }
 
-/* PyTorch may lie anywhere. */
+/* PyTorch is installed in any folder. */
 static void packages_in_a_folder_of_their_own(void **state)
 {
     assert_int_equal(is_library("/srv/deps/torch/_tensor_str.py"), 0);
     sl_python_packages_are_in("");
     sl_python_packages_are_in("/srv/deps");
-    sl_python_packages_are_in("/home/me"); /* the first one counts */
+    sl_python_packages_are_in("/home/me"); /* only the first call counts */
     assert_int_equal(is_library("/srv/deps/torch/_tensor_str.py"), 1);
     assert_int_equal(is_library("/srv/deps/triton/runtime/jit.py"), 1);
     assert_int_equal(is_library("/srv/deps/torchvision/models/resnet.py"), 0);
@@ -185,7 +188,7 @@ static void packages_in_a_folder_of_their_own(void **state)
     assert_int_equal(is_library("/home/me/torch/train.py"), 0);
 }
 
-/* The end of a path that is longer than what is looked at still tells. */
+/* A path is longer than the checked part. Its end still shows whether it is a library's. */
 static void whose_a_long_path_is(void **state)
 {
     static char path[9000];

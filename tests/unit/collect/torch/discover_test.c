@@ -51,7 +51,7 @@ static void none_is_loaded(void **state)
     assert_int_equal(sl_torch_discover(&t), -ENOENT);
 }
 
-/* What is found of a package whose version.py is this. */
+/* Returns what is found for a package with this version.py. */
 static struct sl_torch find(const char *library, const char *version_py)
 {
     struct torch_tree tree;
@@ -81,7 +81,7 @@ static void the_old_abi(void **state)
     assert_true(t.is_old_abi);
 }
 
-/* It is there all the same, and nothing is taken for its version. */
+/* The package has no valid version. PyTorch is still found, without a version. */
 static void a_package_that_does_not_tell(void **state)
 {
     static const char *const texts[] = {NULL,
@@ -101,7 +101,7 @@ static void a_package_that_does_not_tell(void **state)
     }
 }
 
-/* libtorch_cpu in the distribution's folder of libraries, the package elsewhere. */
+/* libtorch_cpu is in the distribution's library folder, and the package elsewhere. */
 static void libraries_beside_all_others(void **state)
 {
     struct torch_tree tree, other;
@@ -151,7 +151,8 @@ static void observers(void **state)
     assert_string_equal(strrchr(path, '/'), "/torch-2.11.so");
     assert_int_equal(path_for(tree.home, "2.4.1", 1, path), 0);
     assert_string_equal(strrchr(path, '/'), "/torch-2.4-old-abi.so");
-    /* Too old, too new, the other ABI, and a build in between releases. */
+    /* Versions without an observer: too old, too new, built with the other ABI, or built between
+     * releases. */
     assert_int_equal(path_for(tree.home, "1.13.1", 1, path), -ENOENT);
     assert_int_equal(path_for(tree.home, "2.12.0", 0, path), -ENOENT);
     assert_int_equal(path_for(tree.home, "3.11.0", 0, path), -ENOENT);

@@ -1,4 +1,4 @@
-/* Stands for the library of PyTorch's that calls the CUDA runtime: through import slots. */
+/* Replaces the PyTorch library that calls the CUDA runtime through its import slots. */
 #include "unit/collect/torch/fixture_waits.h"
 
 static int device_synchronize(void)

@@ -1,4 +1,4 @@
-/* Stands for the CUDA runtime: tells of each call. */
+/* Replaces the CUDA runtime and reports each call. */
 #include "unit/collect/torch/fixture_waits.h"
 
 int (*fixture_cuda)(const char *name, void *object);

@@ -1,6 +1,6 @@
-/* Stands for a libtorch_cpu.so: it is found by its name, and by its package's folder. */
+/* Replaces libtorch_cpu.so. It is found by its name and by its package's folder. */
 #ifdef OLD_ABI
-/* c10::Error::Error(c10::SourceLocation, std::string), of before C++11. */
+/* c10::Error::Error(c10::SourceLocation, std::string) with the ABI from before C++11. */
 void _ZN3c105ErrorC1ENS_14SourceLocationESs(void);
 
 void _ZN3c105ErrorC1ENS_14SourceLocationESs(void)

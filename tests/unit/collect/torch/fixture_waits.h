@@ -1,18 +1,18 @@
-/* fixture_waits.h - what stands for the CUDA runtime (fixture_cuda_runtime.c) and for the library
- * of PyTorch's that calls it (fixture_c10_cuda.c). */
+/* fixture_waits.h - the replacements for the CUDA runtime (fixture_cuda_runtime.c) and for the
+ * PyTorch library that calls it (fixture_c10_cuda.c). */
 #ifndef SL_TORCH_FIXTURE_WAITS_H
 #define SL_TORCH_FIXTURE_WAITS_H
 
-/* The CUDA runtime's functions. */
+/* Functions of the CUDA runtime. */
 int cudaDeviceSynchronize(void);
 int cudaStreamSynchronize(void *stream);
 int cudaEventQuery(void *event);
 int cudaFree(void *memory);
 
-/* Called at each of them, with its name and what it was given. */
+/* Called by each of these functions with its name and its argument. */
 extern int (*fixture_cuda)(const char *name, void *object);
 
-/* PyTorch's calls of them, in this order. */
+/* Functions that call the CUDA runtime's functions of these names, as PyTorch does. */
 struct fixture_c10 {
     int (*device_synchronize)(void);
     int (*stream_synchronize)(void *stream);

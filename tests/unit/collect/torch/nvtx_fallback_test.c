@@ -63,7 +63,7 @@ static void a_version_that_is_not_known(void **state)
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 1);
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 0);
     assert_int_equal(sl_torch_ops_by_strings(), SL_TORCH_OPS_FULL);
-    sl_nvtx_set_text_taker(&taker); /* as collect/source.c does */
+    sl_nvtx_set_text_taker(&taker); /* like collect/source.c */
 }
 
 static void texts_are_operators(void **state)
@@ -97,11 +97,11 @@ static void scopes_and_backward_ones(void **state)
     assert_string_equal(seen[0].name, "ProfilerStep#3");
     assert_int_equal(seen[1].op.scope, SL_TORCH_SCOPE_FUNCTION);
     assert_int_equal(seen[2].op.scope, SL_TORCH_SCOPE_BACKWARD);
-    assert_int_equal(seen[2].op.forward_thread, 1); /* texts_are_operators()'s */
+    assert_int_equal(seen[2].op.forward_thread, 1); /* the thread of texts_are_operators() */
     assert_int_equal(seen[3].op.scope, SL_TORCH_SCOPE_FUNCTION);
 }
 
-/* One that began when nobody wanted it has no record, and neither has its end. */
+/* An operator that begins between windows gets no record, and neither does its end. */
 static void between_windows(void **state)
 {
     sl_torch_ops_enable(0);
@@ -113,7 +113,8 @@ static void between_windows(void **state)
     pop();
     pop();
     pop();
-    push("a scope, op_id = 32"); /* the program's, which may be open when a window opens */
+    push("a scope, op_id = 32"); /* a scope of the program, which may still be open when a window
+                                  * opens */
     sl_torch_ops_enable(1);
     pop();
     assert_int_equal(read_seen(), 6);
@@ -150,7 +151,8 @@ static void *other_thread(void *unused)
     return unused;
 }
 
-/* Whose sequence number a backward operator has is not known then. */
+/* Several threads run forward passes, so a sequence number does not identify the thread of a
+ * backward operator. */
 static void several_threads_that_go_forward(void **state)
 {
     pthread_t thread;

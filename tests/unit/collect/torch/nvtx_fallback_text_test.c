@@ -13,7 +13,7 @@
     "aten::addmm, seq = 1, op_id = 5, sizes = [[8], [2, 8], [8, 8], [], []], input_op_ids = "      \
     "[(0,-1), (0,-1), (2,0), (0,-1), (0,-1)]"
 
-/* From memory that ends where the text does. */
+/* Reads the text from memory that ends with it. */
 static int read_text(struct sl_nvtx_fallback_text *out, const char *text, size_t length)
 {
     char *copy = malloc(length ? length : 1);
@@ -82,7 +82,7 @@ static void scopes_of_the_users(void **state)
     assert_false(good("MyFunction, seq = 9, op_id = 7", "MyFunction").is_user);
 }
 
-/* Names are as they are. */
+/* An operator's name contains a part that looks like an attribute. The name is unchanged. */
 static void names_that_look_like_the_rest(void **state)
 {
     struct sl_nvtx_fallback_text t = good("x, op_id = 1, op_id = 2", "x, op_id = 1");
@@ -128,7 +128,7 @@ static void no_operators(void **state)
         assert_int_equal(read_text(&t, texts[i], strlen(texts[i])), -EINVAL);
 }
 
-/* What is not JSON is not handed on. */
+/* Sizes that are not JSON are not passed on. */
 static void sizes_that_make_no_sense(void **state)
 {
     static const char *const sizes[] = {
@@ -156,7 +156,7 @@ static void cut_anywhere(void **state)
 
     for (size_t length = 0; length < strlen(ADDMM); length++)
         (void)read_text(&t, ADDMM, length);
-    /* Within the ids of inputs: all that is wanted is there. */
+    /* Truncated inside the ids of inputs, after all needed parts. */
     assert_int_equal(read_text(&t, ADDMM, strlen(ADDMM) - 3), 0);
     assert_true(t.sizes && !t.was_cut);
 }
@@ -167,7 +167,7 @@ static uint64_t next(uint64_t *seed)
     return *seed >> 33;
 }
 
-/* Pieces of such texts in any order, with some bytes of anything. */
+/* Random combinations of parts of such texts, with some random bytes. */
 static void made_to_hurt(void **state)
 {
     static const char *const pieces[] = {", op_id = ",

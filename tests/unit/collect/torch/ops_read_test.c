@@ -172,7 +172,7 @@ static void a_thread_that_ends(void **state)
     assert_true(f.row[0].end_ns == 150 && f.row[1].end_ns == 150);
 }
 
-/* Up to `names_bytes`; those that are known cost nothing. */
+/* Names are stored up to `names_bytes`. Known names need no memory. */
 static void names_without_end(void **state)
 {
     struct sl_torch_ops_lost lost;

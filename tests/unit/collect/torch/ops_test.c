@@ -49,7 +49,7 @@ static void the_observer_is_told(void **state)
     assert_non_null(observer);
     host = *(const struct sl_torch_ops_host **)dlsym(observer, "sl_fixture_host");
     enabled = dlsym(observer, "sl_fixture_enabled");
-    assert_null(host); /* nobody wanted it */
+    assert_null(host); /* operators were not requested */
     assert_int_equal(sl_torch_ops_attach(SL_TORCH_OPS_FULL, tree.home), 0);
     host = *(const struct sl_torch_ops_host **)dlsym(observer, "sl_fixture_host");
     assert_non_null(host);
@@ -63,7 +63,7 @@ static void the_observer_is_told(void **state)
     assert_true(*enabled == 2 && sl_torch_ops_are_wanted());
 }
 
-/* It stays until it is read. */
+/* Returns the next beginning of an operator. The record stays until it is read. */
 static const struct sl_lane_record *next_begin(void)
 {
     const struct sl_lane_record *r = sl_lane_next(sl_lane_mine);
@@ -85,7 +85,8 @@ static void fill(struct sl_lane *lane)
     }
 }
 
-/* What has begun is not open for good. */
+/* Asynchronous operators begin, and then the lane becomes full. There is still room for their
+ * ends. */
 static void there_is_room_for_their_ends(void **state)
 {
     const struct sl_torch_op op = {NAMED("nccl:all_reduce"), .handle = 5, .sequence = -1,
@@ -133,7 +134,7 @@ static void what_is_too_long_does_without(void **state)
     assert_true(seen[2].op.more_length == 0 && seen[2].op.inputs_length == 0);
 }
 
-/* Copies go by words: of any length, at any place. */
+/* Texts are copied in words. Every length at every position arrives unchanged. */
 static void pieces_of_any_length_arrive(void **state)
 {
     static char text[SL_LANE_TEXT_MAX];
@@ -143,7 +144,7 @@ static void pieces_of_any_length_arrive(void **state)
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)('a' + i % 23);
     for (size_t length = 0; length <= 200; length++) {
-        /* Exactly as long: a sanitizer sees a byte too far. */
+        /* its exact length, so that a sanitizer notices a read of one byte too many */
         name = test_malloc(length + 1);
         memcpy(name, text, length);
         name[length] = '\0';
@@ -166,8 +167,8 @@ static void pieces_of_any_length_arrive(void **state)
     }
 }
 
-/* They may be there for good, having ended elsewhere: the others have their records all the same,
- * and so have these, should they end here after all. */
+/* More operators are open than are remembered. The outermost are forgotten, because they may have
+ * ended elsewhere. All have records, and so have their ends if they come later. */
 static void outer_ones_of_too_many_are_forgotten(void **state)
 {
     unsigned begins = 0;
@@ -200,13 +201,13 @@ static void scope(const char *name, uint64_t handle)
                                       .scope = SL_TORCH_SCOPE_USER});
 }
 
-/* Those of the program's are told between windows, too. */
+/* Scopes that name steps are observed between windows, too. */
 static void scopes_that_are_steps(void **state)
 {
     sl_torch_ops_enable(0);
     scope("ProfilerStep#0", 1);
     assert_int_equal(sl_step_number(), 0);
-    for (int i = 0; i < 5; i++) /* of a step that is open, an optimizer's are parts */
+    for (int i = 0; i < 5; i++) /* while a named step is open, optimizer steps are parts of it */
         sl_step_take(SL_STEP_OPTIMIZER);
     scope("ProfilerStep#1, too", 2);
     host->end(2, SL_TORCH_SCOPE_USER, 0);
@@ -215,11 +216,11 @@ static void scopes_that_are_steps(void **state)
     scope("ProfilerStep#1", 3);
     host->end(3, SL_TORCH_SCOPE_USER, 0);
     assert_int_equal(sl_step_number(), 1);
-    for (int i = 0; i < 3; i++) /* where none is open, they are steps before long */
+    for (int i = 0; i < 3; i++) /* with no step open, optimizer steps soon count again */
         sl_step_take(SL_STEP_OPTIMIZER);
     assert_int_equal(sl_step_number(), 2);
     read_seen();
-    scope("ProfilerStep#0", 4); /* numbers go on */
+    scope("ProfilerStep#0", 4); /* numbers continue */
     host->end(4, SL_TORCH_SCOPE_USER, 0);
     assert_int_equal(sl_step_number(), 3);
     assert_int_equal(read_seen(), 2);

@@ -1,4 +1,4 @@
-/* records.h - what operators left in the lanes, as a test looks at it. */
+/* records.h - reads the records that operators left in the lanes. */
 #ifndef SL_TORCH_RECORDS_H
 #define SL_TORCH_RECORDS_H
 
@@ -8,7 +8,7 @@
 
 struct seen {
     struct sl_lane_record record;
-    struct sl_lane_op op; /* of SL_LANE_OP_BEGIN and SL_LANE_OP_START */
+    struct sl_lane_op op; /* for SL_LANE_OP_BEGIN and SL_LANE_OP_START */
     char name[SL_LANE_TEXT_MAX + 1], more[SL_LANE_RECORD_WORDS * 8];
 };
 
@@ -30,7 +30,8 @@ static inline void take_seen(const struct sl_lane_record *r)
     memcpy(s->more, text + s->op.name_length, s->op.more_length);
 }
 
-/* Since the last time; beginnings and ends of threads are left out. */
+/* Reads the records since the last call, without the starts and ends of threads. Returns their
+ * number. */
 static inline unsigned read_seen(void)
 {
     const struct sl_lane_record *r;

@@ -1,4 +1,4 @@
-/* tree.h - a package `torch` and our own folder, below a temporary one. */
+/* tree.h - makes a package `torch` and a home folder of syncline in a temporary folder. */
 #ifndef SL_TORCH_TREE_H
 #define SL_TORCH_TREE_H
 
@@ -32,7 +32,7 @@ static inline void torch_tree_version(const struct torch_tree *tree, const char 
     fclose(file);
 }
 
-/* `library`: what stands for libtorch_cpu.so. */
+/* `library`: the file that replaces libtorch_cpu.so. */
 static inline void torch_tree_make(struct torch_tree *tree, const char *library)
 {
     static const char *const folders[] = {"torch", "torch/lib", "home", "home/observers"};

@@ -60,7 +60,7 @@ static void all_of_it_is_passed_on(void **state)
     assert_int_equal(pytorch->empty_cache(&object), 5);
     assert_string_equal(asked.name, "cudaFree");
     assert_ptr_equal(asked.object, &object);
-    assert_int_equal(read_seen(), 0); /* no window, no Python */
+    assert_int_equal(read_seen(), 0); /* there is no window and no Python */
     sl_torch_ops_enable(1);
     pytorch->device_synchronize();
     assert_int_equal(read_seen(), 0);

@@ -1,5 +1,5 @@
 /*
- * args_test.c - command lines as people type them.
+ * args_test.c - parses command lines as users type them.
  *
  * Threads: one. Memory: none.
  */
@@ -16,7 +16,7 @@ static const struct sl_flag options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* "output:x force :file ..." for what was given. */
+/* The parsed options and arguments, as "output:x force :file ...". */
 static char got[256];
 
 static int note(const struct sl_args *args)

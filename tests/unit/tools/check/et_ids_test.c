@@ -43,8 +43,8 @@ static void test_each_large_id_has_a_slot_of_its_own(void **state)
     assert_int_equal(ids.used, count);
 }
 
-/* Those of the upper half of the bits alone, which a weak hash would put in one place: it takes
- * minutes then. */
+/* All ids differ only in their upper halves. A weak hash would map them to one place, and the test
+ * would take minutes. */
 static void test_all_slots_are_used_before_there_is_none(void **state)
 {
     for (uint64_t i = 0; i < SL_ET_IDS_LARGE; i++)

@@ -1,5 +1,6 @@
 /*
- * id_flags_test.c - ids that meet, ids that do not, ids that find no room.
+ * id_flags_test.c - ids that occur in pairs, ids without a partner, and ids that do not fit into
+ * memory.
  *
  * Threads: one. Memory: the pairs'.
  */

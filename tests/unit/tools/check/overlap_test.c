@@ -25,7 +25,7 @@ static void test_shuffled(void **state)
     struct sl_overlap o = {.findings = &f};
 
     for (int64_t i = 0; i < 50000; i++) {
-        int64_t k = i ^ 255; /* blocks of 256, backwards */
+        int64_t k = i ^ 255; /* blocks of 256 in reverse order */
 
         add(&o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i); /* one begins as the other ends */
         add(&o, 8, k * 100 + 1, k * 100 + 101, (uint64_t)i);

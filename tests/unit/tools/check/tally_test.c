@@ -1,5 +1,5 @@
 /*
- * tally_test.c - streams and threads are told apart, whatever their numbers.
+ * tally_test.c - streams and threads are counted separately, whatever their numbers.
  *
  * Threads: one. Memory: the tally's.
  */

@@ -1,5 +1,5 @@
 /*
- * edge_summary_test.c - sums, order, the longest, and names that find no room.
+ * edge_summary_test.c - sums, order, longest waits, and names that do not fit into memory.
  *
  * Threads: one. Memory: the summary's.
  */
@@ -9,7 +9,7 @@
 
 static struct sl_edge_summary *summary;
 
-/* Steps of 100 ns, with names from 1000 on. */
+/* Steps of 100 ns each, with names from 1000 on. */
 static uint64_t first_step_ns;
 
 static uint32_t step_at(void *user, uint64_t ns)

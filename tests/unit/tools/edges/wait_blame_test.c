@@ -1,8 +1,8 @@
 /*
- * wait_blame_test.c - what the time of a wait was spent on: along a stream, over edges between
- * streams, rows that come late, and those that are forgotten.
+ * wait_blame_test.c - finds the operation on which the time of a wait was spent: along a stream,
+ * over edges between streams, with late rows and with forgotten ones.
  *
- * Names of operations are their correlation ids. Threads: one. Memory: the table's.
+ * The name of an operation is its correlation id. Threads: one. Memory: the table's.
  */
 #include "unit/test.h"
 
@@ -60,7 +60,7 @@ static struct sl_edge edge_from(uint32_t stream, uint32_t correlation, uint64_t 
     return edge;
 }
 
-/* A wait that an operation released, and which had gone on for so long then. */
+/* Returns the operation blamed for a wait which this operation released after `wait_ns`. */
 static uint32_t on(uint32_t stream, uint32_t correlation, uint64_t wait_ns)
 {
     const struct sl_edge edge = edge_from(stream, correlation, wait_ns);
@@ -78,14 +78,14 @@ static void order(uint32_t stream, uint32_t correlation, uint32_t to_stream, uin
     sl_wait_blame_edge(spent, &edge);
 }
 
-/* Kernels of one stream may overlap: the copy came behind the one that ended last. */
+/* Kernels of one stream overlap. The copy waited for the kernel that ended last. */
 static void test_kernels_that_overlap(void **state)
 {
     kernel(13, 1, 10, 100);
     kernel(13, 2, 20, 30);
     copy(13, 3, 100, 101);
     assert_int_equal(on(13, 3, 51), 1);
-    /* In whatever order the rows come. */
+    /* The order of the rows does not matter. */
     kernel(14, 12, 20, 30);
     copy(14, 13, 100, 101);
     kernel(14, 11, 10, 100);
@@ -97,12 +97,12 @@ static void test_the_longer_part(void **state)
     kernel(7, 10, 1000, 2000);
     copy(7, 11, 2010, 2110);
     assert_int_equal(on(7, 11, 1110), 10);
-    /* Of the wait alone: the kernel was nearly done when it began. */
+    /* Only time inside the wait counts: the kernel was nearly done when the wait began. */
     assert_int_equal(on(7, 11, 211), 10);
     assert_int_equal(on(7, 11, 210), 11);
-    /* It had ended before. */
+    /* The kernel had ended before the wait began. */
     assert_int_equal(on(7, 11, 105), 11);
-    /* What was released by a kernel waited for that. */
+    /* A wait that a kernel released was spent on that kernel. */
     assert_int_equal(on(7, 10, 1000), 10);
 }
 
@@ -119,7 +119,7 @@ static void test_many_short_ones_count_together(void **state)
         kernel(7, 10 + i, 1000 + 10 * i, 1008 + 10 * i);
     copy(7, 200, 2000, 2500);
     assert_int_equal(on(7, 200, 1500), 109); /* the last of them */
-    assert_int_equal(on(7, 200, 900), 200);  /* of only 40 of them */
+    assert_int_equal(on(7, 200, 900), 200);  /* the wait covers only 40 of the kernels */
 }
 
 static void test_copies_count_together_too(void **state)
@@ -150,14 +150,14 @@ static void test_over_edges_between_streams(void **state)
 {
     kernel(20, 10, 1000, 1900);
     kernel(21, 11, 1000, 2000);
-    kernel(22, 12, 1000, 3000); /* nobody waited for it */
+    kernel(22, 12, 1000, 3000); /* no operation waited for this kernel */
     kernel(7, 13, 1000, 1010);
     copy(7, 14, 2010, 2020);
     assert_int_equal(on(7, 14, 1020), 14); /* 10 to 10 */
     order(21, 11, 7, 14);
     order(20, 10, 7, 14); /* ended before */
     assert_int_equal(on(7, 14, 1020), 11);
-    /* Its stream's own ended later. */
+    /* The stream's own operation ended later. */
     kernel(7, 15, 2020, 4000);
     copy(7, 16, 4000, 4010);
     order(22, 12, 7, 16);
@@ -205,13 +205,13 @@ static void test_without_a_row(void **state)
 {
     kernel(7, 10, 1000, 2000);
     copy(8, 12, 2000, 2010);
-    assert_int_equal(on(7, 12, 1010), 12); /* of another stream */
+    assert_int_equal(on(7, 12, 1010), 12); /* on another stream */
     assert_int_equal(on(7, 11, 1010), 11);
     assert_int_equal(on(7, 0, 1010), 0);
     order(7, 10, 7, 99);
     order(7, 99, 8, 12);
     assert_int_equal(on(8, 12, 1010), 12);
-    /* A number that makes no sense. */
+    /* An impossible number. */
     assert_int_equal(on(8, 12, UINT64_MAX), 12);
 }
 
@@ -232,7 +232,7 @@ static void test_rows_that_come_too_late(void **state)
         copy(7, 100 + i, 10000 + i, 10001 + i);
     kernel(7, 10, 1000, 9000);
     assert_int_equal(on(7, 100 + LATE_MOST, 10000), 100 + LATE_MOST);
-    /* The stream is followed from what comes in time. */
+    /* After late rows, rows in time are used again. */
     kernel(7, 11, 20000, 30000);
     copy(7, 12, 30000, 30010);
     assert_int_equal(on(7, 12, 10000), 11);
@@ -265,11 +265,11 @@ static void test_what_is_forgotten(void **state)
     for (uint32_t i = 0; i < FORGOTTEN_AFTER - 2; i++)
         kernel(100 + i, 1000 + i, 1000, 3000);
     assert_int_equal(on(7, 11, 1010), 10);
-    kernel(8, 12, 1000, 3000); /* in the place of the first */
+    kernel(8, 12, 1000, 3000); /* replaces the first stream */
     assert_int_equal(on(7, 11, 1010), 11);
     kernel(8, 13, 1000, 3000);
     assert_int_equal(on(7, 11, 1010), 11);
-    /* The stream goes on. */
+    /* The stream continues. */
     kernel(7, 14, 4000, 5000);
     copy(7, 15, 5000, 5010);
     assert_int_equal(on(7, 15, 1010), 14);

@@ -1,5 +1,5 @@
 /*
- * format_test.c - numbers for people.
+ * format_test.c - formats numbers for users.
  *
  * Threads: one. Memory: none.
  */

@@ -1,5 +1,5 @@
 /*
- * short_name_test.c - names in little room.
+ * short_name_test.c - shortens names to a given width.
  *
  * Threads: one. Memory: none.
  */

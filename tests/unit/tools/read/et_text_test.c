@@ -15,13 +15,13 @@ static void test_strings_of_a_message(void **state)
 
     assert_int_equal(sl_et_text_of_strings(SPAN(""), 3, &refused), 1);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02\xc3\xa9\x1a\x01x"), 3, &refused), 1);
-    /* of a field that the schema does not have there, or that is no text */
+    /* Of a field that the schema does not have here, or that is not a text. */
     assert_int_equal(sl_et_text_of_strings(SPAN("\x22\x01\xff\x08\x7f"), 3, &refused), 1);
     assert_int_equal(refused, 0);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02x"), 3, &refused), 0);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x1a\x01\xff\x0a\x01x"), 3, &refused), 1);
     assert_int_equal(refused, 1);
-    /* what has been refused stays so */
+    /* A refused text stays refused. */
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x01x"), 1, &refused), 1);
     assert_int_equal(refused, 1);
 }

@@ -1,5 +1,6 @@
 /*
- * event_sort_test.c - in memory and through the disk, the same order; a full disk is told.
+ * event_sort_test.c - sorts in memory and through the disk with the same result; a full disk is
+ * reported.
  *
  * Threads: one. Memory: the sort's.
  */
@@ -19,7 +20,7 @@ static int by_correlation(const void *x, const void *y)
     return (a->correlation > b->correlation) - (a->correlation < b->correlation);
 }
 
-/* Every number below `count` once, far from in order (`step` has no factor in common with it). */
+/* Sorts every number below `count`, given far from in order (`step` is coprime to `count`). */
 static void sorts(size_t run_events, uint64_t count, uint64_t step)
 {
     struct sl_event_sort *s;
@@ -48,14 +49,14 @@ static void test_in_memory(void **state)
     sorts(1000, 0, 1);
     sorts(1000, 1, 1);
     sorts(1000, 999, 7);
-    sorts(1000, 1000, 7); /* the run is full, and not yet written */
+    sorts(1000, 1000, 7); /* the run is full, but not yet written */
 }
 
 static void test_through_the_disk(void **state)
 {
     sorts(1000, 1001, 8);
     sorts(1000, 100003, 77);
-    sorts(64, 64 * 63 + 1, 11); /* one event of each run in memory */
+    sorts(64, 64 * 63 + 1, 11); /* one event of each run is in memory */
 }
 
 static void test_too_many_runs(void **state)
@@ -89,7 +90,7 @@ static void test_no_folder(void **state)
     unsetenv("TMPDIR");
 }
 
-/* A limit on file sizes stands for a full disk. */
+/* A limit on file sizes imitates a full disk. */
 static void test_full_disk(void **state)
 {
     struct rlimit before, limit;

@@ -1,5 +1,5 @@
 /*
- * input_file_test.c - each compression, whole, in several parts, cut and damaged.
+ * input_file_test.c - reads each compression: whole, in several parts, truncated and damaged.
  *
  * Threads: one, and the helper of read_ahead. Memory: some MiB.
  */
@@ -34,7 +34,7 @@ static int setup(void **state)
     text = malloc(TEXT_BYTES);
     packed = malloc(ROOM);
     unpacked = malloc(ROOM);
-    /* Text that packs to about a third: several blocks in a frame. */
+    /* The text is compressed to about a third, so that a frame has several blocks. */
     for (size_t i = 0; i < TEXT_BYTES; i++) {
         random = random * 1664525 + 1013904223;
         text[i] = (char)('a' + (random >> 24) % 6);
@@ -60,7 +60,8 @@ static void save(const void *data, size_t size)
     fclose(f);
 }
 
-/* Appends text[from..to) as a gzip member or zstd frame with checksum. Returns the new size. */
+/* Appends text[from..to) as a gzip member or as a zstd frame with a checksum. Returns the new
+ * size. */
 static size_t pack(enum sl_input_format format, size_t at, size_t from, size_t to)
 {
     if (format == SL_INPUT_ZSTD) {
@@ -85,7 +86,8 @@ static size_t pack(enum sl_input_format format, size_t at, size_t from, size_t t
     return at + z.total_out;
 }
 
-/* Reads all, in pieces of `piece`. Returns the number of bytes; what came must be the text's. */
+/* Reads the whole file in pieces of `piece` bytes and compares it with the text. Returns the number
+ * of bytes. */
 static size_t read_all(size_t piece, int ahead, struct sl_input_status *status)
 {
     struct sl_read_ahead *helper = NULL;
@@ -123,7 +125,7 @@ static void test_whole(void **state)
 
         if (format != SL_INPUT_PLAIN) {
             size = pack((enum sl_input_format)format, 0, 0, 1000000);
-            size = pack((enum sl_input_format)format, size, 1000000, 1000000); /* an empty one */
+            size = pack((enum sl_input_format)format, size, 1000000, 1000000); /* an empty part */
             size = pack((enum sl_input_format)format, size, 1000000, TEXT_BYTES);
         }
         save(format == SL_INPUT_PLAIN ? text : packed, size);
@@ -139,7 +141,7 @@ static void test_whole(void **state)
     }
 }
 
-/* Text that was looked at is read all the same, in pieces and to the end. */
+/* Text is peeked at first. It is still read afterwards, in pieces and to the end. */
 static void test_peek(void **state)
 {
     static const size_t sizes[] = {TEXT_BYTES, SL_INPUT_PEEK_MAX, 5};
@@ -162,7 +164,8 @@ static void test_peek(void **state)
     }
 }
 
-/* A frame that ends with its last block, just where the reader's buffer does. */
+/* A frame without a checksum ends with its last block, exactly at the end of the reader's
+ * buffer. */
 static void test_no_checksum(void **state)
 {
     struct sl_input_status s;
@@ -188,11 +191,11 @@ static void test_cut(void **state)
         size_t size = pack((enum sl_input_format)format, first, 1000000, TEXT_BYTES);
         size_t before = 0;
 
-        /* Cut between the parts: it cannot be seen here. */
+        /* The file is truncated between its parts. This cannot be noticed. */
         save(packed, first);
         assert_int_equal(read_all(65536, 0, &s), 1000000);
         assert_int_equal(s.end, SL_INPUT_WHOLE);
-        /* Elsewhere it can, and more file gives no less text. */
+        /* Truncation elsewhere is noticed. A longer file never gives less text. */
         for (size_t cut = first + 1; cut < size; cut += size / 23) {
             size_t got;
 
@@ -200,7 +203,7 @@ static void test_cut(void **state)
             got = read_all(65536, 1, &s);
             assert_int_equal(s.end, SL_INPUT_CUT);
             assert_int_equal(s.frames, 1);
-            assert_non_null(strstr(s.what, "2")); /* in which part */
+            assert_non_null(strstr(s.what, "2")); /* the number of the part */
             assert_true(got >= 1000000 && got >= before);
             before = got;
         }

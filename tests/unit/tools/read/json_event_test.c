@@ -1,5 +1,5 @@
 /*
- * json_event_test.c - events as rows; nothing that is not JSON passes.
+ * json_event_test.c - parses events to rows. Everything that is not JSON is refused.
  *
  * Threads: one. Memory: the parser's.
  */
@@ -92,7 +92,7 @@ static void test_kernel(void **state)
                                   SL_HAS_EXTERNAL_ID | SL_HAS_WAIT_RECORD | SL_HAS_WAIT_STREAM);
 }
 
-/* torch.profiler's habits of several versions. */
+/* Rows as several versions of torch.profiler write them. */
 static void test_foreign(void **state)
 {
     struct sl_trace_row row;
@@ -116,12 +116,12 @@ static void test_foreign(void **state)
     assert_int_equal(row.has, 0);
     assert_int_equal(parse("{}", &row), 0);
     assert_int_equal(row.phase, 0);
-    /* What is out of reach is none either, and not the largest that there is. */
+    /* A number out of range counts as missing, not as the largest number. */
     assert_int_equal(parse("{\"ph\":\"X\",\"ts\":-1e400,\"dur\":1e400}", &row), 0);
     assert_true(!(row.has & (SL_HAS_TS | SL_HAS_DUR)) && row.ts_ns == 0 && row.dur_ns == 0);
 }
 
-/* Letters may be escaped wherever a string stands. */
+/* Any letter of a string may be escaped, also in strings that decide the row's type. */
 static void test_escapes_in_what_decides(void **state)
 {
     struct sl_trace_row row;
@@ -240,7 +240,7 @@ static void test_deep(void **state)
     memset(text + 5, '[', 2000);
     memset(text + 2005, ']', 2000);
     text[4005] = '}';
-    assert_int_equal(parse(text, &row), -EBADMSG); /* and no stack overflow */
+    assert_int_equal(parse(text, &row), -EBADMSG); /* the stack does not overflow */
 }
 
 int main(void)

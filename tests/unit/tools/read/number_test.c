@@ -1,5 +1,5 @@
 /*
- * number_test.c - exact decimals, and what is no JSON number.
+ * number_test.c - exact decimals, and texts that are no JSON numbers.
  *
  * Threads: one. Memory: none.
  */
@@ -30,7 +30,7 @@ static void test_exact(void **state)
     expect("1.234", 3, 1234, 1);
     expect("-1.234", 3, -1234, 1);
     expect("12", 3, 12000, 1);
-    /* A double has no room for these. */
+    /* A double cannot represent these exactly. */
     expect("1707417525509335.123", 3, 1707417525509335123, 1);
     expect("4458676522690.655", 3, 4458676522690655, 1);
     expect("9223372036854775807", 0, INT64_MAX, 1);
@@ -42,7 +42,7 @@ static void test_exact(void **state)
     expect("7.0", 0, 7, 1);
 }
 
-/* Short and long spellings of the same values: both ways through the code. */
+/* Short and long spellings of the same values use different code and give the same result. */
 static void test_both_ways(void **state)
 {
     char text[64];

@@ -1,5 +1,6 @@
 /*
- * python_row_test.c - which of torch.profiler's rows of Python functions are the user's.
+ * python_row_test.c - which rows of Python functions in torch.profiler's files belong to the user's
+ * code.
  */
 #include "unit/test.h"
 

@@ -1,5 +1,5 @@
 /*
- * scan_test.c - the end of a value, wherever the 64-byte blocks fall.
+ * scan_test.c - finds the end of a value, wherever the borders of 64-byte blocks are.
  *
  * Threads: one. Memory: stack.
  */
@@ -13,13 +13,13 @@
 
 static char buffer[ROOM + SL_SCAN_PADDING];
 
-/* Scans `value` followed by `tail`, handing over `step` more bytes at a time. */
+/* Scans `value` followed by `tail`, in pieces of `step` bytes. */
 static size_t scan(const char *value, const char *tail, size_t step)
 {
     struct sl_scan s = {0, 0, 0, 0};
     size_t size = strlen(value) + strlen(tail);
 
-    memset(buffer, '}', sizeof(buffer)); /* what lies behind the text must not matter */
+    memset(buffer, '}', sizeof(buffer)); /* bytes after the text must not matter */
     memcpy(buffer, value, strlen(value));
     memcpy(buffer + strlen(value), tail, strlen(tail));
     for (size_t given = step; given < size; given += step) {
@@ -35,7 +35,7 @@ static void expect_end(const char *value)
 {
     char moved[ROOM];
 
-    /* Spaces inside move every bracket, quote and backslash over the block borders. */
+    /* Spaces move every bracket, quote and backslash over the borders of blocks. */
     for (size_t spaces = 0; spaces < 130; spaces++) {
         moved[0] = value[0];
         memset(moved + 1, ' ', spaces);

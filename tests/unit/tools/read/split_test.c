@@ -1,5 +1,5 @@
 /*
- * split_test.c - the parts of a trace, in any pieces, cut anywhere.
+ * split_test.c - splits a trace into its parts, in pieces of any size, truncated anywhere.
  *
  * Threads: one. Memory: a few strings.
  */
@@ -22,7 +22,8 @@ static const char outline[] =
     "EVENT({\"ph\":\"M\",\"args\":{\"name\":\"]}\"}}) EVENT({\"ph\":\"X\"}) EVENT({}) CLOSED "
     "FIELD(ok=true) FIELD(traceName=\"t\") CLOSE END";
 
-/* The spans of `text` in words; leads and spans together must be the text itself. */
+/* Describes the spans of `text` in words. The spans and the text between them must give the whole
+ * text. */
 static void describe(const char *text, size_t piece, char *out, size_t out_size)
 {
     struct text_reader reader = text_reader(text, piece);
@@ -94,7 +95,7 @@ static void test_outline(void **state)
     }
 }
 
-/* Whatever the cut, the spans before it are those of the whole trace. */
+/* The text is truncated anywhere. The spans before are those of the whole trace. */
 static void test_cut_anywhere(void **state)
 {
     char cut[sizeof(trace)], got[1024];
@@ -131,7 +132,7 @@ static void test_not_a_trace(void **state)
     expect("{\"traceEvents\": []]", "OPEN EVENTS CLOSED BAD(expected a key, ',' or '}')");
 }
 
-/* Far more text than the buffer holds, and one span that makes it grow. */
+/* The text is far longer than the buffer, and one span makes the buffer grow. */
 static void test_long(void **state)
 {
     size_t size = 3u << 20, at, events = 0;

@@ -1,5 +1,6 @@
 /*
- * stream_home_test.c - where a stream is, if one context alone has it, and where a context is.
+ * stream_home_test.c - finds the context of a stream number if only one context has it, and the
+ * device of a context.
  */
 #include "unit/test.h"
 
@@ -20,7 +21,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* -1: not known. */
+/* Returns the context of the stream; -1 if it is not known. */
 static int64_t where(uint32_t stream)
 {
     uint32_t context = 77;
@@ -57,7 +58,7 @@ static void test_of_two_contexts_the_one_that_has_it(void **state)
     assert_int_equal(where(15), 2);
     assert_int_equal(where(14), -1);
     assert_int_equal(where(16), -1);
-    assert_int_equal(where(7), -1); /* the other has one, too */
+    assert_int_equal(where(7), -1); /* both contexts have a stream 7 */
 }
 
 static void test_operations_tell_the_device_of_their_context(void **state)
@@ -84,7 +85,8 @@ static void test_operations_that_name_no_device(void **state)
     assert_int_equal(device_of(1), -1);
 }
 
-/* Ids of contexts are their process's, and a file may have two processes' devices. */
+/* Context ids are unique only in a process. A context with two devices therefore belongs to two
+ * processes. */
 static void test_a_context_of_two_devices_is_of_two_processes(void **state)
 {
     sl_stream_home_see_operation(&home, 0, 1, 13);
@@ -120,7 +122,7 @@ static void test_streams_without_end(void **state)
     assert_true(home.store.used_bytes <= 8u << 20);
     assert_int_equal(where(101), 2);
     assert_int_equal(where(999999), -1);
-    assert_int_equal(where(100), -1); /* those that are known stay true */
+    assert_int_equal(where(100), -1); /* known streams stay right */
     assert_int_equal(device_of(3), 1);
     assert_int_equal(device_of(999999), -1);
 }

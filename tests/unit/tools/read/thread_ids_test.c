@@ -1,5 +1,5 @@
 /*
- * thread_ids_test.c - ids of threads that events have no room for, and many of them.
+ * thread_ids_test.c - thread ids that do not fit into an event, and many of them.
  *
  * Threads: one. Memory: that of the ids.
  */

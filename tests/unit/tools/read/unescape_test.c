@@ -8,7 +8,7 @@
 
 static void expect(const char *text, const char *meant)
 {
-    /* Exact memory: a sanitizer sees a byte too many. */
+    /* Memory of the exact length, so that a sanitizer notices one byte too many. */
     size_t size = strlen(text);
     char *to = malloc(size + 1), *from = malloc(size ? size : 1);
 

@@ -1,5 +1,6 @@
 /*
- * recorded_edges_test.c - edges of the job's own, through the sort and joined with rows.
+ * recorded_edges_test.c - edges that the job recorded are sorted with the events and joined with
+ * the rows.
  */
 #include "replay/recorded_edges.h"
 
@@ -40,7 +41,7 @@ static void every_number_goes_through_the_sort(void **state)
         struct sl_event ev = sl_recorded_edges_event(&edge);
         struct sl_edge out = sl_recorded_edges_edge(f, &ev);
 
-        assert_int_equal(ev.correlation, (1ull << 33) + 1); /* behind both */
+        assert_int_equal(ev.correlation, (1ull << 33) + 1); /* sorted after both ends */
         assert_int_equal(out.kind, edge.kind);
         assert_int_equal(out.basis, edge.basis);
         assert_int_equal(out.released, 1);
@@ -78,7 +79,7 @@ static void ends_are_found_by_stream_and_node(void **state)
     row = kernel(5, 20, 8, 1020);
     sl_recorded_edges_row(f, &row);
     sl_recorded_edges_row(f, &call);
-    row = kernel(6, 21, 0, 1080); /* its own operation has the call's id */
+    row = kernel(6, 21, 0, 1080); /* an operation of the call itself has the call's id */
     sl_recorded_edges_row(f, &row);
     ev = sl_recorded_edges_event(&edge);
     out = sl_recorded_edges_edge(f, &ev);
@@ -88,11 +89,11 @@ static void ends_are_found_by_stream_and_node(void **state)
     assert_int_equal(out.dst_end_ns, 1071);
     assert_int_equal(out.dst_thread, 77);
 
-    edge.source.graph_node = 9; /* no row of the file */
+    edge.source.graph_node = 9; /* this node has no row in the file */
     ev = sl_recorded_edges_event(&edge);
     out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 1068);
-    edge.wait_ns = 0; /* it had ended before, and when is not told */
+    edge.wait_ns = 0; /* the source had ended before, at an unknown time */
     ev = sl_recorded_edges_event(&edge);
     out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 0);
@@ -106,7 +107,8 @@ static void ends_are_found_by_stream_and_node(void **state)
     sl_recorded_edges_destroy(f);
 }
 
-/* Who waits for all streams waits for what ended long ago on one of them, too. */
+/* A wait for all streams has an edge to a stream's last operation, which ended long ago. It is
+ * found, however old it is. */
 static void the_last_of_a_stream_is_found_however_old(void **state)
 {
     struct sl_edge edge = {.source = {.correlation = 5, .stream = 20, .device = 1},
@@ -118,7 +120,7 @@ static void the_last_of_a_stream_is_found_however_old(void **state)
     assert_int_equal(sl_recorded_edges_create(&f), 0);
     row = kernel(5, 20, 0, 1000);
     sl_recorded_edges_row(f, &row);
-    row = kernel(6, 20, 0, 1020); /* of the same number in another context */
+    row = kernel(6, 20, 0, 1020); /* a stream with the same number in another context */
     row.context = 3;
     sl_recorded_edges_row(f, &row);
     for (uint64_t i = 7; i < 1000000; i++) {
@@ -131,7 +133,8 @@ static void the_last_of_a_stream_is_found_however_old(void **state)
     row = kernel(1000000, 20, 0, 90000000);
     sl_recorded_edges_row(f, &row);
     out = sl_recorded_edges_edge(f, &ev);
-    assert_int_equal(out.source.end_ns, 0); /* no longer the last, and forgotten */
+    assert_int_equal(out.source.end_ns, 0); /* the source is no longer its stream's last operation,
+                                             * so it is forgotten */
     sl_recorded_edges_destroy(f);
 }
 

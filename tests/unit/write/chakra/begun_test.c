@@ -1,13 +1,13 @@
 /*
- * begun_test.c - operators and ranges that are told when they begin: what is written is the
- * same as of rows that are told whole, whenever it goes out.
+ * begun_test.c - operators and ranges are reported when they begin, and again when they end. The
+ * file equals the one made from complete rows, whenever nodes are written.
  */
 #include "event/pattern.h"
 #include "unit/write/chakra/say.h"
 
 enum {
     ROWS = 4000,
-    LATE_NS = 300000, /* most that a record comes late by */
+    LATE_NS = 300000, /* the longest delay of a record */
     CPU_THREADS = 3
 };
 
@@ -55,7 +55,7 @@ static struct sl_event *add(uint8_t kind, const char *name, uint32_t thread, uin
     return ev;
 }
 
-static uint64_t stream_free[CPU_THREADS + 1]; /* one for each thread */
+static uint64_t stream_free[CPU_THREADS + 1]; /* one per thread */
 
 static uint64_t launch_kernel(uint32_t thread, uint64_t at)
 {
@@ -78,7 +78,7 @@ static uint64_t launch_kernel(uint32_t thread, uint64_t at)
     return end;
 }
 
-/* What a thread does from `at` on; gives when it has done it. */
+/* Adds random work of a thread from `at` on. Returns when it ends. */
 static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
 {
     unsigned times = 1 + random_below(4);
@@ -93,13 +93,13 @@ static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
         size_t mine = count;
 
         add(kind, kind == SL_EV_CPU_OP ? "op" : "range", thread, at);
-        /* Now and then a forward operator, and one of autograd's. */
+        /* Some operators are forward operators, and some belong to autograd. */
         if (kind == SL_EV_CPU_OP && random_below(3) == 0) {
             rows[mine].forward_thread = thread == CPU_THREADS;
             rows[mine].u.row.sequence = random_below(6);
         }
         at = do_something(thread, at, depth - 1) + random_below(3000);
-        /* Ranges of two domains need not be nested in each other. */
+        /* Ranges of two domains may overlap without nesting. */
         rows[mine].end_ns =
             BASE + at + (kind == SL_EV_RANGE && random_below(8) == 0 ? random_below(60000) : 0);
     }
@@ -120,7 +120,7 @@ static void make_job(uint64_t seed)
     }
 }
 
-/* ---- the same job, told in two ways ---- */
+/* ---- the same job, reported in two ways ---- */
 
 struct delivery {
     uint64_t ns, tie;
@@ -195,7 +195,7 @@ static void test_a_job_is_the_same_however_it_is_told(void **state)
     assert_true(handovers > 5);
 }
 
-/* ---- by hand ---- */
+/* ---- single cases ---- */
 
 static void test_its_pieces_go_out_before_it_ends(void **state)
 {
@@ -228,7 +228,7 @@ static void test_its_pieces_go_out_before_it_ends(void **state)
         }
 }
 
-/* A range of NVTX's has a pattern for a name, and its numbers. */
+/* The name of an NVTX range is a pattern with numbers. The node has the whole name. */
 static void test_a_note_has_its_name(void **state)
 {
     struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
@@ -262,7 +262,7 @@ static void test_a_note_has_its_name(void **state)
     }
 }
 
-/* A range that some thread started and another may end is around nothing. */
+/* Any thread may end this range, so it surrounds nothing and has no node. */
 static void test_a_note_that_was_never_begun_is_no_row(void **state)
 {
     struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
@@ -295,7 +295,7 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     other.thread = 11;
     give(ended(other));
     call("call", 10, 30, 40, 1);
-    d = read_back(); /* its own end is lost, too: it is over when its thread is */
+    d = read_back(); /* the operator's end is lost, so it ends with its thread */
     assert_int_equal(dom_count(d, "a"), 1);
     assert_int_equal(dom_number(dom_find(d, "a"), "duration_ns"), 30000);
 }

@@ -5,7 +5,7 @@
 
 #include "unit/write/chakra/fixture.h"
 
-/* launch -> kernel -> stream synchronize -> launch: the smallest program that waits. */
+/* Adds the smallest program that waits: launch, kernel, stream synchronize, launch. */
 static void put_program(void)
 {
     launch(10, 100, 105, 1);
@@ -83,7 +83,8 @@ static void test_more_rows_than_room_go_out_early(void **state)
     assert_replays(0);
 }
 
-/* Driver calls come later than what they launched: their operations wait for them. */
+/* Driver calls arrive later than the operations that they launched. The operations are held until
+ * their launches arrive. */
 static void test_late_launches_are_waited_for(void **state)
 {
     const unsigned late = 25000, count = 60000;
@@ -106,7 +107,8 @@ static void test_late_launches_are_waited_for(void **state)
     assert_int_equal(counts().gpu_without_launch, 0);
 }
 
-/* Operations that went out for lack of room, before their launches came: those take their time. */
+/* Operations were written before their launches arrived, because memory was full. The launches are
+ * still written with their own times. */
 static void test_launches_that_come_too_late_have_their_time(void **state)
 {
     const unsigned count = 60000;
@@ -147,7 +149,7 @@ static void test_sink_failure_is_sticky(void **state)
 {
     f.sink_fails = 1;
     put_program();
-    assert_int_equal(sl_chakra_advance(f.chakra, UINT64_MAX), 0); /* not handed over yet */
+    assert_int_equal(sl_chakra_advance(f.chakra, UINT64_MAX), 0); /* not passed on yet */
     assert_int_equal(sl_chakra_flush(f.chakra), -ENOSPC);
     assert_int_equal(sl_chakra_flush(f.chakra), -ENOSPC);
     assert_int_equal(sl_chakra_end(f.chakra), -ENOSPC);

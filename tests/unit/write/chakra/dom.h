@@ -1,7 +1,7 @@
 /*
- * dom.h - an .et file as its readers see it, for tests: frames, nodes, attributes, and what
- * a replay of it gives. Written from Chakra's schema, sharing nothing with the writer. What is not
- * well formed fails the test that reads it.
+ * dom.h - an .et file as its readers see it, for tests: frames, nodes, attributes, and the result
+ * of a replay. It is written from Chakra's schema and shares no code with the writer. A malformed
+ * file fails the test.
  */
 #ifndef SL_CHAKRA_DOM_H
 #define SL_CHAKRA_DOM_H
@@ -14,7 +14,7 @@
 
 struct dom_attr {
     char name[24];
-    unsigned field; /* of the oneof: 9 int64, 27 bool, 29 string */
+    unsigned field; /* the member of the oneof: 9 int64, 27 bool, 29 string */
     int64_t number;
     char text[40];
 };
@@ -65,7 +65,8 @@ static inline struct dom_span dom_bytes(struct dom_span *s)
     return out;
 }
 
-/* A copy that the caller frees. Not strndup(): under strict checks it demands a whole string. */
+/* Returns a copy that the caller frees. strndup() is not used, because under strict checks it
+ * requires a terminated string. */
 static inline char *dom_text(struct dom_span s)
 {
     size_t n = (size_t)(s.end - s.at);
@@ -154,7 +155,7 @@ static inline const struct dom_attr *dom_attr(const struct dom_node *n, const ch
     return NULL;
 }
 
-/* The value of an int64 attribute (or of another integer type); fails if it is missing. */
+/* Returns the value of an integer attribute. Fails if it is missing. */
 static inline int64_t dom_number(const struct dom_node *n, const char *name)
 {
     const struct dom_attr *a = dom_attr(n, name);
@@ -216,8 +217,8 @@ static inline int dom_depends(const struct dom_node *n, const struct dom_node *o
     return 0;
 }
 
-/* What every file of ours keeps: dense ids, parents first, no id that is not there, each parent
- * once; the fields that readers need. */
+/* Checks rules of every file: ids are dense, parents exist and come before their children, each
+ * parent is listed once, and the fields that readers need are there. */
 static inline void dom_check(const struct dom_file *d)
 {
     assert_string_equal(d->meta.name, "0.0.4");
@@ -236,7 +237,7 @@ static inline void dom_check(const struct dom_file *d)
     }
 }
 
-/* The longest path: a node starts when its last parent has ended, delay_ns later. */
+/* Computes the longest path: a node starts delay_ns after its last parent has ended. */
 static inline void dom_replay(struct dom_file *d)
 {
     for (size_t i = 0; i < d->nodes; i++) {

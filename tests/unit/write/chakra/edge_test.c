@@ -17,7 +17,8 @@ static void test_source_long_gone_is_known_as_its_streams_last(void **state)
     d = read_back();
     assert_true(dom_depends(dom_find(d, "sync.wait"), dom_find(d, "old")));
     assert_int_equal(counts().edges, 1);
-    assert_int_equal(counts().edges_no_source, 1); /* neither recent nor anybody's last */
+    assert_int_equal(counts().edges_no_source, 1); /* the source is neither recent nor the last of
+                                                    * its stream */
 }
 
 static void test_ten_thousand_sources_of_one_wait(void **state)
@@ -43,7 +44,8 @@ static void test_more_edges_than_room_are_counted(void **state)
     assert_int_equal(counts().edges_full + counts().edges_no_destination, 100000);
 }
 
-/* Two streams that wait for each other by turns, and a thread for both, written in small steps. */
+/* Two streams wait for each other in turns, and a thread waits for both. The file is written in
+ * small steps, and a replay gives the recorded times. */
 static void test_long_run_in_steps_replays(void **state)
 {
     struct dom_file *d;

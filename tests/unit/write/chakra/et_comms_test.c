@@ -42,7 +42,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A call in an operator that was told to be about this; NULL: in one that is no collective. */
+/* Makes a call in an operator with this description; NULL: in an operator that is no collective. */
 static int call(uint64_t correlation, const char *members)
 {
     struct sl_op_place place = {0, 7};
@@ -96,7 +96,7 @@ static void take(void *user, uint32_t number, const uint32_t *rank, size_t ranks
 static void a_part_of_the_ranks_is_a_group(void **state)
 {
     assert_int_equal(call(10, OF_A_PAIR), 1);
-    assert_int_equal(call(12, MORE_OF_THE_PAIR), 0); /* its group is known */
+    assert_int_equal(call(12, MORE_OF_THE_PAIR), 0); /* its group is already known */
     assert_int_equal(call(11, SENT), 0);
     assert_int_equal(find(11), 1);
     assert_int_equal(found.type, SL_COLLECTIVE_SEND);
@@ -127,7 +127,8 @@ static void calls_of_long_ago_are_forgotten(void **state)
     assert_int_equal(find(10 + 16384), 1);
 }
 
-/* Tokens go to other experts each time, say: what is sent has ever new sizes. */
+/* Collectives have new sizes each time, for example if tokens go to other experts. Each size is
+ * right. */
 static void collectives_of_ever_new_sizes_are_known(void **state)
 {
     char members[256];

@@ -44,7 +44,7 @@ static size_t find(enum sl_event_kind kind, uint32_t detail)
 /* A float tensor of 2 x 3, and True. */
 static const uint8_t two[] = {SL_OP_INPUT_LAYOUT, 6, 2, 2, 3, SL_OP_INPUT_TRUE};
 
-/* 8: length-delimited; then 1, 2, 3. */
+/* Field 8 is length-delimited; fields 1, 2 and 3 follow. */
 static const char two_bytes[] = "\x42\x2d"
                                 "\x0a\x0b[\"\",\"True\"]"
                                 "\x12\x0a[[2,3],[]]"

@@ -1,8 +1,8 @@
 /*
- * fixture.h - programs for the Chakra writer, row by row, and the file it makes of them.
+ * fixture.h - makes programs for the Chakra writer, row by row, and reads the resulting file.
  *
- * Times are microseconds after the window's opening where a name does not say ns. Every recorded
- * end is kept, so that a replay can be held against it.
+ * Times are microseconds after the window's opening, except where a name says ns. Every recorded
+ * end is stored, so that a replay can be compared with it.
  */
 #ifndef SL_CHAKRA_FIXTURE_H
 #define SL_CHAKRA_FIXTURE_H
@@ -28,7 +28,7 @@ struct chakra_fixture {
     size_t size;
     int sink_fails, open, have_dom;
     struct dom_file dom;
-    struct sl_collective collective; /* of every NCCL kernel; bytes 0: not known */
+    struct sl_collective collective; /* the collective of every NCCL kernel; bytes 0: not known */
     struct {
         uint64_t correlation, end_ns;
         int gpu;
@@ -222,7 +222,7 @@ static inline struct sl_chakra_counts counts(void)
     return c;
 }
 
-/* Ends the file and reads it; what holds of every file is checked. */
+/* Ends the file, reads it, and checks the rules of every file. */
 static inline struct dom_file *read_back(void)
 {
     assert_int_equal(sl_chakra_end(f.chakra), 0);
@@ -235,7 +235,7 @@ static inline struct dom_file *read_back(void)
     return &f.dom;
 }
 
-/* Each row's last node ends, in the replay, when the row did; `slack` in ns. */
+/* Checks that in a replay each row's last node ends when the row did. `slack` is in ns. */
 static inline void assert_replays(uint64_t slack)
 {
     size_t at = 0;
@@ -251,7 +251,7 @@ static inline void assert_replays(uint64_t slack)
                 dom_number(n, "is_cpu_op") != f.row[i].gpu) {
                 end = n->replay_end;
                 if (f.dom.nodes > 10000)
-                    break; /* large files: one piece a row, found near the last */
+                    break; /* large files have one node a row, near the last one */
             }
         }
         if (end > f.row[i].end_ns + slack || end + slack < f.row[i].end_ns)

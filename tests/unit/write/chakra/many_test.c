@@ -3,10 +3,10 @@
 
 #include "unit/write/chakra/fixture.h"
 
-/* A thread is awake for this long, in us, and the next one then. */
+/* Threads run in turns, each for this long, in us. */
 #define AWAKE 10
 
-/* Where the time of each lane, by its number, is written up to; ns. */
+/* The time up to which each lane is written, by its number, in ns. */
 struct lanes {
     uint64_t *until_ns, *last;
 };
@@ -22,7 +22,8 @@ static void free_lanes(struct lanes *l)
     free(l->last);
 }
 
-/* A thread's time stands once, and each of its nodes follows the one before. */
+/* Checks that no time of a thread is written twice, and that each of its nodes depends on the one
+ * before. */
 static void assert_time_stands_once(const struct dom_file *d, size_t most)
 {
     struct lanes l = lanes_of(most);
@@ -43,7 +44,7 @@ static void assert_time_stands_once(const struct dom_file *d, size_t most)
     free_lanes(&l);
 }
 
-/* How many nodes of threads or streams do not follow the one before them there. */
+/* Returns how many nodes of threads or streams do not depend on the one before in their lane. */
 static size_t breaks(const struct dom_file *d, const char *what, size_t most)
 {
     struct lanes l = lanes_of(most);
@@ -63,7 +64,7 @@ static size_t breaks(const struct dom_file *d, const char *what, size_t most)
     return found;
 }
 
-/* One thread after the other launches on a stream of its own, `rounds` times. */
+/* Threads launch in turns, each on its own stream, `rounds` times. */
 static void take_turns(uint32_t threads, unsigned rounds)
 {
     uint64_t at = AWAKE;
@@ -99,7 +100,8 @@ static void range(const char *name, uint32_t thread, uint64_t start, uint64_t en
     assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
 }
 
-/* Nodes of the thread that do not follow the one before them; 0: its chain is whole. */
+/* Returns how many nodes of the thread do not depend on the one before; 0 if its chain is
+ * complete. */
 static size_t breaks_of(const struct dom_file *d, int64_t thread)
 {
     uint64_t last = 0;
@@ -116,7 +118,8 @@ static size_t breaks_of(const struct dom_file *d, int64_t thread)
     return found;
 }
 
-/* Each thread is met twice, with 19 999 others between: it was forgotten. */
+/* Each thread occurs twice, with 19 999 others in between, so it was forgotten. Its chain continues
+ * at the right time. */
 static void test_a_thread_that_was_forgotten_goes_on_where_it_was(void **state)
 {
     const uint32_t threads = 20000, steady = 20001;
@@ -136,8 +139,8 @@ static void test_a_thread_that_was_forgotten_goes_on_where_it_was(void **state)
     assert_int_equal(counts().rows_late + counts().rows_cut + counts().rows_full, 0);
     assert_int_equal(dom_count(d, "call"), 2 * threads - 1);
     assert_true(counts().lanes_forgotten > threads);
-    assert_int_equal(breaks_of(d, steady), 0); /* it was in something */
-    for (size_t i = 0; i < d->nodes; i++)      /* in a replay, as recorded */
+    assert_int_equal(breaks_of(d, steady), 0); /* a range was open on this thread */
+    for (size_t i = 0; i < d->nodes; i++)      /* a replay gives the recorded times */
         assert_int_equal(d->node[i].replay_start, dom_number(&d->node[i], "start_ns"));
 }
 
@@ -165,7 +168,7 @@ static void test_rows_around_others_without_room(void **state)
         range("inner", t, 2, 19999);
         call("call", t, 10, 20, t);
     }
-    call("again", 1, 30000, 30001, threads + 1); /* all of these are over */
+    call("again", 1, 30000, 30001, threads + 1); /* all earlier rows have ended */
     range("outer", 2, 30000, 40000);
     range("inner", 2, 30001, 39999);
     call("call", 2, 30010, 30020, threads + 2);
@@ -177,7 +180,8 @@ static void test_rows_around_others_without_room(void **state)
     assert_int_equal(counts().rows_late + counts().rows_cut, 0);
 }
 
-/* Of two streams in use all the time each operation is beside one on a stream of its own. */
+/* Two streams are used all the time, beside operations on thousands of other streams. The two keep
+ * their order. */
 static void test_streams_that_are_in_use_keep_their_order(void **state)
 {
     const uint32_t streams = 30000;

@@ -3,7 +3,7 @@
 
 #include "unit/write/chakra/fixture.h"
 
-/* One field of the schema a line: tag, length or value, text. */
+/* Each line is one field of the schema: tag, length or value, text. */
 /* clang-format off */
 static const char header_bytes[] =
     "\x79" /* 121 bytes follow */

@@ -27,7 +27,7 @@ static struct sl_edge_rows *rows;
 static struct sl_trace_meta meta;
 static uint8_t delivery_flags;
 
-/* ---- the output before it in the list ---- */
+/* ---- a fake output that precedes this one in the list ---- */
 
 static int first_error;
 static unsigned first_events, first_failures;
@@ -154,7 +154,7 @@ static void close_window(void)
     sl_outputs_close(&outputs, OPENED + 1000000);
 }
 
-/* Launches, and the word that all is in. */
+/* Gives launches, and reports that all records up to now were delivered. */
 static void give(unsigned from, unsigned count)
 {
     struct sl_event ev[3];
@@ -217,11 +217,11 @@ static void test_a_file_beside_the_other(void **state)
     close_window();
     assert_true(size_of("1.3.et") > 100 * 60);
     assert_int_equal(size_of("1.3.et.part"), -1);
-    assert_true(sl_stats_get(SL_STAT_CHAKRA_NODES) >= 199); /* a gap before each but the first */
+    assert_true(sl_stats_get(SL_STAT_CHAKRA_NODES) >= 199); /* a gap before each except the first */
 }
 
-/* Each word may say that something was lost (CUPTI 13.2 tells a subscriber of no loss): nodes go
- * out all the same, and a killed process loses no more than a second of them. */
+/* Each report of delivered records says that records may be lost (CUPTI 13.2 hides losses from a
+ * subscriber). Nodes are still written, and a killed process loses at most a second of them. */
 static void test_nodes_go_out_though_all_is_lossy(void **state)
 {
     make(SL_COMPRESS_NONE);
@@ -249,14 +249,15 @@ static void test_the_other_file_fails(void **state)
     assert_int_equal(first_failures, 1);
     before = sl_stats_get(SL_STAT_CHAKRA_NODES);
     give(12, 9);
-    assert_int_equal(first_events, 40); /* for what later windows need */
+    assert_int_equal(first_events, 40); /* later windows need the events */
     assert_true(sl_stats_get(SL_STAT_CHAKRA_NODES) > before);
     close_window();
     assert_true(size_of("1.3.et") > 20 * 60);
     assert_int_equal(sl_stats_get(SL_STAT_CHAKRA_FAILED), 0);
 }
 
-/* The file of a window cannot be made, and then the one before it in the list fails. */
+/* The window's file cannot be created. Then the output before it in the list fails, too, with the
+ * error `fails_too`. */
 static void cannot_be_made(int fails_too)
 {
     const char *text;
@@ -290,7 +291,7 @@ static void test_both_fail(void **state)
     cannot_be_made(-ENOSPC);
 }
 
-/* One line is enough: the first output's. */
+/* Both outputs fail for the same reason. Only the first one's message is printed. */
 static void test_both_fail_by_the_same(void **state)
 {
     cannot_be_made(-ENOTDIR);
@@ -331,7 +332,7 @@ static void test_too_little_memory(void **state)
     assert_int_equal(sl_chakra_output_create(&et, &opt), -EINVAL);
 }
 
-/* A call in a collective of the even ranks, of which there are `ranks`. */
+/* Adds a call in a collective of the `ranks` even ranks. */
 static void give_collective(struct sl_intern *intern, unsigned ranks)
 {
     static char text[1 << 14], packed[1 << 14];
@@ -354,7 +355,7 @@ static void give_collective(struct sl_intern *intern, unsigned ranks)
     sl_outputs_events(&outputs, &ev, 1);
 }
 
-/* The disk takes the execution trace, and not all of the list of groups. */
+/* The execution trace fits on the disk, but the list of groups does not. */
 static void test_groups_that_do_not_fit(void **state)
 {
     struct rlimit limit, small;

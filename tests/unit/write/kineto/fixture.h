@@ -1,8 +1,9 @@
 /*
- * fixture.h - a Kineto writer on a memory sink, events for it, and its file read back by a
- * strict reader.
+ * fixture.h - a Kineto writer with a sink in memory, events for it, and a strict reader for its
+ * file.
  *
- * Threads: a test's only one. One fixture per program: set_up() makes it, tear_down() frees it.
+ * Threads: the test has only one. A program has one fixture: set_up() makes it, tear_down() frees
+ * it.
  */
 #ifndef TEST_KINETO_FIXTURE_H
 #define TEST_KINETO_FIXTURE_H
@@ -213,7 +214,7 @@ static inline void end(void)
     assert_int_equal(f.sink->close(f.sink, 1), 0);
 }
 
-/* The n-th event (from 0) whose member has this value. */
+/* Returns the n-th event (from 0) whose member has this value. */
 static inline const struct json *find(const char *key, const char *value, int n)
 {
     const struct json *e;

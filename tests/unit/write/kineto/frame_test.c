@@ -1,4 +1,4 @@
-/* frame_test.c - what stands before and behind the rows, as readers look for it. */
+/* frame_test.c - the members before and after the rows, as readers search for them. */
 #include "base/software.h"
 #include "unit/write/kineto/fixture.h"
 
@@ -31,13 +31,13 @@ static void members_stand_in_libkinetos_order(void **state)
     dist = json_get(f.trace, "distributedInfo");
     assert_string_equal(json_text(dist, "rank"), "3");
     assert_string_equal(json_text(dist, "world_size"), "8");
-    assert_string_equal(json_text(dist, "backend"), "unknown"); /* torch.distributed's to say */
+    assert_string_equal(json_text(dist, "backend"), "unknown"); /* torch.distributed knows it */
     assert_string_equal(json_text(f.trace, "job"), "job");
     assert_non_null(json_get(json_get(f.trace, "syncline"), "counters"));
     assert_string_equal(json_text(json_get(f.trace, "syncline"), "events"), "1");
 }
 
-/* HTA: re.search(r'"rank":\s+(\d+)', line) over the lines, first match. */
+/* HTA runs re.search(r'"rank":\s+(\d+)', line) on each line and uses the first match. */
 static void hta_finds_the_rank(void **state)
 {
     const void *data;
@@ -60,7 +60,7 @@ static void hta_finds_the_rank(void **state)
     end();
 }
 
-/* A loss of one file must not make the next look incomplete. */
+/* A file's counters contain only its own losses. Otherwise the next file would seem incomplete. */
 static void counters_are_those_of_the_file(void **state)
 {
     sl_stats_reset();
@@ -68,7 +68,7 @@ static void counters_are_those_of_the_file(void **state)
     begin();
     end();
     assert_string_equal(counter("dropped_ring"), "3");
-    /* What the writer counts while a failed file is open. */
+    /* The writer counts these while a failed file is open. */
     sl_stats_add(SL_STAT_DROPPED_WRITE, 7);
     begin();
     sl_stats_add(SL_STAT_DROPPED_RING, 1);
@@ -93,7 +93,7 @@ static void a_device_seen_late_stands_in_the_trailer(void **state)
     assert_string_equal(json_text(late->child, "id"), "1");
 }
 
-/* The trace id of one file, on its own writer: the first row brings it out. */
+/* Returns the trace id of a file from a new writer. The first row makes the writer write it. */
 static void trace_id_of(char *id, size_t size)
 {
     begin();
@@ -162,8 +162,8 @@ static void the_trailer_says_what_window_it_was(void **state)
                      (OPENED + 1000000000 - BASE) / 1000);
 }
 
-/* The last case, since they are known for good: before the rows, for what a killed process leaves,
- * if they are known by then; else behind them. */
+/* Versions known when the file begins are before the rows, so that they survive a killed process.
+ * Later ones are after the rows. This case is the last, because versions stay known. */
 static void versions_stand_where_they_are_known_first(void **state)
 {
     sl_software_set(SL_SOFTWARE_PYTHON, "3.11.7 (main)");

@@ -28,7 +28,7 @@ static int put(uint64_t correlation)
 static void rows_leave_in_any_order(void **state)
 {
     assert_null(sl_held_rows_oldest(&held));
-    /* 5 and 21 share a bucket */
+    /* Ids 5 and 21 share a bucket. */
     assert_int_equal(put(5) | put(21) | put(6), 0);
     sl_held_rows_drop(&held, sl_held_rows_find(&held, 21));
     assert_null(sl_held_rows_find(&held, 21));

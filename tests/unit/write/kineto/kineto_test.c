@@ -1,4 +1,5 @@
-/* kineto_test.c - files one after the other: what goes into which, blocks, failures. */
+/* kineto_test.c - several files after each other: which event is in which file, blocks,
+ * failures. */
 #include "unit/write/kineto/fixture.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static void a_row_without_a_time_is_left_out(void **state)
     assert_null(find("cat", "cuda_runtime", 0));
 }
 
-/* Many shapes through a cache that holds few: every row is right, whatever was forgotten. */
+/* Many shapes are used with a small cache. Every row is right, whatever was forgotten. */
 static void kept_text_may_be_forgotten(void **state)
 {
     char name[32], id[32];
@@ -63,7 +64,7 @@ static void a_failing_sink_is_a_sticky_error(void **state)
     assert_int_equal(error, -ENOSPC);
     assert_int_equal(sl_kineto_flush(f.kineto), -ENOSPC);
     assert_int_equal(sl_kineto_end(f.kineto, OPENED), -ENOSPC);
-    /* The next file is not touched by it. */
+    /* The next file is not affected. */
     begin();
     put(ev);
     end();
@@ -84,7 +85,7 @@ static void rows_without_an_open_file_go_nowhere(void **state)
     assert_null(find("cat", "cuda_runtime", 2));
 }
 
-/* What was flushed is with the sink, whole lines of it, before the file ends. */
+/* After a flush, the sink has all complete lines so far, before the file ends. */
 static void a_flush_hands_over_all_text_so_far(void **state)
 {
     const void *data;

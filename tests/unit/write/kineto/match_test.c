@@ -1,6 +1,6 @@
 /*
- * match_test.c - told repetitions are true: the compressed file is the plain file, byte for
- * byte, whatever the events.
+ * match_test.c - the writer tells the compressor about repetitions. They must be right: the
+ * compressed file contains the same bytes as the plain file, for any events.
  */
 #include "unit/test.h"
 
@@ -78,8 +78,8 @@ static uint32_t some_name(uint32_t n)
     return id;
 }
 
-/* An event such as none of the shortcuts expects: widths that jump, times that go back, optional
- * members that come and go. */
+/* Returns an event that no shortcut expects: widths that jump, times that decrease, optional
+ * members that appear and disappear. */
 static struct sl_event some_event(void)
 {
     struct sl_event ev;
@@ -139,7 +139,7 @@ static struct sl_event some_event(void)
     return ev;
 }
 
-/* From some operation to some call, or to another operation. */
+/* Returns an edge from a random operation to a random call or operation. */
 static struct sl_edge some_edge(void)
 {
     struct sl_event from = some_event(), to = some_event();
@@ -185,7 +185,7 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
     for (i = 0; i < events; i++) {
         struct sl_event ev = some_event();
 
-        /* An arrow's head right behind its operation: the same time again. */
+        /* The head of an arrow directly after its operation has the same time. */
         if (ev.kind == SL_EV_FLOW && last.kind == SL_EV_KERNEL && pick(4))
             ev.u.flow.head_ns = last.start_ns;
         last = ev;
@@ -209,7 +209,7 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
             assert_int_equal(packed.top->sync(packed.top), 0);
         }
     }
-    sl_stats_reset(); /* the trailers carry the counters */
+    sl_stats_reset(); /* reset, because the trailers contain the counters */
     assert_int_equal(sl_kineto_end(plain.kineto, START), 0);
     assert_int_equal(sl_kineto_end(packed.kineto, START), 0);
     assert_int_equal(packed.top->sync(packed.top), 0);
@@ -235,7 +235,8 @@ static void any_events_decompress_to_the_plain_text(void **state)
         check(seed % 2 ? 1 : -5, seed, 20000, 0);
 }
 
-/* Rows are forgotten and made anew all the time: their marks must go with them. */
+/* Rows are forgotten and made again all the time. The notes about their repetitions must be
+ * forgotten, too. */
 static void a_small_cache_changes_nothing(void **state)
 {
     check(1, 77, 20000, 512 * 1024);
@@ -249,7 +250,8 @@ static void few_events_are_no_special_case(void **state)
         check(1, 1000 + events, events, 0);
 }
 
-/* Of each kind: they differ in numbers alone, and what they have in common is told. */
+/* Rows of one kind differ only in numbers. The compressor is told their common parts, so they cost
+ * few bytes. */
 static void rows_that_are_alike_cost_little(void **state)
 {
     static const enum sl_event_kind kinds[] = {SL_EV_RUNTIME, SL_EV_KERNEL, SL_EV_MEMCPY,

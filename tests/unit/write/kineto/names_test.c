@@ -1,4 +1,4 @@
-/* names_test.c - who stands behind a pid and a tid, in each file that needs it. */
+/* names_test.c - names of processes and threads, in each file that needs them. */
 #include "unit/write/kineto/fixture.h"
 
 /* How many rows of this name there are. */

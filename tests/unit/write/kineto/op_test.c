@@ -5,7 +5,7 @@
 
 static const struct sl_edge waited = {.kind = SL_EDGE_STREAM_SYNC, .released = 1, .wait_ns = 5};
 
-/* A job's: with details. */
+/* Sets up a writer as in a job, with details. */
 static int set_up_job(void **state)
 {
     set_up(state);
@@ -57,7 +57,7 @@ static void texts_of_any_length(void **state)
     const struct json *e;
 
     assert_true(name && members);
-    memset(name, '\x01', 2999); /* six bytes each, escaped */
+    memset(name, '\x01', 2999); /* each byte is escaped with six */
     name[2999] = '\0';
     memset(members, 'm', 5999);
     memcpy(members, "\"n\":\"", 5);

@@ -37,7 +37,7 @@ static size_t unzstd(void *out, size_t room, const void *data, size_t size)
     return n;
 }
 
-/* All members, as `gzip -d` reads them. */
+/* Decompresses all members, as `gzip -d` does. */
 static size_t ungzip(void *out, size_t room, const void *data, size_t size)
 {
     z_stream z = {0};
@@ -113,10 +113,11 @@ static void each_sync_makes_all_before_it_readable(void **state)
     free(back);
 }
 
-/* Told, searched, and both in one sink, in either order. */
+/* Repetitions are told to the compressor or found by it, or both in one sink, in either order. The
+ * decompressed bytes are the same. */
 static void told_repetitions_give_the_same_bytes(void **state)
 {
-    /* "text" twice: 64 KiB as they are, and the same again. */
+    /* "text" twice: 64 KiB unchanged, and the same again. */
     const size_t half = 64 * 1024;
     const struct sl_match again = {(uint32_t)half, (uint32_t)half, (uint32_t)half, 0};
     char *twice = malloc(2 * half), *back = malloc(TEXT_BYTES * 2);

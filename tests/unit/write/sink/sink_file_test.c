@@ -86,7 +86,7 @@ static void nothing_is_ever_overwritten(void **state)
 
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
     assert_int_equal(sl_sink_file_open(&t, in_folder("x")), -EEXIST);
-    /* Somebody takes the final name while we write. */
+    /* Another program takes the final name while the file is written. */
     assert_int_equal(close(open(in_folder("x"), O_CREAT | O_WRONLY, 0600)), 0);
     assert_int_equal(s->write(s, "hello", 5), 0);
     assert_int_equal(s->close(s, 1), -EEXIST);
@@ -150,7 +150,8 @@ static void a_failed_write_keeps_what_was_synced(void **state)
     assert_int_equal(size_of(in_folder("y.part")), -1);
 }
 
-/* A daemon has closed them. Whoever prints then must not print into the trace. */
+/* A daemon has closed the standard streams. Their descriptors are not used, so that later prints do
+ * not write into the trace. */
 static void the_standard_streams_are_not_taken(void **state)
 {
     int saved[3], in_use;
@@ -172,7 +173,7 @@ static void the_standard_streams_are_not_taken(void **state)
     assert_int_equal(size_of(in_folder("x")), 5);
 }
 
-/* The number that a file of this name has in this process. */
+/* Returns the descriptor of the file with this name in this process. */
 static int fd_of(const char *path)
 {
     struct stat file, st;
@@ -185,7 +186,8 @@ static int fd_of(const char *path)
     return -1;
 }
 
-/* A host has closed what it does not know, and opens files of its own. */
+/* The host closes unknown descriptors and opens its own files with the same numbers. Nothing is
+ * written to them. */
 static void a_host_that_has_our_number_gets_no_byte(void **state)
 {
     int host = open(in_folder("host"), O_RDWR | O_CREAT, 0600), ours;
