@@ -88,7 +88,8 @@ static void too_little_for_execution_traces_is_said(void)
     snprintf(command, sizeof(command), "! ls %s | grep -q '[.]et'", folder);
     CHECK(system(command) == 0);
     snprintf(command, sizeof(command),
-             "grep -q 'SYNCLINE_MEMORY are too small for Chakra execution traces' %s", child_stderr);
+             "grep -q 'SYNCLINE_MEMORY are too small for Chakra execution traces' %s",
+             child_stderr);
     CHECK(system(command) == 0);
 }
 
