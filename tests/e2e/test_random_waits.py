@@ -403,7 +403,7 @@ PLACELESS = """0 use 0
 0 begin 2
 0 kernel 2 20
 0 end 2 8
-0 kernel 3 20000
+0 kernel 3 200000
 0 launch 8 2 0
 0 ssync 3 0
 0 csync 0

@@ -49,6 +49,7 @@ def test_windows_of_steps(go):
     assert steps_of(traces[0])[0]["name"] == "ProfilerStep#1"
 
 
+@pytest.mark.full(seconds=0.6)
 def test_a_window_of_steps_that_are_shorter_than_a_look(go):
     """Many steps are shorter than the recorder's checks. The window still ends after exactly five steps."""
     run = go("context kernel sync " + "step kernel sync " * 60, window="steps:5/100")
