@@ -253,6 +253,18 @@ def test_an_interrupt_in_the_middle_is_the_jobs(tmp_path):
     assert (run.status, run.stdout) == (0, "interrupted\n"), run.stderr
 
 
+@pytest.mark.parametrize("end", ["raise KeyboardInterrupt", "sys.exit(3)", "raise RuntimeError('x')",
+                                 "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)"])
+def test_files_are_complete_however_python_ends(tmp_path, end):
+    """An uncaught exception, sys.exit() and Ctrl-C end the program as without syncline. The files are complete."""
+    code = ("import os, signal, sys, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + WORK +
+            end + "\n")
+    bare, run = (python(tmp_path, code, inject=inject) for inject in (False, True))
+    assert run.status == bare.status and run.status != 0
+    assert len(run.trace().of("gpu_memset")) == 1
+    assert not [path for path in run.files("*") if path.suffix == ".part"]
+
+
 def test_a_thread_initialises_cuda_while_the_main_thread_waits(tmp_path):
     """A thread initialises CUDA while the main thread waits for it. The package is imported later, when the
     main thread continues."""
