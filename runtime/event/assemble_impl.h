@@ -1,5 +1,5 @@
 /*
- * assemble_impl.h - shared by the files of the assembler alone.
+ * assemble_impl.h - declarations that only the assembler's own files use.
  *
  * assemble.c receives events, and handles GPU operations and their flow arrows. assemble_call.c
  * handles calls and waits, and the queues of held events.
@@ -13,21 +13,23 @@
 #include "event/correlation.h"
 
 #define SL_ASSEMBLE_RECENT 8192
-/* Fingerprints per place, the newest first: one cache line. With fewer, fingerprints that share a
- * place would soon evict each other. */
+/* Number of fingerprints that one hash value can hold, with the newest first. They fill one cache
+ * line. With a lower number, fingerprints with the same hash value would soon evict each other. */
 #define SL_ASSEMBLE_WAYS 8
 
-/* Bits of a slot's state. With HAS_CALL, the slot's start_ns and place (a thread) are those of the
- * call. Without it, times, device and place (a stream) are those of the first GPU operation. */
+/* Bits of a slot's state. If HAS_CALL is set, the slot holds the call's start_ns and, in `place`,
+ * its thread. Otherwise the slot holds the first GPU operation's times, device and, in `place`, its
+ * stream. */
 enum sl_assemble_state {
     HAS_CALL = 1 << 0,    /* the id's only CPU event was emitted */
-    BY_DRIVER = 1 << 1,   /* ... and it was a driver call */
+    BY_DRIVER = 1 << 1,   /* the emitted CPU event was a driver call */
     DRIVER_HELD = 1 << 2, /* a driver call is held in the queue */
     HAS_OP = 1 << 3,      /* a GPU operation was seen; `mark` belongs to the first one */
     CALL_WAITS = 1 << 4,  /* a launch whose GPU operation has not arrived */
     OP_WAITS = 1 << 5,    /* GPU operations whose call has not arrived */
     NOT_READY = 1 << 6,   /* the call was a query that found work pending, whether emitted or not */
-    /* the first arrow was emitted, with the tail that all arrows of the call share */
+    /* the first arrow of the call was emitted, with the arrow's start, which all arrows of the call
+     * share */
     HAS_ARROW = 1 << 7,
 };
 
@@ -74,8 +76,8 @@ static inline void sl_assemble_emit(struct sl_assemble *a, const struct sl_event
 
 /* assemble.c */
 void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev);
-/* Emits the flow arrow from a call to one operation. The slot has the call's thread and start. An
- * operation without a time has no slice, so it gets no arrow. */
+/* Emits the flow arrow from a call to one of its GPU operations. The slot has the call's thread and
+ * start. An operation without a time has no slice, so the function emits no arrow to it. */
 void sl_assemble_arrow(struct sl_assemble *a, uint64_t id, struct sl_corr_slot *call,
                        const struct extra_op *op);
 

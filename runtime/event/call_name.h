@@ -13,7 +13,7 @@
 #include "event/event.h"
 
 /* `domain` is SL_EV_RUNTIME or SL_EV_DRIVER. Returns the call's name without version suffix, such
- * as "cudaLaunchKernel"; NULL if it is not known. */
+ * as "cudaLaunchKernel". Returns NULL if the callback id is unknown. */
 const char *sl_call_name(enum sl_event_kind domain, uint32_t cbid);
 /* Returns 1 if the call is recorded by default. */
 int sl_call_name_is_wanted(enum sl_event_kind domain, uint32_t cbid);

@@ -19,7 +19,7 @@ struct sl_device {
     uint32_t max_threads_per_block, max_threads_per_sm;
     uint32_t max_blocks_per_sm, max_warps_per_sm;
     uint32_t max_registers_per_block, max_registers_per_sm;
-    /* bytes; a block may use max_shared_opted_in if its kernel opts in */
+    /* shared memory in bytes; a block may use max_shared_opted_in if its kernel opts in */
     uint32_t max_shared_per_block, max_shared_opted_in, max_shared_per_sm;
     uint32_t warp_size;
     uint32_t core_clock_khz;

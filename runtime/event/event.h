@@ -5,9 +5,9 @@
  * refers to texts and launch shapes by interned id (base/intern.h, event/shape.h). Those ids stay
  * valid for the life of the process.
  *
- * Each member has one meaning. Kinds with different members keep them in the same bytes, under
- * different names. The list of kinds says which members a kind has; others are not read. Events are
- * compared as bytes, so the maker of an event initialises all of it.
+ * Each member of the struct has one meaning. Members of different kinds of event may share bytes,
+ * under different names. The list of kinds below says which members a kind uses; nobody reads the
+ * other members. Events are compared as bytes, so code that makes an event initialises every byte.
  *
  * Times are CLOCK_REALTIME nanoseconds, CUPTI's default clock on Linux. `start_ns == 0 && end_ns ==
  * 0` means that CUPTI gave no time, not a zero length.
@@ -26,11 +26,11 @@
 /* `end_ns` of a slice that has begun and not ended */
 #define SL_END_UNKNOWN UINT64_MAX
 
-/* Tracks that belong to no thread have a `thread` of this or more, which is above all system thread
- * ids (below 2^22). */
+/* A track that belongs to no thread has a number of at least SL_ROW_FIRST in `thread`. System
+ * thread ids are below 2^22, so they never reach this value. */
 #define SL_ROW_FIRST 0x40000000u
 
-/* cudaErrorNotReady, CUDA_ERROR_NOT_READY: result of a query that found work pending */
+/* Result of a query that found work pending: cudaErrorNotReady or CUDA_ERROR_NOT_READY. */
 #define SL_RESULT_NOT_READY 600u
 
 enum sl_event_kind {
@@ -43,45 +43,53 @@ enum sl_event_kind {
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
-    /* CPU events: thread, name. Calls: correlation, place, range_numbers, `u.call`. */
-    SL_EV_RUNTIME,  /* cuda* */
-    SL_EV_DRIVER,   /* cu* */
-    SL_EV_OVERHEAD, /* CUPTI's own cost: correlation; thread 0: unknown */
-    SL_EV_CPU_OP,   /* a PyTorch operator: forward_thread, order, inputs, `u.row` */
-    SL_EV_RANGE,    /* a range of the user: the same members */
+    /* Events of CPU threads use the members thread and name. Calls also use correlation, place,
+     * range_numbers and `u.call`. */
+    SL_EV_RUNTIME, /* cuda* */
+    SL_EV_DRIVER,  /* cu* */
+    /* time that CUPTI itself spent; also uses correlation; thread 0 means unknown */
+    SL_EV_OVERHEAD,
+    SL_EV_CPU_OP, /* a PyTorch operator; also forward_thread, order, inputs, `u.row` */
+    SL_EV_RANGE,  /* a range of the user; the same members as SL_EV_CPU_OP */
     /* Slices that contain others (SL_EV_CPU_OP, SL_EV_RANGE, SL_EV_NVTX_RANGE) arrive when they
-     * end. A receiver that cannot wait also gets them when they begin, with SL_END_UNKNOWN. The
-     * later event then has SL_EVF_BEGUN and the same order. */
+     * end. An output that cannot wait for the end also gets an event at the begin of the slice,
+     * with SL_END_UNKNOWN. The event at the end then has SL_EVF_BEGUN and the same `order`. */
 
     /* NVTX: thread; the name is a pattern (event/pattern.h) with name_numbers; payload, more,
      * value_type, `u.note`. */
     SL_EV_NVTX_RANGE,      /* a range; also order */
     SL_EV_NVTX_RANGE_MARK, /* a moment */
-    /* GPU work of a range on one stream: device, stream; thread, name, name_numbers and more of the
-     * range */
+    /* The GPU work of a range on one stream. Uses device and stream of the work, and thread, name,
+     * name_numbers and more of the range. */
     SL_EV_NVTX_RANGE_GPU,
 
-    /* A wait: correlation of the waiting call, device, context, stream, `u.sync`. */
+    /* A wait. Uses correlation (of the waiting call), device, context, stream, `u.sync`. */
     SL_EV_SYNC,
-    /* cudaEventRecord: correlation, device, context, stream, `u.sync` without type and result; not
-     * written by default */
+    /* A call of cudaEventRecord. Uses correlation, device, context, stream and `u.sync`, except for
+     * its type and result. By default the writers do not write this kind. */
     SL_EV_CUDA_EVENT,
 
-    /* Arrows: start_ns and thread of the slice from which they lead, `u.flow`; no end_ns. */
-    /* Launch -> GPU operation, made by assemble: correlation; device and stream of the operation.
-     * SL_EVF_FLOW_FIRST marks the first arrow of a correlation id, so that the tail is written
-     * once. An operation without a time gets no arrow. */
+    /* Arrows. They use start_ns and thread (of the slice at which the arrow starts) and `u.flow`,
+     * but not end_ns. */
+    /* An arrow from a launch to its GPU operation, made by the assembler. Also uses correlation,
+     * and device and stream of the operation. SL_EVF_FLOW_FIRST marks the first arrow of a
+     * correlation id, so that the start of all arrows of this id is written once. An operation
+     * without a time gets no arrow. */
     SL_EV_FLOW,
-    SL_EV_FLOW_BACK, /* forward -> backward operator with the same sequence number: arrow */
+    /* from a forward to a backward operator with the same sequence number; also uses `arrow` */
+    SL_EV_FLOW_BACK,
 
     /* Metadata, pushed before the first event that needs it. */
     SL_EV_META_PROCESS, /* name */
     SL_EV_META_THREAD,  /* thread, name, u.meta.pid */
-    SL_EV_META_DEVICE,  /* device, name (0: none given); u.meta.index into the sl_device table */
+    /* device, name (0 if the device has none), u.meta.index (into struct sl_device_table) */
+    SL_EV_META_DEVICE,
     SL_EV_META_CONTEXT, /* device, context, name */
-    SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
-    SL_EV_META_EVENT,   /* event_handle, name */
-    SL_EV_META_NODE,    /* graph node: fact, u.node; graph or name, node_sequence: see the fact */
+    /* device, context, stream, name (0 if the program gave none), u.meta.flags, u.meta.priority */
+    SL_EV_META_STREAM,
+    SL_EV_META_EVENT, /* event_handle, name */
+    /* a fact about a graph node: fact, u.node; enum sl_node_fact lists the other members */
+    SL_EV_META_NODE,
 
     /* From start_ns to end_ns (0: still open) nothing was recorded, because another profiler had
      * CUPTI. */
@@ -89,8 +97,8 @@ enum sl_event_kind {
 
     /* Control events. The recorder thread pushes them, and the writer acts on them in the order of
      * the ring. */
-    SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
-    SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
+    SL_EV_WINDOW_OPEN,  /* start_ns: the time at which the window opens; u.window */
+    SL_EV_WINDOW_CLOSE, /* end_ns: the time at which the window closes; u.window */
     SL_EV_DELIVERED,    /* all records that ended before end_ns have arrived, or are lost
                          * (SL_EVF_RECORDS_LOST) */
     SL_EV_KINDS_ON,     /* work enqueued before start_ns was not seen */
@@ -113,11 +121,12 @@ enum sl_node_fact {
     SL_NODE_IS_GRAPH,        /* created in `graph`; the node is itself a whole graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
-    SL_NODE_DEPENDS_NO_MORE, /* takes back SL_NODE_DEPENDS */
-    /* The node was made in an operator: `name`, `node_sequence`; `other`: id of its record
-     * function. */
+    SL_NODE_DEPENDS_NO_MORE, /* no longer runs after node `other` */
+    /* An operator created the node. `name` and `node_sequence` are those of the operator, and
+     * `other` is the id of its record function. */
     SL_NODE_CAPTURED,
-    SL_NODE_FACTS_LOST, /* facts were lost, so those before this one may be incomplete */
+    /* facts were lost, so the facts reported before this event may be incomplete */
+    SL_NODE_FACTS_LOST,
 };
 
 enum sl_event_flag {
@@ -131,9 +140,10 @@ enum sl_event_flag {
     SL_EVF_ONLY_EDGES = 1 << 5,   /* the event is outside the window, but edges of waits in the
                                    * window need it */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */
-    SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the beginning was emitted, too */
-    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is not one of its
-     * thread's nested slices. */
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: an event was also emitted at the begin of this slice */
+    SL_EVF_BEGUN = 1 << 7,
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end the range or operator, so it
+     * is not one of the nested slices of its thread. */
     SL_EVF_ASYNC = 1 << 8,
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: truncated at the start or the end of the window */
     SL_EVF_CUT_START = 1 << 9,
@@ -154,7 +164,9 @@ struct sl_event {
     uint64_t start_ns;
     uint64_t end_ns;
     union {
-        uint64_t correlation;  /* as decoded, the low 32 bits; assemble widens it to 64; 0 = none */
+        /* correlation id; the decoder sets the low 32 bits, the assembler widens the id to 64 bits;
+         * 0 = none */
+        uint64_t correlation;
         uint64_t name_numbers; /* NVTX: the numbers of the pattern `name` */
         uint64_t arrow;        /* SL_EV_FLOW_BACK: number of the arrow, from 1 */
         uint64_t event_handle; /* SL_EV_META_EVENT: CUDA's handle of a CUDA event */
@@ -176,9 +188,12 @@ struct sl_event {
         /* Calls: id of an interned struct sl_op_place (event/ops.h), the collective and the line of
          * the user's code; 0 = both unknown. */
         uint32_t place;
-        uint32_t forward_thread; /* an operator of autograd: number of the forward thread; else 0 */
-        uint32_t payload;        /* NVTX: members of an object, as a pattern; 0 = none */
-        uint32_t around;         /* tools/read: name of the range around a call */
+        /* operators of autograd: PyTorch's number of the thread that ran the forward pass;
+         * otherwise 0 */
+        uint32_t forward_thread;
+        /* NVTX: pattern (event/pattern.h) with the JSON members of the payload; 0 = none */
+        uint32_t payload;
+        uint32_t around; /* tools/read: name of the range around a call */
     };
     union {
         struct {
@@ -195,7 +210,8 @@ struct sl_event {
                  * job it is an interned text (event/op_detail.h), which for `record_param_comms`
                  * describes the collective. */
                 uint32_t inputs;
-                uint32_t more;        /* NVTX: more members of the object, interned; 0 = none */
+                /* NVTX: interned text with further JSON members of the payload; 0 = none */
+                uint32_t more;
                 uint32_t fact;        /* SL_EV_META_NODE: enum sl_node_fact */
                 uint32_t around_step; /* tools/read: step around a call */
                 uint32_t collective;  /* tools/read: number of a range's collective */
@@ -214,7 +230,8 @@ struct sl_event {
             /* the innermost operator around the call: the lower half of its record function's id,
              * also used as `External id`; 0 = none */
             uint32_t op;
-            uint32_t range; /* name of the innermost range around it, a pattern; 0 = none */
+            /* name of the innermost range around the call, a pattern (event/pattern.h); 0 = none */
+            uint32_t range;
         } call;
         struct {
             uint64_t event_sync_id; /* 0 before CUPTI 12.8 */
@@ -230,34 +247,35 @@ struct sl_event {
         struct {
             uint64_t head_ns; /* start of the slice to which the arrow leads */
             union {
-                uint64_t op_end_ns;   /* SL_EV_FLOW: end of the GPU operation */
-                uint64_t head_thread; /* SL_EV_FLOW_BACK: thread of the backward operator */
+                uint64_t op_end_ns; /* SL_EV_FLOW: time at which the GPU operation ended */
+                /* SL_EV_FLOW_BACK: system id of the backward operator's thread */
+                uint64_t head_thread;
             };
         } flow;
         struct {
-            uint64_t value;           /* of the type `value_type` */
+            uint64_t value;           /* NVTX: the payload's value; `value_type` gives its type */
             uint64_t payload_numbers; /* the numbers of `payload` */
         } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
             int32_t priority; /* stream; SL_PRIORITY_UNKNOWN (event/shape.h) */
-            uint32_t index;   /* device: index into the device table */
+            uint32_t index;   /* SL_EV_META_DEVICE: index into struct sl_device_table */
             uint32_t pid;
         } meta;
         struct {
             uint64_t id, other;
         } node;
         struct {
-            uint32_t number;       /* counts from 1 in a process */
+            uint32_t number;       /* number of the window in the process, from 1 */
             uint32_t reason;       /* enum sl_window_reason */
-            uint64_t is_requested; /* 1: the program asked for it */
+            uint64_t is_requested; /* 1: the program requested the window */
         } window;
     } u;
 };
 
 _Static_assert(sizeof(struct sl_event) == 64, "an event is one cache line");
 
-/* The `device` of an event for the number that a record or a file gives. */
+/* Converts the device number in a record or a file to the `device` of an event. */
 static inline uint8_t sl_event_device(uint64_t number)
 {
     return number < SL_DEVICE_NONE ? (uint8_t)number : SL_DEVICE_NONE;

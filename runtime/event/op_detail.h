@@ -21,11 +21,12 @@ struct sl_op_detail {
     size_t more_length;
     const uint8_t *inputs;
     size_t inputs_length;
-    int was_cut; /* 1: some inputs are missing */
+    int was_cut; /* 1: the observer left out some inputs, for lack of room */
 };
 
 #define SL_OP_DETAIL_HEAD 4
-/* No operator's record gives a longer text, so a longer one is rejected. */
+/* Maximum length of the text in bytes. The observer never makes a longer text, so
+ * sl_op_detail_unpack() rejects longer texts. */
 #define SL_OP_DETAIL_MOST 4096
 
 /* Packs both parts into `out`, which must have room for them plus SL_OP_DETAIL_HEAD bytes. Returns

@@ -2,9 +2,9 @@
  * ring.c - single-producer, single-consumer ring of events.
  *
  * The producer's fields, the consumer's fields and the constant fields are on separate cache lines.
- * Each side keeps a copy of the other side's position, and refreshes it only if there seems to be
- * no room (or nothing to read). So most pushes and pops touch no cache line of the other side.
- * Memory: the creator of the ring owns it.
+ * Each side keeps a copy of the other side's position. It refreshes the copy only if the ring seems
+ * to be full (producer) or empty (consumer). So most pushes and pops touch no cache line of the
+ * other side. Memory: the creator of the ring owns it.
  */
 #include "event/ring.h"
 
@@ -15,7 +15,8 @@
 #include "base/pages.h"
 
 #define CACHE_LINE 64
-/* Slots for sl_ring_push_control() only: open and close events of two windows, and metadata. */
+/* Number of slots that only sl_ring_push_control() may use. They suffice for the open and close
+ * events of two windows, and metadata. */
 #define CONTROL_SLOTS 16
 #define SLOTS_MIN     64
 
@@ -120,7 +121,8 @@ void sl_ring_release(struct sl_ring *r, size_t count)
 
 size_t sl_ring_used(const struct sl_ring *r)
 {
-    /* Tail is read first. It never passes head, so the difference cannot be negative. */
+    /* `tail` is read before `head`. `tail` never passes `head`, so the difference cannot be
+     * negative. */
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
 
     return (size_t)(atomic_load_explicit(&r->head, memory_order_acquire) - tail);

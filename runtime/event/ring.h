@@ -19,11 +19,12 @@ struct sl_ring;
 int sl_ring_create(struct sl_ring **out, size_t slots);
 void sl_ring_destroy(struct sl_ring *r); /* NULL is allowed */
 
-/* Producer only. Returns 0, or -ENOBUFS if the ring is full (counted). */
+/* Producer only. Returns 0. If the ring is full, counts the event as dropped and returns -ENOBUFS.
+ */
 int sl_ring_push(struct sl_ring *r, const struct sl_event *ev);
 
-/* Producer only. Like push, but may also use some slots that push leaves free. So control events
- * (window open and close) find room even in a flood of other events. */
+/* Producer only. Like sl_ring_push(), but may also use some slots that sl_ring_push() leaves free.
+ * So control events (window open and close) find room even if the ring is full of other events. */
 int sl_ring_push_control(struct sl_ring *r, const struct sl_event *ev);
 
 /* Consumer only. Returns the next contiguous events, at most `max`, which stay valid until
@@ -31,7 +32,7 @@ int sl_ring_push_control(struct sl_ring *r, const struct sl_event *ev);
 const struct sl_event *sl_ring_peek(struct sl_ring *r, size_t max, size_t *count);
 void sl_ring_release(struct sl_ring *r, size_t count);
 
-/* Any thread; a snapshot. */
+/* Any thread. The number may have changed when the function returns. */
 size_t sl_ring_used(const struct sl_ring *r);
 size_t sl_ring_slots(const struct sl_ring *r);
 uint64_t sl_ring_dropped(const struct sl_ring *r);

@@ -6,7 +6,7 @@
  * some MiB costs a small job nothing. Entries never move.
  *
  * Threads: one inserter. Readers get ids through a release/acquire hand-off, which covers the
- * entry, too. Memory: the table's own mapping.
+ * entry, too. Memory: one mapping, which the table owns.
  */
 #include "event/shape.h"
 

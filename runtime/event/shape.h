@@ -7,7 +7,8 @@
  *
  * Threads: one inserting thread (the recorder thread), any number of readers. A reader may look up
  * any id that reached it through a release/acquire hand-off (the event ring). Entries never move
- * and live as long as the table. Memory is bounded by `cap_bytes`; a full table gives id 0.
+ * and live as long as the table. Memory is bounded by `cap_bytes`; if the table is full, a new
+ * shape gets the id 0.
  */
 #ifndef SL_SHAPE_H
 #define SL_SHAPE_H
@@ -26,7 +27,7 @@ struct sl_shape {
     uint32_t device;
     uint32_t context;
     uint32_t stream;
-    int32_t priority; /* kernels, whole graphs; SL_PRIORITY_UNKNOWN */
+    int32_t priority; /* kernels, whole graphs: the stream's priority, or SL_PRIORITY_UNKNOWN */
     /* kernels */
     uint32_t grid[3];
     uint32_t block[3];
@@ -39,7 +40,7 @@ struct sl_shape {
     /* copies and memsets: values of CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind */
     uint32_t copy_kind;
     uint32_t src_memory;
-    uint32_t dst_memory; /* memset: kind of the memory */
+    uint32_t dst_memory; /* memset: kind of the memory that is set */
     uint32_t memset_value;
     /* copies between devices: is_peer = 1; `device`/`context` are where the operation ran */
     uint32_t is_peer;
@@ -53,8 +54,8 @@ struct sl_shape_table;
 int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes);
 void sl_shape_destroy(struct sl_shape_table *t); /* NULL is allowed */
 
-/* Inserting thread only. Returns the id of an equal shape, which is added if needed. Returns 0 if
- * the table is full. */
+/* Inserting thread only. Returns the id of the stored shape that equals `shape`. Stores the shape
+ * if the table has no equal shape. Returns 0 if the table is full. */
 uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape);
 
 /* Any thread. Returns NULL for 0 and for unknown ids. */
