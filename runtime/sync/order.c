@@ -4,7 +4,8 @@
  * The records in CUPTI buffers are nearly in order. So the sort finds runs that are already in
  * order (a natural merge sort), and moves only items above the lowest new id.
  *
- * Threads: the engine's owner alone. Memory: the array of items and the array for sorting.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the array of items and the array
+ * for sorting.
  */
 #include "sync/order.h"
 

@@ -5,9 +5,9 @@
  * arrive in any order. Each record is held here as an item of 48 bytes, sorted by id. All items
  * with the same id are taken at once, sorted by start; items without a time are last.
  *
- * Threads: the engine's owner alone. Memory: one array of items and one for sorting, counted in the
- * store. Together they leave a sixteenth of the store free. Large arrays are freed once all items
- * are taken.
+ * Threads: only the thread that owns the engine (edge.h). Memory: one array of items and one for
+ * sorting, counted in the store. Together they leave a sixteenth of the store free. Large arrays
+ * are freed once all items are taken.
  */
 #ifndef SL_ORDER_H
 #define SL_ORDER_H

@@ -1,7 +1,7 @@
 /*
  * stream_flags.c - stores the CUPTI flags of all streams ever created, in two bits each.
  *
- * Threads: the engine's owner alone. Memory: the pages.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the pages.
  */
 #include "sync/stream_flags.h"
 

@@ -7,7 +7,7 @@
  * Pages use at most a sixteenth of all memory (1.3 million streams with 7 MiB); past that the
  * oldest page is forgotten.
  *
- * Threads: the engine's owner alone. Memory: a pool of the store.
+ * Threads: only the thread that owns the engine (edge.h). Memory: a pool of the store.
  */
 #ifndef SL_STREAM_FLAGS_H
 #define SL_STREAM_FLAGS_H

@@ -4,8 +4,8 @@
  * A set is a list. While members are added to a set, each stream points to its own member. So
  * building a set over 10^4 streams takes linear time.
  *
- * Threads: the engine's owner alone. Memory: a link holds a reference to its operation. The
- * operation returns to its pool with the last reference.
+ * Threads: only the thread that owns the engine (edge.h). Memory: a link holds a reference to its
+ * operation. The operation returns to its pool with the last reference.
  */
 #include "sync/stream_state_impl.h"
 #include "sync/wait.h"

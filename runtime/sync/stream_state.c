@@ -6,7 +6,8 @@
  * operations that the stream was made to wait for right before it. So the tail at an earlier time
  * is found by going back in the list.
  *
- * Threads: the engine's owner alone. Memory: a stream's list holds a reference to each operation.
+ * Threads: only the thread that owns the engine (edge.h). Memory: a stream's list holds a reference
+ * to each operation.
  */
 #include <errno.h>
 #include <string.h>

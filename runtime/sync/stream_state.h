@@ -14,8 +14,8 @@
  * whole context was made to wait (unknown_deps.c), the edges of the stream's first operation may be
  * missing too.
  *
- * Threads: the engine's owner alone. Memory: pools of the store. An operation lives as long as a
- * stream or a set refers to it, a stream as long as one of its operations.
+ * Threads: only the thread that owns the engine (edge.h). Memory: pools of the store. An operation
+ * lives as long as a stream or a set refers to it, a stream as long as one of its operations.
  */
 #ifndef SL_STREAM_STATE_H
 #define SL_STREAM_STATE_H

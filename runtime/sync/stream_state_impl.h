@@ -2,7 +2,7 @@
  * stream_state_impl.h - shared by the files of streams and by those that hold operations outside of
  * sets: apply_graph.c, foreign.c.
  *
- * Threads: the engine's owner alone. Memory: as in stream_state.h.
+ * Threads: only the thread that owns the engine (edge.h). Memory: as in stream_state.h.
  */
 #ifndef SL_STREAM_STATE_IMPL_H
 #define SL_STREAM_STATE_IMPL_H

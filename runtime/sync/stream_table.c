@@ -3,7 +3,8 @@
  * first names it, found by id or number, and listed in order of use. When there are many streams,
  * those whose work has completed are forgotten.
  *
- * Threads: the engine's owner alone. Memory: the streams, the contexts and the table.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the streams, the contexts and the
+ * table.
  */
 #include <errno.h>
 

@@ -12,7 +12,8 @@
  *   wait. A call whose record arrives late still finds the removed streams. If a set may lack
  *   dropped members, that is counted.
  *
- * Threads: the engine's owner alone. Memory: dropped objects return to the store's pools.
+ * Threads: only the thread that owns the engine (edge.h). Memory: dropped objects return to the
+ * store's pools.
  */
 #include "sync/stream_state_impl.h"
 

@@ -9,7 +9,8 @@
  *   that no record names, and a call whose row is missing in a file. A later call compares its own
  *   time with the calls in the ring.
  *
- * Threads: the engine's owner alone. Memory: none; all state is in struct sl_streams.
+ * Threads: only the thread that owns the engine (edge.h). Memory: none; all state is in struct
+ * sl_streams.
  */
 #include "sync/foreign.h"
 #include "sync/stream_state_impl.h"

@@ -1,8 +1,8 @@
 /*
  * wait.c - decides waits: finds the set of operations that a wait waited for, and emits the edges.
  *
- * Threads: the engine's owner alone. Memory, all from the store: the array of edges, the heap of
- * open waits, and the map of the work that each thread has waited for.
+ * Threads: only the thread that owns the engine (edge.h). Memory, all from the store: the array of
+ * edges, the heap of open waits, and the map of the work that each thread has waited for.
  */
 #include "sync/wait.h"
 

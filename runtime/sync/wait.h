@@ -5,7 +5,8 @@
  * returned. So the wait stays open until a call is applied that began after its end. The edges of a
  * GPU operation are decided at once.
  *
- * Threads: the engine's owner alone. Memory: from the store, bounded by the store's cap.
+ * Threads: only the thread that owns the engine (edge.h). Memory: from the store, bounded by the
+ * store's cap.
  */
 #ifndef SL_WAIT_H
 #define SL_WAIT_H

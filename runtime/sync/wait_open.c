@@ -5,7 +5,8 @@
  * is computed again once half of the waits are removed. Until then the stored value may be too
  * early, which is safe.
  *
- * Threads: the engine's owner alone. Memory: the heap owns the waits and is from the store.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the heap owns the waits and is
+ * from the store.
  */
 #include <errno.h>
 
