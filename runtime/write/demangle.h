@@ -17,8 +17,8 @@
  * The caller then uses `name` unchanged. */
 size_t sl_demangle(char *out, size_t size, const char *name);
 
-/* Returns the demangled form of a name of *length bytes, in `room` of `size` bytes, and its length;
- * or the name itself, with the same exceptions. */
+/* Demangles a name of *length bytes into `room`, which has `size` bytes. Returns the demangled name
+ * and writes its length to *length. If sl_demangle() would return 0, returns the name itself. */
 const char *sl_demangled(char *room, size_t size, const char *name, size_t *length);
 
 #endif

@@ -176,8 +176,8 @@ static char *put_sizes(char *at, struct reader *r, uint64_t count, int wanted)
     return at;
 }
 
-/* Writes a tensor, whose kind the caller has read, without brackets. Writes its at::ScalarType to
- * *type. */
+/* Writes a tensor without brackets, and the tensor's at::ScalarType to *type. The caller has
+ * already read the byte with the item's kind. */
 static char *put_tensor(char *at, struct reader *r, uint8_t kind, enum sl_op_inputs_list list,
                         uint8_t *type)
 {

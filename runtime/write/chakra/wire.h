@@ -15,7 +15,7 @@
 enum {
     SL_WIRE_VARINT = 0,
     SL_WIRE_BYTES = 2,
-    SL_WIRE_VARINT_MAX = 10 /* bytes of the longest varint */
+    SL_WIRE_VARINT_MAX = 10 /* size of the longest varint in bytes */
 };
 
 #define SL_WIRE_TAG(field, type) ((uint32_t)(field) << 3 | (type))
