@@ -4,7 +4,8 @@
  * The input is decoded events in the order in which CUPTI delivers them: shuffled, late, sometimes
  * early, sometimes twice. The writers can write the output in the order in which the assembler
  * emits it. The output has these properties:
- *   - Correlation ids are widened from CUPTI's 32 bits, which wrap, to 64 bits by modular distance.
+ *   - Correlation ids have 64 bits. CUPTI's ids have 32 bits and wrap, so the assembler chooses the
+ *     64-bit id that is nearest to the newest id.
  *   - There is exactly one CPU event per correlation id. If a runtime call contains driver calls
  *     with the same id, the runtime call is the one that is kept.
  *   - A query that found work pending did not wait, so CUPTI's record of its wait is left out.
@@ -40,12 +41,12 @@ struct sl_assemble_options {
 
 struct sl_assemble_counts {
     uint64_t nested_dropped; /* inner driver calls left out */
-    /* outer calls left out because they arrived after the inner call was emitted */
+    /* runtime calls left out because they arrived after the driver call inside them was emitted */
     uint64_t late_outer;
     uint64_t not_ready;        /* waits left out because their call was a query that found work
                                 * pending */
     uint64_t duplicates;       /* records left out because CUPTI delivered them twice */
-    uint64_t gpu_without_call; /* GPU operations whose launch was not seen (so far) */
+    uint64_t gpu_without_call; /* GPU operations whose launch has not been seen so far */
     uint64_t call_without_gpu; /* launches evicted before their GPU operation arrived */
     uint64_t wraps;            /* times the 32-bit correlation id wrapped */
 };
@@ -63,7 +64,8 @@ void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_
  * a driver call, and releases the oldest operation when too many are held. */
 void sl_assemble_hold_operations(struct sl_assemble *a);
 
-/* Call after each delivery and on each tick: releases events that were held long enough. */
+/* Releases the events that were held long enough. The caller calls this after each delivery and on
+ * each tick. */
 void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns);
 
 /* The caller guarantees that all records that ended before `complete_ns` have arrived. Releases
@@ -76,7 +78,7 @@ void sl_assemble_flush(struct sl_assemble *a);
 /* Returns the earliest start of a held event, UINT64_MAX if none is held. */
 uint64_t sl_assemble_held_ns(const struct sl_assemble *a);
 
-/* Launches (SL_EVF_LAUNCH) whose GPU operation has not arrived yet. */
+/* Returns the number of launches (SL_EVF_LAUNCH) whose GPU operation has not arrived yet. */
 uint64_t sl_assemble_waiting(const struct sl_assemble *a);
 
 void sl_assemble_get_counts(const struct sl_assemble *a, struct sl_assemble_counts *out);

@@ -71,7 +71,7 @@ static void judge_wait(struct sl_assemble *a, struct sl_event *ev, const struct 
     sl_assemble_emit(a, ev);
 }
 
-/* Counts a second call for an id whose call was already emitted. */
+/* Counts a second call with an id whose call was already emitted. */
 static void count_second_row(struct sl_assemble *a, const struct sl_event *ev,
                              const struct sl_corr_slot *slot)
 {
@@ -210,7 +210,7 @@ void sl_assemble_driver_row(struct sl_assemble *a, const struct sl_event *ev, ui
 
 /* ---- waits ---- */
 
-/* Some CUPTI versions give the result of a wait only in its call's record. */
+/* Some CUPTI versions report the result of a wait only in the record of the waiting call. */
 void sl_assemble_wait_row(struct sl_assemble *a, struct sl_event *ev, uint64_t now_ns)
 {
     struct sl_corr_page *page;

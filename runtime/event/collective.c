@@ -44,7 +44,8 @@ struct sl_collectives {
     int naming;
     uint32_t rank[RANKS_MAX]; /* the group being read */
     size_t ranks;
-    uint64_t is_named[RANKS_END / 64]; /* a bit for each rank; clear between two calls */
+    /* a bit for each rank; all bits are 0 between two calls of a function */
+    uint64_t is_named[RANKS_END / 64];
     uint64_t world_size;
 };
 
@@ -290,7 +291,8 @@ static unsigned bytes_of(struct sl_collective_text dtype)
     return dtype.size > 6 && memcmp(dtype.data, "Float8", 6) == 0 ? 1 : 0;
 }
 
-/* Sets coll->peer, the rank that receives or sends. Returns -EINVAL if it was not reported. */
+/* Sets coll->peer, the rank that receives or sends. Returns -EINVAL if the peer was not reported.
+ */
 static int peer_of(const struct sl_collective_args *told, struct sl_collective *coll)
 {
     int64_t peer = coll->type == SL_COLLECTIVE_SEND ? told->dst_rank : told->src_rank;
@@ -307,7 +309,7 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
     struct sl_collective coll;
     unsigned element;
 
-    /* The bytes of the struct are its key. */
+    /* The bytes of the struct are the key under which it is interned, so the padding must be 0. */
     memset(&coll, 0, sizeof(coll));
     if (!told->collective.data || !told->dtype.data || type_of(told->collective, &coll.type) != 0 ||
         told->elements < 0 || told->elements > 1ll << 48)

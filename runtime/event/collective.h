@@ -33,12 +33,12 @@ struct sl_collective {
     enum sl_collective_type type;
     uint64_t bytes; /* bytes that this rank contributes */
     uint32_t group; /* number of the group of ranks that takes part; 0: all ranks of the job */
-    int32_t peer;   /* SEND: the rank that receives, RECV: the rank that sends */
+    int32_t peer;   /* for SEND, the rank that receives; for RECV, the rank that sends */
 };
 
 struct sl_collectives;
 
-/* `data` is NULL if the text was not reported. */
+/* A text that PyTorch reported. `data` is NULL if PyTorch did not report the text. */
 struct sl_collective_text {
     const char *data;
     size_t size;
@@ -76,10 +76,11 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
  * numbers. Returns 0 if the collective's type, bytes or ranks are not known, or if the table is
  * full. */
 uint32_t sl_collectives_put(struct sl_collectives *c, const struct sl_collective_args *told);
-/* Reads the collective with this number. Returns 1, or 0 if there is none. */
+/* Copies the collective with this number to *out. Returns 1, or 0 if there is no such collective.
+ */
 int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct sl_collective *out);
 
-/* Passes each group to `take`, except for the group of all ranks. */
+/* Calls `take` for each group except for the group of all ranks. */
 void sl_collectives_groups(const struct sl_collectives *c,
                            void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                         size_t ranks),

@@ -1,7 +1,8 @@
 /*
  * correlation.c - keeps a small state for each correlation id, in bounded memory.
  *
- * Threads: one owner. Memory: the owner's region, split once into buckets and pages.
+ * Threads: one owner. Memory: the region that the owner passes to sl_corr_init(). It is divided
+ * once into buckets and pages.
  */
 #include "event/correlation.h"
 

@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 enum {
-    /* Number of ids in a page. Pages are small for two reasons: calls that are not recorded use up
-     * ids, too; and one waiting id keeps its whole page in memory. */
+    /* Number of ids in a page. Pages are small, because calls that are not recorded use up ids,
+     * too, and because one waiting id keeps its whole page in memory. */
     SL_CORR_PAGE_IDS = 16
 };
 
-/* A slot of zeros means that nothing is known about the id. The owner of the table gives the fields
- * their meaning. */
+/* A slot of zeros means that nothing is known about the id. The owner of the table decides what the
+ * other fields mean. */
 struct sl_corr_slot {
     uint64_t start_ns;
     uint64_t end_ns;
@@ -64,7 +64,7 @@ int sl_corr_init(struct sl_corr_table *t, void *memory, size_t bytes,
  * necessary by evicting an old page. */
 struct sl_corr_slot *sl_corr_get(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 
-/* The same, but returns NULL if the id has no slot. */
+/* Like sl_corr_get(), but returns NULL if the id has no slot. */
 struct sl_corr_slot *sl_corr_find(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 
 /* sl_corr_wait(): call when an id of this page begins to wait. sl_corr_wait_over(): call when an id

@@ -2,8 +2,8 @@
  * device.h - the properties of each GPU, from which occupancy and the trace's deviceProperties are
  * made.
  *
- * The recorder thread fills the table. The writer thread reads a device once it has received the
- * SL_EV_META_DEVICE event for that index.
+ * The recorder thread fills the table. The writer thread reads an entry only after it has received
+ * the SL_EV_META_DEVICE event with the entry's index.
  */
 #ifndef SL_DEVICE_H
 #define SL_DEVICE_H
@@ -27,7 +27,7 @@ struct sl_device {
     uint64_t memory_bandwidth_kbps; /* kB/s */
     uint8_t uuid[16];
     char name[256];
-    uint8_t known; /* 0: nothing is known about this device */
+    uint8_t known; /* 1: the properties of this device are known */
 };
 
 /* Indexed by device id. Devices with ids beyond the table are left out and counted. */

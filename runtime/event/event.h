@@ -2,8 +2,8 @@
  * event.h - the event type that all sources produce and all outputs consume.
  *
  * An event is plain data of one cache line. It is copied by value through rings, owns nothing, and
- * refers to texts and launch shapes by interned id (base/intern.h, event/shape.h). Those ids stay
- * valid for the life of the process.
+ * refers to texts and launch shapes by interned id (base/intern.h, event/shape.h). Interned ids
+ * stay valid for the life of the process.
  *
  * Each member of the struct has one meaning. Members of different kinds of event may share bytes,
  * under different names. The list of kinds below says which members a kind uses; nobody reads the
@@ -17,10 +17,11 @@
 
 #include <stdint.h>
 
-/* CUPTI's CUPTI_SYNCHRONIZATION_INVALID_VALUE: an event or context sync names no stream. */
+/* The `stream` of a wait for an event or a context, which names no stream. The value is CUPTI's
+ * CUPTI_SYNCHRONIZATION_INVALID_VALUE. */
 #define SL_STREAM_NONE UINT32_MAX
 
-/* `device`: unknown, or a number that no CUDA device has */
+/* Value of `device` if the device is unknown, or if its number is not that of a CUDA device. */
 #define SL_DEVICE_NONE UINT8_MAX
 
 /* `end_ns` of a slice that has begun and not ended */
@@ -36,10 +37,10 @@
 enum sl_event_kind {
     SL_EV_NONE = 0,
 
-    /* GPU operations: correlation, device, context, stream, shape, graph, `u.op`; `name` is the
-     * kernel's mangled name. One flow arrow from the launching call ends here. */
+    /* GPU operations use correlation, device, context, stream, shape, graph and `u.op`. `name` is
+     * the kernel's mangled name. One flow arrow from the launching call ends at each operation. */
     SL_EV_KERNEL,
-    SL_EV_MEMCPY, /* the shape says whether it is a copy between devices */
+    SL_EV_MEMCPY, /* a copy; the shape says whether the copy is between two devices */
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
@@ -55,8 +56,8 @@ enum sl_event_kind {
      * end. An output that cannot wait for the end also gets an event at the begin of the slice,
      * with SL_END_UNKNOWN. The event at the end then has SL_EVF_BEGUN and the same `order`. */
 
-    /* NVTX: thread; the name is a pattern (event/pattern.h) with name_numbers; payload, more,
-     * value_type, `u.note`. */
+    /* NVTX events use thread, payload, more, value_type and `u.note`. The name is a pattern
+     * (event/pattern.h) with its numbers in name_numbers. */
     SL_EV_NVTX_RANGE,      /* a range; also order */
     SL_EV_NVTX_RANGE_MARK, /* a moment */
     /* The GPU work of a range on one stream. Uses device and stream of the work, and thread, name,
@@ -91,8 +92,8 @@ enum sl_event_kind {
     /* a fact about a graph node: fact, u.node; enum sl_node_fact lists the other members */
     SL_EV_META_NODE,
 
-    /* From start_ns to end_ns (0: still open) nothing was recorded, because another profiler had
-     * CUPTI. */
+    /* A gap. From start_ns to end_ns nothing was recorded, because another profiler had CUPTI.
+     * end_ns is 0 if the gap has not ended. */
     SL_EV_GAP,
 
     /* Control events. The recorder thread pushes them, and the writer acts on them in the order of
@@ -106,7 +107,8 @@ enum sl_event_kind {
     SL_EV_KIND_COUNT
 };
 
-/* The type of a wait (u.sync.type). Values are those of CUPTI_ActivitySynchronizationType. */
+/* The type of a wait (u.sync.type). The values are the values of CUPTI_ActivitySynchronizationType.
+ */
 enum sl_sync_type {
     SL_SYNC_UNKNOWN = 0,
     SL_SYNC_EVENT = 1,       /* cudaEventSynchronize, cudaEventQuery */
@@ -118,7 +120,7 @@ enum sl_sync_type {
 /* Facts about a graph node (`u.node.id`). */
 enum sl_node_fact {
     SL_NODE_CREATED = 1,     /* in `graph` */
-    SL_NODE_IS_GRAPH,        /* created in `graph`; the node is itself a whole graph */
+    SL_NODE_IS_GRAPH,        /* created in `graph`; the node represents a whole child graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
     SL_NODE_DEPENDS_NO_MORE, /* no longer runs after node `other` */
@@ -130,12 +132,13 @@ enum sl_node_fact {
 };
 
 enum sl_event_flag {
-    SL_EVF_FLOW_FIRST = 1 << 0, /* SL_EV_FLOW: the first arrow of its correlation id */
+    SL_EVF_FLOW_FIRST = 1 << 0, /* SL_EV_FLOW: this is the first arrow with its correlation id */
     SL_EVF_LAUNCH = 1 << 1, /* a call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
-    SL_EVF_STILL_RUNNING = 1 << 3, /* a forced flush truncated this GPU operation: end unknown */
-    /* A wait from CUPTI before 12.8, whose result is only in the call's record. Set by the decoder
-     * for the assembler. */
+    /* a forced flush of CUPTI truncated this GPU operation, so its end is unknown */
+    SL_EVF_STILL_RUNNING = 1 << 3,
+    /* A wait from CUPTI before 12.8, whose result is only in the call's record. The decoder sets
+     * this flag for the assembler. */
     SL_EVF_NO_RESULT = 1 << 4,
     SL_EVF_ONLY_EDGES = 1 << 5,   /* the event is outside the window, but edges of waits in the
                                    * window need it */
@@ -145,7 +148,8 @@ enum sl_event_flag {
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end the range or operator, so it
      * is not one of the nested slices of its thread. */
     SL_EVF_ASYNC = 1 << 8,
-    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: truncated at the start or the end of the window */
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the slice was truncated at the start or at the end of the
+     * window */
     SL_EVF_CUT_START = 1 << 9,
     SL_EVF_CUT_END = 1 << 10,
 };
@@ -167,12 +171,12 @@ struct sl_event {
         /* correlation id; the decoder sets the low 32 bits, the assembler widens the id to 64 bits;
          * 0 = none */
         uint64_t correlation;
-        uint64_t name_numbers; /* NVTX: the numbers of the pattern `name` */
+        uint64_t name_numbers; /* NVTX: the numbers to insert into the pattern `name` */
         uint64_t arrow;        /* SL_EV_FLOW_BACK: number of the arrow, from 1 */
         uint64_t event_handle; /* SL_EV_META_EVENT: CUDA's handle of a CUDA event */
         int64_t node_sequence; /* SL_NODE_CAPTURED: the operator's sequence number; -1 = none */
     };
-    uint32_t name; /* intern id; 0 = none or unknown */
+    uint32_t name; /* intern id; 0 = the event has no name, or the name is unknown */
     union {
         uint32_t thread; /* CPU events and arrows: system thread id */
         uint32_t graph;  /* GPU operations, SL_EV_META_NODE: CUDA graph id, 0 = not from a graph */
@@ -185,8 +189,8 @@ struct sl_event {
     uint16_t flags; /* enum sl_event_flag */
     union {
         uint32_t context;
-        /* Calls: id of an interned struct sl_op_place (event/ops.h), the collective and the line of
-         * the user's code; 0 = both unknown. */
+        /* Calls: id of an interned struct sl_op_place (event/ops.h), which contains the collective
+         * and the line of the user's code; 0 = both are unknown. */
         uint32_t place;
         /* operators of autograd: PyTorch's number of the thread that ran the forward pass;
          * otherwise 0 */
@@ -198,17 +202,21 @@ struct sl_event {
     union {
         struct {
             union {
-                uint32_t stream; /* CUPTI's id; never 0: the legacy default stream is 7 */
-                /* Slices that contain others: numbers them in the order of their beginnings. Of two
-                 * slices with equal times, the lower number is the outer slice. */
+                /* CUPTI's id of the stream; never 0, because the legacy default stream has the id 7
+                 */
+                uint32_t stream;
+                /* Slices that contain other slices: number of the slice in the order of beginning.
+                 * If two slices have equal times, the slice with the lower number is the outer
+                 * slice. */
                 uint32_t order;
                 uint32_t around_line; /* tools/read: line of code around a call */
             };
             union {
                 uint32_t shape; /* GPU operations: id in the shape table */
-                /* Operators and ranges of the user: id of the inputs, defined by the source. In a
-                 * job it is an interned text (event/op_detail.h), which for `record_param_comms`
-                 * describes the collective. */
+                /* Operators and ranges of the user: id of the inputs. The source of the event
+                 * defines what the id means. In a job the id is an interned text
+                 * (event/op_detail.h). For the operator `record_param_comms` the text describes the
+                 * collective. */
                 uint32_t inputs;
                 /* NVTX: interned text with further JSON members of the payload; 0 = none */
                 uint32_t more;
@@ -217,7 +225,7 @@ struct sl_event {
                 uint32_t collective;  /* tools/read: number of a range's collective */
             };
         };
-        uint64_t range_numbers; /* calls: the numbers of the pattern `u.call.range` */
+        uint64_t range_numbers; /* calls: the numbers to insert into the pattern `u.call.range` */
     };
     union {
         struct {
@@ -227,8 +235,8 @@ struct sl_event {
         struct {
             uint32_t cbid;   /* callback id within its domain */
             uint32_t result; /* cudaError_t or CUresult; 0 = success */
-            /* the innermost operator around the call: the lower half of its record function's id,
-             * also used as `External id`; 0 = none */
+            /* identifies the innermost operator around the call by the lower half of the id of its
+             * record function, which traces show as `External id`; 0 = none */
             uint32_t op;
             /* name of the innermost range around the call, a pattern (event/pattern.h); 0 = none */
             uint32_t range;
@@ -238,11 +246,13 @@ struct sl_event {
             uint32_t event_id;      /* 0 = none */
             uint8_t type;           /* enum sl_sync_type */
             uint8_t pad;
-            uint16_t result; /* 0 = success (a query: work completed) */
+            uint16_t result; /* 0 = success; for a query, 0 means that the work has completed */
         } sync;
         struct {
             uint64_t record_function; /* PyTorch's id of the record function; 0 = none */
-            int64_t sequence;         /* pairs a forward and a backward operator; -1 = none */
+            /* sequence number, which is equal for a forward operator and its backward operator; -1
+             * = none */
+            int64_t sequence;
         } row;
         struct {
             uint64_t head_ns; /* start of the slice to which the arrow leads */
@@ -254,7 +264,7 @@ struct sl_event {
         } flow;
         struct {
             uint64_t value;           /* NVTX: the payload's value; `value_type` gives its type */
-            uint64_t payload_numbers; /* the numbers of `payload` */
+            uint64_t payload_numbers; /* the numbers to insert into the pattern `payload` */
         } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */

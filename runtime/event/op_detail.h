@@ -2,7 +2,7 @@
  * op_detail.h - packs the details of an operator, besides its name and times, into one text.
  *
  * The same operator with the same shapes runs in each step of a job. So the text is interned, and
- * an event carries its id. The text holds
+ * an event contains the id of the text. The text holds
  *   - JSON members as PyTorch reports them. For `record_param_comms` they describe the collective,
  *     under torch.profiler's names ("Collective name", "In msg nelems", "dtype", "Process Group
  *     Name"...). sl_op_detail_member() finds them;
@@ -29,15 +29,16 @@ struct sl_op_detail {
  * sl_op_detail_unpack() rejects longer texts. */
 #define SL_OP_DETAIL_MOST 4096
 
-/* Packs both parts into `out`, which must have room for them plus SL_OP_DETAIL_HEAD bytes. Returns
- * the length. */
+/* Packs both parts into `out`. The caller guarantees that `out` has room for both parts and
+ * SL_OP_DETAIL_HEAD bytes. Returns the length of the text. */
 size_t sl_op_detail_pack(char *out, const struct sl_op_detail *detail);
 
-/* Unpacks a text; the parts point into `text`. Returns 0 or -EINVAL. */
+/* Unpacks a text. The pointers in *out then point into `text`. Returns 0, or -EINVAL if the text is
+ * not valid. */
 int sl_op_detail_unpack(struct sl_op_detail *out, const char *text, size_t length);
 
-/* Returns a member's value as written in JSON, with its quotes. NULL if there is no member of that
- * name. */
+/* Returns a member's value as written in JSON, with its quotes. Returns NULL if there is no member
+ * with this name. */
 const char *sl_op_detail_member(const struct sl_op_detail *detail, const char *name,
                                 size_t *length);
 

@@ -1,6 +1,6 @@
 /*
  * op_inputs_format.h - the binary format in which the observer writes an operator's inputs. The
- * trace writers read it (event/op_detail.h).
+ * trace writers read this format (event/op_detail.h).
  *
  * Inputs are a sequence of items. Each item is a byte of enum sl_op_input, followed by the data
  * that is listed there. Numbers are little-endian, with seven bits per byte; the upper bit is clear
@@ -23,7 +23,7 @@ enum sl_op_input {
     SL_OP_INPUT_COMPLEX, /* sixteen bytes */
     SL_OP_INPUT_FALSE,
     SL_OP_INPUT_TRUE,
-    SL_OP_INPUT_SYMBOL, /* a symbolic number, whose value is not known */
+    SL_OP_INPUT_SYMBOL, /* a symbolic number, whose value is not known; no data follows */
     /* the number of scalars, at most SL_OP_INPUT_LIST_MOST; then each scalar */
     SL_OP_INPUT_SCALARS,
 };

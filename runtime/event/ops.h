@@ -29,19 +29,21 @@ struct sl_ops;
 struct sl_op_place {
     /* `inputs` of the innermost operator if the operator is a collective; otherwise 0 */
     uint32_t collective;
-    uint32_t line; /* interned text, "FILE:LINE FUNCTION"; 0: unknown */
+    uint32_t line; /* interned text, "FILE:LINE FUNCTION"; 0 if the line is unknown */
 };
 
 /* An operator, or a scope that the user opened among operators. */
 struct sl_op {
-    uint64_t handle;                 /* PyTorch's id of the record function */
-    int64_t sequence;                /* -1: none */
-    uint32_t number, forward_number; /* PyTorch's thread numbers; forward_number is 0 if this is no
-                                      * backward operator */
-    /* system id of the thread that called the backward pass; 0: unknown or none */
+    uint64_t handle;  /* PyTorch's id of the record function */
+    int64_t sequence; /* -1: none */
+    /* PyTorch's thread numbers; forward_number is 0 if the operator is not a backward operator */
+    uint32_t number, forward_number;
+    /* system id of the thread that called the backward pass; 0 if it is unknown, or if there is no
+     * backward pass */
     uint32_t caller;
-    uint32_t name, detail; /* interned (event/op_detail.h); detail 0: none */
-    uint32_t line;         /* line of Python code that ran the operator, as in struct sl_op_place */
+    /* interned name and details (event/op_detail.h); `detail` is 0 if there are no details */
+    uint32_t name, detail;
+    uint32_t line; /* line of Python code that ran the operator, as in struct sl_op_place */
     /* 1: a scope that the user opened; a scope has no slice and is never the `op` of a call */
     uint8_t is_user;
     uint8_t is_site; /* 1: not an operator, only the line of code of a wait; `handle` is 0 */
@@ -69,15 +71,16 @@ int sl_ops_create(struct sl_ops **out, const struct sl_ops_options *opt);
 void sl_ops_destroy(struct sl_ops *o); /* NULL is allowed */
 
 void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
-/* Ends an operator of the thread; `handle` is the lower half of its handle. Returns 1 if it was a
- * scope of the user, which need not be the innermost one. */
+/* Ends an operator of the thread; `handle` is the lower half of its handle. Returns 1 if the ended
+ * operator was a scope of the user. A scope need not be the innermost one. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns);
-/* Ends an operator of any thread and writes the thread. Returns 0, or -ENOENT if it is not
- * running. */
+/* Ends an operator of any thread, and writes the operator's thread to *thread. Returns 0, or
+ * -ENOENT if the operator is not running. */
 int sl_ops_end_anywhere(struct sl_ops *o, uint64_t handle, uint64_t ns, uint32_t *thread);
 void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns);
 
-/* Begins an operator that may end on any thread and in any order. No calls belong to it. */
+/* Begins an operator that may end on any thread and in any order. No CUDA call is assigned to this
+ * operator. */
 void sl_ops_start(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
 /* Ends an operator that sl_ops_start() began. Returns 0, or -ENOENT if the operator is not running.
  */
@@ -87,8 +90,8 @@ int sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns);
  * that cannot wait until the operators end. */
 void sl_ops_tell_begun(struct sl_ops *o);
 
-/* Returns the line of code of a running operator of the thread: of the innermost operator with a
- * known line. Returns 0 if no running operator has a line. */
+/* Returns the line of code of the innermost running operator of the thread that has a known line.
+ * Returns 0 if no running operator has a line. */
 uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 
 /* Call when the operator that runs on the thread has created a CUDA graph node. */

@@ -69,7 +69,7 @@ static void free_chunk(struct sl_ops *o, uint32_t index)
     o->chunk_free = index;
 }
 
-/* Returns a free chunk; if there is none, evicts the oldest. */
+/* Returns a free chunk. If there is no free chunk, evicts the oldest chunk. */
 static uint32_t take_chunk(struct sl_ops *o)
 {
     uint32_t index;
@@ -192,7 +192,7 @@ struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- calls ---- */
 
-/* Returns the place of the last operator that began by ns, 0 if there is none. */
+/* Returns the place of the last operator that began at or before ns, or 0 if there is none. */
 static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns)
 {
     uint32_t index = t->cursor ? t->cursor : t->newest, low = 0, high;

@@ -11,16 +11,19 @@
 
 enum {
     SL_OPS_IN_CHUNK = 64,
-    SL_OPS_THREADS = 1024, /* a power of two; at most half are used */
+    /* size of the table of threads, a power of two; at most half of the entries are used */
+    SL_OPS_THREADS = 1024,
     SL_OPS_RUNNING = 8192, /* maximum number of operators that run at one time, in all threads */
     SL_OPS_STARTED = 256,
     SL_OPS_FORWARDS = 1 << 15,
-    SL_OPS_NUMBERS = 1024, /* a power of two; PyTorch numbers threads upwards */
+    /* size of the table of PyTorch's thread numbers, a power of two; PyTorch numbers threads
+     * upwards */
+    SL_OPS_NUMBERS = 1024,
 };
 
-/* The entry of an operator for its calls. */
+/* The data of an operator that is kept for calls that arrive later. */
 struct sl_op_known {
-    uint64_t start_ns, end_ns; /* end UINT64_MAX: still running */
+    uint64_t start_ns, end_ns; /* end_ns is UINT64_MAX while the operator is running */
     uint32_t parent;           /* place of the parent's entry; 0 if there is no parent */
     uint32_t handle, line, collective;
     /* system id of the thread for which the operator runs (see sl_ops_call()); 0: its own thread */
@@ -52,7 +55,7 @@ struct sl_ops_running {
 
 struct sl_ops_thread {
     uint32_t id, taken;
-    uint32_t newest, oldest, cursor; /* chunks; 0: none */
+    uint32_t newest, oldest, cursor; /* chunks of the thread; 0 if there is none */
     /* index of the innermost running operator; 0 if no operator runs */
     uint32_t innermost;
     /* index of the operator that began last; 0 if that operator has ended */
@@ -99,10 +102,12 @@ struct sl_ops {
 /* ops_call.c: returns the thread's entry, or a free entry (`taken` is 0) if the thread is
  * unknown. */
 struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id);
-/* The same, but adds an unknown thread. Returns NULL if there are too many threads. */
+/* Like sl_ops_find_thread(), but adds an entry for an unknown thread. Returns NULL if there are too
+ * many threads. */
 struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id);
 
-/* ops_call.c: returns a new place for an operator; may evict another operator. */
+/* ops_call.c: returns the place of a new entry for an operator. The function may evict another
+ * operator. */
 uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t);
 
 static inline struct sl_op_known *sl_ops_at(const struct sl_ops *o, uint32_t place)

@@ -58,8 +58,8 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     size_t shape_bytes;
     void *memory;
 
-    /* Finds the largest power of two of index slots that, with half as many shapes, fits under the
-     * cap. */
+    /* Finds the largest power of two that can be the number of index slots, so that the slots and
+     * half as many shapes fit into the cap. */
     while (slots < 1u << 30 &&
            (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <= cap_bytes)
         slots *= 2;

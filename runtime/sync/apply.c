@@ -2,8 +2,8 @@
  * apply.c - applies one call: its thread, its operations, and the events that it recorded.
  *
  * If the records of a call arrive after later calls were applied, the call is applied nevertheless.
- * Its operations are inserted into their streams by the order in which the GPU ran them, and waits
- * consider the streams as they were at the time of the wait.
+ * The operations of a late call are inserted into their streams in the order in which the GPU ran
+ * them. The waits of a late call use the state that the streams had at the time of the wait.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: the map from threads to contexts,
  * which the engine's store (base/store.h) provides.

@@ -154,7 +154,8 @@ struct launch {
     /* the launch stream; NULL if it is not known, so that any stream may be the launch stream */
     struct sl_stream *stream;
     struct sl_set entry; /* the set of operations that the launch is ordered after */
-    uint32_t look;       /* number of this examination of the nodes */
+    /* number of this search through the nodes, so that marks of earlier searches are ignored */
+    uint32_t look;
     /* one entry for each item; NULL if the dependencies are not known */
     struct sl_launched *launched;
     int branches;

@@ -295,8 +295,9 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
     return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
 
-/* Returns the time of made() for the call that must be applied first. If a call has only an event
- * record, it has no time, so the time of the next call that has one is returned. */
+/* Returns the time of made() for the call that must be applied first. If this call has only an
+ * event record, it has no time. The function then returns the time of the next call that has a
+ * time. */
 static uint64_t latest(const struct sl_edges *e, size_t skip)
 {
     const struct sl_item *item;
@@ -317,7 +318,8 @@ static uint64_t begun(const struct sl_item *item, size_t count)
     return 0;
 }
 
-/* Decides the open waits for which no held call can have enqueued work in time. */
+/* Decides the open waits that ended by `ns` and before the first held call began. A held call may
+ * have enqueued work for which a later wait waited. */
 static void close_waits(struct sl_edges *e, uint64_t ns)
 {
     size_t skip, count;

@@ -78,7 +78,8 @@ struct sl_edge {
     /* 1: the destination is a GPU operation that could not start; 0: it is a call that could not
      * return */
     uint8_t at_start;
-    /* 1: this source ended last, so it released the wait, and the wait took time */
+    /* 1: this source ended last of all sources of the wait, and the wait took time. So this source
+     * released the wait. */
     uint8_t released;
     uint64_t wait_ns, wake_ns;
     /* destination */
@@ -113,11 +114,13 @@ enum sl_edge_loss {
 typedef void (*sl_edge_sink_fn)(void *user, const struct sl_edge *edges, size_t count);
 
 struct sl_edges_options {
-    size_t cap_bytes; /* 0 = 16 MiB */
+    size_t cap_bytes; /* maximum memory in bytes; 0 means 16 MiB */
     /* 1 (jobs): an edge without waiting time is emitted only if the stream was used since the
      * thread last waited for that stream. 0 (files): such edges are emitted for all streams. */
     int online;
-    int foreign; /* 1: a torch.profiler file: no flags, no return values, some syncs missing */
+    /* 1: the events are from a file of torch.profiler, which has no stream flags and no return
+     * values, and lacks some waits */
+    int foreign;
     /* work enqueued before this time was not recorded; 0: all work was recorded */
     uint64_t recording_since_ns;
     const struct sl_shape_table *shapes; /* required; describes copies and memsets */

@@ -38,10 +38,11 @@ struct sl_node {
     uint8_t varies;
     /* Fields of an original for the launch that is being applied: */
     uint64_t launch; /* correlation id of the launch, + 1 */
-    uint32_t look;   /* number of the examination, because a launch's records may arrive in several
-                      * parts */
-    uint32_t place;  /* index of the node's item in the launch, + 1; 0 if the node made no record */
-    uint32_t visit;  /* the last item in whose dependencies this node was found, + 1 */
+    /* number of the search in which `place` and `visit` were set; a launch may need several
+     * searches, because its records may arrive in several parts */
+    uint32_t look;
+    uint32_t place; /* index of the node's item in the launch, + 1; 0 if the node made no record */
+    uint32_t visit; /* index, + 1, of the last item in whose dependencies this node was found */
 };
 
 struct sl_nodes {

@@ -1,7 +1,8 @@
 /*
  * stream_flags.c - stores the CUPTI flags of all streams ever created, in two bits each.
  *
- * Threads: only the thread that owns the engine (edge.h). Memory: the pages.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the pages of flags, which are in
+ * a pool of the engine's store (base/store.h).
  */
 #include "sync/stream_flags.h"
 

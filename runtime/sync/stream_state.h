@@ -114,8 +114,9 @@ struct sl_context {
     uint64_t covered_ns;     /* no thread has waited for work that was enqueued after this time
                               * (sync/wait.h) */
     uint32_t id, number;
-    uint32_t left;    /* streams that were removed from the list because their work is over
-                       * (stream_trim.c) */
+    /* number of streams that were removed from the list because their work had ended
+     * (stream_trim.c) */
+    uint32_t left;
     uint64_t left_ns; /* time at which the work of all those streams had ended */
     uint64_t gone_ns; /* time at which the work of all replaced streams had ended */
     /* time at which the work from before the recording had ended; UINT64_MAX if the work may be
@@ -209,7 +210,7 @@ struct sl_streams {
     struct sl_context *all_contexts;
     uint32_t context_count;
     uint64_t set_number;
-    uint64_t horizon_ns; /* all waits that ended before this time have been applied */
+    uint64_t horizon_ns; /* all calls whose wait ended before this time have been applied */
     /* no open wait began before this time; UINT64_MAX if no wait is open */
     uint64_t waits_since_ns;
     const struct sl_open *open; /* the open waits; NULL if there are none */

@@ -87,8 +87,8 @@ void sl_stream_leave_list(struct sl_stream *stream)
     stream->listed = 0;
 }
 
-/* Removes the stream from its context's list, or if it was removed before, from the count of such
- * streams. */
+/* Removes the stream from the list of its context. If the stream was removed before, subtracts it
+ * from the count of removed streams. */
 static void leave(struct sl_stream *stream)
 {
     if (stream->listed)
@@ -97,7 +97,8 @@ static void leave(struct sl_stream *stream)
         stream->context->left--;
 }
 
-/* Keeps the context's list in order of use. Nearly always the stream becomes the first. */
+/* Moves the stream to its place in the context's list, which is sorted by last use. In most cases
+ * the stream becomes the first of the list. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 {
     struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
@@ -246,8 +247,9 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     }
     set_flags(made, sl_flags_get(&s->flags, owner->number, id, &lost));
     s->flags_lost += (uint64_t)lost;
-    /* The legacy default stream is recognised by its id. Its flags arrive with its first event, but
-     * other streams may have been ordered after it before that event. */
+    /* The legacy default stream is recognised by its id. The flags of the legacy default stream
+     * arrive with its first event, but other streams may have been ordered after it before that
+     * event. */
     if (id == SL_STREAM_LEGACY && !owner->legacy)
         owner->legacy = made;
     if (id == SL_STREAM_NONE)

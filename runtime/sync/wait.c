@@ -134,8 +134,7 @@ static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, 
     return edge;
 }
 
-/* Marks the source that ended last as the one that released the destination, if the wait took
- * time. */
+/* If the wait took time, marks the source that ended last. This source released the destination. */
 static void mark_released(struct sl_waits *w)
 {
     struct sl_edge *best = NULL;

@@ -16,7 +16,8 @@
 #include "event/event.h"
 
 enum {
-    /* number of entries; they have 4 MiB, whose pages are touched only as nodes are created */
+    /* number of entries in the table. The table has 4 MiB. A page of the table is touched only when
+     * a node needs it. */
     SL_CAPTURES = 1 << 17,
 };
 

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* Stack that sl_demangle() needs at most. libc++abi takes 3.3 MiB for a name of 32 KB that is one
- * nested template; longer names are not demangled. */
+/* Maximum stack size, in bytes, that sl_demangle() needs. libc++abi needs 3.3 MiB for a name of 32
+ * KB that is one nested template. Longer names are not demangled. */
 #define SL_DEMANGLE_STACK_BYTES (4u * 1024u * 1024u)
 
 /* Writes the demangled form of `name`, at most `size` bytes without NUL, and returns its length.

@@ -87,8 +87,8 @@ static void count_lost(const struct sl_edge_rows *r)
         sl_stats_set(stat_of[i], sl_edges_lost(r->engine, (enum sl_edge_loss)i));
 }
 
-/* Reports the progress to the outputs. All events that ended before `complete_ns` have arrived (0:
- * not known), or are lost and will never arrive. */
+/* Reports the progress to the outputs. All events that ended before `complete_ns` have arrived, or
+ * are lost and will never arrive. `complete_ns` is 0 if such a time is not known. */
 static void tell_progress(struct sl_edge_rows *r, uint64_t complete_ns)
 {
     const struct sl_output_progress progress = {

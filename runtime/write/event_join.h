@@ -32,8 +32,8 @@ struct sl_event_record {
 
 struct sl_event_join {
     struct sl_event_record by_sync_id[SL_JOIN_RECORDS];
-    /* Without sync ids: the last records of all events, numbered from 1; a record's index is its
-     * number modulo the array's size. */
+    /* Used without sync ids. The last records of all events. Records are numbered from 1. The index
+     * of a record is its number modulo the size of the array. */
     struct sl_event_record last[SL_JOIN_RECORDS];
     uint32_t newest[SL_JOIN_EVENTS], count;
 };

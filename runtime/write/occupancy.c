@@ -25,8 +25,8 @@ static uint64_t minimum(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Returns the threads of a block. No real launch has 0 threads, or a number of more than 32
- * bits. */
+/* Returns the number of threads of a block. No real launch has 0 threads per block, or a number
+ * that needs more than 32 bits. */
 static uint64_t block_threads(const struct sl_shape *kernel)
 {
     uint64_t threads = (uint64_t)kernel->block[0] * kernel->block[1];
@@ -37,8 +37,8 @@ static uint64_t block_threads(const struct sl_shape *kernel)
 static uint64_t limit_by_registers(const struct sl_device *device, const struct sl_shape *kernel,
                                    uint64_t warps)
 {
-    /* Each partition of a multiprocessor has its own registers. There are 4 partitions, but only 2
-     * on compute capability 6.0. */
+    /* A multiprocessor is divided into partitions, and each partition has its own registers. There
+     * are 4 partitions, but only 2 on compute capability 6.0. */
     uint32_t partitions = device->compute_major == 6 && device->compute_minor == 0 ? 2 : 4;
     uint64_t per_warp =
         round_up((uint64_t)kernel->registers * device->warp_size, REGISTER_GRANULARITY);

@@ -4,8 +4,8 @@
  *
  * An output is a table of functions, and a pointer that is the first argument of each function. The
  * pipeline makes the list of outputs (pipeline/create.c, struct sl_outputs). The writer and the
- * edge engine pass the same events to each output. They do not depend on any particular output. A
- * new output is a folder under write/ and a line in the pipeline's list.
+ * edge engine pass the same events to each output. The writer and the edge engine do not depend on
+ * any particular output. A new output is a folder under write/ and a line in the pipeline's list.
  *
  * For each window, the writer first calls open with the window's file. Then it calls events, edges,
  * complete and sync in any order. At last it calls close. Outside of windows only events is called,
@@ -32,7 +32,8 @@
 #include "write/trace_meta.h"
 #include "write/window_file.h"
 
-/* The edges to one destination: a call or a GPU operation that began in the window. */
+/* The edges to one destination. The destination is a call or a GPU operation that began in the
+ * window. */
 struct sl_output_edges {
     const struct sl_edge *edge; /* an array of `count` edges */
     size_t count;
@@ -48,25 +49,27 @@ struct sl_output_edges {
 
 /* The times up to which events and edges have been delivered. */
 struct sl_output_progress {
-    uint64_t rows_ns;  /* no more events that ended before this time will arrive; 0: not known */
+    /* no more events that ended before this time will arrive; 0 if this time is not known */
+    uint64_t rows_ns;
     uint64_t edges_ns; /* no more edges to destinations that began before this time will arrive */
     uint64_t calls;    /* no more edges to calls with a lower correlation id will arrive */
 };
 
 struct sl_output_functions {
-    const char *lost;   /* inserted into the log message "the rest of window 3<lost> is lost" */
-    const char *remedy; /* appended to the log message: a further remedy for the user, or "" */
+    const char *lost; /* inserted into the log message "the rest of window 3<lost> is lost" */
+    /* text with a further remedy for the user, which is appended to the log message; may be "" */
+    const char *remedy;
 
     /* 1: this output cannot wait for the ends of ranges and operators. So it also gets an event
      * with SL_END_UNKNOWN (event/event.h) when a range or operator begins. */
     int wants_begins;
 
-    /* Called when a window begins. `file` is open; it is NULL for an output that has no file for
-     * each window. */
+    /* Called when a window begins. `file` is the open file of the window, or NULL for an output
+     * that has no file for each window. */
     int (*open)(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file);
     /* Called with events of the window and META events, in the order of the ring. Events outside of
      * the window (SL_EVF_ONLY_EDGES) are left out. SL_EV_DELIVERED and SL_EV_KINDS_ON are passed
-     * only if edges are off. The output must ignore them. */
+     * only if edges are off. The output must ignore these two events. */
     int (*events)(void *output, const struct sl_event *ev, size_t count);
     int (*edges)(void *output, const struct sl_output_edges *edges);
     int (*complete)(void *output, const struct sl_output_progress *progress);

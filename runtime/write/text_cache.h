@@ -28,9 +28,11 @@ enum {
 /* Position and content of the last row that began with a text. write/kineto/match.c compares the
  * next such row with this row. */
 struct sl_row_marks {
-    uint64_t at;                      /* position of the row in the file's text */
-    uint32_t frame;                   /* 0: none */
-    uint16_t tail_length, fields;     /* length of the part after the text; number of its fields */
+    uint64_t at;    /* position of the row in the file's text */
+    uint32_t frame; /* 0: none */
+    /* `tail_length`: length of the part of the row after the text. `fields`: number of fields in
+     * that part. */
+    uint16_t tail_length, fields;
     uint16_t field[SL_ROW_FIELDS][2]; /* start and end of each number in the tail */
     char tail[SL_ROW_TAIL];
 };

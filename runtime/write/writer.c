@@ -52,7 +52,7 @@ struct sl_writer {
     _Atomic uint32_t stop; /* enum stop */
     _Atomic uint32_t ended;
 
-    /* used by the writer thread */
+    /* The fields below are used only by the writer thread. */
     int is_window; /* 1: a window is open */
     /* 1: the window was closed before its end, because the disk's limit was reached */
     int is_cut;
@@ -108,7 +108,8 @@ static void close_window(struct sl_writer *w, uint64_t closed_ns)
 
 /* ---- events ---- */
 
-/* Passes on events that belong to one window, or to the time between two windows. */
+/* Passes events to the outputs. All these events belong to one window, or to the time between two
+ * windows. */
 static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t count)
 {
     if (atomic_load_explicit(&w->stop, memory_order_relaxed) == STOP_NOW) {

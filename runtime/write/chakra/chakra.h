@@ -38,7 +38,7 @@
 struct sl_chakra_options {
     const struct sl_intern *intern;
     const struct sl_shape_table *shapes;
-    size_t cap_bytes; /* 0 = 24 MiB; at least 12 MiB */
+    size_t cap_bytes; /* maximum memory in bytes; at least 12 MiB; 0 means 24 MiB */
     /* Returns the name of a call whose event has no name. NULL if no names of calls are known. */
     const char *(*api_name)(enum sl_event_kind domain, uint32_t cbid);
     /* Called for kernels whose name begins with "nccl". Returns 1 and *out if the kernel's

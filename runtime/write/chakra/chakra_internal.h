@@ -220,7 +220,7 @@ struct sl_chakra {
     size_t held_count, held_max;
     int hurried;      /* 1: rows are written although earlier events may still arrive */
     int ending;       /* 1: no more rows will arrive */
-    uint64_t last_ns; /* end of the last row that arrived */
+    uint64_t last_ns; /* time at which the last row that arrived ended */
     struct sl_chakra_turn *turn, *turn_spare; /* held_max each */
 
     struct sl_chakra_edge *edge;
@@ -395,7 +395,7 @@ const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, 
 /* Returns the stream of an operation that is being written, valid until the next call. */
 struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct sl_event *op);
 
-/* early.c: for operations whose call has not arrived */
+/* early.c: the functions below handle operations whose call has not arrived. */
 void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);
 /* Returns 1 if later rows may still show that the thread that launched last on the stream made that
  * call. */

@@ -244,7 +244,7 @@ static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t unt
 }
 
 /* Called when autograd begins on this thread. The first node of the thread depends on the caller's
- * last node. It does not depend on a gap node of the same thread. */
+ * last node. The first node does not depend on a gap node of its own thread. */
 static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
                       struct sl_chakra_thread *caller, uint64_t start_ns)
 {

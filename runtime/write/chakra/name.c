@@ -1,9 +1,9 @@
 /*
  * name.c - makes and caches the names of nodes.
  *
- * Names are those of the Kineto file: kernels are demangled, copies have their direction. Names
- * must be valid UTF-8, because otherwise protobuf's readers refuse the whole file. So each invalid
- * byte is replaced by '?'.
+ * The names are the same as in the Kineto file. Kernel names are demangled, and the names of copies
+ * contain the direction. Names must be valid UTF-8, because otherwise protobuf's readers refuse the
+ * whole file. So each invalid byte is replaced by '?'.
  *
  * Threads: one owner. Memory: a text cache with a fixed cap, and the writer's name area.
  */

@@ -43,8 +43,8 @@ static char *put_text(char *at, const char *text)
     ((known) ? sl_json_u64(SL_JSON_LITERAL(at, ",\"" key "\":"), (value))                          \
              : SL_JSON_LITERAL(at, ",\"" key "\":null"))
 
-/* Returns the number of a GPU operation's name. A kernel's name is interned; the name of a copy or
- * memset follows from its shape. */
+/* Returns the number of a GPU operation's name. The name of a kernel is interned. The name of a
+ * copy or memset is made from its shape. */
 static uint32_t name_of(const struct sl_kineto *k, const struct sl_edge_op *op)
 {
     const struct sl_shape *s = NULL;

@@ -91,9 +91,9 @@ static char *put_software(char *at)
     return at;
 }
 
-/* Writes `distributedInfo`: the job's own description, or if there is none, the values from its
- * launcher. The launcher gives no backend; for an unknown version PyTorch writes "unknown". HTA
- * searches line by line for "rank":, at least one space, and the number. */
+/* Writes `distributedInfo`. This is the job's own description, or if there is none, the values that
+ * the job's launcher set. The launcher sets no backend. PyTorch writes "unknown" for an unknown
+ * version. HTA searches line by line for "rank":, at least one space, and the number. */
 static void put_distributed(struct sl_kineto *k)
 {
     size_t length;
@@ -211,7 +211,8 @@ static char *put_counters(struct sl_kineto *k, char *at)
         now = sl_stats_get((enum sl_stat)i);
         /* A counter may decrease, for example when a launch arrives that was counted as missing. */
         at = sl_json_u64(at, now > k->counted[i] ? now - k->counted[i] : 0);
-        /* A lost file cannot report its own loss, so later files report the sum. */
+        /* A lost file cannot report its own loss, so each later file reports the number of all lost
+         * files. */
         if (i != SL_STAT_FILES_LOST)
             k->counted[i] = now;
     }

@@ -11,7 +11,7 @@
 
 #include "event/event.h"
 
-/* A ring of rows in order of arrival, with a hash table by correlation id. */
+/* A ring of rows in the order of arrival. A hash table finds a row by correlation id. */
 struct sl_held_rows {
     struct sl_event *row; /* the rows of the ring; a removed row has the kind SL_EV_NONE */
     uint32_t *next;       /* next row in the same bucket: index + 1; 0 if there is none */

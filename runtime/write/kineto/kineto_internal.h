@@ -160,9 +160,9 @@ struct sl_kineto {
     char *name;    /* SL_KINETO_NAME_MAX bytes, for demangled names */
 };
 
-/* Writes a call's row with its wait. `by` is the edge that released the wait, or if the wait took
- * no time, the edge whose source ended last; NULL if there is no edge. Returns as
- * sl_kineto_events(). */
+/* Writes the row of a call, including the members about its wait. `by` is the edge that released
+ * the wait, or if the wait took no time, the edge whose source ended last; NULL if there is no
+ * edge. Returns as sl_kineto_events(). */
 int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 
 /* Stores a call whose row will be written later. The rows of the call's GPU operations may be
@@ -217,7 +217,7 @@ static inline char *sl_kineto_u64(struct sl_kineto *k, char *at, uint64_t v)
 char *sl_kineto_loose(struct sl_kineto *k);
 struct sl_text *sl_kineto_keep(struct sl_kineto *k, const uint64_t *key, const char *end);
 
-/* Writes the inside of a JSON string: the name of a GPU operation, or of a call. */
+/* Writes the name of a GPU operation or of a call as the inside of a JSON string. */
 char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint32_t shape,
                                uint32_t name);
 char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
@@ -236,7 +236,7 @@ struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t 
  * function writes only the time and the row's end. */
 char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev);
 char *sl_kineto_end_at(struct sl_kineto *k, char *at, uint64_t ns);
-/* Writes one end of an arrow: the text, the arrow's number and a time. */
+/* Writes the row of one end of an arrow, with the constant text, the arrow's number and a time. */
 void sl_kineto_put_end(struct sl_kineto *k, struct sl_text *text, uint64_t arrow, uint64_t ns);
 
 /* Writes the row of an SL_EV_CPU_OP. */
@@ -248,8 +248,8 @@ char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail,
 /* Writes into a call's args the line of source code that made the call, if known. */
 char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_event *call);
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op);
-/* Writes into the args of a GPU operation: its graph node, and the operator that captured the node.
- */
+/* Writes the graph node of a GPU operation, and the operator that captured the node, into the
+ * operation's args. */
 char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node);
 
 static inline const struct sl_kineto_call *sl_kineto_call_of(const struct sl_kineto *k,

@@ -102,9 +102,9 @@ static int told_block(struct compress_sink *c, const void *data, size_t size,
 }
 
 /*
- * If the caller has passed repetitions once, it must always pass them. If zstd 1.5.7 searches some
- * blocks of a frame itself and gets repetitions for others, the frame cannot be decompressed,
- * because zstd's fast search does not maintain the third repeated offset.
+ * A caller that has passed repetitions once must always pass them. Suppose that zstd 1.5.7 searches
+ * some blocks of a frame itself, and gets repetitions for other blocks. Then the frame cannot be
+ * decompressed, because zstd's fast search does not maintain the third repeated offset.
  */
 static int begin_told(struct compress_sink *c)
 {
