@@ -23,13 +23,14 @@ size_t sl_pattern_make(char *out, const char *text, size_t length,
 /* Returns 1 if the pattern contains replaced numbers. */
 int sl_pattern_varies(const char *pattern, size_t length);
 
-/* Packs both numbers into the form that events use. */
+/* Packs both numbers into the 64-bit form that events use. */
 static inline uint64_t sl_pattern_pack(const uint32_t number[SL_PATTERN_NUMBERS])
 {
     return number[0] | (uint64_t)number[1] << 32;
 }
 
-/* Emits the text piece by piece. `put` copies bytes to `at` and returns the end. */
+/* Writes the text piece by piece. `put` copies the bytes of a piece to `at` and returns the end of
+ * the copy. */
 char *sl_pattern_expand(char *at, const char *pattern, size_t length, uint64_t numbers,
                         char *(*put)(char *at, const char *text, size_t length));
 

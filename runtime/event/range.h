@@ -36,7 +36,7 @@ struct sl_ranges_options {
     void *sink_user;
 };
 
-/* The fields of SL_EV_NVTX_RANGE that show a range in its slice. */
+/* The name and the attributes of a range, as fields of the range's SL_EV_NVTX_RANGE. */
 struct sl_range_look {
     uint32_t name;
     uint64_t numbers;
@@ -55,7 +55,7 @@ struct sl_ranges_counts {
 int sl_ranges_create(struct sl_ranges **out, const struct sl_ranges_options *opt);
 void sl_ranges_destroy(struct sl_ranges *r); /* NULL is allowed */
 
-/* Begin and end nested ranges of a thread. Each domain nests separately. */
+/* The functions below begin and end nested ranges of a thread. Each domain nests separately. */
 void sl_ranges_push(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint64_t ns,
                     const struct sl_range_look *look);
 /* Returns the struct sl_range_look of the range that the next pop will end, so that the caller can
@@ -98,8 +98,8 @@ void sl_ranges_flow(struct sl_ranges *r, const struct sl_event *flow);
 void sl_ranges_window(struct sl_ranges *r, uint64_t from_ns, uint64_t until_ns);
 /* The caller guarantees that all records that ended before complete_ns have arrived. */
 void sl_ranges_complete(struct sl_ranges *r, uint64_t complete_ns);
-/* Call when the window ends. Emits the slices of all ranges, of open ranges up to closed_ns. Open
- * ranges stay open. */
+/* Call when the window ends. Emits the slices of all ranges. The slice of an open range ends at
+ * closed_ns. Open ranges stay open. */
 void sl_ranges_close(struct sl_ranges *r, uint64_t closed_ns);
 
 void sl_ranges_get_counts(const struct sl_ranges *r, struct sl_ranges_counts *out);

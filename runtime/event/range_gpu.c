@@ -44,7 +44,7 @@ static void name_range(struct sl_event *call, const struct sl_range *x)
     call->range_numbers = x->look.numbers;
 }
 
-/* Counts a launch for a range and for every range around it that is open. */
+/* Adds a launch to the count of a range, and to the counts of all open ranges around this range. */
 static void count_launch(struct sl_ranges *r, struct sl_range *x, uint64_t ns)
 {
     for (; x; x = sl_range_parent(r, x))

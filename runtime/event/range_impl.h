@@ -15,21 +15,23 @@ enum {
     SL_RANGE_WORKERS = 64,
     SL_RANGE_CALLERS = 64,
     SL_RANGE_LAUNCH_BITS = 12,
-    SL_RANGE_LAUNCHES = 1 << SL_RANGE_LAUNCH_BITS, /* pending launches of worker threads */
+    /* number of entries for launches of worker threads */
+    SL_RANGE_LAUNCHES = 1 << SL_RANGE_LAUNCH_BITS,
 };
 
 /* Ranges refer to each other by index. The index 0 means that there is no range. */
 struct sl_range {
     struct sl_range_look look;
     uint64_t start_ns, end_ns; /* end_ns is UINT64_MAX while the range is open */
-    uint64_t id;               /* id of a started range; 0: this is a pushed range */
-    uint64_t last_op_ns;       /* end of the last operation seen */
+    uint64_t id;               /* id of a started range; 0 for a pushed range */
+    uint64_t last_op_ns;       /* end of the last GPU operation of the range so far */
     uint32_t thread, row;
     uint32_t domain;
     uint32_t parent;       /* index of the range that was the innermost when this range started */
     uint32_t parent_stamp; /* `parent` is valid as long as the range at that index has this stamp */
-    uint32_t stamp;        /* differs for each range that is stored at this index */
-    uint32_t older, newer; /* neighbours on the thread, by start */
+    /* number that is different for each range that is stored at this index */
+    uint32_t stamp;
+    uint32_t older, newer; /* neighbours in the thread's list of ranges, sorted by start */
     uint32_t below;        /* next outer range of the thread that is still open */
     /* next in the list of free entries, or in the list of ended ranges, which is sorted by end */
     uint32_t next;
@@ -57,7 +59,7 @@ struct sl_range_thread {
     uint32_t ranges; /* number of the thread's ranges that are stored */
 };
 
-/* A launch of a worker thread, until its operation arrives. */
+/* A launch of a worker thread. The entry is kept until the launch's operation arrives. */
 struct sl_range_launch {
     uint64_t ns;
     uint32_t thread, for_thread;
@@ -81,7 +83,8 @@ struct sl_ranges {
      * If there are more threads than fit here, it is not known for which thread a thread works. */
     uint32_t worker[SL_RANGE_WORKERS], workers;
     uint32_t caller[SL_RANGE_CALLERS], callers;
-    struct sl_range_launch launch[SL_RANGE_LAUNCHES]; /* hashed by time */
+    /* a hash table; the key is the time of the launch */
+    struct sl_range_launch launch[SL_RANGE_LAUNCHES];
 
     uint64_t from_ns, until_ns; /* the window */
     void *memory;
@@ -110,7 +113,7 @@ static inline int sl_range_is_open(const struct sl_range *x)
     return x->end_ns == UINT64_MAX;
 }
 
-/* range_list.c: returns NULL if the thread has no ranges. */
+/* range_list.c: returns the thread's entry, or NULL if the thread has no ranges. */
 struct sl_range_thread *sl_range_find_thread(const struct sl_ranges *r, uint32_t id);
 /* Begins a range, which becomes the innermost range of its thread. Returns NULL if there is no
  * room. */
@@ -119,8 +122,8 @@ struct sl_range *sl_range_begin(struct sl_ranges *r, uint32_t thread, uint64_t n
 /* Frees an ended range that is on no list of ended ranges. */
 void sl_range_forget(struct sl_ranges *r, struct sl_range *x);
 void sl_range_append_ended(struct sl_ranges *r, uint32_t index);
-/* Removes the range that ended first from the list of ended ranges and returns it; 0 if the list is
- * empty. */
+/* Removes the range that ended first from the list of ended ranges. Returns the range's index, or 0
+ * if the list is empty. */
 uint32_t sl_range_take_ended(struct sl_ranges *r);
 
 /* range_row.c: emits the beginning of an open range, if a part of it is in the open window. Ranges

@@ -74,8 +74,8 @@ void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64
 
 /* ---- windows ---- */
 
-/* Reverses the list of a thread's open ranges, so that it starts with the outermost. A second call
- * restores the list. */
+/* Reverses the list of a thread's open ranges, so that it starts with the outermost range. A second
+ * call restores the list. */
 static uint32_t turn_round(struct sl_ranges *r, uint32_t index)
 {
     uint32_t below, above = 0;

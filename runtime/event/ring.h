@@ -1,8 +1,8 @@
 /*
  * ring.h - single-producer, single-consumer ring of events.
  *
- * The recorder thread pushes, the writer thread pops. The ring never blocks, and allocates only
- * when it is created. A full ring drops the event and counts it.
+ * The recorder thread pushes events, and the writer thread pops events. The ring never blocks, and
+ * allocates only when it is created. A full ring drops the event and counts it.
  */
 #ifndef SL_RING_H
 #define SL_RING_H

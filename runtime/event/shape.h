@@ -16,11 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The priority is not known, because neither the record nor a description of its stream gives
- * it. */
+/* The priority of a stream if it is not known, because neither the operation's record nor a
+ * description of the stream contains the priority. */
 #define SL_PRIORITY_UNKNOWN INT32_MIN
 
-/* Zero the whole struct before filling it, because it is hashed and compared bytewise. */
+/* Code that makes a shape must first set all bytes of the struct to 0, because shapes are hashed
+ * and compared as bytes. */
 struct sl_shape {
     uint32_t kind; /* enum sl_event_kind: SL_EV_KERNEL, SL_EV_MEMCPY, SL_EV_MEMSET... */
     uint32_t name; /* intern id of the kernel's name; 0 for copies and memsets */
@@ -42,7 +43,8 @@ struct sl_shape {
     uint32_t src_memory;
     uint32_t dst_memory; /* memset: kind of the memory that is set */
     uint32_t memset_value;
-    /* copies between devices: is_peer = 1; `device`/`context` are where the operation ran */
+    /* is_peer is 1 for copies between two devices. `device` and `context` are those on which the
+     * copy ran. */
     uint32_t is_peer;
     uint32_t src_device, src_context;
     uint32_t dst_device, dst_context;
@@ -50,7 +52,7 @@ struct sl_shape {
 
 struct sl_shape_table;
 
-/* `cap_bytes` is the most memory that the table may take. Returns 0 or -ENOMEM. */
+/* `cap_bytes` is the maximum memory of the table in bytes. Returns 0 or -ENOMEM. */
 int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes);
 void sl_shape_destroy(struct sl_shape_table *t); /* NULL is allowed */
 
@@ -61,7 +63,7 @@ uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape);
 /* Any thread. Returns NULL for 0 and for unknown ids. */
 const struct sl_shape *sl_shape_get(const struct sl_shape_table *t, uint32_t id);
 
-/* Any thread. Number of shapes held; ids are 1..count. */
+/* Any thread. Returns the number of stored shapes. Their ids are 1 to this number. */
 uint32_t sl_shape_count(const struct sl_shape_table *t);
 
 #endif

@@ -44,24 +44,25 @@ struct sl_edges {
     struct sl_nodes nodes;
     struct sl_waits waits;
     /* edge.c */
-    uint64_t newest;          /* highest correlation id seen */
-    uint64_t returned_ns;     /* latest return of a call that may have enqueued something */
+    uint64_t newest; /* highest correlation id of all events so far */
+    /* latest time at which a call that may have enqueued GPU work returned */
+    uint64_t returned_ns;
     uint64_t forgotten;       /* records with this correlation id or a lower one are ignored */
     enum sl_edge_loss reason; /* why the records up to `forgotten` are ignored */
     /* the correlation id of the last call that was counted as lost for `reason` */
     uint64_t last_lost;
     size_t blind; /* the number of next events whose calls are ignored */
     /* apply*.c */
-    struct sl_map context_of;      /* thread -> the context that the thread used last */
+    struct sl_map context_of;      /* maps a thread to the context that the thread used last */
     const struct sl_context *used; /* the context of the last entry made in `context_of` */
-    uint32_t used_by;              /* the thread of that entry */
+    uint32_t used_by;              /* the thread of the last entry made in `context_of` */
     uint64_t begin_ns;             /* calls that began before this time are ignored */
-    uint64_t last_correlation;     /* highest correlation id applied */
+    uint64_t last_correlation;     /* highest correlation id of all applied calls */
     int calls_seen;                /* 1: at least one record of a call has arrived */
     unsigned captures;             /* number of stream captures that have begun and not ended */
     int closing;                   /* 1: no more records of the applied calls will arrive */
-    int starved;                   /* 1: there was no memory for a call's work, so no tail is
-                                    * known */
+    /* 1: there was no memory for the work of a call, so the tails of streams are unknown */
+    int starved;
     struct sl_unreturned
         unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last calls without a record */
     unsigned unreturned_next;            /* number of calls put into the ring so far */
@@ -117,7 +118,7 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
  * Memory Copy"). */
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 
-/* apply_wait.c: adds the call's wait for the stream, or for the stream's context. */
+/* apply_wait.c: adds a wait of the call for the stream or for the stream's context. */
 void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
                       enum sl_edge_kind kind, int inferred);
 
@@ -126,7 +127,7 @@ void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_
 void sl_call_waits(struct sl_call *c);
 
 /* apply_wait.c: returns 1 if the call returns only after its own operation (a copy or memset) has
- * ended. `blocking`: 1 if the call is a blocking one by its name. */
+ * ended. `blocking` is 1 if the name of the call is that of a blocking call. */
 int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking);
 
 /* Applies one call: `count` items with the same correlation id. */

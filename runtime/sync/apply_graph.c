@@ -17,7 +17,8 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    DEPTH_MOST = 64 /* maximum number of consecutive nodes without a record */
+    /* maximum number of consecutive dependencies to follow through nodes that make no record */
+    DEPTH_MOST = 64
 };
 
 /* Returns the launch stream if one of the graph's nodes ran on that stream. Returns NULL if no
@@ -161,9 +162,9 @@ struct launch {
     int branches;
 };
 
-/* Returns 1 if every node is known, all were created in one graph, and none occurs twice. A node
- * may occur twice if graphs are nested. How nested nodes depend on the nodes around them is not
- * reported. */
+/* Returns 1 if every node of the launch is known, all nodes were created in one graph, and no node
+ * occurs twice. A node may occur twice if graphs are nested. CUPTI does not report how nested nodes
+ * depend on the nodes around them. */
 static int know_nodes(struct launch *l)
 {
     const struct sl_call *c = l->c;

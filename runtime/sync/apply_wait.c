@@ -339,7 +339,7 @@ static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge
     sl_waits_add(&c->e->waits, &wait);
 }
 
-/* Handles a wait without a synchronization record. Frees never have one. */
+/* Handles a wait without a synchronization record. Frees never have such a record. */
 static void unrecorded_wait(struct sl_call *c)
 {
     int known;

@@ -28,7 +28,7 @@ enum sl_call_class {
     /* unloads a module, device or context; waits like SL_CALL_FREE, but the edge has another kind
      */
     SL_CALL_UNLOAD,
-    SL_CALL_BLOCKING_COPY, /* copies and memsets without Async in their name */
+    SL_CALL_BLOCKING_COPY, /* copies and memsets whose name does not contain Async */
     SL_CALL_KERNEL_LAUNCH,
     SL_CALL_GRAPH_LAUNCH,
     SL_CALL_ASYNC_COPY,    /* waits only if the host memory is pageable */

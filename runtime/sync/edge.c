@@ -114,8 +114,8 @@ static void let_go(struct sl_edges *e, const struct sl_item *item)
         sl_streams_at(&e->streams, item->where)->held--;
 }
 
-/* Returns 1 if the record is of a call that waited or made a stream wait, but not of a query that
- * found work pending. */
+/* Returns 1 if the record belongs to a call that waited or made a stream wait. A query that found
+ * work pending did not wait. */
 static int is_wait(const struct sl_edges *e, const struct sl_item *item)
 {
     const struct sl_shape *shape;
@@ -163,7 +163,8 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
     sl_streams_forget(&e->streams);
     sl_streams_ignore_call(&e->streams, e->returned_ns);
     if (!e->opt.recording_since_ns)
-        e->opt.recording_since_ns = 1; /* the recording no longer covers the whole run */
+        /* not 0, because the recording no longer covers the whole run */
+        e->opt.recording_since_ns = 1;
     e->forgotten = e->newest;
 }
 
@@ -250,7 +251,8 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         e->forgotten = e->newest;
     }
     note_return(e, ev);
-    if (ev->correlation <= e->forgotten) /* 0: no correlation id */
+    /* also true for events without a correlation id, whose id is 0 */
+    if (ev->correlation <= e->forgotten)
         come_too_late(e, ev);
     else
         hold(e, ev);
@@ -355,7 +357,7 @@ void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
     while ((item = sl_order_first(&e->order, &skip, &count)) && begun(item, count) < before_ns)
         apply_first(e, skip, count);
     e->closing = 0;
-    /* The open waits began before any call that is still held. */
+    /* All open waits began before the calls that are still held, so they can be decided. */
     sl_waits_close(&e->waits, UINT64_MAX);
 }
 

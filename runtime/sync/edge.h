@@ -43,7 +43,8 @@ enum sl_edge_kind {
     SL_EDGE_KIND_COUNT
 };
 
-/* A query returns at once, even if work completes while it runs, so its wait_ns is 0. */
+/* Returns 1 for the kinds of edges that end at a query. A query returns at once, even if work
+ * completes during the query, so wait_ns is 0 for these edges. */
 static inline int sl_edge_is_query(enum sl_edge_kind kind)
 {
     return kind == SL_EDGE_EVENT_QUERY || kind == SL_EDGE_STREAM_QUERY;
@@ -99,9 +100,12 @@ enum sl_edge_loss {
                                  * began */
     /* needed records did not arrive before the engine had to decide the wait */
     SL_EDGE_LOST_GAVE_UP,
-    SL_EDGE_LOST_AMBIGUOUS,    /* two sources fit an inferred edge */
-    SL_EDGE_LOST_FLAG_UNKNOWN, /* the file has no stream flags, so legacy order is unknown */
-    SL_EDGE_LOST_GRAPH_INSIDE, /* the dependencies between a graph's nodes are not known */
+    SL_EDGE_LOST_AMBIGUOUS, /* an inferred edge may have either of two sources */
+    /* the file has no stream flags, so it is unknown which streams are ordered with the legacy
+     * default stream */
+    SL_EDGE_LOST_FLAG_UNKNOWN,
+    /* the edge is between nodes of a graph whose dependencies are not known */
+    SL_EDGE_LOST_GRAPH_INSIDE,
     /* the engine saw no record of the awaited event, or the wait names nothing that it waits for */
     SL_EDGE_LOST_NO_RECORD,
     SL_EDGE_LOST_MEMORY, /* the engine had no memory left */
@@ -143,8 +147,8 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev);
  * every wait that ended before that time. */
 void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns);
 
-/* The caller guarantees that no more records will arrive of calls that began before `before_ns`
- * (UINT64_MAX: of any call). Decides these calls. The state of streams is kept. */
+/* The caller guarantees that no more records will arrive of calls that began before `before_ns`.
+ * UINT64_MAX means all calls. Decides these calls. The state of streams is kept. */
 void sl_edges_close(struct sl_edges *e, uint64_t before_ns);
 void sl_edges_flush(struct sl_edges *e); /* sl_edges_close(e, UINT64_MAX) */
 

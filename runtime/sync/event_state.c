@@ -62,7 +62,7 @@ static void forget(struct sl_records *r, struct sl_record *record)
     r->count--;
 }
 
-/* Forgets the oldest record, but never the newest. */
+/* Forgets the oldest record, unless it is also the newest record. */
 static void forget_oldest(struct sl_records *r)
 {
     while (r->count + r->more > r->most && r->count > 1) {

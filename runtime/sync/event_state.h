@@ -23,16 +23,18 @@ struct sl_record {
     uint64_t before_ns;         /* time at which the calls of all earlier records of the event had
                                  * returned */
     struct sl_record *previous; /* previous record of the same event */
-    struct sl_record *older, *newer; /* neighbours among all records */
-    size_t more;                     /* number of members of its set, without the first */
+    struct sl_record *older, *newer; /* neighbours in the list of all records, sorted by age */
+    /* number of members of the record's set, not counting the first member */
+    size_t more;
 };
 
 struct sl_records {
     struct sl_streams *streams;
     struct sl_pool pool;
     struct sl_map by_sync, by_event;
-    struct sl_map context_of; /* event id -> the context of the event's last record, if records have
-                                 no sync id */
+    /* maps an event id to the context of the event's last record; used if records have no sync id
+     */
+    struct sl_map context_of;
     struct sl_record *oldest, *newest;
     size_t count, more; /* number of records; sum of their `more` */
     size_t most;        /* limit for the sum of `count` and `more` */
@@ -58,7 +60,7 @@ int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, ui
  */
 void sl_records_fill(struct sl_records *r, struct sl_record *record, const struct sl_set *set);
 
-/* Returns 1 if some record of the event is known. */
+/* Returns 1 if at least one record of the event is stored. */
 int sl_records_has(const struct sl_records *r, uint32_t context, uint32_t event_id);
 
 /* Returns the record that a wait refers to, or NULL if no such record was seen. Sets *overlaps if

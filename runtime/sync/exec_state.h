@@ -38,7 +38,7 @@ struct sl_execs {
     struct sl_streams *streams;
     struct sl_pool pool;
     struct sl_map by_node;
-    struct sl_exec *oldest, *newest; /* list in the order of last use */
+    struct sl_exec *oldest, *newest; /* ends of a list of executable graphs, sorted by last use */
     size_t count, most;
     struct sl_launched *launched; /* the operations of the launch that is being applied */
     size_t launched_slots;
@@ -57,8 +57,8 @@ void sl_execs_free(struct sl_execs *x);
 /* Forgets all launches. */
 void sl_execs_forget(struct sl_execs *x);
 
-/* Returns zeroed room for a launch of `count` items, valid until the next call; NULL past the cap.
- */
+/* Returns a zeroed array for a launch of `count` items. The array is valid until the next call of
+ * this function. Returns NULL if the memory cap is reached. */
 struct sl_launched *sl_execs_launched(struct sl_execs *x, size_t count);
 
 /* Returns the executable graph with these nodes. Adds the graph if it is new. Sets *lost if the

@@ -24,7 +24,8 @@ void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *stre
 /* `item` is an operation of the call. Counts an edge of the operation as lost if the order of the
  * legacy default stream may have ordered the operation after other operations. */
 void sl_foreign_operation(struct sl_call *c, const struct sl_item *item);
-/* Notes the call if the operation that it launched has no row. */
+/* If the call launched an operation that has no row in the file, stores that such an operation
+ * exists. */
 void sl_foreign_find_missing(struct sl_call *c);
 /* Handles a call that waited for work, but has no row that says for which work. `any` stands for
  * the call's context if `known` is set. */

@@ -36,7 +36,7 @@ struct sl_node {
     uint8_t copied;  /* for an original: 1 if the node has copies */
     /* for an original: 1 if some copies have other dependencies than the original has now */
     uint8_t varies;
-    /* Fields of an original for the launch that is being applied: */
+    /* The fields below are used in an original, for the launch that is being applied. */
     uint64_t launch; /* correlation id of the launch, + 1 */
     /* number of the search in which `place` and `visit` were set; a launch may need several
      * searches, because its records may arrive in several parts */
@@ -50,8 +50,9 @@ struct sl_nodes {
     struct sl_map by_id;
     struct sl_node *oldest, *newest;
     size_t count, most;
-    size_t more, more_most; /* dependency blocks outside of nodes */
-    uint32_t looks;         /* number of launches examined */
+    /* `more`: number of dependency blocks outside of nodes. `more_most`: limit for that number. */
+    size_t more, more_most;
+    uint32_t looks; /* number of searches through launches so far */
 };
 
 void sl_nodes_init(struct sl_nodes *n, struct sl_store *store);

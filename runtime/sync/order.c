@@ -80,7 +80,7 @@ struct sl_item *sl_order_next(struct sl_order *o)
     return &o->item[o->count];
 }
 
-/* Grows the scratch array. Its old contents are discarded. */
+/* Grows the scratch array. The old contents of the array are discarded. */
 static int make_scratch(struct sl_order *o, size_t wanted)
 {
     size_t slots = 2 * wanted > FIRST_SLOTS ? 2 * wanted : FIRST_SLOTS;
@@ -115,8 +115,8 @@ static size_t run_end(const struct sl_item *item, size_t from, size_t end)
     return from;
 }
 
-/* Merges from the back. Items of the lower run that belong before all items of the upper run are
- * not moved. */
+/* Merges two runs, starting at their ends. Items of the lower run that belong before all items of
+ * the upper run are not moved. */
 static void merge_down(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     struct sl_item *item = o->item;
@@ -145,7 +145,7 @@ static void merge_up(struct sl_order *o, size_t low, size_t middle, size_t end)
     }
 }
 
-/* Merges [low, middle) and [middle, end), each of which is in order. */
+/* Merges the runs [low, middle) and [middle, end). Each run is in order. */
 static int merge(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     size_t lower = middle - low, upper = end - middle;
@@ -211,7 +211,7 @@ static int came_before(const struct sl_item *a, const struct sl_item *b)
            a->start_ns < b->start_ns;
 }
 
-/* Returns all items with this item's id. */
+/* Returns all items with the same correlation id as this item. */
 static const struct sl_item *whole_call(const struct sl_order *o, const struct sl_item *item,
                                         size_t *skip, size_t *count)
 {

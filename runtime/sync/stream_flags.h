@@ -28,7 +28,8 @@ struct sl_flags {
 void sl_flags_init(struct sl_flags *f, struct sl_store *store);
 void sl_flags_free(struct sl_flags *f);
 
-/* `context` is a number below 2^22 that identifies the context. Flags are 1 to 3. */
+/* `context` is a number below 2^22 that identifies the context. The caller guarantees that flags
+ * are 1 to 3. */
 void sl_flags_put(struct sl_flags *f, uint32_t context, uint32_t stream, uint32_t flags);
 /* Returns 0 if the flags are not known. Sets *lost if the flags may have been reported and then
  * forgotten. */

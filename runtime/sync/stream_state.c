@@ -16,8 +16,9 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    OVERTAKEN_MOST = 64 /* maximum number of overtaken operations to examine; a file may have
-                         * more */
+    /* maximum number of operations to examine that the GPU ran before operations with lower
+     * correlation ids; a file may have more */
+    OVERTAKEN_MOST = 64
 };
 
 enum found {
@@ -209,7 +210,8 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
     struct sl_walk walk = {s, context, when, since_ns, .next = context->recent};
     int takes_part = stream == legacy || is_blocking(stream);
 
-    /* Unseen work of other streams may be ordered before the first operation seen here. */
+    /* Work of other streams that was not recorded may be ordered before the first recorded
+     * operation of this stream. */
     if (takes_part && sl_look_unseen(s, &look))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
@@ -293,8 +295,8 @@ static int is_before(const struct sl_link *link, const struct sl_op *op)
 }
 
 /* Moves the waits that were added before the operation's call from a set to the operation. Loss
- * reasons may stay in both sets, because only the first and the last call that caused them
- * (`last_lost`) are known. */
+ * reasons may stay in both sets, because only the first and the last call (`last_lost`) that caused
+ * the reasons are known. */
 static void split(struct sl_set *from, const struct sl_moment *last_lost, struct sl_op *op)
 {
     struct sl_link **at = &from->first;
@@ -366,8 +368,8 @@ static struct sl_op *new_op(struct sl_streams *s)
     return op || sl_streams_make_room(s) != 0 ? op : sl_pool_get(&s->ops);
 }
 
-/* Finds the two operations between which the new operation belongs. Returns 0, or -EEXIST if the
- * operation is there already or too old for any wait. */
+/* Finds the two operations between which the new operation belongs. Returns 0. Returns -EEXIST if
+ * the stream has the operation already, or if the operation is too old for any wait. */
 static int find_place(const struct sl_stream *stream, const struct sl_edge_op *pub,
                       struct sl_op **above, struct sl_op **below)
 {

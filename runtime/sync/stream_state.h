@@ -89,8 +89,8 @@ struct sl_op {
     uint8_t apart;
 };
 
-/* The time of enqueue: the return of the launching call, or the operation's start if that call has
- * no record. */
+/* Returns the time at which the operation was enqueued. This is the time at which the launching
+ * call returned, or the operation's start if that call has no record. */
 static inline uint64_t sl_op_enqueued_ns(const struct sl_op *op)
 {
     return op->by.to_ns ? op->by.to_ns : op->pub.start_ns;
@@ -143,29 +143,33 @@ struct sl_stream {
     uint64_t mark_set;
     /* time at which the last call that enqueued on this stream returned; 0 if there is none */
     uint64_t active_ns;
-    uint64_t covered_ns; /* as in struct sl_context, for this stream */
-    uint64_t seen_ns;    /* as in struct sl_context, for this stream */
+    uint64_t covered_ns; /* same as in struct sl_context, but for this stream */
+    uint64_t seen_ns;    /* same as in struct sl_context, but for this stream */
     /* time at which the last call that made `extra` incomplete returned */
     uint64_t lost_ns;
     struct sl_moment last_lost; /* the last call that made `extra` incomplete */
     /* latest start of an operation on this stream whose call is not known; 0 if there is none */
     uint64_t ignored_ns;
-    struct sl_over over; /* as in struct sl_context, for this stream */
-    uint64_t unordered;  /* the graph launch that has a node without a time on this stream */
+    struct sl_over over; /* same as in struct sl_context, but for this stream */
+    /* correlation id of the graph launch that has a node without a time on this stream */
+    uint64_t unordered;
     /* The call that returned last of all calls whose operation on this stream has no time. */
     struct sl_moment untimed;
     uint32_t id, number;
-    uint32_t flags; /* CUPTI flags; 0: not known */
+    uint32_t flags; /* CUPTI's flags of the stream; 0 if they are not known */
     /* 1: the application created this stream; 0: the stream may be a branch of a graph */
     uint8_t plain;
-    uint8_t trimmed;        /* 1: older operations are forgotten */
-    uint8_t touched;        /* 1: used since it was last considered for replacement */
-    uint8_t has_row;        /* 1: a foreign file has a row of a call that makes this stream wait */
-    uint8_t listed;         /* 1: the stream is in the list of its context */
-    uint32_t held;          /* records and waits that refer to the stream by number or address */
-    uint32_t ops;           /* number of the stream's operations to which something still refers */
-    uint32_t kept, trim_at; /* number of operations in the list; number at which unneeded operations
-                             * are searched for */
+    uint8_t trimmed; /* 1: older operations are forgotten */
+    /* 1: the stream was used since it was last considered for replacement */
+    uint8_t touched;
+    uint8_t has_row; /* 1: a foreign file has a row of a call that makes this stream wait */
+    uint8_t listed;  /* 1: the stream is in the list of its context */
+    /* number of records and waits that refer to the stream by number or address */
+    uint32_t held;
+    uint32_t ops; /* number of the stream's operations to which something still refers */
+    /* `kept`: number of operations in the list. `trim_at`: number at which sl_stream_trim() is
+     * called. */
+    uint32_t kept, trim_at;
 };
 
 /* What a call may have done to a stream that no record names (unknown_deps.c). */
@@ -192,8 +196,9 @@ struct sl_unknown_call {
 };
 
 struct sl_unknown_calls {
-    struct sl_unknown_call call[SL_UNKNOWN_KEPT]; /* a ring of the last calls, in order */
-    uint64_t count;                               /* number of all calls of this sort so far */
+    /* a ring of the last calls, in the order in which they began */
+    struct sl_unknown_call call[SL_UNKNOWN_KEPT];
+    uint64_t count; /* number of all calls of this sort so far */
 };
 
 struct sl_streams {
@@ -224,11 +229,12 @@ struct sl_streams {
     /* how long, in nanoseconds, operations are kept after their end, so that sl_foreign_guess() can
      * find them */
     uint64_t keep_ns;
-    int one_process; /* 1: a context is identified by its id alone, because waits name no device */
+    int one_process; /* 1: a context is identified only by its id, because waits name no device */
 };
 
 enum {
-    SL_TICK_NS = 1000,               /* precision of times: old files have whole microseconds */
+    /* precision of times in nanoseconds, because old files have whole microseconds */
+    SL_TICK_NS = 1000,
     SL_STREAM_LEGACY = 7,            /* CUPTI's id of the legacy default stream, in every context */
     SL_STREAM_FLAG_NON_BLOCKING = 2, /* CUpti_ActivityStreamFlag */
     SL_STREAM_FLAG_LEGACY = 3
@@ -264,8 +270,8 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set);
  * that ends last. Unless kernels overlap, this is the latest operation. If two links to one
  * operation are added, the set keeps the more certain link. */
 void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *link);
-/* Returns 1 if an operation without a row may have ended after the members. (The members themselves
- * certainly had to complete.) */
+/* Returns 1 if an operation that a foreign file does not list may have ended after the members.
+ * (The members themselves certainly had to complete.) */
 int sl_set_misses(const struct sl_streams *s, const struct sl_set *set);
 /* Marks all members as `overlapping`. */
 void sl_set_mark(struct sl_set *set);
@@ -310,7 +316,7 @@ int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b);
 int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
                    const struct sl_moment *by, struct sl_set *before, uint64_t *previous_end_ns,
                    struct sl_op **out);
-/* Orders the stream's next operation after the set, in addition to its earlier waits. */
+/* Makes the stream's next operation wait for the set, in addition to the stream's earlier waits. */
 void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const struct sl_set *set,
                       enum sl_via via, const struct sl_moment *by);
 /* Stores that the call did `what` to some stream. The stream may be one that no record has named

@@ -43,8 +43,8 @@ struct sl_op *sl_op_last_to_end(struct sl_op *op);
 /* stream_trim.c: call once the operation is in the list. `above` is the operation that follows it,
  * or NULL if the operation is the newest. */
 void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
-/* stream_table.c: forgets everything about the stream but its ids and flags. Earlier work may be
- * pending until `seen_ns`. */
+/* stream_table.c: forgets everything about the stream except for its ids and flags. Earlier work
+ * may be pending until `seen_ns`. */
 void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t seen_ns);
 /* sl_stream_use() is called when the stream is used at `ns`. It moves the stream to its place in
  * the list of its context, which is sorted by last use. The second function removes the stream from
@@ -67,7 +67,7 @@ struct sl_walk {
     const struct sl_moment *when;
     uint64_t since_ns;
     struct sl_stream *at,
-        *next; /* `next` is the context's `recent` at first, and NULL at the end */
+        *next; /* before the walk, `next` is the context's `recent`; after the walk, it is NULL */
     size_t passed, left;
 };
 struct sl_stream *sl_walk_next(struct sl_walk *w);
@@ -84,7 +84,7 @@ static inline uint64_t sl_op_all_ended_ns(const struct sl_op *op)
     return sl_later(op->pub.end_ns, op->older_end_ns);
 }
 
-/* Returns the time at which all work of the stream was over, 0 if it holds none. */
+/* Returns the time at which all work of the stream had ended, or 0 if the stream has no work. */
 static inline uint64_t sl_stream_over_ns(const struct sl_stream *stream)
 {
     uint64_t ns = stream->newest ? sl_op_all_ended_ns(stream->newest) : 0;
@@ -94,8 +94,8 @@ static inline uint64_t sl_stream_over_ns(const struct sl_stream *stream)
     return ns;
 }
 
-/* Returns 1 if work that was over at `ns` was over when the call began. If the call's start is not
- * known, returns 1 unless `ns` is UINT64_MAX. */
+/* Returns 1 if work that had ended at `ns` had ended when the call began. If the call's start is
+ * not known, returns 1 unless `ns` is UINT64_MAX. */
 static inline int sl_moment_is_after(const struct sl_moment *when, uint64_t ns)
 {
     return when->from_ns ? ns <= when->from_ns : ns != UINT64_MAX;
@@ -129,7 +129,7 @@ struct sl_look {
     const struct sl_moment *when;
     /* if `stream` is NULL: streams that were used after this time are examined one by one */
     uint64_t since_ns;
-    int overlaps; /* set to 1 if calls overlap, so that the order may have been different */
+    int overlaps; /* set to 1 if calls overlap, because they may then have acted in another order */
 };
 
 static inline struct sl_look sl_look_at(const struct sl_stream *stream, const struct sl_op *op,

@@ -50,7 +50,8 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
      * are not used. */
     op->older_end_ns =
         older && !older->no_time ? sl_later(older->pub.end_ns, older->older_end_ns) : 0;
-    /* If the operation had ended when the next one began, all later operations end after it. */
+    /* If the operation had ended when the next operation began, all later operations end after the
+     * operation. */
     if (!above || op->pub.end_ns <= above->pub.start_ns)
         return;
     for (struct sl_op *at = from; at != op; at = at->older)
@@ -206,8 +207,8 @@ static int is_stream_past(const struct sl_streams *s, const struct sl_stream *st
     const struct sl_op *newest = stream->newest;
     const struct sl_look look = sl_look_at(stream, newest, &now);
 
-    /* Waits of whole contexts are compared with each stream's own operations, so the stream must
-     * stay in the list. */
+    /* The waits of a whole context are compared with the operations of each stream, so the stream
+     * must stay in the list. */
     if (stream->extra.lost || s->unknown[SL_UNKNOWN_CONTEXT_WAIT].count ||
         (newest ? !is_past(s, newest) : stream->trimmed) || sl_look_unseen(s, &look))
         return 0;

@@ -46,7 +46,7 @@ static uint64_t kept(const struct sl_unknown_calls *calls)
     return calls->count < SL_UNKNOWN_KEPT ? calls->count : SL_UNKNOWN_KEPT;
 }
 
-/* Returns the call that is `i` entries before the last one. */
+/* Returns the call that is `i` entries before the last call in the ring. */
 static const struct sl_unknown_call *back(const struct sl_unknown_calls *calls, uint64_t i)
 {
     return &calls->call[(calls->count - 1 - i) % SL_UNKNOWN_KEPT];

@@ -350,8 +350,8 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     if (wait->scope == SL_WAIT_GUESS)
         lost &= ~unseen;
     sl_waits_lose(w, misses ? lost | 1u << SL_EDGE_LOST_NO_RECORD : lost);
-    /* A wait for the whole context certainly waited for the work that was seen. But the operation
-     * that ended last may have been on an unseen stream. */
+    /* A wait for the whole context certainly waited for the recorded work of the context. But the
+     * operation that ended last may have been on a stream that no record names. */
     if (wait->scope == SL_WAIT_CONTEXT && lost == unseen) {
         inferred = 1;
         lost = 0;

@@ -59,7 +59,7 @@ struct sl_waits {
      * stream or context got up to this time */
     struct sl_map covered;
     struct sl_open open;
-    uint64_t closed_ns; /* the latest end of a decided wait */
+    uint64_t closed_ns; /* latest end of all decided waits */
     struct sl_edge *edge;
     size_t edges, edge_slots;
     uint64_t lost[SL_EDGE_LOST_COUNT];
@@ -69,7 +69,7 @@ void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
                    struct sl_streams *streams);
 void sl_waits_free(struct sl_waits *w);
 
-/* Takes ownership of the set. */
+/* Adds a wait, and takes the ownership of the wait's set. */
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait);
 /* Decides the waits that had returned by `ns`. */
 void sl_waits_close(struct sl_waits *w, uint64_t ns);
@@ -86,7 +86,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 
 /* ---- open waits, in order of their return ---- */
 
-/* Returns 0 or -ENOMEM. Takes ownership of the wait. */
+/* Adds an open wait, and takes the ownership of the wait. Returns 0 or -ENOMEM. */
 int sl_open_add(struct sl_open *o, struct sl_store *store, const struct sl_wait *wait);
 /* Removes the wait that returns first, if it returned by `ns`, and writes it to *out. Returns 1 if
  * a wait was removed; the caller then owns the wait. */

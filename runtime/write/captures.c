@@ -53,7 +53,8 @@ static struct sl_capture *get(struct sl_captures *c, uint64_t node)
     return oldest;
 }
 
-/* Copies the name and id of a node's first original to the node. */
+/* Copies the name and the id of the operator that created the node's first original to the entry of
+ * the node. */
 static void resolve(const struct sl_captures *c, struct sl_capture *copy)
 {
     const struct sl_capture *from = copy;

@@ -20,7 +20,7 @@ static struct {
         uint32_t version;
     } place[PLACES];
     _Atomic unsigned last, reading;
-    uint32_t version; /* used only by the setting thread */
+    uint32_t version; /* used only by the thread that sets the text */
 } told = {.last = NONE, .reading = NONE};
 
 int sl_distributed_set(const char *json)

@@ -49,7 +49,7 @@ static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count
     return best;
 }
 
-/* The edge engine's sink. */
+/* Receives the edges of the edge engine. */
 static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     struct sl_edge_rows *r = user;

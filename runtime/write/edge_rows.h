@@ -36,7 +36,7 @@ struct sl_edge_rows_options {
 int sl_edge_rows_create(struct sl_edge_rows **out, const struct sl_edge_rows_options *opt);
 void sl_edge_rows_destroy(struct sl_edge_rows *r); /* accepts NULL */
 
-/* Passes on events in the order of the ring. The caller handles the events that open and close
+/* Handles events in the order of the ring. The caller handles the events that open and close
  * windows. */
 void sl_edge_rows_events(struct sl_edge_rows *r, const struct sl_event *ev, size_t count);
 

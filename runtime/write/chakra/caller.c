@@ -69,7 +69,8 @@ static int is_known(const struct sl_chakra_number *n)
     return n->votes >= SL_CHAKRA_VOTES;
 }
 
-/* A thread has one number, so if two numbers were learned for one thread, both are dropped. */
+/* A thread has only one PyTorch number. So if two numbers were learned for one thread, both numbers
+ * are dropped. */
 static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
 {
     int is_double = 0;

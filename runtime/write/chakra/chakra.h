@@ -65,7 +65,7 @@ struct sl_chakra_options {
 struct sl_chakra_counts {
     uint64_t nodes;
     uint64_t cpu_nodes, gap_nodes, wait_nodes, gpu_nodes, comm_nodes;
-    uint64_t comm_unknown; /* NCCL kernels whose collective is not, or not fully, known */
+    uint64_t comm_unknown; /* NCCL kernels whose collective is unknown or only partly known */
     uint64_t edges;        /* sync edges written */
     /* sync edges left out because their source is not earlier in the file */
     uint64_t edges_no_source;
@@ -110,11 +110,12 @@ struct sl_chakra_counts {
 
 struct sl_chakra;
 
-/* Returns 0, -ENOMEM, or -EINVAL (cap too small). */
+/* Returns 0, -ENOMEM, or -EINVAL if cap_bytes is too small. */
 int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt);
 void sl_chakra_destroy(struct sl_chakra *c); /* accepts NULL; no file may be open */
 
-/* Begins a file. Returns -EBUSY if one is open. `sink` and *meta are borrowed. */
+/* Begins a file. Returns -EBUSY if one is open. The caller keeps the ownership of `sink` and *meta.
+ */
 int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_trace_meta *meta);
 
 /* Adds assembled events, in any order. Events that are not slices are skipped. Returns 0 or the
@@ -129,7 +130,7 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
  * edges, and every operator and range that began by then. */
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns);
 
-/* Passes all nodes written so far to the sink (the caller then syncs the sink). */
+/* Passes all nodes that were written so far to the sink. The caller then syncs the sink. */
 int sl_chakra_flush(struct sl_chakra *c);
 
 /* Writes all held rows and ends the file. */

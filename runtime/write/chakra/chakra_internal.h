@@ -31,28 +31,31 @@
 #include "write/text_cache.h"
 
 enum {
-    SL_CHAKRA_BLOCK = 128 * 1024, /* bytes passed to the sink at a time */
+    SL_CHAKRA_BLOCK = 128 * 1024, /* number of bytes passed to the sink at a time */
     SL_CHAKRA_NAME_MAX = 64 * 1024,
     SL_CHAKRA_NAMES_BYTES = 2 << 20,
     SL_CHAKRA_DEPS = 32768,         /* maximum number of dependencies of a node */
-    SL_CHAKRA_MORE_MAX = 32 * 1024, /* bytes that the caller may add to a node */
+    SL_CHAKRA_MORE_MAX = 32 * 1024, /* maximum number of bytes that the caller may add to a node */
     /* maximum number of threads that are known at one time */
     SL_CHAKRA_THREADS = 8192,
     SL_CHAKRA_THREAD_PLACES = 2 * SL_CHAKRA_THREADS, /* a power of two */
     SL_CHAKRA_DEPTH = 48,                            /* maximum number of rows around a row */
-    SL_CHAKRA_OPEN = 8192,                           /* maximum number of enclosing rows, of all
-                                                      * threads */
+    /* maximum number of enclosing rows of all threads together */
+    SL_CHAKRA_OPEN = 8192,
     /* number of sequence numbers of forward operators whose threads are known */
     SL_CHAKRA_SEQUENCES = 1 << 13,
     /* maximum number of threads that ran a forward operator with one sequence number */
     SL_CHAKRA_FORWARD_THREADS = 4,
-    SL_CHAKRA_NUMBERS = 64, /* threads by PyTorch thread number; a power of two */
-    SL_CHAKRA_VOTES = 2,    /* observations after which a PyTorch thread number counts as known */
+    SL_CHAKRA_NUMBERS = 64, /* number of entries for PyTorch thread numbers; a power of two */
+    /* number of observations after which a thread's PyTorch number counts as known */
+    SL_CHAKRA_VOTES = 2,
     SL_CHAKRA_VOTES_MAX = 4,
     SL_CHAKRA_STREAMS = 12288,       /* maximum number of streams that are known at one time */
     SL_CHAKRA_STREAM_PLACES = 32768, /* a power of two */
-    SL_CHAKRA_CALLED = 4096,         /* threads whose last call is known; a power of two */
-    SL_CHAKRA_OPS = 1 << 15,         /* GPU operations that can still be a source; a power of two */
+    /* number of entries for the last call of a thread; a power of two */
+    SL_CHAKRA_CALLED = 4096,
+    /* number of GPU operations that can still be a source; a power of two */
+    SL_CHAKRA_OPS = 1 << 15,
     SL_CHAKRA_LAUNCHES = 1 << 15,
     SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
     /* Longest time, in nanoseconds, between the end of an operation's parents and its start that
@@ -66,8 +69,9 @@ enum {
      * is much larger than this error of the clocks, and much smaller than a difference that has
      * another cause. */
     SL_CHAKRA_SKEW_NS = 100000,
-    /* A call under way at the window's end is assumed to end at most this long after its operation,
-     * because the rows held for it take memory. */
+    /* Longest time, in nanoseconds, between the end of an operation and the return of a call that
+     * is under way when the window ends. The time is limited because the rows that are held for the
+     * call take memory. */
     SL_CHAKRA_OUTLAST_NS = 50000000
 };
 
@@ -80,7 +84,7 @@ struct sl_chakra_edge {
     uint8_t at_start, used;
 };
 
-/* A written GPU operation. */
+/* A GPU operation that was written. */
 struct sl_chakra_op {
     uint64_t correlation, which; /* sl_chakra_which() */
     uint64_t id : 40;            /* 0: free */
@@ -158,7 +162,7 @@ struct sl_chakra_stream {
     uint32_t thread;
     struct sl_chakra_op last;            /* the stream's last operation; id 0 if there is none */
     uint64_t last_start_ns, last_end_ns; /* last_end_ns is the end in a replay */
-    uint64_t busy_until_ns;              /* the latest recorded end */
+    uint64_t busy_until_ns;              /* latest recorded end of the stream's operations */
 };
 
 /* An operation whose call has not arrived, with the thread and the call that may have launched the
@@ -190,7 +194,7 @@ struct sl_chakra_node {
     /* GPU node: how many nanoseconds of the previous operation on the stream it overlaps */
     uint64_t overlap_ns;
     int no_launch;    /* GPU node: 1 if the operation's call is not in the file */
-    uint32_t context; /* context of a GPU node; 0: the first context of its device */
+    uint32_t context; /* context of a GPU node; 0 for the first context of its device */
     /* the collective of a GPU node; NULL if there is none, or if it is not known */
     const struct sl_collective *collective;
 };
@@ -207,7 +211,8 @@ struct sl_chakra {
     int error;
     int header_out;
     uint64_t base_ns;
-    uint32_t device; /* the device that the header names; SL_DEVICE_NONE: none */
+    /* the device that the header names; SL_DEVICE_NONE if the header names no device */
+    uint32_t device;
 
     char *block; /* SL_CHAKRA_BLOCK */
     size_t used;
@@ -218,9 +223,10 @@ struct sl_chakra {
 
     struct sl_event *held;
     size_t held_count, held_max;
-    int hurried;      /* 1: rows are written although earlier events may still arrive */
-    int ending;       /* 1: no more rows will arrive */
-    uint64_t last_ns; /* time at which the last row that arrived ended */
+    /* 1: for lack of memory, rows are written although earlier events may still arrive */
+    int hurried;
+    int ending;                               /* 1: no more rows will arrive */
+    uint64_t last_ns;                         /* time at which the last row that arrived ended */
     struct sl_chakra_turn *turn, *turn_spare; /* held_max each */
 
     struct sl_chakra_edge *edge;
@@ -234,15 +240,17 @@ struct sl_chakra {
     uint16_t *thread_at; /* SL_CHAKRA_THREAD_PLACES, open addressing: index + 1 */
     struct sl_chakra_forgotten forgotten;
     struct sl_chakra_open *open, *open_free; /* SL_CHAKRA_OPEN; the free ones */
-    size_t opened;                           /* entries used so far */
+    size_t opened;                           /* number of entries used so far */
     struct sl_chakra_forward *forward;       /* SL_CHAKRA_SEQUENCES, by sequence number */
     struct sl_chakra_number *number;         /* SL_CHAKRA_NUMBERS, by number */
-    uint64_t *called; /* SL_CHAKRA_CALLED, by thread: id of the last call that arrived */
+    /* SL_CHAKRA_CALLED entries, by thread: correlation id of the last call that arrived */
+    uint64_t *called;
     struct sl_chakra_unseen unseen;
     struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, of which the first `streams` are used */
     size_t streams;
-    uint16_t *stream_at;                   /* SL_CHAKRA_STREAM_PLACES, open addressing: index + 1 */
-    uint32_t first_context[SL_DEVICE_MAX]; /* 0: none yet */
+    uint16_t *stream_at; /* SL_CHAKRA_STREAM_PLACES, open addressing: index + 1 */
+    /* first context seen on each device; 0 if there was none yet */
+    uint32_t first_context[SL_DEVICE_MAX];
 
     uint64_t *dep; /* SL_CHAKRA_DEPS */
     size_t deps;
@@ -335,7 +343,7 @@ int sl_chakra_waits(const struct sl_chakra *c,
  * operation is not part of that work. */
 int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_t start_ns);
 /* Adds the sources of a destination as dependencies. If the last source ends after *latest_ns,
- * writes its end to *latest_ns. */
+ * writes the end of this source to *latest_ns. */
 void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t which, int at_start,
                            uint64_t *latest_ns);
 /* Returns the end of the last source, or 0 if there is no source. */
@@ -374,8 +382,8 @@ const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const st
 int sl_chakra_has_launch(const struct sl_chakra *c,
                          /* returns 1 if the launch is known, even if its node is not written yet */
                          uint64_t correlation);
-/* Writes the thread's nodes up to `ns`, so that an operation that was launched then can depend on
- * its last node. */
+/* Writes the thread's nodes up to `ns`, so that an operation that was launched at `ns` can depend
+ * on the thread's last node. */
 void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns);
 /* Writes the waiting calls that ended by `complete_ns`. */
 void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns);
@@ -389,10 +397,11 @@ void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
  * holds the operation and all rows that began later. */
 int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 
-/* lane.c. Returns NULL if the stream is not known. */
+/* lane.c: returns the stream's entry, or NULL if the stream is not known. */
 const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
                                                      uint32_t context, uint32_t stream);
-/* Returns the stream of an operation that is being written, valid until the next call. */
+/* Returns the entry of the stream of an operation that is being written. The entry is valid until
+ * the next call of this function. */
 struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct sl_event *op);
 
 /* early.c: the functions below handle operations whose call has not arrived. */

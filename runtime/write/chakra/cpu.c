@@ -38,8 +38,8 @@ static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t 
     return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
 }
 
-/* Writes the next node of a thread. It depends on the thread's last node and on the nodes in
- * c->dep. */
+/* Writes the next node of a thread. The new node depends on the thread's last node and on the nodes
+ * in c->dep. */
 static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *ev,
                 int waits, uint64_t start_ns, uint64_t end_ns)
 {
@@ -66,7 +66,7 @@ static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const str
         put(c, t, ev, 0, t->frontier_ns, until_ns);
 }
 
-/* Makes the last node the parent of operations that the pending row launches. */
+/* Makes the thread's last node the parent of the operations that the pending row launches. */
 static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
 {
     struct sl_chakra_launch *l = launch_slot(c, sl_chakra_correlation(&t->row));
@@ -90,7 +90,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Writes NAME.wait, from the end of the last source on. */
+/* Writes the node NAME.wait, which begins at the end of the last source. */
 static void put_wait(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     uint64_t from = t->frontier_ns;
@@ -229,7 +229,7 @@ static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64
     t->pending = 0;
 }
 
-/* Writes the thread's time up to the start of its next row. */
+/* Writes the nodes of the thread up to the start of the thread's next row. */
 static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     if (t->waits_for)

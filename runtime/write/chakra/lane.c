@@ -53,7 +53,7 @@ static int is_idle(const struct sl_chakra_thread *t, uint64_t ns)
     return !t->pending && !t->open && !t->waits_for && !t->has_caller && t->frontier_ns <= ns;
 }
 
-/* Returns how long, on average, the idle threads have been idle. */
+/* Returns the average time for which the idle threads have been idle. */
 static uint64_t usual_idle_ns(const struct sl_chakra *c, uint64_t ns)
 {
     uint64_t sum_ns = 0, idle = 0;

@@ -99,6 +99,6 @@ const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event 
         return text;
     name = make(c, ev, &length);
     length = sl_utf8_clean(clean, SL_CHAKRA_NAME_MAX, name, length);
-    /* The cache's cap is far above the longest name, so this cannot fail for lack of room. */
+    /* The cache's cap is far above the length of the longest name, so this call cannot fail. */
     return sl_text_cache_add(&c->names, key0, key1, clean, length);
 }

@@ -16,7 +16,7 @@
 #include "write/chakra/chakra_internal.h"
 #include "write/chakra/wire.h"
 
-/* Fields of the messages. */
+/* Field numbers of the protobuf messages. */
 enum {
     METADATA_VERSION = 1,
     METADATA_ATTR = 2,

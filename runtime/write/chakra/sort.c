@@ -65,7 +65,8 @@ static int comes_first(const struct sl_event *a, const struct sl_event *b)
         return sl_chakra_is_end(b);
     if (a_cpu != b_cpu)
         return a_cpu;
-    if (a->start_ns != b->start_ns) /* early.c has moved these rows after their call */
+    /* early.c has moved these rows to a position after their call */
+    if (a->start_ns != b->start_ns)
         return a->start_ns < b->start_ns;
     if (a->end_ns != b->end_ns)
         return a_cpu ? a->end_ns > b->end_ns : a->end_ns < b->end_ns;

@@ -62,7 +62,7 @@ enum sl_chakra_value {
     SL_CHAKRA_STRING = 29
 };
 
-/* Writes a value that is a varint. */
+/* Writes an attribute whose value is encoded as a varint. */
 static inline __attribute__((always_inline)) char *sl_chakra_attribute(char *at, uint32_t field,
                                                                        const char *name,
                                                                        size_t name_length,
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) char *sl_chakra_attribute(char *at,
     return sl_wire_u64(at, type, value);
 }
 
-/* Writes a text; texts longer than 4000 bytes are truncated. */
+/* Writes an attribute whose value is a text. Texts longer than 4000 bytes are truncated. */
 char *sl_chakra_text_attribute(char *at, uint32_t field, const char *name, const char *text);
 
 #endif
