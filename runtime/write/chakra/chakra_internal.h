@@ -379,9 +379,8 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev);
  * known. `free_ns` is the time at which all other parents of the operation had ended. */
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
-int sl_chakra_has_launch(const struct sl_chakra *c,
-                         /* returns 1 if the launch is known, even if its node is not written yet */
-                         uint64_t correlation);
+/* Returns 1 if the launch is known, even if its node is not written yet. */
+int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation);
 /* Writes the thread's nodes up to `ns`, so that an operation that was launched at `ns` can depend
  * on the thread's last node. */
 void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns);
