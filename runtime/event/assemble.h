@@ -10,7 +10,8 @@
  *     with the same id, the runtime call is the one that is kept.
  *   - A query that found work pending did not wait, so CUPTI's record of its wait is left out.
  *   - There is an SL_EV_FLOW for each GPU operation whose launching call is known. The call and the
- *     operation may arrive in either order and at any distance.
+ *     operation may arrive in either order, and any number of other events may arrive between the
+ *     two.
  *
  * Threads: one thread owns an assembler. Memory: at most `cap_bytes`. When the memory is full, the
  * assembler evicts the oldest completed correlations first. Then it evicts the oldest correlations

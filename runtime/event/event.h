@@ -24,7 +24,7 @@
 /* Value of `device` if the device is unknown, or if its number is not that of a CUDA device. */
 #define SL_DEVICE_NONE UINT8_MAX
 
-/* `end_ns` of a slice that has begun and not ended */
+/* Value of `end_ns` for a slice that has not ended yet. */
 #define SL_END_UNKNOWN UINT64_MAX
 
 /* A track that belongs to no thread has a number of at least SL_ROW_FIRST in `thread`. System
@@ -54,7 +54,8 @@ enum sl_event_kind {
     SL_EV_RANGE,  /* a range of the user; the same members as SL_EV_CPU_OP */
     /* Slices that contain others (SL_EV_CPU_OP, SL_EV_RANGE, SL_EV_NVTX_RANGE) arrive when they
      * end. An output that cannot wait for the end also gets an event at the begin of the slice,
-     * with SL_END_UNKNOWN. The event at the end then has SL_EVF_BEGUN and the same `order`. */
+     * with SL_END_UNKNOWN. The event at the end of the slice then has SL_EVF_BEGUN and the same
+     * `order`. */
 
     /* NVTX events use thread, payload, more, value_type and `u.note`. The name is a pattern
      * (event/pattern.h) with its numbers in name_numbers. */

@@ -24,7 +24,8 @@ enum {
 /* The data of an operator that is kept for calls that arrive later. */
 struct sl_op_known {
     uint64_t start_ns, end_ns; /* end_ns is UINT64_MAX while the operator is running */
-    uint32_t parent;           /* place of the parent's entry; 0 if there is no parent */
+    /* place (sl_ops_at()) of the parent's entry; 0 if there is no parent */
+    uint32_t parent;
     uint32_t handle, line, collective;
     /* system id of the thread for which the operator runs (see sl_ops_call()); 0: its own thread */
     uint32_t for_thread;
@@ -55,7 +56,9 @@ struct sl_ops_running {
 
 struct sl_ops_thread {
     uint32_t id, taken;
-    uint32_t newest, oldest, cursor; /* chunks of the thread; 0 if there is none */
+    /* indexes of the thread's newest and oldest chunk, and of the chunk at which the last search
+     * ended; 0 if there is none */
+    uint32_t newest, oldest, cursor;
     /* index of the innermost running operator; 0 if no operator runs */
     uint32_t innermost;
     /* index of the operator that began last; 0 if that operator has ended */

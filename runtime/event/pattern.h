@@ -1,9 +1,10 @@
 /*
  * pattern.h - splits a text into a pattern and the numbers in it.
  *
- * Programs give ranges names such as "step 1041" or "epoch 3 batch 17". A table of all such names
- * would grow without limit. A pattern is the text with each of its last two numbers replaced by a
- * NUL. All names that differ only in these numbers have the same pattern.
+ * Programs often put numbers into the names of ranges, for example "step 1041" or "epoch 3 batch
+ * 17". A table of all such names would grow without limit. A pattern is the text with each of its
+ * last two numbers replaced by a NUL. All names that differ only in these numbers have the same
+ * pattern.
  *
  * Pure functions; any thread.
  */

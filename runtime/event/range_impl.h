@@ -126,8 +126,8 @@ void sl_range_append_ended(struct sl_ranges *r, uint32_t index);
  * if the list is empty. */
 uint32_t sl_range_take_ended(struct sl_ranges *r);
 
-/* range_row.c: emits the beginning of an open range, if a part of it is in the open window. Ranges
- * that any thread may end are left out, because no other slices are nested in them. */
+/* range_row.c: emits the beginning of an open range, if a part of the range is in the open window.
+ * Ranges that any thread may end are left out, because no other slices are nested in them. */
 void sl_range_tell_begin(struct sl_ranges *r, struct sl_range *x);
 /* Emits the part of the range that is in the window. The range ends at `end_ns` or later. */
 void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns);

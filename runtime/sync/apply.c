@@ -1,5 +1,6 @@
 /*
- * apply.c - applies one call: its thread, its operations, and the events that it recorded.
+ * apply.c - applies one call. This file handles the call's thread, its operations, and the CUDA
+ * events that it recorded.
  *
  * If the records of a call arrive after later calls were applied, the call is applied nevertheless.
  * The operations of a late call are inserted into their streams in the order in which the GPU ran
@@ -70,7 +71,7 @@ static int is_anywhere(const struct sl_call *c, const struct sl_item *item)
 }
 
 /* Returns 1 if the record must belong to the thread's current context. Only operations and event
- * records must. A wait may name streams and events of any context. */
+ * records must belong to it. A wait may name streams and events of any context. */
 static int is_in_own_context(const struct sl_call *c, const struct sl_item *item)
 {
     return sl_item_is_operation(item) ||
@@ -153,8 +154,8 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
 }
 
 /* Enqueues a copy that runs after all earlier and before all later work of two devices. No record
- * says which streams of which contexts have such work. Any stream of any context may have some, and
- * so may streams that are created later. */
+ * says which streams of which contexts have such work. Any stream of any context may have such
+ * work, and so may streams that are created later. */
 static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item *item)
 {
     struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};

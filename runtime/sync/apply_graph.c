@@ -103,7 +103,7 @@ static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_se
     }
 }
 
-/* Orders the node on the launch stream after the previous launch too. */
+/* Also orders the node on the launch stream after the previous launch. */
 static void follow_last(struct sl_call *c, const struct sl_exec *exec, struct sl_stream *launch,
                         const struct sl_set *entry, uint32_t lost)
 {
@@ -154,7 +154,7 @@ struct launch {
     struct sl_call *c;
     /* the launch stream; NULL if it is not known, so that any stream may be the launch stream */
     struct sl_stream *stream;
-    struct sl_set entry; /* the set of operations that the launch is ordered after */
+    struct sl_set entry; /* the set of operations after which the launch is ordered */
     /* number of this search through the nodes, so that marks of earlier searches are ignored */
     uint32_t look;
     /* one entry for each item; NULL if the dependencies are not known */
@@ -309,8 +309,8 @@ static void begin_branch(struct launch *l, const struct sl_item *item, struct sl
         follow(l->c, stream, &l->entry);
 }
 
-/* Marks streams on which a node has no time. The items list nodes without a time last, but such a
- * node may have run at any position in the order of its stream. */
+/* Marks streams on which a node has no time. Nodes without a time are the last items of the call,
+ * but such a node may have run at any position in the order of its stream. */
 static void find_unordered(struct launch *l)
 {
     for (size_t i = l->c->count; i && l->c->item[i - 1].start_ns == 0; i--)

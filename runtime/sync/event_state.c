@@ -1,5 +1,6 @@
 /*
- * event_state.c - keeps the set of operations that each CUDA event stood for when it was recorded.
+ * event_state.c - keeps the set of operations that each CUDA event represented when it was
+ * recorded.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: the records, their sets and the
  * maps that find them.

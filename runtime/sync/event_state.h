@@ -1,11 +1,12 @@
 /*
- * event_state.h - keeps the set of operations that each CUDA event stood for when it was recorded.
+ * event_state.h - keeps the set of operations that each CUDA event represented when it was
+ * recorded.
  *
  * A wait names an event record by its cudaEventSyncId. CUPTI before 12.8 has no such id, so the
- * wait names only the event. Its record is then the last record of the event before the waiting
- * call, in the order of API entry. If the recording calls overlapped, it is not known which record
- * was the last. The last two records of each event are kept, because a wait of another thread may
- * still refer to the earlier record.
+ * wait names only the event. The wait's record is then the last record of the event before the
+ * waiting call, in the order of API entry. If the recording calls overlapped, it is not known which
+ * record was the last. The last two records of each event are kept, because a wait of another
+ * thread may still refer to the earlier record.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: a pool of at most a quarter of
  * the engine's store (base/store.h). When the pool is full, the oldest records are forgotten.

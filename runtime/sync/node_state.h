@@ -36,7 +36,8 @@ struct sl_node {
     uint8_t copied;  /* for an original: 1 if the node has copies */
     /* for an original: 1 if some copies have other dependencies than the original has now */
     uint8_t varies;
-    /* The fields below are used in an original, for the launch that is being applied. */
+    /* The fields below are used only if the node is an original. They describe the launch that is
+     * being applied. */
     uint64_t launch; /* correlation id of the launch, + 1 */
     /* number of the search in which `place` and `visit` were set; a launch may need several
      * searches, because its records may arrive in several parts */

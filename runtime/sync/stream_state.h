@@ -198,7 +198,7 @@ struct sl_unknown_call {
 struct sl_unknown_calls {
     /* a ring of the last calls, in the order in which they began */
     struct sl_unknown_call call[SL_UNKNOWN_KEPT];
-    uint64_t count; /* number of all calls of this sort so far */
+    uint64_t count; /* number of calls that were ever put into this ring */
 };
 
 struct sl_streams {

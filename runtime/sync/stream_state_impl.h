@@ -116,8 +116,8 @@ void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
                            const struct sl_moment *by);
 struct sl_moment sl_streams_last_unknown(const struct sl_streams *s, enum sl_unknown what);
 
-/* A search in a stream on behalf of a call. The functions below search for unknown work that may be
- * ordered after `op`, but that is not ordered before `last`. */
+/* Parameters of a search for unknown work in a stream, on behalf of a call. The functions below
+ * search for work that may be ordered after `op` and is not known to be ordered before `last`. */
 struct sl_look {
     const struct sl_context *context;
     const struct sl_stream *stream; /* the stream to search; NULL for all streams of the context */

@@ -218,8 +218,9 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 /* ---- the context of a wait that names none ---- */
 
 /* Returns 1 if the wait's context is a guess. No record names the context of a free. In files of
- * torch.profiler, no record names the context of a synchronize without a row, either. The engine
- * assumes the context that the thread used last, unless work of another context fits, too. */
+ * torch.profiler, no record names the context of a synchronizing call without a row, either. The
+ * engine assumes the context that the thread used last, unless work of another context fits, too.
+ */
 static int is_for_some_context(const struct sl_wait *wait)
 {
     return wait->scope == SL_WAIT_CONTEXT && wait->inferred;

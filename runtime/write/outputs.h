@@ -1,6 +1,6 @@
 /*
- * outputs.h - the list of a job's outputs. It passes events and edges to each output, and handles
- * outputs that fail.
+ * outputs.h - the list of a job's outputs. The list passes events and edges to each output, and
+ * handles outputs that fail.
  *
  * The first output is the window's trace. Its failures are logged at once, and its path is reported
  * to the user. Failures of other outputs are logged after a second or at the window's end. They are

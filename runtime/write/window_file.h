@@ -40,7 +40,7 @@ struct sl_window_file {
     char path[PATH_MAX];
 };
 
-/* Returns 0 or -errno; the path is set in both cases. */
+/* Returns 0 or -errno. The function sets the path in both cases. */
 int sl_window_file_open(struct sl_window_file *f, const struct sl_window_file_options *opt,
                         const struct sl_trace_meta *meta);
 

@@ -61,7 +61,7 @@ struct sl_chakra_options {
     int64_t clock_offset_ns;
 };
 
-/* Counts of the open file. If no file is open, the counts of the last file. */
+/* Counts of the open file. If no file is open, these are the counts of the last file. */
 struct sl_chakra_counts {
     uint64_t nodes;
     uint64_t cpu_nodes, gap_nodes, wait_nodes, gpu_nodes, comm_nodes;

@@ -67,7 +67,8 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
 {
     struct sl_chakra_turn *room = turn == c->turn ? c->turn_spare : c->turn;
     struct sl_chakra_turn *ready = room, *later = room + CALLS;
-    /* for each stream: the position after which the last moved operation is written */
+    /* for each stream: the key (time) after which the last moved operation of the stream is sorted
+     */
     uint64_t lane[LANES] = {0};
     uint64_t stays_ns = UINT64_MAX;
     size_t ahead = at, i;

@@ -1,9 +1,9 @@
 /*
  * sort.c - sorts rows by time.
  *
- * In a busy job, some hundred thousand rows a second arrive from many buffers. The starts of these
- * rows differ by at most two seconds. So a radix sort over the bits in which they differ needs
- * three passes.
+ * In a busy job, several hundred thousand rows arrive in a second, from many buffers. The starts of
+ * these rows differ by at most two seconds. So a radix sort over the bits in which they differ
+ * needs three passes.
  *
  * Threads: any; the functions use only the caller's memory.
  */

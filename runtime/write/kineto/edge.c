@@ -313,8 +313,8 @@ void sl_kineto_wait(struct sl_kineto *k, const struct sl_event *ev)
     k->wait_key[k->waits] = wait_key_of(ev);
     wait = &k->wait[k->waits++];
     wait->sync = *ev;
-    /* The record was found by the event's id alone, so a later record that is still before the wait
-     * may arrive. */
+    /* The record was found by the event's id and not by a sync id. So a later record that is still
+     * before the wait may arrive. */
     wait->record = record ? *record : (struct sl_event_record){0};
 }
 

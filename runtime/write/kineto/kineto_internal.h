@@ -116,7 +116,8 @@ struct sl_kineto {
     /* `places`: number of entries used; `events`: number of entries that are SL_PLACE_EVENT */
     unsigned places, events;
     uint32_t process_name; /* intern id from SL_EV_META_PROCESS; 0: use meta.process_name */
-    uint64_t devices_seen; /* a bit for each device whose entry in the table may be read */
+    /* a bit for each device whose entry in struct sl_device_table is complete and may be read */
+    uint64_t devices_seen;
 
     /* the open file */
     struct sl_sink *sink; /* NULL: none */
