@@ -151,16 +151,17 @@ static void say(struct sl_disk *d, const struct space *space)
     char which[160];
 
     if (space)
-        snprintf(
-            which, sizeof(which),
-            "%.1f MB of the file system are free, and %.1f MB (5 %%, at most 10 GiB) stay free",
-            (double)space->left / 1e6, (double)space->stays / 1e6);
+        snprintf(which, sizeof(which),
+                 "only %.1f MB of the file system are free, and %.1f MB (5 %%, at most 10 GiB) "
+                 "must stay free",
+                 (double)space->left / 1e6, (double)space->stays / 1e6);
     else
-        snprintf(which, sizeof(which), "the traces of this process take SYNCLINE_DISK, %.1f MB",
+        snprintf(which, sizeof(which),
+                 "the traces of this process reached the limit SYNCLINE_DISK, %.1f MB",
                  (double)d->opt.limit_bytes / 1e6);
     sl_log_once(&d->is_said, SL_LOG_WARN, "%s: %s, in %s; the job is not affected; %s", which,
                 d->opt.keeps_all ? "the window ends here, and nothing more is recorded"
-                                 : "the oldest windows are deleted, but never the first",
+                                 : "the oldest windows are deleted, but never the first window",
                 d->opt.folder,
                 space ? "free some space, or set SYNCLINE_OUTPUT to a folder on another disk"
                       : "raise SYNCLINE_DISK, or record less (SYNCLINE_WINDOW)");

@@ -59,8 +59,8 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
         remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
     sl_log(SL_LOG_ERROR,
-           "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; the "
-           "next try is in a minute or later, and a line reports when it succeeds; %s%s",
+           "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; "
+           "syncline tries again in a minute or later, and logs when it succeeds; %s%s",
            e->file.path, strerror_r(-e->error, text, sizeof(text)), o->window, f->lost,
            sl_window_file_has_part(&e->file) ? " (the .part file keeps what was written)" : "",
            remedy, f->remedy);
