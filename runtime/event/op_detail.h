@@ -3,9 +3,9 @@
  *
  * The same operator with the same shapes runs in each step of a job. So the text is interned, and
  * an event contains the id of the text. The text holds
- *   - JSON members as PyTorch reports them. For `record_param_comms` they describe the collective,
- *     under torch.profiler's names ("Collective name", "In msg nelems", "dtype", "Process Group
- *     Name"...). sl_op_detail_member() finds them;
+ *   - JSON members as PyTorch reports them. For the operator `record_param_comms` these members
+ *     describe the collective, under torch.profiler's names ("Collective name", "In msg nelems",
+ *     "dtype", "Process Group Name"...). sl_op_detail_member() finds such a member;
  *   - the inputs, in the format of event/op_inputs_format.h.
  *
  * Pure functions; any thread.

@@ -1,5 +1,6 @@
 /*
- * ops.c - keeps the PyTorch operators that run now, and emits the slices of operators that ended.
+ * ops.c - keeps the PyTorch operators that are running, and emits the slices of operators that have
+ * ended.
  *
  * This file keeps the data for an operator's slice only while the operator runs. ops_call.c keeps
  * the data that the records of CUDA calls need later.

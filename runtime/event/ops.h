@@ -62,7 +62,8 @@ struct sl_ops_options {
 
 struct sl_ops_counts {
     uint64_t ops;
-    uint64_t lost;      /* operators without a slice, because there was no room */
+    /* operators that got no slice, because the table of running operators was full */
+    uint64_t lost;
     uint64_t forgotten; /* operators that were evicted before all calls inside them had arrived */
 };
 
@@ -71,30 +72,30 @@ int sl_ops_create(struct sl_ops **out, const struct sl_ops_options *opt);
 void sl_ops_destroy(struct sl_ops *o); /* NULL is allowed */
 
 void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
-/* Ends an operator of the thread; `handle` is the lower half of its handle. Returns 1 if the ended
- * operator was a scope of the user. A scope need not be the innermost one. */
+/* Ends an operator of the thread. `handle` is the lower half of the operator's handle. Returns 1 if
+ * the ended operator was a scope of the user. A scope need not be the innermost one. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns);
 /* Ends an operator of any thread, and writes the operator's thread to *thread. Returns 0, or
  * -ENOENT if the operator is not running. */
 int sl_ops_end_anywhere(struct sl_ops *o, uint64_t handle, uint64_t ns, uint32_t *thread);
 void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns);
 
-/* Begins an operator that may end on any thread and in any order. No CUDA call is assigned to this
- * operator. */
+/* Begins an operator that may end on any thread, in any order with other operators. No CUDA call is
+ * assigned to this operator. */
 void sl_ops_start(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
 /* Ends an operator that sl_ops_start() began. Returns 0, or -ENOENT if the operator is not running.
  */
 int sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns);
 
-/* Call when all lanes were read. Emits the operators that still run (SL_EVF_BEGUN), for outputs
- * that cannot wait until the operators end. */
+/* Call when the queues of all application threads were read. Emits the operators that still run
+ * (SL_EVF_BEGUN), for outputs that cannot wait until the operators end. */
 void sl_ops_tell_begun(struct sl_ops *o);
 
 /* Returns the line of code of the innermost running operator of the thread that has a known line.
  * Returns 0 if no running operator has a line. */
 uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 
-/* Call when the operator that runs on the thread has created a CUDA graph node. */
+/* Call when the operator that is running on the thread has created a CUDA graph node. */
 void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);
 
 /* Gives a CUDA call its operator and its place. If the call's thread runs a backward pass, returns

@@ -2,7 +2,7 @@
  * ops_impl.h - declarations that only ops.c and ops_call.c use.
  *
  * ops.c keeps running operators, and forward operators for autograd. ops_call.c keeps the operators
- * that later calls may name.
+ * in which later calls may have been made.
  */
 #ifndef SL_OPS_IMPL_H
 #define SL_OPS_IMPL_H
@@ -42,7 +42,7 @@ struct sl_ops_chunk {
     struct sl_op_known op[SL_OPS_IN_CHUNK];
 };
 
-/* The data for an operator's slice, while it runs. */
+/* The data for the slice of an operator. The data is kept while the operator runs. */
 struct sl_ops_running {
     struct sl_op op;
     uint64_t start_ns;

@@ -32,8 +32,9 @@ struct sl_range {
     /* number that is different for each range that is stored at this index */
     uint32_t stamp;
     uint32_t older, newer; /* neighbours in the thread's list of ranges, sorted by start */
-    uint32_t below;        /* next outer range of the thread that is still open */
-    /* next in the list of free entries, or in the list of ended ranges, which is sorted by end */
+    uint32_t below;        /* index of the next outer range of the thread that is still open */
+    /* index of the next entry in the list of free entries, or in the list of ended ranges, which is
+     * sorted by end */
     uint32_t next;
     uint32_t same_bucket;
     uint32_t spans;    /* index of the range's first span; 0 if the range has no span */
@@ -54,7 +55,7 @@ struct sl_range_thread {
     uint32_t id;
     uint32_t taken;
     uint32_t newest; /* index of the range that began last */
-    uint32_t cursor; /* range at which the last search by time ended */
+    uint32_t cursor; /* index of the range at which the last search by time ended */
     uint32_t open;   /* index of the open range that began last */
     uint32_t ranges; /* number of the thread's ranges that are stored */
 };

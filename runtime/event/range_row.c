@@ -133,6 +133,6 @@ void sl_ranges_close(struct sl_ranges *r, uint64_t closed_ns)
         x->begun = x->shown = 0;
         x->launches = 0;
     }
-    /* No window is open any more. */
+    /* After this, no window is open. */
     r->from_ns = r->until_ns = UINT64_MAX;
 }

@@ -14,8 +14,8 @@
 
 struct sl_ring;
 
-/* `slots` is rounded up to a power of two. Pages are not touched before use. Returns 0 or
- * -ENOMEM. */
+/* `slots` is rounded up to a power of two. A page of slots is not touched before its first slot is
+ * used. Returns 0 or -ENOMEM. */
 int sl_ring_create(struct sl_ring **out, size_t slots);
 void sl_ring_destroy(struct sl_ring *r); /* NULL is allowed */
 

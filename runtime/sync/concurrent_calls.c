@@ -47,7 +47,7 @@ int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by)
     const struct sl_item *first = c->item + c->count, *other = NULL;
     const struct sl_stream *stream = sl_call_stream(c, by);
 
-    if (c->by.to_ns == 0) /* without the call's record, overlapping calls are not known */
+    if (c->by.to_ns == 0) /* if the call has no record, it is not known which calls overlap it */
         return 0;
     for (const struct sl_item *at = first; at < c->e->order.item + c->e->order.sorted; at++) {
         if (at - first == LOOKS)

@@ -1,12 +1,12 @@
 /*
  * edge.h - finds the GPU work that each wait was waiting for.
  *
- * The engine takes the assembled events of a process (event/assemble.h) in any order. It emits
- * edges. An edge says that a call, or a GPU operation, could not continue before another GPU
- * operation had completed. The engine derives edges from the order in which work was enqueued. It
- * does not guess them from events that happen at about the same time. docs/sync-edges.md defines
- * the kinds of edges and how the engine finds each kind. The engine runs in a job, on the writer
- * thread, and in the command-line tool, on the events of a trace file.
+ * The input of the engine is the assembled events of a process (event/assemble.h), in any order.
+ * The output is edges. An edge says that a call, or a GPU operation, could not continue before
+ * another GPU operation had completed. The engine derives edges from the order in which work was
+ * enqueued. It does not guess them from events that happen at about the same time.
+ * docs/sync-edges.md defines the kinds of edges and how the engine finds each kind. The engine runs
+ * in a job, on the writer thread, and in the command-line tool, on the events of a trace file.
  *
  * The engine decides a wait once every record that ended before the wait's end was delivered. The
  * caller reports this with sl_edges_delivered(). Until then the engine holds the records, as many
@@ -164,7 +164,8 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
 void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns);
 
 /* Returns a correlation id; all calls with a lower id are decided. Returns UINT64_MAX if all calls
- * are decided. Valid after sl_edges_delivered(), sl_edges_close() and sl_edges_flush(). */
+ * are decided. The result is valid after a call of sl_edges_delivered(), sl_edges_close() or
+ * sl_edges_flush(). */
 uint64_t sl_edges_undecided(const struct sl_edges *e);
 
 /* Returns a time. All waits that began before this time are decided. All GPU operations whose call

@@ -45,8 +45,8 @@ int sl_foreign_last_rowless(const struct sl_look *look, const struct sl_moment *
 
 /* ---- while waits are decided ---- */
 
-/* Returns 1 if a stream wait without a row may have made a stream of the awaited context wait for
- * another context. */
+/* Returns 1 if a stream of the awaited context may also have had to wait for another context,
+ * because of a stream wait that has no row. */
 int sl_foreign_is_for_more(const struct sl_streams *s, const struct sl_wait *wait);
 
 /* Returns the operation that ended during the call, shortly before the call returned. The

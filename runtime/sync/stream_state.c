@@ -146,8 +146,8 @@ static int lacks(const struct sl_stream *stream, const struct sl_op *op,
            (!op && sl_moment_is_late(when, stream->context->gone_ns));
 }
 
-/* Adds the tail, except for the work that `last` was ordered after. If `last` is NULL, adds the
- * whole tail. */
+/* Adds the stream's tail, except for the work that must complete before `last`. If `last` is NULL,
+ * adds the whole tail. */
 static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
                               const struct sl_moment *when, const struct sl_op *last,
                               enum sl_via via, struct sl_set *set)
@@ -322,8 +322,8 @@ static void split(struct sl_set *from, const struct sl_moment *last_lost, struct
 }
 
 /* Moves the waits that were added before the operation to the operation. Operations that the GPU
- * ran later may have been launched first, because launches of other threads took long. So the sets
- * of these operations are split, too. */
+ * ran later may have been launched earlier, because the launching calls of other threads took a
+ * long time. So the sets of these operations are split, too. */
 static void take_waits(struct sl_stream *stream, struct sl_op *op, struct sl_op *above)
 {
     int looks = OVERTAKEN_MOST;

@@ -306,13 +306,13 @@ int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b);
 
 /* ---- adding operations and waits ---- */
 
-/* Adds the operation given by `pub` and `by`. Writes the operation to *out, without a reference.
- * Writes NULL if the stream already had the operation, or if the operation is too old to matter. If
- * the memory cap is reached, writes NULL and returns -ENOMEM. Adds to `before` the operations that
- * the new operation waited for because of stream waits and the order of the legacy default stream,
- * but no operations of the same stream. Writes to *previous_end_ns the end of the previous
- * operation on the same stream. This is 0 if there is no previous operation, and UINT64_MAX if that
- * operation has no time or is not certain. */
+/* Adds the operation given by `pub` and `by`. Writes the operation to *out; the caller gets no
+ * reference to the operation. Writes NULL if the stream already had the operation, or if the
+ * operation is too old to matter. If the memory cap is reached, writes NULL and returns -ENOMEM.
+ * Adds to `before` the operations that the new operation waited for because of stream waits and the
+ * order of the legacy default stream, but no operations of the same stream. Writes to
+ * *previous_end_ns the end of the previous operation on the same stream. This is 0 if there is no
+ * previous operation, and UINT64_MAX if that operation has no time or is not certain. */
 int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct sl_edge_op *pub,
                    const struct sl_moment *by, struct sl_set *before, uint64_t *previous_end_ns,
                    struct sl_op **out);

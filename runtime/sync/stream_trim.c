@@ -4,8 +4,8 @@
  * - The operation of a stream that ends last is mostly the latest one. But a kernel may begin while
  *   the kernel before it runs (programmatic dependent launch), and end first. So each operation
  *   stores the latest end of the operations before it.
- * - Consider the newest operation that had ended before all waits that are still to come.
- *   Operations that are older than this operation are forgotten.
+ * - On each stream, the operations that are older than a certain operation are forgotten. This is
+ *   the newest operation that had ended before all waits that are still to come.
  * - If each request has its own stream, the sets that streams wait for and the lists of streams
  *   would grow with every request. So members of long sets and lists are dropped if they are over
  *   for every call that is still to come, and if some thread has waited for them. The edges of
@@ -112,9 +112,9 @@ static int is_same_call(const struct sl_op *a, const struct sl_op *b)
     return a && b && a->by.correlation == b->by.correlation;
 }
 
-/* Drops the inner nodes of graph launches. The last node of a launch is the tail, and the first
- * node has the set that the launch was ordered after. The nodes between the first and the last can
- * be a tail only for calls that overlap the launch. */
+/* Drops the operations in the middle of graph launches. The last node of a launch is the tail, and
+ * the first node has the set that the launch was ordered after. The nodes between the first and the
+ * last can be a tail only for calls that overlap the launch. */
 static void thin(struct sl_streams *s, struct sl_stream *stream)
 {
     for (struct sl_op *op = stream->newest; op; op = op->older) {

@@ -1,8 +1,9 @@
 /*
  * unknown_deps.c - tracks waits and work of streams that no record names.
  *
- * The time of the call that made an unknown wait or operation is known. Earlier calls are not
- * affected, nor are calls after a wait for the whole stream has returned.
+ * The time of the call that made an unknown wait or operation is known. The unknown wait or
+ * operation does not affect earlier calls. It does not affect calls that began after a wait for the
+ * whole stream had returned, either.
  * - If the stream is known, its set is marked as lost.
  * - If the stream is not known, the call is put into a ring. Calls in the ring may concern every
  *   stream, even a stream that is first used later. Examples of such calls are a wait of a whole

@@ -60,8 +60,8 @@ void sl_text_cache_destroy(struct sl_text_cache *c);
 /* Drops all text. */
 void sl_text_cache_clear(struct sl_text_cache *c);
 
-/* Adds a copy of `text`, with `file` 0. Invalidates earlier results of this cache. Returns NULL if
- * the text is too long for the cache. */
+/* Adds a copy of `text`, with `file` 0. Results of earlier calls are not valid any more after this
+ * call. Returns NULL if the text is too long for the cache. */
 struct sl_text *sl_text_cache_add(struct sl_text_cache *c, uint64_t key0, uint64_t key1,
                                   const char *text, size_t length);
 

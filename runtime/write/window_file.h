@@ -23,7 +23,8 @@ struct sl_window_file_options {
     enum sl_compression compression;
     int level;
     char ending[32]; /* ending of the name, without the ending that the compression adds */
-    /* gets a report of each complete file; NULL if no limit of the disk applies */
+    /* limits of the disk (write/disk.h), which count each complete file; NULL if there is no limit
+     */
     struct sl_disk *disk;
 };
 

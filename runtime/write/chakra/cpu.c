@@ -340,8 +340,8 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
         row->end_ns = ev->end_ns;
 }
 
-/* Called when an operation of the pending row begins. Cuts the row at the time at which the
- * operation was enqueued. */
+/* Called when an operation of the pending row begins. Cuts the row into two pieces at the time at
+ * which the operation was enqueued. */
 static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
                      uint64_t free_ns)
 {

@@ -52,7 +52,7 @@ static inline char *sl_wire_bytes(char *at, uint32_t field, const void *data, si
  *
  * `field` is the attribute's field number in its message; names must be shorter than 96 bytes. */
 
-/* Field numbers of AttributeProto's values. */
+/* Field numbers of the values in an AttributeProto message. */
 enum sl_chakra_value {
     SL_CHAKRA_NAME = 1,
     SL_CHAKRA_INT32 = 7,

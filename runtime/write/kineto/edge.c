@@ -18,7 +18,7 @@
  * stay exact if a reader stores them as doubles. */
 #define FIRST_ARROW (1ull << 52)
 
-/* Bits that mark the number of a name that is not interned. */
+/* Bits that are set in a name's number if the name is not interned. */
 #define COPY_NAME   (1u << 31)
 #define MEMSET_NAME (3u << 30)
 #define GRAPH_NAME  UINT32_MAX

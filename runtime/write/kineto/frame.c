@@ -78,7 +78,7 @@ static char *put_trace_id(char *at, const struct sl_trace_meta *m)
     return at;
 }
 
-/* Writes the software versions that are known already. */
+/* Writes the versions of Python and PyTorch if they are known already. */
 static char *put_software(char *at)
 {
     const char *python = sl_software_get(SL_SOFTWARE_PYTHON);

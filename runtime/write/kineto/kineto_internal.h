@@ -152,10 +152,12 @@ struct sl_kineto {
     size_t matches;
     size_t matched;    /* number of bytes of this block that matches cover */
     uint64_t position; /* position of the block in the file's text */
-    uint32_t frame;    /* number of the current frame, counted from 1 over all files */
-    uint64_t frame_at; /* position at which the frame began */
-    uint64_t time_at;  /* position of the last row's `,"ts":` */
-    uint64_t time_ns;  /* the time of the last row */
+    /* number of the compressor's current frame; frames are counted from 1 over all files */
+    uint32_t frame;
+    /* position in the file's text at which the current frame of the compressor began */
+    uint64_t frame_at;
+    uint64_t time_at; /* position of the last row's `,"ts":` */
+    uint64_t time_ns; /* the time of the last row */
     uint32_t time_frame;
     char *scratch; /* SL_KINETO_SCRATCH bytes, in which rows are made */
     char *name;    /* SL_KINETO_NAME_MAX bytes, for demangled names */

@@ -3,9 +3,9 @@
  *
  * Operators with the same name and shapes share a cached text, which is followed by numbers. Calls
  * that were made inside operators are stored for a while. So the row of a GPU operation can name
- * the operator. The row of a collective's kernel can describe the collective, as it does in
- * torch.profiler. A graph node is not launched by an operator, so its row names the operator that
- * created the node.
+ * the operator. The row of a collective's kernel can describe the collective, just like in
+ * torch.profiler's files. A graph node is not launched by an operator, so its row names the
+ * operator that created the node.
  *
  * Threads: one owner. Memory: the writer's block, text cache and table of calls
  * (kineto_internal.h).

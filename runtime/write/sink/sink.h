@@ -3,7 +3,7 @@
  *
  * The Kineto and Chakra outputs write their bytes to a sink. The compressing sink writes frames
  * into the file sink. Errors are sticky: after the first failure every call returns the same -errno
- * and writes nothing. Data already on the disk stays.
+ * and writes nothing. After an error, data that is already on the disk stays there.
  *
  * Threads: one owner (the writer thread, or the tool).
  */
