@@ -26,7 +26,8 @@ struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- chunks ---- */
 
-/* Sets the place of running operators to 0 if the place is in this chunk. */
+/* Called before a chunk is evicted. Running operators whose entry is in this chunk get the place 0,
+ * that is, no entry. */
 static void forget_places(struct sl_ops *o, const struct sl_ops_thread *t, uint32_t index)
 {
     struct sl_ops_running *r;

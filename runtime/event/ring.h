@@ -27,7 +27,7 @@ int sl_ring_push(struct sl_ring *r, const struct sl_event *ev);
  * So control events (window open and close) find room even if the ring is full of other events. */
 int sl_ring_push_control(struct sl_ring *r, const struct sl_event *ev);
 
-/* Consumer only. Returns the next contiguous events, at most `max`, which stay valid until
+/* Consumer only. Returns the next events, at most `max`, as an array. The events stay valid until
  * sl_ring_release(). If the ring is empty, returns NULL and a count of 0. */
 const struct sl_event *sl_ring_peek(struct sl_ring *r, size_t max, size_t *count);
 void sl_ring_release(struct sl_ring *r, size_t count);

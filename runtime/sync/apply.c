@@ -46,8 +46,8 @@ static void look_at_call(struct sl_call *c)
 }
 
 /* Files of torch.profiler do not say which operations are graph nodes. If the operations of one
- * launch are on several streams, they are graph nodes. If they are on one stream, the stream orders
- * them in any case. */
+ * launch are on several streams, they are graph nodes. If all operations of the launch are on one
+ * stream, the stream orders the operations in any case. */
 static int is_graph(const struct sl_call *c)
 {
     const struct sl_item *first = NULL;

@@ -1,5 +1,5 @@
 /*
- * apply.h - the engine's state, and declarations shared by the files that apply a call.
+ * apply.h - the engine's state, and declarations that the files that apply a call share.
  *
  * Calls are applied to streams, events, graphs and waits one by one, in order of correlation id.
  * apply.c applies operations and event records. apply_graph.c applies graph launches. apply_wait.c
@@ -68,7 +68,7 @@ struct sl_edges {
     unsigned unreturned_next;            /* number of calls put into the ring so far */
 };
 
-/* One call while it is being applied. */
+/* The state of one call while the call is being applied. */
 struct sl_call {
     struct sl_edges *e;
     const struct sl_item *item; /* the call's records */

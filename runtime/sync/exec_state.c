@@ -12,7 +12,7 @@
 enum {
     SHARE = 16,     /* this table may use 1/SHARE of the store */
     ENDS_USUAL = 4, /* usual number of streams that a graph runs on */
-    SLOTS_USUAL = 4 /* usual number of slots that a map needs for one key */
+    SLOTS_USUAL = 4 /* number of map slots that are reserved for one key */
 };
 
 void sl_execs_init(struct sl_execs *x, struct sl_streams *streams)

@@ -10,7 +10,7 @@ enum {
      * much again */
     SHARE = 8,
     LEAST = 64,
-    SLOTS_USUAL = 4 /* usual number of slots that a map needs for one key */
+    SLOTS_USUAL = 4 /* number of map slots that are reserved for one key */
 };
 
 void sl_nodes_init(struct sl_nodes *n, struct sl_store *store)

@@ -10,7 +10,7 @@ enum {
     SHARE = 16,
     PAGE_IDS = 1024,
     PAGES_LEAST = 16,
-    SLOTS_USUAL = 4 /* usual number of slots that a map needs for one key */
+    SLOTS_USUAL = 4 /* number of map slots that are reserved for one key */
 };
 
 struct sl_flags_page {

@@ -14,7 +14,7 @@ enum {
     SHARE = 2, /* streams may use 1/SHARE of the store */
     /* number of streams considered for replacement each time a stream is created */
     LOOKS = 8,
-    SLOTS_USUAL = 4,   /* usual number of slots that a map needs for one key */
+    SLOTS_USUAL = 4,   /* number of map slots that are reserved for one key */
     SKEW_NS = 10000000 /* calls whose starts differ by more than this are in the same order by id */
 };
 

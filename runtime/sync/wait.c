@@ -304,9 +304,9 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     edge->dst_domain = wait->domain;
 }
 
-/* Stores that the wait's thread has waited for the sources of the wait, because all edges of the
- * wait are known. In any case, a wait for a context covers all work that was enqueued before the
- * wait began. */
+/* Stores that the wait's thread has waited for the sources of the wait. Called when all edges of
+ * the wait are known. In any case, a wait for a context covers all work that was enqueued before
+ * the wait began. */
 static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     struct sl_stream *stream = wait->stream;

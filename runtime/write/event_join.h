@@ -38,7 +38,7 @@ struct sl_event_join {
     uint32_t newest[SL_JOIN_EVENTS], count;
 };
 
-/* Adds an SL_EV_CUDA_EVENT. */
+/* Adds an event of kind SL_EV_CUDA_EVENT. */
 void sl_event_join_record(struct sl_event_join *j, const struct sl_event *ev);
 
 /* Used without sync ids. Returns 1 if the wait may be for this record, or for a later record of the

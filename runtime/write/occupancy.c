@@ -52,7 +52,8 @@ static uint64_t limit_by_shared_memory(const struct sl_device *device,
                                        const struct sl_shape *kernel)
 {
     int ampere = device->compute_major >= 8;
-    uint32_t reserved = ampere ? 1024 : 0; /* bytes that the driver uses in every block */
+    /* number of bytes of shared memory that the driver uses in every block */
+    uint32_t reserved = ampere ? 1024 : 0;
     uint64_t bytes = round_up((uint64_t)kernel->static_shared + kernel->dynamic_shared + reserved,
                               ampere ? 128 : 256);
 

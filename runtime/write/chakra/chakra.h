@@ -114,8 +114,8 @@ struct sl_chakra;
 int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt);
 void sl_chakra_destroy(struct sl_chakra *c); /* accepts NULL; no file may be open */
 
-/* Begins a file. Returns -EBUSY if one is open. The caller keeps the ownership of `sink` and *meta.
- */
+/* Begins a file. Returns -EBUSY if a file is already open. The caller keeps the ownership of `sink`
+ * and *meta. */
 int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_trace_meta *meta);
 
 /* Adds assembled events, in any order. Events that are not slices are skipped. Returns 0 or the

@@ -53,10 +53,10 @@ struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_cha
     return turn;
 }
 
-/* Returns 1 if row `a` must be before row `b`. Both rows start at the same time. The order is:
- * operators and ranges, then a call, then the operation that it launches. Operations of one stream
- * are in the order in which they were enqueued. The event for the end of a row is last, because the
- * row may have begun at the same time. */
+/* Returns 1 if row `a` must be before row `b`. Both rows start at the same time. Operators and
+ * ranges are first, then a call, and then the operation that the call launches. Operations of one
+ * stream are in the order in which they were enqueued. The event for the end of a row is last,
+ * because the row may have begun at the same time. */
 static int comes_first(const struct sl_event *a, const struct sl_event *b)
 {
     int a_cpu = sl_chakra_is_cpu(a), b_cpu = sl_chakra_is_cpu(b);

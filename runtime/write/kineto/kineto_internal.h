@@ -37,7 +37,8 @@ enum {
     SL_KINETO_TAIL_MAX = 16384,
     /* number of places (things that a metadata row names); a power of two */
     SL_KINETO_NAMES = 16384,
-    /* maximum number of these places that are named CUDA events, which are never removed */
+    /* maximum number of places that are named CUDA events; the entries of named CUDA events are
+     * never removed */
     SL_KINETO_EVENTS = SL_KINETO_NAMES / 4,
     /* maximum number of held waits, whose event record has not arrived */
     SL_KINETO_WAITS = 1024,

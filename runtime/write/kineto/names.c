@@ -133,7 +133,7 @@ static void put_stream_rows(struct sl_kineto *k, const struct sl_place *p)
     if (context)
         at = put_interned(k, SL_JSON_LITERAL(at, " in "), context);
     at = SL_JSON_LITERAL(at, "\"");
-    if (p->flags) { /* only this row shows which streams are blocking */
+    if (p->flags) { /* trace readers can tell only from this row whether the stream is blocking */
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"context\":"), p->context);
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"stream flags\":"), p->flags);
     }
