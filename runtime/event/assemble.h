@@ -27,8 +27,8 @@
 
 struct sl_assemble;
 
-/* Receives assembled events. Must not call the assembler. Returns 0 or -errno; the sink itself
- * counts an event that it refuses. */
+/* Receives assembled events. The function must not call the assembler. Returns 0 or -errno; the
+ * sink itself counts an event that it refuses. */
 typedef int (*sl_event_sink_fn)(void *user, const struct sl_event *ev);
 
 struct sl_assemble_options {

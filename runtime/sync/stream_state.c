@@ -106,7 +106,7 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     return op;
 }
 
-/* Returns 1 if the work was enqueued before `last`. Then every wait for `last` is also a wait for
+/* Returns 1 if the work was enqueued before `last`. If so, every wait for `last` is also a wait for
  * this work. */
 static int is_behind(const struct sl_op *last, const struct sl_moment *by, uint64_t end_ns)
 {

@@ -329,8 +329,8 @@ void sl_streams_ignore_call(struct sl_streams *s, uint64_t returned_ns);
 /* Stores that an operation began on this stream whose call is not known. The call may not have
  * returned yet. */
 void sl_stream_ignore_op(struct sl_streams *s, struct sl_stream *stream, uint64_t start_ns);
-/* Stores that a wait for all work of the stream or context has returned. So for later calls, work
- * that was not recorded has ended. */
+/* Stores that a wait for all work of the stream or context has returned. All work that was enqueued
+ * before such a wait has ended when a later call begins, even if the work was not recorded. */
 void sl_stream_covered(const struct sl_streams *s, struct sl_stream *stream,
                        const struct sl_moment *wait);
 void sl_context_covered(const struct sl_streams *s, struct sl_context *context,

@@ -48,7 +48,8 @@ uint32_t sl_writer_lost_window(const struct sl_writer *w, uint64_t *renew_ns);
 uint32_t sl_writer_full_window(const struct sl_writer *w);
 
 /* Any thread, never blocks. Writes the path of the last file that the first output has completed
- * ("" if none), and the number of such files. Must not be called after sl_writer_stop(). */
+ * ("" if none), and the number of such files. The caller must not call this function after
+ * sl_writer_stop(). */
 void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows);
 
 #endif

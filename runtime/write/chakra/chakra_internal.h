@@ -58,8 +58,8 @@ enum {
     SL_CHAKRA_OPS = 1 << 15,
     SL_CHAKRA_LAUNCHES = 1 << 15,
     SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
-    /* Longest time, in nanoseconds, between the end of an operation's parents and its start that
-     * launch latency alone explains. */
+    /* Maximum launch latency, in nanoseconds. If an operation starts later than this after the end
+     * of all its parents, the delay has another reason. */
     SL_CHAKRA_DELAY_MAX_NS = 20000,
     /* Time, in nanoseconds, that a call is assumed to need to enqueue its operation, if the time is
      * not known. This is the time of a usual launch. */

@@ -22,7 +22,7 @@ char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text)
         if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK) {
             sl_kineto_put(k, text->text, text->length);
             sl_kineto_hand_over(k);
-            k->row.text = NULL; /* no repetitions are searched in a long row */
+            k->row.text = NULL; /* match.c does not search for repetitions in a long row */
             return k->block;
         }
     }

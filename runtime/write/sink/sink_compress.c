@@ -69,8 +69,8 @@ static int zstd_run(struct compress_sink *c, const void *data, size_t size, ZSTD
     return 0;
 }
 
-/* zstd calls this function to get the repetitions of a block. If the block has no repetition, the
- * whole block is literals. */
+/* zstd calls this function to get the repetitions of a block. If the block has no repetition, zstd
+ * stores the whole block as literals (new bytes). */
 static size_t tell_matches(void *state, ZSTD_Sequence *out, size_t capacity, const void *source,
                            size_t size, const void *dictionary, size_t dictionary_size, int level,
                            size_t window)
