@@ -2,8 +2,8 @@
  * sort.c - sorts rows by time.
  *
  * In a busy job, several hundred thousand rows arrive in a second, from many buffers. The starts of
- * these rows differ by at most two seconds. So a radix sort over the bits in which they differ
- * needs three passes.
+ * these rows differ by one or two seconds. So a radix sort over the bits in which they differ needs
+ * three passes.
  *
  * Threads: any; the functions use only the caller's memory.
  */

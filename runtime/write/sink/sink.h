@@ -54,8 +54,8 @@ struct sl_sink {
  * again. */
 int sl_sink_file_open(struct sl_sink **out, const char *path);
 
-/* A sink in memory, for tests and benchmarks. The data may be read at any time. close() frees the
- * data, unless sl_sink_memory_take() returned it to a caller. */
+/* A sink in memory, for tests and benchmarks. sl_sink_memory_get() returns the bytes that were
+ * written so far, at any time before close(). close() frees these bytes. */
 int sl_sink_memory_open(struct sl_sink **out);
 void sl_sink_memory_get(const struct sl_sink *sink, const void **data, size_t *size);
 
