@@ -1,10 +1,10 @@
 /*
  * chakra_bench.c - measures the cost of a Chakra node in time and bytes.
  *
- * The records of mix.h are decoded and assembled outside the measured time. They go through the
- * writer one second of events at a time, as in a job, with an edge for each synchronize. The table
- * shows CPU time per node (best of three rounds, uncompressed into memory). It also shows bytes per
- * node: raw without the name, and compressed by zstd.
+ * The records of mix.h are decoded and assembled outside the measured time. As in a job, the writer
+ * gets one second of events at a time. Each synchronize gives one edge. The table shows CPU time
+ * per node (best of three rounds, uncompressed into memory). It also shows bytes per node: raw
+ * without the name, and compressed by zstd.
  */
 #include "event/call_name.h"
 #include "mix_events.h"

@@ -238,7 +238,7 @@ static double many_streams(const struct input *in, uint32_t streams, int whole, 
     return (double)best / rounds;
 }
 
-/* ---- one stream per request ---- */
+/* ---- a job that makes a new stream for each request ---- */
 
 static void record(struct job *j, uint32_t stream)
 {
@@ -301,8 +301,9 @@ static void synchronize_device(struct job *j, uint32_t stream)
     synchronize(j, SL_STREAM_NONE);
 }
 
-/* Repeats a launch on a new stream and a wait for it. Returns the cost relative to 100 ns a record
- * and 50 ns an edge. Uses the memory limit of a job: streams come and go. */
+/* Repeats two calls: a launch on a new stream, and a wait for that stream. Returns the cost
+ * relative to 100 ns a record and 50 ns an edge. The engine has the memory limit of a job, so it
+ * must release the streams that are no longer used. */
 static double requests(const struct input *in, void (*wait)(struct job *, uint32_t stream))
 {
     uint64_t found, took, records;

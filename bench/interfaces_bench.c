@@ -26,7 +26,7 @@ static const char *const interfaces[] = {"v1", "v2-whole", "v2"};
 enum {
     OWN_NS,      /* CPU time of syncline's threads, per record */
     CALLBACK_NS, /* CPU time inside syncline's callbacks, per record */
-    JOB_NS,      /* CPU time of the launching thread, per launch; mostly the simulator's own work */
+    JOB_NS,      /* CPU time of the launching thread, per launch; most is spent in the simulator */
     BYTES,       /* bytes of CUPTI buffers, per record */
     VALUES
 };

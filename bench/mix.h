@@ -1,13 +1,13 @@
 /*
  * mix.h - the CUPTI 13.0 records of a training job, on which every speed figure is measured.
  *
- * One step is about 1400 records. It has 640 kernel launches (600 single, one graph of 40 nodes)
- * with 200 distinct mangled names that demangle to 200-300 bytes. It also has host-to-device
- * copies, memsets, event queries, and event records and stream waits between a compute and a
- * communication stream. A step ends with a read-back of the loss and a stream synchronize. Forward
- * calls come from one thread, backward calls from another. GPU records come after their calls with
- * a delay, as on a real GPU. Correlation ids grow by 1 or 2 per call, because filtered calls use
- * some.
+ * One step is about 1400 records. A step has 640 kernel launches (600 single, one graph of 40
+ * nodes) with 200 distinct mangled names that demangle to 200-300 bytes. A step also has
+ * host-to-device copies, memsets, event queries, and event records and stream waits between a
+ * compute and a communication stream. A step ends with a read-back of the loss and a stream
+ * synchronize. One thread makes the forward calls; another thread makes the backward calls. A GPU
+ * operation starts some time after its call, as on a real GPU. Correlation ids grow by 1 or 2 per
+ * call, because calls that are not recorded use up ids, too.
  *
  *   struct mix m;
  *   mix_init(&m, 1700000000000000000u);
@@ -15,9 +15,9 @@
  *   mix_free(&m);
  *
  * The record layouts are defined here, so that the mix does not depend on the machine's CUDA
- * headers. decode_bench checks them against the generated table. Deterministic. Threads: one per
- * `struct mix`. Memory: mix_init() allocates the names, which must outlive the buffers that point
- * to them.
+ * headers. decode_bench checks them against the generated table. Every run gives the same records.
+ * Threads: each `struct mix` is used by one thread. Memory: mix_init() allocates the names, which
+ * must outlive the buffers that point to them.
  */
 #ifndef BENCH_MIX_H
 #define BENCH_MIX_H
@@ -160,7 +160,8 @@ struct mix {
     uint32_t correlation, step, at, random;
 };
 
-/* The LCG of Numerical Recipes; sufficient for jitter. */
+/* A linear congruential generator (from "Numerical Recipes"). Its quality is sufficient for jitter.
+ * */
 static inline uint32_t mix_random(struct mix *m, uint32_t below)
 {
     m->random = m->random * 1664525u + 1013904223u;

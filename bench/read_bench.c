@@ -2,12 +2,13 @@
  * read_bench.c - measures `syncline check`, `convert` and `edges` on files that syncline writes.
  *
  * A child process writes a trace of launches, kernels with all their args, waits and arrows with
- * the library's writer. Then the command runs on the trace as a user would run it. The figures are
- * wall time, CPU time and peak memory of the fastest of three runs.
+ * the library's writer. Then the benchmark runs each command on the trace as a user would run it.
+ * The figures are wall time, CPU time and peak memory of the fastest of three runs.
  *
  *   read_bench [--events N] [--tool PATH] [--json FILE]
  *
- * --events: approximate rows in the trace (default 1 000 000; memory must not depend on it).
+ * --events: approximate number of rows in the trace (default 1 000 000). The peak memory of the
+ * commands must not depend on this number.
  */
 #include <errno.h>
 #include <fcntl.h>

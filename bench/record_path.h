@@ -2,7 +2,7 @@
  * record_path.h - the path of CUPTI records from a buffer to text, built from the runtime's modules
  * as the runtime builds it.
  *
- * Threads: the caller's, one at a time. Memory: path_free() frees the memory of path_init() and
+ * Threads: any, one at a time. Memory: path_free() frees the memory of path_init() and
  * path_output(), and p->edges. The ring and the writer belong to the caller.
  */
 #ifndef BENCH_RECORD_PATH_H
@@ -55,7 +55,8 @@ static inline int push_assembled(void *user, const struct sl_event *ev)
     return sl_ring_push(((struct path *)user)->ring, ev);
 }
 
-/* With a ring, assembled events go to the ring; without, they are kept. */
+/* If `ring` is not NULL, assembled events are pushed to the ring. If it is NULL, the path keeps the
+ * events. */
 static inline void path_init(struct path *p, enum sl_detail detail, struct sl_ring *ring)
 {
     struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};

@@ -7,8 +7,8 @@
  *   return bench_end(&t);
  *
  * `--json FILE` appends one line of JSON per row to FILE, so that several programs share a file:
- * {"bench","metric","value","unit","goal","met","against"}. A bench program runs alone in its
- * process, so plain stdio and exit() are fine here.
+ * {"bench","metric","value","unit","goal","met","against"}. A bench program is alone in its
+ * process, so this header may use stdio and exit().
  */
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H

@@ -2,7 +2,7 @@
  * trace.h - the objects that a bench program needs to write a Kineto trace: tables of names and
  * shapes, one GPU, and the row writer.
  *
- * Threads: the caller's, one at a time. Memory: trace_close() frees what trace_open() allocates.
+ * Threads: any, one at a time. Memory: trace_close() frees what trace_open() allocates.
  */
 #ifndef BENCH_TRACE_H
 #define BENCH_TRACE_H

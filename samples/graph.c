@@ -80,7 +80,8 @@ int main(void)
     CHECK(cu.StreamSynchronize(main_stream));
     printf("launched once: %d and %d\n", pinned[0], pinned[BYTES - 1]);
 
-    /* Launched again before the last launch has ended: the launches run one after the other. */
+    /* Each launch is made before the previous launch has ended. CUDA runs the launches one after
+     * the other. */
     for (int i = 1; i < LAUNCHES; i++)
         CHECK(cu.GraphLaunch(executable, main_stream));
     CHECK(cu.StreamSynchronize(main_stream));

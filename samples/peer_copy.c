@@ -1,9 +1,9 @@
 /*
  * peer_copy.c - a copy from one GPU to another, and concurrent work on both.
  *
- * With a single device the sample prints a message and ends with success. Peer access makes the
- * copy direct if the hardware supports it. Otherwise the driver copies through the host; the
- * program is the same. One thread, a stream on each device.
+ * With a single device the sample prints a message and ends with success. If the hardware supports
+ * peer access, the copy goes directly from GPU to GPU. Otherwise the driver copies through the
+ * host; the sample makes the same calls. The sample has one thread, and a stream on each device.
  */
 #include "cuda_load.h"
 

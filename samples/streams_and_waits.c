@@ -2,8 +2,8 @@
  * streams_and_waits.c - every way in which a CPU thread or a stream can wait for the GPU.
  *
  * Each step enqueues work, waits for it in one way, and checks that the work has ended. In the
- * trace each step is a CPU call that lasts as long as the work it waited for; comments mark the
- * calls that do not wait. One thread; all allocations are freed.
+ * trace each step is a CPU call that lasts until the awaited work has ended. Comments mark the
+ * calls that do not wait. The sample has one thread, and frees all its memory.
  */
 #include "cuda_load.h"
 
@@ -44,7 +44,8 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.EventSynchronize(event));
     done("cuEventSynchronize", cu.StreamQuery(a));
 
-    /* Two streams: the call returns when the last stream has finished, here the longer one. */
+    /* Work runs on two streams. The call returns when both streams have finished; here `b` takes
+     * longer. */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     spin_launch(background, b, 4, 64, 3 * MILLISECOND);
     CHECK(cu.CtxSynchronize());

@@ -3,7 +3,8 @@
 
     samples/summary.py TRACE.json.gz        (or .json; `syncline convert --to kineto-gz` makes one)
 
-Standard library only. Reads the whole file: meant for a demo, not for hours of recording.
+Needs only Python's standard library. The script loads the whole file into memory, so it suits a
+demo, not a recording of hours.
 """
 
 import argparse
@@ -54,7 +55,8 @@ def shorten(name, limit=56):
 
 
 def print_busy(gpu, begin, end):
-    """Per device: the share of busy time between the first and the last event."""
+    """For each device, prints the share of time in which the device was busy, from the first event
+    to the last event."""
     devices = collections.defaultdict(list)
     for event in gpu:
         devices[event["args"].get("device", event.get("pid"))].append(event)
@@ -85,7 +87,7 @@ def print_steps(steps, gpu, calls, limit):
     starts = [e["ts"] for e in steps]
     work, waited, launched = ([[] for _ in steps] for _ in range(3))
     for event in gpu:
-        # Work may continue into the next step: each step gets its part.
+        # An operation may last into the next step. Each step counts only the part inside the step.
         begin, end = event["ts"], event["ts"] + event["dur"]
         for at in range(max(0, bisect.bisect_right(starts, begin) - 1), len(steps)):
             if starts[at] >= end:

@@ -4,8 +4,8 @@
  * In each step a batch arrives: a prefetch thread copies pinned batches on a separate stream, two
  * ahead. Forward and backward kernels run on the compute stream. Every layer's gradient is reduced
  * on a third stream while the next layer computes. An optimizer ends the step. Reading back the
- * loss makes the CPU wait for the GPU once a step. Kernels only pass time; a memset writes the
- * loss, so that the read-back has a value.
+ * loss makes the CPU wait for the GPU once a step. The kernels compute nothing; each kernel only
+ * runs for a given time. A memset writes the loss, so that the read-back has a value.
  *
  * Threads: main enqueues everything except the batches. The prefetch thread owns the copy stream
  * and the pinned batches. Batch slots pass between them under `queue.lock`.

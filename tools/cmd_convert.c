@@ -77,7 +77,8 @@ static const struct format *find_format(const struct sl_convert_request *r, cons
     return found;
 }
 
-/* Returns 0, or the exit status after a line on stderr. `level` NULL: the format's default. */
+/* Returns 0, or the exit status after a line on stderr. If `level` is NULL, the format's default
+ * level is used. */
 static int set_level(struct sl_convert_request *r, const struct format *f, const char *level)
 {
     uint64_t value;

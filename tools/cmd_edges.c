@@ -2,8 +2,9 @@
  * cmd_edges.c - `syncline edges`: shows the GPU operation that released each wait, and the time
  * waited.
  *
- * The trace is read once. Edges that the job recorded are printed as they come. Otherwise the rows
- * go through the edge engine in order of enqueue, as they would have in the job.
+ * The command reads the trace once. Edges that the job recorded are printed in the order of the
+ * file. If the file has no recorded edges, the rows go through the edge engine in order of enqueue,
+ * as the events of a running job do.
  *
  * Threads: main; a helper thread decompresses. Memory: at most 256 MiB for any file
  * (replay/replay.h, edge_summary.h).
@@ -38,7 +39,7 @@ struct request {
     const struct sl_command *command;
     const char *input;
     int json, summary;
-    int kind; /* enum sl_edge_kind, or -1: all */
+    int kind; /* enum sl_edge_kind, or -1 for all kinds */
     uint64_t min_wait_ns;
 };
 
@@ -95,7 +96,7 @@ static void print(const struct work *w, const struct sl_edge *edge, int is_first
     (w->request->json ? sl_edges_print_json : sl_edges_print_text)(stdout, w->feed->events, edge);
 }
 
-/* With a summary: keeps a row on which a wait's time may have been spent. */
+/* With a summary: keeps a GPU operation, because the time of a wait may have been spent on it. */
 static void keep_event(void *user, const struct sl_event *ev)
 {
     sl_wait_blame_event(((struct work *)user)->spent, ev);

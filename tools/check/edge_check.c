@@ -14,7 +14,8 @@
 
 /* ---- rows that edges connect ---- */
 
-/* Finds the place for a span with these ids; the result says whether the span is there. */
+/* Returns the table entry for the span with these ids. Sets *is_there to whether the entry holds
+ * this span already. */
 static struct sl_edge_span *place(struct sl_edge_span *spans, uint64_t correlation, uint64_t node,
                                   uint32_t stream, int *is_there)
 {

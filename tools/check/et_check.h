@@ -37,7 +37,7 @@ void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et);
 
 extern const char *const sl_et_type_name[SL_ET_TYPES]; /* "COMP" */
 
-/* print_text.c, print_json.c: the result as text, or as one JSON object on one line. */
+/* Print the result as text (print_text.c), or as one JSON object on one line (print_json.c). */
 void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check *c,
                             const struct sl_et *et);
 void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check *c,

@@ -77,7 +77,7 @@ enum sl_finding_id {
     SL_ET_RULE_COMM_TYPE,   /* ASTRA-sim has no algorithm for this type */
     SL_ET_RULE_GROUP,       /* pg_name is not a number of 31 bits */
     SL_ET_RULE_NO_LAUNCH,   /* GPU operations without their call */
-    SL_ET_RULE_NOT_CHECKED, /* no room to check: validity unknown */
+    SL_ET_RULE_NOT_CHECKED, /* not checked for lack of memory, so validity is unknown */
     SL_FIND_COUNT
 };
 
@@ -93,7 +93,7 @@ struct sl_findings {
     struct sl_finding of[SL_FIND_COUNT];
 };
 
-/* Adds `n` to a kind's count. The first call's place and text are kept. */
+/* Adds `n` to a kind's count. The finding keeps the place and the text of the first call. */
 void sl_finding_add(struct sl_findings *f, enum sl_finding_id id, uint64_t n, uint64_t at,
                     const char *example, ...) __attribute__((format(printf, 5, 6)));
 
@@ -106,7 +106,7 @@ struct sl_finding_kind {
 extern const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT];
 extern const char *const sl_severity_name[];
 
-/* `own`: syncline wrote the file. */
+/* `own` is 1 if syncline wrote the file. */
 enum sl_severity sl_finding_severity(enum sl_finding_id id, int own);
 
 /* The worst severity found; SL_SEVERITY_NOTE without findings. */

@@ -41,7 +41,8 @@ static unsigned get_bits(const uint8_t *page, uint64_t id)
     return (page[index / 2] >> (index % 2 * 4)) & 15u;
 }
 
-/* Returns the page with this number, perhaps a new one; NULL: no room. */
+/* Returns the page (the flags of 8192 ids) with this number, and allocates the page if it is
+ * missing. Returns NULL if there is no memory. */
 static uint8_t *get_page(struct sl_id_flags *p, uint64_t number)
 {
     uint8_t *page = sl_map_get(&p->page, number);

@@ -19,7 +19,7 @@
 enum sl_pair_flag {
     SL_PAIR_FIRST = 1 << 0,  /* call, or start of an arrow */
     SL_PAIR_SECOND = 1 << 1, /* GPU operation, or end of an arrow */
-    SL_PAIR_TWICE = 1 << 2,  /* FIRST came more than once */
+    SL_PAIR_TWICE = 1 << 2,  /* several rows of the id were FIRST */
     SL_PAIR_MARK = 1 << 3    /* set by the owner: a call that records an event */
 };
 
@@ -35,7 +35,8 @@ struct sl_id_flags {
     struct sl_store store;
     struct sl_map page; /* 1 + id / 8192 -> the bits of a page */
     size_t pages_max;
-    uint64_t last_number; /* the page used last, because ids come in runs; 0: none */
+    uint64_t last_number; /* number of the page used last, kept because successive ids are often in
+                             one page; 0: no page */
     uint8_t *last;
     struct sl_id_times *recent; /* indexed by the id's low bits */
     uint64_t unchecked;         /* rows without a page */
@@ -50,7 +51,7 @@ void sl_id_flags_free(struct sl_id_flags *p);
 int sl_id_flags_add(struct sl_id_flags *p, uint64_t id, unsigned flags, int64_t start_ns,
                     uint64_t at);
 
-/* Flags of an id; 0: never seen. */
+/* Returns the flags of an id, or 0 if no row had the id. */
 unsigned sl_id_flags_flags(const struct sl_id_flags *p, uint64_t id);
 
 /* Start of the first row, or of the earliest second row. SL_PAIR_NO_TIME: no longer known. */

@@ -15,9 +15,10 @@
 
 #define SL_LINKS_WAITS 65536u
 
-/* A wait whose record call has not come yet. */
+/* A stream wait. The row of the call that recorded the awaited event has not been read yet. */
 struct sl_links_wait {
-    uint64_t record; /* correlation id of the record call; 0 = free */
+    uint64_t
+        record; /* correlation id of the call that recorded the event; 0 if the entry is free */
     int64_t start_ns;
     uint64_t at;
 };

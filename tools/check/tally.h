@@ -33,7 +33,7 @@ struct sl_tally_process {
 
 /* A row on screen: a thread of a process, or a stream of a device. */
 struct sl_tally_lane {
-    uint64_t key; /* hash of pid and tid, or of device and stream; 0: free */
+    uint64_t key; /* hash of pid and tid, or of device and stream; 0 if the entry is free */
     int is_stream;
     int64_t device, stream;
     uint64_t events;

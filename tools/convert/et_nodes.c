@@ -50,7 +50,7 @@ struct sl_et_nodes {
     struct sl_et_nodes_counts counts;
 };
 
-/* Members read from a node, those of an attribute first. */
+/* The members that are read from a node. The first three are members of an attribute. */
 static const char *const wanted[] = {
     "attrs.name",    "attrs.value",   "attrs.type",     "attrs",          "id",
     "name",          "rf_id",         "ctrl_deps",      "parent",         "fw_parent",
@@ -65,7 +65,8 @@ enum {
 
 /* A node being built. */
 struct node {
-    struct sl_text member[WANTED]; /* raw text; data NULL: absent */
+    struct sl_text
+        member[WANTED]; /* raw text of each member; data is NULL if the member is absent */
     char bytes[NODE_MAX];
     size_t size;
     int64_t record_function; /* 0: none */
@@ -84,7 +85,8 @@ static struct sl_text *member(struct node *n, const char *path)
     return NULL;
 }
 
-/* An array comes after its elements, which have the same path as the array. */
+/* Takes a value of a node. The elements of an array are reported before the array, with the same
+ * path. */
 static void take_member(void *user, const char *path, enum sl_json_type type, struct sl_text value)
 {
     struct sl_text *m = member(user, path);

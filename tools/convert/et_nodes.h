@@ -18,8 +18,8 @@
 
 struct sl_et_nodes;
 
-/* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. A truncated file
- * is used up to its end; then `why` has a message although 0 is returned. */
+/* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. If the file is
+ * truncated, the complete nodes are used; the function returns 0 and puts a message in `why`. */
 int sl_et_nodes_read(struct sl_et_nodes **out, const char *path, char *why, size_t why_size);
 void sl_et_nodes_destroy(struct sl_et_nodes *n); /* NULL is fine */
 

@@ -5,7 +5,7 @@
  * collectives.h), so each conversion adds the missing groups, under a lock on the file. A new file
  * is written beside the old file and then renamed, so a full disk leaves the old file unchanged.
  *
- * Threads: main only. Memory: that of the file.
+ * Threads: main only. Memory: the whole comm-group file is loaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,7 +89,8 @@ static void take_rank(void *user, const char *path, enum sl_json_type type, stru
     r->seen++;
 }
 
-/* Returns whether the array has these ranks; -EBADMSG: it is not an array of ranks. */
+/* Returns 1 if the array has exactly these ranks, 0 if it has other ranks, or -EBADMSG if it is not
+ * an array of ranks. */
 static int has_ranks(struct job *j, const char *array, size_t size, const uint32_t *rank,
                      size_t count)
 {
@@ -128,8 +129,8 @@ static size_t read_text(void *user, void *data, size_t size)
     return size;
 }
 
-/* Notes the file's groups and removes the last brace. Returns 0, or -EBADMSG: another kind of
- * file. */
+/* Notes the file's groups and removes the last brace. Returns 0, or -EBADMSG if the file is not a
+ * comm-group file. */
 static int read_groups(struct job *j)
 {
     struct sl_split *split;

@@ -15,8 +15,8 @@
 
 struct sl_output {
     struct sl_sink *sink;
-    int error;                   /* of sl_output_write(), sticky: -errno; 0: none */
-    char block[SL_OUTPUT_BLOCK]; /* collects what is written */
+    int error;                   /* -errno of the first failed sl_output_write(), or 0 */
+    char block[SL_OUTPUT_BLOCK]; /* bytes that are not yet passed to the sink */
     size_t fill;
     char temporary[PATH_MAX]; /* name of the complete file before the final rename */
     char part[PATH_MAX + 8];  /* the sink's name for the incomplete file */

@@ -34,17 +34,19 @@ static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_ed
 }
 
 struct sl_edge_group {
-    uint32_t name;   /* intern id; 0: unknown */
-    uint32_t source; /* intern id of the operation, in the table by line; else 0 */
+    uint32_t name; /* intern id; 0: unknown */
+    uint32_t
+        source; /* intern id of the awaited operation in the table by line; 0 in other tables */
     struct sl_edge_waits waits;
-    uint64_t name_total_ns; /* total wait of the name; valid after sorting */
+    uint64_t name_total_ns; /* total wait of all groups with this name; valid after sorting */
 };
 
 enum sl_edge_table {
     SL_EDGE_BY_SOURCE,
     SL_EDGE_BY_PLACE,
     SL_EDGE_BY_STEP,
-    SL_EDGE_BY_LINE, /* CPU calls only; a line has one group per operation */
+    SL_EDGE_BY_LINE, /* waits of CPU calls only; a line of code has one group for each awaited
+                        operation */
     SL_EDGE_TABLES
 };
 
@@ -73,7 +75,7 @@ struct sl_edge_totals {
 
 struct sl_edge_summary;
 
-/* Returns the step at a time, as far as is known at that moment; 0: none. */
+/* Returns the intern id of the step at a time, or 0 if no known step covers the time. */
 typedef uint32_t (*sl_edge_step_fn)(void *user, uint64_t ns);
 
 /* 0 or -ENOMEM. */

@@ -18,7 +18,8 @@ enum {
     BY_ID = 1 << 18,
     BY_STREAM = 1 << 14,
     PROBES = 4,
-    LINKS_MOST = 64, /* longest chain followed; only hostile files have longer ones */
+    LINKS_MOST = 64, /* most links of a chain that are followed; only damaged or hostile files have
+                        longer chains */
     LATE_MOST = 1024 /* operations of its stream by which a row may be late */
 };
 
@@ -58,7 +59,8 @@ void sl_wait_blame_destroy(struct sl_wait_blame *s)
 
 /* ---- finding ---- */
 
-/* Returns NULL for no operation or a forgotten one. */
+/* Returns the operation with this number. Returns NULL if the number is 0 or the operation has been
+ * overwritten. */
 static const struct operation *numbered(const struct sl_wait_blame *s, uint32_t number)
 {
     const struct operation *o = &s->operation[number % OPERATIONS];
@@ -91,8 +93,8 @@ static int is_same_stream(const struct operation *a, const struct operation *b)
     return a->stream == b->stream && a->context == b->context && a->device == b->device;
 }
 
-/* Returns the number of an edge's end; 0: no row. The latest of several matches wins, because graph
- * nodes may lack their ids. */
+/* Returns the number of the operation at one end of an edge, or 0 if that operation has no row. If
+ * several operations match, because graph nodes may lack ids, the latest match is returned. */
 static uint32_t find(const struct sl_wait_blame *s, const struct sl_edge_op *op)
 {
     uint32_t at = place_of_id(op->correlation, op->graph_node, op->stream);
