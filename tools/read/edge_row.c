@@ -9,7 +9,7 @@
 
 #define NUMBERS_BYTES (4u << 20)
 
-/* Returns the number of a name, or -1: unknown. */
+/* Returns the enum sl_edge_kind of a name, or -1 for an unknown name. */
 static int kind_of(struct sl_text text)
 {
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)

@@ -1,8 +1,8 @@
 /*
  * edge_row.h - reads an edge from the row that syncline wrote for it.
  *
- * Separate rows hold the names of GPU operations. Syncline writes a name's row before the first
- * edge that uses it; another program may have reordered the rows.
+ * Separate rows hold the names of GPU operations. Syncline writes the row of a name before the
+ * first edge that uses the name. Another program may have reordered the rows of the file.
  *
  * Threads: one owner. Memory: at most 4 MiB for the name numbers, besides the table of texts.
  */

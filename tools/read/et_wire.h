@@ -38,7 +38,7 @@ static inline int sl_et_take_varint(struct sl_et_span *s, uint64_t *out)
     return 0;
 }
 
-/* Returns 1, or 0: not a valid field. */
+/* Returns 1, or 0 if the bytes are not a valid field. */
 static inline int sl_et_take_field(struct sl_et_span *s, struct sl_et_field *f)
 {
     uint64_t tag, size;

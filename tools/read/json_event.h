@@ -116,10 +116,11 @@ struct sl_trace_row {
     struct sl_text category_text, name;
     struct sl_text args_name; /* args.name, of metadata events */
     struct sl_row_lane pid, tid;
-    const struct sl_row_edge *edge; /* "sync_edge" metadata only; valid until the next row */
-    int is_edge_name;               /* "sync_name" metadata, with `id` and args_name */
-    int64_t ts_ns, dur_ns;          /* exact, from the decimal text; the sum of any two fits */
-    int64_t id;                     /* id of a flow */
+    const struct sl_row_edge
+        *edge;             /* for "sync_edge" metadata only, else NULL; valid until the next row */
+    int is_edge_name;      /* "sync_name" metadata, with `id` and args_name */
+    int64_t ts_ns, dur_ns; /* exact, from the decimal text; the sum of any two fits */
+    int64_t id;            /* id of a flow */
     /* Kineto's peer copies state only the device and context in which the copy ran. */
     int64_t correlation, device, context, stream, bytes, external_id;
     int64_t wait_record;  /* wait_on_cuda_event_record_corr_id, wait_on_context_record_corr_id */
@@ -128,7 +129,7 @@ struct sl_trace_row {
     int64_t wait_context; /* wait_on_context, if it differs from the wait's context */
     int64_t cbid, result;
     int64_t graph, graph_node;
-    int64_t stream_flags; /* of metadata: the CUPTI flag of a stream */
+    int64_t stream_flags; /* in metadata of a stream: CUPTI's number for the kind of stream */
     /* calls that waited */
     int has_waited;
     struct sl_text wait_in; /* the range around the call */
@@ -165,7 +166,8 @@ struct sl_json;
 int sl_json_create(struct sl_json **out);
 void sl_json_destroy(struct sl_json *j); /* NULL is fine */
 
-/* Parses one event. Returns 0; -EBADMSG: not valid JSON; -EFBIG: longer than SL_JSON_TEXT_MAX. */
+/* Parses one event. Returns 0, -EBADMSG if the text is not valid JSON, or -EFBIG if it is longer
+ * than SL_JSON_TEXT_MAX. */
 int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trace_row *out,
                 struct sl_json_error *error);
 
@@ -182,8 +184,8 @@ typedef void (*sl_json_visit_fn)(void *user, const char *path, enum sl_json_type
                                  struct sl_text value);
 
 /* Checks any JSON value and reports every value inside it, but not an outermost array or object.
- * `root` begins the paths; visit may be NULL. Returns as sl_json_row(); values before an error have
- * been reported. */
+ * Each path begins with `root`. `visit` may be NULL. Returns the same values as sl_json_row(). If
+ * the text has an error, the values before the error have been reported. */
 int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t size,
                   sl_json_visit_fn visit, void *user, struct sl_json_error *error);
 

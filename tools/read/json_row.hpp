@@ -272,8 +272,8 @@ struct row_walk : visitor {
         return row->phase == 'M' && string_view(row->name.data, row->name.size) == name;
     }
 
-    /* True if the args of an edge came before the members that identify it: another program sorted
-     * the members. */
+    /* Returns true if the args of an edge precede the members that say that the row is an edge.
+     * Another program has then sorted the members of the row. */
     bool is_told_late() const
     {
         return (row->has & SL_HAS_ARGS) && ((is_metadata("sync_edge") && !row->edge) ||

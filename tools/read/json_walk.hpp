@@ -2,8 +2,9 @@
  * json_walk.hpp - walks a JSON text with simdjson and checks every value.
  *
  * The on-demand parser of simdjson checks UTF-8 and control characters of the whole text at once.
- * It checks the structure only as far as it is walked. So every value is walked here. number.c
- * checks and reads numbers (exact decimals), and check_escapes() checks escapes.
+ * The parser checks the structure of a value only when the value is visited, so this file visits
+ * every value. number.c checks and reads numbers (exact decimals), and check_escapes() checks
+ * escapes.
  *
  * Included only by json_event.cpp. Threads: one owner per walk. Memory: none.
  */

@@ -23,8 +23,8 @@ struct sl_scan {
 };
 
 /* Scans text[s->done .. size) of a value that begins with '{', '[' or '"'. Returns the size of the
- * value, or 0 if its end is not in the text. Then call again with the same text and more after it.
- * `last`: no more text will come. */
+ * value, or 0 if its end is not in the text. After a 0, call the function again with the same text,
+ * extended by more text. `last` is not 0 if no more text will follow. */
 size_t sl_scan_end(struct sl_scan *s, const char *text, size_t size, int last);
 
 #endif

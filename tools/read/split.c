@@ -1,7 +1,7 @@
 /*
  * split.c - finds the outline of a trace, by a state machine over a sliding buffer.
  *
- * Threads: one owner. Memory: the splitter owns its buffer; spans point into it.
+ * Threads: one owner. Memory: the splitter owns the buffer, and spans point into the buffer.
  */
 #include "read/split.h"
 

@@ -22,7 +22,7 @@ typedef size_t (*sl_split_read_fn)(void *user, void *data, size_t size);
 
 enum sl_span_kind {
     SL_SPAN_OPEN,         /* the { of the trace */
-    SL_SPAN_FIELD,        /* "key": value, other than traceEvents */
+    SL_SPAN_FIELD,        /* a "key": value pair; the key is not traceEvents */
     SL_SPAN_EVENTS_OPEN,  /* "traceEvents": [ */
     SL_SPAN_EVENT,        /* one element */
     SL_SPAN_EVENTS_CLOSE, /* ] */

@@ -1,12 +1,14 @@
 /*
  * stream_home.h - finds the context of a stream and the device of a context.
  *
- * torch.profiler names the stream of an event record, but not its context. The context is known
- * only if no other context has a stream of that number. Kineto writes device 0 for a wait until it
- * has seen a kernel in the wait's context; the rows of GPU operations have the true device.
+ * torch.profiler names the stream of an event record, but not its context. The context of a stream
+ * number is known only if exactly one context has a stream of this number. Kineto writes device 0
+ * for a wait if no kernel of the wait's context has been recorded before. So the device of a
+ * context is taken from the rows of GPU operations.
  *
- * Threads: one owner. Memory: at most 8 MiB. Streams beyond 100000 are unknown; so are the devices
- * of contexts beyond 10000.
+ * Threads: one owner. Memory: at most 8 MiB. If a trace has more than 100000 streams, the further
+ * streams are unknown. If it has more than 10000 contexts, the devices of the further contexts are
+ * unknown.
  */
 #ifndef SL_STREAM_HOME_H
 #define SL_STREAM_HOME_H

@@ -19,7 +19,8 @@
 struct sl_thread_ids {
     struct sl_store store;
     struct sl_map of; /* key of an id -> its number */
-    int64_t *id;      /* index: number - 2^31; NULL: none yet */
+    int64_t *
+        id; /* the original id of each new number, indexed by number - 2^31; NULL until the first */
     uint32_t count;
 };
 

@@ -38,8 +38,9 @@ static int is_range(const struct sl_event *ev)
     return ev->kind == SL_TRACE_RANGE || ev->kind == SL_TRACE_PYTHON;
 }
 
-/* By thread and time, outer before inner. The `order` of a range is its number in the file. Of two
- * ranges with the same times the first is the outer one. */
+/* Compares two events by thread, then by start, so that an outer range precedes an inner range. The
+ * `order` of a range is the range's number in the file. If two ranges have the same times, the
+ * first in the file is the outer range. */
 static int order_by_time(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;

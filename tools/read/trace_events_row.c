@@ -38,8 +38,8 @@ static uint32_t id32(uint32_t has, uint32_t bit, int64_t value, uint32_t fallbac
     return (has & bit) && value >= 0 && value <= UINT32_MAX ? (uint32_t)value : fallback;
 }
 
-/* CUPTI ids have 32 bits and wrap. Ids of one file lie within 2^31 of each other. The first id gets
- * 2^32 added, so that lower ids are possible. */
+/* CUPTI ids have 32 bits and wrap. The ids of one file differ by less than 2^31. 2^32 is added to
+ * the first id, so that an id before the first is above 0. */
 static uint64_t widen(struct sl_trace_events *t, int64_t correlation)
 {
     uint64_t id = (uint64_t)correlation;
@@ -90,8 +90,8 @@ static struct sl_et_inputs_list list_of(struct sl_text text)
     return (struct sl_et_inputs_list){text.data, text.size};
 }
 
-/* Stores an operator's inputs as fields of a Chakra Node; most operators share theirs with
- * others. */
+/* Stores an operator's inputs as fields of a Chakra Node. Most operators have the same inputs as an
+ * earlier operator, so equal inputs are stored once. */
 static uint32_t put_inputs(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     char node[SL_ET_INPUTS_MOST];
@@ -147,7 +147,8 @@ static int set_thread(struct sl_trace_events *t, const struct sl_trace_row *row,
     return ev->thread ? 0 : -ENOSPC;
 }
 
-/* The same with thread and name: an event for the first order. */
+/* Begins a range as begin_range() does, and also sets thread and name. The event is for the first
+ * sort order. */
 static int begin_named(struct sl_trace_events *t, const struct sl_trace_row *row,
                        struct sl_event *ev)
 {
@@ -218,8 +219,9 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     return sl_event_sort_put(t->by_time, &ev);
 }
 
-/* "Memcpy DtoH (Device -> Pageable)": CUPTI numbers for these words. */
-/* Returns the number of a word; 0: none. The word list repeats after its end. */
+/* Kineto's name of a copy, "Memcpy DtoH (Device -> Pageable)", has words for CUPTI's numbers. */
+/* Returns the number of a word, or 0 if the word is unknown. The word list repeats after its end.
+ * */
 static uint32_t number_of(const char *(*word)(uint32_t), const char *text, const char *end)
 {
     const struct sl_text wanted = {text, (size_t)(end - text)};

@@ -25,9 +25,10 @@ struct sl_event sl_recorded_edges_event(const struct sl_edge *edge);
 /* Takes a call or an operation, in order of correlation ids. */
 void sl_recorded_edges_row(struct sl_recorded_edges *f, const struct sl_event *ev);
 
-/* Returns the edge, complete except for names. An end may have no row, or be forgotten after 131072
- * newer rows unless it is the last of its stream. Its times then follow from the edge's own
- * numbers; a source without a wait has no times. */
+/* Returns the edge, complete except for names. If the source or the destination has no row, its
+ * times are computed from the edge's `wait_ns` and `wake_ns`; a source without a wait then has no
+ * times. A row counts as missing after 131072 newer rows, unless it is the last row of its stream.
+ * */
 struct sl_edge sl_recorded_edges_edge(const struct sl_recorded_edges *f, const struct sl_event *ev);
 
 #endif

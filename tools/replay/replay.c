@@ -298,7 +298,8 @@ static uint64_t decided_before(const struct run *r, uint64_t start_ns)
     return (decided_ns < start_ns ? decided_ns : start_ns) - 1;
 }
 
-/* For recorded edges: a later edge has an end that was enqueued later and that ends later. */
+/* Takes a row or a recorded edge. Keeps a row for the edges that follow. Passes an edge on to the
+ * sink. The destinations of later edges were enqueued later and end later. */
 static void give_joined(struct run *r, const struct sl_event *ev)
 {
     struct sl_edge edge;
