@@ -1,8 +1,9 @@
 /*
- * call.c - the frame around every API call: correlation id, stamps, probe, injected and sticky
- * errors, truth; and the per-thread state of the simulation.
+ * call.c - the code around every API call: it assigns the correlation id, takes the stamps, calls
+ * the probe, returns injected and sticky errors, and writes the truth. Also the per-thread state of
+ * the simulation.
  *
- * Application threads, on their own data; the process has one correlation counter.
+ * Threads: each application thread uses its own data. The process has one correlation counter.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

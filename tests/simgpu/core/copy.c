@@ -124,9 +124,9 @@ int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work)
     return SIM_OK;
 }
 
-/* Says whether the call waits for its own copy. These copies block: cudaMemcpy to the host,
- * between host buffers and from pinned memory; cudaMemcpyAsync to pageable memory and between
- * host buffers. */
+/* Says whether the call waits for its own copy. Two functions block: cudaMemcpy blocks if it copies
+ * to the host, between host buffers or from pinned memory. cudaMemcpyAsync blocks if it copies to
+ * pageable memory or between host buffers. */
 static bool waits_for_itself(const struct sim_work *work)
 {
     switch (work->copy.copy_kind) {

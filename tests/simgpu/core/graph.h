@@ -29,11 +29,12 @@ struct sim_graph {
     uint32_t id;
     struct sim_node *nodes, **last;
     size_t count;
-    uint32_t made; /* nodes, removed ones included */
+    uint32_t made; /* number of nodes ever added, including removed nodes */
 };
 
-/* graph_tell.c: report a new node (added or copied), and an added or removed dependency.
- * sim_graph_tell_kept() sends this thread's reports; call it without the lock. */
+/* These functions (graph_tell.c) keep a report of a new node (added or copied), or of an added or
+ * removed dependency. sim_graph_tell_kept() sends the reports of this thread to CUPTI. The caller
+ * must not hold the lock. */
 void sim_graph_tell_node(const struct sim_node *node);
 void sim_graph_tell_link(const struct sim_node *from, const struct sim_node *to, bool added);
 
@@ -41,7 +42,7 @@ bool sim_nodes_add(struct sim_nodes *list, struct sim_node *node);
 bool sim_nodes_merge(struct sim_nodes *list, const struct sim_nodes *from);
 void sim_nodes_clear(struct sim_nodes *list);
 
-/* Whether `node` is one of `sinks`, or precedes one. */
+/* Returns whether `node` is one of `sinks`, or precedes one of them. */
 bool sim_node_reaches(struct sim_node *node, const struct sim_nodes *sinks);
 int sim_graph_add_locked(struct sim_graph *graph, const struct sim_work *work,
                          struct sim_node **behind, size_t count, struct sim_node **out);

@@ -1,7 +1,7 @@
 /*
  * module.c - modules from PTX text: the kernels (.entry) with their parameters, static shared
- * memory, and the global variables. For other images (cubin, fatbin) a kernel of the module is
- * created when a program looks up its name.
+ * memory, and the global variables. Other images (cubin, fatbin) are not read: when a program looks
+ * up a kernel's name in such a module, the kernel is created.
  *
  * Any thread. After unloading, a module and its kernels stay in memory without magic number.
  */

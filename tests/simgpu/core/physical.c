@@ -1,6 +1,7 @@
 /*
  * physical.c - physical memory: pages of a device that live as long as a handle or a mapping
- * (virtual.c). All mappings of a handle share its pages, so they have the same bytes.
+ * (virtual.c). All mappings of a handle share the handle's pages, so all mappings show the same
+ * bytes.
  *
  * Any thread. Lock order: virtual.c, this file, memory.c.
  */

@@ -2,14 +2,14 @@
  * probe.h - the interface between the simulated GPU and its CUPTI stand-in.
  *
  * The core (libsimgpu.so: devices, streams, time, truth) does not know CUPTI records. The CUPTI
- * stand-in does not know streams. This table connects them: libcupti registers a probe when it is
- * loaded. Without libcupti the core's pointer is NULL and nothing is reported. The core assigns
- * correlation ids (one counter per process, from SIMGPU_CORRELATION_START), so that truth and
- * records use the same ids.
+ * stand-in does not know streams. This table of functions (the probe) connects the two: libcupti
+ * registers a probe when it is loaded. Without libcupti the core's pointer is NULL and nothing is
+ * reported. The core assigns correlation ids (one counter per process, from
+ * SIMGPU_CORRELATION_START), so that truth and records use the same ids.
  *
- * Threads: api_enter/api_exit/op_* come from the application thread that makes the call; op_done
- * comes from the core's service thread or from the thread that notices the end. The core holds no
- * lock during these calls.
+ * Threads: the application thread that makes a call calls api_enter, api_exit and op_*. The core's
+ * service thread, or the thread that notices the end of an operation, calls op_done. The core holds
+ * no lock during these calls.
  */
 #ifndef SIM_PROBE_H
 #define SIM_PROBE_H
@@ -107,8 +107,8 @@ struct sim_graph_fact {
     int type;              /* the node's, CUgraphNodeType */
 };
 
-/* Replay: process and thread for this thread's records from now on. Thread 0: the thread itself
- * again. */
+/* In a replay: the recorded process and thread that this thread's records name from now on. If
+ * `thread` is 0, the records name the calling thread again. */
 struct sim_guise {
     uint32_t process, thread;
 };
@@ -160,17 +160,17 @@ uint64_t sim_now_ns(void);
  * they need not wait for the service thread. */
 void sim_progress(void);
 
-/* Current 64-bit correlation counter, and the id of the call in progress on this thread (0:
- * none). */
+/* sim_correlation_now() returns the 64-bit correlation counter. sim_correlation_of_thread() returns
+ * the correlation id of the call in progress on this thread, or 0 if there is none. */
 uint64_t sim_correlation_now(void);
 uint32_t sim_correlation_of_thread(void);
 
-/* Logs the simulator's own actions that must not count as faults of syncline. Each is one line of
- * JSON in the file SIMGPU_LOG ({"what":"dropped","kind":"kernel","correlation":5} ...). */
+/* Logs the simulator's own actions that must not count as faults of syncline. Each action is one
+ * line of JSON in the file SIMGPU_LOG ({"what":"dropped","kind":"kernel","correlation":5} ...). */
 void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns a SIMGPU_* option (set by tests/simgpu/run) by its name without the prefix; NULL: not
- * set. */
+/* Returns the value of an option, an environment variable SIMGPU_NAME that tests/simgpu/run sets.
+ * `name` has no prefix. Returns NULL if the option is not set. */
 const char *sim_option(const char *name);
 
 /* Returns a random number in [0, 1) that depends only on (seed, point, key). The key is the

@@ -61,8 +61,8 @@ enum {
 
 /* ---- operations and sets of operations (op.c) ---- */
 
-/* Why one operation, or a call, follows another; sim_via_name() gives the names in the truth
- * file. */
+/* The reason why an operation, or a call, has to follow another operation. sim_via_name() returns
+ * the names that the truth file uses. */
 enum sim_via {
     SIM_VIA_STREAM = 0, /* order within the stream */
     SIM_VIA_STREAM_WAIT,
@@ -73,7 +73,8 @@ enum sim_via {
 struct sim_link {
     struct op *op;
     enum sim_via via;
-    uint64_t call; /* 64-bit correlation id of the stream-wait call; else 0 */
+    uint64_t call; /* 64-bit correlation id of the stream-wait call; 0 unless `via` is
+                      SIM_VIA_STREAM_WAIT */
 };
 
 struct sim_set {
@@ -91,11 +92,12 @@ struct sim_node;
 struct sim_exec;
 struct sim_capture;
 
-/* A kernel whose end depends on more than the device: it waits for other processes, as collectives
- * do. It must live as long as any work that names it. */
+/* A kernel that waits for other processes, such as a kernel of a collective, so the device alone
+ * does not decide when the kernel ends. The struct must live as long as any work that points to the
+ * struct. */
 struct sim_remote {
-    /* Called at each enqueue, in order; returns the state of this launch. The lock is held, so
-     * `begin` must not call the simulator. */
+    /* `begin` is called at each enqueue, in order, and returns the state of the launch. The lock is
+     * held, so `begin` must not call the simulator. */
     void *(*begin)(struct sim_remote *remote);
     /* The service thread calls `poll` repeatedly once the kernel has started (`start_ns`), until it
      * returns true. Then `end_ns` is set and the state is freed. Never blocks. */
@@ -217,8 +219,8 @@ int sim_context_primary_release(uint32_t device, bool reset);
 bool sim_context_primary_active(uint32_t device, uint32_t *flags);
 void sim_context_primary_flags(uint32_t device, uint32_t flags);
 bool sim_context_valid(const struct sim_context *context);
-/* The thread's current context: from the driver's stack, or the primary context of the runtime's
- * device. */
+/* Returns the thread's current context in *out: the top of the driver's stack, or else the primary
+ * context of the device that the runtime selected. */
 int sim_context_current(struct sim_context **out);
 void sim_context_set(struct sim_context *context);
 int sim_context_push(struct sim_context *context);
@@ -316,7 +318,8 @@ struct sim_stream {
     uint32_t magic;
     uint32_t id, flags;
     int32_t priority;
-    bool legacy, blocking, destroyed, lane; /* lane: internal stream of a graph, without a handle */
+    bool legacy, blocking, destroyed,
+        lane; /* `lane` is set for an internal stream of a graph, which has no handle */
     struct sim_context *context;
     struct sim_stream *ctx_next;
     struct sim_set tail;
@@ -435,7 +438,9 @@ struct sim_module {
 
 const char *sim_intern(const char *text, size_t length);
 struct sim_kernel *sim_kernel_new(const char *name, size_t length);
-struct sim_kernel *sim_kernel_named(const char *name); /* a kernel without a module; one per name */
+struct sim_kernel *sim_kernel_named(
+    const char *name); /* returns the kernel of this name that belongs to no module; creates a
+                          missing kernel */
 bool sim_kernel_valid(const struct sim_kernel *kernel);
 /* Fills the launch. The duration comes from an option, the spin parameter or the cost model.
  * `params` and `extra` are those of cuLaunchKernel; grid and block must be set.

@@ -9,7 +9,8 @@
 static struct attribute {
     int id;
     uint32_t since; /* cuptiGetVersion() of the first version that has the attribute */
-    uint32_t until; /* cuptiGetVersion() of the first version without the attribute; 0: none */
+    uint32_t until; /* cuptiGetVersion() of the first version without the attribute; 0 if all later
+                       versions have it */
     size_t width;
     uint64_t first; /* initial value */
 } attributes[] = {

@@ -2,11 +2,11 @@
  * fields.c - user-defined records: the fields that a subscriber selected for each kind, and their
  * offsets.
  *
- * The subscriber's thread selects fields before it enables the kind; later only after a forced
- * flush has delivered all records of the kind. A buffer holds records of one selection, and is
- * reported with that layout. Fields are packed by their ids. This order may differ from the
- * selection, so that a client must read the layout. Fields that the simulator does not fill are
- * refused.
+ * The subscriber's thread selects the fields of a kind before it enables the kind. It may select
+ * other fields only after a forced flush has delivered all records of the kind. All records in a
+ * buffer have one selection of fields, and the layout is reported with the buffer. Fields are
+ * packed by their ids. This order may differ from the selection, so that a client must read the
+ * layout. Fields that the simulator does not fill are refused.
  */
 #include <stdlib.h>
 #include <string.h>

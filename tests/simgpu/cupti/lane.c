@@ -1,9 +1,10 @@
 /*
- * lane.c - keeps the buffers being filled: one for all threads, or one per thread.
+ * lane.c - keeps the buffers that are being filled. The lane of a thread is the place of its
+ * current buffer. There is one lane for all threads, or one lane per thread.
  *
  * Application threads reserve places here (sim_place_open) and thereby request client buffers; a
- * flush removes buffers. A lane belongs to one thread; the first lane may serve all threads. Lanes
- * live as long as the process, and are reused when their thread has ended. The lane's lock is not
+ * flush removes buffers. A lane belongs to one thread; the first lane may serve all threads. A lane
+ * is never freed. When its thread has ended, another thread reuses the lane. The lane's lock is not
  * held during a buffer request.
  */
 #include <pthread.h>
@@ -159,9 +160,9 @@ static void check_zeroed(const struct sim_buffer *b)
     }
 }
 
-/* Returns the largest buffer that a library gave, by its callback; NULL if there are too many
- * libraries. Each library has its own entry, because a request may overlap a change of
- * callbacks. */
+/* Returns the entry with the size of the largest buffer that a client library gave. The address of
+ * the request callback identifies the library. Returns NULL if there are too many libraries. Each
+ * library has an entry of its own, because a request may overlap a change of callbacks. */
 static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
 {
     static struct {
@@ -198,7 +199,7 @@ static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *
 }
 
 /* Requests a buffer from the client, on this thread and without a lock. Returns NULL if the client
- * gave none. */
+ * gave no buffer. */
 static struct sim_buffer *request_once(void)
 {
     struct sim_callbacks callbacks = sim_callbacks_get();
@@ -271,8 +272,8 @@ static bool has_room(const struct sim_buffer *b, size_t size)
     return b->size - b->used >= size && (!b->max_records || b->slots < b->max_records);
 }
 
-/* Makes a buffer with room for `size` bytes the lane's active one. The lane is locked before and
- * after. Returns false if the client gave none. */
+/* Makes a buffer with room for `size` bytes the lane's active one. The lane is locked at the call
+ * and at the return, but not in between. Returns false if the client gave no buffer. */
 static bool provide(struct sim_lane *lane, size_t size)
 {
     while (!lane->active || !has_room(lane->active, size)) {

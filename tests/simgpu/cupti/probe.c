@@ -1,8 +1,8 @@
 /*
  * probe.c - turns reports of the core into records.
  *
- * Threads: application threads, as in probe.h; a flush dumps objects on its caller's thread. The
- * only state is the list of live objects, which has its own lock.
+ * Threads: application threads, see probe.h. A flush writes the records of live objects on the
+ * thread that called the flush. The only state is the list of live objects, which has its own lock.
  */
 #include <pthread.h>
 #include <stdlib.h>

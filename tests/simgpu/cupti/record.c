@@ -1,7 +1,7 @@
 /*
  * record.c - writes a record's bytes in this version's layout.
  *
- * Threads: the owner of the record's buffer. Fields that this version lacks are left out.
+ * Threads: the thread that owns the record's buffer. Fields that this version lacks are left out.
  */
 #include <pthread.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *
  * The stand-in is written only from the CUPTI headers and documentation. It shares no code with
  * syncline's runtime, so that it can judge a client independently. One library per CUPTI version is
- * linked from the same objects (CMakeLists.txt). Each has the export list of its version, and
- * version.c states the version.
+ * linked from the same objects (CMakeLists.txt). Each library exports the functions of its version,
+ * and version.c states the version.
  *
  * Data flow: probe.c (reports from the core) -> record.c (a record's bytes in this version's
  * layout) -> lane.c (the client buffer being filled) -> worker.c (the thread that completes
@@ -26,7 +26,7 @@
 #include "core/probe.h"
 #include "cupti/layout_table.h"
 
-/* ---- version.c: the CUPTI version ---- */
+/* ---- version.c: which CUPTI version this library is ---- */
 
 const struct sim_version *sim_version(void);
 
@@ -66,7 +66,8 @@ uint64_t sim_monotonic_ns(void);
 
 /* ---- kinds.c: enabled kinds ---- */
 
-bool sim_kind_on(uint32_t kind, uint32_t context); /* context 0: the global setting */
+bool sim_kind_on(uint32_t kind,
+                 uint32_t context); /* if `context` is 0, the setting for all contexts */
 bool sim_api_on(enum sim_domain domain, uint32_t cbid);
 CUptiResult sim_kind_set(uint32_t kind, bool on);
 CUptiResult sim_kind_set_context(uint32_t context, uint32_t kind, bool on);
@@ -80,7 +81,8 @@ struct sim_switches {
 };
 struct sim_switches *sim_switches(void);
 
-/* ---- name.c: strings that records point to, valid as long as their buffer ---- */
+/* ---- name.c: strings that records point to; a string is valid as long as the record's buffer ----
+ * */
 
 struct sim_names {
     struct sim_name_chunk *chunks;
@@ -214,7 +216,7 @@ enum sim_record sim_record_of(uint32_t kind); /* R_COUNT: none */
 
 struct sim_config;
 /* The layout of a record kind for the current client: that of this version, or the client's
- * selection. NULL: this version has no such record, or the client selected no fields. */
+ * selection. Returns NULL if this version has no such record, or the client selected no fields. */
 const struct sim_layout *sim_layout_of(uint32_t kind);
 bool sim_fields_on(void);
 bool sim_fields_chosen(uint32_t kind);
@@ -277,7 +279,8 @@ void sim_v2_unsubscribe(unsigned client);
 
 extern struct sim_trouble {
     bool shuffle, null_crash, overhead, hang;
-    int per_thread; /* -1: the default of the version */
+    int per_thread; /* 1 for a buffer per thread, 0 for one buffer, -1 for the default of the
+                       version */
     double drop, twice, no_time;
     uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at, clock_at, force_each,
         buffer_records;
@@ -288,7 +291,7 @@ void sim_trouble_count_record(void); /* counts records for cupti-steal, -clock a
                                       * without locks */
 void sim_trouble_shuffle(struct sim_buffer *b);
 void sim_trouble_twice(struct sim_buffer *b);
-/* One line of the log per record. */
+/* Writes one line to the log for each record. */
 void sim_log_record(const char *what, const struct sim_slot *slot);
 void sim_log_buffer(const char *what, const struct sim_buffer *b);
 const char *sim_kind_name(uint32_t kind);
@@ -301,7 +304,8 @@ const char *sim_caller_name(void);
 CUptiResult sim_error(CUptiResult result); /* stores the result for cuptiGetLastError */
 extern __thread const void *sim_caller;    /* return address of this thread's last call */
 
-/* Injected failures come first: a real library may fail before it checks its arguments. */
+/* Injected failures are returned before the arguments are checked, because a real library may fail
+ * as early. */
 #define SIM_ENTRY()                                                                                \
     do {                                                                                           \
         int sim_code_ = sim_fail(__func__);                                                        \

@@ -230,7 +230,7 @@ static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *cou
     return status;
 }
 
-/* The caller created the descriptor that is filled. It gets the same attributes. */
+/* Copies the attributes of `from` to `to`, a descriptor that the caller created. */
 static int copy_into(struct backend *to, const struct backend *from)
 {
     int status = CUDNN_SUCCESS;
@@ -284,8 +284,8 @@ LIBRARY(int, cudnnBackendGetAttribute,
 
 struct convolution {
     const char *verb;
-    const struct backend *image, *filter, *result; /* result: the tensor with one element per dot
-                                                    * product */
+    const struct backend *image, *filter,
+        *result; /* `result` is the tensor with one element per dot product */
 };
 
 static bool describe(const struct backend *op, struct convolution *c)

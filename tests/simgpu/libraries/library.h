@@ -54,7 +54,8 @@ enum sim_precision {
 };
 
 struct sim_precision_facts {
-    const char *cutlass, *nvjet; /* spelling in kernel names; NULL: no such kernels */
+    const char *cutlass, *nvjet; /* the precision's name in the names of CUTLASS and nvjet kernels;
+                                    NULL if there are no such kernels */
     uint32_t bytes;
     double gflops; /* dense peak of an H100 */
 };

@@ -4,9 +4,9 @@
  *
  *     simcupti_selftest_PART LIBRARY VERSION-NUMBER SCENARIO
  *
- * It loads LIBRARY (which must report VERSION-NUMBER), provides buffers, and reads the records with
- * NVIDIA's struct types. The scenario controls the core. Each scenario is a separate process,
- * because the library reads its options when it is loaded.
+ * The program loads LIBRARY (which must report VERSION-NUMBER), provides buffers, and reads the
+ * records with NVIDIA's struct types. The scenario controls the core. Each scenario is a separate
+ * process, because the library reads its options when it is loaded.
  */
 #ifndef SELFTEST_CLIENT_H
 #define SELFTEST_CLIENT_H
@@ -192,7 +192,8 @@ static inline size_t count_of(uint32_t kind)
     return count;
 }
 
-/* A launch as the core reports it: the operation inside its call. */
+/* Reports a launch as the core does: the operation is enqueued between the start and the end of the
+ * call. */
 static inline struct sim_op *launch(const char *name)
 {
     struct sim_op *op = fake_kernel(name);

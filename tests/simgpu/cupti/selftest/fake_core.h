@@ -24,7 +24,7 @@ long fake_ops_alive(void);
 
 /* Returns the number of log lines that contain `text`. */
 int fake_log_count(const char *text);
-/* Makes every call of `function` fail with `code`; NULL: no function. */
+/* Makes every call of `function` fail with `code`. If `function` is NULL, no call fails. */
 void fake_fail(const char *function, int code);
 
 #endif

@@ -137,7 +137,7 @@ static void for_show(void)
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 2, 0);
-    CHECK(buffers_out == 2); /* one of each library, and the dummy buffer */
+    CHECK(buffers_out == 2); /* a buffer of the first library, and the dummy buffer of the second */
     CHECK(fake_log_count("misuse") == 0);
 }
 
