@@ -318,8 +318,7 @@ struct sim_stream {
     uint32_t magic;
     uint32_t id, flags;
     int32_t priority;
-    bool legacy, blocking, destroyed,
-        lane; /* `lane` is set for an internal stream of a graph, which has no handle */
+    bool legacy, blocking, destroyed, lane; /* lane: internal stream of a graph, without a handle */
     struct sim_context *context;
     struct sim_stream *ctx_next;
     struct sim_set tail;
@@ -438,9 +437,8 @@ struct sim_module {
 
 const char *sim_intern(const char *text, size_t length);
 struct sim_kernel *sim_kernel_new(const char *name, size_t length);
-struct sim_kernel *sim_kernel_named(
-    const char *name); /* returns the kernel of this name that belongs to no module; creates a
-                          missing kernel */
+/* Returns the kernel of this name that belongs to no module. Creates a missing kernel. */
+struct sim_kernel *sim_kernel_named(const char *name);
 bool sim_kernel_valid(const struct sim_kernel *kernel);
 /* Fills the launch. The duration comes from an option, the spin parameter or the cost model.
  * `params` and `extra` are those of cuLaunchKernel; grid and block must be set.

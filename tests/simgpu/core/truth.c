@@ -9,13 +9,13 @@
  * - process: pid, first correlation id, seed, scale
  * - call: every API call: domain, name, cbid, corr, thread, start, end, result
  * - op: every operation, written at its end, or at exit with finished:false: facts, times, free
- * (the time from which the operation was enqueued and its stream was idle), and `after`. `after`
- * lists the predecessors with via = stream | stream_wait | legacy_default | graph, the end of each
- * predecessor, and for a stream wait the correlation id of the stream-wait call
+ *   (the time from which the operation was enqueued and its stream was idle), and `after`. `after`
+ *   lists the predecessors with via = stream | stream_wait | legacy_default | graph, the end of
+ *   each predecessor, and for a stream wait the correlation id of the stream-wait call
  * - wait: every call that waits or queries: kind, all sources, and `released`, the source that
- * ended last if the call really waited for this source, else 0
+ *   ended last if the call really waited for this source, else 0
  * - event: every call that records an event: corr, event, sync, and the operations after which the
- * event is complete
+ *   event is complete
  * - follow: every stream that was made to wait for an event: corr, stream, event
  * - object: devices, contexts and streams that were created or destroyed
  */

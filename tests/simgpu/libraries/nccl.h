@@ -1,8 +1,7 @@
 /*
  * nccl.h - the parts of the NCCL stand-in.
  *
- * - nccl.c: NCCL's functions for communicators, groups and collectives; these functions create
- * tasks
+ * - nccl.c: NCCL's functions for communicators, groups and collectives, which create tasks
  * - nccl_task.c: launches one kernel for the tasks of a group; the kernel waits for the other ranks
  * - nccl_shared.c: the memory that ranks share, and the waits of ranks during set-up
  * - nccl_reduce.c: sums and other reductions of NCCL data types
