@@ -3,8 +3,8 @@
  *
  * The records of mix.h are decoded and assembled outside the measured time. As in a job, the writer
  * gets one second of events at a time. Each synchronize gives one edge. The table shows CPU time
- * per node (best of three rounds, uncompressed into memory). It also shows bytes per node: raw
- * without the name, and compressed by zstd.
+ * per node (best of three rounds, uncompressed into memory). The table also shows the bytes of a
+ * node: uncompressed and without the name, and compressed by zstd.
  */
 #include "event/call_name.h"
 #include "mix_events.h"

@@ -2,10 +2,11 @@
  * edges_bench.c - measures the cost of finding sync edges, per record and per edge, and the memory
  * used.
  *
- * The records of mix.h are decoded and assembled outside the measured time. They go through the
- * engine repeatedly, with later times each round, in deliveries of 4096 events, 50 ms after they
- * were made. Further cases: calls that wait for many streams (the cost of an edge), 10^4 streams,
- * 10^6 pending operations, one stream per request. CPU time is the best of three rounds.
+ * The records of mix.h are decoded and assembled outside the measured time. The events go through
+ * the engine repeatedly, with later times in each round. The engine gets 4096 events at once, 50 ms
+ * after the time of the events. Further cases: calls that wait for many streams (the cost of an
+ * edge), 10^4 streams, 10^6 pending operations, one stream per request. CPU time is the best of
+ * three rounds.
  *
  *   edges_bench [--records N] [--json FILE]     N: records for the growth test (default 10^7)
  */
@@ -31,7 +32,7 @@ enum {
     STREAM_WAIT = 147,
     EVENT_SYNC = 137,
     FREE = 22,
-    JOINING = 11 /* stream that joins the request streams */
+    JOINING = 11 /* number of the stream that waits for the request streams */
 };
 
 #define START_NS  1700000000000000000u
@@ -323,7 +324,8 @@ static double requests(const struct input *in, void (*wait)(struct job *, uint32
     }
     took = bench_thread_cpu_ns() - took;
     print_lost(j.engine);
-    records = 2 * j.correlation; /* each call and its operation make a record; frees make none */
+    records =
+        2 * j.correlation; /* each call and its operation make a record; a free makes no record */
     sl_edges_destroy(j.engine);
     return (double)took / (100.0 * (double)records + 50.0 * (double)found);
 }

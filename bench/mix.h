@@ -155,8 +155,9 @@ enum {
 struct mix {
     char (*name)[MIX_NAME_BYTES];
     struct mix_queue cpu, gpu;
-    uint64_t cpu_ns, gpu_ns[3];               /* host time; when each stream becomes free */
-    uint64_t event_sync, sync_of[MIX_EVENTS]; /* event records so far; the latest for each event */
+    uint64_t cpu_ns, gpu_ns[3]; /* host time, and the time at which each stream becomes free */
+    uint64_t event_sync, sync_of[MIX_EVENTS]; /* number of event records so far, and the latest
+                                                 record of each event */
     uint32_t correlation, step, at, random;
 };
 

@@ -68,8 +68,8 @@ static void mix_events_make(struct mix_events *in, uint64_t start_ns, size_t byt
         size_t valid = mix_fill(&m, buffer, MIX_EVENTS_BUFFER, NULL);
 
         sl_decode_buffer(d, buffer, valid, mix_events_assemble, in);
-        /* Without times the assembler would hold the driver calls for too long. None of them is
-         * inside a runtime call, so they are released here. */
+        /* Without times the assembler would hold the driver calls for too long. No driver call of
+         * the mix is inside a runtime call, so the held driver calls are released here. */
         sl_assemble_flush(in->assemble);
     }
     sl_decode_destroy(d);

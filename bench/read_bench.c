@@ -22,7 +22,7 @@
 #include "trace.h"
 
 #define NAMES           200
-#define ROWS_A_LAUNCH   4 /* call, arrow's start and end, kernel */
+#define ROWS_A_LAUNCH   4 /* the call, the arrow's start, the arrow's end, the kernel */
 #define LAUNCHES_A_WAIT 16
 #define ROWS_A_WAIT     2 /* call, synchronization */
 #define ROUNDS          3
@@ -63,7 +63,7 @@ static uint64_t launched_ns(uint64_t number)
     return START_NS + 1000000 + number * 7013 + (number - 1) / LAUNCHES_A_WAIT * 20000;
 }
 
-/* A launch and its kernel. */
+/* Writes a launch and its kernel. */
 static void launch(struct trace *t, const struct kernels *k, uint64_t number)
 {
     uint64_t call_ns = launched_ns(number), gpu_ns = call_ns + 5119;
@@ -96,7 +96,7 @@ static void launch(struct trace *t, const struct kernels *k, uint64_t number)
     must(sl_kineto_events(t->kineto, ev, 3), "events");
 }
 
-/* A wait for the kernel of that launch. */
+/* Writes a wait for the kernel of the launch. */
 static void wait_for(struct trace *t, uint64_t number)
 {
     uint64_t start_ns = launched_ns(number) + 3500;
@@ -119,8 +119,8 @@ static void wait_for(struct trace *t, uint64_t number)
     must(sl_kineto_events(t->kineto, ev, 2), "events");
 }
 
-/* Writes a trace of `launches` launches. Runs in a child, so that its memory does not count for the
- * reader. */
+/* Writes a trace of `launches` launches. This function runs in a child process, so that its memory
+ * does not count for the measured command. */
 static void write_trace(const char *path, enum sl_compression compression, uint64_t launches)
 {
     struct sl_sink *file, *sink;

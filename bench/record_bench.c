@@ -86,7 +86,8 @@ static int count_close(struct sl_sink *sink, int complete)
 
 struct figures { /* ns of CPU and bytes, per CUPTI record */
     double decode, assemble, format, zstd, whole, text_bytes, zstd_bytes, file_bytes;
-    double edges, edges_whole, edges_file_bytes; /* with edges; `edges` is their number */
+    double edges, edges_whole,
+        edges_file_bytes; /* the path with edges; `edges` is the number of edges */
 };
 
 /* Frames like the writer's: one per second at 500 000 records a second. */
@@ -150,7 +151,7 @@ static void measure_stages(struct figures *f, enum sl_detail detail, int level)
     free(buffer);
 }
 
-/* Formats a buffer as Kineto JSON; with edges as the writer does. */
+/* Formats a buffer as Kineto JSON, with edges in the same way as the writer. */
 static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
 {
     const struct sl_event ev = {.kind = SL_EV_DELIVERED, .end_ns = now_ns - LATE_NS};

@@ -29,9 +29,9 @@ struct path {
     struct sl_outputs outputs;
     struct sl_edge_rows *edges; /* NULL: without */
 
-    struct sl_event *decoded, *assembled; /* stages: events between one stage and the next */
+    struct sl_event *decoded, *assembled; /* in the part `stages`: the events between two stages */
     size_t decoded_count, assembled_count;
-    struct sl_ring *ring; /* paced: receives the assembled events */
+    struct sl_ring *ring; /* in the paced part: the ring that receives the assembled events */
     struct sl_writer *writer;
 };
 

@@ -29,9 +29,9 @@ struct bench_row {
     const char *metric;
     double value;
     const char *unit;
-    double goal;         /* the largest allowed value; 0: none */
-    int at_least;        /* 1: `goal` is the smallest allowed value */
-    const char *against; /* the comparison: "libkineto 3.8 us"; NULL: none */
+    double goal;         /* the largest allowed value, or 0 if there is no goal */
+    int at_least;        /* 1 if `goal` is the smallest allowed value */
+    const char *against; /* the value to compare with, such as "libkineto 3.8 us", or NULL */
 };
 
 /* CPU time of the calling thread, of the whole process, and wall time. */

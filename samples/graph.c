@@ -33,7 +33,7 @@ static void enqueue(CUmodule module, CUstream main_stream, CUstream side, CUdevi
 
     CHECK(cu.MemcpyHtoDAsync(memory, pinned, BYTES, main_stream));
     CHECK(cu.EventRecord(fork_event, main_stream));
-    CHECK(cu.StreamWaitEvent(side, fork_event, 0)); /* the side stream is captured from here */
+    CHECK(cu.StreamWaitEvent(side, fork_event, 0)); /* from here on the side stream is captured */
 
     spin_launch(attention, main_stream, 32, 128, 400 * MICROSECOND);
     spin_launch(mlp, side, 16, 256, 300 * MICROSECOND);

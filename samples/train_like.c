@@ -8,7 +8,7 @@
  * runs for a given time. A memset writes the loss, so that the read-back has a value.
  *
  * Threads: main enqueues everything except the batches. The prefetch thread owns the copy stream
- * and the pinned batches. Batch slots pass between them under `queue.lock`.
+ * and the pinned batches. The two threads hand over batch slots under `queue.lock`.
  *
  * Options: --steps N (50), --step-us N GPU time of a step (8000), --layers N (6). The result goes
  * to stdout, the time taken to stderr.
@@ -82,7 +82,7 @@ static struct {
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned long filled, released; /* batches so far, counted by each side */
+    unsigned long filled, released; /* number of batches that each of the two threads has handled */
     CUdeviceptr batch[SLOTS];
     CUevent copied[SLOTS], consumed[SLOTS];
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -185,7 +185,7 @@ static float train_step(unsigned long step)
     CHECK(cu.StreamWaitEvent(gpu.compute, gpu.reduced, 0));
     launch(OPTIMIZER, gpu.compute, 1);
 
-    /* Like loss.item(): a small copy, and a wait for all earlier work. */
+    /* Does what loss.item() does: copies a few bytes, and so waits for all earlier work. */
     CHECK(cu.MemcpyDtoHAsync(gpu.loss_pinned, gpu.loss, sizeof(float), gpu.compute));
     CHECK(cu.StreamSynchronize(gpu.compute));
     return *gpu.loss_pinned;

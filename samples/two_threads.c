@@ -25,7 +25,7 @@ static const char ptx[] =
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned long produced, consumed; /* rounds so far, counted by each thread */
+    unsigned long produced, consumed; /* number of rounds that each thread has completed */
     CUevent ready[SLOTS];             /* round r uses slot r % SLOTS */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 

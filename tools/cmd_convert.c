@@ -1,8 +1,8 @@
 /*
  * cmd_convert.c - `syncline convert`: writes a trace in another format.
  *
- * This file handles the options; convert/ has one file per kind of format. The output gets its name
- * only when it is complete.
+ * This file handles the options; convert/ has one file per kind of format. The output file gets its
+ * final name only when it is complete.
  *
  * Threads: main. Memory: none.
  */

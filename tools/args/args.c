@@ -89,7 +89,7 @@ struct reader {
 };
 
 enum {
-    GO_ON = -1 /* other values: the exit status */
+    GO_ON = -1 /* any other value is the exit status */
 };
 
 static const struct sl_flag help = {"help", 'h', NULL, "this text"};

@@ -19,7 +19,7 @@ struct sl_flag {
 
 struct sl_args;
 
-/* Operands of a command: a maximum number of files, or one of these. */
+/* The operands of a command: the maximum number of files, or one of these values. */
 enum {
     SL_ARGS_ANY = -1,
     SL_ARGS_COMMAND = -2, /* a command line: the first operand and all words after it */
@@ -72,8 +72,8 @@ int sl_args_complain(const struct sl_command *command, const char *format, ...)
 /* Parses a number from 0 to `most`, digits only. Returns 0 or -EINVAL. */
 int sl_args_number(const char *text, uint64_t most, uint64_t *out);
 
-/* Prints "no KIND 'NAME'; did you mean ANOTHER?: REMEDY", the other if one of `names` is similar.
- * Returns SL_EXIT_USAGE. */
+/* Prints "no KIND 'NAME'; did you mean ANOTHER?: REMEDY". The part with ANOTHER is printed only if
+ * one of `names` is similar. Returns SL_EXIT_USAGE. */
 int sl_args_unknown(const struct sl_command *command, const char *kind, const char *name,
                     const char *const *names, int count, const char *remedy);
 

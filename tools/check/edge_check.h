@@ -6,7 +6,7 @@
  * ends lie inside their rows. An edge follows the rows of its ends, and its arrow follows the edge.
  *
  * Threads: one owner. Memory: 5 MiB; times are kept for the most recent 65536 operations and calls.
- * Times of edges between older ones are not checked.
+ * The times of an edge between older operations or calls are not checked.
  */
 #ifndef SL_CHECK_EDGE_CHECK_H
 #define SL_CHECK_EDGE_CHECK_H

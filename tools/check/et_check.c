@@ -82,7 +82,8 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
     }
 }
 
-/* Whether a group number fits an int, as ASTRA-sim reads it. An empty name is 0. */
+/* Returns whether a group number fits an int, because ASTRA-sim reads group numbers as int. An
+ * empty name is 0. */
 static int is_group(struct sl_text b)
 {
     uint64_t value = 0;

@@ -5,7 +5,7 @@
  * drop nodes.
  *
  * Threads: one owner. Memory: three bits per id slot, at most 192 MiB, plus that of et_ids.h and
- * et_order.h. Nodes that do not fit there are counted as not checked.
+ * et_order.h. Nodes beyond these limits are counted as not checked.
  */
 #ifndef SL_CHECK_ET_CHECK_H
 #define SL_CHECK_ET_CHECK_H
@@ -19,7 +19,7 @@ struct sl_et_check {
     uint64_t nodes, deps;
     uint64_t of_type[SL_ET_TYPES];
     uint64_t cpu_nodes, wait_nodes, gap_nodes;
-    uint64_t cpu_ns, gpu_ns; /* sums of the valid durations */
+    uint64_t cpu_ns, gpu_ns; /* sums of the durations that are valid */
     struct sl_findings findings;
     struct sl_et_ids ids;
     uint64_t *seen, *wanted; /* one bit per slot */

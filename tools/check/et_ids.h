@@ -28,7 +28,8 @@ struct sl_et_ids {
 int sl_et_ids_init(struct sl_et_ids *ids);
 void sl_et_ids_free(struct sl_et_ids *ids); /* a zeroed struct is fine */
 
-/* The id's slot, always the same. SL_ET_IDS_NONE: the id is new and no slot is left. */
+/* Returns the slot of the id. An id has the same slot in all calls. Returns SL_ET_IDS_NONE if the
+ * id is new and no slot is left. */
 uint64_t sl_et_ids_slot(struct sl_et_ids *ids, uint64_t id);
 /* The same, but SL_ET_IDS_NONE for an id without a slot. */
 uint64_t sl_et_ids_find(const struct sl_et_ids *ids, uint64_t id);

@@ -62,10 +62,10 @@ enum sl_finding_id {
     SL_ET_RULE_DEP_MISSING, /* a dependency on a node that is not in the file */
     SL_ET_RULE_DEP_LATER,   /* a parent after its child */
     SL_ET_RULE_DEP_SELF,
-    SL_ET_RULE_CYCLE,    /* nodes in a cycle, or after a cycle */
-    SL_ET_RULE_TYPE,     /* INVALID or METADATA */
-    SL_ET_RULE_NAME,     /* not UTF-8 */
-    SL_ET_RULE_TEXT,     /* other text of a node or of the metadata is not UTF-8 */
+    SL_ET_RULE_CYCLE, /* nodes in a cycle, or after a cycle */
+    SL_ET_RULE_TYPE,  /* INVALID or METADATA */
+    SL_ET_RULE_NAME,  /* not UTF-8 */
+    SL_ET_RULE_TEXT,  /* a text of a node, other than its name, or of the metadata is not UTF-8 */
     SL_ET_RULE_DURATION, /* negative, or above int64 in nanoseconds */
     SL_ET_RULE_NO_IS_CPU,
     SL_ET_RULE_COMM_ON_CPU,
@@ -109,7 +109,7 @@ extern const char *const sl_severity_name[];
 /* `own` is 1 if syncline wrote the file. */
 enum sl_severity sl_finding_severity(enum sl_finding_id id, int own);
 
-/* The worst severity found; SL_SEVERITY_NOTE without findings. */
+/* Returns the worst severity that was found, or SL_SEVERITY_NOTE without findings. */
 enum sl_severity sl_findings_worst(const struct sl_findings *f, int own);
 
 #endif

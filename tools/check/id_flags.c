@@ -15,7 +15,7 @@
 int sl_id_flags_init(struct sl_id_flags *p, size_t cap_bytes)
 {
     p->pages_max = cap_bytes / PAGE_BYTES;
-    p->store.cap_bytes = SIZE_MAX; /* the number of pages is the limit */
+    p->store.cap_bytes = SIZE_MAX; /* only the number of pages limits the memory */
     sl_map_init(&p->page, &p->store);
     p->recent = calloc(RECENT_IDS, sizeof(*p->recent));
     return p->recent ? 0 : -ENOMEM;

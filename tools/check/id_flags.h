@@ -42,7 +42,7 @@ struct sl_id_flags {
     uint64_t unchecked;         /* rows without a page */
 };
 
-/* `p` is zeroed before, and may be freed then. Returns 0 or -ENOMEM. */
+/* The caller has zeroed `p`. A zeroed `p` may be freed. Returns 0 or -ENOMEM. */
 int sl_id_flags_init(struct sl_id_flags *p, size_t cap_bytes);
 void sl_id_flags_free(struct sl_id_flags *p);
 
@@ -58,8 +58,9 @@ unsigned sl_id_flags_flags(const struct sl_id_flags *p, uint64_t id);
 int64_t sl_id_flags_first_ns(const struct sl_id_flags *p, uint64_t id);
 int64_t sl_id_flags_second_ns(const struct sl_id_flags *p, uint64_t id);
 
-/* Number of ids with exactly `flags` of FIRST and SECOND. *id is the lowest of them and *at its
- * place, UINT64_MAX if no longer known. */
+/* Returns the number of ids that have exactly the flags `flags` out of FIRST and SECOND. *id is the
+ * lowest such id. *at is the place of its first row, or UINT64_MAX if the place is no longer known.
+ * */
 uint64_t sl_id_flags_count(const struct sl_id_flags *p, unsigned flags, uint64_t *id, uint64_t *at);
 
 #endif

@@ -42,9 +42,9 @@ struct sl_tally_lane {
 
 struct sl_tally {
     uint64_t events;
-    int64_t first_ns, last_ns; /* first_ns > last_ns: no event has a time */
+    int64_t first_ns, last_ns; /* first_ns is above last_ns if no event has a time */
     int64_t earliest_end_ns, latest_start_ns;
-    uint64_t earliest_end_at, latest_start_at; /* bytes of these two in the text */
+    uint64_t earliest_end_at, latest_start_at; /* offsets of these two events in the text */
     uint64_t gpu_operations;
     struct sl_tally_category category[SL_TALLY_CATEGORIES];
     unsigned categories;

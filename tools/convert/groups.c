@@ -38,7 +38,7 @@ struct job {
     struct sl_map groups; /* number + 1 -> offset of its ranks in the text << 32 | their size */
     FILE *out;
     int added;
-    uint32_t other; /* a group whose ranks differ in the file; 0: none */
+    uint32_t other; /* number of a group whose ranks differ in the file, or 0 */
 };
 
 static void cut_end(char *name, const char *end)
@@ -157,7 +157,7 @@ static int read_groups(struct job *j)
     return 0;
 }
 
-/* Returns 0, or -EBADMSG: another kind of file. */
+/* Returns 0, or -EBADMSG if the file is not a comm-group file. */
 static int read_old(struct job *j, int fd)
 {
     j->size = lseek(fd, 0, SEEK_END);
@@ -237,8 +237,8 @@ static int has_name(int fd, const char *path)
     return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* Opens and locks the file; or -errno. While this process waited for the lock, another file may
- * have got the name. */
+/* Opens and locks the file. Returns the descriptor or -errno. While this process waited for the
+ * lock, another file may have got the name. */
 static int open_locked(const char *path)
 {
     for (;;) {
@@ -253,7 +253,8 @@ static int open_locked(const char *path)
     }
 }
 
-/* To the file there, if need be a new one. 0 or -errno, the file as it was. */
+/* Adds the groups to the file, and creates a missing file. Returns 0, or -errno with an unchanged
+ * file. */
 static int add_all(struct job *j, const char *path, const struct sl_row_collectives *collectives)
 {
     int fd = open_locked(path), rc;
@@ -268,7 +269,7 @@ static int add_all(struct job *j, const char *path, const struct sl_row_collecti
     if (rc == 0)
         rc = write_new(j, path, collectives);
     if (rc && j->size == 0)
-        unlink(path); /* the file created for the lock, without a group */
+        unlink(path); /* the file was created only for the lock and has no group */
     sl_map_free(&j->groups);
     sl_json_destroy(j->json);
     free(j->text);

@@ -20,7 +20,7 @@ struct outcome {
     uint64_t invalid, invalid_at; /* events and fields that are not JSON; byte of the first one */
     enum sl_span_kind inside;     /* kind of the last span written */
     int event_arrays;
-    uint64_t lost_bytes; /* text after the last complete span */
+    uint64_t lost_bytes; /* number of bytes of text after the last complete span */
     struct sl_span last;
     struct sl_input_status input;
 };

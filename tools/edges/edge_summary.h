@@ -1,10 +1,10 @@
 /*
  * edge_summary.h - sums up waits by source line, kind, operation waited for, place and step.
  *
- * A wait is counted once, under the edge that released it. The operation waited for is the one that
- * the time was spent on (wait_blame.h); for a copy this may be the kernel before it. In syncline
- * files the row of a wait comes before the row of its step. Such waits are assigned to their steps
- * by time, at the end.
+ * A wait is counted once, under the edge that released it. The awaited operation of a wait is the
+ * operation on which the time was spent (wait_blame.h). If a copy released the wait, this may be a
+ * kernel before the copy. In syncline files the row of a wait precedes the row of its step. At the
+ * end such waits are assigned to their steps by time.
  *
  * Threads: one owner. Memory: 48 MiB, plus 24 MiB for waits whose step is not known yet. A table
  * holds 98304 names (by line: pairs of line and operation); further names are counted together.
@@ -21,7 +21,7 @@
 
 struct sl_edge_waits {
     uint64_t count, total_ns, longest_ns;
-    uint64_t in_steps_ns; /* the part of total_ns inside steps; by line only */
+    uint64_t in_steps_ns; /* the part of total_ns inside steps; only in the table by line */
 };
 
 static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_edge_waits *more)
@@ -57,7 +57,7 @@ struct sl_edge_where {
     uint32_t line;
     uint32_t step;
     uint32_t spent_on; /* the GPU operation on which the time was spent */
-    uint64_t later_ns; /* not 0: `step` is unknown yet, and is the step at this time */
+    uint64_t later_ns; /* 0 if `step` is known; else a time inside the step */
 };
 
 /* One of the longest waits. */
@@ -89,7 +89,7 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
 /* Call after the last wait and before the functions below, when all steps are known. */
 void sl_edge_summary_end(struct sl_edge_summary *s);
 
-/* The totals; they change with each added wait. */
+/* Returns the totals, which change with each added wait. */
 const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s);
 
 /* Sorts the groups of a table. Groups of one name are adjacent; the names, and the groups of a
@@ -98,7 +98,7 @@ const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary
 size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
                             const struct sl_edge_group **out);
 
-/* Returns how many of the sorted groups from `first` on share its name. `all`: their sum. */
+/* Returns how many sorted groups, from `first` on, have the name of `first`. `all`: their sum. */
 size_t sl_edge_summary_name(const struct sl_edge_group *first, size_t left,
                             struct sl_edge_waits *all);
 

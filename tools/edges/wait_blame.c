@@ -1,9 +1,10 @@
 /*
  * wait_blame.c - keeps recent operations, each with its predecessors on its stream and by an edge.
  *
- * A ring holds the operations, numbered from 1. An operation is forgotten when a newer one takes
- * its place. Chains by correlation id begin with the latest operation, so a chain ends at the first
- * forgotten one. The table of streams holds only numbers, because each operation states its stream.
+ * A ring holds the operations, numbered from 1. An operation is forgotten when a newer operation
+ * overwrites its entry. Chains by correlation id begin with the latest operation, so a chain ends
+ * at the first forgotten one. The table of streams holds only numbers, because each operation
+ * states its stream.
  *
  * Threads, memory: see wait_blame.h.
  */
@@ -29,8 +30,10 @@ struct operation {
     uint32_t number; /* 0: never used */
     uint32_t chained;
     uint32_t before; /* previous operation on its stream */
-    uint32_t last;   /* the operation that ends last, up to this one on its stream */
-    uint32_t source; /* source of an edge to it; the source that ended last */
+    uint32_t last;   /* of this operation and the operations before it on its stream, the operation
+                        that ends last */
+    uint32_t
+        source; /* source of an edge to this operation; of several, the source that ended last */
     uint8_t device;
     uint8_t kind;
 };
@@ -144,8 +147,8 @@ static int came_before(const struct operation *a, const struct operation *b)
     return a->correlation <= b->correlation;
 }
 
-/* Kernels of one stream may overlap. Returns the latest operation, unless an earlier one ends
- * later. */
+/* Kernels of one stream may overlap. Returns the latest operation, or an earlier operation of the
+ * stream that ends later. */
 static uint32_t last_to_end(const struct sl_wait_blame *s, const struct operation *o)
 {
     const struct operation *before = numbered(s, o->before);
@@ -190,7 +193,7 @@ void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev)
 
     if (ev->kind != SL_EV_KERNEL && ev->kind != SL_EV_MEMCPY && ev->kind != SL_EV_MEMSET)
         return;
-    if (++s->newest == 0) /* after 2^32 operations; 0 means none */
+    if (++s->newest == 0) /* the number wraps after 2^32 operations, and 0 means no operation */
         s->newest = 1;
     o = &s->operation[s->newest % OPERATIONS];
     *o = (struct operation){.correlation = ev->correlation,

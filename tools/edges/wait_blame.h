@@ -35,9 +35,9 @@ void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev);
  * ignored. */
 void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge);
 
-/* Returns the name (intern id) on which the time of a wait was spent: that of a kernel, or of the
- * source of `edge`, which released the wait. If an operation waited, or a row is missing, the
- * source of the edge is the answer. */
+/* Returns the name (intern id) of the operation on which the time of a wait was spent. This is a
+ * kernel, or the source of `edge`, which released the wait. If an operation waited, or a row is
+ * missing, the source of the edge is the answer. */
 uint32_t sl_wait_blame_on(const struct sl_wait_blame *s, const struct sl_edge *edge);
 
 #endif

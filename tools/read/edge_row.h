@@ -27,8 +27,8 @@ void sl_edge_names_free(struct sl_edge_names *n);
 /* Adds a row that holds a name. */
 void sl_edge_names_row(struct sl_edge_names *n, const struct sl_trace_row *row);
 
-/* Reads an edge. Names are interned; with `names` NULL they are left out. The row holds no times
- * except `wait_ns` and `wake_ns`. Returns 0, or -EINVAL: a member is missing or invalid. */
+/* Reads an edge. Names are interned. If `names` is NULL, names are left out. The row holds no times
+ * except `wait_ns` and `wake_ns`. Returns 0, or -EINVAL if a member is missing or invalid. */
 int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names,
                      struct sl_edge *out);
 

@@ -47,7 +47,8 @@ struct sl_et_node {
     uint64_t at; /* offset of the message in the decoded text, in bytes */
     uint64_t id, start_us, duration_us, duration_ns;
     uint32_t type;
-    uint32_t has;          /* enum sl_et_has: present, and of the type that feeders read */
+    uint32_t has; /* flags of enum sl_et_has: the attributes that are present and have the type that
+                     feeders read */
     const char *misplaced; /* name of an attribute whose value has a protobuf type that Chakra's
                               feeders do not read; NULL if there is none */
     const char *twice;     /* name of an attribute that appears twice; NULL if there is none */
@@ -66,7 +67,7 @@ enum sl_et_end {
     SL_ET_OPEN,
     SL_ET_WHOLE,  /* ended after a complete message */
     SL_ET_CUT,    /* ended inside a message */
-    SL_ET_DAMAGED /* the bytes that follow are not a message */
+    SL_ET_DAMAGED /* the bytes after `position` are not a message */
 };
 
 struct sl_et_state {
