@@ -324,8 +324,8 @@ static double requests(const struct input *in, void (*wait)(struct job *, uint32
     }
     took = bench_thread_cpu_ns() - took;
     print_lost(j.engine);
-    records =
-        2 * j.correlation; /* each call and its operation make a record; a free makes no record */
+    /* Each call and its operation make a record; a free makes no record. */
+    records = 2 * j.correlation;
     sl_edges_destroy(j.engine);
     return (double)took / (100.0 * (double)records + 50.0 * (double)found);
 }

@@ -86,8 +86,7 @@ static int count_close(struct sl_sink *sink, int complete)
 
 struct figures { /* ns of CPU and bytes, per CUPTI record */
     double decode, assemble, format, zstd, whole, text_bytes, zstd_bytes, file_bytes;
-    double edges, edges_whole,
-        edges_file_bytes; /* the path with edges; `edges` is the number of edges */
+    double edges, edges_whole, edges_file_bytes; /* with edges; `edges`: number of edges */
 };
 
 /* Frames like the writer's: one per second at 500 000 records a second. */

@@ -17,8 +17,7 @@
 
 /* A stream wait. The row of the call that recorded the awaited event has not been read yet. */
 struct sl_links_wait {
-    uint64_t
-        record; /* correlation id of the call that recorded the event; 0 if the entry is free */
+    uint64_t record; /* correlation id of the call that recorded the event; 0: free entry */
     int64_t start_ns;
     uint64_t at;
 };

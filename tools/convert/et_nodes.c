@@ -65,8 +65,7 @@ enum {
 
 /* A node being built. */
 struct node {
-    struct sl_text
-        member[WANTED]; /* raw text of each member; data is NULL if the member is absent */
+    struct sl_text member[WANTED]; /* raw text of each member; data NULL if it is absent */
     char bytes[NODE_MAX];
     size_t size;
     int64_t record_function; /* 0: none */

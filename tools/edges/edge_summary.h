@@ -34,9 +34,8 @@ static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_ed
 }
 
 struct sl_edge_group {
-    uint32_t name; /* intern id; 0: unknown */
-    uint32_t
-        source; /* intern id of the awaited operation in the table by line; 0 in other tables */
+    uint32_t name;   /* intern id; 0 if the name is unknown */
+    uint32_t source; /* table by line: intern id of the awaited operation; other tables: 0 */
     struct sl_edge_waits waits;
     uint64_t name_total_ns; /* total wait of all groups with this name; valid after sorting */
 };

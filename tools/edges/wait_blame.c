@@ -30,10 +30,8 @@ struct operation {
     uint32_t number; /* 0: never used */
     uint32_t chained;
     uint32_t before; /* previous operation on its stream */
-    uint32_t last;   /* of this operation and the operations before it on its stream, the operation
-                        that ends last */
-    uint32_t
-        source; /* source of an edge to this operation; of several, the source that ended last */
+    uint32_t last;   /* the operation that ends last of this and all earlier ones on the stream */
+    uint32_t source; /* source of an edge to this operation; the latest to end if several */
     uint8_t device;
     uint8_t kind;
 };

@@ -25,8 +25,8 @@ struct sl_header {
     int has_rank, has_world_size, has_base, has_window;
     int64_t rank, world_size;
     int64_t base_ns;              /* baseTimeNanoseconds */
-    int64_t opened_ns, closed_ns; /* of the recording window, since the epoch */
-    int rank_findable;            /* the regular expression of HTA finds the rank */
+    int64_t opened_ns, closed_ns; /* start and end of the recording window, in ns since the epoch */
+    int rank_findable;            /* not 0 if HTA's regular expression finds the rank */
     struct sl_header_counter counter[SL_HEADER_COUNTERS];
     unsigned counters;
     struct {

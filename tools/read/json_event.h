@@ -22,7 +22,7 @@ extern "C" {
 /* Bytes that must be readable after every text given to a parser. */
 #define SL_JSON_PADDING 64
 
-/* Longer texts are refused (-EFBIG): the parser's memory would exceed the tool's limit. */
+/* Longer texts are refused (-EFBIG), because the parser's memory would exceed the tool's limit. */
 #define SL_JSON_TEXT_MAX (4u << 20)
 
 /* Texts of an event point into its JSON. Known categories are constants. */
@@ -79,7 +79,7 @@ enum sl_row_has {
     SL_HAS_ASYNC = 1 << 29
 };
 
-/* A pid or tid: a number, quoted or not, or any text ("Spans"). */
+/* A pid or tid: a number with or without quotes, or any text such as "Spans". */
 struct sl_row_lane {
     struct sl_text text; /* strings without quotes; numbers as written */
     int64_t number;
@@ -103,7 +103,7 @@ enum sl_row_edge_number {
     SL_ROW_EDGE_DST_STREAM,
     SL_ROW_EDGE_WAIT_NS,
     SL_ROW_EDGE_WAKE_NS,
-    SL_ROW_EDGE_SRC_NAME, /* number of a name's row, not the text above */
+    SL_ROW_EDGE_SRC_NAME, /* number of the row with the name, which replaces the text above */
     SL_ROW_EDGE_DST_NAME,
     SL_ROW_EDGE_SRC_NODE, /* graph node */
     SL_ROW_EDGE_DST_NODE
@@ -116,10 +116,9 @@ struct sl_trace_row {
     struct sl_text category_text, name;
     struct sl_text args_name; /* args.name, of metadata events */
     struct sl_row_lane pid, tid;
-    const struct sl_row_edge
-        *edge;             /* for "sync_edge" metadata only, else NULL; valid until the next row */
-    int is_edge_name;      /* "sync_name" metadata, with `id` and args_name */
-    int64_t ts_ns, dur_ns; /* exact, from the decimal text; the sum of any two fits */
+    const struct sl_row_edge *edge; /* of "sync_edge" metadata, else NULL; until the next row */
+    int is_edge_name;               /* "sync_name" metadata, with `id` and args_name */
+    int64_t ts_ns, dur_ns; /* exact, from the decimal text; the sum of any two fits int64 */
     int64_t id;            /* id of a flow */
     /* Kineto's peer copies state only the device and context in which the copy ran. */
     int64_t correlation, device, context, stream, bytes, external_id;
@@ -156,7 +155,7 @@ static inline int sl_row_is_call(const struct sl_trace_row *row)
 }
 
 struct sl_json_error {
-    size_t at; /* byte within the text, approximate */
+    size_t at; /* approximate offset in the text, in bytes */
     char what[96];
 };
 

@@ -26,7 +26,7 @@ namespace od = simdjson::ondemand;
 using simdjson::error_code;
 using std::string_view;
 
-/* Deeper values are refused: the walk is recursive. */
+/* Deeper values are refused, because the walk is recursive. */
 constexpr int DEPTH_MAX = 512;
 
 inline string_view trimmed(string_view token)
@@ -172,7 +172,7 @@ struct visitor : walk {
         if (whole->current_location().get(from) || !inside(v, type, path_size, depth) ||
             whole->current_location().get(to))
             return fail(simdjson::TAPE_ERROR);
-        /* White space and a comma may follow its end. */
+        /* White space and a comma may follow the end of the returned text. */
         while (to > from && to[-1] != (*from == '[' ? ']' : '}'))
             to--;
         *out = {from, static_cast<size_t>(to - from)};

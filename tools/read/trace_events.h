@@ -56,7 +56,7 @@ struct sl_trace_events_counts {
 /* Facts about a call besides its event. */
 struct sl_trace_call {
     uint64_t correlation;
-    uint32_t name;  /* intern ids, 0 = none */
+    uint32_t name;  /* intern id, or 0; also the next three members */
     uint32_t place; /* the innermost operator or range around the call */
     uint32_t line;  /* source line; in files of torch.profiler the innermost user function, if the
                        file has Python functions */
@@ -77,10 +77,11 @@ struct sl_trace_events {
     struct sl_intern *names;
     struct sl_shape_table *shapes;
     struct sl_event_sort *by_time, *by_correlation;
-    struct sl_event_sort *by_start; /* kept rows; NULL: rows are not kept */
+    struct sl_event_sort *by_start; /* the kept rows, or NULL if rows are not kept */
     struct sl_event row;            /* the next kept row, if has_row */
     int has_row;
-    struct sl_intern *inputs; /* of operators, as fields of a Chakra Node; by an event's `inputs` */
+    struct sl_intern *inputs; /* inputs of operators, as fields of a Chakra Node; an event's
+                                 `inputs` is the number */
     struct sl_row_collectives *collectives;
     struct sl_thread_ids threads;
     struct sl_stream_home home; /* contexts of waits and event records */

@@ -32,7 +32,8 @@ static uint32_t intern(struct sl_trace_events *t, struct sl_text name)
     return id;
 }
 
-/* A value outside CUDA's id range is an error of the file; returns `fallback`. */
+/* Returns the value. Returns `fallback` if the value is outside CUDA's range of ids, which is an
+ * error of the file. */
 static uint32_t id32(uint32_t has, uint32_t bit, int64_t value, uint32_t fallback)
 {
     return (has & bit) && value >= 0 && value <= UINT32_MAX ? (uint32_t)value : fallback;
@@ -63,7 +64,7 @@ static void set_times(struct sl_trace_events *t, const struct sl_trace_row *row,
     ev->end_ns = (uint64_t)end + TIME_ORIGIN_NS;
 }
 
-/* Returns 0, or -EINVAL: the row is unusable. */
+/* Returns 0, or -EINVAL if the row is unusable. */
 static int begin_range(struct sl_trace_events *t, const struct sl_trace_row *row,
                        struct sl_event *ev)
 {
@@ -138,7 +139,7 @@ static void note_step(struct sl_trace_events *t, const struct sl_trace_row *row,
     t->step[t->steps++] = (struct sl_trace_step){range->start_ns, range->end_ns, range->name};
 }
 
-/* Sets the event's thread. -ENOSPC: beyond the limit of threads. */
+/* Sets the event's thread. Returns -ENOSPC beyond the limit of threads. */
 static int set_thread(struct sl_trace_events *t, const struct sl_trace_row *row,
                       struct sl_event *ev)
 {

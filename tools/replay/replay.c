@@ -290,7 +290,8 @@ static int give_rows(struct run *r, uint64_t until_ns)
     return rc;
 }
 
-/* The rows are complete up to this call; the edges may not be. */
+/* Returns the time up to which everything is complete. The rows are complete up to this call, but
+ * the edges may be complete only up to an earlier time. */
 static uint64_t decided_before(const struct run *r, uint64_t start_ns)
 {
     uint64_t decided_ns = r->engine ? sl_edges_decided_ns(r->engine) : start_ns;

@@ -54,7 +54,7 @@ struct sl_replay {
     int keeps_rows;
     struct sl_header header;
     int knew_whose;     /* known before the first row that syncline wrote the file */
-    int is_second;      /* second pass, with the header known */
+    int is_second;      /* not 0 in the second pass, in which the header is known */
     int can_read_again; /* 0 if the input is a pipe */
     uint64_t invalid, too_long, unusable; /* rows that were not used */
     uint64_t edge_rows;                   /* rows of recorded edges */

@@ -75,8 +75,8 @@ static bool overruns(const void *pointer, size_t pitch, size_t width, size_t hei
            (height - 1) * pitch + width > sim_memory_room(pointer);
 }
 
-/* Says whether the address is reserved for the device without being mapped. It is not host memory
- * either. */
+/* Says whether the address is reserved for the device without being mapped. The memory is not host
+ * memory either. */
 static bool unmapped(enum sim_memory memory, const void *pointer)
 {
     return memory == SIM_PAGEABLE && sim_virtual_reserved(pointer);

@@ -66,8 +66,8 @@ uint64_t sim_monotonic_ns(void);
 
 /* ---- kinds.c: enabled kinds ---- */
 
-bool sim_kind_on(uint32_t kind,
-                 uint32_t context); /* if `context` is 0, the setting for all contexts */
+/* If `context` is 0, returns the setting for all contexts. */
+bool sim_kind_on(uint32_t kind, uint32_t context);
 bool sim_api_on(enum sim_domain domain, uint32_t cbid);
 CUptiResult sim_kind_set(uint32_t kind, bool on);
 CUptiResult sim_kind_set_context(uint32_t context, uint32_t kind, bool on);

@@ -284,8 +284,8 @@ LIBRARY(int, cudnnBackendGetAttribute,
 
 struct convolution {
     const char *verb;
-    const struct backend *image, *filter,
-        *result; /* `result` is the tensor with one element per dot product */
+    /* `result` is the tensor with one element per dot product. */
+    const struct backend *image, *filter, *result;
 };
 
 static bool describe(const struct backend *op, struct convolution *c)
