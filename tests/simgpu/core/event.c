@@ -51,7 +51,8 @@ int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_eve
     return event ? SIM_OK : SIM_E_MEMORY;
 }
 
-/* A capture ends. Events that were recorded in it become events that were never recorded. */
+/* A capture ends. Events that were recorded in the capture become events that were never recorded.
+ * */
 void sim_event_leave_capture(const struct sim_capture *capture)
 {
     for (struct sim_event *event = all; event; event = event->all_next) {

@@ -31,7 +31,8 @@ static bool valid(const struct sim_exec *exec)
     return exec && exec->magic == EXEC;
 }
 
-/* Sorts the nodes topologically. Returns false if there is a cycle or no memory. */
+/* Sorts the nodes topologically. Returns false if the graph has a cycle, or if there is no memory.
+ * */
 static bool put_in_order(struct sim_exec *exec)
 {
     size_t total = exec->graph->count, n = 0;
@@ -60,8 +61,9 @@ static bool put_in_order(struct sim_exec *exec)
     return n == total;
 }
 
-/* Puts each node on the lane of a predecessor that is still the lane's last node, else on a new
- * lane. `order` holds the branch number; 0 is the launch stream. */
+/* Puts each node on the lane of a predecessor, if the predecessor is still the last node of the
+ * lane. Otherwise puts the node on a new lane. `order` holds the branch number; 0 is the launch
+ * stream. */
 static void choose_lanes(struct sim_exec *exec)
 {
     int branches = sim_option("GRAPH_OWN_STREAMS") ? 1 : 0;

@@ -10,7 +10,7 @@
 struct sim_node {
     uint32_t magic;
     uint64_t id;                     /* graph node id of CUPTI */
-    const struct sim_node *original; /* source of a copied node; NULL: not a copy */
+    const struct sim_node *original; /* source of a copied node; NULL if the node is not a copy */
     struct sim_graph *graph;
     struct sim_node *next;             /* in order of creation */
     struct sim_node *copy, *exit_copy; /* set while the graph is copied; a child graph has an entry
@@ -21,7 +21,7 @@ struct sim_node {
     /* set only for a node in an exec */
     struct sim_set result; /* operations of the node, while a launch is enqueued */
     int order;             /* number of pending predecessors, later number of the branch */
-    bool passed_on;        /* true: a later node uses the same lane */
+    bool passed_on;        /* true if a later node uses the same lane */
 };
 
 struct sim_graph {

@@ -58,7 +58,8 @@ static bool is(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...); 0 if it is none. */
+/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...), or 0 if the word is not a scalar type.
+ * */
 static uint32_t type_size(const char *text, size_t length)
 {
     if (length < 3 || text[0] != '.' || !strchr("usbf", text[1])) {

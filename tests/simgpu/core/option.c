@@ -1,7 +1,7 @@
 /*
  * option.c - options from the environment (SIMGPU_*, set by tests/simgpu/run), read where needed.
  *
- * Any thread; only the clock's scale is cached (clock.c).
+ * Threads: any. Only the clock's scale is cached (clock.c).
  */
 #include <ctype.h>
 #include <stdlib.h>

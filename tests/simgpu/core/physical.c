@@ -21,7 +21,7 @@ struct physical {
 };
 
 SIM_MUTEX(lock);
-static struct physical **physicals; /* indexed by handle - 1; NULL: freed */
+static struct physical **physicals; /* indexed by handle - 1; NULL if the memory is freed */
 static size_t count, capacity;
 
 int sim_physical_check(const CUmemAllocationProp *properties)

@@ -206,7 +206,7 @@ int sim_pool_get(struct sim_pool *pool, int which, void *value)
     return SIM_OK;
 }
 
-/* A high watermark can be set only to 0. It then becomes the current value. */
+/* A high watermark can be set only to 0. The high watermark then becomes the current value. */
 static int reset_high(struct level *level, uint64_t value)
 {
     if (value) {

@@ -73,7 +73,7 @@ struct sim_sync {
 struct sim_event_record {
     uint32_t correlation, context, stream, event_id;
     uint64_t event_sync_id;
-    uint64_t device_ns; /* time at which the GPU reached the event record; 0: unknown yet */
+    uint64_t device_ns; /* time at which the GPU reached the event record; 0 if not known yet */
 };
 
 enum sim_object_kind {
@@ -86,7 +86,7 @@ struct sim_object { /* a device, context or stream was created or destroyed */
     enum sim_object_kind kind;
     int created;
     uint32_t device, context, stream;
-    uint32_t null_stream; /* of a context: id of its legacy default stream */
+    uint32_t null_stream; /* for a context: id of the context's legacy default stream */
     uint32_t flags;       /* stream: CUpti_ActivityStreamFlag */
     int32_t priority;
     uint32_t correlation;
@@ -183,15 +183,16 @@ double sim_random(const char *point, uint64_t key);
 int sim_fail(const char *function);
 
 /*
- * Replay. A process that replays a recording calls sim_replay_begin() before cuInit. From then on
- * CUPTI gets no reports of the process's own calls and operations. `devices` (borrowed) are the
- * devices that CUDA reports; none: the usual devices.
+ * Replay. A process that replays a recording calls sim_replay_begin() before cuInit. After this
+ * call CUPTI gets no reports of the process's own calls and operations. `devices` (borrowed) are
+ * the devices that CUDA reports. Without any, CUDA reports the usual devices.
  */
 struct sim_device_info;
 void sim_replay_begin(const struct sim_device_info *devices, uint32_t count);
 bool sim_replaying(void);
 const struct sim_device_info *sim_replay_devices(uint32_t *count);
-/* The CUPTI of the client, which receives the recorded reports; NULL: none is loaded. */
+/* Returns the probe of the client's CUPTI, which receives the recorded reports, or NULL if no CUPTI
+ * is loaded. */
 const struct sim_probe *sim_replay_probe(void);
 /* Returns an empty operation; the caller holds its only reference. NULL: out of memory. */
 struct sim_op *sim_replay_op(void);

@@ -235,7 +235,7 @@ void sim_schedule_start(void)
     sim_unlock();
 }
 
-/* The process ends. A callback that hangs must not delay it. */
+/* The process ends. A callback that hangs must not delay the end of the process. */
 void sim_schedule_stop(void)
 {
     sim_lock();

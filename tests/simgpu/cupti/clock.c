@@ -50,7 +50,7 @@ sim_clock sim_clock_now(void)
     if (sim_v2_on() && sim_client_after(sim_client_first()) < SIM_CLIENTS) {
         return NULL;
     }
-    /* Acquire pairs with the release in sim_clock_register(): the line is written. */
+    /* The acquire pairs with the release in sim_clock_register(). After it, the line is written. */
     return atomic_load_explicit(&current[sim_client], memory_order_acquire);
 }
 

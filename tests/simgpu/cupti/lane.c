@@ -24,8 +24,8 @@
 struct sim_lane {
     pthread_mutex_t lock;
     struct sim_buffer *active;
-    struct sim_buffer *spare; /* a second buffer, if two threads requested one at once; used next */
-    uint32_t guise;           /* the recorded thread; 0: a thread of this process */
+    struct sim_buffer *spare; /* a second buffer, if two threads requested at once; used next */
+    uint32_t guise;           /* the recorded thread; 0 for a thread of this process */
     unsigned client;
     atomic_bool taken;
     struct sim_lane *next;
@@ -116,7 +116,7 @@ static struct sim_lane *take_lane(void)
     return lane;
 }
 
-/* A recorded thread keeps its lane until the end. */
+/* A recorded thread keeps its lane until the replay ends. */
 static struct sim_lane *guise_lane(uint32_t thread)
 {
     struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
@@ -222,7 +222,7 @@ static struct sim_buffer *request_once(void)
     in_client = false;
     sim_account_end(SIM_CALLBACK_REQUEST, began, 0, 0);
     if (!memory && sim_trouble.null_crash && sim_version()->number < 27) {
-        /* As documented for CUPTI below API 27: the process crashes in CUPTI's own code. */
+        /* As NVIDIA documents for CUPTI below API 27, the process crashes in CUPTI's own code. */
         *(volatile uint8_t *)memory = 0;
     }
     struct sim_buffer *b = memory ? sim_buffer_new() : NULL;

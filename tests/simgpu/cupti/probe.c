@@ -18,8 +18,8 @@ static size_t object_count, object_cap;
 static void api_enter_for_one(enum sim_domain domain, uint32_t cbid, uint32_t correlation,
                               uint64_t now_ns)
 {
-    /* Before the record of the operation that the call enqueues: Kineto, which reads in order,
-     * knows by it whose the operation is. */
+    /* The external id must precede the record of the operation that the call enqueues, because
+     * Kineto reads records in order, and uses the id to find the operation's owner. */
     if (sim_api_on(domain, cbid) && sim_kind_on(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0)) {
         sim_external_records(correlation);
     }

@@ -100,8 +100,8 @@ static void end_turn(const unsigned *before)
     sim_client = *before;
 }
 
-/* Returns the number for a new subscriber; 0 if existing subscribers do not allow others, or if it
- * does not. */
+/* Returns the number for a new subscriber. Returns 0 if an existing subscriber or the new
+ * subscriber does not allow others. */
 static unsigned find_place(const struct sim_subscriber_params *params)
 {
     bool wants_others = params && params->allowMultipleSubscribers;
@@ -147,7 +147,7 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc cal
     sim_subscriber_take(callback, userdata);
     sim_client = 0;
     *out = sim_subscriber_handle(client);
-    /* Release pairs with the acquires above: all data of the client is written. */
+    /* The release pairs with the acquires above, which then see all data of the client. */
     atomic_store_explicit(&subscribers[client].on, true, memory_order_release);
     atomic_fetch_add_explicit(&count, 1, memory_order_release);
     sim_log("{\"what\":\"subscribed\",\"name\":\"%s\",\"client\":%u}", subscribers[client].name,

@@ -84,7 +84,7 @@ static void only_some_copies_block(void **state)
     assert_int_equal(pageable[N - 1], 1);
 
     gpu_spin('a', 300 * MS, NULL);
-    OK(cuMemsetD8(a, 2, N)); /* device memory: does not block */
+    OK(cuMemsetD8(a, 2, N)); /* a memset of device memory does not block */
     OK(cuMemcpyDtoD(b, a, N));
     assert_int_equal(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
     OK(cuMemcpyDtoH(pageable, b, N));

@@ -46,7 +46,7 @@ static void threads(void)
     stop = true;
     pthread_join(flushing, NULL);
     flush(0);
-    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); /* only this flush returns empty buffers */
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); /* only a forced flush returns empty buffers */
     CHECK(count_of(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == THREADS * PER_THREAD);
     CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == THREADS * PER_THREAD);
     CHECK(buffers_out == buffers_back && fake_ops_alive() == 0);
