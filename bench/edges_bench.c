@@ -86,7 +86,8 @@ static struct sl_edges *engine(const struct input *in, uint64_t *edges, size_t c
 }
 
 /* Resident memory of the process, in bytes. */
-/* Counted page by page: /proc/self/statm may be off by 64 pages per thread. */
+/* The memory is counted page by page, because /proc/self/statm may differ by 64 pages per thread.
+ * */
 static size_t resident(void)
 {
     unsigned long kib = 0;

@@ -89,7 +89,8 @@ struct figures { /* ns of CPU and bytes, per CUPTI record */
     double edges, edges_whole, edges_file_bytes; /* with edges; `edges`: number of edges */
 };
 
-/* Frames like the writer's: one per second at 500 000 records a second. */
+/* A frame ends after this number of buffers, which is once a second at 500 000 records a second, as
+ * in the writer. */
 #define BUFFERS_A_FRAME 50
 
 /* If edges are measured, the benchmark reports to the edge engine after every BUFFERS_A_DELIVERY

@@ -26,8 +26,9 @@
 #define BATCH_BYTES (2u << 20)
 #define GRAD_BYTES  (8u << 20)
 
-/* The parts of a step. The shares (in thousandths of the step's GPU time, for all layers together)
- * add up to 1000 on the compute stream. The all-reduce overlaps with the backward pass. */
+/* The kinds of GPU work in a step. The shares (in thousandths of the step's GPU time, for all
+ * layers together) add up to 1000 on the compute stream. The all-reduce overlaps with the backward
+ * pass. */
 enum work {
     EMBEDDING,
     LAYER_NORM,

@@ -83,7 +83,7 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
 }
 
 /* Returns whether a group number fits an int, because ASTRA-sim reads group numbers as int. An
- * empty name is 0. */
+ * empty group name counts as 0. */
 static int is_group(struct sl_text b)
 {
     uint64_t value = 0;
@@ -132,7 +132,8 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         add(c, SL_ET_RULE_GROUP, n);
 }
 
-/* One duration field is signed. The other is unsigned, and simulators multiply it by 1000. */
+/* One of the two duration fields is signed. The other field is unsigned, and simulators multiply
+ * its value by 1000. */
 static void check_duration(struct sl_et_check *c, const struct sl_et_node *n)
 {
     int has_ns = (n->has & SL_ET_HAS_DURATION_NS) != 0;

@@ -13,7 +13,7 @@
 #include "replay/replay.h"
 #include "write/chakra/chakra.h"
 
-/* A counter, and the text after its number. */
+/* A counter, and the text that follows the number in the report. */
 struct meaning {
     size_t at; /* offset in struct sl_chakra_counts */
     const char *text;

@@ -73,7 +73,7 @@ struct node {
     size_t name_size;
     struct sl_text attribute[ATTRIBUTES_MAX]; /* names of the attributes so far */
     unsigned attributes;
-    unsigned cut; /* number of parts that did not fit */
+    unsigned cut; /* number of attributes, lists and texts that did not fit */
 };
 
 static struct sl_text *member(struct node *n, const char *path)

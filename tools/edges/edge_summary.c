@@ -13,7 +13,8 @@
 
 #define GROUPS_MAX 98304u /* groups per table */
 #define LATER_MAX  (1u << 20)
-/* The maps of four full tables (half full) and the extra memory while they grow. */
+/* The memory for the maps of four full tables (a map is at most half full), and for the old maps
+ * while the maps grow. */
 #define MAPS_BYTES (24u << 20)
 
 struct table {

@@ -34,7 +34,7 @@ static struct sl_text bytes_of(struct sl_et_span s)
 
 static const struct {
     const char *name;
-    unsigned value; /* field of the oneof that feeders read */
+    unsigned value; /* number of the protobuf field that feeders read */
     uint32_t has;   /* if 0, only the position of the field is checked */
     size_t member;  /* if 0, the value of the field is not kept */
 } known[] = {
@@ -277,8 +277,8 @@ static void take_version(struct sl_et *et, struct sl_et_span s)
     memcpy(et->state.version, f.bytes.at, size);
 }
 
-/* Names the first text of the metadata that is not UTF-8. An invalid list is refused in the same
- * way. */
+/* Names the first text of the metadata that is not UTF-8. A list that is not valid is refused like
+ * a text that is not UTF-8. */
 static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
 {
     char shown[SL_ET_TEXT_SHOWN];

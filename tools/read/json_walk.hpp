@@ -75,7 +75,7 @@ struct walk {
         return false;
     }
 
-    /* Inside of the string token. */
+    /* Returns the text inside the quotes of a string token. */
     bool string(string_view token, sl_text *out)
     {
         if (token.size() < 2 || token.front() != '"' || token.back() != '"')

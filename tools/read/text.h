@@ -1,7 +1,7 @@
 /*
  * text.h - a piece of a longer text, borrowed.
  *
- * Pure inline functions; any thread.
+ * Threads: any. The functions are inline and have no state.
  */
 #ifndef SL_TEXT_H
 #define SL_TEXT_H

@@ -50,7 +50,7 @@ struct sl_trace_events_counts {
     uint64_t threads_lost; /* rows of threads beyond the limit of thread_ids.h */
     uint64_t steps_lost;   /* rows of steps beyond the table's size */
     uint64_t names_lost;   /* rows whose name did not fit */
-    uint64_t inputs_lost;  /* operators whose inputs did not fit */
+    uint64_t inputs_lost;  /* number of operators whose inputs did not fit */
 };
 
 /* Facts about a call besides its event. */

@@ -5,7 +5,7 @@
  * is sorted by correlation id as an event, after both its ends. When the sort returns the edge, the
  * edge gets the times of its source and destination, which are kept here.
  *
- * Threads: one owner. Memory: 9 MiB, mapped pages.
+ * Threads: one owner. Memory: 9 MiB of mapped pages.
  */
 #ifndef SL_REPLAY_RECORDED_EDGES_H
 #define SL_REPLAY_RECORDED_EDGES_H

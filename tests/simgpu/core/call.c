@@ -32,7 +32,8 @@ struct sim_thread *sim_thread_self(void)
 
 void sim_probe_set(const struct sim_probe *table)
 {
-    /* Release pairs with the acquire in sim_probe_registered(): the table is filled. */
+    /* The release pairs with the acquire in sim_probe_registered(), which then sees the filled
+     * table. */
     atomic_store_explicit(&probe, table, memory_order_release);
 }
 

@@ -1,5 +1,5 @@
 /*
- * option.c - options from the environment (SIMGPU_*, set by tests/simgpu/run), read where needed.
+ * option.c - reads options from the environment variables SIMGPU_*, which tests/simgpu/run sets.
  *
  * Threads: any. Only the clock's scale is cached (clock.c).
  */

@@ -13,8 +13,8 @@
 enum {
     MAGIC = 0x706f6f6c,
     MAX_DEVICES = 16,
-    BLOCK = 512,     /* sizes of allocations are rounded up to a multiple */
-    CHUNK = 32 << 20 /* a pool grows by a multiple */
+    BLOCK = 512,     /* sizes of allocations are rounded up to a multiple of this size */
+    CHUNK = 32 << 20 /* a pool grows by a multiple of this size */
 };
 
 struct level {

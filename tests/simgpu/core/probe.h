@@ -31,8 +31,8 @@ enum sim_op_kind {
 };
 
 /* One GPU operation. The core counts references: sim_op_ref(), sim_op_unref(). The facts are fixed
- * at enqueue; the times are set before `done` (release) becomes 1. Times are CLOCK_REALTIME in
- * ns. */
+ * at enqueue; the times are set before `done` (release) becomes 1. All times are in ns of
+ * CLOCK_REALTIME. */
 struct sim_op {
     _Atomic int refs;
     _Atomic int done;

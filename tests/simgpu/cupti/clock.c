@@ -6,8 +6,8 @@
  * subscriber is used only while it is the only subscriber.
  *
  * Any thread. The conversion is a line through two moments at which both clocks were read. The
- * first is the registration. The second is taken again whenever the span has doubled or a second
- * has passed. So read errors of tens of ns never add up.
+ * first of these moments is the registration of the clock. The second is taken again whenever the
+ * span has doubled or a second has passed. So read errors of tens of ns never add up.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -259,8 +259,8 @@ CUptiResult sim_v2_disable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind
     return sim_error(sim_kind_set(kind, false));
 }
 
-/* Enables or disables one call. With user-defined records this is possible only in versions that
- * accept lists of calls. */
+/* Enables or disables one call. With user-defined records, single calls can be enabled only in
+ * versions that accept lists of calls. */
 static CUptiResult set_call(enum sim_domain domain, CUpti_CallbackId cbid, uint8_t enable)
 {
     if (sim_fields_on() && sim_version()->number < CALLS_LIST_SINCE) {

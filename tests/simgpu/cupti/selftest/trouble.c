@@ -246,8 +246,8 @@ static void null_crash(void)
     int status = status_of_child(attach_and_call);
     CHECK(version < 27 ? status != 0 : status == 0);
 
-    /* In a child of an attached process there is no worker. It makes no record and requests no
-     * buffer. */
+    /* A forked child of an attached process has no worker thread. It makes no record and requests
+     * no buffer. */
     attach();
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);
     CHECK(status_of_child(call_without_buffer) == 0);
