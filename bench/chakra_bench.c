@@ -86,7 +86,8 @@ static size_t sink_size(const struct sl_sink *sink)
     return size;
 }
 
-/* Returns the bytes of a node's name: the reduction in file size without names, per node. */
+/* Returns the bytes of a node's name, which is the size of the file with names minus the size
+ * without names, per node. */
 static double name_bytes(const struct input *in, const struct sl_chakra_counts *count, size_t raw,
                          struct sl_chakra *c)
 {

@@ -189,7 +189,7 @@ static void call(struct job *j, uint32_t cbid, uint64_t from_ns, uint64_t to_ns)
     sl_edges_event(j->engine, &ev);
 }
 
-/* A call of 1 us and a kernel of 5 us, which ends 10 us after its launch. */
+/* Adds a call of 1 us and a kernel of 5 us that ends 10 us after its launch. */
 static void launch(struct job *j, uint32_t stream)
 {
     struct sl_event ev = {.kind = SL_EV_KERNEL, .context = 1, .stream = stream};
@@ -216,8 +216,8 @@ static void synchronize(struct job *j, uint32_t stream)
     sl_edges_delivered(j->engine, j->ns);
 }
 
-/* Repeats `streams` launches and one wait; returns ns per round. `whole`: the wait is for all
- * streams. */
+/* Repeats rounds of `streams` launches and one wait. Returns the ns per round. If `whole`, the wait
+ * is for all streams. */
 static double many_streams(const struct input *in, uint32_t streams, int whole, double *edges)
 {
     const uint32_t rounds = 2000000 / streams;
@@ -253,7 +253,7 @@ static void record(struct job *j, uint32_t stream)
     j->ns += 2000;
 }
 
-/* A call that concerns the event recorded by the call before it. */
+/* Adds a call that concerns the event of the previous call. */
 static void call_for_event(struct job *j, uint32_t cbid, uint32_t stream, uint64_t takes_ns)
 {
     struct sl_event ev = {.kind = SL_EV_SYNC, .context = 1, .stream = stream};

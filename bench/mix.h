@@ -374,7 +374,7 @@ static inline void mix_wait(struct mix *m, struct mix_api *call)
         call->end = m->cpu_ns = m->gpu_ns[0] + 5000;
 }
 
-/* Puts the records of one place in the step into the queues. */
+/* Adds the records of one position in the step to the queues. */
 static inline void mix_step(struct mix *m)
 {
     uint32_t at = m->at;
@@ -393,7 +393,7 @@ static inline void mix_step(struct mix *m)
         mix_call(m, 5, 51, 4000); /* cudaMemsetAsync */
         mix_fill_zero(m, 1u << 20);
     }
-    if (at % 20 == 19) { /* a collective: the communication stream waits for the compute stream */
+    if (at % 20 == 19) { /* for a collective, one stream waits for the other */
         mix_record_event(m, MIX_STREAM_COMPUTE, 11);
         mix_synchronized(m, mix_call(m, 5, 147, 900), 2, MIX_STREAM_COMM, 11);
         mix_come_behind(m, MIX_STREAM_COMM, MIX_STREAM_COMPUTE);
@@ -413,7 +413,7 @@ static inline void mix_step(struct mix *m)
 
     if (++m->at < MIX_STEP_KERNELS)
         return;
-    call = mix_call(m, 5, 41, 6000); /* loss.item(): a copy to pageable memory, so the call waits */
+    call = mix_call(m, 5, 41, 6000); /* loss.item() copies to pageable memory, so the call waits */
     mix_copy(m, MIX_STREAM_COMPUTE, 2, 3, 1, 4);
     mix_wait(m, call);
     call = mix_call(m, 5, 131, 20000); /* cudaStreamSynchronize */

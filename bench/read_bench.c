@@ -209,7 +209,7 @@ static struct cost best_of(const char *const *argument, const char *said)
     return best;
 }
 
-/* A trace in the benchmark's folder, and its label in the table. */
+/* The file name of a trace in the benchmark's folder, and the label of the trace in the table. */
 struct subject {
     struct bench_table *table;
     const char *tool;
@@ -293,7 +293,8 @@ static void measure_edges(const struct subject *s)
     double waits = (double)(s->launches / LAUNCHES_A_WAIT);
 
     measure_json(s, "edges", argument, 0, 256);
-    /* One line per edge plus one about omissions: without edges the measurement is meaningless. */
+    /* The command prints one line for each edge and one line about omissions. Without edges the
+     * measurement would be meaningless. */
     row(s, "edges", ": found",
         (struct bench_row){
             .value = lines_in(s->said), .unit = "edges", .goal = waits, .at_least = 1});

@@ -40,7 +40,7 @@ enum {
 
 /* ---- sinks without a cost of their own ---- */
 
-/* Keeps the text of one buffer's events. */
+/* This sink keeps the text of the events of one buffer. */
 struct text_sink {
     struct sl_sink sink;
     char *data;
@@ -272,7 +272,7 @@ static void measure(struct figures *best, enum sl_detail detail, int level, cons
         measure_stages(&f, detail, level);
         measure_whole(&f, detail, level, folder, 0);
         measure_whole(&f, detail, level, folder, 1);
-        /* Other work disturbs the machine: keep the least disturbed round. */
+        /* Other work may disturb a round, so the least disturbed round counts. */
         if (i == 0 || f.whole + f.zstd < best->whole + best->zstd)
             *best = f;
     }

@@ -110,8 +110,8 @@ static inline void bench_row(struct bench_table *t, struct bench_row row)
         fprintf(t->json, "\"against\": null}\n");
 }
 
-/* Returns the exit status. A missed goal is not a failure, because the machine may be busy; the
- * table shows it. 2: the rows could not be written. */
+/* Returns the exit status. A missed goal is not a failure, because the machine may be busy. The
+ * table shows missed goals. Returns 2 if the rows could not be written. */
 static inline int bench_end(struct bench_table *t)
 {
     if (t->missed)

@@ -21,7 +21,7 @@ struct trace {
     struct sl_kineto *kineto;
 };
 
-/* For every trace: the process of the records in mix.h. */
+/* The process id of the records in mix.h, for all traces. */
 static const struct sl_trace_meta trace_meta = {.pid = MIX_PID,
                                                 .world_size = 1,
                                                 .host = "bench",

@@ -18,7 +18,7 @@
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("attention_spin_ns") SPIN_KERNEL("mlp_spin_ns")
     SPIN_KERNEL("join_spin_ns");
 
-/* Enqueues onto capturing streams: nothing runs, the work becomes nodes of the graph. */
+/* Enqueues work on capturing streams. The work does not run, but becomes nodes of the graph. */
 static void enqueue(CUmodule module, CUstream main_stream, CUstream side, CUdeviceptr memory,
                     unsigned char *pinned)
 {

@@ -19,7 +19,7 @@ static const char ptx[] = SPIN_MODULE SPIN_KERNEL("producer_spin_ns")
 
 static CUfunction producer, consumer, background;
 
-/* `state`: result of a query of work that must have ended by now. */
+/* `state` is the result of a query for work that must have ended by now. */
 static void done(const char *how, CUresult state)
 {
     if (state != CUDA_SUCCESS) {
@@ -59,7 +59,7 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.StreamSynchronize(b));
     done("cuStreamWaitEvent, then cuStreamSynchronize", cu.StreamQuery(a));
 
-    /* Polling: calls return "not ready" until the work has ended. */
+    /* The loop polls. A query returns "not ready" until the work has ended. */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     CHECK(cu.EventRecord(event, a));
     while (cu.EventQuery(event) == CUDA_ERROR_NOT_READY)
@@ -74,7 +74,7 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
 }
 
 /* The legacy default stream (NULL) and blocking streams wait for each other. A non-blocking stream
- * does neither. */
+ * does not wait for the legacy default stream, which does not wait for it either. */
 static void wait_by_the_default_stream(CUstream blocking, CUstream free_running)
 {
     spin_launch(background, free_running, 4, 64, 6 * MILLISECOND);
@@ -94,7 +94,8 @@ static void wait_by_copies(CUstream stream, CUdeviceptr memory, unsigned char *p
     if (!pageable)
         exit(1);
     CHECK(cu.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
-    /* Pinned memory and a stream: neither copy blocks; the synchronize waits for both. */
+    /* Copies between pinned memory and the device on a stream do not block. The synchronize waits
+     * for both copies. */
     memset(pinned, 1, BYTES);
     CHECK(cu.MemcpyHtoDAsync(memory, pinned, BYTES, stream));
     CHECK(cu.MemsetD8Async(memory, 2, BYTES / 2, stream));

@@ -26,7 +26,7 @@ def load(path):
 
 
 def union_us(intervals):
-    """Time covered by at least one of the (begin, end) intervals."""
+    """Returns the time that at least one of the (begin, end) intervals covers."""
     covered, reached = 0.0, float("-inf")
     for begin, end in sorted(intervals):
         covered += max(0.0, end - max(begin, reached))
@@ -75,7 +75,7 @@ def print_busy(gpu, begin, end):
 
 
 def step_of(starts, steps, ts):
-    """The step at a start time; None: outside all steps."""
+    """Returns the step at a start time, or None outside of all steps."""
     at = bisect.bisect_right(starts, ts) - 1
     if at < 0 or ts >= steps[at]["ts"] + steps[at]["dur"]:
         return None
@@ -83,7 +83,8 @@ def step_of(starts, steps, ts):
 
 
 def print_steps(steps, gpu, calls, limit):
-    """Per step: the time with a busy GPU, and the time that the CPU waited for a GPU."""
+    """For each step, prints the time with a busy GPU, and the time for which the CPU waited for a
+    GPU."""
     starts = [e["ts"] for e in steps]
     work, waited, launched = ([[] for _ in steps] for _ in range(3))
     for event in gpu:
@@ -110,8 +111,8 @@ def print_steps(steps, gpu, calls, limit):
 
 
 def print_lines(calls, steps, limit):
-    """Lines of the job's code that make the CPU wait for the GPU. `per step`: only waits inside a
-    step."""
+    """Lines of the job's code that make the CPU wait for the GPU. The column `per step` counts only
+    waits inside a step."""
     starts = [e["ts"] for e in steps]
     total, count, inside = (collections.Counter() for _ in range(3))
     for call in calls:
@@ -128,7 +129,8 @@ def print_lines(calls, steps, limit):
 
 
 def print_operators(operators, limit):
-    """Operators by self time, without the operators that they call."""
+    """Prints operators by self time, which excludes the time of the operators that an operator
+    calls."""
     own, count = collections.Counter(), collections.Counter()
     threads = collections.defaultdict(list)
     for event in operators:

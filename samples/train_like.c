@@ -151,7 +151,8 @@ static void forward(float loss)
     CHECK(cu.MemsetD32Async(gpu.loss, bits, 1, gpu.compute));
 }
 
-/* From the last layer to the first. Each gradient is reduced while the next layer computes. */
+/* The loop runs from the last layer to the first. Each gradient is reduced while the next layer
+ * computes. */
 static void backward(void)
 {
     CHECK(cu.MemsetD8Async(gpu.gradients, 0, GRAD_BYTES, gpu.compute));

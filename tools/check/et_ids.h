@@ -1,8 +1,8 @@
 /*
  * et_ids.h - maps the ids of a Chakra trace to slots below 2^29, so that a bit set can hold them.
  *
- * A small id is its own slot. Each large id takes the next of the topmost slots, until none is
- * left. Some writers count from 2^32 on or use hashes.
+ * The slot of a small id is the id itself. Each large id takes the next of the topmost slots, until
+ * none is left. Some writers count from 2^32 on or use hashes.
  *
  * Threads: one owner. Memory: none for small ids; 40 to 72 bytes for a large id, at most 160 MiB,
  * and briefly 64 MiB more.

@@ -20,7 +20,7 @@ enum sl_pair_flag {
     SL_PAIR_FIRST = 1 << 0,  /* call, or start of an arrow */
     SL_PAIR_SECOND = 1 << 1, /* GPU operation, or end of an arrow */
     SL_PAIR_TWICE = 1 << 2,  /* several rows of the id were FIRST */
-    SL_PAIR_MARK = 1 << 3    /* set by the owner: a call that records an event */
+    SL_PAIR_MARK = 1 << 3    /* a call that records an event; set by the owner of the table */
 };
 
 #define SL_PAIR_NO_TIME INT64_MIN

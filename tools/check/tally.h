@@ -18,7 +18,7 @@
 #define SL_TALLY_LANES      32768
 
 struct sl_tally_category {
-    char name[48]; /* as in the file; "(metadata)", "(none)", "(other)" */
+    char name[48]; /* name of the category in the file, or "(metadata)", "(none)" or "(other)" */
     uint64_t events;
     uint64_t total_ns; /* sum of durations */
 };
@@ -53,7 +53,7 @@ struct sl_tally {
     struct sl_tally_lane lane[SL_TALLY_LANES];
     unsigned lanes;
     int lanes_full;
-    /* Entries of the last row. Rows of one kind come in runs. */
+    /* Entries of the last row. They are kept because many rows of one kind follow each other. */
     unsigned last_category, last_process;
 };
 

@@ -102,7 +102,7 @@ static int create(struct work *w)
     return sl_chakra_create(&w->chakra, &opt);
 }
 
-/* Decodes a JSON string of the header; the text never becomes longer. */
+/* Decodes a JSON string of the header into `room`. The decoded text is never longer than `text`. */
 static const char *meaning(const char *text, char *room)
 {
     room[sl_unescape(room, text, strlen(text))] = '\0';

@@ -49,7 +49,7 @@ enum sl_edge_table {
     SL_EDGE_TABLES
 };
 
-/* Where a wait was: intern ids, 0: unknown. */
+/* Where a wait was. The members are intern ids, or 0 if unknown. */
 struct sl_edge_where {
     uint32_t who;   /* the call, or the GPU operation */
     uint32_t place; /* the innermost operator or range around the call */
@@ -67,7 +67,7 @@ struct sl_edge_long {
 
 struct sl_edge_totals {
     struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
-    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* waits that did not fit the table */
+    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* waits that did not fit into the table */
     struct sl_edge_long longest[SL_EDGE_LONGEST]; /* longest first */
     size_t longest_count;
 };

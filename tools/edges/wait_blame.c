@@ -37,7 +37,7 @@ struct operation {
 };
 
 struct sl_wait_blame {
-    struct operation operation[OPERATIONS]; /* indexed by the number's low bits */
+    struct operation operation[OPERATIONS]; /* indexed by the low bits of the operation's number */
     uint32_t by_id[BY_ID], by_stream[BY_STREAM];
     uint32_t newest;
 };

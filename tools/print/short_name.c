@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define LONGEST 4096u /* longer names are cut without simplification */
+#define LONGEST 4096u /* longer names are truncated but not simplified */
 
 static const char *const dropped[] = {"at::native::",
                                       "(anonymous namespace)::",

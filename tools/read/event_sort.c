@@ -17,7 +17,7 @@
 #define RUNS_MAX 4096u
 
 struct run {
-    uint64_t at, left;       /* unread events of the file: offset and count */
+    uint64_t at, left;       /* offset and number of the events of the file that are not read yet */
     struct sl_event *buffer; /* a slice of the run area */
     size_t pos, fill;
 };

@@ -1,9 +1,9 @@
 /*
  * scan.c - computes the depth of brackets, 64 bytes at a time.
  *
- * Each block becomes four bit masks (quotes, backslashes, opening, closing brackets); strings are
- * then the running parity of the quotes. The scan reads about 5 GB/s with SSE2, which takes little
- * time compared with the parser.
+ * For each block the scan computes four bit masks: quotes, backslashes, opening brackets and
+ * closing brackets. A byte is inside a string if the number of unescaped quotes before it is odd.
+ * The scan reads about 5 GB/s with SSE2, which takes little time compared with the parser.
  *
  * Threads, memory: see scan.h.
  */
@@ -93,8 +93,8 @@ static uint64_t running_parity(uint64_t x)
     return x ^ (x << 32);
 }
 
-/* Scans a block; only the bits of `valid` count. Returns the position after the value's end, or
- * 0. */
+/* Scans a block. Only the bytes whose bit is set in `valid` count. Returns the position after the
+ * value's end, or 0. */
 static size_t scan_block(struct sl_scan *s, const char *text, uint64_t valid, int is_string)
 {
     struct masks m = classify(text);

@@ -49,8 +49,8 @@ static uint64_t duration(const struct sim_work *work)
     return FIXED_NS + work->copy.width * work->copy.height * 1000 / rate;
 }
 
-/* Addresses are unified, so the pointers determine the direction. The caller's direction must agree
- * with them. */
+/* Addresses are unified, so the pointers determine the direction. The direction that the caller
+ * gave must agree with the pointers. */
 static bool direction_fits(enum sim_direction direction, bool from_device, bool to_device)
 {
     switch (direction) {

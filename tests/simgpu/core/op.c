@@ -22,7 +22,8 @@ static struct op *spare; /* lock held */
 struct op *sim_op_new(void)
 {
     if (!spare) {
-        /* Acquire pairs with the release in sim_op_unref(): the operation's last use has ended. */
+        /* The acquire pairs with the release in sim_op_unref(). After it, the operation's last use
+         * has ended. */
         spare = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
     }
     if (!spare) {

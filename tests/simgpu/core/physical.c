@@ -31,8 +31,8 @@ int sim_physical_check(const CUmemAllocationProp *properties)
         properties->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
         return SIM_E_VALUE;
     }
-    /* A request for file descriptors is accepted. PyTorch always makes it, and exports a descriptor
-     * only to share memory with another process. */
+    /* A request for file descriptors is accepted. PyTorch always makes this request, and exports a
+     * descriptor only to share memory with another process. */
     if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
         properties->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         return SIM_E_NOT_SUPPORTED;

@@ -70,7 +70,7 @@ static void start_op(struct op *op)
     op->timed = true;
 }
 
-/* Passes the end of `op` on to all operations behind it. Works without recursion for chains of any
+/* Tells all operations that follow `op` when `op` ends. Works without recursion for chains of any
  * length. */
 void sim_schedule_settle(struct op *op)
 {
@@ -258,7 +258,8 @@ static void announce(struct op *op)
     if (probe && probe->op_enqueued && op->pub.kind != SIM_OP_MARKER) {
         probe->op_enqueued(&op->pub);
     }
-    /* Release pairs with the acquire in reap(): no thread reports the end before the beginning. */
+    /* The release pairs with the acquire in reap(), so that no thread reports the end before the
+     * beginning. */
     atomic_store_explicit(&op->announced, true, memory_order_release);
 }
 

@@ -54,7 +54,8 @@ static int reap(struct op **batch)
             if (op->error && !op->context->sticky) {
                 op->context->sticky = op->error;
             }
-            /* Release pairs with CUPTI's acquire: the times are written. */
+            /* The release pairs with an acquire in the CUPTI stand-in, which then sees the written
+             * times. */
             atomic_store_explicit(&op->pub.done, 1, memory_order_release);
             batch[n++] = op;
         }

@@ -31,7 +31,7 @@ static bool misaligned(size_t value)
 
 /* ---- ranges ---- */
 
-/* Reserves addresses without pages. The system does not count them as memory. */
+/* Reserves addresses without pages. The system does not count these pages as memory. */
 static char *take_addresses(void *hint, size_t bytes)
 {
     void *base = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -15,7 +15,7 @@ enum {
     SIM_GRANULARITY = 2 << 20 /* unit of creation and mapping, in bytes */
 };
 
-/* Checks `properties`. Returns SIM_OK, or the error if they are not supported. */
+/* Checks `properties`. Returns SIM_OK, or an error if the properties are not supported. */
 int sim_physical_check(const CUmemAllocationProp *properties);
 /* Handles are numbers and never reused. The memory of a handle is freed when the handle is neither
  * held nor mapped. */

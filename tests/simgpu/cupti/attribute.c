@@ -32,7 +32,7 @@ enum {
     DEFAULT_OF_VERSION = 2
 }; /* per-thread buffers: off until 12.9, on from 13.0 */
 
-/* Values by client, if they were set. */
+/* The values of each client that were set. */
 static _Atomic uint64_t values[SIM_CLIENTS][COUNT];
 static atomic_bool is_set[SIM_CLIENTS][COUNT];
 

@@ -3,8 +3,8 @@
  *
  * Any thread. Subscribers and a client of the older calls exclude each other: the second one is
  * refused (NOT_COMPATIBLE, or at its subscription). From 13.3 on there may be several subscribers
- * if all of them allow it. Each is a separate client with its own kinds, settings, layouts and
- * buffers. Functions shared with the older calls run as that client.
+ * if all of them allow it. Each subscriber is a separate client with its own kinds, settings,
+ * layouts and buffers. Functions shared with the older calls run as that client.
  */
 #include "cupti/v2.h"
 #include "core/fork.h"
@@ -47,7 +47,8 @@ unsigned sim_client_first(void)
     return sim_v2_on() ? sim_client_after(0) : 0;
 }
 
-/* Declared by their symbols, because headers from 13.0 on declare some of them with other types. */
+/* These functions are declared by their symbols, because headers from 13.0 on declare some
+ * functions with other types. */
 #define EXPORTED(name) __asm__(name) __attribute__((visibility("default")))
 
 CUptiResult sim_v2_subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,

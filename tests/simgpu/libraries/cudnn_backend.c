@@ -204,7 +204,7 @@ LIBRARY(int, cudnnBackendSetAttribute,
     return d && count >= 0 ? set(d, name, type, count, values) : CUDNN_INVALID_VALUE;
 }
 
-/* The heuristics return one configuration, that of the engine that runs the whole graph. */
+/* The heuristics return one configuration. It belongs to the engine that runs the whole graph. */
 static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *count,
                    struct backend **configurations)
 {
@@ -268,7 +268,7 @@ LIBRARY(int, cudnnBackendGetAttribute,
         }
         return CUDNN_SUCCESS;
     }
-    /* An engine's notes and knobs: there are none. */
+    /* An engine has no notes and no knobs. */
     *count = a ? a->count : 0;
     if (!a || !out || wanted < 1) {
         return CUDNN_SUCCESS;
@@ -391,7 +391,8 @@ static double last_dimension(const struct backend *tensor)
     return a && a->count ? (double)((const int64_t *)a->bytes)[a->count - 1] : 1;
 }
 
-/* One operation is the whole attention. The shapes of Q and K determine its size. */
+/* One operation is the whole attention. The shapes of Q and K determine the size of the operation.
+ * */
 static void add_whole(struct attention *sum, const struct backend *q, const struct backend *k,
                       int products)
 {

@@ -33,8 +33,9 @@ struct sim_library_kernel {
 /* Launches on a CUDA stream handle and the thread's current device. Returns 0 or a CUDA error. */
 int sim_library_launch(void *stream, const struct sim_library_kernel *kernel);
 
-/* Returns the modelled time in ns: the start-up time plus the longer of two times. One is for
- * moving `bytes` of device memory, the other for `flops` operations at a peak rate of `gflops`. */
+/* Returns the modelled time in ns: the start-up time plus the longer of two times. One time is for
+ * moving `bytes` of device memory. The other time is for `flops` operations at a peak rate of
+ * `gflops`. */
 uint64_t sim_library_cost(double bytes, double flops, double gflops);
 
 /* Called by a stub: reports it once and returns an error that every library here knows. */

@@ -19,7 +19,8 @@ static void device_sync(void)
     OK(cuCtxSynchronize());
 }
 
-/* Stream t runs no kernel itself. The operations of its event release its synchronization. */
+/* Stream t runs no kernel itself. The operations of the event for which t waits release t's
+ * synchronization. */
 static void joined_stream(void)
 {
     gpu_spin('a', 20 * TICK, s);
