@@ -1,9 +1,9 @@
 /*
  * finding.h - the problems of a trace: one entry per kind.
  *
- * Each kind has a count and its first example. The severity depends on the writer of the file. A
+ * Each entry has a count and the first example. The severity depends on the writer of the file. A
  * syncline file must keep syncline's guarantees, so a violation is an error. In a torch.profiler
- * file it is only a note, because versions differ.
+ * file the same violation is only a note, because versions of torch.profiler differ.
  *
  * Threads: plain data of one owner. Memory: none beyond the struct.
  */

@@ -227,7 +227,8 @@ static int write_new(struct job *j, const char *path, const struct sl_row_collec
     return rc;
 }
 
-/* Returns 0 if the name belongs to another file, or to none. */
+/* Returns 1 if the open file still has this name, or 0 if the name belongs to another file or to no
+ * file. */
 static int has_name(int fd, const char *path)
 {
     struct stat opened, named;

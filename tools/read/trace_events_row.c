@@ -110,7 +110,8 @@ static int is_async(const struct sl_trace_events *t, const struct sl_trace_row *
     return t->own && row->has & SL_HAS_ASYNC && row->has & SL_HAS_RECORD_FUNCTION;
 }
 
-/* Keeps the row of a range, whose event is already in order of time. */
+/* Keeps the row of a range. The event of the range has already been added to the first sort order.
+ * */
 static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
                     const struct sl_event *range)
 {

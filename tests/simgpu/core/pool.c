@@ -2,7 +2,7 @@
  * pool.c - pools of stream-ordered memory: their attributes, and the memory allocated from each. A
  * pool keeps no memory: its reserved bytes are only a count.
  *
- * Any thread. The lock is a leaf.
+ * Threads: any. While a thread holds the lock of this file, it takes no other lock.
  */
 #include <cuda.h>
 #include <pthread.h>

@@ -147,7 +147,7 @@ struct sim_probe {
     uint64_t (*flushes)(void);           /* number of flushes by the client */
 };
 
-/* Exported by libsimgpu.so for the stand-ins. */
+/* The stand-ins call these functions, which libsimgpu.so exports. */
 void sim_probe_set(const struct sim_probe *probe);
 void sim_op_ref(struct sim_op *op);
 void sim_op_unref(struct sim_op *op);

@@ -55,8 +55,8 @@ static void add_job(struct op *op)
     pthread_cond_signal(&sim_schedule.service_wake);
 }
 
-/* The operation's start is known. The operation's end is known too, unless the service thread has
- * to run the operation. */
+/* Called when the operation's start is known. The operation's end is known too, unless the service
+ * thread has to run the operation. */
 static void start_op(struct op *op)
 {
     uint64_t earliest = op->pub.queued_ns + sim_schedule.latency_ns;

@@ -103,7 +103,7 @@ void sim_clock_register(sim_clock clock)
         draw_line(clock, first, take_moment(clock));
         pthread_mutex_unlock(&renewing);
     }
-    /* Release pairs with the acquire in sim_clock_now(). */
+    /* The release pairs with the acquire in sim_clock_now(). */
     atomic_store_explicit(&current[sim_client], clock, memory_order_release);
 }
 

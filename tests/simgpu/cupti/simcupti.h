@@ -55,7 +55,8 @@ void sim_attributes_clear(void); /* restores the initial values */
 
 /* ---- clock.c: CLOCK_REALTIME, or the client's clock from the moment it is registered ---- */
 
-/* The clock that stamps a record made now; kept until the record's times are written. */
+/* A clock. sim_clock_now() returns the clock for a record that is made now. The record uses this
+ * clock until its times are written. */
 typedef CUpti_TimestampCallbackFunc sim_clock;
 sim_clock sim_clock_now(void);
 /* Converts a span of CLOCK_REALTIME in place. A time stays unchanged if there is no client clock,

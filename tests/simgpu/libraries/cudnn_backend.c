@@ -241,8 +241,8 @@ static int copy_into(struct backend *to, const struct backend *from)
     return status;
 }
 
-/* Says whether the attribute is computed instead of set: no workspace, no shared memory, the only
- * engine. */
+/* Returns whether the stand-in computes the attribute: the sizes of workspace and shared memory are
+ * 0, the number of engines is 1, and the engine's index is 0. */
 static bool is_number(int name)
 {
     return name == PLAN_WORKSPACE_SIZE || name == GRAPH_ENGINE_COUNT ||

@@ -99,8 +99,8 @@ static void *call_of_another(void *unused)
     return NULL;
 }
 
-/* The client is at its limit and gives a dummy buffer. Before it returns, another library registers
- * and is asked for a buffer. */
+/* The client is at its limit and gives a dummy buffer. Before the client's callback returns,
+ * another library registers its callbacks, and CUPTI requests a buffer from that library. */
 static void request_for_show(uint8_t **buffer, size_t *size, size_t *records)
 {
     pthread_t other;
