@@ -170,7 +170,7 @@ static double growth(const struct input *in, uint64_t records)
     return grown > 0 ? grown / 1024 : 0;
 }
 
-/* ---- cases that the mix lacks ---- */
+/* ---- kinds of waits that the mix lacks ---- */
 
 struct job {
     struct sl_edges *engine;

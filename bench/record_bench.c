@@ -165,7 +165,8 @@ static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
         sl_edge_rows_events(p->edges, &ev, 1);
 }
 
-/* Kineto's writer as an output, with a file whose frames we end. */
+/* These functions make an output of Kineto's writer. The benchmark itself ends the frames of the
+ * file. */
 static int out_open(void *kineto, const struct sl_trace_meta *meta, struct sl_window_file *file)
 {
     (void)kineto;

@@ -149,7 +149,7 @@ class Table:
         return self.median(job, mode, lambda r: own_cpu_ns(r) / r["rows"])
 
     def saved_ms(self, job, mode):
-        """Time from the last step to the file."""
+        """Returns the time from the last step to the complete file, in ms."""
         return self.median(job, mode, lambda r: r["stop"][1] + r.get("export", (0, 0))[1]) / 1e6
 
     def memory_mib(self, job, mode):

@@ -77,7 +77,8 @@ static uint32_t step_at(void *user, uint64_t ns)
     return sl_trace_events_step(w->feed->events, ns);
 }
 
-/* Returns the edge that released the wait, or else the edge with the longest wait. */
+/* Returns the edge that released the wait. If no edge did, returns the edge with the longest wait.
+ * */
 static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count)
 {
     const struct sl_edge *best = edges;

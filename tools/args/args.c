@@ -94,7 +94,7 @@ enum {
 
 static const struct sl_flag help = {"help", 'h', NULL, "this text"};
 
-/* Returns the command's options, then --help, then NULL. */
+/* Returns the option with this index: first the options of the command, then --help, then NULL. */
 static const struct sl_flag *option(const struct sl_command *command, int index)
 {
     const struct sl_flag *o = command->options;

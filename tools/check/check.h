@@ -28,7 +28,7 @@ struct sl_check {
     unsigned event_arrays; /* traceEvents seen */
     uint64_t events_valid;
     uint64_t readable_end; /* end of the last complete span in the text, in bytes */
-    int whole;             /* text and compression both ended correctly */
+    int whole;             /* not 0 if text and compression both ended correctly */
 };
 
 /* 0 or -ENOMEM. */

@@ -1,7 +1,8 @@
 /*
  * et_check.c - checks that Chakra readers accept a trace.
  *
- * Threads: one owner. Memory: see et_check.h; untouched pages of the bit sets use none.
+ * Threads: one owner. Memory: see et_check.h. Pages of the bit sets that were never written use no
+ * memory.
  */
 #include "check/et_check.h"
 

@@ -1,5 +1,5 @@
 /*
- * id_flags.c - a paged map of ids to four bits, and a cache of recent ones.
+ * id_flags.c - a paged map of ids to four bits, and a cache of the times of recent ids.
  *
  * Threads, memory: see id_flags.h.
  */

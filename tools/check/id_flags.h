@@ -54,7 +54,8 @@ int sl_id_flags_add(struct sl_id_flags *p, uint64_t id, unsigned flags, int64_t 
 /* Returns the flags of an id, or 0 if no row had the id. */
 unsigned sl_id_flags_flags(const struct sl_id_flags *p, uint64_t id);
 
-/* Start of the first row, or of the earliest second row. SL_PAIR_NO_TIME: no longer known. */
+/* Return the start of the first row, or of the earliest second row. Return SL_PAIR_NO_TIME if the
+ * start is no longer known. */
 int64_t sl_id_flags_first_ns(const struct sl_id_flags *p, uint64_t id);
 int64_t sl_id_flags_second_ns(const struct sl_id_flags *p, uint64_t id);
 

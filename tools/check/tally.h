@@ -57,7 +57,7 @@ struct sl_tally {
     unsigned last_category, last_process;
 };
 
-/* The struct is zeroed before. */
+/* The caller has zeroed the struct. */
 void sl_tally_init(struct sl_tally *t);
 
 /* Counts one event. Reports late metadata to `findings`. */

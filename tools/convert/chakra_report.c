@@ -32,7 +32,7 @@ static const struct meaning left_out[] = {
     {COUNTER(comm_unknown), "collectives of unknown type, size or ranks (written as computation)"},
 };
 
-/* Each is printed on a separate line. */
+/* The report prints each of these counters on a separate line. */
 static const struct meaning otherwise[] = {
     {COUNTER(rows_cut),
      "CPU events were shortened: part of their time was already given to other events"},

@@ -69,7 +69,7 @@ static int name_of(char *out, size_t room, const char *et)
 
 /* ---- the existing file ---- */
 
-/* A group's ranks in the file, and the expected ranks. */
+/* Compares the ranks of a group in the file with the expected ranks (`wanted`). */
 struct ranks {
     const uint32_t *wanted;
     size_t count, seen;

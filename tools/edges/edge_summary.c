@@ -140,7 +140,8 @@ static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
         count_in_step(s, &wait, where->step);
         return;
     }
-    /* The rows of the older waits' steps have been read by now. */
+    /* The table is full. By now the rows of the steps of the older half of the waits have been
+     * read. */
     if (s->laters == LATER_MAX)
         count_steps(s, LATER_MAX / 2);
     s->later[s->laters++] = wait;

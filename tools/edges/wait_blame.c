@@ -224,7 +224,7 @@ void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge)
         end->source = source->number;
 }
 
-/* ---- back from a wait ---- */
+/* ---- the search from a wait backwards ---- */
 
 /* Returns the predecessor that ended last. */
 static const struct operation *behind(const struct sl_wait_blame *s, const struct operation *o)

@@ -97,8 +97,8 @@ int sl_et_is_input(struct sl_input *input, const char *path);
 /* The same for a path. Returns 0 for pipes, because they cannot be opened a second time. */
 int sl_et_is_file(const char *path);
 
-/* Reads the metadata. On success the trace owns `input`. Returns 0, or -ENOMEM: the caller still
- * owns `input`. */
+/* Reads the metadata. On success the trace owns `input`. Returns 0. Returns -ENOMEM if there is no
+ * memory; the caller then still owns `input`. */
 int sl_et_open_input(struct sl_et **out, struct sl_input *input);
 /* As sl_input_open(). */
 int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size);

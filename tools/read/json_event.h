@@ -171,11 +171,11 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
                 struct sl_json_error *error);
 
 enum sl_json_type {
-    SL_JSON_STRING, /* value without quotes, escapes as written */
+    SL_JSON_STRING, /* value is the text without quotes, with escapes as written */
     SL_JSON_NUMBER,
     SL_JSON_WORD,  /* true, false, null */
-    SL_JSON_ARRAY, /* text as written, reported after the elements */
-    SL_JSON_OBJECT /* text as written, reported after the members */
+    SL_JSON_ARRAY, /* value is the text as written; the array is reported after its elements */
+    SL_JSON_OBJECT /* value is the text as written; the object is reported after its members */
 };
 
 /* `path`: keys from the outermost, joined by '.'. An array element has the path of its array. */

@@ -7,15 +7,15 @@
 
 #include <errno.h>
 
-/* Enough for every int64; later digits affect only rounding. */
+/* This is enough for every int64. Later digits affect only rounding. */
 #define DIGITS_MAX 19
 
 struct decimal {
     uint64_t digits; /* the first DIGITS_MAX significant digits */
     int count;       /* number of these digits */
     int64_t point;   /* value = digits * 10^point */
-    int round_up;    /* the first omitted digit is >= 5 */
-    int rest;        /* an omitted digit is not 0 */
+    int round_up;    /* not 0 if the first omitted digit is >= 5 */
+    int rest;        /* not 0 if an omitted digit is not 0 */
     int negative;
 };
 

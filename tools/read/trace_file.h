@@ -26,8 +26,8 @@ struct sl_trace_item {
 
 struct sl_trace;
 
-/* Opens the trace in an input. On success the trace owns `input`. Returns 0 or a negative errno:
- * the caller still owns `input`. */
+/* Opens the trace in an input. On success the trace owns `input`. Returns 0, or a negative errno;
+ * then the caller still owns `input`. */
 int sl_trace_open_input(struct sl_trace **out, struct sl_input *input);
 /* Opens a trace by its path, like sl_input_open(). */
 int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why_size);

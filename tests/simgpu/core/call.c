@@ -65,7 +65,7 @@ uint64_t sim_call_correlation(void)
     return self.call ? self.call->correlation : 0;
 }
 
-/* Only these functions still work after a sticky error. */
+/* Returns whether a function still works after a sticky error. */
 static bool survives(const char *name)
 {
     static const char *const names[] = {"cudaDeviceReset",      "cudaGetLastError",

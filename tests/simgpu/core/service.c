@@ -36,7 +36,7 @@ static void leave_active(struct sim_stream *stream)
     stream->active_next = NULL;
 }
 
-/* Removes ended operations from the queues, at most BATCH. */
+/* Removes at most BATCH ended operations from the queues. */
 static int reap(struct op **batch)
 {
     uint64_t now = sim_now_ns();

@@ -9,7 +9,7 @@
  *
  * Locks: sim_lock() guards everything that concerns order: streams, events, contexts, operations,
  * graphs. The lock is never held while a probe, a host callback or a data copy runs. Truth, log and
- * memory have separate leaf locks.
+ * memory have locks of their own; a thread that holds one of these takes no other lock.
  *
  * Results are CUDA error numbers (SIM_E_*), the same for driver and runtime; 0 is success.
  */
@@ -469,7 +469,7 @@ enum sim_capture_status {
 
 struct sim_capture_info {
     enum sim_capture_status status;
-    uint64_t id; /* valid only while active, like the members below */
+    uint64_t id; /* this and the following members are valid only while `status` is active */
     struct sim_graph *graph;
     struct sim_node **nodes; /* predecessors of the next node; valid until the stream's next call */
     size_t count;
@@ -481,8 +481,8 @@ int sim_capture_end(struct sim_stream *stream, struct sim_graph **out);
 int sim_capture_info(struct sim_stream *stream, struct sim_capture_info *info);
 int sim_capture_update(struct sim_stream *stream, struct sim_node **nodes, size_t count, bool set);
 /* Called by operations that a capture forbids (allocation, synchronization). Returns 0, or the
- * error after invalidating the affected captures. A NULL stream means any capture that this thread
- * may disturb. */
+ * error after invalidating the affected captures. If `stream` is NULL, every capture that this
+ * thread may disturb is affected. */
 int sim_capture_guard(struct sim_stream *stream);
 int sim_capture_exchange_mode(int *mode);
 /* Lock held for all functions below. An operation on the legacy stream invalidates captures of

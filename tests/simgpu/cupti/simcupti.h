@@ -163,8 +163,8 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
 bool sim_place_open_raw(struct sim_place *place, const struct sim_raw_record *raw);
 void sim_place_close(struct sim_place *place);
 
-/* Hands over the active buffers: only complete ones, or with `forced` all of them, including empty
- * ones. */
+/* Passes active buffers to the worker: the complete buffers, or if `forced` all buffers, including
+ * empty buffers. */
 void sim_lane_flush(bool forced);
 void sim_lane_close(void); /* closes the client's lanes; later records go into new buffers */
 void sim_lane_hand_over(uint64_t dropped); /* hands over this thread's buffer and adds dropped

@@ -107,7 +107,7 @@ static uint8_t to_f8(double value, enum sim_nccl_type type)
     if (size >= from_f8(above, type)) {
         return sign | above;
     }
-    while (above - below > 1) { /* larger numbers have larger bits */
+    while (above - below > 1) { /* of two positive numbers, the larger has the larger bits */
         uint8_t half = (uint8_t)((below + above) / 2);
 
         if (from_f8(half, type) <= size) {

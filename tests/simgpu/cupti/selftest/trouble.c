@@ -268,7 +268,7 @@ static void *register_slow_clock(void *begun)
     return NULL;
 }
 
-/* Does what torch.profiler does, in a child. */
+/* Runs in a child process. Makes the calls that torch.profiler makes. */
 static void profile(void)
 {
     alarm(10);
