@@ -77,9 +77,11 @@ static const struct sl_option_word detail_words[] = {
 static const struct sl_option_word chakra_words[] = {
     {"off", SL_CHAKRA_OFF, "no execution trace"},
     {"none", SL_CHAKRA_OFF, "the same"},
-    {"raw", SL_CHAKRA_RAW, "not compressed, as simulators read it"},
+    {"raw", SL_CHAKRA_RAW,
+     "`.et`, not compressed: simulators read only this; 7 to 17 times the size of the trace"},
     {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
-    {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert` decompresses it"},
+    {"zstd", SL_CHAKRA_ZSTD,
+     "`.et.zst`, the smallest; `syncline convert X.et.zst --to chakra -o X.et` decompresses it"},
     {NULL, 0, NULL},
 };
 
@@ -156,8 +158,8 @@ const struct sl_option sl_config_table[] = {
      "default level is 1. zstd is the fastest. Perfetto and HTA read gzip files, and `syncline "
      "convert` turns a zstd file into a gzip file.",
      FIELD(compression), 0, 0, NULL, INVALID_IS_DEFAULT},
-    {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "raw", "off, none, raw, gzip, zstd",
-     "The Chakra execution trace of each window, `WINDOW.RANK.et` beside the Kineto file. It "
+    {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "zstd", "off, none, raw, gzip, zstd",
+     "The Chakra execution trace of each window, `WINDOW.RANK.et.zst` beside the Kineto file. It "
      "takes three sixteenths of SYNCLINE_MEMORY and needs 12 MiB. With less than 64MiB of "
      "SYNCLINE_MEMORY there is no execution trace.",
      FIELD(chakra), 0, 0, chakra_words, "off", "no execution trace is written"},
@@ -228,8 +230,10 @@ const struct sl_option sl_config_table[] = {
      "With 1 each forward pass of an `nn.Module` is a range with the module's name.",
      FIELD(modules), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_HOME", SL_OPTION_TEXT, "", "a folder",
-     "The folder of syncline's Python package and PyTorch observers. If the value is empty, the "
-     "folder is `syncline/` beside the library.",
+     "The folder of syncline's Python package and PyTorch observers, an absolute path. If the "
+     "value is empty, the folder is `syncline/` beside the library. Code is loaded only from files "
+     "and folders that belong to root, to the job's user or to the owner of the library, and that "
+     "nobody else can write.",
      FIELD(home), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_SOURCE_DEPTH", SL_OPTION_NUMBER, "1", "0 to 8",
      "How many lines of Python code are recorded for each wait for the GPU, from the innermost "

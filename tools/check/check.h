@@ -29,6 +29,10 @@ struct sl_check {
     uint64_t events_valid;
     uint64_t readable_end; /* end of the last complete span in the text, in bytes */
     int whole;             /* not 0 if text and compression both ended correctly */
+    /* 1 if the checks apply all guarantees of syncline. 0 for a file of another program, and for a
+     * file that `syncline recover` completed, because calls and arrows of its last second may be
+     * missing. */
+    int is_strict;
 };
 
 /* 0 or -ENOMEM. */
