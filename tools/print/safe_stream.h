@@ -3,8 +3,8 @@
  *
  * A kernel's name, a range's text or a file name may contain escape sequences, or characters that
  * reverse the direction of text. A safe stream replaces three kinds of characters and passes all
- * others on: control characters other than newline and tab, C1 control characters, and bidirectional
- * controls of Unicode.
+ * others on: control characters other than newline and tab, C1 control characters, and
+ * bidirectional controls of Unicode.
  *
  * Threads: any; stdio locks the stream. Memory: one small block for each stream, which is never
  * freed.

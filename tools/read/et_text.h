@@ -2,7 +2,7 @@
  * et_text.h - finds texts of a Chakra trace that are not UTF-8. Protobuf readers refuse a whole
  * message if one text in it is not UTF-8.
  *
- * A text is a field of the schema's type string. Its bytes may have any value.
+ * A text is a field that has the type string in the schema. Its bytes may have any value.
  *
  * Threads: any; pure functions. Memory: none.
  */

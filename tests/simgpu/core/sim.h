@@ -27,7 +27,7 @@ enum sim_error {
     SIM_E_VALUE = 1,
     SIM_E_MEMORY = 2,
     SIM_E_NOT_INITIALIZED = 3,
-    SIM_E_CONFIGURATION = 9, /* runtime only; the driver returns SIM_E_VALUE */
+    SIM_E_CONFIGURATION = 9, /* from the runtime only; the driver returns SIM_E_VALUE */
     SIM_E_NO_DEVICE = 100,
     SIM_E_DEVICE = 101,
     SIM_E_IMAGE = 200,

@@ -164,7 +164,7 @@ static bool is_usable(const struct sim_config *config)
            config->fieldSelection.structSize >= sizeof config->fieldSelection &&
            config->fieldSelection.pFieldIds && config->fieldSelection.numFields &&
            config->fieldSelection.numFields <= MAX_FIELDS &&
-           config->fieldSelection.pFieldIds[0] == 0; /* the kind must be the first field */
+           config->fieldSelection.pFieldIds[0] == 0; /* the first field must be the kind */
 }
 
 /* Stores a selection for one kind, and keeps those of the other kinds. */
