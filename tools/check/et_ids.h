@@ -31,9 +31,9 @@ void sl_et_ids_free(struct sl_et_ids *ids); /* a zeroed struct is fine */
 /* Returns the slot of the id. An id has the same slot in all calls. Returns SL_ET_IDS_NONE if the
  * id is new and no slot is left. */
 uint64_t sl_et_ids_slot(struct sl_et_ids *ids, uint64_t id);
-/* The same, but SL_ET_IDS_NONE for an id without a slot. */
+/* Returns the slot of the id, or SL_ET_IDS_NONE if the id has no slot. */
 uint64_t sl_et_ids_find(const struct sl_et_ids *ids, uint64_t id);
-/* The id of a slot returned above. */
+/* Returns the id of a slot that sl_et_ids_slot() returned. */
 uint64_t sl_et_ids_id(const struct sl_et_ids *ids, uint64_t slot);
 
 #endif

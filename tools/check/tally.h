@@ -2,8 +2,8 @@
  * tally.h - counts the contents of a trace: categories, processes, threads, devices, streams, time
  * span.
  *
- * Threads: one owner. Memory: about 4 MiB. Tables are bounded: categories that do not fit share
- * "(other)". Lanes that do not fit are not distinguished, and `lanes_full` is set.
+ * Threads: one owner. Memory: about 4 MiB. The tables are bounded. Categories that do not fit are
+ * counted as "(other)". Lanes that do not fit are not distinguished, and `lanes_full` is set.
  */
 #ifndef SL_CHECK_TALLY_H
 #define SL_CHECK_TALLY_H

@@ -7,7 +7,8 @@
  * end such waits are assigned to their steps by time.
  *
  * Threads: one owner. Memory: 48 MiB, plus 24 MiB for waits whose step is not known yet. A table
- * holds 98304 names (by line: pairs of line and operation); further names are counted together.
+ * holds 98304 names, or pairs of line and operation in the table by line. Further names are counted
+ * together.
  */
 #ifndef SL_EDGES_EDGE_SUMMARY_H
 #define SL_EDGES_EDGE_SUMMARY_H

@@ -72,7 +72,7 @@ enum sl_et_end {
 
 struct sl_et_state {
     enum sl_et_end end;
-    uint64_t position; /* bytes of text read as complete messages */
+    uint64_t position; /* number of bytes of text that were read as complete messages */
     int has_metadata;  /* not 0 if the first message is GlobalMetadata */
     char version[32];  /* version in GlobalMetadata, digits and dots; "" if there is none */
     char refused[96]; /* the part of the metadata that is not UTF-8, such as "attribute host"; "" if

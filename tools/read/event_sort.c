@@ -31,7 +31,7 @@ struct sl_event_sort {
     int error;
     struct run *run;
     unsigned runs;
-    size_t slice;   /* events of each run's buffer */
+    size_t slice;   /* number of events in each run's buffer */
     unsigned *heap; /* runs with events left, ordered by their next event */
     unsigned heap_size;
 };

@@ -88,9 +88,9 @@ static void parse(const char *p, const char *end, struct decimal *d)
     }
 }
 
-/* Parses a number with few digits, no exponent and nothing to round; nearly all numbers of a trace
- * are like that. Returns 0 for other numbers, which the caller parses digit by digit. Without this
- * function `check` spent a third of its time on numbers. */
+/* Parses a number with few digits, no exponent and nothing to round. Nearly all numbers of a trace
+ * are of this kind. Returns 0 for other numbers, which the caller parses digit by digit. Without
+ * this function `check` spent a third of its time on numbers. */
 static int parse_short(const char *p, const char *end, int shift, int64_t *out)
 {
     const char *first;

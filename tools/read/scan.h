@@ -19,7 +19,7 @@ struct sl_scan {
     uint64_t depth;
     uint64_t in_string; /* all ones inside a string, else 0 */
     uint64_t escaped;   /* 1 if the next byte is escaped */
-    size_t done;        /* bytes of the value scanned so far */
+    size_t done;        /* number of bytes of the value that are scanned so far */
 };
 
 /* Scans text[s->done .. size) of a value that begins with '{', '[' or '"'. Returns the size of the

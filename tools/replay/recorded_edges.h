@@ -1,9 +1,10 @@
 /*
  * recorded_edges.h - joins edges that the job recorded with their operations and calls.
  *
- * An edge's row names its ends by correlation id, stream and graph node, and has no times. The edge
- * is sorted by correlation id as an event, after both its ends. When the sort returns the edge, the
- * edge gets the times of its source and destination, which are kept here.
+ * The row of an edge names the source and the destination by correlation id, stream and graph node,
+ * and has no times. The edge is sorted by correlation id as an event, after both its ends. When the
+ * sort returns the edge, the edge gets the times of its source and destination, which are kept
+ * here.
  *
  * Threads: one owner. Memory: 9 MiB of mapped pages.
  */

@@ -2,7 +2,7 @@
  * event.c - events. Recording an event copies the current predecessors of its stream; an event
  * never recorded orders nothing.
  *
- * Any thread. A destroyed event loses its magic number, and its memory is reused.
+ * Any thread. A destroyed event loses its magic number, and a new event may use its memory.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,11 @@
 /*
  * exec.c - executable graphs: instantiated, updated, launched.
  *
- * Any thread; under sim_lock(). An exec owns a flat copy of its graph in topological order. Nodes
- * run on lanes: the launch stream for the first branch (except with graph-own-streams), private
- * streams of the exec for the others. A launch follows the launch stream's tail and the exec's
- * previous launch. Later work on the stream follows all last nodes of the graph.
+ * Any thread; under sim_lock(). An exec owns a flat copy of its graph in topological order. Each
+ * branch of nodes runs on a stream, its lane. The first branch runs on the launch stream (except
+ * with graph-own-streams). Other branches run on private streams of the exec. A launch follows the
+ * launch stream's tail and the exec's previous launch. Later work on the stream follows all last
+ * nodes of the graph.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * pool.c - pools of stream-ordered memory: their attributes, and the memory allocated from each. A
- * pool keeps no memory: its reserved bytes are only a count.
+ * pool keeps no memory. Its reserved bytes are only a counter.
  *
  * Threads: any. While a thread holds the lock of this file, it takes no other lock.
  */

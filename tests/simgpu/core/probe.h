@@ -66,7 +66,7 @@ struct sim_sync {
     uint32_t context, stream; /* UINT32_MAX: invalid in CUPTI */
     uint32_t event_id;
     uint64_t event_sync_id;
-    uint32_t result; /* return value of the call: 600 = not ready */
+    uint32_t result; /* return value of the call; 600 means not ready */
     uint64_t start_ns, end_ns;
 };
 

@@ -201,8 +201,8 @@ static bool mapped_throughout(const char *base, size_t bytes)
     return bytes && base == end;
 }
 
-/* Unmapping waits for nothing, as on a real GPU. Late work must not crash the process, so ordinary
- * pages replace the mapping; they belong to no allocation. */
+/* Unmapping waits for nothing, as on a real GPU. Late work must not crash the process. So ordinary
+ * pages, which belong to no allocation, replace the mapping. */
 static void unmap(const struct sim_allocation *mapping)
 {
     sim_memory_unmap(mapping->base);

@@ -183,7 +183,7 @@ static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
 }
 
 /* A client at its memory limit gives no buffer, or a small dummy buffer, perhaps the same to
- * several threads. Records written there are lost to the client. */
+ * several threads. The client loses records that are written to a dummy buffer. */
 static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *callbacks)
 {
     _Atomic size_t *largest = b->owner == SIM_CLIENT ? largest_of(callbacks) : NULL;

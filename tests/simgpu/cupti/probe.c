@@ -92,7 +92,7 @@ static void op_enqueued_for_one(struct sim_op *op)
 
 static void op_done(struct sim_op *op)
 {
-    (void)op; /* buffers check op->done themselves before they are delivered */
+    (void)op; /* the worker checks op->done before it delivers a buffer */
 }
 
 static void synchronized_for_one(const struct sim_sync *s)

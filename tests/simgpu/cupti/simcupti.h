@@ -218,8 +218,9 @@ enum sim_record sim_record_of(uint32_t kind); /* R_COUNT: none */
 /* ---- fields.c: user-defined records ---- */
 
 struct sim_config;
-/* The layout of a record kind for the current client: that of this version, or the client's
- * selection. Returns NULL if this version has no such record, or the client selected no fields. */
+/* Returns the layout of a record kind for the current client. This is the layout of this version,
+ * or the layout of the fields that the client selected. Returns NULL if this version has no such
+ * record, or the client selected no fields. */
 const struct sim_layout *sim_layout_of(uint32_t kind);
 bool sim_fields_on(void);
 bool sim_fields_chosen(uint32_t kind);

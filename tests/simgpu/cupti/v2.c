@@ -1,10 +1,10 @@
 /*
  * v2.c - the calls of CUPTI 13.2 and later that name their subscriber.
  *
- * Any thread. Subscribers and a client of the older calls exclude each other: the second one is
- * refused (NOT_COMPATIBLE, or at its subscription). From 13.3 on there may be several subscribers
- * if all of them allow it. Each subscriber is a separate client with its own kinds, settings,
- * layouts and buffers. Functions shared with the older calls run as that client.
+ * Any thread. Subscribers and a client of the older calls exclude each other. CUPTI refuses the one
+ * that comes second (NOT_COMPATIBLE, or at its subscription). From 13.3 on there may be several
+ * subscribers if all of them allow it. Each subscriber is a separate client with its own kinds,
+ * settings, layouts and buffers. Functions shared with the older calls run as that client.
  */
 #include "cupti/v2.h"
 #include "core/fork.h"

@@ -27,7 +27,8 @@ struct sim_library_kernel {
     uint32_t grid[3], block[3], shared;
     uint64_t cost_ns;
     struct sim_remote *remote; /* set for a kernel that waits for other processes; else NULL */
-    bool driver; /* launched with cuLaunchKernelEx, as newer libraries do; else cudaLaunchKernel */
+    bool driver; /* true to launch with cuLaunchKernelEx, as newer libraries do; false for
+                    cudaLaunchKernel */
 };
 
 /* Launches on a CUDA stream handle and the thread's current device. Returns 0 or a CUDA error. */
@@ -58,7 +59,7 @@ struct sim_precision_facts {
     const char *cutlass, *nvjet; /* the precision's name in the names of CUTLASS and nvjet kernels;
                                     NULL if there are no such kernels */
     uint32_t bytes;
-    double gflops; /* dense peak of an H100 */
+    double gflops; /* peak rate of an H100 without sparsity */
 };
 extern const struct sim_precision_facts sim_precision[SIM_PRECISIONS];
 
