@@ -31,7 +31,7 @@ class Model(nn.Module):
 
 
 def batches(steps):
-    """Rows that count upwards from a random token, a pattern that the model can learn."""
+    """Returns rows that count upwards from a random token. The model can learn this pattern."""
     for _ in range(steps):
         first = torch.randint(0, VOCABULARY, (BATCH, 1))
         yield (first + torch.arange(LENGTH + 1)) % VOCABULARY

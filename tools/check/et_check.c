@@ -191,7 +191,7 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
     sl_et_order_node(&c->order, n->id, n->dep, n->deps);
 }
 
-/* Reports dependencies on nodes that never came. */
+/* Reports dependencies on nodes that are not in the file. */
 static void check_missing(struct sl_et_check *c)
 {
     for (uint64_t i = 0; i < SL_ET_IDS / 64; i++) {

@@ -52,7 +52,7 @@ __attribute__((constructor)) static void hold_shared(void)
 
 static __thread struct sim_lane *own[SIM_CLIENTS];
 static __thread bool in_client;
-/* A request for this thread's record that has no overhead record yet. */
+/* The buffer request of this thread for which no overhead record has been made yet. */
 static __thread struct {
     uint64_t start_ns, end_ns;
 } asked;
