@@ -1,10 +1,10 @@
 /*
  * chakra_bench.c - measures the cost of a Chakra node in time and bytes.
  *
- * The records of mix.h are decoded and assembled outside the measured time. They go through the
- * writer one second of events at a time, as in a job, with an edge for each synchronize. The table
- * shows CPU time per node (best of three rounds, uncompressed into memory). It also shows bytes per
- * node: raw without the name, and compressed by zstd.
+ * The records of mix.h are decoded and assembled outside the measured time. As in a job, the writer
+ * gets one second of events at a time. Each synchronize gives one edge. The table shows CPU time
+ * per node (best of three rounds, uncompressed into memory). The table also shows the bytes of a
+ * node: uncompressed and without the name, and compressed by zstd.
  */
 #include "event/call_name.h"
 #include "mix_events.h"
@@ -86,7 +86,8 @@ static size_t sink_size(const struct sl_sink *sink)
     return size;
 }
 
-/* Returns the bytes of a node's name: the reduction in file size without names, per node. */
+/* Returns the bytes of a node's name, which is the size of the file with names minus the size
+ * without names, per node. */
 static double name_bytes(const struct input *in, const struct sl_chakra_counts *count, size_t raw,
                          struct sl_chakra *c)
 {

@@ -3,9 +3,9 @@
  * callbacks on an application thread.
  *
  * Decoding runs over buffers of the shared mix (mix.h). Each buffer is refilled outside the
- * measured time, so that the records are as cold in memory as in a job. For the callbacks one
- * thread requests and completes buffers while a collector takes and recycles them. The figures are
- * the mean per call and the worst 99.9th percentile.
+ * measured time, so that the records are as cold in memory as in a job. To measure the callbacks,
+ * one thread requests and completes buffers while a collector takes and recycles the completed
+ * buffers. The figures of the callbacks are the mean time per call and the worst 99.9th percentile.
  */
 #include <pthread.h>
 #include <sched.h>

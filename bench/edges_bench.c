@@ -2,10 +2,11 @@
  * edges_bench.c - measures the cost of finding sync edges, per record and per edge, and the memory
  * used.
  *
- * The records of mix.h are decoded and assembled outside the measured time. They go through the
- * engine repeatedly, with later times each round, in deliveries of 4096 events, 50 ms after they
- * were made. Further cases: calls that wait for many streams (the cost of an edge), 10^4 streams,
- * 10^6 pending operations, one stream per request. CPU time is the best of three rounds.
+ * The records of mix.h are decoded and assembled outside the measured time. The events go through
+ * the engine repeatedly, with later times in each round. The engine gets 4096 events at once, 50 ms
+ * after the time of the events. Further cases: calls that wait for many streams (the cost of an
+ * edge), 10^4 streams, 10^6 pending operations, one stream per request. CPU time is the best of
+ * three rounds.
  *
  *   edges_bench [--records N] [--json FILE]     N: records for the growth test (default 10^7)
  */
@@ -31,7 +32,7 @@ enum {
     STREAM_WAIT = 147,
     EVENT_SYNC = 137,
     FREE = 22,
-    JOINING = 11 /* stream that joins the request streams */
+    JOINING = 11 /* number of the stream that waits for the request streams */
 };
 
 #define START_NS  1700000000000000000u
@@ -85,7 +86,8 @@ static struct sl_edges *engine(const struct input *in, uint64_t *edges, size_t c
 }
 
 /* Resident memory of the process, in bytes. */
-/* Counted page by page: /proc/self/statm may be off by 64 pages per thread. */
+/* The memory is counted page by page, because /proc/self/statm may differ by 64 pages per thread.
+ * */
 static size_t resident(void)
 {
     unsigned long kib = 0;
@@ -168,7 +170,7 @@ static double growth(const struct input *in, uint64_t records)
     return grown > 0 ? grown / 1024 : 0;
 }
 
-/* ---- cases that the mix lacks ---- */
+/* ---- kinds of waits that the mix lacks ---- */
 
 struct job {
     struct sl_edges *engine;
@@ -187,7 +189,7 @@ static void call(struct job *j, uint32_t cbid, uint64_t from_ns, uint64_t to_ns)
     sl_edges_event(j->engine, &ev);
 }
 
-/* A call of 1 us and a kernel of 5 us, which ends 10 us after its launch. */
+/* Adds a call of 1 us and a kernel of 5 us that ends 10 us after its launch. */
 static void launch(struct job *j, uint32_t stream)
 {
     struct sl_event ev = {.kind = SL_EV_KERNEL, .context = 1, .stream = stream};
@@ -214,8 +216,8 @@ static void synchronize(struct job *j, uint32_t stream)
     sl_edges_delivered(j->engine, j->ns);
 }
 
-/* Repeats `streams` launches and one wait; returns ns per round. `whole`: the wait is for all
- * streams. */
+/* Repeats rounds of `streams` launches and one wait. Returns the ns per round. If `whole`, the wait
+ * is for all streams. */
 static double many_streams(const struct input *in, uint32_t streams, int whole, double *edges)
 {
     const uint32_t rounds = 2000000 / streams;
@@ -238,7 +240,7 @@ static double many_streams(const struct input *in, uint32_t streams, int whole, 
     return (double)best / rounds;
 }
 
-/* ---- one stream per request ---- */
+/* ---- a job that makes a new stream for each request ---- */
 
 static void record(struct job *j, uint32_t stream)
 {
@@ -251,7 +253,7 @@ static void record(struct job *j, uint32_t stream)
     j->ns += 2000;
 }
 
-/* A call that concerns the event recorded by the call before it. */
+/* Adds a call that concerns the event of the previous call. */
 static void call_for_event(struct job *j, uint32_t cbid, uint32_t stream, uint64_t takes_ns)
 {
     struct sl_event ev = {.kind = SL_EV_SYNC, .context = 1, .stream = stream};
@@ -301,8 +303,9 @@ static void synchronize_device(struct job *j, uint32_t stream)
     synchronize(j, SL_STREAM_NONE);
 }
 
-/* Repeats a launch on a new stream and a wait for it. Returns the cost relative to 100 ns a record
- * and 50 ns an edge. Uses the memory limit of a job: streams come and go. */
+/* Repeats two calls: a launch on a new stream, and a wait for that stream. Returns the cost
+ * relative to 100 ns a record and 50 ns an edge. The engine has the memory limit of a job, so it
+ * must release the streams that are no longer used. */
 static double requests(const struct input *in, void (*wait)(struct job *, uint32_t stream))
 {
     uint64_t found, took, records;
@@ -322,7 +325,8 @@ static double requests(const struct input *in, void (*wait)(struct job *, uint32
     }
     took = bench_thread_cpu_ns() - took;
     print_lost(j.engine);
-    records = 2 * j.correlation; /* each call and its operation make a record; frees make none */
+    /* Each call and its operation make a record; a free makes no record. */
+    records = 2 * j.correlation;
     sl_edges_destroy(j.engine);
     return (double)took / (100.0 * (double)records + 50.0 * (double)found);
 }

@@ -1,9 +1,10 @@
 /*
  * exit_bench.c - measures the time that the library adds to the end of a job.
  *
- * Runs itself as a child on the simulated GPU (or, with --gpu, on the real GPU). The child launches
- * kernels, waits for them, and returns from main with their records still undelivered. The time
- * from that return to the end of the process is measured with and without the library in turn.
+ * The benchmark runs itself as a child process on the simulated GPU (or, with --gpu, on the real
+ * GPU). The child launches kernels, waits for them, and returns from main with their records still
+ * undelivered. The time from that return to the end of the process is measured with and without the
+ * library in turn.
  *
  *   exit_bench [--gpu] [--json FILE]
  */

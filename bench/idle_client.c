@@ -32,7 +32,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct buffer *clean, *used, *out; /* `out`: owned by CUPTI */
 static _Atomic int ended;
 
-/* Moves the first buffer with this memory (NULL: any) to the other list. */
+/* Moves the first buffer with this memory to the other list. If `memory` is NULL, moves the first
+ * buffer. */
 static struct buffer *move(struct buffer **from, const uint8_t *data, struct buffer **to)
 {
     while (*from && data && (*from)->data != data)

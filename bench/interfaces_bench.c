@@ -2,10 +2,10 @@
  * interfaces_bench.c - measures the cost of the two CUPTI interfaces for syncline: process-wide
  * (v1), and a separate subscriber with whole records (v2-whole) or only the fields read (v2).
  *
- * Runs itself as a child on the simulated GPU with the library injected. The child launches kernels
- * and waits for their records. Each round runs one child per interface; the table shows medians and
- * the spread of the rounds. NVIDIA's own cost of making a record is not included, because the
- * simulator makes the records.
+ * The benchmark runs itself as a child process on the simulated GPU, with the library injected. The
+ * child launches kernels and waits for their records. Each round runs one child per interface; the
+ * table shows medians and the spread of the rounds. NVIDIA's own cost of making a record is not
+ * included, because the simulator makes the records.
  *
  *   interfaces_bench [--json FILE] [--launches N] [--rounds N]
  */
@@ -26,7 +26,7 @@ static const char *const interfaces[] = {"v1", "v2-whole", "v2"};
 enum {
     OWN_NS,      /* CPU time of syncline's threads, per record */
     CALLBACK_NS, /* CPU time inside syncline's callbacks, per record */
-    JOB_NS,      /* CPU time of the launching thread, per launch; mostly the simulator's own work */
+    JOB_NS,      /* CPU time of the launching thread, per launch; most is spent in the simulator */
     BYTES,       /* bytes of CUPTI buffers, per record */
     VALUES
 };

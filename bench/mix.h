@@ -1,13 +1,13 @@
 /*
  * mix.h - the CUPTI 13.0 records of a training job, on which every speed figure is measured.
  *
- * One step is about 1400 records. It has 640 kernel launches (600 single, one graph of 40 nodes)
- * with 200 distinct mangled names that demangle to 200-300 bytes. It also has host-to-device
- * copies, memsets, event queries, and event records and stream waits between a compute and a
- * communication stream. A step ends with a read-back of the loss and a stream synchronize. Forward
- * calls come from one thread, backward calls from another. GPU records come after their calls with
- * a delay, as on a real GPU. Correlation ids grow by 1 or 2 per call, because filtered calls use
- * some.
+ * One step is about 1400 records. A step has 640 kernel launches (600 single, one graph of 40
+ * nodes) with 200 distinct mangled names that demangle to 200-300 bytes. A step also has
+ * host-to-device copies, memsets, event queries, and event records and stream waits between a
+ * compute and a communication stream. A step ends with a read-back of the loss and a stream
+ * synchronize. One thread makes the forward calls; another thread makes the backward calls. A GPU
+ * operation starts some time after its call, as on a real GPU. Correlation ids grow by 1 or 2 per
+ * call, because calls that are not recorded use up ids, too.
  *
  *   struct mix m;
  *   mix_init(&m, 1700000000000000000u);
@@ -15,9 +15,9 @@
  *   mix_free(&m);
  *
  * The record layouts are defined here, so that the mix does not depend on the machine's CUDA
- * headers. decode_bench checks them against the generated table. Deterministic. Threads: one per
- * `struct mix`. Memory: mix_init() allocates the names, which must outlive the buffers that point
- * to them.
+ * headers. decode_bench checks them against the generated table. Every run gives the same records.
+ * Threads: each `struct mix` is used by one thread. Memory: mix_init() allocates the names, which
+ * must outlive the buffers that point to them.
  */
 #ifndef BENCH_MIX_H
 #define BENCH_MIX_H
@@ -155,12 +155,14 @@ enum {
 struct mix {
     char (*name)[MIX_NAME_BYTES];
     struct mix_queue cpu, gpu;
-    uint64_t cpu_ns, gpu_ns[3];               /* host time; when each stream becomes free */
-    uint64_t event_sync, sync_of[MIX_EVENTS]; /* event records so far; the latest for each event */
+    uint64_t cpu_ns, gpu_ns[3]; /* host time, and the time at which each stream becomes free */
+    uint64_t event_sync, sync_of[MIX_EVENTS]; /* number of event records so far, and the latest
+                                                 record of each event */
     uint32_t correlation, step, at, random;
 };
 
-/* The LCG of Numerical Recipes; sufficient for jitter. */
+/* A linear congruential generator (from "Numerical Recipes"). Its quality is sufficient for jitter.
+ * */
 static inline uint32_t mix_random(struct mix *m, uint32_t below)
 {
     m->random = m->random * 1664525u + 1013904223u;
@@ -372,7 +374,7 @@ static inline void mix_wait(struct mix *m, struct mix_api *call)
         call->end = m->cpu_ns = m->gpu_ns[0] + 5000;
 }
 
-/* Puts the records of one place in the step into the queues. */
+/* Adds the records of one position in the step to the queues. */
 static inline void mix_step(struct mix *m)
 {
     uint32_t at = m->at;
@@ -391,7 +393,7 @@ static inline void mix_step(struct mix *m)
         mix_call(m, 5, 51, 4000); /* cudaMemsetAsync */
         mix_fill_zero(m, 1u << 20);
     }
-    if (at % 20 == 19) { /* a collective: the communication stream waits for the compute stream */
+    if (at % 20 == 19) { /* for a collective, one stream waits for the other */
         mix_record_event(m, MIX_STREAM_COMPUTE, 11);
         mix_synchronized(m, mix_call(m, 5, 147, 900), 2, MIX_STREAM_COMM, 11);
         mix_come_behind(m, MIX_STREAM_COMM, MIX_STREAM_COMPUTE);
@@ -411,7 +413,7 @@ static inline void mix_step(struct mix *m)
 
     if (++m->at < MIX_STEP_KERNELS)
         return;
-    call = mix_call(m, 5, 41, 6000); /* loss.item(): a copy to pageable memory, so the call waits */
+    call = mix_call(m, 5, 41, 6000); /* loss.item() copies to pageable memory, so the call waits */
     mix_copy(m, MIX_STREAM_COMPUTE, 2, 3, 1, 4);
     mix_wait(m, call);
     call = mix_call(m, 5, 131, 20000); /* cudaStreamSynchronize */

@@ -1,13 +1,14 @@
 /*
- * mix_events.h - the records of mix.h, decoded and assembled: an array of events in the order of a
- * running job.
+ * mix_events.h - decodes and assembles the records of mix.h. The result is an array of events in
+ * the order that they have in a running job.
  *
  *   struct mix_events in;
  *   mix_events_make(&in, START_NS, 12 << 20);
  *   in.event[0 ... in.count - 1], their names in in.intern, their shapes in in.shapes
  *   mix_events_free(&in);
  *
- * Threads: one. Memory: mix_events_free() frees it. Include in one file per program.
+ * Threads: one. Memory: mix_events_free() frees the array and the tables. Only one file of a
+ * program may include this header.
  */
 #ifndef BENCH_MIX_EVENTS_H
 #define BENCH_MIX_EVENTS_H
@@ -67,8 +68,8 @@ static void mix_events_make(struct mix_events *in, uint64_t start_ns, size_t byt
         size_t valid = mix_fill(&m, buffer, MIX_EVENTS_BUFFER, NULL);
 
         sl_decode_buffer(d, buffer, valid, mix_events_assemble, in);
-        /* Without times the assembler would hold the driver calls for too long. None of them is
-         * inside a runtime call, so they are released here. */
+        /* Without times the assembler would hold the driver calls for too long. No driver call of
+         * the mix is inside a runtime call, so the held driver calls are released here. */
         sl_assemble_flush(in->assemble);
     }
     sl_decode_destroy(d);

@@ -4,8 +4,8 @@
  * The NVTX header makes the calls, with syncline's functions in its slots. The same run also
  * measures empty functions, and no tool at all. The lane is read between the measured times, as the
  * collector would do on another processor, because a full lane costs less. The best of many short
- * rounds shows an undisturbed processor. Then 10^5 threads make one range each, which shows the
- * memory held.
+ * rounds shows an undisturbed processor. Then 10^5 threads make one range each, which shows how
+ * much memory syncline keeps for threads.
  *
  *   nvtx_bench [--json FILE] [--threads N]
  */
@@ -21,7 +21,7 @@
 #include "table.h"
 
 enum {
-    PAIRS = 400, /* per round: fewer than a lane holds */
+    PAIRS = 400, /* pushes per round, fewer than a lane (the thread's queue of ranges) holds */
     ROUNDS = 4000,
 };
 

@@ -2,12 +2,13 @@
  * read_bench.c - measures `syncline check`, `convert` and `edges` on files that syncline writes.
  *
  * A child process writes a trace of launches, kernels with all their args, waits and arrows with
- * the library's writer. Then the command runs on the trace as a user would run it. The figures are
- * wall time, CPU time and peak memory of the fastest of three runs.
+ * the library's writer. Then the benchmark runs each command on the trace as a user would run it.
+ * The figures are wall time, CPU time and peak memory of the fastest of three runs.
  *
  *   read_bench [--events N] [--tool PATH] [--json FILE]
  *
- * --events: approximate rows in the trace (default 1 000 000; memory must not depend on it).
+ * --events: approximate number of rows in the trace (default 1 000 000). The peak memory of the
+ * commands must not depend on this number.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 #include "trace.h"
 
 #define NAMES           200
-#define ROWS_A_LAUNCH   4 /* call, arrow's start and end, kernel */
+#define ROWS_A_LAUNCH   4 /* the call, the arrow's start, the arrow's end, the kernel */
 #define LAUNCHES_A_WAIT 16
 #define ROWS_A_WAIT     2 /* call, synchronization */
 #define ROUNDS          3
@@ -62,7 +63,7 @@ static uint64_t launched_ns(uint64_t number)
     return START_NS + 1000000 + number * 7013 + (number - 1) / LAUNCHES_A_WAIT * 20000;
 }
 
-/* A launch and its kernel. */
+/* Writes a launch and its kernel. */
 static void launch(struct trace *t, const struct kernels *k, uint64_t number)
 {
     uint64_t call_ns = launched_ns(number), gpu_ns = call_ns + 5119;
@@ -95,7 +96,7 @@ static void launch(struct trace *t, const struct kernels *k, uint64_t number)
     must(sl_kineto_events(t->kineto, ev, 3), "events");
 }
 
-/* A wait for the kernel of that launch. */
+/* Writes a wait for the kernel of the launch. */
 static void wait_for(struct trace *t, uint64_t number)
 {
     uint64_t start_ns = launched_ns(number) + 3500;
@@ -118,8 +119,8 @@ static void wait_for(struct trace *t, uint64_t number)
     must(sl_kineto_events(t->kineto, ev, 2), "events");
 }
 
-/* Writes a trace of `launches` launches. Runs in a child, so that its memory does not count for the
- * reader. */
+/* Writes a trace of `launches` launches. This function runs in a child process, so that its memory
+ * does not count for the measured command. */
 static void write_trace(const char *path, enum sl_compression compression, uint64_t launches)
 {
     struct sl_sink *file, *sink;
@@ -208,7 +209,7 @@ static struct cost best_of(const char *const *argument, const char *said)
     return best;
 }
 
-/* A trace in the benchmark's folder, and its label in the table. */
+/* The file name of a trace in the benchmark's folder, and the label of the trace in the table. */
 struct subject {
     struct bench_table *table;
     const char *tool;
@@ -292,7 +293,8 @@ static void measure_edges(const struct subject *s)
     double waits = (double)(s->launches / LAUNCHES_A_WAIT);
 
     measure_json(s, "edges", argument, 0, 256);
-    /* One line per edge plus one about omissions: without edges the measurement is meaningless. */
+    /* The command prints one line for each edge and one line about omissions. Without edges the
+     * measurement would be meaningless. */
     row(s, "edges", ": found",
         (struct bench_row){
             .value = lines_in(s->said), .unit = "edges", .goal = waits, .at_least = 1});

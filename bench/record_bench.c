@@ -1,19 +1,20 @@
 /*
  * record_bench.c - measures the path of a CUPTI record from the buffer to the compressed file.
  *
- * Three parts, all on the records of mix.h:
+ * The benchmark has four parts, which all use the records of mix.h:
  * - stages: each stage alone, on one thread, in one run: decode, assemble, format, and zstd on the
- *   formatted text with its own search. Then the whole path through the same modules into a file,
- *   where zstd is given the repetitions. Figures are CPU time per record. The ratio of the whole
- *   path to zstd alone matters, because it does not depend on the machine.
+ *   formatted text with its own search. Then the whole path runs through the same modules into a
+ *   file. There zstd does not search for repetitions, because the writer gives the repetitions to
+ *   zstd. Figures are CPU time per record. The ratio of the whole path to zstd alone matters,
+ *   because it does not depend on the machine.
  * - edges: the whole path again with the edge engine, as in the writer.
- * - variants: lean detail, and level -5 of zstd.
+ * - variants: the whole path with lean detail, and with level -5 of zstd.
  * - paced: collector and writer on separate threads with the ring between them, at 500 000 records
  *   a second. No record may be dropped and memory must not grow.
  *
  *     record_bench [--records N] [--rate R] [--only stages|paced] [--json FILE]
  *
- * --records: of the paced part (default 10 000 000; 100 000 000 takes 200 s).
+ * --records: number of records in the paced part (default 10 000 000; 100 000 000 take 200 s).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -39,7 +40,7 @@ enum {
 
 /* ---- sinks without a cost of their own ---- */
 
-/* Keeps the text of one buffer's events. */
+/* This sink keeps the text of the events of one buffer. */
 struct text_sink {
     struct sl_sink sink;
     char *data;
@@ -85,14 +86,15 @@ static int count_close(struct sl_sink *sink, int complete)
 
 struct figures { /* ns of CPU and bytes, per CUPTI record */
     double decode, assemble, format, zstd, whole, text_bytes, zstd_bytes, file_bytes;
-    double edges, edges_whole, edges_file_bytes; /* with edges; `edges` is their number */
+    double edges, edges_whole, edges_file_bytes; /* with edges; `edges`: number of edges */
 };
 
-/* Frames like the writer's: one per second at 500 000 records a second. */
+/* A frame ends after this number of buffers, which is once a second at 500 000 records a second, as
+ * in the writer. */
 #define BUFFERS_A_FRAME 50
 
-/* With edges: once in BUFFERS_A_DELIVERY buffers, the engine is told that all events up to LATE_NS
- * ago have been delivered. */
+/* If edges are measured, the benchmark reports to the edge engine after every BUFFERS_A_DELIVERY
+ * buffers that all events up to LATE_NS ago have been delivered. */
 #define BUFFERS_A_DELIVERY 4
 #define LATE_NS            50000000
 
@@ -149,7 +151,7 @@ static void measure_stages(struct figures *f, enum sl_detail detail, int level)
     free(buffer);
 }
 
-/* Formats a buffer as Kineto JSON; with edges as the writer does. */
+/* Formats a buffer as Kineto JSON, with edges in the same way as the writer. */
 static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
 {
     const struct sl_event ev = {.kind = SL_EV_DELIVERED, .end_ns = now_ns - LATE_NS};
@@ -163,7 +165,8 @@ static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
         sl_edge_rows_events(p->edges, &ev, 1);
 }
 
-/* Kineto's writer as an output, with a file whose frames we end. */
+/* These functions make an output of Kineto's writer. The benchmark itself ends the frames of the
+ * file. */
 static int out_open(void *kineto, const struct sl_trace_meta *meta, struct sl_window_file *file)
 {
     (void)kineto;
@@ -270,7 +273,7 @@ static void measure(struct figures *best, enum sl_detail detail, int level, cons
         measure_stages(&f, detail, level);
         measure_whole(&f, detail, level, folder, 0);
         measure_whole(&f, detail, level, folder, 1);
-        /* Other work disturbs the machine: keep the least disturbed round. */
+        /* Other work may disturb a round, so the least disturbed round counts. */
         if (i == 0 || f.whole + f.zstd < best->whole + best->zstd)
             *best = f;
     }
@@ -370,7 +373,7 @@ static void paced(struct bench_table *t, const char *folder, uint64_t records, d
         uint64_t filling = bench_thread_cpu_ns(), due, now;
         size_t valid = mix_fill(&m, buffer, 128 << 10, &n), resident;
 
-        spent += bench_thread_cpu_ns() - filling; /* exclude the cost of the mix itself */
+        spent += bench_thread_cpu_ns() - filling; /* to subtract the time of mix_fill() */
         sl_decode_buffer(p.decode, buffer, valid, collect, &p);
         sl_assemble_tick(p.assemble, m.cpu_ns);
         sl_writer_wake(p.writer);

@@ -2,7 +2,7 @@
  * record_path.h - the path of CUPTI records from a buffer to text, built from the runtime's modules
  * as the runtime builds it.
  *
- * Threads: the caller's, one at a time. Memory: path_free() frees the memory of path_init() and
+ * Threads: any, one at a time. Memory: path_free() frees the memory of path_init() and
  * path_output(), and p->edges. The ring and the writer belong to the caller.
  */
 #ifndef BENCH_RECORD_PATH_H
@@ -29,9 +29,9 @@ struct path {
     struct sl_outputs outputs;
     struct sl_edge_rows *edges; /* NULL: without */
 
-    struct sl_event *decoded, *assembled; /* stages: events between one stage and the next */
+    struct sl_event *decoded, *assembled; /* in the part `stages`: the events between two stages */
     size_t decoded_count, assembled_count;
-    struct sl_ring *ring; /* paced: receives the assembled events */
+    struct sl_ring *ring; /* in the paced part: the ring that receives the assembled events */
     struct sl_writer *writer;
 };
 
@@ -55,7 +55,8 @@ static inline int push_assembled(void *user, const struct sl_event *ev)
     return sl_ring_push(((struct path *)user)->ring, ev);
 }
 
-/* With a ring, assembled events go to the ring; without, they are kept. */
+/* If `ring` is not NULL, assembled events are pushed to the ring. If it is NULL, the path keeps the
+ * events. */
 static inline void path_init(struct path *p, enum sl_detail detail, struct sl_ring *ring)
 {
     struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmarks, each of which prints a table.
 #   bench/run.sh [NAME...] [--json FILE]     NAME as in bench/NAME_bench.c; default: all
-# FILE gets a line of JSON per row: {"bench","metric","value","unit","goal","met","against"}. Rows of
-# the programs that ran replace their older rows; other rows stay.
+# FILE gets a line of JSON for each row of a table:
+# {"bench","metric","value","unit","goal","met","against"}. The new rows of a program replace the
+# older rows of this program; other rows stay.
 #
 # Exit status 0 if all programs ran, even if goals were missed: the tables and rows show the goals.
 set -uo pipefail

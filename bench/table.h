@@ -7,8 +7,8 @@
  *   return bench_end(&t);
  *
  * `--json FILE` appends one line of JSON per row to FILE, so that several programs share a file:
- * {"bench","metric","value","unit","goal","met","against"}. A bench program runs alone in its
- * process, so plain stdio and exit() are fine here.
+ * {"bench","metric","value","unit","goal","met","against"}. A bench program is alone in its
+ * process, so this header may use stdio and exit().
  */
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H
@@ -29,9 +29,9 @@ struct bench_row {
     const char *metric;
     double value;
     const char *unit;
-    double goal;         /* the largest allowed value; 0: none */
-    int at_least;        /* 1: `goal` is the smallest allowed value */
-    const char *against; /* the comparison: "libkineto 3.8 us"; NULL: none */
+    double goal;         /* the largest allowed value, or 0 if there is no goal */
+    int at_least;        /* 1 if `goal` is the smallest allowed value */
+    const char *against; /* the value to compare with, such as "libkineto 3.8 us", or NULL */
 };
 
 /* CPU time of the calling thread, of the whole process, and wall time. */
@@ -110,8 +110,8 @@ static inline void bench_row(struct bench_table *t, struct bench_row row)
         fprintf(t->json, "\"against\": null}\n");
 }
 
-/* Returns the exit status. A missed goal is not a failure, because the machine may be busy; the
- * table shows it. 2: the rows could not be written. */
+/* Returns the exit status. A missed goal is not a failure, because the machine may be busy. The
+ * table shows missed goals. Returns 2 if the rows could not be written. */
 static inline int bench_end(struct bench_table *t)
 {
     if (t->missed)

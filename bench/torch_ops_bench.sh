@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Measures the cost of recording a PyTorch operator for its thread, beside torch.profiler in the same
 # process. A small operator runs bare, with the observer, and under torch.profiler without and with
-# shapes, in turns; the minimum of each counts. The same for a call with operators inside it, and for
-# a call with a list of tensors. One process has lean detail, one has full detail. A third has no
-# observer, so that operators come from PyTorch's NVTX ranges. For the cost without recording, a
-# process without the library is compared with two others: no window open, and SYNCLINE_OPS=off.
-# Also measured: a range and a step of the user, and `import torch`.
+# shapes, in turns; the minimum of each counts. A call with operators inside it and a call with a
+# list of tensors are measured in the same way. One process has lean detail, one has full detail. A
+# third has no observer, so that operators come from PyTorch's NVTX ranges. The cost without
+# recording is the difference between a process without the library and two processes with it, one
+# without an open window and one with SYNCLINE_OPS=off. The benchmark also measures a range and a step
+# of the user, and `import torch`.
 #   torch_ops_bench.sh [--turns N] [--json FILE]        needs PyTorch (tests/venv.sh torch-2.11)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -2,7 +2,7 @@
  * trace.h - the objects that a bench program needs to write a Kineto trace: tables of names and
  * shapes, one GPU, and the row writer.
  *
- * Threads: the caller's, one at a time. Memory: trace_close() frees what trace_open() allocates.
+ * Threads: any, one at a time. Memory: trace_close() frees what trace_open() allocates.
  */
 #ifndef BENCH_TRACE_H
 #define BENCH_TRACE_H
@@ -21,7 +21,7 @@ struct trace {
     struct sl_kineto *kineto;
 };
 
-/* For every trace: the process of the records in mix.h. */
+/* The process id of the records in mix.h, for all traces. */
 static const struct sl_trace_meta trace_meta = {.pid = MIX_PID,
                                                 .world_size = 1,
                                                 .host = "bench",

@@ -20,7 +20,7 @@ JOBS = ("mlp", "transformer")
 ROWS = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "cuda_sync",
         "overhead")
 OPERATORS = ("cpu_op", "user_annotation")
-# For syncline: CUPTI records only.
+# With these variables syncline records only CUPTI records.
 CUPTI_ONLY = {"SYNCLINE_PYTHON": "off", "SYNCLINE_OPS": "off", "SYNCLINE_SOURCE_DEPTH": "0"}
 
 
@@ -35,8 +35,8 @@ def options(usage, rounds=3, steps=200):
 
 
 class Bench:
-    """Runs the jobs. `modes`: name -> environment variables, for modes under syncline. The words of
-    a name that begins with `kineto` select what torch.profiler records."""
+    """Runs the jobs. `modes` maps the name of a mode under syncline to its environment variables.
+    The words of a name that begins with `kineto` select what torch.profiler records."""
 
     def __init__(self, chosen, modes):
         self.chosen, self.modes = chosen, modes
@@ -131,13 +131,14 @@ class Table:
         return statistics.median(value(r) for r in self.runs[job, mode])
 
     def step_us(self, job, mode):
-        """The less disturbed steps of all rounds: other load only adds time."""
+        """Returns the steps of all rounds that were least disturbed, because other load only adds
+        time."""
         steps = [ns for r in self.runs[job, mode] for ns in r["step_cpu_ns"]]
         return statistics.quantiles(steps, n=4)[0] / 1000
 
     def beside(self, other, job, mode):
-        """Percent above the other mode's steps: of all rounds together, and the minimum and maximum
-        of a round."""
+        """Returns by how many percent the steps are longer than the steps of the other mode: for
+        all rounds together, and the minimum and the maximum of a round."""
         rounds = [100 * (statistics.quantiles(mine["step_cpu_ns"], n=4)[0]
                          / statistics.quantiles(theirs["step_cpu_ns"], n=4)[0] - 1)
                   for mine, theirs in zip(self.runs[job, mode], self.runs[job, other])]
@@ -148,7 +149,7 @@ class Table:
         return self.median(job, mode, lambda r: own_cpu_ns(r) / r["rows"])
 
     def saved_ms(self, job, mode):
-        """Time from the last step to the file."""
+        """Returns the time from the last step to the complete file, in ms."""
         return self.median(job, mode, lambda r: r["stop"][1] + r.get("export", (0, 0))[1]) / 1e6
 
     def memory_mib(self, job, mode):

@@ -1,6 +1,6 @@
 """One training run for bench/training.py: warms up, trains STEPS steps under the profiler of MODE,
 and writes its results. With `turns` for STEPS (bench/in_turns) each line of its input is a number of
-steps to train. It answers each line with a list: the CPU ns of each step.
+steps to train. The program answers each line with a list that has the CPU time of each step in ns.
 
     training_job.py JOB MODE STEPS FOLDER
 """
@@ -18,7 +18,7 @@ from torch.profiler import ProfilerActivity, profile
 
 JOB, MODE, STEPS, FOLDER = sys.argv[1], sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4])
 WARM_UP = 5
-# Long enough for a client beside the job to finish its pending work.
+# This time is long enough for a client beside the job to finish its pending work.
 SETTLE_S = 0.6
 # Threads of the profiler or the simulation; all others belong to the job.
 OWN = ("syncline-cupti", "syncline-write")

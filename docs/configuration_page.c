@@ -14,13 +14,14 @@
 static const char intro[] =
     "# Configuration\n"
     "\n"
-    "Every option is an environment variable, read once when CUDA is initialised. An empty value "
-    "is\n"
-    "the default. Where it says 0 or 1, `off`, `no`, `false` and `on`, `yes`, `true` do as well.\n"
+    "Every option is an environment variable, read once when CUDA is initialised. An empty\n"
+    "value means the default. An option with the values 0 and 1 also accepts `off`, `no` and\n"
+    "`false`, or `on`, `yes` and `true`.\n"
     "\n"
-    "Sizes take `KiB`, `MiB`, `GiB` (or `K`, `M`, `G`: the same), `KB`, `MB`, `GB` (powers of\n"
-    "1000) or nothing (bytes). Durations take `ns`, `us`, `ms`, `s`, `min`, `h` or nothing\n"
-    "(seconds).\n"
+    "A size is a number with the unit `KiB`, `MiB` or `GiB` (also written `K`, `M`, `G`),\n"
+    "`KB`, `MB` or `GB` (powers of 1000), or without a unit in bytes. A duration is a number\n"
+    "with the unit `ns`, `us`, `ms`, `s`, `min` or `h`, or without a unit in seconds. The\n"
+    "[glossary](glossary.md) explains the terms of this page.\n"
     "\n"
     "This page is generated from the table in `runtime/control/config.c` (build target\n"
     "`configuration_doc`).\n"
@@ -31,18 +32,18 @@ static const char intro[] =
 static const char invalid_intro[] =
     "\n## Invalid values\n"
     "\n"
-    "An invalid value never records more than the default would. Rank 0 reports it on stderr in "
-    "one\n"
-    "line; the other ranks are silent. The option then counts as follows; any option that is not\n"
-    "listed here has its default.\n"
+    "With an invalid value syncline never records more than with the default. Rank 0 reports\n"
+    "the invalid value on stderr in one line; the other ranks are silent. The table has the\n"
+    "value that is used instead. An option that is not in the table gets its default.\n"
     "\n"
     "| Option with an invalid value | Counts as | Consequence |\n"
     "|---|---|---|\n";
 
 static const char unknown_intro[] =
     "\n"
-    "A name that starts with `SYNCLINE_` and is not in the table above is ignored. Rank 0 reports\n"
-    "the first %d with the nearest option, and the number of the others.\n";
+    "A variable whose name starts with `SYNCLINE_` and is not an option is ignored. Rank 0\n"
+    "reports the first %d such names, each with the most similar option, and the number of\n"
+    "the others.\n";
 
 static const char *shown_default(const struct sl_option *o)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a clean clone to a first trace: sets the machine up, builds, records a training-like program
-# (or PyTorch training a small transformer) under libsyncline.so, checks and converts the trace, and
-# summarises its contents.
+# Makes a first trace from a clean clone. The script sets the machine up, builds syncline, and
+# records a training-like program (or PyTorch, which trains a small transformer). Then it checks the
+# trace, converts it, and prints a summary of its contents.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

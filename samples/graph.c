@@ -18,7 +18,7 @@
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("attention_spin_ns") SPIN_KERNEL("mlp_spin_ns")
     SPIN_KERNEL("join_spin_ns");
 
-/* Enqueues onto capturing streams: nothing runs, the work becomes nodes of the graph. */
+/* Enqueues work on capturing streams. The work does not run, but becomes nodes of the graph. */
 static void enqueue(CUmodule module, CUstream main_stream, CUstream side, CUdeviceptr memory,
                     unsigned char *pinned)
 {
@@ -33,7 +33,7 @@ static void enqueue(CUmodule module, CUstream main_stream, CUstream side, CUdevi
 
     CHECK(cu.MemcpyHtoDAsync(memory, pinned, BYTES, main_stream));
     CHECK(cu.EventRecord(fork_event, main_stream));
-    CHECK(cu.StreamWaitEvent(side, fork_event, 0)); /* the side stream is captured from here */
+    CHECK(cu.StreamWaitEvent(side, fork_event, 0)); /* from here on the side stream is captured */
 
     spin_launch(attention, main_stream, 32, 128, 400 * MICROSECOND);
     spin_launch(mlp, side, 16, 256, 300 * MICROSECOND);
@@ -80,7 +80,8 @@ int main(void)
     CHECK(cu.StreamSynchronize(main_stream));
     printf("launched once: %d and %d\n", pinned[0], pinned[BYTES - 1]);
 
-    /* Launched again before the last launch has ended: the launches run one after the other. */
+    /* Each launch is made before the previous launch has ended. CUDA runs the launches one after
+     * the other. */
     for (int i = 1; i < LAUNCHES; i++)
         CHECK(cu.GraphLaunch(executable, main_stream));
     CHECK(cu.StreamSynchronize(main_stream));

@@ -1,9 +1,9 @@
 /*
  * peer_copy.c - a copy from one GPU to another, and concurrent work on both.
  *
- * With a single device the sample prints a message and ends with success. Peer access makes the
- * copy direct if the hardware supports it. Otherwise the driver copies through the host; the
- * program is the same. One thread, a stream on each device.
+ * With a single device the sample prints a message and ends with success. If the hardware supports
+ * peer access, the copy goes directly from GPU to GPU. Otherwise the driver copies through the
+ * host; the sample makes the same calls. The sample has one thread, and a stream on each device.
  */
 #include "cuda_load.h"
 
@@ -60,8 +60,9 @@ int main(void)
     if (direct) /* the second device's context is current */
         CHECK(cu.CtxEnablePeerAccess(first.context, 0));
 
-    /* A pipeline of two stages: compute on the first device, copy, compute on the second. The copy
-     * runs on the first device's stream; the second stream waits for the copy by an event. */
+    /* The loop is a pipeline of two stages: the first device computes, a copy moves the result, the
+     * second device computes. The copy runs on the first device's stream; the second stream waits
+     * for the copy by an event. */
     CHECK(cu.CtxSetCurrent(first.context));
     CHECK(cu.EventCreate(&copied, CU_EVENT_DISABLE_TIMING));
     CHECK(cu.MemsetD8Async(first.memory, 42, BYTES, first.stream));

@@ -8,7 +8,7 @@
  *
  *     static const char ptx[] = SPIN_MODULE SPIN_KERNEL("forward_spin_ns");
  *
- * Include after cuda_load.h.
+ * Include this header after cuda_load.h.
  */
 #ifndef SAMPLES_SPIN_KERNEL_H
 #define SAMPLES_SPIN_KERNEL_H

@@ -2,8 +2,8 @@
  * streams_and_waits.c - every way in which a CPU thread or a stream can wait for the GPU.
  *
  * Each step enqueues work, waits for it in one way, and checks that the work has ended. In the
- * trace each step is a CPU call that lasts as long as the work it waited for; comments mark the
- * calls that do not wait. One thread; all allocations are freed.
+ * trace each step is a CPU call that lasts until the awaited work has ended. Comments mark the
+ * calls that do not wait. The sample has one thread, and frees all its memory.
  */
 #include "cuda_load.h"
 
@@ -19,7 +19,7 @@ static const char ptx[] = SPIN_MODULE SPIN_KERNEL("producer_spin_ns")
 
 static CUfunction producer, consumer, background;
 
-/* `state`: result of a query of work that must have ended by now. */
+/* `state` is the result of a query for work that must have ended by now. */
 static void done(const char *how, CUresult state)
 {
     if (state != CUDA_SUCCESS) {
@@ -44,7 +44,8 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.EventSynchronize(event));
     done("cuEventSynchronize", cu.StreamQuery(a));
 
-    /* Two streams: the call returns when the last stream has finished, here the longer one. */
+    /* Work runs on two streams. The call returns when both streams have finished; here `b` takes
+     * longer. */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     spin_launch(background, b, 4, 64, 3 * MILLISECOND);
     CHECK(cu.CtxSynchronize());
@@ -58,7 +59,7 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.StreamSynchronize(b));
     done("cuStreamWaitEvent, then cuStreamSynchronize", cu.StreamQuery(a));
 
-    /* Polling: calls return "not ready" until the work has ended. */
+    /* The loop polls. A query returns "not ready" until the work has ended. */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     CHECK(cu.EventRecord(event, a));
     while (cu.EventQuery(event) == CUDA_ERROR_NOT_READY)
@@ -73,7 +74,7 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
 }
 
 /* The legacy default stream (NULL) and blocking streams wait for each other. A non-blocking stream
- * does neither. */
+ * does not wait for the legacy default stream, which does not wait for it either. */
 static void wait_by_the_default_stream(CUstream blocking, CUstream free_running)
 {
     spin_launch(background, free_running, 4, 64, 6 * MILLISECOND);
@@ -93,7 +94,8 @@ static void wait_by_copies(CUstream stream, CUdeviceptr memory, unsigned char *p
     if (!pageable)
         exit(1);
     CHECK(cu.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
-    /* Pinned memory and a stream: neither copy blocks; the synchronize waits for both. */
+    /* Copies between pinned memory and the device on a stream do not block. The synchronize waits
+     * for both copies. */
     memset(pinned, 1, BYTES);
     CHECK(cu.MemcpyHtoDAsync(memory, pinned, BYTES, stream));
     CHECK(cu.MemsetD8Async(memory, 2, BYTES / 2, stream));

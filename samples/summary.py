@@ -3,7 +3,8 @@
 
     samples/summary.py TRACE.json.gz        (or .json; `syncline convert --to kineto-gz` makes one)
 
-Standard library only. Reads the whole file: meant for a demo, not for hours of recording.
+Needs only Python's standard library. The script loads the whole file into memory, so it suits a
+demo, not a recording of hours.
 """
 
 import argparse
@@ -25,7 +26,7 @@ def load(path):
 
 
 def union_us(intervals):
-    """Time covered by at least one of the (begin, end) intervals."""
+    """Returns the time that at least one of the (begin, end) intervals covers."""
     covered, reached = 0.0, float("-inf")
     for begin, end in sorted(intervals):
         covered += max(0.0, end - max(begin, reached))
@@ -54,7 +55,8 @@ def shorten(name, limit=56):
 
 
 def print_busy(gpu, begin, end):
-    """Per device: the share of busy time between the first and the last event."""
+    """For each device, prints the share of time in which the device was busy, from the first event
+    to the last event."""
     devices = collections.defaultdict(list)
     for event in gpu:
         devices[event["args"].get("device", event.get("pid"))].append(event)
@@ -73,7 +75,7 @@ def print_busy(gpu, begin, end):
 
 
 def step_of(starts, steps, ts):
-    """The step at a start time; None: outside all steps."""
+    """Returns the step at a start time, or None outside of all steps."""
     at = bisect.bisect_right(starts, ts) - 1
     if at < 0 or ts >= steps[at]["ts"] + steps[at]["dur"]:
         return None
@@ -81,11 +83,12 @@ def step_of(starts, steps, ts):
 
 
 def print_steps(steps, gpu, calls, limit):
-    """Per step: the time with a busy GPU, and the time that the CPU waited for a GPU."""
+    """For each step, prints the time with a busy GPU, and the time for which the CPU waited for a
+    GPU."""
     starts = [e["ts"] for e in steps]
     work, waited, launched = ([[] for _ in steps] for _ in range(3))
     for event in gpu:
-        # Work may continue into the next step: each step gets its part.
+        # An operation may last into the next step. Each step counts only the part inside the step.
         begin, end = event["ts"], event["ts"] + event["dur"]
         for at in range(max(0, bisect.bisect_right(starts, begin) - 1), len(steps)):
             if starts[at] >= end:
@@ -108,8 +111,8 @@ def print_steps(steps, gpu, calls, limit):
 
 
 def print_lines(calls, steps, limit):
-    """Lines of the job's code that make the CPU wait for the GPU. `per step`: only waits inside a
-    step."""
+    """Lines of the job's code that make the CPU wait for the GPU. The column `per step` counts only
+    waits inside a step."""
     starts = [e["ts"] for e in steps]
     total, count, inside = (collections.Counter() for _ in range(3))
     for call in calls:
@@ -126,7 +129,8 @@ def print_lines(calls, steps, limit):
 
 
 def print_operators(operators, limit):
-    """Operators by self time, without the operators that they call."""
+    """Prints operators by self time, which excludes the time of the operators that an operator
+    calls."""
     own, count = collections.Counter(), collections.Counter()
     threads = collections.defaultdict(list)
     for event in operators:

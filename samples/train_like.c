@@ -4,11 +4,11 @@
  * In each step a batch arrives: a prefetch thread copies pinned batches on a separate stream, two
  * ahead. Forward and backward kernels run on the compute stream. Every layer's gradient is reduced
  * on a third stream while the next layer computes. An optimizer ends the step. Reading back the
- * loss makes the CPU wait for the GPU once a step. Kernels only pass time; a memset writes the
- * loss, so that the read-back has a value.
+ * loss makes the CPU wait for the GPU once a step. The kernels compute nothing; each kernel only
+ * runs for a given time. A memset writes the loss, so that the read-back has a value.
  *
  * Threads: main enqueues everything except the batches. The prefetch thread owns the copy stream
- * and the pinned batches. Batch slots pass between them under `queue.lock`.
+ * and the pinned batches. The two threads hand over batch slots under `queue.lock`.
  *
  * Options: --steps N (50), --step-us N GPU time of a step (8000), --layers N (6). The result goes
  * to stdout, the time taken to stderr.
@@ -26,8 +26,9 @@
 #define BATCH_BYTES (2u << 20)
 #define GRAD_BYTES  (8u << 20)
 
-/* The parts of a step. The shares (in thousandths of the step's GPU time, for all layers together)
- * add up to 1000 on the compute stream. The all-reduce overlaps with the backward pass. */
+/* The kinds of GPU work in a step. The shares (in thousandths of the step's GPU time, for all
+ * layers together) add up to 1000 on the compute stream. The all-reduce overlaps with the backward
+ * pass. */
 enum work {
     EMBEDDING,
     LAYER_NORM,
@@ -82,7 +83,7 @@ static struct {
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned long filled, released; /* batches so far, counted by each side */
+    unsigned long filled, released; /* number of batches that each of the two threads has handled */
     CUdeviceptr batch[SLOTS];
     CUevent copied[SLOTS], consumed[SLOTS];
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -150,7 +151,8 @@ static void forward(float loss)
     CHECK(cu.MemsetD32Async(gpu.loss, bits, 1, gpu.compute));
 }
 
-/* From the last layer to the first. Each gradient is reduced while the next layer computes. */
+/* The loop runs from the last layer to the first. Each gradient is reduced while the next layer
+ * computes. */
 static void backward(void)
 {
     CHECK(cu.MemsetD8Async(gpu.gradients, 0, GRAD_BYTES, gpu.compute));
@@ -185,7 +187,7 @@ static float train_step(unsigned long step)
     CHECK(cu.StreamWaitEvent(gpu.compute, gpu.reduced, 0));
     launch(OPTIMIZER, gpu.compute, 1);
 
-    /* Like loss.item(): a small copy, and a wait for all earlier work. */
+    /* Does what loss.item() does: copies a few bytes, and so waits for all earlier work. */
     CHECK(cu.MemcpyDtoHAsync(gpu.loss_pinned, gpu.loss, sizeof(float), gpu.compute));
     CHECK(cu.StreamSynchronize(gpu.compute));
     return *gpu.loss_pinned;

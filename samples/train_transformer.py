@@ -3,8 +3,8 @@
 
     CUDA_INJECTION64_PATH=.../libsyncline.so python3 samples/train_transformer.py [--steps N]
 
-Nothing here knows of syncline. Each step makes the CPU wait for the GPU three times, in ways that
-are easy to overlook; the trace says where, and what they cost.
+The script does not use syncline itself. In each step the CPU waits for the GPU three times, in ways
+that are easy to overlook. The trace shows the source line and the duration of each wait.
 """
 
 import argparse
@@ -31,7 +31,7 @@ class Model(nn.Module):
 
 
 def batches(steps):
-    """Rows that count upwards from a random token, a pattern that the model can learn."""
+    """Returns rows that count upwards from a random token. The model can learn this pattern."""
     for _ in range(steps):
         first = torch.randint(0, VOCABULARY, (BATCH, 1))
         yield (first + torch.arange(LENGTH + 1)) % VOCABULARY

@@ -1,9 +1,10 @@
 /*
  * two_threads.c - two CPU threads with a stream each; one waits for the work of the other.
  *
- * The producer thread launches kernels and records an event after each; the consumer thread makes
- * its stream wait for that event, launches its own kernel, and waits for it on the CPU. They share
- * only the event slots and their counters, under one mutex.
+ * The producer thread launches kernels and records an event after each kernel. For each event the
+ * consumer thread makes its stream wait for the event, launches its own kernel, and waits for its
+ * own kernel on the CPU. The threads share only the event slots and the counters of the slots,
+ * under one mutex.
  *
  * Options: --rounds N (20), --kernel-us N (500; 0: the shortest kernels, to test the launch cost).
  * The result goes to stdout, the time taken to stderr.
@@ -24,7 +25,7 @@ static const char ptx[] =
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned long produced, consumed; /* rounds so far, counted by each thread */
+    unsigned long produced, consumed; /* number of rounds that each thread has completed */
     CUevent ready[SLOTS];             /* round r uses slot r % SLOTS */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 

@@ -1,8 +1,8 @@
 /*
  * cmd_convert.c - `syncline convert`: writes a trace in another format.
  *
- * This file handles the options; convert/ has one file per kind of format. The output gets its name
- * only when it is complete.
+ * This file handles the options; convert/ has one file per kind of format. The output file gets its
+ * final name only when it is complete.
  *
  * Threads: main. Memory: none.
  */
@@ -77,7 +77,8 @@ static const struct format *find_format(const struct sl_convert_request *r, cons
     return found;
 }
 
-/* Returns 0, or the exit status after a line on stderr. `level` NULL: the format's default. */
+/* Returns 0, or the exit status after a line on stderr. If `level` is NULL, the format's default
+ * level is used. */
 static int set_level(struct sl_convert_request *r, const struct format *f, const char *level)
 {
     uint64_t value;

@@ -2,8 +2,9 @@
  * cmd_edges.c - `syncline edges`: shows the GPU operation that released each wait, and the time
  * waited.
  *
- * The trace is read once. Edges that the job recorded are printed as they come. Otherwise the rows
- * go through the edge engine in order of enqueue, as they would have in the job.
+ * The command reads the trace once. Edges that the job recorded are printed in the order of the
+ * file. If the file has no recorded edges, the rows go through the edge engine in order of enqueue,
+ * as the events of a running job do.
  *
  * Threads: main; a helper thread decompresses. Memory: at most 256 MiB for any file
  * (replay/replay.h, edge_summary.h).
@@ -38,7 +39,7 @@ struct request {
     const struct sl_command *command;
     const char *input;
     int json, summary;
-    int kind; /* enum sl_edge_kind, or -1: all */
+    int kind; /* enum sl_edge_kind, or -1 for all kinds */
     uint64_t min_wait_ns;
 };
 
@@ -76,7 +77,8 @@ static uint32_t step_at(void *user, uint64_t ns)
     return sl_trace_events_step(w->feed->events, ns);
 }
 
-/* Returns the edge that released the wait, or else the edge with the longest wait. */
+/* Returns the edge that released the wait. If no edge did, returns the edge with the longest wait.
+ * */
 static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count)
 {
     const struct sl_edge *best = edges;
@@ -95,7 +97,7 @@ static void print(const struct work *w, const struct sl_edge *edge, int is_first
     (w->request->json ? sl_edges_print_json : sl_edges_print_text)(stdout, w->feed->events, edge);
 }
 
-/* With a summary: keeps a row on which a wait's time may have been spent. */
+/* With a summary: keeps a GPU operation, because the time of a wait may have been spent on it. */
 static void keep_event(void *user, const struct sl_event *ev)
 {
     sl_wait_blame_event(((struct work *)user)->spent, ev);

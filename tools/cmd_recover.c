@@ -1,5 +1,5 @@
 /*
- * cmd_recover.c - `syncline recover`: completes what a killed job left.
+ * cmd_recover.c - `syncline recover`: completes the traces that a killed job left.
  *
  * This file finds the files; convert/ completes each of them.
  *
@@ -26,8 +26,8 @@ enum {
     OPT_FORCE
 };
 
-/* A file of another machine that is older than this is no longer written: a job writes each second.
- */
+/* If a file of another machine is older than this, no job writes it any more, because a job writes
+ * once a second. */
 #define QUIET_S 60
 
 static const struct sl_flag options[] = {
@@ -57,7 +57,8 @@ static int ends_with(const char *text, const char *end)
 
 /* ---- whether a job still writes the file ---- */
 
-/* 1: the process has the file open. 0: it has not, or has ended. -1: not known. */
+/* Returns 1 if the process has the file open, 0 if it does not or has ended, or -1 if this is not
+ * known. */
 static int is_open_in(long pid, const struct stat *file)
 {
     char folder[64], path[sizeof(folder) + NAME_MAX + 2];
@@ -80,8 +81,8 @@ static int is_open_in(long pid, const struct stat *file)
     return found;
 }
 
-/* The folder of a process is called HOST-RANK-PID. On this host its descriptors answer the
- * question; on another one the time of the last write does. */
+/* The folder of a process is called HOST-RANK-PID. For a process of this host, its descriptors show
+ * whether it still writes the file. For another host, the time of the last write decides. */
 static int is_written(const char *path, const struct stat *file)
 {
     char real[PATH_MAX], host[256], *slash, *dash;
@@ -124,7 +125,7 @@ static int complete(const struct recovery *r, const char *input, const char *nam
     return sl_et_is_file(input) ? sl_convert_et(&request) : sl_convert_kineto(&request);
 }
 
-/* NAME.part becomes NAME. */
+/* Completes NAME.part as NAME. */
 static void recover_part(struct recovery *r, const char *path, const struct stat *file)
 {
     char name[PATH_MAX];
@@ -164,7 +165,8 @@ static void recover_part(struct recovery *r, const char *path, const struct stat
     r->completed++;
 }
 
-/* A file without .part: an interrupted copy is completed in place, a complete file is left. */
+/* Handles a file whose name does not end in .part. An interrupted copy is completed in place. A
+ * complete file stays unchanged. */
 static void recover_in_place(struct recovery *r, const char *path)
 {
     char output[PATH_MAX];

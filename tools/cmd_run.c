@@ -18,7 +18,7 @@
 #define CUDA_VARIABLE   "CUDA_INJECTION64_PATH"
 #define NVTX_VARIABLE   "NVTX_INJECTION64_PATH"
 #define PYTHON_VARIABLE "PYTHONPATH"
-/* As in env(1) and shells. */
+/* The exit statuses that env(1) and shells use. */
 #define EXIT_NOT_FOUND    127
 #define EXIT_NOT_RUNNABLE 126
 
@@ -49,7 +49,7 @@ static int is_empty(const char *variable)
     return !there || !*there;
 }
 
-/* Returns 0, or the exit status after a message: the variable names another tool. */
+/* Returns 0. If the variable names another tool, prints a message and returns the exit status. */
 static int set_injection(const struct sl_command *self, const char *library)
 {
     const char *there = getenv(CUDA_VARIABLE);
@@ -107,7 +107,7 @@ static int wants_python(void)
 {
     struct sl_config config;
 
-    /* An invalid value means 0; the library reports it. */
+    /* An invalid value means 0, and the library reports the invalid value. */
     (void)sl_config_read_one(&config, "SYNCLINE_PYTHON", getenv("SYNCLINE_PYTHON"));
     return config.python;
 }

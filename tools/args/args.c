@@ -89,12 +89,12 @@ struct reader {
 };
 
 enum {
-    GO_ON = -1 /* other values: the exit status */
+    GO_ON = -1 /* any other value is the exit status */
 };
 
 static const struct sl_flag help = {"help", 'h', NULL, "this text"};
 
-/* Returns the command's options, then --help, then NULL. */
+/* Returns the option with this index: first the options of the command, then --help, then NULL. */
 static const struct sl_flag *option(const struct sl_command *command, int index)
 {
     const struct sl_flag *o = command->options;

@@ -11,14 +11,15 @@
 
 struct sl_flag {
     const char *name;  /* "output" for --output; NULL ends the table */
-    char letter;       /* 'o' for -o; 0 = none */
-    const char *value; /* "FILE"; NULL: takes no value */
+    char letter;       /* 'o' for -o; 0 if the option has no letter */
+    const char *value; /* the value's name in the help text, such as "FILE"; NULL if the option
+                          takes no value */
     const char *help;
 };
 
 struct sl_args;
 
-/* Operands of a command: a maximum number of files, or one of these. */
+/* The operands of a command: the maximum number of files, or one of these values. */
 enum {
     SL_ARGS_ANY = -1,
     SL_ARGS_COMMAND = -2, /* a command line: the first operand and all words after it */
@@ -41,8 +42,9 @@ enum {
 
 struct sl_args {
     const struct sl_command *command;
-    const char *value[SL_ARGS_OPTIONS]; /* by index in the table, the last one given; "": given,
-                                           takes no value; NULL: not given */
+    const char *value[SL_ARGS_OPTIONS]; /* the value of each option, in the order of the table; the
+                                           last if the option was repeated; "" if the option takes
+                                           no value; NULL if the option was not given */
     char **operand;                     /* NULL-terminated */
     int operands;
 };
@@ -60,8 +62,8 @@ int sl_args_run(const struct sl_command *command, int argc, char **argv);
 
 void sl_args_print_help(const struct sl_command *command, FILE *f);
 
-/* Print one line on stderr: "syncline COMMAND: ...". The first returns SL_EXIT_USAGE, the second
- * SL_EXIT_PROBLEM. */
+/* Both functions print one line on stderr: "syncline COMMAND: ...". sl_args_complain() returns
+ * SL_EXIT_USAGE, and sl_args_problem() returns SL_EXIT_PROBLEM. */
 int sl_args_problem(const struct sl_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int sl_args_complain(const struct sl_command *command, const char *format, ...)
@@ -70,8 +72,8 @@ int sl_args_complain(const struct sl_command *command, const char *format, ...)
 /* Parses a number from 0 to `most`, digits only. Returns 0 or -EINVAL. */
 int sl_args_number(const char *text, uint64_t most, uint64_t *out);
 
-/* Prints "no KIND 'NAME'; did you mean ANOTHER?: REMEDY", the other if one of `names` is similar.
- * Returns SL_EXIT_USAGE. */
+/* Prints "no KIND 'NAME'; did you mean ANOTHER?: REMEDY". The part with ANOTHER is printed only if
+ * one of `names` is similar. Returns SL_EXIT_USAGE. */
 int sl_args_unknown(const struct sl_command *command, const char *kind, const char *name,
                     const char *const *names, int count, const char *remedy);
 

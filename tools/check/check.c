@@ -13,8 +13,8 @@
 #include "base/stats.h"
 #include "read/row_usable.h"
 
-/* Relative times count from a base at most three months old (kineto: 7889238 s). Times since the
- * epoch span decades, so ten years separate the two. */
+/* Times in a file are relative to a base that is at most three months old (7889238 s in Kineto's
+ * files). Times since the epoch are decades. So a time above ten years counts from the epoch. */
 #define ABSOLUTE_NS (315360000ll * 1000000000)
 
 int sl_check_create(struct sl_check **out)

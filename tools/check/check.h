@@ -28,9 +28,10 @@ struct sl_check {
     unsigned event_arrays; /* traceEvents seen */
     uint64_t events_valid;
     uint64_t readable_end; /* end of the last complete span in the text, in bytes */
-    int whole;             /* text and compression both ended correctly */
-    /* 1: judged by everything that syncline promises. 0: a file of another program, or one that
-     * `syncline recover` completed: calls and arrows of its last second may be missing. */
+    int whole;             /* not 0 if text and compression both ended correctly */
+    /* 1 if the checks apply all guarantees of syncline. 0 for a file of another program, and for a
+     * file that `syncline recover` completed, because calls and arrows of its last second may be
+     * missing. */
     int is_strict;
 };
 
@@ -44,7 +45,7 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input);
 
-/* print_text.c, print_json.c: the result as text, or as one JSON object on one line. */
+/* Print the result as text (print_text.c), or as one JSON object on one line (print_json.c). */
 void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
                          const struct sl_input_status *input);
 void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,

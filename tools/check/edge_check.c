@@ -14,7 +14,8 @@
 
 /* ---- rows that edges connect ---- */
 
-/* Finds the place for a span with these ids; the result says whether the span is there. */
+/* Returns the table entry for the span with these ids. Sets *is_there to whether the entry holds
+ * this span already. */
 static struct sl_edge_span *place(struct sl_edge_span *spans, uint64_t correlation, uint64_t node,
                                   uint32_t stream, int *is_there)
 {
@@ -80,8 +81,8 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Checks the numbers of an edge. For an operation that did not wait, they depend only on its launch
- * and the operation before it, so wake_ns is not checked. */
+/* Checks the numbers of an edge. For an operation that did not wait, wake_ns depends only on the
+ * launch and on the previous operation, so it is not checked. */
 static int times_agree(const struct sl_edge *edge, const struct sl_edge_span *source,
                        const struct sl_edge_span *to)
 {

@@ -6,7 +6,7 @@
  * ends lie inside their rows. An edge follows the rows of its ends, and its arrow follows the edge.
  *
  * Threads: one owner. Memory: 5 MiB; times are kept for the most recent 65536 operations and calls.
- * Times of edges between older ones are not checked.
+ * The times of an edge between older operations or calls are not checked.
  */
 #ifndef SL_CHECK_EDGE_CHECK_H
 #define SL_CHECK_EDGE_CHECK_H
@@ -18,9 +18,9 @@
 
 /* Times of an operation or a call. Correlation id 0: none. */
 struct sl_edge_span {
-    uint64_t correlation, node; /* node: graph node; 0: none */
+    uint64_t correlation, node; /* `node` is the id of the graph node, or 0 */
     uint32_t stream;            /* SL_STREAM_NONE: a call */
-    int several;                /* several rows have these ids: ambiguous */
+    int several; /* not 0 if several rows have these ids, so an edge may mean any of these rows */
     int64_t start_ns, end_ns;
 };
 
@@ -34,12 +34,12 @@ struct sl_edge_check {
     unsigned waited, released;
 
     /* the last edge, while its arrow may follow */
-    int may_point; /* 1: its tail; 2: its head */
+    int may_point; /* 1 if the tail of the arrow may follow; 2 if the head may follow */
     int64_t arrow;
     const struct sl_edge_span *tail, *head; /* NULL: unknown */
 };
 
-/* Takes any row, with its byte in the text. */
+/* Takes any row. `at` is the row's offset in the text, in bytes. */
 void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at);
 
 /* After the last row. */

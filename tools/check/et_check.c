@@ -1,7 +1,8 @@
 /*
  * et_check.c - checks that Chakra readers accept a trace.
  *
- * Threads: one owner. Memory: see et_check.h; untouched pages of the bit sets use none.
+ * Threads: one owner. Memory: see et_check.h. Pages of the bit sets that were never written use no
+ * memory.
  */
 #include "check/et_check.h"
 
@@ -82,7 +83,8 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
     }
 }
 
-/* Whether a group number fits an int, as ASTRA-sim reads it. An empty name is 0. */
+/* Returns whether a group number fits an int, because ASTRA-sim reads group numbers as int. An
+ * empty group name counts as 0. */
 static int is_group(struct sl_text b)
 {
     uint64_t value = 0;
@@ -131,7 +133,8 @@ static void check_communication(struct sl_et_check *c, const struct sl_et_node *
         add(c, SL_ET_RULE_GROUP, n);
 }
 
-/* One duration field is signed. The other is unsigned, and simulators multiply it by 1000. */
+/* One of the two duration fields is signed. The other field is unsigned, and simulators multiply
+ * its value by 1000. */
 static void check_duration(struct sl_et_check *c, const struct sl_et_node *n)
 {
     int has_ns = (n->has & SL_ET_HAS_DURATION_NS) != 0;
@@ -188,7 +191,7 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
     sl_et_order_node(&c->order, n->id, n->dep, n->deps);
 }
 
-/* Reports dependencies on nodes that never came. */
+/* Reports dependencies on nodes that are not in the file. */
 static void check_missing(struct sl_et_check *c)
 {
     for (uint64_t i = 0; i < SL_ET_IDS / 64; i++) {

@@ -5,7 +5,7 @@
  * drop nodes.
  *
  * Threads: one owner. Memory: three bits per id slot, at most 192 MiB, plus that of et_ids.h and
- * et_order.h. Nodes that do not fit there are counted as not checked.
+ * et_order.h. Nodes beyond these limits are counted as not checked.
  */
 #ifndef SL_CHECK_ET_CHECK_H
 #define SL_CHECK_ET_CHECK_H
@@ -19,7 +19,7 @@ struct sl_et_check {
     uint64_t nodes, deps;
     uint64_t of_type[SL_ET_TYPES];
     uint64_t cpu_nodes, wait_nodes, gap_nodes;
-    uint64_t cpu_ns, gpu_ns; /* sums of the valid durations */
+    uint64_t cpu_ns, gpu_ns; /* sums of the durations that are valid */
     struct sl_findings findings;
     struct sl_et_ids ids;
     uint64_t *seen, *wanted; /* one bit per slot */
@@ -37,7 +37,7 @@ void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et);
 
 extern const char *const sl_et_type_name[SL_ET_TYPES]; /* "COMP" */
 
-/* print_text.c, print_json.c: the result as text, or as one JSON object on one line. */
+/* Print the result as text (print_text.c), or as one JSON object on one line (print_json.c). */
 void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check *c,
                             const struct sl_et *et);
 void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check *c,

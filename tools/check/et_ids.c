@@ -11,7 +11,8 @@
 #include "base/pages.h"
 
 #define LARGE_BYTES (SL_ET_IDS_LARGE * sizeof(uint64_t))
-/* The map of all large ids, and the half-size map while it grows. */
+/* The memory for the map of all large ids, and for the old map of half the size while the map
+ * grows. */
 #define MAP_BYTES (SL_ET_IDS_LARGE * 2 * sizeof(struct sl_map_slot) * 3 / 2)
 
 int sl_et_ids_init(struct sl_et_ids *ids)

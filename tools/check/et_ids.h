@@ -1,8 +1,8 @@
 /*
  * et_ids.h - maps the ids of a Chakra trace to slots below 2^29, so that a bit set can hold them.
  *
- * A small id is its own slot. Each large id takes the next of the topmost slots, until none is
- * left. Some writers count from 2^32 on or use hashes.
+ * The slot of a small id is the id itself. Each large id takes the next of the topmost slots, until
+ * none is left. Some writers count from 2^32 on or use hashes.
  *
  * Threads: one owner. Memory: none for small ids; 40 to 72 bytes for a large id, at most 160 MiB,
  * and briefly 64 MiB more.
@@ -28,11 +28,12 @@ struct sl_et_ids {
 int sl_et_ids_init(struct sl_et_ids *ids);
 void sl_et_ids_free(struct sl_et_ids *ids); /* a zeroed struct is fine */
 
-/* The id's slot, always the same. SL_ET_IDS_NONE: the id is new and no slot is left. */
+/* Returns the slot of the id. An id has the same slot in all calls. Returns SL_ET_IDS_NONE if the
+ * id is new and no slot is left. */
 uint64_t sl_et_ids_slot(struct sl_et_ids *ids, uint64_t id);
-/* The same, but SL_ET_IDS_NONE for an id without a slot. */
+/* Returns the slot of the id, or SL_ET_IDS_NONE if the id has no slot. */
 uint64_t sl_et_ids_find(const struct sl_et_ids *ids, uint64_t id);
-/* The id of a slot returned above. */
+/* Returns the id of a slot that sl_et_ids_slot() returned. */
 uint64_t sl_et_ids_id(const struct sl_et_ids *ids, uint64_t slot);
 
 #endif

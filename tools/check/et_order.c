@@ -1,7 +1,8 @@
 /*
  * et_order.c - checks that every node of a Chakra trace can run.
  *
- * Kahn's algorithm in file order: each node counts its parents that have not run.
+ * It uses Kahn's topological sort in the order of the file: each node has a counter of the parents
+ * that have not run.
  *
  * Threads, memory: see et_order.h.
  */
@@ -21,7 +22,7 @@ struct waiting {
 };
 
 struct edge {
-    struct edge *next; /* next edge of the same parent */
+    struct edge *next; /* next edge with the same parent node */
     struct waiting *node;
 };
 
@@ -52,7 +53,7 @@ static int can_run(const struct sl_et_order *o, uint64_t slot)
     return o->can_run[slot / 64] >> slot % 64 & 1;
 }
 
-/* A node has run: puts the nodes that waited only for it before `ready`. */
+/* Called when a node has run. Puts the nodes that waited for no other parent before `ready`. */
 static struct waiting *run(struct sl_et_order *o, uint64_t slot, struct waiting *ready)
 {
     const uint64_t *place = sl_map_find(&o->awaited, slot + 1);

@@ -34,12 +34,12 @@ void sl_et_order_free(struct sl_et_order *o); /* a zeroed struct is fine */
 /* Takes a node, in file order. A dependency of a node on itself is ignored. */
 void sl_et_order_node(struct sl_et_order *o, uint64_t id, const uint64_t *dep, size_t deps);
 
-/* After the last node: states that the node of `slot` is not in the file. Nodes stop waiting for
- * it; another check reports it. */
+/* Called after the last node, for a node that is not in the file. Nodes that wait for this node
+ * stop waiting. Another check reports the missing node. */
 void sl_et_order_missing(struct sl_et_order *o, uint64_t slot);
 
-/* Returns the number of nodes that cannot run, and the id of one of them. 0: none, or the limit was
- * exceeded. */
+/* Returns the number of nodes that cannot run, and the id of one such node. Returns 0 if all nodes
+ * can run, or if the limit was exceeded. */
 uint64_t sl_et_order_stuck(const struct sl_et_order *o, uint64_t *example);
 
 #endif

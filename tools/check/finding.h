@@ -1,9 +1,9 @@
 /*
  * finding.h - the problems of a trace: one entry per kind.
  *
- * Each kind has a count and its first example. The severity depends on the writer of the file. A
+ * Each entry has a count and the first example. The severity depends on the writer of the file. A
  * syncline file must keep syncline's guarantees, so a violation is an error. In a torch.profiler
- * file it is only a note, because versions differ.
+ * file the same violation is only a note, because versions of torch.profiler differ.
  *
  * Threads: plain data of one owner. Memory: none beyond the struct.
  */
@@ -63,10 +63,10 @@ enum sl_finding_id {
     SL_ET_RULE_DEP_MISSING, /* a dependency on a node that is not in the file */
     SL_ET_RULE_DEP_LATER,   /* a parent after its child */
     SL_ET_RULE_DEP_SELF,
-    SL_ET_RULE_CYCLE,    /* nodes in a cycle, or after a cycle */
-    SL_ET_RULE_TYPE,     /* INVALID or METADATA */
-    SL_ET_RULE_NAME,     /* not UTF-8 */
-    SL_ET_RULE_TEXT,     /* other text of a node or of the metadata is not UTF-8 */
+    SL_ET_RULE_CYCLE, /* nodes in a cycle, or after a cycle */
+    SL_ET_RULE_TYPE,  /* INVALID or METADATA */
+    SL_ET_RULE_NAME,  /* not UTF-8 */
+    SL_ET_RULE_TEXT,  /* a text of a node, other than its name, or of the metadata is not UTF-8 */
     SL_ET_RULE_DURATION, /* negative, or above int64 in nanoseconds */
     SL_ET_RULE_NO_IS_CPU,
     SL_ET_RULE_COMM_ON_CPU,
@@ -78,7 +78,7 @@ enum sl_finding_id {
     SL_ET_RULE_COMM_TYPE,   /* ASTRA-sim has no algorithm for this type */
     SL_ET_RULE_GROUP,       /* pg_name is not a number of 31 bits */
     SL_ET_RULE_NO_LAUNCH,   /* GPU operations without their call */
-    SL_ET_RULE_NOT_CHECKED, /* no room to check: validity unknown */
+    SL_ET_RULE_NOT_CHECKED, /* not checked for lack of memory, so validity is unknown */
     SL_FIND_COUNT
 };
 
@@ -94,7 +94,7 @@ struct sl_findings {
     struct sl_finding of[SL_FIND_COUNT];
 };
 
-/* Adds `n` to a kind's count. The first call's place and text are kept. */
+/* Adds `n` to a kind's count. The finding keeps the place and the text of the first call. */
 void sl_finding_add(struct sl_findings *f, enum sl_finding_id id, uint64_t n, uint64_t at,
                     const char *example, ...) __attribute__((format(printf, 5, 6)));
 
@@ -107,10 +107,10 @@ struct sl_finding_kind {
 extern const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT];
 extern const char *const sl_severity_name[];
 
-/* `own`: syncline wrote the file. */
+/* `own` is 1 if syncline wrote the file. */
 enum sl_severity sl_finding_severity(enum sl_finding_id id, int own);
 
-/* The worst severity found; SL_SEVERITY_NOTE without findings. */
+/* Returns the worst severity that was found, or SL_SEVERITY_NOTE without findings. */
 enum sl_severity sl_findings_worst(const struct sl_findings *f, int own);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * id_flags.c - a paged map of ids to four bits, and a cache of recent ones.
+ * id_flags.c - a paged map of ids to four bits, and a cache of the times of recent ids.
  *
  * Threads, memory: see id_flags.h.
  */
@@ -15,7 +15,7 @@
 int sl_id_flags_init(struct sl_id_flags *p, size_t cap_bytes)
 {
     p->pages_max = cap_bytes / PAGE_BYTES;
-    p->store.cap_bytes = SIZE_MAX; /* the number of pages is the limit */
+    p->store.cap_bytes = SIZE_MAX; /* only the number of pages limits the memory */
     sl_map_init(&p->page, &p->store);
     p->recent = calloc(RECENT_IDS, sizeof(*p->recent));
     return p->recent ? 0 : -ENOMEM;
@@ -41,7 +41,8 @@ static unsigned get_bits(const uint8_t *page, uint64_t id)
     return (page[index / 2] >> (index % 2 * 4)) & 15u;
 }
 
-/* Returns the page with this number, perhaps a new one; NULL: no room. */
+/* Returns the page (the flags of 8192 ids) with this number, and allocates the page if it is
+ * missing. Returns NULL if there is no memory. */
 static uint8_t *get_page(struct sl_id_flags *p, uint64_t number)
 {
     uint8_t *page = sl_map_get(&p->page, number);

@@ -19,8 +19,8 @@
 enum sl_pair_flag {
     SL_PAIR_FIRST = 1 << 0,  /* call, or start of an arrow */
     SL_PAIR_SECOND = 1 << 1, /* GPU operation, or end of an arrow */
-    SL_PAIR_TWICE = 1 << 2,  /* FIRST came more than once */
-    SL_PAIR_MARK = 1 << 3    /* set by the owner: a call that records an event */
+    SL_PAIR_TWICE = 1 << 2,  /* several rows of the id were FIRST */
+    SL_PAIR_MARK = 1 << 3    /* a call that records an event; set by the owner of the table */
 };
 
 #define SL_PAIR_NO_TIME INT64_MIN
@@ -35,13 +35,14 @@ struct sl_id_flags {
     struct sl_store store;
     struct sl_map page; /* 1 + id / 8192 -> the bits of a page */
     size_t pages_max;
-    uint64_t last_number; /* the page used last, because ids come in runs; 0: none */
+    uint64_t last_number; /* number of the page used last, kept because successive ids are often in
+                             one page; 0: no page */
     uint8_t *last;
     struct sl_id_times *recent; /* indexed by the id's low bits */
     uint64_t unchecked;         /* rows without a page */
 };
 
-/* `p` is zeroed before, and may be freed then. Returns 0 or -ENOMEM. */
+/* The caller has zeroed `p`. A zeroed `p` may be freed. Returns 0 or -ENOMEM. */
 int sl_id_flags_init(struct sl_id_flags *p, size_t cap_bytes);
 void sl_id_flags_free(struct sl_id_flags *p);
 
@@ -50,15 +51,17 @@ void sl_id_flags_free(struct sl_id_flags *p);
 int sl_id_flags_add(struct sl_id_flags *p, uint64_t id, unsigned flags, int64_t start_ns,
                     uint64_t at);
 
-/* Flags of an id; 0: never seen. */
+/* Returns the flags of an id, or 0 if no row had the id. */
 unsigned sl_id_flags_flags(const struct sl_id_flags *p, uint64_t id);
 
-/* Start of the first row, or of the earliest second row. SL_PAIR_NO_TIME: no longer known. */
+/* Return the start of the first row, or of the earliest second row. Return SL_PAIR_NO_TIME if the
+ * start is no longer known. */
 int64_t sl_id_flags_first_ns(const struct sl_id_flags *p, uint64_t id);
 int64_t sl_id_flags_second_ns(const struct sl_id_flags *p, uint64_t id);
 
-/* Number of ids with exactly `flags` of FIRST and SECOND. *id is the lowest of them and *at its
- * place, UINT64_MAX if no longer known. */
+/* Returns the number of ids that have exactly the flags `flags` out of FIRST and SECOND. *id is the
+ * lowest such id. *at is the place of its first row, or UINT64_MAX if the place is no longer known.
+ * */
 uint64_t sl_id_flags_count(const struct sl_id_flags *p, unsigned flags, uint64_t *id, uint64_t *at);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * links.c - checks correlation ids, flow ids and stream waits.
  *
- * Rows come in any order (CUPTI delivers them shuffled), so a missing partner is known only at the
- * end. A small table holds waits whose record call has not come yet. A wait that is evicted from
- * the table is counted as not checked.
+ * Rows may be in any order, because CUPTI delivers records in any order. So a missing partner is
+ * known only at the end. A small table holds waits whose record call has not come yet. A wait that
+ * is evicted from the table is counted as not checked.
  *
  * Threads, memory: see links.h.
  */

@@ -15,9 +15,9 @@
 
 #define SL_LINKS_WAITS 65536u
 
-/* A wait whose record call has not come yet. */
+/* A stream wait. The row of the call that recorded the awaited event has not been read yet. */
 struct sl_links_wait {
-    uint64_t record; /* correlation id of the record call; 0 = free */
+    uint64_t record; /* correlation id of the call that recorded the event; 0: free entry */
     int64_t start_ns;
     uint64_t at;
 };
@@ -31,13 +31,14 @@ struct sl_links {
     uint64_t unchecked;
 };
 
-/* `l` is zeroed before, and may be freed then. `findings` is borrowed. Returns 0 or -ENOMEM. */
+/* The caller has zeroed `l`. A zeroed `l` may be freed. `findings` is borrowed. Returns 0 or
+ * -ENOMEM. */
 int sl_links_init(struct sl_links *l, struct sl_findings *findings);
 void sl_links_free(struct sl_links *l);
 
 void sl_links_row(struct sl_links *l, const struct sl_trace_row *row, uint64_t at);
 
-/* After the last row: reports the rows without a partner. */
+/* Reports the rows without a partner. Call it after the last row. */
 void sl_links_end(struct sl_links *l);
 
 #endif

@@ -17,8 +17,8 @@ struct operation {
 
 struct sl_overlap_stream {
     int64_t device, id;
-    int64_t end_ns;   /* latest end of the operations that left */
-    int64_t start_ns; /* latest start of the operations that left */
+    int64_t end_ns;   /* latest end of the operations that have left the buffer */
+    int64_t start_ns; /* latest start of the operations that have left the buffer */
     unsigned held;
     struct operation heap[HELD_MAX]; /* earliest start first */
 };
@@ -89,7 +89,8 @@ static struct operation pop(struct sl_overlap_stream *s)
 static void leave(struct sl_overlap *o, struct sl_overlap_stream *s)
 {
     struct operation op = pop(s);
-    /* Whole microseconds are rounded: an end may exceed the next start by one. */
+    /* A file with whole microseconds has rounded times, so an end may exceed the next start by one
+     * microsecond. */
     int whole = op.start_ns % 1000 == 0 && s->end_ns % 1000 == 0;
 
     if (op.start_ns < s->start_ns)

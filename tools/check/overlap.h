@@ -1,9 +1,10 @@
 /*
  * overlap.h - checks that operations of one stream do not overlap.
  *
- * Rows of a stream come nearly in order. Each stream buffers its last 1024 operations, sorted by
- * start, and compares neighbours as they leave the buffer. An operation that comes too late for the
- * buffer is counted as not checked.
+ * A file has the rows of a stream nearly in order of start. For each stream the check buffers the
+ * last 1024 operations, sorted by start, and compares each operation that leaves the buffer with
+ * the operation before. An operation that started before the last one to leave the buffer is
+ * counted as not checked.
  *
  * Threads: one owner. Memory: 24 KiB per stream, 256 streams at most.
  */

@@ -84,7 +84,7 @@ static void put_counters(FILE *f, const struct sl_header *h)
     fputs("}", f);
 }
 
-/* `is_long`: with description and place. */
+/* Prints the findings. If `is_long`, each finding has a description and a place. */
 static void put_findings(FILE *f, const struct sl_findings *findings, int own, int is_long)
 {
     const char *separator = "";

@@ -76,7 +76,8 @@ static struct sl_tally_process *find_process(struct sl_tally *t, const struct sl
     return p;
 }
 
-/* Returns the lane of a key, creating it if needed (*is_new); NULL: the table is full. */
+/* Returns the lane (a thread or a stream) of a key. Creates a missing lane and then sets *is_new.
+ * Returns NULL if the table is full. */
 static struct sl_tally_lane *find_lane(struct sl_tally *t, uint64_t key, int *is_new)
 {
     size_t i = (size_t)(key >> 40) % SL_TALLY_LANES;

@@ -2,8 +2,8 @@
  * tally.h - counts the contents of a trace: categories, processes, threads, devices, streams, time
  * span.
  *
- * Threads: one owner. Memory: about 4 MiB. Tables are bounded: categories that do not fit share
- * "(other)". Lanes that do not fit are not distinguished, and `lanes_full` is set.
+ * Threads: one owner. Memory: about 4 MiB. The tables are bounded. Categories that do not fit are
+ * counted as "(other)". Lanes that do not fit are not distinguished, and `lanes_full` is set.
  */
 #ifndef SL_CHECK_TALLY_H
 #define SL_CHECK_TALLY_H
@@ -18,7 +18,7 @@
 #define SL_TALLY_LANES      32768
 
 struct sl_tally_category {
-    char name[48]; /* as in the file; "(metadata)", "(none)", "(other)" */
+    char name[48]; /* name of the category in the file, or "(metadata)", "(none)" or "(other)" */
     uint64_t events;
     uint64_t total_ns; /* sum of durations */
 };
@@ -33,7 +33,7 @@ struct sl_tally_process {
 
 /* A row on screen: a thread of a process, or a stream of a device. */
 struct sl_tally_lane {
-    uint64_t key; /* hash of pid and tid, or of device and stream; 0: free */
+    uint64_t key; /* hash of pid and tid, or of device and stream; 0 if the entry is free */
     int is_stream;
     int64_t device, stream;
     uint64_t events;
@@ -42,9 +42,9 @@ struct sl_tally_lane {
 
 struct sl_tally {
     uint64_t events;
-    int64_t first_ns, last_ns; /* first_ns > last_ns: no event has a time */
+    int64_t first_ns, last_ns; /* first_ns is above last_ns if no event has a time */
     int64_t earliest_end_ns, latest_start_ns;
-    uint64_t earliest_end_at, latest_start_at; /* bytes of these two in the text */
+    uint64_t earliest_end_at, latest_start_at; /* offsets of these two events in the text */
     uint64_t gpu_operations;
     struct sl_tally_category category[SL_TALLY_CATEGORIES];
     unsigned categories;
@@ -53,11 +53,11 @@ struct sl_tally {
     struct sl_tally_lane lane[SL_TALLY_LANES];
     unsigned lanes;
     int lanes_full;
-    /* Entries of the last row. Rows of one kind come in runs. */
+    /* Entries of the last row. They are kept because many rows of one kind follow each other. */
     unsigned last_category, last_process;
 };
 
-/* The struct is zeroed before. */
+/* The caller has zeroed the struct. */
 void sl_tally_init(struct sl_tally *t);
 
 /* Counts one event. Reports late metadata to `findings`. */

@@ -1,8 +1,8 @@
 /*
  * chakra.c - converts a Kineto trace to a Chakra execution trace.
  *
- * The writer of a running job gets the file's events in order of enqueue. Edges are those that the
- * job recorded, or come from the same engine.
+ * The writer of a running job gets the file's events in order of enqueue. The edges are the edges
+ * that the job recorded. If the file has none, the edge engine of a running job finds the edges.
  *
  * Threads: main; a helper thread decompresses. Memory: under 500 MiB for any file (replay/replay.h,
  * chakra.h, et_nodes.h).
@@ -102,7 +102,7 @@ static int create(struct work *w)
     return sl_chakra_create(&w->chakra, &opt);
 }
 
-/* Decodes a JSON string of the header; the text never becomes longer. */
+/* Decodes a JSON string of the header into `room`. The decoded text is never longer than `text`. */
 static const char *meaning(const char *text, char *room)
 {
     room[sl_unescape(room, text, strlen(text))] = '\0';
@@ -121,7 +121,8 @@ static struct sl_trace_meta meta_of(struct work *w)
         .syncline_version = h->version,
     };
 
-    /* On the clock of the events. Files of torch.profiler have no window: from the first row. */
+    /* Returns the start of the window on the clock of the events. A file of torch.profiler has no
+     * window, so its window starts at the first row. */
     if (h->has_window && h->opened_ns > h->base_ns)
         meta.opened_ns = (uint64_t)(h->opened_ns - h->base_ns) + SL_TRACE_EVENTS_ORIGIN_NS;
     return meta;

@@ -13,7 +13,7 @@
 #include "replay/replay.h"
 #include "write/chakra/chakra.h"
 
-/* A counter, and the text after its number. */
+/* A counter, and the text that follows the number in the report. */
 struct meaning {
     size_t at; /* offset in struct sl_chakra_counts */
     const char *text;
@@ -32,7 +32,7 @@ static const struct meaning left_out[] = {
     {COUNTER(comm_unknown), "collectives of unknown type, size or ranks (written as computation)"},
 };
 
-/* Each is printed on a separate line. */
+/* The report prints each of these counters on a separate line. */
 static const struct meaning otherwise[] = {
     {COUNTER(rows_cut),
      "CPU events were shortened: part of their time was already given to other events"},

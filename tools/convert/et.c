@@ -11,7 +11,7 @@
 #include "print/progress.h"
 #include "read/et_file.h"
 
-/* Copies whole messages, as they are in the reader's buffer. Returns the number of nodes. */
+/* Copies whole, unchanged messages from the reader's buffer. Returns the number of nodes. */
 static uint64_t copy(struct sl_et *et, struct sl_output *out, const char *path)
 {
     uint64_t nodes = 0, copied = 0;

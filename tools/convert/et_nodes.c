@@ -1,7 +1,7 @@
 /*
  * et_nodes.c - reads PyTorch's execution trace in both of its schemas. Before 1.1 (torch 2.2) a
- * node has separate lists of inputs, shapes and types. Since 1.1 these are one object, and
- * attributes are a list.
+ * node has separate lists of inputs, shapes and types. Since 1.1 one object holds inputs, shapes
+ * and types, and attributes are a list.
  *
  * Threads, memory: see et_nodes.h.
  */
@@ -46,11 +46,11 @@ struct kept {
 struct sl_et_nodes {
     struct sl_arena arena;
     struct sl_store store;
-    struct sl_map by_function; /* record function -> struct kept */
+    struct sl_map by_function; /* map from record function to `struct kept` */
     struct sl_et_nodes_counts counts;
 };
 
-/* Members read from a node, those of an attribute first. */
+/* The members that are read from a node. The first three are members of an attribute. */
 static const char *const wanted[] = {
     "attrs.name",    "attrs.value",   "attrs.type",     "attrs",          "id",
     "name",          "rf_id",         "ctrl_deps",      "parent",         "fw_parent",
@@ -65,7 +65,7 @@ enum {
 
 /* A node being built. */
 struct node {
-    struct sl_text member[WANTED]; /* raw text; data NULL: absent */
+    struct sl_text member[WANTED]; /* raw text of each member; data NULL if it is absent */
     char bytes[NODE_MAX];
     size_t size;
     int64_t record_function; /* 0: none */
@@ -73,7 +73,7 @@ struct node {
     size_t name_size;
     struct sl_text attribute[ATTRIBUTES_MAX]; /* names of the attributes so far */
     unsigned attributes;
-    unsigned cut; /* number of parts that did not fit */
+    unsigned cut; /* number of attributes, lists and texts that did not fit */
 };
 
 static struct sl_text *member(struct node *n, const char *path)
@@ -84,7 +84,8 @@ static struct sl_text *member(struct node *n, const char *path)
     return NULL;
 }
 
-/* An array comes after its elements, which have the same path as the array. */
+/* Takes a value of a node. The elements of an array are reported before the array, with the same
+ * path. */
 static void take_member(void *user, const char *path, enum sl_json_type type, struct sl_text value)
 {
     struct sl_text *m = member(user, path);
@@ -147,8 +148,8 @@ static void put_io(struct node *n, uint32_t field, const char *values, const cha
         put(n, field, info, (size_t)(end - info));
 }
 
-/* Whether the node has an attribute of this name. The first of two wins; an old member counts as an
- * attribute. */
+/* Whether the node has an attribute of this name. If the node has two such attributes, the first
+ * counts. A member of the old schema counts as an attribute. */
 static int is_there(const struct node *n, struct sl_text name)
 {
     for (unsigned i = 0; i < n->attributes; i++)
@@ -158,7 +159,7 @@ static int is_there(const struct node *n, struct sl_text name)
     return 0;
 }
 
-/* Adds an attribute. `as` 0: the type follows from the value. */
+/* Adds an attribute. If `as` is 0, the value determines the type. */
 static void put_attribute(struct node *n, struct sl_text name, struct sl_text value, unsigned as)
 {
     char bytes[256 + TEXT_MAX + 32], text[TEXT_MAX];
@@ -191,7 +192,8 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     put(n, NODE_ATTR, bytes, (size_t)(at - bytes));
 }
 
-/* Attributes that the writer sets itself, or that simulators take for those of a GPU operation. */
+/* Attributes that are not copied: the writer sets them itself, or they would make simulators treat
+ * the node as a GPU operation. */
 static const char *const ours[] = {
     "rf_id",     "tid",           "seq_id",      "et_id",       "et_parent",
     "is_cpu_op", "start_ns",      "duration_ns", "delay_ns",    "stream",

@@ -18,13 +18,13 @@
 
 struct sl_et_nodes;
 
-/* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. A truncated file
- * is used up to its end; then `why` has a message although 0 is returned. */
+/* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. If the file is
+ * truncated, the complete nodes are used; the function returns 0 and puts a message in `why`. */
 int sl_et_nodes_read(struct sl_et_nodes **out, const char *path, char *why, size_t why_size);
 void sl_et_nodes_destroy(struct sl_et_nodes *n); /* NULL is fine */
 
-/* Returns fields 8 to 10 of the node with this record function and operator name; NULL: none. The
- * name is compared because ids restart in each process. */
+/* Returns fields 8 to 10 of the node with this record function and operator name, or NULL if there
+ * is no such node. The name is compared because ids restart in each process. */
 const char *sl_et_nodes_find(struct sl_et_nodes *n, uint64_t record_function, struct sl_text name,
                              size_t *size);
 

@@ -5,7 +5,7 @@
  * collectives.h), so each conversion adds the missing groups, under a lock on the file. A new file
  * is written beside the old file and then renamed, so a full disk leaves the old file unchanged.
  *
- * Threads: main only. Memory: that of the file.
+ * Threads: main only. Memory: the whole comm-group file is loaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ struct job {
     struct sl_map groups; /* number + 1 -> offset of its ranks in the text << 32 | their size */
     FILE *out;
     int added;
-    uint32_t other; /* a group whose ranks differ in the file; 0: none */
+    uint32_t other; /* number of a group whose ranks differ in the file, or 0 */
 };
 
 static void cut_end(char *name, const char *end)
@@ -69,7 +69,7 @@ static int name_of(char *out, size_t room, const char *et)
 
 /* ---- the existing file ---- */
 
-/* A group's ranks in the file, and the expected ranks. */
+/* Compares the ranks of a group in the file with the expected ranks (`wanted`). */
 struct ranks {
     const uint32_t *wanted;
     size_t count, seen;
@@ -89,7 +89,8 @@ static void take_rank(void *user, const char *path, enum sl_json_type type, stru
     r->seen++;
 }
 
-/* Returns whether the array has these ranks; -EBADMSG: it is not an array of ranks. */
+/* Returns 1 if the array has exactly these ranks, 0 if it has other ranks, or -EBADMSG if it is not
+ * an array of ranks. */
 static int has_ranks(struct job *j, const char *array, size_t size, const uint32_t *rank,
                      size_t count)
 {
@@ -128,8 +129,8 @@ static size_t read_text(void *user, void *data, size_t size)
     return size;
 }
 
-/* Notes the file's groups and removes the last brace. Returns 0, or -EBADMSG: another kind of
- * file. */
+/* Notes the file's groups and removes the last brace. Returns 0, or -EBADMSG if the file is not a
+ * comm-group file. */
 static int read_groups(struct job *j)
 {
     struct sl_split *split;
@@ -156,7 +157,7 @@ static int read_groups(struct job *j)
     return 0;
 }
 
-/* Returns 0, or -EBADMSG: another kind of file. */
+/* Returns 0, or -EBADMSG if the file is not a comm-group file. */
 static int read_old(struct job *j, int fd)
 {
     j->size = lseek(fd, 0, SEEK_END);
@@ -226,7 +227,8 @@ static int write_new(struct job *j, const char *path, const struct sl_row_collec
     return rc;
 }
 
-/* Returns 0 if the name belongs to another file, or to none. */
+/* Returns 1 if the open file still has this name, or 0 if the name belongs to another file or to no
+ * file. */
 static int has_name(int fd, const char *path)
 {
     struct stat opened, named;
@@ -236,8 +238,8 @@ static int has_name(int fd, const char *path)
     return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* Opens and locks the file; or -errno. While this process waited for the lock, another file may
- * have got the name. */
+/* Opens and locks the file. Returns the descriptor or -errno. While this process waited for the
+ * lock, another file may have got the name. */
 static int open_locked(const char *path)
 {
     for (;;) {
@@ -252,7 +254,8 @@ static int open_locked(const char *path)
     }
 }
 
-/* To the file there, if need be a new one. 0 or -errno, the file as it was. */
+/* Adds the groups to the file, and creates a missing file. Returns 0, or -errno with an unchanged
+ * file. */
 static int add_all(struct job *j, const char *path, const struct sl_row_collectives *collectives)
 {
     int fd = open_locked(path), rc;
@@ -267,7 +270,7 @@ static int add_all(struct job *j, const char *path, const struct sl_row_collecti
     if (rc == 0)
         rc = write_new(j, path, collectives);
     if (rc && j->size == 0)
-        unlink(path); /* the file created for the lock, without a group */
+        unlink(path); /* the file was created only for the lock and has no group */
     sl_map_free(&j->groups);
     sl_json_destroy(j->json);
     free(j->text);

@@ -1,7 +1,7 @@
 /*
  * kineto.c - recompresses a Kineto trace and closes it properly.
  *
- * The text is copied byte for byte. A cut trace is closed after its last complete event.
+ * The text is copied byte for byte. A truncated trace is closed after its last complete event.
  *
  * Threads: main; a helper thread decompresses. Memory: see trace_file.h.
  */
@@ -18,9 +18,9 @@
 struct outcome {
     uint64_t events;
     uint64_t invalid, invalid_at; /* events and fields that are not JSON; byte of the first one */
-    enum sl_span_kind inside;     /* kind of the last span written */
+    enum sl_span_kind inside;     /* kind of the last span that was written */
     int event_arrays;
-    uint64_t lost_bytes; /* text after the last complete span */
+    uint64_t lost_bytes; /* number of bytes of text after the last complete span */
     struct sl_span last;
     struct sl_input_status input;
 };
@@ -50,7 +50,8 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
     result->lost_bytes = item.span.lead + item.span.size;
 }
 
-/* Writes the end: the rest of a complete trace, or text that closes a cut trace. */
+/* Writes the end of the trace: the rest of a complete trace, or a text that closes a truncated
+ * trace. */
 static void finish(struct sl_output *o, struct outcome *result)
 {
     const struct sl_span *last = &result->last;

@@ -1,5 +1,6 @@
 /*
- * output.c - writes NAME.PID.part, renamed to NAME.PID and then NAME; on failure no file remains.
+ * output.c - writes NAME.PID.part, and then renames it to NAME.PID and to NAME. On failure no file
+ * remains.
  *
  * Threads, memory: see output.h.
  */

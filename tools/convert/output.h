@@ -15,15 +15,15 @@
 
 struct sl_output {
     struct sl_sink *sink;
-    int error;                   /* of sl_output_write(), sticky: -errno; 0: none */
-    char block[SL_OUTPUT_BLOCK]; /* collects what is written */
+    int error;                   /* -errno of the first failed sl_output_write(), or 0 */
+    char block[SL_OUTPUT_BLOCK]; /* bytes that are not yet passed to the sink */
     size_t fill;
     char temporary[PATH_MAX]; /* name of the complete file before the final rename */
-    char part[PATH_MAX + 8];  /* the sink's name for the incomplete file */
+    char part[PATH_MAX + 8];  /* name of the file while the sink writes it */
 };
 
-/* Checks that `output` may be written from `input`. Returns 0, or an exit status after a line on
- * stderr. */
+/* Checks that `output` is not `input` and may be written or replaced. Returns 0, or an exit status
+ * after a line on stderr. */
 int sl_output_check(const struct sl_command *command, const char *input, const char *output,
                     int force);
 

@@ -19,7 +19,7 @@ struct sl_convert_request {
     /* chakra only */
     int has_rank;
     int32_t rank;
-    const char *et; /* PyTorch's execution trace; NULL: none */
+    const char *et; /* path of PyTorch's execution trace, or NULL */
 };
 
 /* Each returns the exit status, nonzero after a line on stderr. */

@@ -136,7 +136,7 @@ void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *cons
             "SYNCLINE_WINDOW is off: nothing is recorded");
 }
 
-/* Finds the nearest existing folder: `path` or a folder above it. */
+/* Finds the nearest existing folder, which is `path` or a folder above `path`. */
 static void existing_folder(const char *path, char *folder, size_t size)
 {
     struct stat st;

@@ -39,7 +39,7 @@ void sl_doctor_add(struct sl_doctor *h, enum sl_doctor_verdict verdict, const ch
     va_end(args);
 }
 
-/* The result of the child process; an error's text is beside the numbers. */
+/* The result of the child process: numbers, and the text of an error. */
 struct cuda_answer {
     int init; /* result of cuInit */
     int devices;
@@ -52,7 +52,7 @@ static void ask_cuda(void *library, struct cuda_answer *answer)
     int (*count)(int *);
     int (*name)(char *, int, int);
 
-    /* dlsym returns an object pointer; POSIX permits the conversion. */
+    /* dlsym returns an object pointer, and POSIX permits its conversion to a function pointer. */
     *(void **)&init = dlsym(library, "cuInit");
     *(void **)&count = dlsym(library, "cuDeviceGetCount");
     *(void **)&name = dlsym(library, "cuDeviceGetName");
@@ -186,7 +186,7 @@ void sl_doctor_cupti(struct sl_doctor *h)
         sl_doctor_add(h, SL_DOCTOR_OK, "cupti", "", "%s, version %u", api.path, api.version);
 }
 
-/* Returns the value of "KEY: value" in the driver's parameters; -1: missing. */
+/* Returns the value of "KEY: value" in the driver's parameters, or -1 if KEY is missing. */
 static int driver_parameter(const char *key)
 {
     FILE *f = fopen("/proc/driver/nvidia/params", "re");

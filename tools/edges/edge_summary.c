@@ -13,7 +13,8 @@
 
 #define GROUPS_MAX 98304u /* groups per table */
 #define LATER_MAX  (1u << 20)
-/* The maps of four full tables (half full) and the extra memory while they grow. */
+/* The memory for the maps of four full tables (a map is at most half full), and for the old maps
+ * while the maps grow. */
 #define MAPS_BYTES (24u << 20)
 
 struct table {
@@ -139,7 +140,8 @@ static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
         count_in_step(s, &wait, where->step);
         return;
     }
-    /* The rows of the older waits' steps have been read by now. */
+    /* The table is full. By now the rows of the steps of the older half of the waits have been
+     * read. */
     if (s->laters == LATER_MAX)
         count_steps(s, LATER_MAX / 2);
     s->later[s->laters++] = wait;

@@ -1,13 +1,14 @@
 /*
  * edge_summary.h - sums up waits by source line, kind, operation waited for, place and step.
  *
- * A wait is counted once, under the edge that released it. The operation waited for is the one that
- * the time was spent on (wait_blame.h); for a copy this may be the kernel before it. In syncline
- * files the row of a wait comes before the row of its step. Such waits are assigned to their steps
- * by time, at the end.
+ * A wait is counted once, under the edge that released it. The awaited operation of a wait is the
+ * operation on which the time was spent (wait_blame.h). If a copy released the wait, this may be a
+ * kernel before the copy. In syncline files the row of a wait precedes the row of its step. At the
+ * end such waits are assigned to their steps by time.
  *
  * Threads: one owner. Memory: 48 MiB, plus 24 MiB for waits whose step is not known yet. A table
- * holds 98304 names (by line: pairs of line and operation); further names are counted together.
+ * holds 98304 names, or pairs of line and operation in the table by line. Further names are counted
+ * together.
  */
 #ifndef SL_EDGES_EDGE_SUMMARY_H
 #define SL_EDGES_EDGE_SUMMARY_H
@@ -21,7 +22,7 @@
 
 struct sl_edge_waits {
     uint64_t count, total_ns, longest_ns;
-    uint64_t in_steps_ns; /* the part of total_ns inside steps; by line only */
+    uint64_t in_steps_ns; /* the part of total_ns inside steps; only in the table by line */
 };
 
 static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_edge_waits *more)
@@ -34,28 +35,29 @@ static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_ed
 }
 
 struct sl_edge_group {
-    uint32_t name;   /* intern id; 0: unknown */
-    uint32_t source; /* intern id of the operation, in the table by line; else 0 */
+    uint32_t name;   /* intern id; 0 if the name is unknown */
+    uint32_t source; /* table by line: intern id of the awaited operation; other tables: 0 */
     struct sl_edge_waits waits;
-    uint64_t name_total_ns; /* total wait of the name; valid after sorting */
+    uint64_t name_total_ns; /* total wait of all groups with this name; valid after sorting */
 };
 
 enum sl_edge_table {
     SL_EDGE_BY_SOURCE,
     SL_EDGE_BY_PLACE,
     SL_EDGE_BY_STEP,
-    SL_EDGE_BY_LINE, /* CPU calls only; a line has one group per operation */
+    SL_EDGE_BY_LINE, /* waits of CPU calls only; a line of code has one group for each awaited
+                        operation */
     SL_EDGE_TABLES
 };
 
-/* Where a wait was: intern ids, 0: unknown. */
+/* Where a wait was. The members are intern ids, or 0 if unknown. */
 struct sl_edge_where {
     uint32_t who;   /* the call, or the GPU operation */
     uint32_t place; /* the innermost operator or range around the call */
     uint32_t line;
     uint32_t step;
     uint32_t spent_on; /* the GPU operation on which the time was spent */
-    uint64_t later_ns; /* not 0: `step` is unknown yet, and is the step at this time */
+    uint64_t later_ns; /* 0 if `step` is known; else a time inside the step */
 };
 
 /* One of the longest waits. */
@@ -66,14 +68,14 @@ struct sl_edge_long {
 
 struct sl_edge_totals {
     struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
-    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* waits that did not fit the table */
+    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* waits that did not fit into the table */
     struct sl_edge_long longest[SL_EDGE_LONGEST]; /* longest first */
     size_t longest_count;
 };
 
 struct sl_edge_summary;
 
-/* Returns the step at a time, as far as is known at that moment; 0: none. */
+/* Returns the intern id of the step at a time, or 0 if no known step covers the time. */
 typedef uint32_t (*sl_edge_step_fn)(void *user, uint64_t ns);
 
 /* 0 or -ENOMEM. */
@@ -87,7 +89,7 @@ void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
 /* Call after the last wait and before the functions below, when all steps are known. */
 void sl_edge_summary_end(struct sl_edge_summary *s);
 
-/* The totals; they change with each added wait. */
+/* Returns the totals, which change with each added wait. */
 const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s);
 
 /* Sorts the groups of a table. Groups of one name are adjacent; the names, and the groups of a
@@ -96,7 +98,7 @@ const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary
 size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
                             const struct sl_edge_group **out);
 
-/* Returns how many of the sorted groups from `first` on share its name. `all`: their sum. */
+/* Returns how many sorted groups, from `first` on, have the name of `first`. `all`: their sum. */
 size_t sl_edge_summary_name(const struct sl_edge_group *first, size_t left,
                             struct sl_edge_waits *all);
 

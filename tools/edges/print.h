@@ -14,7 +14,7 @@
 #include "edges/edge_summary.h"
 #include "read/trace_events.h"
 
-/* One JSON object on one line. */
+/* Prints one JSON object on one line. */
 void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge);
 
 /* The same for a summary. `lost`: indexed by enum sl_edge_loss. */

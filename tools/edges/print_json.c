@@ -7,7 +7,7 @@
 
 #include "edges/print.h"
 
-/* Writes a member after `before`, a comma or what opens an object. */
+/* Writes a member after the text `before`, which is a comma or the opening of an object. */
 static void put_name(FILE *f, const char *before, const char *key, const struct sl_trace_events *t,
                      uint32_t id)
 {

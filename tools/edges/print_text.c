@@ -130,7 +130,8 @@ static void put_line_row(FILE *f, const char *line, const char *source,
             sl_format_span(longest, w->longest_ns), source);
 }
 
-/* Prints the lines that make the CPU wait, and the operations they mostly wait for. */
+/* Prints the lines of code that make the CPU wait, and the operations that these lines mostly wait
+ * for. */
 static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_summary *s)
 {
     struct sl_edge_waits rest = sl_edge_summary_totals(s)->rest[SL_EDGE_BY_LINE], all;

@@ -1,9 +1,10 @@
 /*
  * wait_blame.c - keeps recent operations, each with its predecessors on its stream and by an edge.
  *
- * A ring holds the operations, numbered from 1. An operation is forgotten when a newer one takes
- * its place. Chains by correlation id begin with the latest operation, so a chain ends at the first
- * forgotten one. The table of streams holds only numbers, because each operation states its stream.
+ * A ring holds the operations, numbered from 1. An operation is forgotten when a newer operation
+ * overwrites its entry. Chains by correlation id begin with the latest operation, so a chain ends
+ * at the first forgotten one. The table of streams holds only numbers, because each operation
+ * states its stream.
  *
  * Threads, memory: see wait_blame.h.
  */
@@ -18,7 +19,8 @@ enum {
     BY_ID = 1 << 18,
     BY_STREAM = 1 << 14,
     PROBES = 4,
-    LINKS_MOST = 64, /* longest chain followed; only hostile files have longer ones */
+    LINKS_MOST = 64, /* most links of a chain that are followed; only damaged or hostile files have
+                        longer chains */
     LATE_MOST = 1024 /* operations of its stream by which a row may be late */
 };
 
@@ -28,14 +30,14 @@ struct operation {
     uint32_t number; /* 0: never used */
     uint32_t chained;
     uint32_t before; /* previous operation on its stream */
-    uint32_t last;   /* the operation that ends last, up to this one on its stream */
-    uint32_t source; /* source of an edge to it; the source that ended last */
+    uint32_t last;   /* the operation that ends last of this and all earlier ones on the stream */
+    uint32_t source; /* source of an edge to this operation; the latest to end if several */
     uint8_t device;
     uint8_t kind;
 };
 
 struct sl_wait_blame {
-    struct operation operation[OPERATIONS]; /* indexed by the number's low bits */
+    struct operation operation[OPERATIONS]; /* indexed by the low bits of the operation's number */
     uint32_t by_id[BY_ID], by_stream[BY_STREAM];
     uint32_t newest;
 };
@@ -58,7 +60,8 @@ void sl_wait_blame_destroy(struct sl_wait_blame *s)
 
 /* ---- finding ---- */
 
-/* Returns NULL for no operation or a forgotten one. */
+/* Returns the operation with this number. Returns NULL if the number is 0 or the operation has been
+ * overwritten. */
 static const struct operation *numbered(const struct sl_wait_blame *s, uint32_t number)
 {
     const struct operation *o = &s->operation[number % OPERATIONS];
@@ -91,8 +94,8 @@ static int is_same_stream(const struct operation *a, const struct operation *b)
     return a->stream == b->stream && a->context == b->context && a->device == b->device;
 }
 
-/* Returns the number of an edge's end; 0: no row. The latest of several matches wins, because graph
- * nodes may lack their ids. */
+/* Returns the number of the operation at one end of an edge, or 0 if that operation has no row. If
+ * several operations match, because graph nodes may lack ids, the latest match is returned. */
 static uint32_t find(const struct sl_wait_blame *s, const struct sl_edge_op *op)
 {
     uint32_t at = place_of_id(op->correlation, op->graph_node, op->stream);
@@ -142,8 +145,8 @@ static int came_before(const struct operation *a, const struct operation *b)
     return a->correlation <= b->correlation;
 }
 
-/* Kernels of one stream may overlap. Returns the latest operation, unless an earlier one ends
- * later. */
+/* Kernels of one stream may overlap. Returns the latest operation, or an earlier operation of the
+ * stream that ends later. */
 static uint32_t last_to_end(const struct sl_wait_blame *s, const struct operation *o)
 {
     const struct operation *before = numbered(s, o->before);
@@ -188,7 +191,7 @@ void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev)
 
     if (ev->kind != SL_EV_KERNEL && ev->kind != SL_EV_MEMCPY && ev->kind != SL_EV_MEMSET)
         return;
-    if (++s->newest == 0) /* after 2^32 operations; 0 means none */
+    if (++s->newest == 0) /* the number wraps after 2^32 operations, and 0 means no operation */
         s->newest = 1;
     o = &s->operation[s->newest % OPERATIONS];
     *o = (struct operation){.correlation = ev->correlation,
@@ -221,7 +224,7 @@ void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge)
         end->source = source->number;
 }
 
-/* ---- back from a wait ---- */
+/* ---- the search from a wait backwards ---- */
 
 /* Returns the predecessor that ended last. */
 static const struct operation *behind(const struct sl_wait_blame *s, const struct operation *o)

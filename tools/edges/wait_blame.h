@@ -3,12 +3,13 @@
  * wait.
  *
  * `.item()` waits for a copy of a few bytes, and the copy waits for all GPU work enqueued before
- * it. Users need to know that work. The search therefore goes backwards from the copy, from each
- * operation to its predecessor. The predecessor is the previous operation on the stream or the
- * source of an edge to the operation, whichever ended last. The time that each operation ran during
- * the wait is added up for kernels, and separately for copies and memsets. If kernels ran longer,
- * the time was spent on the last kernel. Otherwise, and if a kernel released the wait, the time was
- * spent on the operation that released the wait. See docs/sync-edges.md.
+ * it. Users need to know this awaited GPU work, not the copy. The search therefore starts at the
+ * copy and continues from each operation to the operation's predecessor. The predecessor is the
+ * previous operation on the stream or the source of an edge to the operation, whichever ended last.
+ * The time that each operation ran during the wait is added up for kernels, and separately for
+ * copies and memsets. If kernels ran longer, the time was spent on the last kernel. Otherwise, and
+ * if a kernel released the wait, the time was spent on the operation that released the wait. See
+ * docs/sync-edges.md.
  *
  * Threads: one owner. Memory: 10 MiB of mapped pages; operations are forgotten after 131072 others.
  */
@@ -18,7 +19,7 @@
 #include "event/event.h"
 #include "sync/edge.h"
 
-/* Most operations examined for one wait, from the copy backwards. */
+/* The largest number of operations that the search examines for one wait. */
 #define SL_WAIT_BLAME_MOST 4096u
 
 struct sl_wait_blame;
@@ -35,9 +36,9 @@ void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev);
  * ignored. */
 void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge);
 
-/* Returns the name (intern id) on which the time of a wait was spent: that of a kernel, or of the
- * source of `edge`, which released the wait. If an operation waited, or a row is missing, the
- * source of the edge is the answer. */
+/* Returns the name (intern id) of the operation on which the time of a wait was spent. This is a
+ * kernel, or the source of `edge`, which released the wait. If an operation waited, or a row is
+ * missing, the source of the edge is the answer. */
 uint32_t sl_wait_blame_on(const struct sl_wait_blame *s, const struct sl_edge *edge);
 
 #endif

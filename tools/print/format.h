@@ -1,7 +1,8 @@
 /*
  * format.h - formats numbers for readers.
  *
- * Each writes into a buffer of the caller (SL_FORMAT_SIZE, where no size is given) and returns it.
+ * Each function writes into a buffer of the caller and returns the buffer. If the function has no
+ * size argument, the buffer has SL_FORMAT_SIZE bytes.
  *
  * Threads: any. Memory: the caller's.
  */
@@ -18,8 +19,8 @@ char *sl_format_bytes(char *to, uint64_t bytes);  /* "12.3 MB", powers of 1000 *
 char *sl_format_span(char *to, uint64_t ns);      /* "2.345 s", "12.300 ms", "4.100 us" */
 char *sl_format_date(char *to, int64_t epoch_ns); /* "2024-04-01 09:44:06.123 UTC" */
 
-/* Edges that were left out, by enum sl_edge_loss: "before_window 3, ambiguous 2", into `size`
- * bytes; returns 0 if there are none. */
+/* Writes the numbers of edges that were left out, by enum sl_edge_loss, into `size` bytes:
+ * "before_window 3, ambiguous 2". Returns 0 if no edges were left out. */
 int sl_format_losses(char *to, size_t size, const uint64_t *lost);
 
 #endif

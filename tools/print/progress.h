@@ -19,7 +19,7 @@ struct sl_progress {
     uint64_t started_ns, next_ns;
 };
 
-/* `what`: "reading"; `path`: the file's path or "". */
+/* `what` is a verb such as "reading". `path` is the path of the file, or "". */
 void sl_progress_begin(struct sl_progress *p, const char *what, const char *path);
 /* Call for each event. Returns 1 when sl_progress_step() is due. */
 static inline int sl_progress_is_due(struct sl_progress *p)

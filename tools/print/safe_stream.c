@@ -12,11 +12,12 @@
 struct safe {
     FILE *below;
     int is_json;
-    unsigned char held[4]; /* the first bytes of a character */
+    unsigned char held[4]; /* the first bytes of an unfinished character */
     size_t held_size;
 };
 
-/* The code point of a whole character in UTF-8; a byte that begins no character is its own. */
+/* Returns the code point of a whole character in UTF-8. For a byte that begins no character,
+ * returns the byte. */
 static unsigned code_of(const unsigned char *at, size_t size)
 {
     unsigned code = size == 1 ? at[0] : at[0] & (0x7fu >> size);
@@ -33,13 +34,13 @@ static int is_unsafe(unsigned code)
            (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Bytes of the character that begins with this byte. */
+/* Returns the number of bytes of the character that begins with this byte. */
 static size_t size_of(unsigned char first)
 {
     return first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/* Writes the held character. 0, or -1. */
+/* Writes the held character. Returns 0 or -1. */
 static int put_held(struct safe *s)
 {
     size_t size = s->held_size;
@@ -53,7 +54,7 @@ static int put_held(struct safe *s)
     return result < 0 ? -1 : 0;
 }
 
-/* How many bytes from here on are plain text. */
+/* Returns how many bytes, from `data` on, are plain text. */
 static size_t plain_size(const char *data, size_t size)
 {
     size_t i = 0;

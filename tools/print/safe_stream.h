@@ -2,11 +2,12 @@
  * safe_stream.h - keeps names in traces and paths from controlling the reader's terminal.
  *
  * A kernel's name, a range's text or a file name may contain escape sequences, or characters that
- * reverse the direction of text. A stream of this kind passes everything on but these: control
- * characters other than newline and tab, C1 control characters, and bidirectional controls of
- * Unicode.
+ * reverse the direction of text. A safe stream replaces three kinds of characters and passes all
+ * others on: control characters other than newline and tab, C1 control characters, and
+ * bidirectional controls of Unicode.
  *
- * Threads: those of stdio. Memory: one small block a stream, kept to the end.
+ * Threads: any; stdio locks the stream. Memory: one small block for each stream, which is never
+ * freed.
  */
 #ifndef SL_SAFE_STREAM_H
 #define SL_SAFE_STREAM_H

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define LONGEST 4096u /* longer names are cut without simplification */
+#define LONGEST 4096u /* longer names are truncated but not simplified */
 
 static const char *const dropped[] = {"at::native::",
                                       "(anonymous namespace)::",
@@ -28,7 +28,8 @@ static size_t skip(const char *at, size_t left)
     return 0;
 }
 
-/* Returns the length without the parameters, if template arguments come before them. */
+/* Returns the length of the name without its parameters, if template arguments precede the
+ * parameters. */
 static size_t without_parameters(const char *name, size_t length)
 {
     size_t at = length, open = 0;
@@ -48,7 +49,8 @@ static int is_inside(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Keeps equal parts of beginning and end: similar kernels may differ in either. */
+/* Keeps equal parts of the beginning and of the end, because similar kernels may differ at the
+ * beginning or at the end. */
 static char *cut(char *to, size_t width, const char *name, size_t length)
 {
     size_t head = (width - 3) / 2, tail = length - (width - 3 - head);

@@ -9,7 +9,7 @@
 
 #define NUMBERS_BYTES (4u << 20)
 
-/* Returns the number of a name, or -1: unknown. */
+/* Returns the enum sl_edge_kind of a name, or -1 for an unknown name. */
 static int kind_of(struct sl_text text)
 {
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)
@@ -113,7 +113,7 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
         edge.dst_op.stream =
             (uint32_t)number_or(e, SL_ROW_EDGE_DST_STREAM, UINT32_MAX, SL_STREAM_NONE);
         edge.dst_op.name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
-        /* The row's pid and tid are those of the operation's track. */
+        /* The row has the pid and the tid of the operation's track. */
         if (row->pid.is_number && row->pid.number >= 0 && row->pid.number <= UINT16_MAX)
             edge.dst_op.device = sl_event_device((uint64_t)row->pid.number);
     } else {

@@ -1,8 +1,8 @@
 /*
  * edge_row.h - reads an edge from the row that syncline wrote for it.
  *
- * Separate rows hold the names of GPU operations. Syncline writes a name's row before the first
- * edge that uses it; another program may have reordered the rows.
+ * Separate rows hold the names of GPU operations. Syncline writes the row of a name before the
+ * first edge that uses the name. Another program may have reordered the rows of the file.
  *
  * Threads: one owner. Memory: at most 4 MiB for the name numbers, besides the table of texts.
  */
@@ -27,8 +27,8 @@ void sl_edge_names_free(struct sl_edge_names *n);
 /* Adds a row that holds a name. */
 void sl_edge_names_row(struct sl_edge_names *n, const struct sl_trace_row *row);
 
-/* Reads an edge. Names are interned; with `names` NULL they are left out. The row holds no times
- * except `wait_ns` and `wake_ns`. Returns 0, or -EINVAL: a member is missing or invalid. */
+/* Reads an edge. Names are interned. If `names` is NULL, names are left out. The row holds no times
+ * except `wait_ns` and `wake_ns`. Returns 0, or -EINVAL if a member is missing or invalid. */
 int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names,
                      struct sl_edge *out);
 

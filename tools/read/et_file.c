@@ -34,9 +34,9 @@ static struct sl_text bytes_of(struct sl_et_span s)
 
 static const struct {
     const char *name;
-    unsigned value; /* field of the oneof that feeders read */
-    uint32_t has;   /* 0: only its position is checked */
-    size_t member;  /* 0: the value is not kept */
+    unsigned value; /* number of the protobuf field that feeders read */
+    uint32_t has;   /* if 0, only the position of the field is checked */
+    size_t member;  /* if 0, the value of the field is not kept */
 } known[] = {
     {"is_cpu_op", SL_CHAKRA_BOOL, SL_ET_HAS_IS_CPU, MEMBER(is_cpu)},
     {"comm_type", SL_CHAKRA_INT64, SL_ET_HAS_COMM_TYPE, MEMBER(comm_type)},
@@ -277,8 +277,8 @@ static void take_version(struct sl_et *et, struct sl_et_span s)
     memcpy(et->state.version, f.bytes.at, size);
 }
 
-/* Names the first text of the metadata that is not UTF-8. An invalid list is refused in the same
- * way. */
+/* Names the first text of the metadata that is not UTF-8. A list that is not valid is refused like
+ * a text that is not UTF-8. */
 static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
 {
     char shown[SL_ET_TEXT_SHOWN];
@@ -302,8 +302,8 @@ static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
     snprintf(et->state.refused, sizeof(et->state.refused), "attribute %s", shown);
 }
 
-/* Takes the first message if it is the metadata. Otherwise it stays in the buffer, because it is a
- * node. */
+/* Takes the first message if it is the metadata. Any other first message is a node and stays in the
+ * buffer. */
 static void take_metadata(struct sl_et *et)
 {
     struct sl_et_span message;

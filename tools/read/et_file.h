@@ -47,12 +47,14 @@ struct sl_et_node {
     uint64_t at; /* offset of the message in the decoded text, in bytes */
     uint64_t id, start_us, duration_us, duration_ns;
     uint32_t type;
-    uint32_t has;          /* enum sl_et_has: present, and of the type that feeders read */
-    const char *misplaced; /* name of an attribute whose value is in a different oneof member from
-                              the one feeders read; NULL: none */
-    const char *twice;     /* name of an attribute that appears twice; NULL: none */
-    const char *refused;   /* "attribute", "inputs" or "outputs" has text that is not UTF-8, which
-                              protobuf readers refuse; NULL: none. The node's name is not checked. */
+    uint32_t has; /* flags of enum sl_et_has: the attributes that are present and have the type that
+                     feeders read */
+    const char *misplaced; /* name of an attribute whose value has a protobuf type that Chakra's
+                              feeders do not read; NULL if there is none */
+    const char *twice;     /* name of an attribute that appears twice; NULL if there is none */
+    const char *refused;   /* the part whose text is not UTF-8, so that protobuf readers refuse the
+                              file: "attribute", "inputs" or "outputs"; NULL if there is none. The
+                              node's name is not checked. */
     struct sl_text refused_attribute; /* name of the refused attribute, itself perhaps not UTF-8 */
     uint64_t is_cpu, comm_type, comm_size;
     uint64_t comm_src, comm_dst; /* readers see the low 32 bits */
@@ -65,21 +67,22 @@ enum sl_et_end {
     SL_ET_OPEN,
     SL_ET_WHOLE,  /* ended after a complete message */
     SL_ET_CUT,    /* ended inside a message */
-    SL_ET_DAMAGED /* the bytes that follow are not a message */
+    SL_ET_DAMAGED /* the bytes after `position` are not a message */
 };
 
 struct sl_et_state {
     enum sl_et_end end;
-    uint64_t position; /* bytes of text read as complete messages */
-    int has_metadata;  /* the first message is GlobalMetadata... */
-    char version[32];  /* ...and the version in it, digits and dots; "": none */
-    char refused[96];  /* the part of the metadata that is not UTF-8: "attribute host"; "": none */
+    uint64_t position; /* number of bytes of text that were read as complete messages */
+    int has_metadata;  /* not 0 if the first message is GlobalMetadata */
+    char version[32];  /* version in GlobalMetadata, digits and dots; "" if there is none */
+    char refused[96]; /* the part of the metadata that is not UTF-8, such as "attribute host"; "" if
+                         there is none */
 };
 
 struct sl_et {
     struct sl_input *input;
     struct sl_et_state state; /* changes with each sl_et_next() */
-    char *text;               /* SL_ET_MESSAGE_MAX and the length before it */
+    char *text; /* room for SL_ET_MESSAGE_MAX bytes and for the length before a message */
     size_t used, have;
     uint64_t *dep; /* of the last node */
     size_t dep_room;
@@ -94,8 +97,8 @@ int sl_et_is_input(struct sl_input *input, const char *path);
 /* The same for a path. Returns 0 for pipes, because they cannot be opened a second time. */
 int sl_et_is_file(const char *path);
 
-/* Reads the metadata. On success the trace owns `input`. Returns 0, or -ENOMEM: the caller still
- * owns `input`. */
+/* Reads the metadata. On success the trace owns `input`. Returns 0. Returns -ENOMEM if there is no
+ * memory; the caller then still owns `input`. */
 int sl_et_open_input(struct sl_et **out, struct sl_input *input);
 /* As sl_input_open(). */
 int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size);

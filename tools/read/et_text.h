@@ -1,8 +1,8 @@
 /*
  * et_text.h - finds texts of a Chakra trace that are not UTF-8. Protobuf readers refuse a whole
- * message that holds one.
+ * message if one text in it is not UTF-8.
  *
- * A text is a field of the schema's type string. Its bytes may have any value.
+ * A text is a field that has the type string in the schema. Its bytes may have any value.
  *
  * Threads: any; pure functions. Memory: none.
  */
@@ -16,8 +16,8 @@
 /* Size of a printable name with its NUL, in bytes. */
 #define SL_ET_TEXT_SHOWN 80
 
-/* These functions return 1, or 0 if the span is not a valid message. They set `*refused` to 1 if a
- * text is not UTF-8, and otherwise leave it unchanged. */
+/* These functions return 1, or 0 if the span is not a valid message. The functions set `*refused`
+ * to 1 if a text is not UTF-8. Otherwise `*refused` is unchanged. */
 
 /* Checks a message whose fields 1 to `last` are strings: IOInfo, StringList. */
 int sl_et_text_of_strings(struct sl_et_span s, uint64_t last, int *refused);

@@ -20,7 +20,7 @@ struct sl_et_field {
     struct sl_et_span bytes;
 };
 
-/* Returns 1 and the value, or 0: the varint is truncated or too long. */
+/* Returns 1 and the value, or 0 if the varint is truncated or too long. */
 static inline int sl_et_take_varint(struct sl_et_span *s, uint64_t *out)
 {
     uint64_t v = 0;
@@ -38,7 +38,7 @@ static inline int sl_et_take_varint(struct sl_et_span *s, uint64_t *out)
     return 0;
 }
 
-/* Returns 1, or 0: not a valid field. */
+/* Returns 1, or 0 if the bytes are not a valid field. */
 static inline int sl_et_take_field(struct sl_et_span *s, struct sl_et_field *f)
 {
     uint64_t tag, size;

@@ -17,7 +17,7 @@
 #define RUNS_MAX 4096u
 
 struct run {
-    uint64_t at, left;       /* unread events of the file: offset and count */
+    uint64_t at, left;       /* offset and number of the events of the file that are not read yet */
     struct sl_event *buffer; /* a slice of the run area */
     size_t pos, fill;
 };
@@ -31,7 +31,7 @@ struct sl_event_sort {
     int error;
     struct run *run;
     unsigned runs;
-    size_t slice;   /* events of each run's buffer */
+    size_t slice;   /* number of events in each run's buffer */
     unsigned *heap; /* runs with events left, ordered by their next event */
     unsigned heap_size;
 };
@@ -114,7 +114,8 @@ int sl_event_sort_put(struct sl_event_sort *s, const struct sl_event *ev)
     return 0;
 }
 
-/* Loads the run's next event if needed. Returns 1, 0: the run has ended, or -errno. */
+/* Loads the run's next event if needed. Returns 1 if an event was read, 0 if the run has ended, or
+ * -errno. */
 static int fill(struct sl_event_sort *s, struct run *r)
 {
     size_t want = r->left < s->slice ? (size_t)r->left : s->slice;
@@ -199,7 +200,7 @@ int sl_event_sort_next(struct sl_event_sort *s, struct sl_event *out)
     *out = r->buffer[r->pos++];
     rc = fill(s, r);
     if (rc < 0)
-        s->error = rc; /* reported by the next call: this event is valid */
+        s->error = rc; /* the next call reports the error, because this event is valid */
     else if (rc == 0)
         s->heap[0] = s->heap[--s->heap_size];
     if (!s->error)

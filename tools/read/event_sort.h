@@ -14,7 +14,7 @@
 
 #include "event/event.h"
 
-/* A comparison for qsort() over struct sl_event. Equal events come out in any order. */
+/* A comparison for qsort() over struct sl_event. The sort returns equal events in any order. */
 typedef int (*sl_event_order_fn)(const void *a, const void *b);
 
 struct sl_event_sort;

@@ -49,7 +49,7 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
 
     if (strncmp(path, "syncline.", 9) == 0)
         own_value(h, path + 9, value);
-    else if (strcmp(path, "generator") == 0) /* a cut file lacks the `syncline` object */
+    else if (strcmp(path, "generator") == 0) /* a truncated file lacks the `syncline` object */
         h->own_file |= sl_text_begins(value, "syncline ");
     else if (strcmp(path, "job") == 0 && h->own_file) /* comes after the generator */
         sl_text_copy(h->job, sizeof(h->job), value);

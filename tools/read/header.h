@@ -25,8 +25,8 @@ struct sl_header {
     int has_rank, has_world_size, has_base, has_window;
     int64_t rank, world_size;
     int64_t base_ns;              /* baseTimeNanoseconds */
-    int64_t opened_ns, closed_ns; /* of the recording window, since the epoch */
-    int rank_findable;            /* the regular expression of HTA finds the rank */
+    int64_t opened_ns, closed_ns; /* start and end of the recording window, in ns since the epoch */
+    int rank_findable;            /* not 0 if HTA's regular expression finds the rank */
     struct sl_header_counter counter[SL_HEADER_COUNTERS];
     unsigned counters;
     struct {
@@ -36,13 +36,14 @@ struct sl_header {
     unsigned devices;
 };
 
-/* Takes one scalar of a top-level field. Usable as sl_json_visit_fn; user = the header. */
+/* Takes one scalar of a top-level field. This function is a sl_json_visit_fn whose `user` is the
+ * header. */
 void sl_header_value(void *header, const char *path, enum sl_json_type type, struct sl_text value);
 
 /* Takes the raw text of a top-level field, to check what text-based readers find in it. */
 void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text value);
 
-/* The counter's value; 0: no such counter. */
+/* Returns the value of a counter, or 0 if the header has no counter of this name. */
 uint64_t sl_header_counter(const struct sl_header *h, const char *name);
 
 #endif

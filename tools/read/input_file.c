@@ -27,11 +27,11 @@ struct sl_input {
     uint8_t raw[RAW_BYTES];
     size_t raw_pos, raw_fill;
     ZSTD_DStream *zstd;
-    size_t zstd_hint; /* bytes that the decoder asks for; 0 between frames */
+    size_t zstd_hint; /* number of bytes that the decoder asks for; 0 between frames */
     int zstd_full;    /* the last call filled the output, so the decoder may hold more */
     z_stream gzip;
     int gzip_inside;                /* inside a member */
-    char peeked[SL_INPUT_PEEK_MAX]; /* text that was peeked at and not yet read */
+    char peeked[SL_INPUT_PEEK_MAX]; /* unread text that sl_input_peek() has returned */
     size_t peeked_size;
     struct sl_input_status status;
 };
@@ -106,7 +106,7 @@ static size_t read_zstd(struct sl_input *in, void *data, size_t size)
 
         if (!more && in->status.end != SL_INPUT_OPEN)
             return 0;
-        /* Decode one block per call, and none while the decoder holds output. A call that finds
+        /* One call decodes one block, or no block while the decoder holds output. A call that finds
          * damage returns nothing, so all valid text must be out before. */
         chunk.src = in->raw + in->raw_pos;
         chunk.size = flush ? 0 : in->raw_fill - in->raw_pos;
@@ -137,8 +137,8 @@ static size_t read_zstd(struct sl_input *in, void *data, size_t size)
     return out.pos;
 }
 
-/* Between members: returns 1 if another member begins, 0 at the end. Padding zeros are ignored, as
- * in gzip(1). */
+/* Called between two members. Returns 1 if another member begins, or 0 at the end of the file.
+ * Padding zeros are ignored, as in gzip(1). */
 static int next_member(struct sl_input *in)
 {
     while (refill(in)) {
@@ -237,7 +237,8 @@ size_t sl_input_peek(struct sl_input *in, const char **out)
     return in->peeked_size;
 }
 
-/* A frame, or a skippable frame: files of pzstd begin with one. */
+/* Returns whether the text begins with a frame or a skippable frame. Files of pzstd begin with a
+ * skippable frame. */
 static int is_zstd(const uint8_t *first)
 {
     static const uint8_t frame[4] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[3] = {0x2a, 0x4d, 0x18};

@@ -24,14 +24,15 @@ enum sl_input_end {
     SL_INPUT_OPEN,    /* more text may follow */
     SL_INPUT_WHOLE,   /* complete, as its compression format defines */
     SL_INPUT_CUT,     /* the file ends inside a frame or member */
-    SL_INPUT_DAMAGED, /* checksum or structure is wrong: the rest is unreadable */
+    SL_INPUT_DAMAGED, /* the checksum or the structure is wrong, so the rest of the file is
+                         unreadable */
     SL_INPUT_FAILED   /* reading the file failed */
 };
 
 struct sl_input_status {
     enum sl_input_format format;
     enum sl_input_end end;
-    uint64_t file_bytes; /* size of the file; 0 if unknown (a pipe) */
+    uint64_t file_bytes; /* size of the file in bytes; 0 if the size is unknown (a pipe) */
     uint64_t read_bytes; /* bytes of the file decoded so far */
     uint64_t text_bytes; /* bytes of text returned so far */
     uint64_t frames;     /* completed frames or members */
@@ -49,8 +50,8 @@ void sl_input_close(struct sl_input *in); /* NULL is fine */
  * only as a kind of end. Usable as sl_split_read_fn. */
 size_t sl_input_read(void *in, void *data, size_t size);
 
-/* Returns the beginning of the text, at most SL_INPUT_PEEK_MAX bytes, without consuming it. Call
- * before the first read; the text is valid until then. */
+/* Returns the beginning of the text, at most SL_INPUT_PEEK_MAX bytes, without consuming it. Call it
+ * before the first read. The text is valid until the first read. */
 #define SL_INPUT_PEEK_MAX 64
 size_t sl_input_peek(struct sl_input *in, const char **out);
 

@@ -37,7 +37,7 @@ int describe(error_code e, const char *text, size_t size, od::document *doc, sl_
     return -EBADMSG;
 }
 
-/* Begins a document over `text`. */
+/* Starts the parser on `text`. */
 error_code begin(sl_json *j, const char *text, size_t size, sl_json_walk::visitor *w,
                  od::document *doc)
 {

@@ -22,7 +22,7 @@ extern "C" {
 /* Bytes that must be readable after every text given to a parser. */
 #define SL_JSON_PADDING 64
 
-/* Longer texts are refused (-EFBIG): the parser's memory would exceed the tool's limit. */
+/* Longer texts are refused (-EFBIG), because the parser's memory would exceed the tool's limit. */
 #define SL_JSON_TEXT_MAX (4u << 20)
 
 /* Texts of an event point into its JSON. Known categories are constants. */
@@ -79,7 +79,7 @@ enum sl_row_has {
     SL_HAS_ASYNC = 1 << 29
 };
 
-/* A pid or tid: a number, quoted or not, or any text ("Spans"). */
+/* A pid or tid: a number with or without quotes, or any text such as "Spans". */
 struct sl_row_lane {
     struct sl_text text; /* strings without quotes; numbers as written */
     int64_t number;
@@ -103,7 +103,7 @@ enum sl_row_edge_number {
     SL_ROW_EDGE_DST_STREAM,
     SL_ROW_EDGE_WAIT_NS,
     SL_ROW_EDGE_WAKE_NS,
-    SL_ROW_EDGE_SRC_NAME, /* number of a name's row, not the text above */
+    SL_ROW_EDGE_SRC_NAME, /* number of the row with the name, which replaces the text above */
     SL_ROW_EDGE_DST_NAME,
     SL_ROW_EDGE_SRC_NODE, /* graph node */
     SL_ROW_EDGE_DST_NODE
@@ -116,10 +116,10 @@ struct sl_trace_row {
     struct sl_text category_text, name;
     struct sl_text args_name; /* args.name, of metadata events */
     struct sl_row_lane pid, tid;
-    const struct sl_row_edge *edge; /* "sync_edge" metadata only; valid until the next row */
+    const struct sl_row_edge *edge; /* of "sync_edge" metadata, else NULL; until the next row */
     int is_edge_name;               /* "sync_name" metadata, with `id` and args_name */
-    int64_t ts_ns, dur_ns;          /* exact, from the decimal text; the sum of any two fits */
-    int64_t id;                     /* id of a flow */
+    int64_t ts_ns, dur_ns; /* exact, from the decimal text; the sum of any two fits int64 */
+    int64_t id;            /* id of a flow */
     /* Kineto's peer copies state only the device and context in which the copy ran. */
     int64_t correlation, device, context, stream, bytes, external_id;
     int64_t wait_record;  /* wait_on_cuda_event_record_corr_id, wait_on_context_record_corr_id */
@@ -128,7 +128,7 @@ struct sl_trace_row {
     int64_t wait_context; /* wait_on_context, if it differs from the wait's context */
     int64_t cbid, result;
     int64_t graph, graph_node;
-    int64_t stream_flags; /* of metadata: the CUPTI flag of a stream */
+    int64_t stream_flags; /* in metadata of a stream: CUPTI's number for the kind of stream */
     /* calls that waited */
     int has_waited;
     struct sl_text wait_in; /* the range around the call */
@@ -155,7 +155,7 @@ static inline int sl_row_is_call(const struct sl_trace_row *row)
 }
 
 struct sl_json_error {
-    size_t at; /* byte within the text, approximate */
+    size_t at; /* approximate offset in the text, in bytes */
     char what[96];
 };
 
@@ -165,16 +165,17 @@ struct sl_json;
 int sl_json_create(struct sl_json **out);
 void sl_json_destroy(struct sl_json *j); /* NULL is fine */
 
-/* Parses one event. Returns 0; -EBADMSG: not valid JSON; -EFBIG: longer than SL_JSON_TEXT_MAX. */
+/* Parses one event. Returns 0, -EBADMSG if the text is not valid JSON, or -EFBIG if it is longer
+ * than SL_JSON_TEXT_MAX. */
 int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trace_row *out,
                 struct sl_json_error *error);
 
 enum sl_json_type {
-    SL_JSON_STRING, /* value without quotes, escapes as written */
+    SL_JSON_STRING, /* value is the text without quotes, with escapes as written */
     SL_JSON_NUMBER,
     SL_JSON_WORD,  /* true, false, null */
-    SL_JSON_ARRAY, /* text as written, reported after the elements */
-    SL_JSON_OBJECT /* text as written, reported after the members */
+    SL_JSON_ARRAY, /* value is the text as written; the array is reported after its elements */
+    SL_JSON_OBJECT /* value is the text as written; the object is reported after its members */
 };
 
 /* `path`: keys from the outermost, joined by '.'. An array element has the path of its array. */
@@ -182,8 +183,8 @@ typedef void (*sl_json_visit_fn)(void *user, const char *path, enum sl_json_type
                                  struct sl_text value);
 
 /* Checks any JSON value and reports every value inside it, but not an outermost array or object.
- * `root` begins the paths; visit may be NULL. Returns as sl_json_row(); values before an error have
- * been reported. */
+ * Each path begins with `root`. `visit` may be NULL. Returns the same values as sl_json_row(). If
+ * the text has an error, the values before the error have been reported. */
 int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t size,
                   sl_json_visit_fn visit, void *user, struct sl_json_error *error);
 

@@ -20,7 +20,7 @@ constexpr int64_t TIME_MAX = INT64_MAX / 4;
  * may be written as \u0000. */
 constexpr size_t WORD_MAX = 256;
 
-/* For a known category `name` becomes its constant. */
+/* For a known category `name` becomes the constant text of the category. */
 inline sl_row_category category_of(string_view s, sl_text *name)
 {
     static const struct {
@@ -136,7 +136,7 @@ struct row_walk : visitor {
     sl_trace_row *row;
     sl_row_edge *edge;
 
-    /* Decodes a word. Few writers escape its letters, but all may. */
+    /* Decodes a word. Few programs escape letters of a key, but every program may. */
     string_view meant(string_view word, char (&room)[WORD_MAX]) const
     {
         sl_text text;
@@ -147,8 +147,8 @@ struct row_walk : visitor {
         return {text.data, text.size};
     }
 
-    /* Reads a whole number, with or without quotes (Kineto quotes some ids). Returns whether it is
-     * a valid JSON number, which needs no further check. */
+    /* Reads a whole number, with or without quotes (Kineto quotes some ids). Returns whether the
+     * text is a valid JSON number. A valid number needs no further check. */
     bool integer(string_view token, sl_row_has bit, int64_t *out)
     {
         bool quoted;
@@ -272,8 +272,8 @@ struct row_walk : visitor {
         return row->phase == 'M' && string_view(row->name.data, row->name.size) == name;
     }
 
-    /* True if the args of an edge came before the members that identify it: another program sorted
-     * the members. */
+    /* Returns true if the args of an edge precede the members that say that the row is an edge.
+     * Another program has then sorted the members of the row. */
     bool is_told_late() const
     {
         return (row->has & SL_HAS_ARGS) && ((is_metadata("sync_edge") && !row->edge) ||

@@ -2,8 +2,9 @@
  * json_walk.hpp - walks a JSON text with simdjson and checks every value.
  *
  * The on-demand parser of simdjson checks UTF-8 and control characters of the whole text at once.
- * It checks the structure only as far as it is walked. So every value is walked here. number.c
- * checks and reads numbers (exact decimals), and check_escapes() checks escapes.
+ * The parser checks the structure of a value only when the value is visited, so this file visits
+ * every value. number.c checks and reads numbers (exact decimals), and check_escapes() checks
+ * escapes.
  *
  * Included only by json_event.cpp. Threads: one owner per walk. Memory: none.
  */
@@ -25,7 +26,7 @@ namespace od = simdjson::ondemand;
 using simdjson::error_code;
 using std::string_view;
 
-/* Deeper values are refused: the walk is recursive. */
+/* Deeper values are refused, because the walk is recursive. */
 constexpr int DEPTH_MAX = 512;
 
 inline string_view trimmed(string_view token)
@@ -74,7 +75,7 @@ struct walk {
         return false;
     }
 
-    /* Inside of the string token. */
+    /* Returns the text inside the quotes of a string token. */
     bool string(string_view token, sl_text *out)
     {
         if (token.size() < 2 || token.front() != '"' || token.back() != '"')
@@ -171,7 +172,7 @@ struct visitor : walk {
         if (whole->current_location().get(from) || !inside(v, type, path_size, depth) ||
             whole->current_location().get(to))
             return fail(simdjson::TAPE_ERROR);
-        /* White space and a comma may follow its end. */
+        /* White space and a comma may follow the end of the returned text. */
         while (to > from && to[-1] != (*from == '[' ? ']' : '}'))
             to--;
         *out = {from, static_cast<size_t>(to - from)};

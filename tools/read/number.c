@@ -7,15 +7,15 @@
 
 #include <errno.h>
 
-/* Enough for every int64; later digits affect only rounding. */
+/* This is enough for every int64. Later digits affect only rounding. */
 #define DIGITS_MAX 19
 
 struct decimal {
     uint64_t digits; /* the first DIGITS_MAX significant digits */
     int count;       /* number of these digits */
     int64_t point;   /* value = digits * 10^point */
-    int round_up;    /* the first omitted digit is >= 5 */
-    int rest;        /* an omitted digit is not 0 */
+    int round_up;    /* not 0 if the first omitted digit is >= 5 */
+    int rest;        /* not 0 if an omitted digit is not 0 */
     int negative;
 };
 
@@ -88,9 +88,9 @@ static void parse(const char *p, const char *end, struct decimal *d)
     }
 }
 
-/* Parses a number with few digits, no exponent and nothing to round; nearly all numbers of a trace
- * are like that. Returns 0 for other numbers, which the caller parses digit by digit. Without this
- * function `check` spent a third of its time on numbers. */
+/* Parses a number with few digits, no exponent and nothing to round. Nearly all numbers of a trace
+ * are of this kind. Returns 0 for other numbers, which the caller parses digit by digit. Without
+ * this function `check` spent a third of its time on numbers. */
 static int parse_short(const char *p, const char *end, int shift, int64_t *out)
 {
     const char *first;

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Prefixes of names outside user code. Of Python's standard library: the files that call other
- * code. */
+/* Prefixes of names outside user code. The files of Python's standard library that call other code.
+ * */
 static const char *const foreign[] = {
     "<",          "torch/",      "torchgen/",    "functorch/",      "triton/",
     "syncline/",  "nn.Module: ", "threading.py", "runpy.py",        "contextlib.py",

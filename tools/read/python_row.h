@@ -8,9 +8,9 @@
 
 #include "read/json_event.h"
 
-/* Whether a row's name, "FILE(LINE): FUNCTION", belongs to code outside PyTorch and the Python
- * standard library. torch.profiler removes the sys.path folder from the paths of files inside
- * it. */
+/* Returns whether a row's name, "FILE(LINE): FUNCTION", belongs to code outside PyTorch and the
+ * Python standard library. torch.profiler removes the sys.path folder from the paths of files
+ * inside it. */
 int sl_python_row_is_users(struct sl_text name);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * read_ahead.c - a ring of decoded blocks between two threads.
  *
- * Threads: the helper fills blocks, the owner empties them. `lock` guards the counts. The helper
- * owns each block that is not counted as filled. A block takes about a millisecond, so the cost of
- * a mutex is negligible. Memory: the ring owns the blocks.
+ * Threads: the helper fills blocks, and the owner empties these blocks. `lock` guards the counts.
+ * The helper owns each block that is not counted as filled. A block takes about a millisecond, so
+ * the cost of a mutex is negligible. Memory: the ring owns the blocks.
  */
 #include "read/read_ahead.h"
 
@@ -25,8 +25,8 @@ struct sl_read_ahead {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned filled; /* total blocks filled, by the helper */
-    unsigned freed;  /* total blocks emptied, by the owner */
+    unsigned filled; /* number of blocks that the helper has filled so far */
+    unsigned freed;  /* number of blocks that the owner has emptied so far */
     int stop;
     struct sl_input_status status; /* used by the owner only */
 };

@@ -1,6 +1,6 @@
 /*
- * row_collectives.c - args of record_param_comms and of NCCL kernels -> what event/collective.h
- * asks for.
+ * row_collectives.c - converts the args of record_param_comms and of NCCL kernels to a struct
+ * sl_collective.
  *
  * Threads, memory: see collectives.h.
  */

@@ -1,11 +1,12 @@
 /*
- * row_collectives.h - what a Kineto trace tells about its collectives: type, bytes, ranks.
+ * row_collectives.h - reads the type, bytes and ranks of the collectives in a Kineto trace.
  *
- * torch.profiler writes that into the args of record_param_comms, and of the NCCL kernels; a kernel
- * without args has what the operator around its launch has. Groups are numbered by a hash of their
- * ranks, so that all ranks of a job give a group the same number without asking each other.
+ * torch.profiler writes these facts into the args of record_param_comms and of the NCCL kernels. A
+ * kernel without args has the facts of the operator around its launch. The number of a group is a
+ * hash of the group's ranks, so all ranks of a job give a group the same number without
+ * communication.
  *
- * Threads: one owner. Memory: some 40 MiB at the very most; what does not fit is not known.
+ * Threads: one owner. Memory: at most 40 MiB; collectives that do not fit are unknown.
  */
 #ifndef SL_ROW_COLLECTIVES_H
 #define SL_ROW_COLLECTIVES_H
@@ -20,20 +21,22 @@ struct sl_row_collectives;
 int sl_row_collectives_create(struct sl_row_collectives **out);
 void sl_row_collectives_destroy(struct sl_row_collectives *c); /* NULL is fine */
 
-/* Scalars of the header: fits sl_trace_visit(). */
+/* Takes a scalar of the trace's header. This function is a sl_json_visit_fn, for sl_trace_visit().
+ * */
 void sl_row_collectives_field(void *collectives, const char *path, enum sl_json_type type,
                               struct sl_text value);
 
-/* Number of what the row tells; 0: nothing. */
+/* Returns the number of the collective that the row describes, or 0 if the row describes none. */
 uint32_t sl_row_collectives_row(struct sl_row_collectives *c, const struct sl_trace_row *row);
-/* GPU operations of this correlation id do it. What was told first stays. */
+/* Records that the GPU operations with this correlation id run the collective `number`. The first
+ * call for a correlation id counts; later calls change nothing. */
 void sl_row_collectives_join(struct sl_row_collectives *c, uint64_t correlation, uint32_t number);
 
-/* Fits sl_chakra_options.collective. */
+/* Finds the collective of a GPU operation. This function is a sl_chakra_options.collective. */
 int sl_row_collectives_find(void *collectives, const struct sl_event *op,
                             struct sl_collective *out);
 
-/* All groups but the one of all ranks, one by one. */
+/* Calls `take` for each group, except the group of all ranks. */
 void sl_row_collectives_groups(const struct sl_row_collectives *c,
                                void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                             size_t ranks),

@@ -10,9 +10,9 @@
 
 #include "read/json_event.h"
 
-/* Why an operator, range, call, GPU operation or wait row is unusable, as a readable text ("ts is
- * below 0"). NULL: the row is usable or of another kind. `own`: syncline wrote the file, so
- * correlation ids have 64 bits. */
+/* Returns why the row of an operator, range, call, GPU operation or wait is unusable, as a text
+ * ("ts is below 0"). Returns NULL if the row is usable or of another kind. `own` is not 0 if
+ * syncline wrote the file; correlation ids then have 64 bits. */
 const char *sl_row_unusable(const struct sl_trace_row *row, int own);
 
 #endif

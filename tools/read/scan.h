@@ -19,12 +19,12 @@ struct sl_scan {
     uint64_t depth;
     uint64_t in_string; /* all ones inside a string, else 0 */
     uint64_t escaped;   /* 1 if the next byte is escaped */
-    size_t done;        /* bytes of the value scanned so far */
+    size_t done;        /* number of bytes of the value that are scanned so far */
 };
 
 /* Scans text[s->done .. size) of a value that begins with '{', '[' or '"'. Returns the size of the
- * value, or 0 if its end is not in the text. Then call again with the same text and more after it.
- * `last`: no more text will come. */
+ * value, or 0 if its end is not in the text. After a 0, call the function again with the same text,
+ * extended by more text. `last` is not 0 if no more text will follow. */
 size_t sl_scan_end(struct sl_scan *s, const char *text, size_t size, int last);
 
 #endif

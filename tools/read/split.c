@@ -1,7 +1,7 @@
 /*
  * split.c - finds the outline of a trace, by a state machine over a sliding buffer.
  *
- * Threads: one owner. Memory: the splitter owns its buffer; spans point into it.
+ * Threads: one owner. Memory: the splitter owns the buffer, and spans point into the buffer.
  */
 #include "read/split.h"
 
@@ -22,7 +22,7 @@ enum state {
     AT_EVENT,       /* { after a comma */
     AFTER_EVENT,    /* , or ] */
     AFTER_TRACE,    /* white space */
-    AT_END          /* ended; `last` is the final span */
+    AT_END          /* not 0 after the end; `last` is then the final span */
 };
 
 struct sl_split {
@@ -122,12 +122,14 @@ static int refill(struct sl_split *s)
     n = s->read(s->user, s->buffer + s->fill, s->capacity - s->fill);
     s->fill += n;
     s->exhausted = n == 0;
-    /* The parser reads past the end: make those bytes the same in every run. */
+    /* The parser reads bytes past the end, so these bytes are set to the same values in every run.
+     * */
     memset(s->buffer + s->fill, 0, SL_SCAN_PADDING);
     return n > 0;
 }
 
-/* Returns the next byte that is not white space without consuming it; -1 at the end. */
+/* Returns the next byte that is not white space, and does not consume the byte. Returns -1 at the
+ * end. */
 static int peek(struct sl_split *s)
 {
     for (;;) {
@@ -155,7 +157,8 @@ static size_t value_size(struct sl_split *s)
             size = sl_scan_end(&scan, s->buffer + s->pos, s->fill - s->pos, s->exhausted);
             if (size)
                 return size;
-            if (s->exhausted || (!refill(s) && s->state == AT_END)) /* the end, or too long */
+            /* The text has ended, or the span is too long. */
+            if (s->exhausted || (!refill(s) && s->state == AT_END))
                 return 0;
         }
     }
@@ -225,7 +228,7 @@ static int event(struct sl_split *s, struct sl_span *out)
     return size ? emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT) : finish(s, SL_SPAN_CUT, NULL);
 }
 
-/* Takes one step of the outline; `c` is the next byte. Returns 1 with a span. */
+/* Reads one part of the outline. `c` is the next byte. Returns 1 with a span. */
 static int step(struct sl_split *s, struct sl_span *out, int c)
 {
     int is_after = s->state == AFTER_FIELD || s->state == AFTER_EVENT;

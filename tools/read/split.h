@@ -22,14 +22,14 @@ typedef size_t (*sl_split_read_fn)(void *user, void *data, size_t size);
 
 enum sl_span_kind {
     SL_SPAN_OPEN,         /* the { of the trace */
-    SL_SPAN_FIELD,        /* "key": value, other than traceEvents */
+    SL_SPAN_FIELD,        /* a "key": value pair; the key is not traceEvents */
     SL_SPAN_EVENTS_OPEN,  /* "traceEvents": [ */
     SL_SPAN_EVENT,        /* one element */
     SL_SPAN_EVENTS_CLOSE, /* ] */
     SL_SPAN_CLOSE,        /* the } of the trace */
     SL_SPAN_END,          /* the text ended after the } and perhaps white space */
     SL_SPAN_CUT,          /* the text ended too early; `text` holds the incomplete span */
-    SL_SPAN_BAD           /* not the outline of a trace: see `why`; no span follows */
+    SL_SPAN_BAD /* the text is not the outline of a trace (`why` has the reason); no span follows */
 };
 
 struct sl_span {
@@ -37,8 +37,8 @@ struct sl_span {
     const char *text; /* valid until the next call; 64 bytes after it are readable */
     size_t size;
     uint64_t offset; /* byte of `text` within the trace's text */
-    /* Bytes between the previous span and `text`: comma, white space, key. The spans and their
-     * leads together are the whole text, byte for byte. */
+    /* The bytes between the previous span and `text`, that is comma, white space and key. The spans
+     * and their leads together are the whole text, byte for byte. */
     size_t lead;
     const char *key; /* SL_SPAN_FIELD: raw, without quotes */
     size_t key_size;
@@ -54,8 +54,8 @@ int sl_split_create(struct sl_split **out, sl_split_read_fn read, void *user);
 void sl_split_array(struct sl_split *s, const char *name);
 void sl_split_destroy(struct sl_split *s); /* NULL is fine */
 
-/* Reads the next span. After SL_SPAN_END, SL_SPAN_CUT or SL_SPAN_BAD it returns the same span
- * again. */
+/* Reads the next span. After SL_SPAN_END, SL_SPAN_CUT or SL_SPAN_BAD each further call returns the
+ * same span. */
 void sl_split_next(struct sl_split *s, struct sl_span *out);
 
 #endif

@@ -1,12 +1,14 @@
 /*
  * stream_home.h - finds the context of a stream and the device of a context.
  *
- * torch.profiler names the stream of an event record, but not its context. The context is known
- * only if no other context has a stream of that number. Kineto writes device 0 for a wait until it
- * has seen a kernel in the wait's context; the rows of GPU operations have the true device.
+ * torch.profiler names the stream of an event record, but not its context. The context of a stream
+ * number is known only if exactly one context has a stream of this number. Kineto writes device 0
+ * for a wait if no kernel of the wait's context has been recorded before. So the device of a
+ * context is taken from the rows of GPU operations.
  *
- * Threads: one owner. Memory: at most 8 MiB. Streams beyond 100000 are unknown; so are the devices
- * of contexts beyond 10000.
+ * Threads: one owner. Memory: at most 8 MiB. If a trace has more than 100000 streams, the further
+ * streams are unknown. If it has more than 10000 contexts, the devices of the further contexts are
+ * unknown.
  */
 #ifndef SL_STREAM_HOME_H
 #define SL_STREAM_HOME_H
@@ -16,7 +18,7 @@
 struct sl_stream_home {
     struct sl_store store;
     struct sl_map of;     /* stream -> its context */
-    struct sl_map device; /* context -> device of its operations */
+    struct sl_map device; /* map from a context to the device of its operations */
     uint64_t first, last; /* first and latest context seen */
     uint32_t last_stream; /* in the context `last` */
     uint64_t last_place;  /* device and context of the last operation */
@@ -33,13 +35,13 @@ void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t str
 void sl_stream_home_see_operation(struct sl_stream_home *h, uint8_t device, uint32_t context,
                                   uint32_t stream);
 
-/* Returns 0, or -ENOENT: the stream may be in more than one context. */
+/* Returns 0, or -ENOENT if the stream may be in more than one context. */
 int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_t *context);
-/* Returns 0, or -ENOENT: no operation names a device, or operations of several processes
- * disagree. */
+/* Returns 0, or -ENOENT if no operation names a device, or if operations of several processes name
+ * different devices. */
 int sl_stream_home_find_device(const struct sl_stream_home *h, uint32_t context, uint8_t *device);
-/* Iterates over the contexts in which operations ran; `*at` starts at 0. Skips contexts with more
- * than one device. Returns 1, or 0 at the end. */
+/* Iterates over the contexts in which operations ran. `*at` is 0 at the first call. Skips contexts
+ * with more than one device. Returns 1, or 0 at the end. */
 int sl_stream_home_next(const struct sl_stream_home *h, size_t *at, uint32_t *context,
                         uint8_t *device);
 

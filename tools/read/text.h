@@ -1,7 +1,7 @@
 /*
  * text.h - a piece of a longer text, borrowed.
  *
- * Pure inline functions; any thread.
+ * Threads: any. The functions are inline and have no state.
  */
 #ifndef SL_TEXT_H
 #define SL_TEXT_H
@@ -10,17 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Valid as long as the text that contains it. */
+/* A piece is valid as long as the text that contains the piece. */
 struct sl_text {
     const char *data; /* NULL: absent */
     size_t size;
 };
 
-/* For "%.*s": at most `most` bytes of a text, which may be absent. */
+/* Returns the length for "%.*s": at most `most` bytes of a text. The text may be absent. */
 #define SL_TEXT_ARGS(text, most)                                                                   \
     (int)((text).size < (most) ? (text).size : (most)), (text).data ? (text).data : ""
 
-/* Copies what fits, with a NUL at its end. */
+/* Copies the part of the text that fits, and adds a NUL. */
 static inline void sl_text_copy(char *to, size_t to_size, struct sl_text text)
 {
     snprintf(to, to_size, "%.*s", SL_TEXT_ARGS(text, to_size - 1));

@@ -5,7 +5,7 @@
  */
 #include "read/thread_ids.h"
 
-#define STORE_BYTES (8u << 20) /* the map is at most half full, and doubles then */
+#define STORE_BYTES (8u << 20) /* the map doubles when it is half full */
 #define FIRST       (1u << 31)
 
 void sl_thread_ids_init(struct sl_thread_ids *t)

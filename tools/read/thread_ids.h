@@ -14,12 +14,12 @@
 
 #include "base/store.h"
 
-#define SL_THREAD_IDS_MOST 100000u /* ids that can get a new number */
+#define SL_THREAD_IDS_MOST 100000u /* maximum number of ids that can get a new number */
 
 struct sl_thread_ids {
     struct sl_store store;
-    struct sl_map of; /* key of an id -> its number */
-    int64_t *id;      /* index: number - 2^31; NULL: none yet */
+    struct sl_map of; /* map from the key of an id to its number */
+    int64_t *id;      /* original id of each new number - 2^31; NULL until the first */
     uint32_t count;
 };
 

@@ -1,8 +1,9 @@
 /*
  * trace_events.c - sorts events twice.
  *
- * The first order is by thread and time: calls and the ranges around them, so that each call learns
- * its place. The second order is by correlation id, and includes GPU operations and waits.
+ * The first order, by thread and time, has calls and ranges. It finds the range around each call,
+ * which is the call's place. The second order is by correlation id, and includes GPU operations and
+ * waits.
  *
  * Threads, memory: see trace_events.h.
  */
@@ -19,7 +20,7 @@
 #define SHAPES_BYTES (1u << 20)
 #define INPUTS_BYTES (32u << 20)
 #define DEPTH        256u
-#define ROUNDED_NS   2000u /* times in old files are whole microseconds */
+#define ROUNDED_NS   2000u /* in ns; times in old files are rounded to whole microseconds */
 
 struct range {
     uint64_t end_ns;
@@ -38,8 +39,9 @@ static int is_range(const struct sl_event *ev)
     return ev->kind == SL_TRACE_RANGE || ev->kind == SL_TRACE_PYTHON;
 }
 
-/* By thread and time, outer before inner. The `order` of a range is its number in the file. Of two
- * ranges with the same times the first is the outer one. */
+/* Compares two events by thread, then by start, so that an outer range precedes an inner range. The
+ * `order` of a range is the range's number in the file. If two ranges have the same times, the
+ * first in the file is the outer range. */
 static int order_by_time(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
@@ -73,7 +75,8 @@ static int class_of(const struct sl_event *ev)
     }
 }
 
-/* By correlation id; then call, record, wait, operations, edges. Outer calls come first. */
+/* Compares two events by correlation id. Events with the same id have the order call, record, wait,
+ * operations, edges. Outer calls come first. */
 static int order_by_correlation(const void *x, const void *y)
 {
     const struct sl_event *a = x, *b = y;
@@ -207,8 +210,8 @@ int sl_trace_events_end(struct sl_trace_events *t)
 
 /* ---- the second order ---- */
 
-/* True for a call inside a call with the same id, a record named by several waits, or a row written
- * twice. */
+/* Returns true for a call inside a call with the same id, for a record that several waits name, and
+ * for a row that was written twice. */
 static int is_repeated(const struct sl_event *last, const struct sl_event *ev)
 {
     if (ev->correlation == 0 || ev->correlation != last->correlation ||

@@ -9,13 +9,13 @@
  *   sl_trace_events_end(t);
  *   while (sl_trace_events_next(t, &ev) == 1) ...
  *
- * Event records (cudaEventRecord) have no rows. A wait names its event record by correlation id and
- * stream, and the record's event is made from these. `event_sync_id` of the wait and the record is
- * the record's correlation id. A record has the context of its stream (stream_home.h). If that
- * context is unknown, the record's stream is SL_STREAM_NONE. PyTorch's 32-bit correlation ids may
- * wrap and are widened to 64 bits.
+ * Calls of cudaEventRecord ("event records") have no rows that name a stream. A wait's row has the
+ * correlation id and the stream of the event record, and the event for the record is made from this
+ * id and this stream. `event_sync_id` of the wait and of the record is the record's correlation id.
+ * The record has the context of its stream (stream_home.h). If the context is unknown, the record's
+ * stream is SL_STREAM_NONE. PyTorch's 32-bit correlation ids may wrap and are widened to 64 bits.
  *
- * Threads: one owner. Memory: at most 128 MiB, or 224 MiB with rows kept; the rest goes to
+ * Threads: one owner. Memory: at most 128 MiB, or 224 MiB if rows are kept. Further events go to
  * temporary files (event_sort.h). Names beyond 40 MiB of text and inputs beyond 32 MiB are left out
  * and counted.
  */
@@ -36,8 +36,8 @@
 /* Kinds of events of the tool's own. */
 enum sl_trace_kind {
     SL_TRACE_RANGE = SL_EV_KIND_COUNT, /* a range around calls: in the first sort order only */
-    SL_TRACE_PYTHON,                   /* the same: a Python function */
-    SL_TRACE_EDGE,                     /* an edge that the job recorded */
+    SL_TRACE_PYTHON, /* a Python function around calls: in the first sort order only */
+    SL_TRACE_EDGE,   /* an edge that the job recorded */
 };
 
 struct sl_trace_events_counts {
@@ -50,14 +50,14 @@ struct sl_trace_events_counts {
     uint64_t threads_lost; /* rows of threads beyond the limit of thread_ids.h */
     uint64_t steps_lost;   /* rows of steps beyond the table's size */
     uint64_t names_lost;   /* rows whose name did not fit */
-    uint64_t inputs_lost;  /* operators whose inputs did not fit */
+    uint64_t inputs_lost;  /* number of operators whose inputs did not fit */
 };
 
 /* Facts about a call besides its event. */
 struct sl_trace_call {
     uint64_t correlation;
-    uint32_t name;  /* intern ids, 0 = none */
-    uint32_t place; /* the innermost operator or range around it */
+    uint32_t name;  /* intern id, or 0; also the next three members */
+    uint32_t place; /* the innermost operator or range around the call */
     uint32_t line;  /* source line; in files of torch.profiler the innermost user function, if the
                        file has Python functions */
     uint32_t step;  /* the ProfilerStep in which the call began */
@@ -77,27 +77,30 @@ struct sl_trace_events {
     struct sl_intern *names;
     struct sl_shape_table *shapes;
     struct sl_event_sort *by_time, *by_correlation;
-    struct sl_event_sort *by_start; /* kept rows; NULL: rows are not kept */
+    struct sl_event_sort *by_start; /* the kept rows, or NULL if rows are not kept */
     struct sl_event row;            /* the next kept row, if has_row */
     int has_row;
-    struct sl_intern *inputs; /* of operators, as fields of a Chakra Node; by an event's `inputs` */
+    struct sl_intern *inputs; /* inputs of operators, as fields of a Chakra Node; an event's
+                                 `inputs` is the number */
     struct sl_row_collectives *collectives;
     struct sl_thread_ids threads;
     struct sl_stream_home home; /* contexts of waits and event records */
     char *plain;                /* buffer for an unescaped name */
     /* SL_TRACE_CALLS entries each, indexed by the low bits of the correlation id. When calls are
-     * noted, `other_call` holds the calls that did not wait. Those are many, and the row of a wait
-     * comes long after its call. */
+     * noted, `other_call` holds the calls that did not wait, because there are many of them and
+     * they would overwrite waiting calls in `call` too early. */
     struct sl_trace_call *call, *other_call;
     struct sl_trace_step *step; /* SL_TRACE_STEPS entries, sorted at the first lookup */
     size_t steps, steps_sorted; /* `steps` is final after the end */
-    /* Set before the first row: syncline wrote the file, so its correlation ids have 64 bits. */
+    /* Not 0 if syncline wrote the file, so that its correlation ids have 64 bits. The caller sets
+     * `own` before the first row. */
     int own;
     int has_process;
-    uint64_t process; /* of the first call, if has_process: its number, or its name's number */
+    uint64_t process; /* the process of the first call, if has_process: its pid, or the number of
+                         its name */
     uint64_t ranges;
     uint64_t newest;      /* the latest correlation id, widened to 64 bits */
-    uint64_t first_ns;    /* of the earliest event; after the end 0 if there is none */
+    uint64_t first_ns;    /* start of the earliest event; 0 after the end if there is no event */
     struct sl_event last; /* the last event returned */
     struct sl_trace_events_counts counts;
 };
@@ -106,8 +109,9 @@ struct sl_trace_events {
 int sl_trace_events_create(struct sl_trace_events **out);
 void sl_trace_events_destroy(struct sl_trace_events *t); /* NULL is fine */
 
-/* Before the first row: operators and ranges are wanted too, names as their strings mean them, and
- * `collectives` (borrowed; NULL: none) learns what does what. 0 or -ENOMEM. */
+/* Called before the first row. From then on operators and ranges are kept too, and names are
+ * unescaped. `collectives` (borrowed, or NULL) gets the collectives of the rows. Returns 0 or
+ * -ENOMEM. */
 int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectives *collectives);
 
 /* Takes any row of the file. Returns 0, or the sticky error of the temporary files. */
@@ -118,11 +122,11 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
 void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *row);
 
 /* Converts the row of a GPU operation in such a file to an event without its shape. Returns 0, or
- * -EINVAL: another kind of row, or unusable. */
+ * -EINVAL if the row is of another kind or unusable. */
 int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                               struct sl_event *out);
 
-/* The name of the ProfilerStep at a time; 0: none. */
+/* Returns the name of the ProfilerStep at a time, or 0 if there is none. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns);
 
 /* Call after the last row. Returns 0 or the sticky error. */
@@ -132,19 +136,21 @@ int sl_trace_events_end(struct sl_trace_events *t);
  * and memsets, are the raw JSON text of the rows. */
 int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out);
 
-/* After the end: iterates over the contexts that have GPU operations. Each is an event of kind
- * SL_EV_META_STREAM without a stream; `*at` starts at 0. Returns 1, or 0 at the end. */
+/* Iterates over the contexts that have GPU operations. Call it after the end. *out is an event of
+ * kind SL_EV_META_STREAM without a stream. `*at` is 0 at the first call. Returns 1, or 0 at the
+ * end. */
 int sl_trace_events_next_context(const struct sl_trace_events *t, size_t *at, struct sl_event *out);
 
 /* Returns 1 and the next kept row by start, outer rows first, if it began by `until_ns`. Returns 0
  * if none did, or the sticky error. */
 int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out);
 
-/* Finds a call that was returned or noted. NULL: unknown, or forgotten after 131072 newer calls. */
+/* Finds a call that was returned or noted. Returns NULL if the call is unknown, or was overwritten
+ * after 131072 newer calls. */
 const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,
                                                  uint64_t correlation);
 
-/* The correlation id as the file has it. */
+/* Returns the correlation id in the form that the file has, not widened. */
 uint64_t sl_trace_events_correlation(const struct sl_trace_events *t, uint64_t correlation);
 
 /* Event times are the file's times plus this offset, so no time is 0. */

@@ -32,14 +32,15 @@ static uint32_t intern(struct sl_trace_events *t, struct sl_text name)
     return id;
 }
 
-/* A value outside CUDA's id range is an error of the file; returns `fallback`. */
+/* Returns the value. Returns `fallback` if the value is outside CUDA's range of ids, which is an
+ * error of the file. */
 static uint32_t id32(uint32_t has, uint32_t bit, int64_t value, uint32_t fallback)
 {
     return (has & bit) && value >= 0 && value <= UINT32_MAX ? (uint32_t)value : fallback;
 }
 
-/* CUPTI ids have 32 bits and wrap. Ids of one file lie within 2^31 of each other. The first id gets
- * 2^32 added, so that lower ids are possible. */
+/* CUPTI ids have 32 bits and wrap. The ids of one file differ by less than 2^31. 2^32 is added to
+ * the first id, so that an id before the first is above 0. */
 static uint64_t widen(struct sl_trace_events *t, int64_t correlation)
 {
     uint64_t id = (uint64_t)correlation;
@@ -63,7 +64,7 @@ static void set_times(struct sl_trace_events *t, const struct sl_trace_row *row,
     ev->end_ns = (uint64_t)end + TIME_ORIGIN_NS;
 }
 
-/* Returns 0, or -EINVAL: the row is unusable. */
+/* Returns 0, or -EINVAL if the row is unusable. */
 static int begin_range(struct sl_trace_events *t, const struct sl_trace_row *row,
                        struct sl_event *ev)
 {
@@ -90,8 +91,8 @@ static struct sl_et_inputs_list list_of(struct sl_text text)
     return (struct sl_et_inputs_list){text.data, text.size};
 }
 
-/* Stores an operator's inputs as fields of a Chakra Node; most operators share theirs with
- * others. */
+/* Stores an operator's inputs as fields of a Chakra Node. Most operators have the same inputs as an
+ * earlier operator, so equal inputs are stored once. */
 static uint32_t put_inputs(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     char node[SL_ET_INPUTS_MOST];
@@ -109,7 +110,8 @@ static int is_async(const struct sl_trace_events *t, const struct sl_trace_row *
     return t->own && row->has & SL_HAS_ASYNC && row->has & SL_HAS_RECORD_FUNCTION;
 }
 
-/* Keeps the row of a range, whose event is already in order of time. */
+/* Keeps the row of a range. The event of the range has already been added to the first sort order.
+ * */
 static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
                     const struct sl_event *range)
 {
@@ -138,7 +140,7 @@ static void note_step(struct sl_trace_events *t, const struct sl_trace_row *row,
     t->step[t->steps++] = (struct sl_trace_step){range->start_ns, range->end_ns, range->name};
 }
 
-/* Sets the event's thread. -ENOSPC: beyond the limit of threads. */
+/* Sets the event's thread. Returns -ENOSPC beyond the limit of threads. */
 static int set_thread(struct sl_trace_events *t, const struct sl_trace_row *row,
                       struct sl_event *ev)
 {
@@ -147,7 +149,8 @@ static int set_thread(struct sl_trace_events *t, const struct sl_trace_row *row,
     return ev->thread ? 0 : -ENOSPC;
 }
 
-/* The same with thread and name: an event for the first order. */
+/* Begins a range as begin_range() does, and also sets thread and name. The event is for the first
+ * sort order. */
 static int begin_named(struct sl_trace_events *t, const struct sl_trace_row *row,
                        struct sl_event *ev)
 {
@@ -218,8 +221,9 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     return sl_event_sort_put(t->by_time, &ev);
 }
 
-/* "Memcpy DtoH (Device -> Pageable)": CUPTI numbers for these words. */
-/* Returns the number of a word; 0: none. The word list repeats after its end. */
+/* Kineto's name of a copy, "Memcpy DtoH (Device -> Pageable)", has words for CUPTI's numbers. */
+/* Returns the number of a word, or 0 if the word is unknown. The word list repeats after its end.
+ * */
 static uint32_t number_of(const char *(*word)(uint32_t), const char *text, const char *end)
 {
     const struct sl_text wanted = {text, (size_t)(end - text)};

@@ -4,8 +4,8 @@
  *   sl_trace_open(&t, path, why, sizeof(why));
  *   while (sl_trace_next(t, &item) ...)
  *
- * Threads: one owner. A helper thread decompresses ahead of the reader. Memory: that of input,
- * splitter and parser (see their headers); independent of the file size.
+ * Threads: one owner. A helper thread decompresses ahead of the reader. Memory: the memory of
+ * input, splitter and parser (see their headers). It does not depend on the file size.
  */
 #ifndef SL_TRACE_FILE_H
 #define SL_TRACE_FILE_H
@@ -16,9 +16,9 @@
 
 struct sl_trace_item {
     struct sl_span span;
-    uint64_t index; /* of an event, from 0 */
-    /* Of events and fields: 0; -EBADMSG: not valid JSON, see `error`; -EFBIG: too long, not
-     * parsed. */
+    uint64_t index; /* number of the event in the file, from 0 */
+    /* For events and fields: 0, -EBADMSG if the text is not valid JSON (see `error`), or -EFBIG if
+     * it is too long to be parsed. */
     int status;
     struct sl_trace_row row; /* events with status 0 */
     struct sl_json_error error;
@@ -26,12 +26,13 @@ struct sl_trace_item {
 
 struct sl_trace;
 
-/* Opens the trace in an input. On success the trace owns `input`. Returns 0 or a negative errno:
- * the caller still owns `input`. */
+/* Opens the trace in an input. On success the trace owns `input`. Returns 0, or a negative errno;
+ * then the caller still owns `input`. */
 int sl_trace_open_input(struct sl_trace **out, struct sl_input *input);
-/* As sl_input_open(). */
+/* Opens a trace by its path, like sl_input_open(). */
 int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why_size);
-/* The same for text from any reader (tests, fuzzer). Returns 0 or -ENOMEM. */
+/* Opens a trace whose text any function provides (for tests and the fuzzer). Returns 0 or -ENOMEM.
+ * */
 int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *user);
 void sl_trace_close(struct sl_trace *t); /* NULL is fine */
 
@@ -42,12 +43,13 @@ void sl_trace_show(struct sl_trace *t, const char *what, const char *path);
  * until the next call. */
 int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);
 
-/* Reports every value of a FIELD span. Returns as sl_json_visit(). */
+/* Reports every value of a FIELD span. Returns the same values as sl_json_visit(). */
 int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
                    void *user, struct sl_json_error *error);
 
-/* After the last item: why the input is not a trace at all; NULL if it is a trace, even a broken
- * one. `input` is its status. The text may point into `input` or `last`. */
+/* Returns why the input is not a trace. Call it after the last item. Returns NULL if the input is a
+ * trace, even a damaged trace. `input` is the input's status. The returned text may point into
+ * `input` or `last`. */
 const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *last,
                              const struct sl_input_status *input);
 

@@ -16,8 +16,8 @@ extern "C" {
  * size, at most `size`. A lone surrogate becomes '?'. */
 size_t sl_unescape(char *to, const char *text, size_t size);
 
-/* Decodes `text`, the inside of a valid JSON string or absent, into `room`. A text without escapes,
- * or longer than the room, is returned unchanged. */
+/* Decodes `text` into `room`. `text` is the inside of a valid JSON string, or absent. A text
+ * without escapes, or longer than the room, is returned unchanged. */
 struct sl_text sl_unescaped(struct sl_text text, char *room, size_t room_size);
 
 #ifdef __cplusplus

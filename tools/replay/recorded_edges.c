@@ -18,10 +18,10 @@ enum {
     PROBES = 4
 };
 
-/* An edge in the bytes of an event. The sort finds the kind and the correlation id where an event
- * has them. */
+/* An edge in the bytes of an event. The kind and the correlation id have the same place as in an
+ * event, because the sort reads them there. */
 struct packed {
-    uint64_t first; /* the lower correlation id of its ends */
+    uint64_t first; /* the lower one of the two correlation ids of the edge */
     uint64_t wait_ns;
     uint64_t last; /* the higher one */
     uint64_t dst_node;
@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct packed) == sizeof(struct sl_event) &&
                    offsetof(struct packed, event_kind) == offsetof(struct sl_event, kind),
                "the sort takes an edge for an event");
 
-/* Taken from a row of the file: the ids to find it by, and its times. */
+/* The ids and the times of a row of the file. */
 struct row {
     uint64_t correlation, graph_node, start_ns, end_ns;
     uint32_t context, stream, name, shape;
@@ -58,8 +58,8 @@ struct row {
 
 struct sl_recorded_edges {
     struct row row[ROWS];
-    /* The last operation of each stream: a wait for all streams may be for an old operation. Keyed
-     * by device and stream, because an edge does not state a context. */
+    /* The last operation of each stream is kept, because a wait for all streams may be for an old
+     * operation. Keyed by device and stream, because an edge does not state a context. */
     struct row last[STREAMS];
 };
 
@@ -146,7 +146,7 @@ static int is_call(uint8_t kind)
     return kind == SL_EV_RUNTIME || kind == SL_EV_DRIVER;
 }
 
-/* Finds the stream's entry, or the oldest entry that it may replace. */
+/* Finds the entry of the stream, or the oldest entry, which the stream may then use. */
 static struct row *last_of(struct sl_recorded_edges *f, const struct row *op)
 {
     size_t at = stream_place(op->device, op->stream);

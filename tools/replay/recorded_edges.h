@@ -1,11 +1,12 @@
 /*
  * recorded_edges.h - joins edges that the job recorded with their operations and calls.
  *
- * An edge's row names its ends by correlation id, stream and graph node, and has no times. The edge
- * is sorted by correlation id as an event, after both its ends. When it comes out of the sort, it
- * gets the times of its ends, which are remembered here.
+ * The row of an edge names the source and the destination by correlation id, stream and graph node,
+ * and has no times. The edge is sorted by correlation id as an event, after both its ends. When the
+ * sort returns the edge, the edge gets the times of its source and destination, which are kept
+ * here.
  *
- * Threads: one owner. Memory: 9 MiB, mapped pages.
+ * Threads: one owner. Memory: 9 MiB of mapped pages.
  */
 #ifndef SL_REPLAY_RECORDED_EDGES_H
 #define SL_REPLAY_RECORDED_EDGES_H
@@ -25,9 +26,10 @@ struct sl_event sl_recorded_edges_event(const struct sl_edge *edge);
 /* Takes a call or an operation, in order of correlation ids. */
 void sl_recorded_edges_row(struct sl_recorded_edges *f, const struct sl_event *ev);
 
-/* Returns the edge, complete except for names. An end may have no row, or be forgotten after 131072
- * newer rows unless it is the last of its stream. Its times then follow from the edge's own
- * numbers; a source without a wait has no times. */
+/* Returns the edge, complete except for names. If the source or the destination has no row, its
+ * times are computed from the edge's `wait_ns` and `wake_ns`; a source without a wait then has no
+ * times. A row counts as missing after 131072 newer rows, unless it is the last row of its stream.
+ * */
 struct sl_edge sl_recorded_edges_edge(const struct sl_recorded_edges *f, const struct sl_event *ev);
 
 #endif

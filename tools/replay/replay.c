@@ -290,7 +290,8 @@ static int give_rows(struct run *r, uint64_t until_ns)
     return rc;
 }
 
-/* The rows are complete up to this call; the edges may not be. */
+/* Returns the time up to which everything is complete. The rows are complete up to this call, but
+ * the edges may be complete only up to an earlier time. */
 static uint64_t decided_before(const struct run *r, uint64_t start_ns)
 {
     uint64_t decided_ns = r->engine ? sl_edges_decided_ns(r->engine) : start_ns;
@@ -298,7 +299,8 @@ static uint64_t decided_before(const struct run *r, uint64_t start_ns)
     return (decided_ns < start_ns ? decided_ns : start_ns) - 1;
 }
 
-/* For recorded edges: a later edge has an end that was enqueued later and that ends later. */
+/* Takes a row or a recorded edge. Keeps a row for the edges that follow. Passes an edge on to the
+ * sink. The destinations of later edges were enqueued later and end later. */
 static void give_joined(struct run *r, const struct sl_event *ev)
 {
     struct sl_edge edge;

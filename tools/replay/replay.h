@@ -6,7 +6,8 @@
  *   sl_replay_run(f, path, why, sizeof(why));       its events and edges, in order of enqueue
  *   sl_replay_tell(f, command, path, "the edges")   reports what was left out; exit status
  *
- * Threads: main; a helper thread decompresses. Memory: see trace_events.h and edge.h.
+ * Threads: the main thread calls these functions. A helper thread decompresses. Memory: see
+ * trace_events.h and edge.h.
  */
 #ifndef SL_REPLAY_H
 #define SL_REPLAY_H
@@ -21,9 +22,10 @@
 
 /* How recorded edges (found by the job itself) get the names of their operations. */
 enum sl_replay_names {
-    SL_REPLAY_NAMES_BEFORE, /* file order as the job wrote it: a name's row comes before its edges
-                             */
-    SL_REPLAY_NAMES_SOUGHT, /* a name was missing: read the names to the end, hold back edges */
+    SL_REPLAY_NAMES_BEFORE, /* the row of a name precedes the edges with the name, as in every file
+                               that the job wrote */
+    SL_REPLAY_NAMES_SOUGHT, /* a name was missing: names are read up to the end of the file, and
+                               edges are not passed on */
     SL_REPLAY_NAMES_KNOWN   /* all names are known; a second pass reads the edges */
 };
 
@@ -36,11 +38,11 @@ struct sl_replay_sinks {
      */
     void (*found)(void *user, const struct sl_edge *edge);
     sl_edge_sink_fn edges;
-    /* Called for each event passed to the engine, after the kept rows that began before it. NULL:
-     * not wanted. */
+    /* Called for each event passed to the engine, after the kept rows that began before it. May be
+     * NULL. */
     void (*event)(void *user, const struct sl_event *ev);
-    /* Called at intervals: every event that ended by `ns`, with all its edges, and every row that
-     * began by `ns` has been passed on. NULL: not wanted. */
+    /* Called at intervals, when every event that ended by `ns`, all edges of these events, and
+     * every row that began by `ns` have been passed on. May be NULL. */
     void (*complete)(void *user, uint64_t ns);
     void *user;
 };
@@ -52,8 +54,8 @@ struct sl_replay {
     int keeps_rows;
     struct sl_header header;
     int knew_whose;     /* known before the first row that syncline wrote the file */
-    int is_second;      /* second pass, with the header known */
-    int can_read_again; /* not a pipe */
+    int is_second;      /* not 0 in the second pass, in which the header is known */
+    int can_read_again; /* 0 if the input is a pipe */
     uint64_t invalid, too_long, unusable; /* rows that were not used */
     uint64_t edge_rows;                   /* rows of recorded edges */
     uint64_t lost[SL_EDGE_LOST_COUNT];
@@ -74,7 +76,8 @@ void sl_replay_destroy(struct sl_replay *f); /* NULL is fine */
  * after the rows that need it. */
 int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_size);
 
-/* Returns 0, or a negative errno with a one-line message in `why`. */
+/* Passes the events and edges of the file that was read to the sinks. Returns 0, or a negative
+ * errno with a one-line message in `why`. */
 int sl_replay_run(struct sl_replay *f, const char *path, char *why, size_t why_size);
 
 /* Reports on stderr what was left out; `result` names the output ("the edges"). Returns the exit

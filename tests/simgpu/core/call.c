@@ -1,8 +1,9 @@
 /*
- * call.c - the frame around every API call: correlation id, stamps, probe, injected and sticky
- * errors, truth; and the per-thread state of the simulation.
+ * call.c - the code around every API call: it assigns the correlation id, takes the stamps, calls
+ * the probe, returns injected and sticky errors, and writes the truth. Also the per-thread state of
+ * the simulation.
  *
- * Application threads, on their own data; the process has one correlation counter.
+ * Threads: each application thread uses its own data. The process has one correlation counter.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ struct sim_thread *sim_thread_self(void)
 
 void sim_probe_set(const struct sim_probe *table)
 {
-    /* Release pairs with the acquire in sim_probe_registered(): the table is filled. */
+    /* The release pairs with the acquire in sim_probe_registered(), which then sees the filled
+     * table. */
     atomic_store_explicit(&probe, table, memory_order_release);
 }
 
@@ -63,7 +65,7 @@ uint64_t sim_call_correlation(void)
     return self.call ? self.call->correlation : 0;
 }
 
-/* Only these functions still work after a sticky error. */
+/* Returns whether a function still works after a sticky error. */
 static bool survives(const char *name)
 {
     static const char *const names[] = {"cudaDeviceReset",      "cudaGetLastError",

@@ -2,8 +2,8 @@
  * capture.c - stream capture: turns work enqueued on capturing streams into graph nodes.
  *
  * Any thread; everything is under sim_lock(). A capture belongs to the stream where it began. Other
- * streams join by waiting for an event recorded inside the capture, and leave when it ends. An
- * invalidated capture refuses further work and produces no graph.
+ * streams join the capture by waiting for an event that was recorded inside the capture, and leave
+ * when the capture ends. An invalidated capture refuses further work and produces no graph.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +104,8 @@ int sim_capture_begin(struct sim_stream *stream, int mode)
     return error;
 }
 
-/* Removes all streams of the context from the capture. Returns true if all of them had been
- * joined. */
+/* Removes all streams of the context from the capture. Returns true if all of these streams had
+ * been joined to the capture. */
 static bool dissolve(struct sim_capture *capture)
 {
     struct sim_capture **at = &captures;

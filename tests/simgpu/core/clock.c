@@ -1,6 +1,6 @@
 /*
- * clock.c - simulated time is the wall clock: stamps are CLOCK_REALTIME ns; the scale divides only
- * modelled durations.
+ * clock.c - the simulated time, which is the wall clock. Stamps are CLOCK_REALTIME in ns. The
+ * option `scale` divides only modelled durations.
  *
  * Any thread.
  */

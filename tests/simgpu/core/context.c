@@ -2,8 +2,8 @@
  * context.c - contexts: the primary context of each device, contexts that a program creates, and
  * each thread's current context.
  *
- * Any thread. Contexts are never freed; a destroyed one loses its magic number. A primary context
- * that is reset and retained again is a new context with a new id.
+ * Any thread. Contexts are never freed. A destroyed context loses its magic number. A primary
+ * context that is reset and retained again is a new context with a new id.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

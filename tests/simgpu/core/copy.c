@@ -49,8 +49,8 @@ static uint64_t duration(const struct sim_work *work)
     return FIXED_NS + work->copy.width * work->copy.height * 1000 / rate;
 }
 
-/* Addresses are unified, so the pointers determine the direction. The caller's direction must agree
- * with them. */
+/* Addresses are unified, so the pointers determine the direction. The direction that the caller
+ * gave must agree with the pointers. */
 static bool direction_fits(enum sim_direction direction, bool from_device, bool to_device)
 {
     switch (direction) {
@@ -75,8 +75,8 @@ static bool overruns(const void *pointer, size_t pitch, size_t width, size_t hei
            (height - 1) * pitch + width > sim_memory_room(pointer);
 }
 
-/* Says whether the address is reserved for the device without being mapped. It is not host memory
- * either. */
+/* Says whether the address is reserved for the device without being mapped. The memory is not host
+ * memory either. */
 static bool unmapped(enum sim_memory memory, const void *pointer)
 {
     return memory == SIM_PAGEABLE && sim_virtual_reserved(pointer);
@@ -124,9 +124,9 @@ int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work)
     return SIM_OK;
 }
 
-/* Says whether the call waits for its own copy. These copies block: cudaMemcpy to the host,
- * between host buffers and from pinned memory; cudaMemcpyAsync to pageable memory and between
- * host buffers. */
+/* Says whether the call waits for its own copy. Two functions block: cudaMemcpy blocks if it copies
+ * to the host, between host buffers or from pinned memory. cudaMemcpyAsync blocks if it copies to
+ * pageable memory or between host buffers. */
 static bool waits_for_itself(const struct sim_work *work)
 {
     switch (work->copy.copy_kind) {

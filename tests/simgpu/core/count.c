@@ -49,8 +49,8 @@ void sim_count_find(struct sim_work *work, void **params)
         return;
     }
     memcpy(&count, params[parameter], sizeof count);
-    /* If the argument is not a pointer (such as an iterator of Thrust), the address has no
-     * memory. */
+    /* The argument may be no pointer but an iterator of Thrust. Its bits are then not the address
+     * of an allocation. */
     size_t room = sim_memory_room(count);
 
     if (!room) {

@@ -3,8 +3,8 @@
  * function.
  *
  * Any thread. A random number depends only on (seed, point, key). It does not depend on the number
- * of earlier draws, which would vary with timing. The list of failures is parsed once; without
- * failures a call costs one load.
+ * of earlier draws, which would vary with timing. The list of functions that must fail is parsed
+ * once. If the list is empty, a call costs one load from memory.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -67,7 +67,8 @@ const struct sim_device_info *sim_device_info(uint32_t device)
     return device < sim_device_count() ? &devices[device] : NULL;
 }
 
-/* Attributes that have no field in sim_device_info. An attribute in neither table is 0. */
+/* Attributes that have no field in sim_device_info. An attribute that is in neither of the two
+ * tables has the value 0. */
 static const struct {
     CUdevice_attribute attribute;
     int value;

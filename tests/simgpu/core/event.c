@@ -2,7 +2,7 @@
  * event.c - events. Recording an event copies the current predecessors of its stream; an event
  * never recorded orders nothing.
  *
- * Any thread. A destroyed event loses its magic number, and its memory is reused.
+ * Any thread. A destroyed event loses its magic number, and a new event may use its memory.
  */
 #include <stdlib.h>
 
@@ -51,7 +51,8 @@ int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_eve
     return event ? SIM_OK : SIM_E_MEMORY;
 }
 
-/* A capture ends. Events that were recorded in it become events that were never recorded. */
+/* A capture ends. Events that were recorded in the capture become events that were never recorded.
+ * */
 void sim_event_leave_capture(const struct sim_capture *capture)
 {
     for (struct sim_event *event = all; event; event = event->all_next) {

@@ -1,10 +1,11 @@
 /*
  * exec.c - executable graphs: instantiated, updated, launched.
  *
- * Any thread; under sim_lock(). An exec owns a flat copy of its graph in topological order. Nodes
- * run on lanes: the launch stream for the first branch (except with graph-own-streams), private
- * streams of the exec for the others. A launch follows the launch stream's tail and the exec's
- * previous launch. Later work on the stream follows all last nodes of the graph.
+ * Any thread; under sim_lock(). An exec owns a flat copy of its graph in topological order. Each
+ * branch of nodes runs on a stream, its lane. The first branch runs on the launch stream (except
+ * with graph-own-streams). Other branches run on private streams of the exec. A launch follows the
+ * launch stream's tail and the exec's previous launch. Later work on the stream follows all last
+ * nodes of the graph.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static bool valid(const struct sim_exec *exec)
     return exec && exec->magic == EXEC;
 }
 
-/* Sorts the nodes topologically. Returns false if there is a cycle or no memory. */
+/* Sorts the nodes topologically. Returns false if the graph has a cycle, or if there is no memory.
+ * */
 static bool put_in_order(struct sim_exec *exec)
 {
     size_t total = exec->graph->count, n = 0;
@@ -60,8 +62,9 @@ static bool put_in_order(struct sim_exec *exec)
     return n == total;
 }
 
-/* Puts each node on the lane of a predecessor that is still the lane's last node, else on a new
- * lane. `order` holds the branch number; 0 is the launch stream. */
+/* Puts each node on the lane of a predecessor, if the predecessor is still the last node of the
+ * lane. Otherwise puts the node on a new lane. `order` holds the branch number; 0 is the launch
+ * stream. */
 static void choose_lanes(struct sim_exec *exec)
 {
     int branches = sim_option("GRAPH_OWN_STREAMS") ? 1 : 0;

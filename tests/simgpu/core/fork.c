@@ -11,9 +11,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
 static pthread_mutex_t **held;
 static size_t count, cap;
 
-/* Locks `first`, then tries the others. Returns SIZE_MAX if all are locked; else unlocks them and
- * returns the mutex that another thread holds. The order does not matter, because the caller waits
- * only while it holds none. */
+/* Locks `first`, then tries the others. Returns SIZE_MAX if all mutexes are locked. Otherwise
+ * unlocks all, and returns the number of the mutex that another thread holds. The order does not
+ * matter, because the caller waits only while it holds none. */
 static size_t take_all(size_t first)
 {
     pthread_mutex_lock(held[first]);

@@ -7,9 +7,9 @@
 
 #include <pthread.h>
 
-/* Registers a mutex permanently; any thread. Not for recursive mutexes, because the child is a
- * different owner. A thread that holds such a mutex must not call the client (except its clock) or
- * this function. The client's mutexes may be held at a fork too. */
+/* Registers a mutex permanently. Any thread may call this. Not for recursive mutexes, because the
+ * child is a different owner. A thread that holds such a mutex must not call the client (except its
+ * clock) or this function. The client's mutexes may be held at a fork too. */
 void sim_fork_hold(pthread_mutex_t *mutex);
 
 /* A mutex private to a file. */

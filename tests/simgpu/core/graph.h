@@ -10,7 +10,7 @@
 struct sim_node {
     uint32_t magic;
     uint64_t id;                     /* graph node id of CUPTI */
-    const struct sim_node *original; /* source of a copied node; NULL: not a copy */
+    const struct sim_node *original; /* source of a copied node; NULL if the node is not a copy */
     struct sim_graph *graph;
     struct sim_node *next;             /* in order of creation */
     struct sim_node *copy, *exit_copy; /* set while the graph is copied; a child graph has an entry
@@ -21,7 +21,7 @@ struct sim_node {
     /* set only for a node in an exec */
     struct sim_set result; /* operations of the node, while a launch is enqueued */
     int order;             /* number of pending predecessors, later number of the branch */
-    bool passed_on;        /* true: a later node uses the same lane */
+    bool passed_on;        /* true if a later node uses the same lane */
 };
 
 struct sim_graph {
@@ -29,11 +29,12 @@ struct sim_graph {
     uint32_t id;
     struct sim_node *nodes, **last;
     size_t count;
-    uint32_t made; /* nodes, removed ones included */
+    uint32_t made; /* number of nodes ever added, including removed nodes */
 };
 
-/* graph_tell.c: report a new node (added or copied), and an added or removed dependency.
- * sim_graph_tell_kept() sends this thread's reports; call it without the lock. */
+/* These functions (graph_tell.c) keep a report of a new node (added or copied), or of an added or
+ * removed dependency. sim_graph_tell_kept() sends the reports of this thread to CUPTI. The caller
+ * must not hold the lock. */
 void sim_graph_tell_node(const struct sim_node *node);
 void sim_graph_tell_link(const struct sim_node *from, const struct sim_node *to, bool added);
 
@@ -41,7 +42,7 @@ bool sim_nodes_add(struct sim_nodes *list, struct sim_node *node);
 bool sim_nodes_merge(struct sim_nodes *list, const struct sim_nodes *from);
 void sim_nodes_clear(struct sim_nodes *list);
 
-/* Whether `node` is one of `sinks`, or precedes one. */
+/* Returns whether `node` is one of `sinks`, or precedes one of them. */
 bool sim_node_reaches(struct sim_node *node, const struct sim_nodes *sinks);
 int sim_graph_add_locked(struct sim_graph *graph, const struct sim_work *work,
                          struct sim_node **behind, size_t count, struct sim_node **out);

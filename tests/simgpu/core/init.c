@@ -14,7 +14,7 @@
 #include "core/sim.h"
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static atomic_int state; /* 0 not started, 1 in progress, 2 done */
+static atomic_int state; /* state of the initialisation: 0 not started, 1 in progress, 2 done */
 static atomic_bool forked;
 
 static void in_child(void)

@@ -1,7 +1,7 @@
 /*
  * keep.c - memory of objects with a handle: contexts, streams, events, kernels, graphs. It is never
- * freed, so that the magic number identifies a stale handle. One list holds all of it, which leak
- * checkers follow.
+ * freed, so that the magic number identifies a stale handle. One list holds all of this memory, so
+ * that leak checkers find it.
  *
  * Any thread.
  */

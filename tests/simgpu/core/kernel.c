@@ -1,9 +1,10 @@
 /*
  * kernel.c - kernels: names, parameters and the duration of a launch.
  *
- * Any thread. Kernels and names are never freed. A duration comes from the first of: an option
- * (--kernel 'GLOB=DURATION'), a spin_ns parameter, the estimate of the launching library (from
- * bytes and FLOPs), the cost model by threads. It is multiplied by --kernel-factor.
+ * Any thread. Kernels and names are never freed. Four sources may give the duration of a launch.
+ * The first that exists counts: the option --kernel 'GLOB=DURATION', a spin_ns parameter, the
+ * estimate of the launching library (from bytes and FLOPs), the cost model by number of threads.
+ * The duration is multiplied by --kernel-factor.
  */
 #include <ctype.h>
 #include <fnmatch.h>

@@ -39,7 +39,8 @@ int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes
 int sim_memory_unregister(void *pointer);
 /* Declares a variable of a program image: it exists until the program ends, on device 0. */
 int sim_memory_declare(void *pointer, size_t bytes, enum sim_memory kind);
-/* For virtual.c and physical.c: counts memory of a device; makes an allocation of a mapping. */
+/* Used by virtual.c and physical.c: sim_memory_take() and sim_memory_give() count the used memory
+ * of a device; sim_memory_map() adds a mapping to the list of allocations. */
 int sim_memory_take(uint32_t device, size_t bytes);
 void sim_memory_give(uint32_t device, size_t bytes);
 int sim_memory_map(const struct sim_allocation *mapping);
@@ -47,7 +48,8 @@ void sim_memory_unmap(const void *base);
 void sim_memory_access(const void *base, uint32_t device, uint32_t flags);
 bool sim_memory_find(const void *pointer, struct sim_allocation *out);
 void sim_memory_info(uint32_t device, size_t *free_bytes, size_t *total);
-/* How much can be used from there on: to the allocation's end, or through adjacent mappings. */
+/* Returns how many bytes can be used from an address on: up to the end of the allocation, or of the
+ * last adjacent mapping. */
 size_t sim_memory_room(const void *pointer);
 enum sim_memory sim_memory_kind(const void *pointer, uint32_t *device);
 /* cudaFree and its like: waits for the context's work, then frees. */

@@ -1,7 +1,7 @@
 /*
  * module.c - modules from PTX text: the kernels (.entry) with their parameters, static shared
- * memory, and the global variables. For other images (cubin, fatbin) a kernel of the module is
- * created when a program looks up its name.
+ * memory, and the global variables. Other images (cubin, fatbin) are not read: when a program looks
+ * up a kernel's name in such a module, the kernel is created.
  *
  * Any thread. After unloading, a module and its kernels stay in memory without magic number.
  */
@@ -58,7 +58,8 @@ static bool is(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...); 0 if it is none. */
+/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...), or 0 if the word is not a scalar type.
+ * */
 static uint32_t type_size(const char *text, size_t length)
 {
     if (length < 3 || text[0] != '.' || !strchr("usbf", text[1])) {

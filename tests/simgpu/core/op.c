@@ -2,8 +2,9 @@
  * op.c - operations and sets of them.
  *
  * Any thread. An operation is created under the lock, but any thread may drop its last reference
- * (the CUPTI thread holds some). So freed operations go onto a lock-free stack, which the next
- * allocation takes as a whole. The memory is kept until the process ends.
+ * (the CUPTI thread holds some). So freed operations are pushed to a lock-free stack. When a new
+ * operation is needed, all operations are popped from the stack at once. The memory is kept until
+ * the process ends.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static struct op *spare; /* lock held */
 struct op *sim_op_new(void)
 {
     if (!spare) {
-        /* Acquire pairs with the release in sim_op_unref(): the operation's last use has ended. */
+        /* The acquire pairs with the release in sim_op_unref(). After it, the operation's last use
+         * has ended. */
         spare = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
     }
     if (!spare) {
@@ -120,10 +122,10 @@ void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via
     }
 }
 
-/* Merges the tails of many streams into one set. First each stream's own operation is added
- * (`own`); no two tails share it, so thousands of streams take linear time. When all are in the
- * set, the operations that the streams wait for are added, unless the set has a later operation of
- * the same stream. */
+/* Merges the tails of many streams into one set. The caller first adds each stream's own last
+ * operation (`own` is true). Two streams never have the same own operation, so no search is needed
+ * and thousands of streams take linear time. Then the caller adds the operations that the streams
+ * wait for. An operation is not added if the set has a later operation of the same stream. */
 void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
                         const struct sim_stream *lane, bool own, const enum sim_via *via)
 {
@@ -152,7 +154,8 @@ void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from)
     }
 }
 
-/* Merges as if `from` had been added first: for the same operation, its link is kept. */
+/* Merges as if `from` had been added first. If both sets have a link to one operation, the link of
+ * `from` is kept. */
 void sim_set_merge_before(struct sim_set *set, const struct sim_set *from)
 {
     for (int i = 0; i < from->n; i++) {

@@ -1,7 +1,7 @@
 /*
- * option.c - options from the environment (SIMGPU_*, set by tests/simgpu/run), read where needed.
+ * option.c - reads options from the environment variables SIMGPU_*, which tests/simgpu/run sets.
  *
- * Any thread; only the clock's scale is cached (clock.c).
+ * Threads: any. Only the clock's scale is cached (clock.c).
  */
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
  * physical.c - physical memory: pages of a device that live as long as a handle or a mapping
- * (virtual.c). All mappings of a handle share its pages, so they have the same bytes.
+ * (virtual.c). All mappings of a handle share the handle's pages, so all mappings show the same
+ * bytes.
  *
  * Any thread. Lock order: virtual.c, this file, memory.c.
  */
@@ -20,7 +21,7 @@ struct physical {
 };
 
 SIM_MUTEX(lock);
-static struct physical **physicals; /* indexed by handle - 1; NULL: freed */
+static struct physical **physicals; /* indexed by handle - 1; NULL if the memory is freed */
 static size_t count, capacity;
 
 int sim_physical_check(const CUmemAllocationProp *properties)
@@ -30,8 +31,8 @@ int sim_physical_check(const CUmemAllocationProp *properties)
         properties->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
         return SIM_E_VALUE;
     }
-    /* A request for file descriptors is accepted. PyTorch always makes it, and exports a descriptor
-     * only to share memory with another process. */
+    /* A request for file descriptors is accepted. PyTorch always makes this request, and exports a
+     * descriptor only to share memory with another process. */
     if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
         properties->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         return SIM_E_NOT_SUPPORTED;

@@ -1,8 +1,8 @@
 /*
  * pool.c - pools of stream-ordered memory: their attributes, and the memory allocated from each. A
- * pool keeps no memory: its reserved bytes are only a count.
+ * pool keeps no memory. Its reserved bytes are only a counter.
  *
- * Any thread. The lock is a leaf.
+ * Threads: any. While a thread holds the lock of this file, it takes no other lock.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -13,8 +13,8 @@
 enum {
     MAGIC = 0x706f6f6c,
     MAX_DEVICES = 16,
-    BLOCK = 512,     /* sizes of allocations are rounded up to a multiple */
-    CHUNK = 32 << 20 /* a pool grows by a multiple */
+    BLOCK = 512,     /* sizes of allocations are rounded up to a multiple of this size */
+    CHUNK = 32 << 20 /* a pool grows by a multiple of this size */
 };
 
 struct level {
@@ -206,7 +206,7 @@ int sim_pool_get(struct sim_pool *pool, int which, void *value)
     return SIM_OK;
 }
 
-/* A high watermark can be set only to 0. It then becomes the current value. */
+/* A high watermark can be set only to 0. The high watermark then becomes the current value. */
 static int reset_high(struct level *level, uint64_t value)
 {
     if (value) {

@@ -2,14 +2,14 @@
  * probe.h - the interface between the simulated GPU and its CUPTI stand-in.
  *
  * The core (libsimgpu.so: devices, streams, time, truth) does not know CUPTI records. The CUPTI
- * stand-in does not know streams. This table connects them: libcupti registers a probe when it is
- * loaded. Without libcupti the core's pointer is NULL and nothing is reported. The core assigns
- * correlation ids (one counter per process, from SIMGPU_CORRELATION_START), so that truth and
- * records use the same ids.
+ * stand-in does not know streams. This table of functions (the probe) connects the two: libcupti
+ * registers a probe when it is loaded. Without libcupti the core's pointer is NULL and nothing is
+ * reported. The core assigns correlation ids (one counter per process, from
+ * SIMGPU_CORRELATION_START), so that truth and records use the same ids.
  *
- * Threads: api_enter/api_exit/op_* come from the application thread that makes the call; op_done
- * comes from the core's service thread or from the thread that notices the end. The core holds no
- * lock during these calls.
+ * Threads: the application thread that makes a call calls api_enter, api_exit and op_*. The core's
+ * service thread, or the thread that notices the end of an operation, calls op_done. The core holds
+ * no lock during these calls.
  */
 #ifndef SIM_PROBE_H
 #define SIM_PROBE_H
@@ -31,8 +31,8 @@ enum sim_op_kind {
 };
 
 /* One GPU operation. The core counts references: sim_op_ref(), sim_op_unref(). The facts are fixed
- * at enqueue; the times are set before `done` (release) becomes 1. Times are CLOCK_REALTIME in
- * ns. */
+ * at enqueue; the times are set before `done` (release) becomes 1. All times are in ns of
+ * CLOCK_REALTIME. */
 struct sim_op {
     _Atomic int refs;
     _Atomic int done;
@@ -66,14 +66,14 @@ struct sim_sync {
     uint32_t context, stream; /* UINT32_MAX: invalid in CUPTI */
     uint32_t event_id;
     uint64_t event_sync_id;
-    uint32_t result; /* return value of the call: 600 = not ready */
+    uint32_t result; /* return value of the call; 600 means not ready */
     uint64_t start_ns, end_ns;
 };
 
 struct sim_event_record {
     uint32_t correlation, context, stream, event_id;
     uint64_t event_sync_id;
-    uint64_t device_ns; /* time at which the GPU reached the event record; 0: unknown yet */
+    uint64_t device_ns; /* time at which the GPU reached the event record; 0 if not known yet */
 };
 
 enum sim_object_kind {
@@ -86,7 +86,7 @@ struct sim_object { /* a device, context or stream was created or destroyed */
     enum sim_object_kind kind;
     int created;
     uint32_t device, context, stream;
-    uint32_t null_stream; /* of a context: id of its legacy default stream */
+    uint32_t null_stream; /* for a context: id of the context's legacy default stream */
     uint32_t flags;       /* stream: CUpti_ActivityStreamFlag */
     int32_t priority;
     uint32_t correlation;
@@ -107,8 +107,8 @@ struct sim_graph_fact {
     int type;              /* the node's, CUgraphNodeType */
 };
 
-/* Replay: process and thread for this thread's records from now on. Thread 0: the thread itself
- * again. */
+/* In a replay: the recorded process and thread that this thread's records name from now on. If
+ * `thread` is 0, the records name the calling thread again. */
 struct sim_guise {
     uint32_t process, thread;
 };
@@ -147,7 +147,7 @@ struct sim_probe {
     uint64_t (*flushes)(void);           /* number of flushes by the client */
 };
 
-/* Exported by libsimgpu.so for the stand-ins. */
+/* The stand-ins call these functions, which libsimgpu.so exports. */
 void sim_probe_set(const struct sim_probe *probe);
 void sim_op_ref(struct sim_op *op);
 void sim_op_unref(struct sim_op *op);
@@ -160,17 +160,17 @@ uint64_t sim_now_ns(void);
  * they need not wait for the service thread. */
 void sim_progress(void);
 
-/* Current 64-bit correlation counter, and the id of the call in progress on this thread (0:
- * none). */
+/* sim_correlation_now() returns the 64-bit correlation counter. sim_correlation_of_thread() returns
+ * the correlation id of the call in progress on this thread, or 0 if there is none. */
 uint64_t sim_correlation_now(void);
 uint32_t sim_correlation_of_thread(void);
 
-/* Logs the simulator's own actions that must not count as faults of syncline. Each is one line of
- * JSON in the file SIMGPU_LOG ({"what":"dropped","kind":"kernel","correlation":5} ...). */
+/* Logs the simulator's own actions that must not count as faults of syncline. Each action is one
+ * line of JSON in the file SIMGPU_LOG ({"what":"dropped","kind":"kernel","correlation":5} ...). */
 void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Returns a SIMGPU_* option (set by tests/simgpu/run) by its name without the prefix; NULL: not
- * set. */
+/* Returns the value of an option, an environment variable SIMGPU_NAME that tests/simgpu/run sets.
+ * `name` has no prefix. Returns NULL if the option is not set. */
 const char *sim_option(const char *name);
 
 /* Returns a random number in [0, 1) that depends only on (seed, point, key). The key is the
@@ -183,15 +183,16 @@ double sim_random(const char *point, uint64_t key);
 int sim_fail(const char *function);
 
 /*
- * Replay. A process that replays a recording calls sim_replay_begin() before cuInit. From then on
- * CUPTI gets no reports of the process's own calls and operations. `devices` (borrowed) are the
- * devices that CUDA reports; none: the usual devices.
+ * Replay. A process that replays a recording calls sim_replay_begin() before cuInit. After this
+ * call CUPTI gets no reports of the process's own calls and operations. `devices` (borrowed) are
+ * the devices that CUDA reports. Without any, CUDA reports the usual devices.
  */
 struct sim_device_info;
 void sim_replay_begin(const struct sim_device_info *devices, uint32_t count);
 bool sim_replaying(void);
 const struct sim_device_info *sim_replay_devices(uint32_t *count);
-/* The CUPTI of the client, which receives the recorded reports; NULL: none is loaded. */
+/* Returns the probe of the client's CUPTI, which receives the recorded reports, or NULL if no CUPTI
+ * is loaded. */
 const struct sim_probe *sim_replay_probe(void);
 /* Returns an empty operation; the caller holds its only reference. NULL: out of memory. */
 struct sim_op *sim_replay_op(void);

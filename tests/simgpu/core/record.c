@@ -4,10 +4,11 @@
  * client enabled.
  *
  * A probe between the core and the CUPTI stand-in writes each report as a line and passes it on.
- * Threads: those of probe.h; each line is made only under the sink's lock. Times are CLOCK_REALTIME
- * in ns. An operation's line is written when it has ended, and states when its record got its
- * place. Lines are therefore not in order, and the replaying program sorts them. An operation still
- * pending at exit has no line.
+ * Threads: the threads that probe.h names. Each line is made only under the sink's lock. Times are
+ * CLOCK_REALTIME in ns. The line of an operation is written when the operation has ended. The line
+ * states the time at which CUPTI reserved the operation's record in a buffer. Lines are therefore
+ * not in order, and the replaying program sorts them. An operation still pending at exit has no
+ * line.
  */
 #include <string.h>
 #include <unistd.h>
@@ -29,8 +30,8 @@ bool sim_record_on;
         }                                                                                          \
     } while (0)
 
-/* Begins a line: its word, and the fields that all lines have. The sink stays locked until
- * close_line(). */
+/* Begins a line with the word for its type and the fields that all lines have. The sink stays
+ * locked until close_line(). */
 static void open_line(const char *word, uint64_t at, uint32_t thread, uint32_t correlation)
 {
     sim_sink_begin(&record);

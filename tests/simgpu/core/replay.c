@@ -2,8 +2,8 @@
  * replay.c - a process that replays a recording: it has the GPUs of the recording, and CUPTI gets
  * the recorded reports instead of the process's own.
  *
- * The replaying program calls begin once, before cuInit. The other functions: any thread,
- * read-only.
+ * The replaying program calls sim_replay_begin() once, before cuInit. Any thread may call the other
+ * functions, which change nothing.
  */
 #include "core/sim.h"
 

@@ -1,8 +1,8 @@
 /*
  * schedule.c - computes when operations run. An operation starts at its enqueue plus the launch
  * latency, or at the end of its last predecessor, whichever is later. It ends after its modelled
- * duration. So its times are known at enqueue, unless a predecessor depends on a host callback.
- * Then they are settled once the callback has run.
+ * duration. So the times of an operation are known at enqueue, unless a predecessor depends on a
+ * host callback. In that case the times are computed when the callback has run.
  *
  * Application threads enqueue and wait; the service thread (service.c) runs host callbacks and the
  * work that had to wait for them. sim_lock() guards everything here, but is not held during probes,
@@ -55,7 +55,8 @@ static void add_job(struct op *op)
     pthread_cond_signal(&sim_schedule.service_wake);
 }
 
-/* The operation's start is known. Its end is known too, unless the service thread has to run it. */
+/* Called when the operation's start is known. The operation's end is known too, unless the service
+ * thread has to run the operation. */
 static void start_op(struct op *op)
 {
     uint64_t earliest = op->pub.queued_ns + sim_schedule.latency_ns;
@@ -69,7 +70,7 @@ static void start_op(struct op *op)
     op->timed = true;
 }
 
-/* Passes the end of `op` on to all operations behind it. Works without recursion for chains of any
+/* Tells all operations that follow `op` when `op` ends. Works without recursion for chains of any
  * length. */
 void sim_schedule_settle(struct op *op)
 {
@@ -257,7 +258,8 @@ static void announce(struct op *op)
     if (probe && probe->op_enqueued && op->pub.kind != SIM_OP_MARKER) {
         probe->op_enqueued(&op->pub);
     }
-    /* Release pairs with the acquire in reap(): no thread reports the end before the beginning. */
+    /* The release pairs with the acquire in reap(), so that no thread reports the end before the
+     * beginning. */
     atomic_store_explicit(&op->announced, true, memory_order_release);
 }
 

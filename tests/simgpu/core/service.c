@@ -36,7 +36,7 @@ static void leave_active(struct sim_stream *stream)
     stream->active_next = NULL;
 }
 
-/* Removes ended operations from the queues, at most BATCH. */
+/* Removes at most BATCH ended operations from the queues. */
 static int reap(struct op **batch)
 {
     uint64_t now = sim_now_ns();
@@ -54,7 +54,8 @@ static int reap(struct op **batch)
             if (op->error && !op->context->sticky) {
                 op->context->sticky = op->error;
             }
-            /* Release pairs with CUPTI's acquire: the times are written. */
+            /* The release pairs with an acquire in the CUPTI stand-in, which then sees the written
+             * times. */
             atomic_store_explicit(&op->pub.done, 1, memory_order_release);
             batch[n++] = op;
         }
@@ -235,7 +236,7 @@ void sim_schedule_start(void)
     sim_unlock();
 }
 
-/* The process ends. A callback that hangs must not delay it. */
+/* The process ends. A callback that hangs must not delay the end of the process. */
 void sim_schedule_stop(void)
 {
     sim_lock();

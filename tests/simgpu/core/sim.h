@@ -9,7 +9,7 @@
  *
  * Locks: sim_lock() guards everything that concerns order: streams, events, contexts, operations,
  * graphs. The lock is never held while a probe, a host callback or a data copy runs. Truth, log and
- * memory have separate leaf locks.
+ * memory have locks of their own; a thread that holds one of these takes no other lock.
  *
  * Results are CUDA error numbers (SIM_E_*), the same for driver and runtime; 0 is success.
  */
@@ -27,7 +27,7 @@ enum sim_error {
     SIM_E_VALUE = 1,
     SIM_E_MEMORY = 2,
     SIM_E_NOT_INITIALIZED = 3,
-    SIM_E_CONFIGURATION = 9, /* runtime only; the driver returns SIM_E_VALUE */
+    SIM_E_CONFIGURATION = 9, /* from the runtime only; the driver returns SIM_E_VALUE */
     SIM_E_NO_DEVICE = 100,
     SIM_E_DEVICE = 101,
     SIM_E_IMAGE = 200,
@@ -61,8 +61,8 @@ enum {
 
 /* ---- operations and sets of operations (op.c) ---- */
 
-/* Why one operation, or a call, follows another; sim_via_name() gives the names in the truth
- * file. */
+/* The reason why an operation, or a call, has to follow another operation. sim_via_name() returns
+ * the names that the truth file uses. */
 enum sim_via {
     SIM_VIA_STREAM = 0, /* order within the stream */
     SIM_VIA_STREAM_WAIT,
@@ -73,7 +73,8 @@ enum sim_via {
 struct sim_link {
     struct op *op;
     enum sim_via via;
-    uint64_t call; /* 64-bit correlation id of the stream-wait call; else 0 */
+    uint64_t call; /* 64-bit correlation id of the stream-wait call; 0 unless `via` is
+                      SIM_VIA_STREAM_WAIT */
 };
 
 struct sim_set {
@@ -91,11 +92,12 @@ struct sim_node;
 struct sim_exec;
 struct sim_capture;
 
-/* A kernel whose end depends on more than the device: it waits for other processes, as collectives
- * do. It must live as long as any work that names it. */
+/* A kernel that waits for other processes, such as a kernel of a collective, so the device alone
+ * does not decide when the kernel ends. The struct must live as long as any work that points to the
+ * struct. */
 struct sim_remote {
-    /* Called at each enqueue, in order; returns the state of this launch. The lock is held, so
-     * `begin` must not call the simulator. */
+    /* `begin` is called at each enqueue, in order, and returns the state of the launch. The lock is
+     * held, so `begin` must not call the simulator. */
     void *(*begin)(struct sim_remote *remote);
     /* The service thread calls `poll` repeatedly once the kernel has started (`start_ns`), until it
      * returns true. Then `end_ns` is set and the state is freed. Never blocks. */
@@ -123,9 +125,11 @@ struct sim_work {
         struct {
             struct sim_kernel *kernel;
             uint32_t grid[3], block[3], cluster[3], dynamic_shared;
-            uint64_t cost_ns; /* modelled by the launcher; 0: derived from grid and block */
+            uint64_t cost_ns; /* duration that the launcher modelled; 0 if it is derived from grid
+                                 and block */
             struct sim_remote *remote; /* or NULL */
-            void *count;               /* set to 0 when the kernel runs (count.c); or NULL */
+            void *count; /* address of a count that becomes 0 when the kernel runs (count.c), or
+                            NULL */
             uint32_t count_bytes;
         } launch;
         struct {
@@ -162,14 +166,14 @@ struct op {
     struct sim_stream *lane;
     struct sim_context *context;
     uint64_t duration_ns; /* scaled */
-    uint64_t ready_ns;    /* latest known end of its predecessors */
+    uint64_t ready_ns;    /* latest known end of the operation's predecessors */
     uint64_t free_ns;     /* for the truth file: when the operation was enqueued and its stream was
                            * free */
-    int blockers;         /* predecessors with an unknown end */
-    bool timed;           /* start and end are final */
+    int blockers;         /* number of predecessors whose end is unknown */
+    bool timed;           /* the operation's start and end are known and no longer change */
     int error;            /* error that the operation's end leaves in the context */
     struct waiter *waiters;
-    struct sim_work *work; /* set if the work was not possible at enqueue */
+    struct sim_work *work; /* error, if the work was not possible at enqueue */
     void *remote_state;    /* of launch.remote */
     struct sim_set behind; /* for the truth only */
 };
@@ -188,7 +192,7 @@ void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via
                    uint64_t call);
 void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from);
 void sim_set_merge_before(struct sim_set *set, const struct sim_set *from);
-/* With `via` NULL the links are unchanged. */
+/* If `via` is NULL, the links are unchanged. */
 void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
                         const struct sim_stream *lane, bool own, const enum sim_via *via);
 void sim_set_clear(struct sim_set *set);
@@ -201,7 +205,7 @@ struct sim_context {
     uint32_t id, device, flags;
     bool primary;
     int retained;
-    int sticky;                 /* the error that every later call returns; 0: none */
+    int sticky;                 /* the error that every later call returns, or 0 */
     struct sim_stream *legacy;  /* id 7 */
     struct sim_stream *streams; /* all streams except graph lanes, linked by ctx_next */
     struct sim_stream *fresh;   /* blocking streams with work since the last legacy operation */
@@ -217,8 +221,8 @@ int sim_context_primary_release(uint32_t device, bool reset);
 bool sim_context_primary_active(uint32_t device, uint32_t *flags);
 void sim_context_primary_flags(uint32_t device, uint32_t flags);
 bool sim_context_valid(const struct sim_context *context);
-/* The thread's current context: from the driver's stack, or the primary context of the runtime's
- * device. */
+/* Returns the thread's current context in *out: the top of the driver's stack, or else the primary
+ * context of the device that the runtime selected. */
 int sim_context_current(struct sim_context **out);
 void sim_context_set(struct sim_context *context);
 int sim_context_push(struct sim_context *context);
@@ -258,12 +262,13 @@ int sim_init(void); /* cuInit: once; loads CUDA_INJECTION64_PATH */
 bool sim_ready(void);
 bool sim_forked(void); /* true in the child of a process that had called cuInit */
 int sim_driver_version(void);
-/* The probe that is notified of this process's actions; NULL: none. */
+/* Returns the probe that gets the reports of this process's actions, or NULL. */
 const struct sim_probe *sim_probe_get(void);
 const struct sim_probe *sim_probe_registered(void);
 
-/* Starts a call: correlation id, time stamp, probe, injected and sticky errors. Nonzero is the
- * call's result: pass it to sim_call_exit() and skip the body. */
+/* Starts a call: assigns the correlation id, takes the time stamp, calls the probe, and checks for
+ * injected and sticky errors. A nonzero return value is the result of the call; the caller then
+ * skips the body and passes the value to sim_call_exit(). */
 int sim_call_enter(struct sim_call *call, enum sim_domain domain, uint32_t cbid, const char *name,
                    bool per_thread);
 /* A driver call inside a runtime call, under the same correlation id (--nested-driver). */
@@ -285,7 +290,7 @@ struct sim_truth_wait {
     const char *kind;
     const struct sim_set *set;
     uint32_t context, stream, event;
-    uint64_t sync_id; /* number of the awaited event record; 0: none */
+    uint64_t sync_id; /* number of the awaited event record, or 0 */
     uint64_t start_ns, end_ns;
     int result;
 };
@@ -339,13 +344,15 @@ int sim_stream_create(struct sim_context *context, uint32_t flags, int priority,
 int sim_stream_create_legacy(struct sim_context *context);
 struct sim_stream *sim_stream_lane(struct sim_context *context); /* for graphs; lock held */
 int sim_stream_destroy(struct sim_stream *stream);
-/* Accepts handles 0, 1, 2 and pointers to a stream; else SIM_E_HANDLE. */
+/* Accepts the handles 0, 1, 2 and pointers to a stream. Returns SIM_E_HANDLE for any other handle.
+ * */
 int sim_stream_resolve(void *handle, struct sim_stream **out);
 /* Collects the predecessors of an operation enqueued now, or of a call that waits now. Lock
  * held. */
 void sim_stream_collect(struct sim_stream *stream, struct sim_set *set);
+/* Adds the set to the stream's tail. The caller holds the lock. */
 void sim_stream_follow(struct sim_stream *stream, const struct sim_set *set, enum sim_via via,
-                       uint64_t call); /* adds to the tail; lock held */
+                       uint64_t call);
 void sim_stream_replace_tail(struct sim_stream *stream, struct op *op);    /* lock held */
 void sim_stream_take_tail(struct sim_stream *stream, struct sim_set *set); /* takes the set */
 void sim_stream_drained(struct sim_stream *stream);                        /* lock held */
@@ -353,11 +360,12 @@ void sim_stream_drained(struct sim_stream *stream);                        /* lo
 /* Enqueues work, or adds a node on a capturing stream. `out`: NULL, or receives the operation with
  * a reference. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out);
-/* Enqueues a node's work on a graph lane, behind an explicit set. Lock held; the set is not
- * consumed. The operation has a reference for the caller. */
+/* Enqueues a node's work on a graph lane, behind an explicit set. The caller holds the lock. The
+ * set is not consumed. The operation has a reference for the caller. */
 struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
                            const struct sim_set *behind, uint32_t graph, uint64_t node);
-void sim_submit_announce(struct op *op); /* call without the lock; consumes the reference */
+/* Consumes the reference to the operation. The caller must not hold the lock. */
+void sim_submit_announce(struct op *op);
 void sim_schedule_start(void);
 void sim_schedule_stop(void);
 void sim_schedule_report_unfinished(void);
@@ -382,8 +390,8 @@ struct sim_event {
     uint64_t sync_id, recorded_ns;
     uint32_t stream;
     struct sim_set set;
-    struct sim_capture *capture; /* recorded in this capture, after these nodes */
-    struct sim_nodes nodes;
+    struct sim_capture *capture;       /* capture in which the event was recorded */
+    struct sim_nodes nodes;            /* nodes of the capture that precede the record */
     struct sim_event *next, *all_next; /* `next`: free list; `all_next`: all events ever made */
 };
 
@@ -409,7 +417,7 @@ struct sim_kernel {
     struct sim_kernel *next;
     uint32_t parameters, registers, static_shared, local;
     uint32_t own_ns;           /* part of the modelled time that differs between kernels */
-    uint32_t *offsets, *sizes; /* offsets and sizes of the parameters; NULL: not known */
+    uint32_t *offsets, *sizes; /* offsets and sizes of the parameters; NULL if they are unknown */
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;
     int count_parameter; /* parameter with the address of a count, or -1 */
@@ -435,13 +443,15 @@ struct sim_module {
 
 const char *sim_intern(const char *text, size_t length);
 struct sim_kernel *sim_kernel_new(const char *name, size_t length);
-struct sim_kernel *sim_kernel_named(const char *name); /* a kernel without a module; one per name */
+/* Returns the kernel of this name that belongs to no module. Creates a missing kernel. */
+struct sim_kernel *sim_kernel_named(const char *name);
 bool sim_kernel_valid(const struct sim_kernel *kernel);
 /* Fills the launch. The duration comes from an option, the spin parameter or the cost model.
  * `params` and `extra` are those of cuLaunchKernel; grid and block must be set.
- * SIM_E_CONFIGURATION: no device supports the shape. */
+ * Returns SIM_E_CONFIGURATION if no device supports the shape. */
 int sim_kernel_plan(struct sim_work *work, void **params, void **extra);
-int sim_kernel_fault(const struct sim_kernel *kernel); /* --kernel-error: 0 or the error */
+int sim_kernel_fault(const struct sim_kernel *kernel); /* returns the error that --kernel-error
+                                                          selects for this launch, or 0 */
 int sim_module_load(const void *image, struct sim_module **out);
 int sim_module_unload(struct sim_module *module);
 bool sim_module_valid(const struct sim_module *module);
@@ -459,7 +469,7 @@ enum sim_capture_status {
 
 struct sim_capture_info {
     enum sim_capture_status status;
-    uint64_t id; /* valid only while active, like the members below */
+    uint64_t id; /* this and the following members are valid only while `status` is active */
     struct sim_graph *graph;
     struct sim_node **nodes; /* predecessors of the next node; valid until the stream's next call */
     size_t count;
@@ -471,8 +481,8 @@ int sim_capture_end(struct sim_stream *stream, struct sim_graph **out);
 int sim_capture_info(struct sim_stream *stream, struct sim_capture_info *info);
 int sim_capture_update(struct sim_stream *stream, struct sim_node **nodes, size_t count, bool set);
 /* Called by operations that a capture forbids (allocation, synchronization). Returns 0, or the
- * error after invalidating the affected captures. A NULL stream means any capture that this thread
- * may disturb. */
+ * error after invalidating the affected captures. If `stream` is NULL, every capture that this
+ * thread may disturb is affected. */
 int sim_capture_guard(struct sim_stream *stream);
 int sim_capture_exchange_mode(int *mode);
 /* Lock held for all functions below. An operation on the legacy stream invalidates captures of

@@ -1,10 +1,10 @@
 /*
  * sink.h - a file of JSON lines to which many threads add, such as the truth and the log.
  *
- * Complete lines are collected in memory. They are written by the thread that fills the buffer, by
- * the service thread every 100 ms, and at exit; a killed process loses at most 100 ms. A `%p` in
- * the path becomes the process id. Otherwise processes share the file, and each write appends
- * complete lines.
+ * Complete lines are collected in memory. The lines are written to the file by the thread that
+ * fills the buffer, by the service thread every 100 ms, and at exit. So a killed process loses the
+ * lines of at most 100 ms. A `%p` in the path becomes the process id. Otherwise processes share the
+ * file, and each write appends complete lines.
  */
 #ifndef SIM_SINK_H
 #define SIM_SINK_H

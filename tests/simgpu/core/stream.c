@@ -102,9 +102,9 @@ int sim_stream_create(struct sim_context *context, uint32_t flags, int priority,
     return SIM_OK;
 }
 
-/* Creates a lane for a branch of a graph. It is ordered like a stream, but has no handle and no
- * legacy order, and is not in the context's list, because the launch stream's tail contains the
- * graph's sinks. */
+/* Creates a lane, that is an internal stream, for a branch of a graph. A lane has no handle and is
+ * not ordered with the legacy default stream. It is not in the context's list of streams either,
+ * because the tail of the launch stream contains the last nodes of the graph. */
 struct sim_stream *sim_stream_lane(struct sim_context *context)
 {
     struct sim_stream *stream = take(context);
@@ -235,8 +235,9 @@ void sim_stream_collect(struct sim_stream *stream, struct sim_set *set)
     }
 }
 
-/* The stream's tail has changed: later work of the legacy stream must follow it, or, on the legacy
- * stream, later work of the blocking streams. */
+/* Called when the tail of a stream has changed. Later work of the legacy stream must follow the
+ * tail. If `stream` is the legacy stream itself, later work of the blocking streams must follow the
+ * tail. */
 static void touched(struct sim_stream *stream)
 {
     if (stream->legacy) {

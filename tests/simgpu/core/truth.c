@@ -1,19 +1,21 @@
 /*
- * truth.c - writes what really happened as JSON lines to the file SIMGPU_TRUTH, and logs what the
- * simulation itself dropped, failed or gave away (SIMGPU_LOG).
+ * truth.c - writes the truth (all calls, operations and waits of a run) as JSON lines to the file
+ * SIMGPU_TRUTH. Also writes the log (SIMGPU_LOG) of records that the simulation dropped or gave to
+ * a second client, and of calls that it made fail.
  *
- * Any thread; each line is formatted only under its sink's lock. Correlation ids have 64 bits
+ * Threads: any. Each line is formatted under the lock of its sink. Correlation ids have 64 bits
  * (CUPTI ids are the low 32 bits). Times are CLOCK_REALTIME in ns. `id` numbers operations in order
- * of enqueue. Lines, by "t":
+ * of enqueue. Each line has its type in "t":
  * - process: pid, first correlation id, seed, scale
  * - call: every API call: domain, name, cbid, corr, thread, start, end, result
- * - op: every operation, written at its end (finished:false: still pending at exit): facts, times,
- *   free (when it was enqueued and its stream was free), and `after`. `after` lists predecessors
- *   with via = stream | stream_wait | legacy_default | graph, the end of each, and for a stream
- *   wait the correlation id of that call
- * - wait: every call that waits or queries: kind, the whole set of sources, and `released`: the
- *   source that ended last, if the call really waited for it (else 0)
- * - event: every event record: corr, event, sync, and the operations that it stands for
+ * - op: every operation, written at its end, or at exit with finished:false: facts, times, free
+ *   (the time from which the operation was enqueued and its stream was idle), and `after`. `after`
+ *   lists the predecessors with via = stream | stream_wait | legacy_default | graph, the end of
+ *   each predecessor, and for a stream wait the correlation id of the stream-wait call
+ * - wait: every call that waits or queries: kind, all sources, and `released`, the source that
+ *   ended last if the call really waited for this source, else 0
+ * - event: every call that records an event: corr, event, sync, and the operations after which the
+ *   event is complete
  * - follow: every stream that was made to wait for an event: corr, stream, event
  * - object: devices, contexts and streams that were created or destroyed
  */

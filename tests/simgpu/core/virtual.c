@@ -31,7 +31,7 @@ static bool misaligned(size_t value)
 
 /* ---- ranges ---- */
 
-/* Reserves addresses without pages. The system does not count them as memory. */
+/* Reserves addresses without pages. The system does not count these pages as memory. */
 static char *take_addresses(void *hint, size_t bytes)
 {
     void *base = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -201,8 +201,8 @@ static bool mapped_throughout(const char *base, size_t bytes)
     return bytes && base == end;
 }
 
-/* Unmapping waits for nothing, as on a real GPU. Late work must not crash the process, so ordinary
- * pages replace the mapping; they belong to no allocation. */
+/* Unmapping waits for nothing, as on a real GPU. Late work must not crash the process. So ordinary
+ * pages, which belong to no allocation, replace the mapping. */
 static void unmap(const struct sim_allocation *mapping)
 {
     sim_memory_unmap(mapping->base);

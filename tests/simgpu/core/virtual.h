@@ -15,15 +15,16 @@ enum {
     SIM_GRANULARITY = 2 << 20 /* unit of creation and mapping, in bytes */
 };
 
-/* Checks `properties`. Returns SIM_OK, or the error if they are not supported. */
+/* Checks `properties`. Returns SIM_OK, or an error if the properties are not supported. */
 int sim_physical_check(const CUmemAllocationProp *properties);
-/* Handles are numbers and never reused. The memory is freed when it is neither held nor mapped. */
+/* Handles are numbers and never reused. The memory of a handle is freed when the handle is neither
+ * held nor mapped. */
 int sim_physical_create(size_t bytes, const CUmemAllocationProp *properties, uint64_t *out);
 int sim_physical_hold(uint64_t handle);
 int sim_physical_release(uint64_t handle);
 int sim_physical_properties(uint64_t handle, CUmemAllocationProp *out);
-/* For virtual.c: sim_physical_map() replaces the pages at `base`; sim_physical_unmap() states that
- * they are unmapped. */
+/* Used by virtual.c: sim_physical_map() replaces the pages at `base` by the handle's pages.
+ * sim_physical_unmap() is called after virtual.c has unmapped the pages. */
 int sim_physical_map(uint64_t handle, void *base, size_t bytes);
 void sim_physical_unmap(uint64_t handle);
 

@@ -2,8 +2,8 @@
  * wait.c - calls that wait for the GPU or query it: the set that each waits for, the sleep, the
  * synchronization record, and the truth about its releaser.
  *
- * Application threads. The order of enqueue determines the set: it is taken once under the lock,
- * when the call begins.
+ * Application threads. The order of enqueue determines the set. The call takes the set once, under
+ * the lock, when the call begins.
  */
 #include "core/sim.h"
 

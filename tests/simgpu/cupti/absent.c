@@ -1,6 +1,6 @@
 /*
  * absent.c - events and metrics of CUPTI 12, which PyTorch versions of that time resolve when
- * loaded. The stand-in has none, and its functions report that.
+ * loaded. The stand-in has no events and no metrics, and these functions report this.
  *
  * Application threads.
  */

@@ -1,6 +1,6 @@
 /*
- * account.c - measures the CPU time of the client's two callbacks and the amount delivered to them:
- * one line in the log at process exit.
+ * account.c - measures the CPU time of the client's two callbacks, and the records and bytes
+ * delivered to the callbacks. Writes one line to the log at process exit.
  *
  * Any thread.
  */

@@ -1,8 +1,8 @@
 /*
  * activity.c - the activity API's exported functions: callbacks, kinds, flushes, reading.
  *
- * Any thread. This file checks the arguments, with the results that the CUPTI headers document. The
- * other files do the work.
+ * Any thread. This file checks the arguments, with the results that the CUPTI headers document.
+ * Other files have the code that these functions call.
  */
 #include <unistd.h>
 

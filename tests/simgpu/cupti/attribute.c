@@ -9,7 +9,8 @@
 static struct attribute {
     int id;
     uint32_t since; /* cuptiGetVersion() of the first version that has the attribute */
-    uint32_t until; /* cuptiGetVersion() of the first version without the attribute; 0: none */
+    uint32_t until; /* cuptiGetVersion() of the first version without the attribute; 0 if all later
+                       versions have it */
     size_t width;
     uint64_t first; /* initial value */
 } attributes[] = {
@@ -31,7 +32,7 @@ enum {
     DEFAULT_OF_VERSION = 2
 }; /* per-thread buffers: off until 12.9, on from 13.0 */
 
-/* Values by client, if they were set. */
+/* The values of each client that were set. */
 static _Atomic uint64_t values[SIM_CLIENTS][COUNT];
 static atomic_bool is_set[SIM_CLIENTS][COUNT];
 

@@ -2,8 +2,8 @@
  * buffer.c - a client buffer while CUPTI owns it: its records, and which of them wait for their
  * operation's end.
  *
- * Threads: the owner of the buffer, which is its lane under the lane's lock, then only the worker.
- * The client owns the memory; the stand-in owns the rest. A few structs are kept for later buffers,
+ * Threads: first the threads that hold the lock of the buffer's lane, then only the worker. The
+ * client owns the memory; the stand-in owns the rest. A few structs are kept for later buffers,
  * because malloc would map the record list of a large buffer again each time.
  */
 #include <pthread.h>
@@ -48,7 +48,8 @@ static bool finish(struct sim_buffer *b)
         struct sim_slot *slot = &b->slot[b->finished];
 
         if (slot->op) {
-            /* Acquire pairs with the core's release: the operation's times are written. */
+            /* The acquire pairs with the core's release. After it, the operation's times are
+             * written. */
             if (!atomic_load_explicit(&slot->op->done, memory_order_acquire)) {
                 return false;
             }

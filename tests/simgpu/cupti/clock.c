@@ -6,8 +6,8 @@
  * subscriber is used only while it is the only subscriber.
  *
  * Any thread. The conversion is a line through two moments at which both clocks were read. The
- * first is the registration. The second is taken again whenever the span has doubled or a second
- * has passed. So read errors of tens of ns never add up.
+ * first of these moments is the registration of the clock. The second is taken again whenever the
+ * span has doubled or a second has passed. So read errors of tens of ns never add up.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ sim_clock sim_clock_now(void)
     if (sim_v2_on() && sim_client_after(sim_client_first()) < SIM_CLIENTS) {
         return NULL;
     }
-    /* Acquire pairs with the release in sim_clock_register(): the line is written. */
+    /* The acquire pairs with the release in sim_clock_register(). After it, the line is written. */
     return atomic_load_explicit(&current[sim_client], memory_order_acquire);
 }
 
@@ -103,7 +103,7 @@ void sim_clock_register(sim_clock clock)
         draw_line(clock, first, take_moment(clock));
         pthread_mutex_unlock(&renewing);
     }
-    /* Release pairs with the acquire in sim_clock_now(). */
+    /* The release pairs with the acquire in sim_clock_now(). */
     atomic_store_explicit(&current[sim_client], clock, memory_order_release);
 }
 

@@ -1,6 +1,6 @@
 /*
- * external.c - external correlation: a stack of ids per kind and thread, and the records that name
- * the innermost ones, made when an API call begins.
+ * external.c - external correlation: a stack of ids for each kind and thread. When an API call
+ * begins, records are made that name the innermost id of each kind.
  *
  * Each thread has its own stacks.
  */

@@ -2,11 +2,11 @@
  * fields.c - user-defined records: the fields that a subscriber selected for each kind, and their
  * offsets.
  *
- * The subscriber's thread selects fields before it enables the kind; later only after a forced
- * flush has delivered all records of the kind. A buffer holds records of one selection, and is
- * reported with that layout. Fields are packed by their ids. This order may differ from the
- * selection, so that a client must read the layout. Fields that the simulator does not fill are
- * refused.
+ * The subscriber's thread selects the fields of a kind before it enables the kind. It may select
+ * other fields only after a forced flush has delivered all records of the kind. All records in a
+ * buffer have one selection of fields, and the layout is reported with the buffer. Fields are
+ * packed by their ids. This order may differ from the selection, so that a client must read the
+ * layout. Fields that the simulator does not fill are refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +29,11 @@ struct chosen {
 struct choice {
     const struct chosen *of[MAX_KINDS]; /* NULL: none */
     struct sim_record_places *places[MAX_KINDS];
-    struct choice *before; /* the previous choice, of any client */
+    struct choice *before; /* the previous selection, of any client */
 };
 
-static _Atomic(struct choice *) latest; /* choices are kept, because buffers may refer to them */
+/* Selections are never freed, because buffers may refer to them. */
+static _Atomic(struct choice *) latest;
 
 static struct client {
     atomic_bool on;
@@ -45,10 +46,11 @@ bool sim_fields_on(void)
     return atomic_load_explicit(&clients[sim_client].on, memory_order_acquire);
 }
 
-/* Returns NULL if there is none for this kind. */
+/* Returns NULL if the kind has no selection. */
 static const struct chosen *chosen_of(uint32_t kind)
 {
-    /* Acquire pairs with the release in sim_fields_choose(): the layout is written. */
+    /* The acquire pairs with the release in sim_fields_choose(). After it, the layout is written.
+     * */
     const struct choice *choice =
         atomic_load_explicit(&clients[sim_client].choice, memory_order_acquire);
 
@@ -162,7 +164,7 @@ static bool is_usable(const struct sim_config *config)
            config->fieldSelection.structSize >= sizeof config->fieldSelection &&
            config->fieldSelection.pFieldIds && config->fieldSelection.numFields &&
            config->fieldSelection.numFields <= MAX_FIELDS &&
-           config->fieldSelection.pFieldIds[0] == 0; /* the kind must be the first field */
+           config->fieldSelection.pFieldIds[0] == 0; /* the first field must be the kind */
 }
 
 /* Stores a selection for one kind, and keeps those of the other kinds. */
@@ -188,7 +190,7 @@ static CUptiResult keep(uint32_t kind, const struct chosen *chosen)
     now->before = atomic_load_explicit(&latest, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&latest, &now->before, now)) {
     }
-    /* Release pairs with the acquires above: the layout is written. */
+    /* The release pairs with the acquires above, which then see the written layout. */
     atomic_store_explicit(&client->choice, now, memory_order_release);
     return CUPTI_SUCCESS;
 }

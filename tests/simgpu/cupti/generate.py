@@ -4,8 +4,8 @@
     generate.py FOLDER
 
 FOLDER holds one unpacked package per version: FOLDER/12.0/nvidia/... to FOLDER/13.5/nvidia/...
-(nvidia-cuda-cupti-cu12 and nvidia-cuda-cupti from PyPI). Offsets come from the compiler (gcc,
-with the CUDA toolkit's cuda.h); the library writes the newest struct of each kind. Sizes are then
+(nvidia-cuda-cupti-cu12 and nvidia-cuda-cupti from PyPI). The compiler computes the offsets (gcc,
+with the CUDA toolkit's cuda.h). CUPTI writes the newest struct of each kind. Sizes are then
 compared with the steps of the library's cuptiActivityGetNextRecord over a synthetic buffer (12.0 to
 13.1: newer versions need a driver).
 """

@@ -1,9 +1,10 @@
 /*
- * lane.c - keeps the buffers being filled: one for all threads, or one per thread.
+ * lane.c - keeps the buffers that are being filled. The lane of a thread is the place of its
+ * current buffer. There is one lane for all threads, or one lane per thread.
  *
  * Application threads reserve places here (sim_place_open) and thereby request client buffers; a
- * flush removes buffers. A lane belongs to one thread; the first lane may serve all threads. Lanes
- * live as long as the process, and are reused when their thread has ended. The lane's lock is not
+ * flush removes buffers. A lane belongs to one thread; the first lane may serve all threads. A lane
+ * is never freed. When its thread has ended, another thread reuses the lane. The lane's lock is not
  * held during a buffer request.
  */
 #include <pthread.h>
@@ -23,8 +24,8 @@
 struct sim_lane {
     pthread_mutex_t lock;
     struct sim_buffer *active;
-    struct sim_buffer *spare; /* a second buffer, if two threads requested one at once; used next */
-    uint32_t guise;           /* the recorded thread; 0: a thread of this process */
+    struct sim_buffer *spare; /* a second buffer, if two threads requested at once; used next */
+    uint32_t guise;           /* the recorded thread; 0 for a thread of this process */
     unsigned client;
     atomic_bool taken;
     struct sim_lane *next;
@@ -51,7 +52,7 @@ __attribute__((constructor)) static void hold_shared(void)
 
 static __thread struct sim_lane *own[SIM_CLIENTS];
 static __thread bool in_client;
-/* A request for this thread's record that has no overhead record yet. */
+/* The buffer request of this thread for which no overhead record has been made yet. */
 static __thread struct {
     uint64_t start_ns, end_ns;
 } asked;
@@ -115,7 +116,7 @@ static struct sim_lane *take_lane(void)
     return lane;
 }
 
-/* A recorded thread keeps its lane until the end. */
+/* A recorded thread keeps its lane until the replay ends. */
 static struct sim_lane *guise_lane(uint32_t thread)
 {
     struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
@@ -159,9 +160,9 @@ static void check_zeroed(const struct sim_buffer *b)
     }
 }
 
-/* Returns the largest buffer that a library gave, by its callback; NULL if there are too many
- * libraries. Each library has its own entry, because a request may overlap a change of
- * callbacks. */
+/* Returns the entry with the size of the largest buffer that a client library gave. The address of
+ * the request callback identifies the library. Returns NULL if there are too many libraries. Each
+ * library has an entry of its own, because a request may overlap a change of callbacks. */
 static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
 {
     static struct {
@@ -182,7 +183,7 @@ static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
 }
 
 /* A client at its memory limit gives no buffer, or a small dummy buffer, perhaps the same to
- * several threads. Records written there are lost to the client. */
+ * several threads. The client loses records that are written to a dummy buffer. */
 static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *callbacks)
 {
     _Atomic size_t *largest = b->owner == SIM_CLIENT ? largest_of(callbacks) : NULL;
@@ -198,7 +199,7 @@ static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *
 }
 
 /* Requests a buffer from the client, on this thread and without a lock. Returns NULL if the client
- * gave none. */
+ * gave no buffer. */
 static struct sim_buffer *request_once(void)
 {
     struct sim_callbacks callbacks = sim_callbacks_get();
@@ -221,7 +222,7 @@ static struct sim_buffer *request_once(void)
     in_client = false;
     sim_account_end(SIM_CALLBACK_REQUEST, began, 0, 0);
     if (!memory && sim_trouble.null_crash && sim_version()->number < 27) {
-        /* As documented for CUPTI below API 27: the process crashes in CUPTI's own code. */
+        /* As NVIDIA documents for CUPTI below API 27, the process crashes in CUPTI's own code. */
         *(volatile uint8_t *)memory = 0;
     }
     struct sim_buffer *b = memory ? sim_buffer_new() : NULL;
@@ -271,8 +272,8 @@ static bool has_room(const struct sim_buffer *b, size_t size)
     return b->size - b->used >= size && (!b->max_records || b->slots < b->max_records);
 }
 
-/* Makes a buffer with room for `size` bytes the lane's active one. The lane is locked before and
- * after. Returns false if the client gave none. */
+/* Makes a buffer with room for `size` bytes the lane's active one. The lane is locked at the call
+ * and at the return, but not in between. Returns false if the client gave no buffer. */
 static bool provide(struct sim_lane *lane, size_t size)
 {
     while (!lane->active || !has_room(lane->active, size)) {

@@ -1,12 +1,14 @@
 /*
  * name.c - kernel and device names that records point to, and their lifetime.
  *
- * A record's name pointer is valid as long as the client holds the record's buffer. The bytes are
- * overwritten when the same memory comes back in a request, or the lifetime is over. A client with
- * an old pointer then reads garbage. The bytes stay readable for a while, because a client under
- * test must fail on content, not crash. Then they are freed.
+ * A record's name pointer is valid as long as the client holds the record's buffer. The bytes of
+ * the name are overwritten when the client gives the same memory for a new buffer, or when the
+ * lifetime (--cupti-name-life) is over. A client with an old pointer then reads garbage. The
+ * overwritten bytes are freed only some time later, because a client under test must fail on
+ * content, not crash.
  *
- * sim_name_copy: under the lock of the buffer's lane. The rest: any thread, own lock.
+ * Threads: the caller of sim_name_copy() holds the lock of the buffer's lane. Any thread may call
+ * the other functions, which take this file's lock.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * probe.c - turns reports of the core into records.
  *
- * Threads: application threads, as in probe.h; a flush dumps objects on its caller's thread. The
- * only state is the list of live objects, which has its own lock.
+ * Threads: application threads, see probe.h. A flush writes the records of live objects on the
+ * thread that called the flush. The only state is the list of live objects, which has its own lock.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ static size_t object_count, object_cap;
 static void api_enter_for_one(enum sim_domain domain, uint32_t cbid, uint32_t correlation,
                               uint64_t now_ns)
 {
-    /* Before the record of the operation that the call enqueues: Kineto, which reads in order,
-     * knows by it whose the operation is. */
+    /* The external id must precede the record of the operation that the call enqueues, because
+     * Kineto reads records in order, and uses the id to find the operation's owner. */
     if (sim_api_on(domain, cbid) && sim_kind_on(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 0)) {
         sim_external_records(correlation);
     }
@@ -92,7 +92,7 @@ static void op_enqueued_for_one(struct sim_op *op)
 
 static void op_done(struct sim_op *op)
 {
-    (void)op; /* buffers check op->done themselves before they are delivered */
+    (void)op; /* the worker checks op->done before it delivers a buffer */
 }
 
 static void synchronized_for_one(const struct sim_sync *s)

@@ -1,5 +1,6 @@
 /*
- * query.c - exported functions that get or set one value: version, time, ids, result texts.
+ * query.c - the exported functions that return or set one value: version, time, ids and result
+ * texts.
  *
  * Any thread.
  */

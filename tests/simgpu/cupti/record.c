@@ -1,7 +1,7 @@
 /*
  * record.c - writes a record's bytes in this version's layout.
  *
- * Threads: the owner of the record's buffer. Fields that this version lacks are left out.
+ * Threads: the thread that owns the record's buffer. Fields that this version lacks are left out.
  */
 #include <pthread.h>
 #include <string.h>
@@ -16,8 +16,8 @@ void sim_put(const struct sim_place *place, enum sim_field field, uint64_t value
     const struct sim_layout *layout = place->layout;
     uint8_t *at = place->record + layout->field[field].offset;
 
-    switch (layout->field[field].width) { /* constant sizes, so that each is one store instead of a
-                                           * call */
+    switch (layout->field[field].width) { /* the sizes are constants, so that each copy is one store
+                                             instead of a call */
     case 8:
         memcpy(at, &value, 8);
         break;

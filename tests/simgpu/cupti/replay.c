@@ -1,9 +1,10 @@
 /*
- * replay.c - replays recorded records: made as if by the recorded threads, or copied byte by byte.
+ * replay.c - replays recorded records: makes records in the name of the recorded threads, or copies
+ * records byte by byte.
  *
- * Threads of the replaying program. Each thread may have a guise: the recorded thread for which it
- * makes records. Recorded records use the same lanes, buffers and injected failures as live
- * records. Only kinds that the client enabled are replayed.
+ * Threads: threads of the replaying program. A thread may have a guise, that is the recorded thread
+ * in whose name it makes records. Recorded records use the same lanes, buffers and injected
+ * failures as live records. Only kinds that the client enabled are replayed.
  */
 #include <string.h>
 

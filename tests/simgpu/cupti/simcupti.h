@@ -3,8 +3,8 @@
  *
  * The stand-in is written only from the CUPTI headers and documentation. It shares no code with
  * syncline's runtime, so that it can judge a client independently. One library per CUPTI version is
- * linked from the same objects (CMakeLists.txt). Each has the export list of its version, and
- * version.c states the version.
+ * linked from the same objects (CMakeLists.txt). Each library exports the functions of its version,
+ * and version.c states the version.
  *
  * Data flow: probe.c (reports from the core) -> record.c (a record's bytes in this version's
  * layout) -> lane.c (the client buffer being filled) -> worker.c (the thread that completes
@@ -26,7 +26,7 @@
 #include "core/probe.h"
 #include "cupti/layout_table.h"
 
-/* ---- version.c: the CUPTI version ---- */
+/* ---- version.c: which CUPTI version this library is ---- */
 
 const struct sim_version *sim_version(void);
 
@@ -55,24 +55,27 @@ void sim_attributes_clear(void); /* restores the initial values */
 
 /* ---- clock.c: CLOCK_REALTIME, or the client's clock from the moment it is registered ---- */
 
-/* The clock that stamps a record made now; kept until the record's times are written. */
+/* A clock. sim_clock_now() returns the clock for a record that is made now. The record uses this
+ * clock until its times are written. */
 typedef CUpti_TimestampCallbackFunc sim_clock;
 sim_clock sim_clock_now(void);
-/* Converts a span of CLOCK_REALTIME in place. Unchanged if there is no client clock or no time. */
+/* Converts a span of CLOCK_REALTIME in place. A time stays unchanged if there is no client clock,
+ * or if the time is 0. */
 void sim_clock_convert(sim_clock clock, uint64_t *start_ns, uint64_t *end_ns);
 void sim_clock_register(sim_clock clock); /* NULL: removes the clock */
-/* For delays; unaffected when the wall clock is set. */
+/* Returns the monotonic time, for delays. A change of the wall clock does not affect this time. */
 uint64_t sim_monotonic_ns(void);
 
 /* ---- kinds.c: enabled kinds ---- */
 
-bool sim_kind_on(uint32_t kind, uint32_t context); /* context 0: the global setting */
+/* If `context` is 0, returns the setting for all contexts. */
+bool sim_kind_on(uint32_t kind, uint32_t context);
 bool sim_api_on(enum sim_domain domain, uint32_t cbid);
 CUptiResult sim_kind_set(uint32_t kind, bool on);
 CUptiResult sim_kind_set_context(uint32_t context, uint32_t kind, bool on);
 CUptiResult sim_api_set(enum sim_domain domain, uint32_t cbid, bool on);
 bool sim_kinds_any(void);
-void sim_kinds_clear(void); /* clears the switches below too */
+void sim_kinds_clear(void); /* also clears the switches below */
 
 /* Switches set by the Enable... calls for records; all atomic. */
 struct sim_switches {
@@ -80,7 +83,8 @@ struct sim_switches {
 };
 struct sim_switches *sim_switches(void);
 
-/* ---- name.c: strings that records point to, valid as long as their buffer ---- */
+/* ---- name.c: strings that records point to; a string is valid as long as the record's buffer ----
+ * */
 
 struct sim_names {
     struct sim_name_chunk *chunks;
@@ -93,7 +97,7 @@ const char *sim_name_copy(struct sim_names *names, const char *text);
 /* The client has received the buffer. Its names become invalid when `memory` comes back in a
  * request, or after the time of option cupti-name-life. */
 void sim_name_retire(struct sim_names *names, const uint8_t *memory);
-void sim_name_spoil(const uint8_t *memory); /* NULL: all names whose time is over */
+void sim_name_spoil(const uint8_t *memory); /* NULL for all names whose lifetime is over */
 bool sim_name_waiting(void);
 
 /* ---- buffer: a client buffer while CUPTI owns it ---- */
@@ -127,18 +131,17 @@ struct sim_buffer {
     size_t slots, slots_cap;
     size_t finished; /* slots before this one are complete */
     struct sim_names names;
-    struct sim_record_places **places; /* layouts of user-defined records; NULL: none */
+    struct sim_record_places **places; /* layouts of user-defined records, or NULL */
     bool forced;                       /* delivered even with incomplete records */
     bool for_show;     /* a dummy buffer (lane.c), of which the client reads nothing */
-    uint64_t ready_ns; /* monotonic time since which the buffer is complete, with the injected
-                          delay; 0: not yet */
+    uint64_t ready_ns; /* monotonic time from which it may be delivered; 0: not complete yet */
     struct sim_buffer *next;
 };
 
 struct sim_buffer *sim_buffer_new(void); /* NULL: out of memory */
 /* Completes the records of operations that have ended. Returns true if all records are complete. */
 bool sim_buffer_finish(struct sim_buffer *b);
-/* Abandons incomplete records: their end stays 0. */
+/* Gives up waiting for incomplete records, whose end then stays 0. */
 void sim_buffer_give_up(struct sim_buffer *b);
 void sim_buffer_free(struct sim_buffer *b);
 
@@ -160,8 +163,8 @@ bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t ki
 bool sim_place_open_raw(struct sim_place *place, const struct sim_raw_record *raw);
 void sim_place_close(struct sim_place *place);
 
-/* Hands over the active buffers: only complete ones, or with `forced` all of them, including empty
- * ones. */
+/* Passes active buffers to the worker: the complete buffers, or if `forced` all buffers, including
+ * empty buffers. */
 void sim_lane_flush(bool forced);
 void sim_lane_close(void); /* closes the client's lanes; later records go into new buffers */
 void sim_lane_hand_over(uint64_t dropped); /* hands over this thread's buffer and adds dropped
@@ -175,12 +178,12 @@ bool sim_in_client(void); /* true if this thread is inside a buffer callback */
 
 void sim_worker_start(void);
 void sim_worker_push(struct sim_buffer *b);
-/* Delivers the buffers that are ready. Returns when that is done, or at once on the worker thread
- * itself. */
+/* Delivers the buffers that are ready. Returns when the delivery is done. On the worker thread
+ * itself returns at once. */
 void sim_worker_flush(bool forced);
 /* At process exit: stops delivery and logs all undelivered records. */
 void sim_worker_end(void);
-bool sim_worker_alive(void); /* false in a forked child, and after the end */
+bool sim_worker_alive(void); /* returns false in a forked child, and after sim_worker_end() */
 /* getpid() of the process that makes records; a forked child makes none. */
 extern _Atomic uint32_t sim_process_id;
 
@@ -194,7 +197,8 @@ typedef void (*sim_request_v2)(uint8_t **buffer, size_t *size, size_t *max_recor
 typedef void (*sim_complete_v2)(uint8_t *buffer, size_t size, size_t valid_size,
                                 struct sim_complete_info *info);
 
-struct sim_callbacks { /* callbacks with arguments of one of two kinds: the other two are NULL */
+struct sim_callbacks { /* two callbacks of the older or of the newer interface; the other two are
+                          NULL */
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
     sim_request_v2 request_v2;
@@ -206,15 +210,17 @@ struct sim_callbacks sim_callbacks_get(void);
 
 /* ---- activity.c ---- */
 
-/* Size of a record of this kind; 0: this version writes none and none was replayed. */
+/* Returns the size of a record of this kind, or 0 if this version writes no such record and none
+ * was replayed. */
 size_t sim_record_size(uint32_t kind);
 enum sim_record sim_record_of(uint32_t kind); /* R_COUNT: none */
 
 /* ---- fields.c: user-defined records ---- */
 
 struct sim_config;
-/* The layout of a record kind for the current client: that of this version, or the client's
- * selection. NULL: this version has no such record, or the client selected no fields. */
+/* Returns the layout of a record kind for the current client. This is the layout of this version,
+ * or the layout of the fields that the client selected. Returns NULL if this version has no such
+ * record, or the client selected no fields. */
 const struct sim_layout *sim_layout_of(uint32_t kind);
 bool sim_fields_on(void);
 bool sim_fields_chosen(uint32_t kind);
@@ -246,10 +252,10 @@ CUptiResult sim_dump_objects(uint32_t kind);
 /* ---- replay.c: recorded records ---- */
 
 void sim_replay_wear(const struct sim_guise *guise);
-uint32_t sim_replay_thread(void); /* recorded thread that this thread imitates; 0: none */
+uint32_t sim_replay_thread(void); /* recorded thread that this thread imitates, or 0 */
 uint32_t sim_process(void);       /* process id for this thread's records */
 void sim_replay_raw(const struct sim_raw_record *raw);
-size_t sim_replay_size(uint32_t kind); /* size of the raw records of a kind; 0: none was replayed */
+size_t sim_replay_size(uint32_t kind); /* bytes of a raw record; 0 if none was replayed */
 void sim_replay_count_flush(void);
 uint64_t sim_replay_flushes(void);
 
@@ -277,18 +283,19 @@ void sim_v2_unsubscribe(unsigned client);
 
 extern struct sim_trouble {
     bool shuffle, null_crash, overhead, hang;
-    int per_thread; /* -1: the default of the version */
+    int per_thread; /* 1 for a buffer per thread, 0 for one buffer, -1 for the default of the
+                       version */
     double drop, twice, no_time;
     uint64_t late_ns, hold_ns, stall_ns, name_life_ns, steal_at, clock_at, force_each,
         buffer_records;
 } sim_trouble;
 
 void sim_trouble_read(void);
-void sim_trouble_count_record(void); /* counts records for cupti-steal, -clock and -force; call
-                                      * without locks */
+void sim_trouble_count_record(void); /* counts records for the options cupti-steal, -clock and
+                                        -force; call it without locks */
 void sim_trouble_shuffle(struct sim_buffer *b);
 void sim_trouble_twice(struct sim_buffer *b);
-/* One line of the log per record. */
+/* Writes one line to the log for each record. */
 void sim_log_record(const char *what, const struct sim_slot *slot);
 void sim_log_buffer(const char *what, const struct sim_buffer *b);
 const char *sim_kind_name(uint32_t kind);
@@ -301,7 +308,8 @@ const char *sim_caller_name(void);
 CUptiResult sim_error(CUptiResult result); /* stores the result for cuptiGetLastError */
 extern __thread const void *sim_caller;    /* return address of this thread's last call */
 
-/* Injected failures come first: a real library may fail before it checks its arguments. */
+/* Injected failures are returned before the arguments are checked, because a real library may fail
+ * as early. */
 #define SIM_ENTRY()                                                                                \
     do {                                                                                           \
         int sim_code_ = sim_fail(__func__);                                                        \

@@ -1,8 +1,9 @@
 /*
- * subscriber.c - the callback API, with one subscriber per client. Driver and
- * runtime callbacks run at entry and exit of calls. Resource callbacks run when graph nodes change.
+ * subscriber.c - CUPTI's callback API, with one subscriber per client. Driver and runtime callbacks
+ * run at entry and exit of calls. Resource callbacks run when graph nodes change.
  *
- * Callbacks run on the application thread. The parameters of the call are not available (NULL).
+ * Callbacks run on the application thread. A callback does not get the parameters of the call (the
+ * pointer is NULL).
  */
 #include <string.h>
 

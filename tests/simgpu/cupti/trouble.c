@@ -78,8 +78,8 @@ static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
     pthread_mutex_unlock(&lock);
 }
 
-/* Frees the second client's own buffers. The first client's buffers are left alone, so they are
- * lost to it. */
+/* Frees the second client's own buffers. The buffers of the first client are not returned to it, so
+ * the first client loses them. */
 static void thief_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                            size_t valid_size)
 {

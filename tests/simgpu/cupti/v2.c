@@ -1,10 +1,10 @@
 /*
  * v2.c - the calls of CUPTI 13.2 and later that name their subscriber.
  *
- * Any thread. Subscribers and a client of the older calls exclude each other: the second one is
- * refused (NOT_COMPATIBLE, or at its subscription). From 13.3 on there may be several subscribers
- * if all of them allow it. Each is a separate client with its own kinds, settings, layouts and
- * buffers. Functions shared with the older calls run as that client.
+ * Any thread. Subscribers and a client of the older calls exclude each other. CUPTI refuses the one
+ * that comes second (NOT_COMPATIBLE, or at its subscription). From 13.3 on there may be several
+ * subscribers if all of them allow it. Each subscriber is a separate client with its own kinds,
+ * settings, layouts and buffers. Functions shared with the older calls run as that client.
  */
 #include "cupti/v2.h"
 #include "core/fork.h"
@@ -47,7 +47,8 @@ unsigned sim_client_first(void)
     return sim_v2_on() ? sim_client_after(0) : 0;
 }
 
-/* Declared by their symbols, because headers from 13.0 on declare some of them with other types. */
+/* These functions are declared by their symbols, because headers from 13.0 on declare some
+ * functions with other types. */
 #define EXPORTED(name) __asm__(name) __attribute__((visibility("default")))
 
 CUptiResult sim_v2_subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
@@ -100,8 +101,8 @@ static void end_turn(const unsigned *before)
     sim_client = *before;
 }
 
-/* Returns the number for a new subscriber; 0 if existing subscribers do not allow others, or if it
- * does not. */
+/* Returns the number for a new subscriber. Returns 0 if an existing subscriber or the new
+ * subscriber does not allow others. */
 static unsigned find_place(const struct sim_subscriber_params *params)
 {
     bool wants_others = params && params->allowMultipleSubscribers;
@@ -147,7 +148,7 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc cal
     sim_subscriber_take(callback, userdata);
     sim_client = 0;
     *out = sim_subscriber_handle(client);
-    /* Release pairs with the acquires above: all data of the client is written. */
+    /* The release pairs with the acquires above, which then see all data of the client. */
     atomic_store_explicit(&subscribers[client].on, true, memory_order_release);
     atomic_fetch_add_explicit(&count, 1, memory_order_release);
     sim_log("{\"what\":\"subscribed\",\"name\":\"%s\",\"client\":%u}", subscribers[client].name,
@@ -259,8 +260,8 @@ CUptiResult sim_v2_disable(CUpti_SubscriberHandle given, CUpti_ActivityKind kind
     return sim_error(sim_kind_set(kind, false));
 }
 
-/* Enables or disables one call. With user-defined records this is possible only in versions that
- * accept lists of calls. */
+/* Enables or disables one call. With user-defined records, single calls can be enabled only in
+ * versions that accept lists of calls. */
 static CUptiResult set_call(enum sim_domain domain, CUpti_CallbackId cbid, uint8_t enable)
 {
     if (sim_fields_on() && sim_version()->number < CALLS_LIST_SINCE) {

@@ -1,9 +1,9 @@
 /*
  * worker.c - the CUPTI thread: only this thread completes buffers, late and in any order.
  *
- * Buffers come from full or flushed lanes. They wait here until their records are complete (or the
- * flush was forced), and for the delays of options cupti-late and cupti-hold. The thread starts
- * when callbacks are first registered; it does not survive a fork.
+ * Buffers come from full or flushed lanes. A buffer waits here until its records are complete (or
+ * the flush was forced), and for the delays of the options cupti-late and cupti-hold. The thread
+ * starts when callbacks are first registered; it does not survive a fork.
  */
 #include <pthread.h>
 #include <signal.h>

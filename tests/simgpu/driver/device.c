@@ -46,7 +46,7 @@ DRIVER_API(cuDeviceGetName, (char *name, int length, CUdevice device), (name, le
     return SIM_OK;
 }
 
-#undef cuDeviceGetUuid /* the header maps this name to _v2; both are exported */
+#undef cuDeviceGetUuid /* cuda.h replaces this name by the _v2 name; libcuda exports both */
 
 static int get_uuid(CUuuid *uuid, CUdevice device)
 {

@@ -106,7 +106,7 @@ static int get_address(const char *symbol, void **out, cuuint64_t flags,
     return *out ? SIM_OK : SIM_E_NOT_FOUND;
 }
 
-#undef cuGetProcAddress /* the header maps this name to _v2; both are exported */
+#undef cuGetProcAddress /* cuda.h replaces this name by the _v2 name; libcuda exports both */
 
 DRIVER_API(cuGetProcAddress, (const char *symbol, void **out, int version, cuuint64_t flags),
            (symbol, out, version, flags))

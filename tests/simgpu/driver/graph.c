@@ -280,7 +280,8 @@ DRIVER_API(cuGraphRemoveDependencies_v2,
     return link_all(graph, from, to, count, false);
 }
 
-#undef cuGraphAddDependencies /* the header maps this name to _v2; CUDA 12 programs call it */
+#undef cuGraphAddDependencies /* cuda.h replaces this name by the _v2 name; CUDA 12 programs call  \
+                                 this one */
 #undef cuGraphAddKernelNode
 
 SIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,

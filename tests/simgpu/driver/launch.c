@@ -85,7 +85,8 @@ DRIVER_API_STREAM(cuStreamAddCallback, cuStreamAddCallback_ptsz,
 
     REQUIRE(function && flags == 0, SIM_E_VALUE);
     CHECK(sim_stream_resolve(handle, &stream));
-    /* It is called with (CUstream, CUresult, void *), which have the same representation. */
+    /* `function` expects (CUstream, CUresult, void *). These types have the same representation as
+     * the types of `call_stream`. */
     work.host.call_stream = (void (*)(struct sim_stream *, int, void *))(void *)function;
     return sim_host_callback(stream, &work);
 }

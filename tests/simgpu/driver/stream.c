@@ -143,7 +143,7 @@ DRIVER_API(cuEventSynchronize, (CUevent event), (event))
     return sim_event_synchronize((struct sim_event *)event);
 }
 
-#undef cuEventElapsedTime /* the header maps this name to _v2; both are exported */
+#undef cuEventElapsedTime /* cuda.h replaces this name by the _v2 name; libcuda exports both */
 
 DRIVER_API(cuEventElapsedTime, (float *ms, CUevent start, CUevent end), (ms, start, end))
 {

@@ -1,8 +1,8 @@
 /*
- * virtual.c - libcuda: virtual memory management.
+ * virtual.c - the functions of libcuda for virtual memory management.
  *
- * Application threads. Unlike allocation it needs no context, because the memory belongs to a
- * device.
+ * Threads: application threads. Unlike allocation, these functions need no context, because the
+ * memory belongs to a device.
  */
 #include "core/virtual.h"
 #include "driver/api.h"

@@ -1,5 +1,6 @@
-"""A training step run directly, captured, and replayed: the same kernels each time. The captured
-graphs share nothing; they take turns and each is replayed three times."""
+"""Runs a training step directly, captures the step, and replays it. The kernels are the same each
+time. The captured graphs share no memory. Each graph is replayed three times, in turns with the
+other graphs."""
 import torch
 from torch import nn
 

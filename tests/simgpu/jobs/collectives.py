@@ -1,4 +1,4 @@
-"""Every collective of torch.distributed; the data shows whether it arrived. Needs torchrun."""
+"""Runs every collective of torch.distributed, and prints the data that arrived. Needs torchrun."""
 import torch
 import torch.distributed as dist
 

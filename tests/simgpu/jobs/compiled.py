@@ -1,4 +1,4 @@
-"""torch.compile of a module and of an optimizer's step, without a backend compiler. Prints
+"""Runs torch.compile on a module and on an optimizer's step, without a backend compiler. Prints
 Dynamo's counters, so that two runs can be compared."""
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
-"""A small convolution net: cuDNN convolutions and batch normalization, forward and backward."""
+"""Trains a small convolution net with cuDNN convolutions and batch normalization, forward and
+backward."""
 import torch
 from torch import nn
 

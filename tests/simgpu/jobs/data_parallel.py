@@ -1,5 +1,5 @@
-"""nn.DataParallel: one process, a thread and a replica for each of two devices, and NCCL on their
-default streams. Needs --devices 2."""
+"""Trains with nn.DataParallel. One process has a thread and a replica of the model for each of two
+devices, and uses NCCL on the default streams of the devices. Needs --devices 2."""
 import torch
 from torch import nn
 from torch.cuda import comm, nccl

@@ -1,4 +1,5 @@
-"""DistributedDataParallel: gradients are summed over ranks during the backward pass. Needs torchrun."""
+"""Trains with DistributedDataParallel, which sums gradients over ranks during the backward pass.
+Needs torchrun."""
 import torch
 import torch.distributed as dist
 from torch import nn

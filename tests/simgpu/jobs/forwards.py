@@ -1,5 +1,5 @@
 """Two threads run the same forward code, so that their operators have the same sequence numbers. One
-thread calls backward while the other sleeps."""
+thread calls backward while the other thread sleeps."""
 import threading
 import time
 

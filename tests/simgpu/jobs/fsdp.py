@@ -1,4 +1,5 @@
-"""fully_shard: parameters are gathered layer by layer, gradients scattered. Needs torchrun."""
+"""Trains with fully_shard, which gathers parameters and scatters gradients layer by layer.
+Needs torchrun."""
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,4 +1,5 @@
-"""CUDA graphs: a training step captured and replayed, with side streams inside the capture."""
+"""Captures a training step in a CUDA graph, with side streams inside the capture, and replays the
+graph."""
 import torch
 from torch import nn
 

@@ -1,5 +1,5 @@
 """Training that continues without a pause after a torch.profiler session.
-Prints the start and end of each session, and exports its trace.
+Prints the start and end of each session, and exports the trace of the session.
 
     handover.py MODE FOLDER    plain, methods, schedule, error, autograd, cpu, nvtx, export, nested
 """

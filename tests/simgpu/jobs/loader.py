@@ -1,5 +1,5 @@
-"""A DataLoader with workers, forked or spawned, and pinned memory, whose copies overlap the
-work: loader.py [fork|spawn]"""
+"""Trains with a DataLoader that has forked or spawned workers and pinned memory. Copies of batches
+overlap the GPU work. loader.py [fork|spawn]"""
 import sys
 
 import torch

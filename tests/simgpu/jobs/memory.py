@@ -1,5 +1,6 @@
-"""A net that creates and frees tensors, so that the allocator reserves, releases and again reserves
-memory, and then its statistics. PYTORCH_CUDA_ALLOC_CONF selects the allocator."""
+"""Trains a net that creates and frees tensors, so that the allocator reserves, releases and again
+reserves memory. Prints the statistics of the allocator.
+PYTORCH_CUDA_ALLOC_CONF selects the allocator."""
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
-"""An MLP trained with AdamW: pinned batches are copied without blocking, the loss is read every ten steps.
+"""Trains an MLP with AdamW. Pinned batches are copied without blocking. The loss is read every ten
+steps.
 
     mlp.py [STEPS]
 """

@@ -1,4 +1,5 @@
-"""Training with torch.profiler sessions in between, as users run them; exports each session's trace.
+"""Training with sessions of torch.profiler in between, in the ways in which users run sessions.
+Exports the trace of each session.
 
     neighbour.py MODE FOLDER    thrice, ended, threads, error, exit, first, warmup, whole,
                                 toggled

@@ -1,4 +1,5 @@
-"""Two devices: copies between them, a model split over both, and a synchronize of each. Needs --devices 2."""
+"""Uses two devices: copies between the devices, a model that is split over both, and a synchronize
+of each device. Needs --devices 2."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Training under torch.profiler, in the modes that users select; exports a trace.
+"""Training under torch.profiler, in the modes that users select. Exports a trace.
 
     profiled.py MODE FILE     plain, schedule, everything (shapes, stacks, memory, syncs), cuda, twice,
                               observed (with PyTorch's execution trace of the same steps, FILE.et.json)

@@ -1,5 +1,5 @@
-"""Names its steps and their parts with NVTX, as torch.cuda.nvtx does; a backward pass runs on
-autograd's thread. With "beside" another thread is in a range the whole time."""
+"""Training that marks each step and each part of a step with a range of torch.cuda.nvtx. The
+backward pass runs on autograd's thread. With "beside" another thread is in a range the whole time."""
 import sys
 import threading
 

@@ -1,5 +1,5 @@
-"""Recurrent nets: LSTM and GRU in two layers, both directions, dropout, projections, sequences of
-different lengths, autocast.
+"""Trains recurrent nets: LSTM and GRU in two layers, both directions, dropout, projections,
+sequences of different lengths, autocast.
 
     recurrent.py [STEPS]
 """

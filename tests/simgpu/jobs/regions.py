@@ -1,5 +1,5 @@
-"""PyTorch's wrappers around operators: compiled regions (with backends that need no compiler), a
-tensor subclass that intercepts every operator, inference mode."""
+"""Uses PyTorch's wrappers around operators: compiled regions (with backends that need no compiler),
+a tensor subclass that intercepts every operator, inference mode."""
 import torch
 from torch import nn
 

@@ -1,5 +1,5 @@
 """Training loops of several kinds. Each iteration launches a different number of kernels, so that a
-trace shows which iterations it has.
+trace shows which iterations it contains.
 
     steps.py MODE [STEPS]   plain, gan, critic, amp, accumulate, several, backward, inference, own, scopes,
                             schedule, api

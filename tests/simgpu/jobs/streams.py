@@ -1,4 +1,5 @@
-"""Several streams: wait_stream, events with and without timing, queries, priorities, elapsed time."""
+"""Uses several streams: wait_stream, events with and without timing, queries, priorities, elapsed
+time."""
 import torch
 
 

@@ -1,4 +1,4 @@
-"""Every way in which PyTorch waits for the GPU: synchronize, item, cpu, nonzero, printing."""
+"""Waits for the GPU in every way that PyTorch has: synchronize, item, cpu, nonzero, printing."""
 import torch
 
 

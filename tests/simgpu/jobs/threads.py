@@ -1,4 +1,4 @@
-"""Inference from several threads, each on a separate stream, with results read back."""
+"""Runs inference on several threads, each with a separate stream, and reads the results back."""
 import threading
 
 import torch

@@ -1,4 +1,5 @@
-"""A small transformer under autocast with a GradScaler: embedding, attention, a tied loss."""
+"""Trains a small transformer under autocast with a GradScaler. It has an embedding, attention and a
+tied loss."""
 import torch
 from torch import nn
 

@@ -2,7 +2,7 @@
  * cublas.c - the stand-in for cuBLAS: handles, matrix products in all their forms, products of a
  * matrix or a vector with a vector.
  *
- * Application threads; one thread at a time uses a handle, as cuBLAS requires.
+ * Threads: application threads. As cuBLAS requires, a handle is used by one thread at a time.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
- * cublaslt.c - the stand-in for cuBLASLt: descriptors, the matrix product, and one algorithm that
- * serves all products.
+ * cublaslt.c - the stand-in for cuBLASLt: descriptors, the matrix product, and a list of algorithms
+ * with one entry for all products.
  *
  * Application threads. A cuBLAS handle is accepted as a cuBLASLt handle, because the handle is
  * ignored.

@@ -204,7 +204,7 @@ LIBRARY(int, cudnnBackendSetAttribute,
     return d && count >= 0 ? set(d, name, type, count, values) : CUDNN_INVALID_VALUE;
 }
 
-/* The heuristics return one configuration, that of the engine that runs the whole graph. */
+/* The heuristics return one configuration. It belongs to the engine that runs the whole graph. */
 static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *count,
                    struct backend **configurations)
 {
@@ -230,7 +230,7 @@ static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *cou
     return status;
 }
 
-/* The caller created the descriptor that is filled. It gets the same attributes. */
+/* Copies the attributes of `from` to `to`, a descriptor that the caller created. */
 static int copy_into(struct backend *to, const struct backend *from)
 {
     int status = CUDNN_SUCCESS;
@@ -241,8 +241,8 @@ static int copy_into(struct backend *to, const struct backend *from)
     return status;
 }
 
-/* Says whether the attribute is computed instead of set: no workspace, no shared memory, the only
- * engine. */
+/* Returns whether the stand-in computes the attribute: the sizes of workspace and shared memory are
+ * 0, the number of engines is 1, and the engine's index is 0. */
 static bool is_number(int name)
 {
     return name == PLAN_WORKSPACE_SIZE || name == GRAPH_ENGINE_COUNT ||
@@ -268,7 +268,7 @@ LIBRARY(int, cudnnBackendGetAttribute,
         }
         return CUDNN_SUCCESS;
     }
-    /* An engine's notes and knobs: there are none. */
+    /* An engine has no notes and no knobs. */
     *count = a ? a->count : 0;
     if (!a || !out || wanted < 1) {
         return CUDNN_SUCCESS;
@@ -284,8 +284,8 @@ LIBRARY(int, cudnnBackendGetAttribute,
 
 struct convolution {
     const char *verb;
-    const struct backend *image, *filter, *result; /* result: the tensor with one element per dot
-                                                    * product */
+    /* `result` is the tensor with one element per dot product. */
+    const struct backend *image, *filter, *result;
 };
 
 static bool describe(const struct backend *op, struct convolution *c)
@@ -391,7 +391,8 @@ static double last_dimension(const struct backend *tensor)
     return a && a->count ? (double)((const int64_t *)a->bytes)[a->count - 1] : 1;
 }
 
-/* One operation is the whole attention. The shapes of Q and K determine its size. */
+/* One operation is the whole attention. The shapes of Q and K determine the size of the operation.
+ * */
 static void add_whole(struct attention *sum, const struct backend *q, const struct backend *k,
                       int products)
 {

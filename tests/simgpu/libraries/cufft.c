@@ -1,6 +1,6 @@
 /*
- * cufft.c - the stand-in for cuFFT's extensible plans, which PyTorch uses: one kernel per
- * transform.
+ * cufft.c - the stand-in for cuFFT's extensible plans, which PyTorch uses. A transform launches one
+ * kernel.
  *
  * Application threads. Plans are small numbers, as in cuFFT.
  */

@@ -27,14 +27,16 @@ struct sim_library_kernel {
     uint32_t grid[3], block[3], shared;
     uint64_t cost_ns;
     struct sim_remote *remote; /* set for a kernel that waits for other processes; else NULL */
-    bool driver; /* launched with cuLaunchKernelEx, as newer libraries do; else cudaLaunchKernel */
+    bool driver; /* true to launch with cuLaunchKernelEx, as newer libraries do; false for
+                    cudaLaunchKernel */
 };
 
 /* Launches on a CUDA stream handle and the thread's current device. Returns 0 or a CUDA error. */
 int sim_library_launch(void *stream, const struct sim_library_kernel *kernel);
 
-/* Returns the modelled time in ns: the start-up time plus the longer of two times. One is for
- * moving `bytes` of device memory, the other for `flops` operations at a peak rate of `gflops`. */
+/* Returns the modelled time in ns: the start-up time plus the longer of two times. One time is for
+ * moving `bytes` of device memory. The other time is for `flops` operations at a peak rate of
+ * `gflops`. */
 uint64_t sim_library_cost(double bytes, double flops, double gflops);
 
 /* Called by a stub: reports it once and returns an error that every library here knows. */
@@ -54,9 +56,10 @@ enum sim_precision {
 };
 
 struct sim_precision_facts {
-    const char *cutlass, *nvjet; /* spelling in kernel names; NULL: no such kernels */
+    const char *cutlass, *nvjet; /* the precision's name in the names of CUTLASS and nvjet kernels;
+                                    NULL if there are no such kernels */
     uint32_t bytes;
-    double gflops; /* dense peak of an H100 */
+    double gflops; /* peak rate of an H100 without sparsity */
 };
 extern const struct sim_precision_facts sim_precision[SIM_PRECISIONS];
 

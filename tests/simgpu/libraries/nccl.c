@@ -1,8 +1,8 @@
 /*
  * nccl.c - the entries of the NCCL stand-in: unique ids, communicators, groups, collectives.
  *
- * Application threads. Creating a communicator does not wait for the other ranks; its first
- * collective and a split do.
+ * Application threads. Creating a communicator does not wait for the other ranks. The first
+ * collective of a communicator and a split wait for the other ranks.
  */
 #include <stdlib.h>
 #include <string.h>

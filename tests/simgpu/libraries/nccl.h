@@ -1,15 +1,15 @@
 /*
  * nccl.h - the parts of the NCCL stand-in.
  *
- * - nccl.c: the entries: communicators, groups, collectives; they create tasks
- * - nccl_task.c: a group's tasks for one communicator: a kernel that waits for the other ranks
+ * - nccl.c: NCCL's functions for communicators, groups and collectives, which create tasks
+ * - nccl_task.c: launches one kernel for the tasks of a group; the kernel waits for the other ranks
  * - nccl_shared.c: the memory that ranks share, and the waits of ranks during set-up
  * - nccl_reduce.c: sums and other reductions of NCCL data types
  *
  * A communicator is a file that all its ranks map. Each rank and each pair of ranks has a line of
  * counters and a place for hand-over data. Collectives are numbered. A rank sets "arrived" to n
- * when its input of collective n is in place. It sets "done" to n when it has read the inputs of
- * all others. Ranks are processes, or devices of one process.
+ * when its input of collective n is in place. The rank sets "done" to n when it has read the inputs
+ * of all other ranks. Ranks are processes, or devices of one process.
  */
 #ifndef SIM_NCCL_H
 #define SIM_NCCL_H
@@ -61,7 +61,7 @@ struct sim_nccl_id { /* ncclUniqueId */
 
 /* ---- memory shared by the ranks (nccl_shared.c) ---- */
 
-struct sim_nccl_rank {                           /* written by the rank itself */
+struct sim_nccl_rank {                           /* one per rank, written by the rank itself */
     _Alignas(64) _Atomic uint64_t arrived, done; /* numbers of collectives */
     uint64_t start_ns;                           /* start of the collective `arrived` */
     _Atomic uint64_t splits, splits_read;        /* numbers of ncclCommSplit calls */
@@ -121,8 +121,8 @@ struct sim_nccl_task {
     void *out;
     size_t count; /* elements, as given in the call */
     enum sim_nccl_type type;
-    int op, peer;  /* peer: root, source or destination */
-    double factor; /* of a PreMulSum */
+    int op, peer;  /* `peer` is the root, source or destination rank */
+    double factor; /* the factor of an operator of ncclRedOpCreatePreMulSum */
 };
 
 /* Launches one kernel on the stream for the tasks, which are copied. Returns 0 or an

@@ -1,8 +1,8 @@
 /*
  * nccl_reduce.c - the arithmetic of reductions, for the data types that support it.
  *
- * The service thread. Each element is computed from all ranks' elements at once, in double
- * precision or 64-bit integers. So every rank gets the same bits.
+ * Threads: the service thread. Each element is computed from the elements of all ranks at once, in
+ * double precision or 64-bit integers. So every rank gets the same bits.
  */
 #include <string.h>
 
@@ -81,8 +81,8 @@ static bool is_nan_f8(uint8_t bits, enum sim_nccl_type type)
     return (bits & 0x7f) > (type == NCCL_FLOAT8_E4M3 ? 0x7e : 0x7c);
 }
 
-/* E5M2 is the upper half of a half. E4M3 has no infinity; shifted by one bit it is a half whose
- * exponents mean 2^8 times as much. */
+/* An E5M2 number is the upper byte of a half-precision number. An E4M3 number that is shifted by
+ * one bit is a half-precision number that is 2^8 times too small. E4M3 has no infinity. */
 static double from_f8(uint8_t bits, enum sim_nccl_type type)
 {
     uint16_t sign = (uint16_t)((bits & 0x80) << 8);
@@ -107,7 +107,7 @@ static uint8_t to_f8(double value, enum sim_nccl_type type)
     if (size >= from_f8(above, type)) {
         return sign | above;
     }
-    while (above - below > 1) { /* larger numbers have larger bits */
+    while (above - below > 1) { /* of two positive numbers, the larger has the larger bits */
         uint8_t half = (uint8_t)((below + above) / 2);
 
         if (from_f8(half, type) <= size) {

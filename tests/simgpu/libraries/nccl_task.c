@@ -1,6 +1,7 @@
 /*
- * nccl_task.c - a group's tasks on one communicator: one kernel, as in NCCL. The kernel starts on
- * its stream, waits for the other ranks, and ends on all ranks at the same time.
+ * nccl_task.c - runs the tasks that a group has on one communicator. As in NCCL, one kernel runs
+ * all of them. The kernel starts on its stream, waits for the other ranks, and ends on all ranks at
+ * the same time.
  *
  * Application threads launch. The service thread polls the shared memory until all ranks have
  * launched, then moves the data. A rank hands over the input of one collective at a time.
@@ -113,8 +114,8 @@ static bool all_have(const struct sim_nccl_comm *comm, uint64_t number, bool don
     for (int r = 0; r < comm->ranks; r++) {
         const struct sim_nccl_rank *rank = &comm->shared->rank[r];
 
-        /* Acquire pairs with the release of that rank: its data and time are written, or it has
-         * read ours. */
+        /* The acquire pairs with the other rank's release. After it, the other rank's data and time
+         * are written (`arrived`), or the other rank has read our data (`done`). */
         if (atomic_load_explicit(done ? &rank->done : &rank->arrived, memory_order_acquire) <
             number) {
             return false;
@@ -149,7 +150,7 @@ static enum step go_on(const struct sim_nccl_comm *comm, const struct sim_nccl_t
     return step;
 }
 
-/* ---- messages: the sender's kernel ends when the receiver has read them ---- */
+/* ---- messages; the sender's kernel ends when the receiver has read the message ---- */
 
 static enum step send(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                       uint64_t number, enum step step, uint64_t start_ns, uint64_t *end_ns)

@@ -148,7 +148,7 @@ static int get_text(const struct program *p, char *out)
     return SUCCESS;
 }
 
-/* PyTorch requests a cubin where PTX would do. The driver stand-in accepts both. */
+/* PyTorch requests a cubin where PTX would do. The driver stand-in accepts both kinds of images. */
 LIBRARY(int, nvrtcGetPTXSize, (struct program * p, size_t *bytes))
 {
     return get_size(p, bytes);

@@ -17,7 +17,8 @@ int sim_runtime_begin(struct sim_call *call, uint32_t cbid, const char *name, bo
 
 int sim_runtime_end(struct sim_call *call, int result)
 {
-    /* The last error belongs to the thread. A call that queries it does not set it again. */
+    /* The last error belongs to the thread. A call that returns the last error does not set the
+     * last error again. */
     bool asks = call->cbid == CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020 ||
                 call->cbid == CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020;
 

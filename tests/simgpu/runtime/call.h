@@ -1,9 +1,10 @@
 /*
- * call.h - the frame of every entry point of the libcudart stand-in.
+ * call.h - the code around the body of every exported function of the libcudart stand-in: assigns
+ * the correlation id, calls the probe, and handles errors (core/call.c).
  *
  * Some signatures differ between CUDA 12 and 13. So each entry is a C function with a name of our
- * own and the assembler name of the CUDA function. Types come only from driver_types.h. The same
- * sources build both libraries (SIM_CUDART is 12 or 13).
+ * own and the assembler name of the CUDA function. Only driver_types.h is included for CUDA's
+ * types. The same sources build both libraries (SIM_CUDART is 12 or 13).
  *
  *   RUNTIME(cudaFree, v3020, (void *pointer), sim_memory_free_waiting(pointer, SIM_DEVICE))
  *   RUNTIME_STREAM(cudaLaunchHostFunc, v10000, ptsz, v10000, (cudaStream_t s, ...), body(s, ...))
@@ -60,7 +61,7 @@ int sim_runtime_kernel(const void *host, struct sim_kernel **out);
     ENTRY(symbol##_ptsz, CUPTI_RUNTIME_TRACE_CBID_##name##_ptsz_##suffix_version, #name "_ptsz",   \
           true, params, expression)
 
-/* Entries without tracing: no frame. */
+/* Exported functions that CUPTI does not report. */
 #define PLAIN(type, name, params)                                                                  \
     type sim_rt_##name params __asm__(#name);                                                      \
     type sim_rt_##name params

@@ -1,8 +1,8 @@
 /*
  * graph.c - the runtime's stream capture and graphs.
  *
- * Application threads. Many functions have an edge-data parameter in CUDA 13. It is ignored,
- * because all edges are plain.
+ * Application threads. Many functions have an edge-data parameter in CUDA 13. The parameter is
+ * ignored, because all edges of the simulated graphs are plain edges.
  */
 #include <inttypes.h>
 #include <stdio.h>

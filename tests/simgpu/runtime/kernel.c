@@ -1,9 +1,9 @@
 /*
  * kernel.c - the kernels that nvcc's host code registers, and every way to launch them.
  *
- * __cudaRegisterFunction() maps the address of a host stub to a kernel; a framework registers tens
- * of thousands of kernels from constructors, so the map is a hash table that doubles. Launches read
- * a complete table without the lock, because entries are never removed.
+ * __cudaRegisterFunction() maps the address of a host stub to a kernel. A framework registers tens
+ * of thousands of kernels from constructors, so the map is a hash table whose size doubles when it
+ * is full. Launches read a complete table without the lock, because entries are never removed.
  */
 #include <cupti_driver_cbid.h>
 #include <pthread.h>
@@ -245,8 +245,8 @@ static void read_nested(void)
     nested = sim_option("NESTED_DRIVER") != NULL;
 }
 
-/* With --nested-driver the driver's launch call is inside the runtime's, as in some launches of
- * newer runtimes. Both API records have the same correlation id. */
+/* With --nested-driver the runtime's launch call makes a driver launch call, as some launches of
+ * newer runtimes do. The API records of both calls have the same correlation id. */
 static int launch_nested(const void *host, const struct configuration *how, const uint32_t *cluster,
                          void **params)
 {

@@ -84,7 +84,7 @@ static void only_some_copies_block(void **state)
     assert_int_equal(pageable[N - 1], 1);
 
     gpu_spin('a', 300 * MS, NULL);
-    OK(cuMemsetD8(a, 2, N)); /* device memory: does not block */
+    OK(cuMemsetD8(a, 2, N)); /* a memset of device memory does not block */
     OK(cuMemcpyDtoD(b, a, N));
     assert_int_equal(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
     OK(cuMemcpyDtoH(pageable, b, N));
@@ -145,7 +145,8 @@ static void devices_copy_to_each_other(void **state)
     OK(cuCtxPushCurrent(second));
     CUstream other = gpu_stream(0);
 
-    /* Ordered after the copy, which is ordered after the kernel of the first device. */
+    /* This operation runs after the copy, and the copy runs after the kernel of the first device.
+     * */
     OK(cuMemsetD8Async(there + 1, 4, 1, other));
     assert_int_equal(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
     OK(cuStreamSynchronize(other));

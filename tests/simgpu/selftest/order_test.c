@@ -88,7 +88,7 @@ static void an_event_means_its_last_record_before_the_call(void **state)
     CUstream s = gpu_stream(CU_STREAM_NON_BLOCKING), t = gpu_stream(CU_STREAM_NON_BLOCKING);
     CUevent e = gpu_event();
 
-    OK(cuEventQuery(e)); /* never recorded: nothing to wait for */
+    OK(cuEventQuery(e)); /* the event was never recorded, so there is nothing to wait for */
     gpu_spin('a', 10 * MS, s);
     OK(cuEventRecord(e, s));
     OK(cuStreamWaitEvent(t, e, 0));

@@ -1,7 +1,7 @@
 /*
- * probe_test.c - tests the reports to the CUPTI stand-in: their order, and correlation ids across
- * the wrap. Run with --correlation-start 4294967290 --scale 100. One application thread, the
- * service thread.
+ * probe_test.c - tests the reports to the CUPTI stand-in: the order of the reports, and correlation
+ * ids that wrap after 2^32 - 1. Run with --correlation-start 4294967290 --scale 100. The test has
+ * one application thread and the service thread.
  */
 #include <stdatomic.h>
 

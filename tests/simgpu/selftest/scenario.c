@@ -11,7 +11,7 @@
 
 static CUstream s, t, blocking;
 
-/* Kernels run on two streams. The longer one releases the device synchronization. */
+/* Kernels run on two streams. The longer kernel releases the device synchronization. */
 static void device_sync(void)
 {
     gpu_spin('a', 10 * TICK, s);
@@ -19,7 +19,8 @@ static void device_sync(void)
     OK(cuCtxSynchronize());
 }
 
-/* Stream t runs nothing itself. The operations of its event release its synchronization. */
+/* Stream t runs no kernel itself. The operations of the event for which t waits release t's
+ * synchronization. */
 static void joined_stream(void)
 {
     gpu_spin('a', 20 * TICK, s);

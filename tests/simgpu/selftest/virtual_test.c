@@ -117,8 +117,9 @@ static void what_cannot_be_used_is_refused(void **state)
 
     OK(cuMemAlloc(&other, sizeof host));
     OK(cuMemAddressReserve(&base, 2 * UNIT, 0, 0, 0));
-    for (int mapped = 0; mapped < 2; mapped++) { /* 0: the addresses are only reserved; 1: they are
-                                                  * mapped, but for no device */
+    /* In round 0 the addresses are only reserved. In round 1 they are mapped, but no device may
+     * access them. */
+    for (int mapped = 0; mapped < 2; mapped++) {
         INVALID(cuMemcpyHtoD(base, host, sizeof host));
         INVALID(cuMemcpyDtoH(host, base, sizeof host));
         INVALID(cuMemcpyDtoD(base, other, sizeof host));

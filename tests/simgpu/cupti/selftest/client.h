@@ -4,9 +4,9 @@
  *
  *     simcupti_selftest_PART LIBRARY VERSION-NUMBER SCENARIO
  *
- * It loads LIBRARY (which must report VERSION-NUMBER), provides buffers, and reads the records with
- * NVIDIA's struct types. The scenario controls the core. Each scenario is a separate process,
- * because the library reads its options when it is loaded.
+ * The program loads LIBRARY (which must report VERSION-NUMBER), provides buffers, and reads the
+ * records with NVIDIA's struct types. The scenario controls the core. Each scenario is a separate
+ * process, because the library reads its options when it is loaded.
  */
 #ifndef SELFTEST_CLIENT_H
 #define SELFTEST_CLIENT_H
@@ -87,7 +87,8 @@ static inline void request(uint8_t **buffer, size_t *size, size_t *records)
 static inline void note(CUpti_Activity *record, size_t size)
 {
     struct seen s = {.kind = (uint32_t)record->kind};
-    /* Newer structs only append members, so the oldest type can read all of them. */
+    /* Newer structs only append members, so the oldest type can read the records of all versions.
+     * */
     CUpti_ActivityKernel9 *k = (void *)record;
     CUpti_ActivityMemcpy5 *m = (void *)record;
     CUpti_ActivityMemset4 *t = (void *)record;
@@ -192,7 +193,8 @@ static inline size_t count_of(uint32_t kind)
     return count;
 }
 
-/* A launch as the core reports it: the operation inside its call. */
+/* Reports a launch as the core does: the operation is enqueued between the start and the end of the
+ * call. */
 static inline struct sim_op *launch(const char *name)
 {
     struct sim_op *op = fake_kernel(name);

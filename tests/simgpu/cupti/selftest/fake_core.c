@@ -1,6 +1,6 @@
 /*
- * fake_core.c - see fake_core.h. Linked into the test program, it replaces libsimgpu.so for the
- * library under test. Any thread; a lock guards the log.
+ * fake_core.c - see fake_core.h. This core is linked into the test program, and replaces
+ * libsimgpu.so for the library under test. Any thread; a lock guards the log.
  */
 #include <ctype.h>
 #include <pthread.h>

@@ -10,7 +10,8 @@
 extern const struct sim_probe *fake_probe; /* the probe that libcupti registered */
 extern bool fake_replaying;                /* the process replays a recording */
 
-/* Enqueues a kernel under the next correlation id. The caller holds its only reference. */
+/* Enqueues a kernel under the next correlation id. The caller holds the only reference to the
+ * operation. */
 struct sim_op *fake_kernel(const char *name);
 struct sim_op *fake_copy(int peer);
 struct sim_op *fake_memset(void);
@@ -24,7 +25,7 @@ long fake_ops_alive(void);
 
 /* Returns the number of log lines that contain `text`. */
 int fake_log_count(const char *text);
-/* Makes every call of `function` fail with `code`; NULL: no function. */
+/* Makes every call of `function` fail with `code`. If `function` is NULL, no call fails. */
 void fake_fail(const char *function, int code);
 
 #endif

@@ -46,14 +46,14 @@ static void threads(void)
     stop = true;
     pthread_join(flushing, NULL);
     flush(0);
-    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); /* only this flush returns empty buffers */
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); /* only a forced flush returns empty buffers */
     CHECK(count_of(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == THREADS * PER_THREAD);
     CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == THREADS * PER_THREAD);
     CHECK(buffers_out == buffers_back && fake_ops_alive() == 0);
 }
 
-/* Recorded threads: each has its own buffer, and its records name the thread. CUPTI's own work in
- * the replaying process is not reported. */
+/* Replays records of several recorded threads. Each recorded thread must have its own buffer, and
+ * its records must name the thread. CUPTI's own work in the replaying process is not reported. */
 static void guises(void)
 {
     fake_replaying = true;
@@ -87,8 +87,9 @@ static void play_raw(uint32_t kind, const void *bytes, uint32_t size, const char
     });
 }
 
-/* Recorded bytes: the client receives the kinds that it enabled, also kinds that this stand-in
- * never makes itself. They are in the buffers of the recording, with their texts. */
+/* Replays records byte by byte. The client must receive the kinds that it enabled, also kinds that
+ * this stand-in never makes itself. The records must be in the same buffers as in the recording,
+ * and have their texts. */
 static void raw(void)
 {
     CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME, .cbid = CBID_LAUNCH};
@@ -116,7 +117,7 @@ static void raw(void)
     if (version >= 23) { /* older versions cannot filter single calls */
         play_raw(CUPTI_ACTIVITY_KIND_RUNTIME, &call, sizeof call, NULL);
     }
-    memset(text, '!', sizeof text - 1); /* the stand-in took a copy */
+    memset(text, '!', sizeof text - 1); /* the stand-in has copied the text */
     flush(0);
     CHECK(count_of(CUPTI_ACTIVITY_KIND_DRIVER) == 0 && count_of(CUPTI_ACTIVITY_KIND_NAME) == 2);
     CHECK(count_of(CUPTI_ACTIVITY_KIND_RUNTIME) == 2 && buffers_back == 2);
@@ -125,8 +126,8 @@ static void raw(void)
     CHECK(F(cuptiActivityGetNumDroppedRecords)(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped == 6);
 }
 
-/* After its first buffer is full, the client gives small buffers, then none, then normal ones
- * again. */
+/* After its first buffer is full, the client gives small buffers, then no buffer, then normal
+ * buffers again. */
 static void scant_request(uint8_t **buffer, size_t *size, size_t *records)
 {
     static int asked;

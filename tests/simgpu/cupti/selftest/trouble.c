@@ -99,8 +99,8 @@ static void *call_of_another(void *unused)
     return NULL;
 }
 
-/* The client is at its limit and gives a dummy buffer. Before it returns, another library registers
- * and is asked for a buffer. */
+/* The client is at its limit and gives a dummy buffer. Before the client's callback returns,
+ * another library registers its callbacks, and CUPTI requests a buffer from that library. */
 static void request_for_show(uint8_t **buffer, size_t *size, size_t *records)
 {
     pthread_t other;
@@ -137,7 +137,7 @@ static void for_show(void)
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 1, 0);
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 2, 0);
-    CHECK(buffers_out == 2); /* one of each library, and the dummy buffer */
+    CHECK(buffers_out == 2); /* a buffer of the first library, and the dummy buffer of the second */
     CHECK(fake_log_count("misuse") == 0);
 }
 
@@ -246,8 +246,8 @@ static void null_crash(void)
     int status = status_of_child(attach_and_call);
     CHECK(version < 27 ? status != 0 : status == 0);
 
-    /* In a child of an attached process there is no worker. It makes no record and requests no
-     * buffer. */
+    /* A forked child of an attached process has no worker thread. It makes no record and requests
+     * no buffer. */
     attach();
     enable(CUPTI_ACTIVITY_KIND_RUNTIME);
     CHECK(status_of_child(call_without_buffer) == 0);
@@ -268,7 +268,7 @@ static void *register_slow_clock(void *begun)
     return NULL;
 }
 
-/* Does what torch.profiler does, in a child. */
+/* Runs in a child process. Makes the calls that torch.profiler makes. */
 static void profile(void)
 {
     alarm(10);
