@@ -1,8 +1,8 @@
 /*
  * choices.h - the values that options can have.
  *
- * The table of options and the modules that use them both include this file, so they need not
- * include each other.
+ * The table of options includes this file, and so do the modules that use the options. So neither
+ * needs to include the other.
  */
 #ifndef SL_CHOICES_H
 #define SL_CHOICES_H
@@ -16,13 +16,14 @@ enum sl_cupti_set {
     SL_CUPTI_DRIVER = 1 << 4,
     SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which are useful only together */
     SL_CUPTI_OVERHEAD = 1 << 6,
-    SL_CUPTI_NAMES = 1 << 7, /* context, stream and name records: cheap, always on */
+    SL_CUPTI_NAMES = 1 << 7, /* context, stream and name records, which cost little and are always
+                              * on */
 };
 
 /* SYNCLINE_OPS: how much is recorded about PyTorch operators */
 enum sl_torch_ops_mode {
     SL_TORCH_OPS_OFF,
-    SL_TORCH_OPS_LEAN, /* name, sequence number, threads, handle */
+    SL_TORCH_OPS_LEAN, /* record name, sequence number, threads and handle */
     SL_TORCH_OPS_FULL, /* also inputs */
 };
 

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Sleeps while *word == value, at most timeout_ns. It may return early, so the caller must check
- * the word again. */
+/* Sleeps while *word == value, at most timeout_ns. The function may return early, so the caller
+ * must check the word again. */
 void sl_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
 /* Wakes all threads that sleep on the word. */

@@ -8,9 +8,9 @@
 
 #include <stddef.h>
 
-/* Writes the absolute path of `below` in that folder, or in the folder `instead` unless that is "".
- * Returns 0, -ENOENT if the path of this library or of `instead` cannot be resolved, or
- * -ENAMETOOLONG. */
+/* Writes the absolute path of the file `below` in the folder `syncline/`, or in the folder
+ * `instead` unless `instead` is "". Returns 0, -ENOENT if the path of this library or of `instead`
+ * cannot be resolved, or -ENAMETOOLONG. */
 int sl_home_path(char *out, size_t size, const char *instead, const char *below);
 
 #endif

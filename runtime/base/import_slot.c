@@ -9,8 +9,8 @@
  *   - PT_DYNAMIC names the tables of an object.
  *   - Imported functions are undefined symbols. In a symbol table with a GNU hash, all of them come
  *     before the hashed symbols.
- *   - DT_JMPREL has a relocation for each slot that calls go through; DT_RELA has one for each
- *     function whose address the object takes.
+ *   - DT_JMPREL has a relocation for each slot that calls go through; DT_RELA has a relocation for
+ *     each function whose address the object takes.
  *   - Until its first call, a slot holds an address in the object itself (a stub that calls the
  *     linker); after it, the slot holds the function's address.
  *   - A slot that the linker has not relocated yet holds an offset. The linker would overwrite a
@@ -105,7 +105,8 @@ static int write_slot(void **slot, void *value)
         return -1;
     if (!(protection & PROT_WRITE) && mprotect(page, page_bytes, protection | PROT_WRITE) != 0)
         return -1;
-    /* Release: a thread that calls through the slot sees all data that the replacement needs. */
+    /* Release order, so that a thread that calls through the slot sees all data that the
+     * replacement needs. */
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
     if (!(protection & PROT_WRITE))
         mprotect(page, page_bytes, protection);

@@ -19,18 +19,18 @@ struct sl_import {
     const char *name; /* the function's name */
     void *instead;    /* the address to store in slots; NULL: slots are only counted */
     /* The function's address. A slot that holds another function of this name, for example from a
-     * second copy of the library, is left alone. NULL: any function of this name. */
+     * second copy of the library, is left unchanged. NULL: any function of this name. */
     void *function;
     const void *within;  /* an address inside the only object to search; NULL: all objects */
     unsigned slots;      /* slots found by this call */
     unsigned redirected; /* found slots that now hold `instead` */
 };
 
-/* Searches the slots of all loaded objects for these functions. A slot is left alone if it holds
- * neither the function nor the object's own stub, or if its page cannot be written. */
+/* Searches the slots of all loaded objects for these functions. A slot is left unchanged if it
+ * holds neither the function nor the object's own stub, or if its page cannot be written. */
 void sl_import_redirect(struct sl_import *imports, size_t count);
 
-/* Any thread. The number changes whenever an object is loaded. */
+/* Any thread. Returns a number that changes whenever an object is loaded. */
 uint64_t sl_import_generation(void);
 
 #endif

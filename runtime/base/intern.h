@@ -21,7 +21,7 @@ void sl_intern_destroy(struct sl_intern *in); /* NULL is allowed */
  * without gaps. */
 uint32_t sl_intern_put(struct sl_intern *in, const char *text, size_t length);
 
-/* Inserting thread only. Returns the id of a text that is in the table, else 0. */
+/* Inserting thread only. Returns the id of the text, or 0 if the text is not in the table. */
 uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t length);
 
 /* Like sl_intern_put(), for a NUL-terminated text at an address that usually has the same text,

@@ -1,8 +1,9 @@
 /*
  * loader.c - makes sure that our calls of the dynamic linker never overlap with a fork().
  *
- * Threads: any. Each side increments its own counter before it reads the other side's, so at least
- * one of the two sees that it must wait. Memory: static, and one word per thread.
+ * Threads: any. A call and a fork() each increment their own counter before they read the other's
+ * counter. So at least one of the two sees that it must wait. Memory: static, and one word per
+ * thread.
  */
 #include "base/loader.h"
 
@@ -17,8 +18,8 @@
 static _Atomic uint32_t looks, forks; /* calls and forks in progress */
 static int has_told;
 
-/* Nesting depth of our calls in this thread. Fork handlers of other libraries may make such calls,
- * too. */
+/* Nesting depth of our calls in this thread. Fork handlers of other libraries may call us inside
+ * one of our calls, too. */
 static _Thread_local unsigned depth;
 
 /* Waits until the counter is 0. Returns 0 or -ETIMEDOUT. */

@@ -14,7 +14,7 @@
 
 #include "base/stats.h"
 
-#define FIRST_FD 512 /* above the descriptors that most programs ever use */
+#define FIRST_FD 512 /* a number above the descriptors that most programs ever use */
 
 /* ---- does a descriptor or name still belong to the file? ---- */
 
@@ -30,8 +30,8 @@ static int lose(void)
 }
 
 /* Checks whether the descriptor still belongs to this file. Returns 0 or -errno; after an error the
- * descriptor is not touched again. fstat may fail on an open file of a network file system. Then it
- * is not known whose file it is, so the descriptor stays open. */
+ * descriptor is not touched again. fstat may fail on an open file of a network file system. Then we
+ * do not know whose file the descriptor refers to, so the descriptor stays open. */
 static int compare(struct sl_own_file *f)
 {
     struct stat st;
@@ -109,7 +109,8 @@ static int take(struct sl_own_file *f, int low, const char *path, int stat_flags
     f->inode = st.st_ino;
     high = duplicate_high(low);
     if (fstatat(AT_FDCWD, path, &named, stat_flags) != 0) {
-        error = -errno; /* for example, the /proc file of a thread that has just ended */
+        error = -errno; /* fstat fails, for example, on the /proc file of a thread that has just
+                         * ended */
         goto fail_name;
     }
     if (!is_same(f, &named)) {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* The table in stats.c has the name and the description of each counter, in the same order. A
- * comment here only adds to that description. */
+ * comment below only adds to the description in stats.c. */
 enum sl_stat {
     SL_STAT_RECORDS,
     SL_STAT_RECORDS_UNKNOWN,
@@ -25,7 +25,7 @@ enum sl_stat {
     SL_STAT_DROPPED_NO_BUFFER, /* the buffer pool was at its cap */
     SL_STAT_DROPPED_RECORDS_DISCARDED,
     SL_STAT_DROPPED_RING,
-    SL_STAT_DROPPED_WRITE, /* lost because the file could not be written */
+    SL_STAT_DROPPED_WRITE, /* events lost because the file could not be written */
     SL_STAT_FILES_LOST,    /* see base/own_file.h */
     SL_STAT_WINDOWS_DELETED,
     SL_STAT_WINDOWS_FAILED,
@@ -81,7 +81,9 @@ void sl_stats_add(enum sl_stat which, uint64_t n);
 void sl_stats_set(enum sl_stat which, uint64_t value);
 uint64_t sl_stats_get(enum sl_stat which);
 const char *sl_stats_name(enum sl_stat which); /* "dropped_ring" */
-const char *sl_stats_help(const char *name);   /* the description; NULL: no such counter */
-void sl_stats_reset(void);                     /* for tests and for the child of a fork */
+const char *sl_stats_help(const char *name);   /* the description of the counter; NULL: no such
+                                                * counter */
+void sl_stats_reset(void);                     /* resets all counters; for tests and for the child
+                                                * of a fork */
 
 #endif

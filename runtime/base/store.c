@@ -1,9 +1,9 @@
 /*
  * store.c - provides arrays, pools and maps under one memory cap, for example to the edge engine.
  *
- * Threads: one owner, who frees pools and maps. The map uses open addressing with linear probing
- * and is at most half full. Removing a key moves later entries back into the hole, so no deletion
- * marks are left that would make the map slower over time.
+ * Threads: one thread at a time, the owner, which frees pools and maps. The map uses open
+ * addressing with linear probing and is at most half full. Removing a key moves later entries back
+ * into the hole, so no deletion marks are left that would make the map slower over time.
  */
 #include "base/store.h"
 

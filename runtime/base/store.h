@@ -37,7 +37,7 @@ struct sl_pool {
 /* The caller guarantees that `object_bytes` is a multiple of 8. */
 void sl_pool_init(struct sl_pool *p, struct sl_store *store, size_t object_bytes);
 void sl_pool_free(struct sl_pool *p);
-void *sl_pool_get(struct sl_pool *p);              /* zeroed; NULL past the cap */
+void *sl_pool_get(struct sl_pool *p);              /* returns a zeroed object; NULL past the cap */
 void sl_pool_put(struct sl_pool *p, void *object); /* NULL is fine */
 
 /* Maps a key other than 0 to a value. */
@@ -59,9 +59,10 @@ uint64_t *sl_map_find(const struct sl_map *m, uint64_t key);
 /* Returns a pointer to the key's value, which is 0 if the key is new. NULL past the cap. */
 uint64_t *sl_map_put(struct sl_map *m, uint64_t key);
 void sl_map_drop(struct sl_map *m, uint64_t key);
-/* Returns a value that is a pointer. NULL if the key is not in the map, or is 0. */
+/* Returns a value that is a pointer. Returns NULL if the key is 0 or not in the map. */
 void *sl_map_get(const struct sl_map *m, uint64_t key);
-/* Returns a new pool object for a key that the map does not have; NULL past the cap. */
+/* Takes an object from the pool, enters it in the map for a key that the map does not have yet, and
+ * returns it. Returns NULL past the cap. */
 void *sl_map_make(struct sl_map *m, struct sl_pool *p, uint64_t key);
 
 #endif

@@ -72,7 +72,8 @@ static uint32_t copy_text(const char *text, size_t length)
     offset = sl_text_table_take_place(&table.bytes_used, (uint32_t)length + 1, BYTES);
     if (offset == BYTES)
         return lose();
-    memcpy(table.bytes + offset, text, length); /* static memory is zero: the NUL is there */
+    memcpy(table.bytes + offset, text, length); /* static memory is zero, so the text already ends
+                                                 * in NUL */
     table.entry[place] = (struct text){offset, (uint32_t)length};
     return place + 1;
 }

@@ -25,8 +25,8 @@ size_t sl_utf8_clean(char *out, size_t size, const char *text, size_t length);
  * if there is no room. */
 size_t sl_utf8_put(char *out, size_t room, uint32_t c);
 
-/* Joins two surrogates to the character that they encode and returns 1. Otherwise returns 0 and
- * leaves `high` unchanged. */
+/* Joins two surrogates to the character that they encode and returns 1. If the two are not a pair
+ * of surrogates, returns 0 and leaves `high` unchanged. */
 int sl_utf8_join(uint32_t *high, uint32_t low);
 
 /* Converts until a 0, until `most` units are read, or until `out` is full. Writes no NUL and
