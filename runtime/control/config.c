@@ -77,9 +77,9 @@ static const struct sl_option_word detail_words[] = {
 static const struct sl_option_word chakra_words[] = {
     {"off", SL_CHAKRA_OFF, "no execution trace"},
     {"none", SL_CHAKRA_OFF, "the same"},
-    {"raw", SL_CHAKRA_RAW, "not compressed, as simulators read it"},
+    {"raw", SL_CHAKRA_RAW, "`.et`, not compressed: simulators read only this; 7 to 17 times the size of the trace"},
     {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
-    {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert` decompresses it"},
+    {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert X.et.zst --to chakra -o X.et` decompresses it"},
     {NULL, 0, NULL},
 };
 
@@ -156,8 +156,8 @@ const struct sl_option sl_config_table[] = {
      "is 1. zstd is the fastest. Perfetto and HTA read gzip; `syncline convert` makes it from "
      "zstd.",
      FIELD(compression), 0, 0, NULL, INVALID_IS_DEFAULT},
-    {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "raw", "off, none, raw, gzip, zstd",
-     "The Chakra execution trace of each window, `WINDOW.RANK.et` beside the Kineto file. It "
+    {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "zstd", "off, none, raw, gzip, zstd",
+     "The Chakra execution trace of each window, `WINDOW.RANK.et.zst` beside the Kineto file. It "
      "takes three sixteenths of SYNCLINE_MEMORY and needs 12 MiB. With less than 64MiB of "
      "SYNCLINE_MEMORY there is no execution trace.",
      FIELD(chakra), 0, 0, chakra_words, "off", "no execution trace is written"},

@@ -14,7 +14,7 @@ from test_chakra_replay import REPLAYED, check_ends, convert, record_sample
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
-def the_et(run: harness.Run, pattern: str = "*.et") -> chakra.Et:
+def the_et(run: harness.Run, pattern: str = "*.et.zst") -> chakra.Et:
     (path,) = run.files(pattern)
     return chakra.Et(path)
 
@@ -38,7 +38,7 @@ def same_operations(et: chakra.Et, trace: harness.Trace) -> None:
 def test_beside_the_kineto_file(tmp_path, name):
     run = record_sample(tmp_path / "run", name)
     trace, et = run.trace(), the_et(run)
-    assert et.path.name == "1.0.et" and et.path.parent == trace.path.parent
+    assert et.path.name == "1.0.et.zst" and et.path.parent == trace.path.parent
     assert et.path.stat().st_mode & 0o777 == 0o600
     assert not chakra.broken(et)
     same_operations(et, trace)
@@ -129,7 +129,7 @@ def test_a_window_as_converted(go, tmp_path, steps):
     same(the_et(run), convert(trace.path, tmp_path))
 
 
-@pytest.mark.parametrize("form, suffix", [("gzip", ".gz"), ("zstd", ".zst")])
+@pytest.mark.parametrize("form, suffix", [("gzip", ".gz"), ("raw", "")])
 def test_compressed(go, form, suffix):
     run = go("context stream kernel:50 sync", chakra=form)
     et = the_et(run, f"*.et{suffix}")
@@ -154,8 +154,8 @@ def test_each_window_has_its_own(go):
     run = go("context kernel:3 sync start sleep:300 kernel:5 sync stop windows:1 kernel:7 sync "
              "start sleep:300 kernel:11 sync stop windows:2", window="demand", lead_in="0")
     names = [p.name for p in run.files("*")]
-    assert names == ["1.0.et", "1.pt.trace.json.zst", "2.0.et", "2.pt.trace.json.zst"]
-    for path, kernels, trace in zip(run.files("*.et"), (5, 11), run.traces(), strict=True):
+    assert names == ["1.0.et.zst", "1.pt.trace.json.zst", "2.0.et.zst", "2.pt.trace.json.zst"]
+    for path, kernels, trace in zip(run.files("*.et.zst"), (5, 11), run.traces(), strict=True):
         et = chakra.Et(path)
         assert not chakra.broken(et) and len(et.gpu) == kernels
         same_operations(et, trace)
@@ -166,7 +166,7 @@ def test_each_window_has_its_own(go):
 def test_the_rank_is_in_the_name(go):
     run = go("context kernel:5 sync", RANK="3", WORLD_SIZE="8")
     et = the_et(run)
-    assert et.path.name == "1.3.et"
+    assert et.path.name == "1.3.et.zst"
     assert (et.header["rank"], et.header["world_size"]) == (3, 8)
 
 

@@ -91,7 +91,7 @@ def test_a_window_cuts_ranges(ranges, tmp_path, lead_in):
                  "kernel sync stop windows:1 pop pop kernel sync begin sleep:500 kernel sync stop windows:2",
                  window="demand", lead_in=lead_in)
     first, second = run.traces()
-    ets = [chakra.Et(path) for path in run.files("*.et")]
+    ets = [chakra.Et(path) for path in run.files("*.et.zst")]
     assert {n.name for n in ets[0].nodes} >= {"outer", "inner", "more"}
     assert not {n.name for n in ets[1].nodes} & {"outer", "inner", "more"}
     for et, trace in zip(ets, (first, second), strict=True):

@@ -137,8 +137,8 @@ def test_collectives_of_a_running_job(torch, tmp_path):
     """Each rank's Chakra file has the collectives and groups that `convert` makes from its Kineto file."""
     run = torch.ranks("collectives", 4, log="warn")
     assert run.status == 0, run.stderr
-    files = sorted(run.out.rglob("*.et"))
-    assert [path.name for path in files] == [f"1.{rank}.et" for rank in range(4)]
+    files = sorted(run.out.rglob("*.et.zst"))
+    assert [path.name for path in files] == [f"1.{rank}.et.zst" for rank in range(4)]
     some = set()
     for rank, path in enumerate(files):
         et = chakra.Et(path)
