@@ -11,7 +11,7 @@
 
 #define INVALID_VALUE UINT32_MAX /* CUPTI_SYNCHRONIZATION_INVALID_VALUE */
 
-/* Callback ids outside the table get a name with their number. */
+/* Calls whose callback id is outside the table get a name made from the id. */
 static uint32_t call_name(struct sl_decode *d, enum sl_event_kind domain, uint32_t cbid)
 {
     uint32_t once = 0, *names = domain == SL_EV_RUNTIME ? d->runtime_name : d->driver_name;
@@ -48,8 +48,8 @@ int sl_decode_api(struct sl_decode *d, const uint8_t *record)
     if (sl_decode_times(&ev, sl_load64(record + at->start), sl_load64(record + at->end)) != 0)
         return -1;
     if (!d->asked_early)
-        sl_decode_ask_early(d); /* this call may be the trace's first event, before there is a
-                                 * context */
+        sl_decode_ask_early(d); /* this call may be the trace's first event, when no context exists
+                                 * yet */
     if (sl_call_name_launches(domain, cbid))
         ev.flags |= SL_EVF_LAUNCH;
     ev.name = call_name(d, domain, cbid);
@@ -119,7 +119,7 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record)
     return 0;
 }
 
-/* libkineto's names, which tools that read traces know. */
+/* The names that libkineto uses, because tools that read traces know them. */
 static const char *overhead_text(uint32_t type)
 {
     static const struct {
@@ -147,8 +147,8 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
 {
     const struct sl_cupti_overhead_layout *at = d->layout->overhead;
     uint32_t type = sl_load32(record + at->type), once = 0;
-    /* The numbers of CUPTI's own types are in the upper 16 bits, those of the driver's in the
-     * lower. */
+    /* CUPTI's own types have their numbers in the upper 16 bits, the driver's types in the lower 16
+     * bits. */
     uint32_t place = type >> 16 ? (type >> 16) + 1 : type;
     struct sl_event ev = {
         .kind = SL_EV_OVERHEAD,
@@ -159,8 +159,8 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
         return -1;
     if (!d->asked_early)
         sl_decode_ask_early(d);
-    /* User-defined records have no object kind. In these, thread 0 means that the object is not a
-     * thread. */
+    /* User-defined records have no object kind. In a user-defined record, thread 0 means that the
+     * object is not a thread. */
     if (at->object_kind ? sl_load32(record + at->object_kind) == SL_CUPTI_OBJECT_THREAD
                         : sl_load32(record + at->thread) != 0) {
         ev.thread = sl_load32(record + at->thread);

@@ -6,8 +6,8 @@
  * context arrives. If all records up to the wait's end have arrived and none names the context, the
  * wait is emitted with device 0.
  *
- * Threads: the recorder thread. Memory: the decoder's. If it is full, the oldest wait is emitted
- * without its device.
+ * Threads: the recorder thread. Memory: the decoder's. If the table of held waits is full, the
+ * oldest wait is emitted without its device.
  */
 #include "collect/cupti/decode_impl.h"
 

@@ -4,8 +4,8 @@
  * For developers; off unless SYNCLINE_DUMP_CUPTI names a file. docs/cupti-dump.md describes the
  * format. The structs below are the file's content, little-endian like all machines with CUDA.
  *
- * Threads: the recorder thread; after its end, the exiting thread. Every call accepts a NULL dump
- * and then does nothing.
+ * Threads: the recorder thread, and after the end of the recorder thread the exiting thread. Every
+ * call accepts a NULL dump and then does nothing.
  */
 #ifndef SL_CUPTI_DUMP_H
 #define SL_CUPTI_DUMP_H
@@ -76,7 +76,8 @@ struct sl_cupti_dump_ticks {
  * bytes of texts, and `valid` bytes of records. Each part is padded to a multiple of 8 bytes. */
 struct sl_cupti_dump_buffer {
     uint64_t number;                    /* counts from 1 */
-    uint64_t realtime_ns, monotonic_ns; /* time at which the recorder thread took the buffer */
+    uint64_t realtime_ns, monotonic_ns; /* CLOCK_REALTIME ns when the recorder thread took the
+                                         * buffer */
     uint32_t stream;                    /* the stream that CUPTI passed to the callback */
     uint32_t valid;
     uint32_t records, known; /* number of records that the dump's size table knows; bytes of these
@@ -92,7 +93,8 @@ struct sl_cupti_dump_ref {
     uint32_t text;   /* offset in the texts, NUL-terminated; or SL_CUPTI_DUMP_NO_TEXT */
 };
 
-struct sl_cupti_dump_dropped { /* result of cuptiActivityGetNumDroppedRecords after the buffer */
+struct sl_cupti_dump_dropped { /* result of cuptiActivityGetNumDroppedRecords after CUPTI returned
+                                * the buffer */
     uint64_t buffer, records;
 };
 
@@ -110,15 +112,16 @@ struct sl_cupti_dump_end {
 struct sl_cupti_dump;
 
 struct sl_cupti_dump_options {
-    const char *path; /* "%p" in it becomes the process id */
+    const char *path; /* path of the file, in which "%p" becomes the process id */
     uint32_t version; /* cuptiGetVersion */
     uint32_t pid;
     uint64_t cap_bytes; /* size limit of the file; the last chunk may exceed it */
-    const struct sl_device_table *devices; /* borrowed; each device is written once it is known */
+    const struct sl_device_table *devices; /* borrowed table of devices; each device is written once
+                                            * it is known */
     sl_foreign_text_can_read_fn can_read;  /* NULL: sl_foreign_text_can_read() */
 };
 
-/* Creates a file with mode 0600; never overwrites an existing one. Logs a failure in one line.
+/* Creates a file with mode 0600; never overwrites an existing file. Logs one line after a failure.
  * Returns 0, -EEXIST, -ENOTSUP (CUPTI version), -ENOMEM or another -errno. */
 int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_options *opt);
 
@@ -134,8 +137,8 @@ void sl_cupti_dump_dropped(struct sl_cupti_dump *d, uint64_t records);
  * clock cannot be read. */
 void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t uncertainty_ns);
 
-/* Call if CUPTI has used the tick counter. Writes the current conversion for the buffers that
- * follow, if it has changed. */
+/* Call if CUPTI has used the tick counter. If the conversion of ticks has changed, writes the new
+ * conversion for the buffers that follow. */
 void sl_cupti_dump_ticks(struct sl_cupti_dump *d);
 
 /* Writes the end mark. The memory is not freed, because the process ends. */

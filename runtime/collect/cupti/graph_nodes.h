@@ -29,11 +29,11 @@ void sl_graph_nodes_on_made(void (*made)(uint64_t node));
 
 /* Any thread. Unsubscribes, so that another tool can subscribe. The facts received so far are
  * discarded, because the graphs may change from now on without a callback to us. The first call
- * logs it. */
+ * logs one line. */
 void sl_graph_nodes_give_up(void);
 
-/* Writes the next fact to *out, as an event of kind SL_EV_META_NODE. Returns 1, or 0 if there is
- * none. */
+/* Writes the next fact to *out, as an event of kind SL_EV_META_NODE. Returns 1, or 0 if no fact is
+ * in the queue. */
 int sl_graph_nodes_next(struct sl_event *out);
 
 #endif
