@@ -26,7 +26,7 @@ struct globals {
 struct object {
     uintptr_t code[SEGMENTS][2];
     unsigned codes;
-    uintptr_t relro[2]; /* made read-only by the linker, so no state is in it */
+    uintptr_t relro[2]; /* this segment is read-only after relocation, so it contains no state */
 };
 
 static int is_code(const struct object *o, uintptr_t address)

@@ -2,7 +2,8 @@
  * names.c - the domains and names that programs register with NVTX.
  *
  * Threads, memory: see names.h. A thread that adds a name reserves an entry, fills it, and then
- * publishes it by a store with release order: of the domain's string, or of the entry's own flag.
+ * publishes the entry with release order. Writing the number of the domain's string publishes a
+ * domain; setting the entry's flag publishes any other name.
  */
 #include "collect/nvtx/names.h"
 

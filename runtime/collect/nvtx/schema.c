@@ -1,8 +1,8 @@
 /*
  * schema.c - the payload layouts that applications register with NVTX.
  *
- * Threads, memory: see schema.h. A new schema reserves an entry and its fields, fills them, and
- * then publishes the entry in the index.
+ * Threads, memory: see schema.h. A thread that adds a schema reserves an entry and fields, fills
+ * them, and then publishes the entry in the index.
  */
 #include "collect/nvtx/schema.h"
 
@@ -27,7 +27,7 @@ static struct {
     _Atomic uint32_t schemas, fields;
 } table;
 
-/* The index slot of the schema, or the free slot where it belongs. */
+/* Returns the index slot of the schema, or the free slot where the schema belongs. */
 static _Atomic uint32_t *probe(unsigned domain, uint64_t id)
 {
     uint64_t hash = (id ^ (uint64_t)domain << 48) * 0x9e3779b97f4a7c15u;

@@ -22,7 +22,7 @@ enum form {
     REAL,
     HALF,  /* float16 */
     BRAIN, /* bfloat16 */
-    HEX,   /* addresses, colors, 128 bits, bytes */
+    HEX,   /* addresses, colors, 128-bit values, and bytes */
     CHARACTER,
     STRING,
     HANDLE, /* handle of a registered string */
