@@ -3,14 +3,15 @@
  * Python.
  *
  * A source is a folder below collect/ and an entry of the table in source.c. Callers start, scan,
- * enable, read and stop all sources through these functions, and do not know the single sources.
- * CUPTI is not in the table. It is handled by session/, because only one profiler at a time can use
- * it.
+ * enable, read and stop all sources through these functions, and do not need to know which sources
+ * exist. CUPTI is not in the table. It is handled by session/, because only one profiler at a time
+ * can use it.
  *
- * Sources do not include each other. If one source needs another (for PyTorch operators that arrive
- * as NVTX texts, and for graph nodes that belong to an operator), source.c connects the two.
+ * Files of one source do not include files of another. If one source needs another (for PyTorch
+ * operators that arrive as NVTX texts, and for graph nodes that belong to an operator), source.c
+ * connects the two.
  *
- * Threads: see each function. Memory: each source has its own.
+ * Threads: see each function. Memory: each source owns its memory.
  */
 #ifndef SL_SOURCE_H
 #define SL_SOURCE_H
@@ -36,7 +37,7 @@ struct sl_source_setup {
     int records_at_once; /* a window is open from the beginning */
 };
 
-/* Call on the thread that initialises CUDA, before any call of CUPTI: CUPTI may start threads, and
+/* Call on the thread that initialises CUDA, before any call of CUPTI. CUPTI may start threads, and
  * some settings are possible only while the process has one thread. */
 void sl_sources_prepare(const struct sl_config *config);
 
@@ -48,7 +49,8 @@ void sl_sources_attach(const struct sl_source_setup *setup);
  * API. */
 void sl_sources_arm(void);
 
-/* Recorder thread, at each tick. Attaches to newly loaded objects; cheap if there are none. */
+/* Recorder thread, at each tick. Attaches to newly loaded objects. The call takes little time if no
+ * object was loaded. */
 void sl_sources_rescan(void);
 
 /* Recorder thread: turns recording on or off. */
@@ -58,7 +60,7 @@ void sl_sources_enable(int on);
 void sl_sources_stop(void);
 
 /* Any thread. Returns which operators the Python package shall make PyTorch report as NVTX texts
- * (SL_TORCH_OPS_OFF: none). After this call, such texts are recorded as operators. */
+ * (SL_TORCH_OPS_OFF: none). After this call, NVTX texts of operators are recorded as operators. */
 enum sl_torch_ops_mode sl_sources_ops_by_texts(void);
 
 /* NVTX's loader entry points, called inside an application's NVTX call. Return 1 if attached, 0 if
@@ -75,21 +77,22 @@ struct sl_source_reading {
                                 * wanted */
     struct sl_ranges *ranges;
     struct sl_ops *ops;       /* NULL: not wanted */
-    size_t range_texts_bytes; /* limit for interned texts of ranges */
-    size_t op_names_bytes;    /* limit for interned names of operators */
+    size_t range_texts_bytes; /* maximum bytes of interned texts of ranges */
+    size_t op_names_bytes;    /* maximum bytes of interned names of operators */
     void *user;
-    /* Gets marks, and names of tracks that belong to no thread. */
+    /* Receives marks, and names of tracks that belong to no thread. */
     void (*sink)(void *user, const struct sl_event *ev);
-    /* The program named a thread, device, context, stream or event. `name`: interned. */
+    /* Called when the program has named a thread, device, context, stream or event. `name` is an
+     * interned id. */
     void (*named)(void *user, const struct sl_named *what, uint32_t name);
     /* Called before the first record of a thread. */
     void (*thread)(void *user, uint32_t thread);
 };
 
 struct sl_source_lost {
-    uint64_t ranges; /* ranges without their text, and ranges not recorded */
+    uint64_t ranges; /* number of ranges without their text, and of ranges not recorded */
     uint64_t ops;    /* operators without a name */
-    uint64_t inputs; /* operators that lack some or all of their inputs */
+    uint64_t inputs; /* number of operators that lack some or all of their inputs */
 };
 
 struct sl_source_readers;

@@ -4,7 +4,8 @@
  *
  * A thread runs nearly all its code repeatedly. A few comparisons then recognise a code object,
  * which is cheaper than the hash over everything that identifies a place (collect/python/frames.c).
- * Its address alone does not identify it, because CPython reuses the memory of freed code objects.
+ * The address alone does not identify a code object, because CPython reuses the memory of freed
+ * code objects.
  *
  * Threads: the thread that runs the frames. Memory: the caller's.
  */
@@ -26,8 +27,7 @@ struct sl_python_code_cache {
      * user's code. */
     struct {
         const void *code;
-        uint64_t file; /* hash of the characters of the file's path; the hashes below are of
-                        * characters too */
+        uint64_t file; /* hash of the characters of the file's path, like the other hashes below */
     } library[SL_PYTHON_CODE_CACHE_LIBRARY];
     struct sl_python_code_cache_code {
         const void *code;

@@ -2,8 +2,8 @@
  * line_table.h - finds the source line of a CPython instruction.
  *
  * A code object has a table that maps its instructions to lines. The table's form has changed twice
- * since 3.9. All three forms are parsed here as CPython describes them (Objects/lnotab_notes.txt,
- * Objects/locations.md). Nothing in a table is trusted.
+ * since 3.9. CPython describes the three forms in Objects/lnotab_notes.txt and
+ * Objects/locations.md; this file parses all three. Nothing in a table is trusted.
  *
  * Threads: any; pure functions. Memory: the caller's.
  */

@@ -17,7 +17,7 @@
 struct sl_python_chars {
     const char *data;
     size_t length; /* characters */
-    unsigned kind; /* bytes of each: 1, 2, 4 */
+    unsigned kind; /* bytes of each character: 1, 2 or 4 */
     int is_ascii;
 };
 
