@@ -19,7 +19,7 @@
 #define MIB           (1ull << 20)
 #define GIB           (1ull << 30)
 #define SECOND_NS     1000000000ull
-#define NAME_MAX_EDIT 64 /* longer names are truncated in messages */
+#define NAME_MAX_EDIT 64 /* longest option name in messages; a longer name is truncated */
 
 /* The last two columns: the value that replaces an invalid one, and the consequence. */
 #define INVALID_IS_DEFAULT NULL, NULL
@@ -77,9 +77,11 @@ static const struct sl_option_word detail_words[] = {
 static const struct sl_option_word chakra_words[] = {
     {"off", SL_CHAKRA_OFF, "no execution trace"},
     {"none", SL_CHAKRA_OFF, "the same"},
-    {"raw", SL_CHAKRA_RAW, "`.et`, not compressed: simulators read only this; 7 to 17 times the size of the trace"},
+    {"raw", SL_CHAKRA_RAW,
+     "`.et`, not compressed: simulators read only this; 7 to 17 times the size of the trace"},
     {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
-    {"zstd", SL_CHAKRA_ZSTD, "`.et.zst`, the smallest; `syncline convert X.et.zst --to chakra -o X.et` decompresses it"},
+    {"zstd", SL_CHAKRA_ZSTD,
+     "`.et.zst`, the smallest; `syncline convert X.et.zst --to chakra -o X.et` decompresses it"},
     {NULL, 0, NULL},
 };
 
@@ -329,8 +331,8 @@ int sl_config_read_option(const struct sl_option *o, const char *text, struct sl
     return err;
 }
 
-/* Writes the valid values, for a message. If the text begins like one of them, writes only that
- * one: for "steps:3", "steps:COUNT/PERIOD". */
+/* Writes the valid values, for a message. If the text begins like one of the valid forms, writes
+ * only that form. For "steps:3", this is "steps:COUNT/PERIOD". */
 static void name_expected(const struct sl_option *o, const char *text, char *out, size_t size)
 {
     const char *colon = strchr(text, ':'), *form = NULL;
@@ -397,8 +399,8 @@ void sl_config_read(struct sl_config *out, char *const *environment)
     int may_speak = sl_identity_rank(environment) == 0;
 
     memset(out, 0, sizeof(*out));
-    /* These two options are read first, because they decide whether problems of the others are
-     * reported. The log level is set before problems of these two are reported. */
+    /* These two options are read first, because they decide whether problems of other options are
+     * reported. The log level is set before problems of these two options are reported. */
     sl_config_read_option(log, sl_config_lookup(environment, log->name), out);
     sl_log_set_level(out->log_level);
     read_option(log, out, environment, may_speak);

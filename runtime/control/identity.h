@@ -14,10 +14,12 @@
 
 struct sl_identity {
     uint32_t pid;
-    /* without a launcher, rank 0 of 1; if only the size is unknown, it is rank + 1 */
+    /* without a launcher, rank 0 of 1; if only the world size is unknown, it is set to rank + 1 */
     int rank, world_size;
-    int local_ranks;         /* ranks of the job on this machine; 1 if no launcher says it */
-    const char *rank_source; /* the variable that gave the rank; NULL: none did, rank is 0 */
+    int local_ranks;         /* number of the job's ranks on this machine; 1 if no launcher sets
+                              * it */
+    const char *rank_source; /* name of the variable that contains the rank; NULL: no variable does,
+                              * and rank is 0 */
     char host[65];           /* the kernel's host name, for the trace */
     char job[65];            /* usable as a file name; "local" without a scheduler */
     char process_name[64];

@@ -1,9 +1,9 @@
 /*
- * outlet.c - checks whether an event is in the window, and pushes it into the ring. It is the last
- * step of an event on the recorder thread.
+ * outlet.c - checks whether an event is in the window, and pushes it into the ring. This is the
+ * last step of an event on the recorder thread.
  *
- * All files of the pipeline call this one, and it calls none of them. Threads: the recorder thread.
- * Memory: the pipeline's.
+ * All files of the pipeline call this file, and this file calls none of them. Threads: the recorder
+ * thread. Memory: the pipeline's.
  */
 #include <errno.h>
 
@@ -62,8 +62,8 @@ void sl_outlet_early_rows(struct sl_pipeline *p)
 
 int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
 {
-    /* Metadata is rare, and later events need it. So it may use the reserved slots, except for the
-     * last ones. */
+    /* Metadata is rare, and later events need it. So metadata may use the reserved slots, except
+     * the last of them. */
     if (sl_ring_used(p->ring) + SL_PIPELINE_WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
         return -ENOBUFS;
@@ -74,7 +74,7 @@ int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
 void sl_pipeline_use(struct sl_pipeline *p)
 {
     p->used = 1;
-    /* The push cannot fail: the ring still has few events, so the reserved slots are free. */
+    /* The push cannot fail. The ring still has few events, so the reserved slots are free. */
     if (p->opening.kind)
         sl_ring_push_control(p->ring, &p->opening);
     p->opening.kind = SL_EV_NONE;

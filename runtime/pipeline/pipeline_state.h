@@ -23,8 +23,8 @@
 #include "write/writer.h"
 
 /* Shares of SYNCLINE_MEMORY, in sixteenths. With the default memory, the ring holds a quarter of a
- * second of events of a very busy process (a million events a second). The part that is not listed
- * here is for the writer and the compressor. */
+ * second of events of a very busy process (a million events a second). The rest of the memory is
+ * for the writer and the compressor. */
 enum sl_pipeline_share {
     SL_SHARE_RING = 4,
     SL_SHARE_ASSEMBLE = 3,
@@ -53,13 +53,13 @@ struct sl_pipeline {
     struct sl_shape_table *shapes;
     struct sl_device_table devices;
     struct sl_decode *decode;
-    /* set by sl_pipeline_set_layout(); NULL: the layout of CUPTI's version */
+    /* layout that sl_pipeline_set_layout() has set; NULL: the layout of CUPTI's version */
     const struct sl_cupti_layout *layout;
     struct sl_assemble *assemble;
     struct sl_ranges *ranges;          /* NULL: no memory */
     struct sl_ops *ops;                /* NULL: PyTorch operators are off, or no memory */
     struct sl_intern *details;         /* details of operators; NULL: none */
-    struct sl_source_readers *readers; /* NULL: no memory for them, or for ranges */
+    struct sl_source_readers *readers; /* NULL: no memory for readers of lanes, or for ranges */
     struct sl_source_lost lost_by_sources;
     void (*decoded)(void *pipeline, const struct sl_event *ev); /* the decoder's sink */
     struct sl_ring *ring;
@@ -71,7 +71,7 @@ struct sl_pipeline {
 
     /* The bounds of the open window; [NEVER, NEVER) if none is open. */
     uint64_t from_ns, until_ns;
-    uint64_t seen_ns; /* up to this time it is known whether the window has ended */
+    uint64_t seen_ns; /* up to this time, the recorder knows whether the window has ended */
     uint64_t now_ns;  /* monotonic: time of the delivery in progress */
 
     int kinds_on;
@@ -85,7 +85,7 @@ struct sl_pipeline {
      * CUPTI versions record its devices. So the event that opens an automatic window is held back
      * until the GPU is used. A window that the user requested is opened at once. */
     int used;
-    struct sl_event opening; /* the held-back SL_EV_WINDOW_OPEN; kind 0: none */
+    struct sl_event opening; /* the SL_EV_WINDOW_OPEN that is held back; kind 0: none */
 
     /* CUPTI's first records are about its own overhead of requesting a buffer. They are held until
      * the first other event, so that the devices are known when the file is begun. */
@@ -132,7 +132,7 @@ void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow);
 
 /* ranges.c: all functions do nothing if ranges are off. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p);
-/* Takes marks, and names of tracks that are no threads, as they are read. */
+/* Receives marks, and names of tracks that are no threads, at the moment when they are read. */
 void sl_pipeline_ranges_take(void *pipeline, const struct sl_event *ev);
 void sl_pipeline_ranges_count(const struct sl_pipeline *p);
 /* Receives an assembled event; gives a call its innermost range. `for_thread` is the thread for
@@ -143,7 +143,7 @@ void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev)
 void sl_pipeline_ranges_window(struct sl_pipeline *p);
 void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns);
 
-/* ops.c: all functions do nothing if operators are off. Created after the ranges. */
+/* ops.c: all functions do nothing if operators are off. Operators are created after the ranges. */
 void sl_pipeline_ops_create(struct sl_pipeline *p);
 void sl_pipeline_ops_count(const struct sl_pipeline *p);
 /* Gives a call its operator; see sl_ops_call(). */

@@ -44,9 +44,9 @@ static void say_where(void)
             who->folder);
 }
 
-/* Turns on the kinds of the first window before any context exists. This is cheap at this time, and
- * the window misses nothing. If windows open on demand only, turns on only the kinds that must
- * never be off. */
+/* Turns on the kinds of the first window before any context exists. Turning kinds on takes little
+ * time before a context exists, and the window misses nothing. If windows open on demand only,
+ * turns on only the kinds that must never be off. */
 static int enable_kinds(uint32_t wanted, int *filter_api)
 {
     uint32_t now = wanted, done;
@@ -57,8 +57,8 @@ static int enable_kinds(uint32_t wanted, int *filter_api)
     return done & ~(uint32_t)SL_CUPTI_NAMES || !(now & ~(uint32_t)SL_CUPTI_NAMES) ? 0 : -EIO;
 }
 
-/* Whether another client began before us. Before the first session of any client, CUPTI's clock is
- * CLOCK_REALTIME; torch.profiler sets a clock of its own. */
+/* Whether another client of CUPTI began before us. CUPTI's clock is CLOCK_REALTIME before the first
+ * session of any client. torch.profiler sets another clock. */
 static int is_in_use(const struct sl_cupti_api *api)
 {
     struct sl_cupti_clock clock = {0};
@@ -67,7 +67,7 @@ static int is_in_use(const struct sl_cupti_api *api)
            sl_cupti_clock_look(&clock, api->fn.GetTimestamp) != SL_CUPTI_CLOCK_REALTIME;
 }
 
-/* CUPTI requires this order: first attributes, then callbacks, then kinds. */
+/* CUPTI requires that attributes are set first, then callbacks, then kinds. */
 static int attach_to_cupti(void)
 {
     struct sl_cupti_api *api = &sl_process.cupti;
@@ -156,7 +156,7 @@ const char *sl_process_attach(const struct sl_cupti_functions *cupti)
     if (err)
         return "not enough memory for CUPTI buffers: lower SYNCLINE_CUPTI_MEMORY";
     err = attach_to_cupti();
-    /* If graph nodes cannot be recorded, everything else still is. */
+    /* If graph nodes cannot be recorded, everything else is still recorded. */
     if (!err && sl_process.config.graph_edges)
         (void)sl_graph_nodes_start(&sl_process.cupti);
     if (err == -EBUSY || err == -ENOTSUP)
