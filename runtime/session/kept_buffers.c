@@ -1,8 +1,8 @@
 /*
  * kept_buffers.c - keeps completed buffers of the peer until the peer flushes.
  *
- * Threads and memory: see kept_buffers.h. A delivery first waits until every put that has begun is
- * over, so that no buffer is left behind.
+ * Threads and memory: see kept_buffers.h. A delivery first waits until every call of put() that has
+ * begun is over, so that no buffer stays in the table.
  */
 #include "session/kept_buffers.h"
 
@@ -12,13 +12,13 @@
 
 #include "base/clock.h"
 
-/* Limit of that wait: a thread may be descheduled in the middle of a put, or may not exist after a
- * fork. */
+/* Limit of the wait for calls of put(). A thread may be descheduled in the middle of put(), or may
+ * not exist after a fork. */
 #define WAIT_MOST_NS 1000000000ull
 
 enum place_state {
     FREE,
-    BUSY, /* a thread works on it */
+    BUSY, /* a thread works on the entry */
     KEPT
 };
 
@@ -49,14 +49,14 @@ void sl_kept_buffers_close(void)
     atomic_store(&held.is_open, 0);
 }
 
-/* Finds the first entry from `at` on that is in this state, and makes it BUSY. Returns NULL if
- * there is none. */
+/* Finds the first entry from `at` on that is in this state, and makes the entry BUSY. Returns NULL
+ * if no entry is in this state. */
 static struct place *take(struct place *at, int state)
 {
     for (; at < held.place + SL_KEPT_BUFFERS_MOST; at++) {
         int expected = state;
 
-        /* Acquire pairs with the release of the thread that used the entry before. */
+        /* Acquire pairs with the release store of the thread that used the entry before. */
         if (atomic_compare_exchange_strong_explicit(&at->state, &expected, BUSY,
                                                     memory_order_acquire, memory_order_relaxed))
             return at;
