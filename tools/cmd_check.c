@@ -89,7 +89,7 @@ static int check_kineto(const struct request *r, const char *path, struct sl_inp
         status = sl_args_complain(r->command, "%s is not a Kineto trace: %s", path, strange);
     } else {
         sl_check_end(c, &item.span, &input);
-        status = exit_status(&c->findings, c->header.own_file);
+        status = exit_status(&c->findings, c->is_strict);
         if (!r->quiet)
             (r->json ? sl_check_print_json : sl_check_print_text)(stdout, path, c, &input);
     }

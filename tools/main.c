@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "command.h"
+#include "print/safe_stream.h"
 
 static const struct sl_command *const commands[] = {&sl_cmd_check, &sl_cmd_convert, &sl_cmd_doctor,
-                                                    &sl_cmd_edges, &sl_cmd_run};
+                                                    &sl_cmd_edges, &sl_cmd_recover, &sl_cmd_run};
 
 #define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
 
@@ -72,7 +73,13 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int status = dispatch(argc, argv);
+    int is_json = 0, status;
+
+    for (int i = 1; i < argc; i++)
+        is_json |= strcmp(argv[i], "--json") == 0;
+    stdout = sl_safe_stream(stdout, is_json);
+    stderr = sl_safe_stream(stderr, 0);
+    status = dispatch(argc, argv);
 
     /* A lost report is a failure: `syncline check FILE > /full/disk`. */
     if (fflush(stdout) != 0 || ferror(stdout)) {

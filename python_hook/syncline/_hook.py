@@ -2,14 +2,19 @@
 hooks into it. Nothing here imports PyTorch, and the parts do not depend on each other. If this
 PyTorch lacks something that a part needs, the part logs one line, and the job continues without
 that part."""
+import atexit
 import os
 import sys
+import time
 
 from . import (_children, _distributed, _imports, _inductor, _library, _modules, _profiler, _say,
                _steps, _strings)
 
 # modules that every version of `import torch` loads
 _ALWAYS = ("torch.autograd.profiler", "torch.nn.modules.module", "torch.optim.optimizer")
+
+# longest wait for the files of an interrupted job, in seconds
+_FILES_S = 2
 
 _is_started = False
 
@@ -31,6 +36,23 @@ def _check(torch):
         _say.miss("steps and operators", "it lacks " + ", ".join(missing))
 
 
+def _complete_if_interrupted():
+    """Completes the open window's files if the program ends by an uncaught KeyboardInterrupt. Python
+    then ends itself by SIGINT, so the library's own exit handler does not run."""
+    kind = getattr(sys, "last_type", None)
+    if not isinstance(kind, type) or not issubclass(kind, KeyboardInterrupt):
+        return
+    before = _library.status()
+    if before is None or _library.call("sl_stop") != 0:
+        return
+    deadline = time.monotonic() + _FILES_S
+    while time.monotonic() < deadline:
+        now = _library.status()
+        if now is None or now.windows_completed > before.windows_completed:
+            return
+        time.sleep(0.01)
+
+
 def start():
     """Installs the hooks. Returns "", or the reason why nothing is hooked. The function may be
     called again in a forked child, which keeps its parent's hooks, and after the library has found
@@ -46,6 +68,7 @@ def start():
     # the program may have called the package before the library was loaded
     _attach("steps and operators", lambda _: _library.look())(None)
     _is_started = True
+    atexit.register(_attach("files of an interrupted job", lambda _: _complete_if_interrupted()), None)
     os.register_at_fork(after_in_child=_library.look_after_fork)
     for what, hooks in (("steps", _steps.HOOKS), ("the hand-over to torch.profiler", _profiler.HOOKS),
                         ("process groups", _distributed.HOOKS), ("modules", _modules.HOOKS),

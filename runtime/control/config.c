@@ -226,8 +226,9 @@ const struct sl_option sl_config_table[] = {
      "1: each forward pass of an `nn.Module` is a range with the module's name.", FIELD(modules), 0,
      0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_HOME", SL_OPTION_TEXT, "", "a folder",
-     "The folder of syncline's Python package and PyTorch observers. Empty: `syncline/` beside "
-     "the library.",
+     "The folder of syncline's Python package and PyTorch observers, an absolute path. Empty: "
+     "`syncline/` beside the library. Code is loaded only from files and folders that belong to "
+     "root, to the job's user or to the owner of the library, and that nobody else can write.",
      FIELD(home), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_SOURCE_DEPTH", SL_OPTION_NUMBER, "1", "0 to 8",
      "How many lines of Python code are recorded for each wait for the GPU, from the innermost "

@@ -1,5 +1,6 @@
 """Python in the process: how syncline's package is imported, and that the job is not affected. The tests use
 a stand-in where PyTorch is needed; tests/torch uses the real one."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -251,6 +252,58 @@ def test_an_interrupt_in_the_middle_is_the_jobs(tmp_path):
             "    print('not interrupted')\nexcept KeyboardInterrupt:\n    print('interrupted')\n")
     run = python(tmp_path, code, home=str(tmp_path / "home"))
     assert (run.status, run.stdout) == (0, "interrupted\n"), run.stderr
+
+
+def harm_file(package: pathlib.Path) -> None:
+    (package / "_steps.py").chmod(0o666)
+
+
+def harm_folder(package: pathlib.Path) -> None:
+    package.parent.chmod(0o777)
+
+
+def harm_owner(package: pathlib.Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    os.chown(package / "_boot.py", 12345, 12345)
+
+
+@pytest.mark.parametrize("harm, words", [(harm_file, "_steps.py can be written by every user"),
+                                         (harm_folder, "python can be written by every user"),
+                                         (harm_owner, "_boot.py belongs to another user")])
+def test_a_package_that_others_can_write_is_not_loaded(tmp_path, harm, words):
+    """Another user could have put code there. One line names the place; the job runs on, without the hook."""
+    home = tmp_path / "home"
+    shutil.copytree(HOME / "python", home / "python", ignore=shutil.ignore_patterns("__pycache__"))
+    code = CUDA + "import sys\nprint([name for name in sys.modules if name == 'syncline._hook'])\n"
+    assert python(tmp_path, code, home=str(home), log="warn").stdout == "['syncline._hook']\n"
+    harm(home / "python" / "syncline")
+    run = python(tmp_path, code, home=str(home), log="warn")
+    assert (run.status, run.stdout) == (0, "[]\n"), run.stderr
+    (said,) = run.said()
+    assert "_boot.py is not loaded" in said and words in said and "chmod go-w" in said
+
+
+def test_a_relative_home_is_not_used(tmp_path):
+    """Whoever can write to the working directory of a job could have put a package there."""
+    shutil.copytree(HOME / "python", tmp_path / "home" / "python")
+    code = CUDA + "import sys\nprint([name for name in sys.modules if name == 'syncline._hook'])\n"
+    run = python(tmp_path, code, home="home", log="warn")
+    assert (run.status, run.stdout) == (0, "[]\n"), run.stderr
+    (said,) = run.said()
+    assert "SYNCLINE_HOME=home is a relative path" in said
+
+
+@pytest.mark.parametrize("end", ["raise KeyboardInterrupt", "sys.exit(3)", "raise RuntimeError('x')",
+                                 "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)"])
+def test_files_are_complete_however_python_ends(tmp_path, end):
+    """An uncaught exception, sys.exit() and Ctrl-C end the program as without syncline. The files are complete."""
+    code = ("import os, signal, sys, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + WORK +
+            end + "\n")
+    bare, run = (python(tmp_path, code, inject=inject) for inject in (False, True))
+    assert run.status == bare.status and run.status != 0
+    assert len(run.trace().of("gpu_memset")) == 1
+    assert not [path for path in run.files("*") if path.suffix == ".part"]
 
 
 def test_a_thread_initialises_cuda_while_the_main_thread_waits(tmp_path):

@@ -255,6 +255,8 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input)
 {
     c->whole = last->kind == SL_SPAN_END && input->end == SL_INPUT_WHOLE;
+    /* The counters are at the end of a file that its process completed. */
+    c->is_strict = c->header.own_file && (c->header.counters > 0 || !c->whole);
     check_ending(c, last, input);
     sl_overlap_end(&c->overlap);
     sl_edge_check_end(&c->edges);
@@ -263,6 +265,9 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     check_header(c);
     if (c->header.own_file)
         c->findings.of[SL_FIND_CORRELATION_LARGE].count = 0;
+    if (c->header.own_file && !c->is_strict)
+        sl_finding_add(&c->findings, SL_FIND_RECOVERED, 1, SL_FINDING_NO_PLACE,
+                       "it has no counters");
     if (c->tally.gpu_operations == 0)
         sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE,
                        "only CPU events, or none");

@@ -29,6 +29,9 @@ struct sl_check {
     uint64_t events_valid;
     uint64_t readable_end; /* end of the last complete span in the text, in bytes */
     int whole;             /* text and compression both ended correctly */
+    /* 1: judged by everything that syncline promises. 0: a file of another program, or one that
+     * `syncline recover` completed: calls and arrows of its last second may be missing. */
+    int is_strict;
 };
 
 /* 0 or -ENOMEM. */

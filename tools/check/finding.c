@@ -14,7 +14,7 @@ const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT] = {
 #define ERROR   SL_SEVERITY_ERROR
     [SL_FIND_JSON_INVALID] = {"json_invalid", "places that are not valid JSON", ERROR, ERROR},
     [SL_FIND_TRUNCATED] =
-        {"truncated", "truncated: `syncline convert` completes the file after its last whole event",
+        {"truncated", "truncated: `syncline recover` completes the file after its last whole event",
          ERROR, ERROR},
     [SL_FIND_DAMAGED] = {"damaged", "damaged place: everything after it is lost", ERROR, ERROR},
     [SL_FIND_EVENTS_TWICE] = {"events_twice",
@@ -79,12 +79,18 @@ const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT] = {
         {"correlation_large",
          "correlation ids above 32 bits: `edges` and `convert --to chakra` leave their events out",
          WARNING, WARNING},
+    [SL_FIND_RECOVERED] =
+        {"recovered",
+         "completed after its process was killed: calls of the last second may be missing", NOTE,
+         NOTE},
     [SL_FIND_NO_GPU_WORK] = {"no_gpu_work", "no GPU operation in the trace", NOTE, NOTE},
     [SL_FIND_NOT_CHECKED] = {"not_checked", "events or values not fully checked, to limit memory",
                              NOTE, NOTE},
     [SL_ET_RULE_METADATA] = {"metadata", "files whose first message is not GlobalMetadata", ERROR,
                              ERROR},
-    [SL_ET_RULE_CUT] = {"cut", "files that are truncated inside a message", ERROR, ERROR},
+    [SL_ET_RULE_CUT] =
+        {"cut", "files that are truncated inside a message: `syncline recover` completes them",
+         ERROR, ERROR},
     [SL_ET_RULE_DAMAGED] = {"damaged", "damaged places, where no message can be read", ERROR,
                             ERROR},
     [SL_ET_RULE_INPUT] = {"input", "files whose compressed data is truncated or damaged", ERROR,

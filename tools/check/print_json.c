@@ -117,8 +117,7 @@ void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
 
     put_string(f, "{\"file\": ", path);
     fprintf(f, ", \"valid\": %s, \"whole\": %s, \"syncline\": %s",
-            sl_findings_worst(&c->findings, c->header.own_file) < SL_SEVERITY_ERROR ? "true"
-                                                                                    : "false",
+            sl_findings_worst(&c->findings, c->is_strict) < SL_SEVERITY_ERROR ? "true" : "false",
             c->whole ? "true" : "false", h->own_file ? "true" : "false");
     put_string(f, ", \"version\": ", h->version);
     put_string(f, ", \"host\": ", h->host);
@@ -128,7 +127,7 @@ void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
     put_optional(f, "base_ns", h->has_base, h->base_ns);
     put_tally(f, &c->tally);
     put_counters(f, h);
-    put_findings(f, &c->findings, h->own_file, 1);
+    put_findings(f, &c->findings, c->is_strict, 1);
     fputs("}\n", f);
 }
 

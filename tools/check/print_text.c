@@ -21,7 +21,7 @@ static void print_verdict(FILE *f, const char *path, const struct sl_check *c)
 
     for (int i = 0; i < SL_FIND_COUNT; i++) {
         if (c->findings.of[i].count)
-            count[sl_finding_severity((enum sl_finding_id)i, c->header.own_file)]++;
+            count[sl_finding_severity((enum sl_finding_id)i, c->is_strict)]++;
     }
     fprintf(f, "%s: %s", path,
             count[SL_SEVERITY_ERROR] ? "NOT a valid and complete Kineto trace"
@@ -200,8 +200,7 @@ static void print_findings(FILE *f, const struct sl_check *c)
         for (int i = 0; i < SL_FIND_COUNT; i++) {
             enum sl_finding_id id = (enum sl_finding_id)i;
 
-            if (!c->findings.of[i].count ||
-                (int)sl_finding_severity(id, c->header.own_file) != severity)
+            if (!c->findings.of[i].count || (int)sl_finding_severity(id, c->is_strict) != severity)
                 continue;
             if (!printed++)
                 fputc('\n', f);

@@ -18,6 +18,8 @@ void sl_progress_begin(struct sl_progress *p, const char *what, const char *path
 {
     *p = (struct sl_progress){.on = isatty(STDERR_FILENO)};
     snprintf(p->what, sizeof(p->what), "%s%s%.100s", what, *path ? " " : "", path);
+    for (char *at = p->what; *at; at++) /* this line does not go through a safe stream */
+        *at = *at < ' ' || *at > '~' ? '?' : *at;
     if (!p->on)
         return;
     p->started_ns = sl_clock_monotonic();
@@ -39,17 +41,16 @@ void sl_progress_step(struct sl_progress *p, uint64_t done, uint64_t total)
         double elapsed = (double)(now - p->started_ns) / 1e9;
         double left = elapsed * (double)(total - (done < total ? done : total)) / (double)done;
 
-        fprintf(stderr, "\r\033[K%s: %s of %s (%d %%), %.0f s left", p->what, bytes,
+        dprintf(STDERR_FILENO, "\r\033[K%s: %s of %s (%d %%), %.0f s left", p->what, bytes,
                 sl_format_bytes(of, total), (int)(100.0 * (double)done / (double)total), left);
     } else {
-        fprintf(stderr, "\r\033[K%s: %s", p->what, bytes);
+        dprintf(STDERR_FILENO, "\r\033[K%s: %s", p->what, bytes);
     }
-    fflush(stderr);
 }
 
 void sl_progress_end(struct sl_progress *p)
 {
     if (p->shown)
-        fputs("\r\033[K", stderr);
+        dprintf(STDERR_FILENO, "\r\033[K");
     p->shown = 0;
 }

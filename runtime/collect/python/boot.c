@@ -176,6 +176,8 @@ static int queue(const char *home)
     err = sl_home_path(boot.path, sizeof(boot.path), home, "python/syncline/_boot.py");
     if (!err && access(boot.path, R_OK))
         err = -ENOENT;
+    if (!err && !sl_home_is_trusted(boot.path))
+        return -ENOTSUP;
     if (err) {
         sl_log(SL_LOG_DEBUG, "Python: the package syncline was not found beside libsyncline.so: "
                              "steps are not recorded");

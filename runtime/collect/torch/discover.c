@@ -163,7 +163,8 @@ static int is_there(const struct sl_torch *torch, const char *home, char *path, 
 
     snprintf(below, sizeof(below), "observers/torch-%s%s.so", version,
              torch->is_old_abi ? "-old-abi" : "");
-    return sl_home_path(path, size, home, below) == 0 && access(path, R_OK) == 0;
+    return sl_home_path(path, size, home, below) == 0 && access(path, R_OK) == 0 &&
+           sl_home_is_trusted(path);
 }
 
 int sl_torch_observer_path(const struct sl_torch *torch, const char *home, char *path, size_t size)

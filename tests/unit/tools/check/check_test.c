@@ -156,7 +156,7 @@ static void run(const char *given)
             say("%s %llu: %s\n", sl_finding_kind[i].name,
                 (unsigned long long)c->findings.of[i].count, c->findings.of[i].example);
     say("%s\n",
-        said_size ? sl_severity_name[sl_findings_worst(&c->findings, c->header.own_file)] : "good");
+        said_size ? sl_severity_name[sl_findings_worst(&c->findings, c->is_strict)] : "good");
     sl_check_destroy(c);
 }
 
