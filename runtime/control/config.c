@@ -38,7 +38,7 @@ static const struct sl_option_word kind_words[] = {
     {"driver", SL_CUPTI_DRIVER, "driver API calls (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
     {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead"},
-    {"none", 0, "alone: neither GPU work nor CUDA calls are recorded"},
+    {"none", 0, "given alone, without other words; neither GPU work nor CUDA calls are recorded"},
     {"off", 0, "the same"},
     {NULL, 0, NULL},
 };
@@ -48,29 +48,31 @@ static const struct sl_option_word api_words[] = {
      "calls that launch, copy, set, wait, order streams, call the host, allocate or load code, "
      "and calls that create and destroy graphs, streams, events and contexts; "
      "docs/trace-format-details.md has the list"},
-    {"all", 1, "every call, also `cudaGetDevice` and the like"},
+    {"all", 1, "every call, including frequent ones such as `cudaGetDevice`"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word cupti_api_words[] = {
     {"auto", SL_CUPTI_API_AUTO,
-     "`v1` if a loaded library (such as PyTorch) uses it, because one process cannot use both; "
-     "otherwise `v2` from CUPTI 13.3 on"},
+     "`v1` if a loaded library (such as PyTorch) uses `v1`, because one process cannot use both "
+     "interfaces; otherwise `v2` from CUPTI 13.3 on"},
     {"v1", SL_CUPTI_API_V1,
-     "the older interface, which every CUPTI has: one client for the whole process"},
+     "the older interface, which every CUPTI has, with one client for the whole process"},
     {"v2", SL_CUPTI_API_V2,
-     "the newer interface, from CUPTI 13.2 on: a subscriber for each client, so that tools which "
-     "use it do not disturb each other. CUPTI 13.2 hides dropped records from subscribers, so sync "
-     "edges are turned off there. From 13.4 on, records have only the fields that syncline reads, "
-     "half the bytes for a kernel"},
-    {"v2-whole", SL_CUPTI_API_V2_WHOLE, "as `v2`, with whole records"},
+     "the newer interface, from CUPTI 13.2 on. Each client is a subscriber of its own, so that "
+     "tools which use this interface do not disturb each other. CUPTI 13.2 hides dropped records "
+     "from subscribers, so sync edges are turned off with that version. From 13.4 on, records "
+     "have only the fields that syncline reads. A kernel's record is then half as large"},
+    {"v2-whole", SL_CUPTI_API_V2_WHOLE, "like `v2`, but with whole records"},
     {NULL, 0, NULL},
 };
 
 static const struct sl_option_word detail_words[] = {
-    {"lean", SL_DETAIL_LEAN, "no flow arrows, no occupancy, no bandwidth: about half the cost"},
-    {"default", SL_DETAIL_DEFAULT, "all that trace viewers and HTA read"},
-    {"full", SL_DETAIL_FULL, "also clusters, channels, kinds of shared memory, values of memsets"},
+    {"lean", SL_DETAIL_LEAN,
+     "no flow arrows, no occupancy and no bandwidth; about half the cost of `default`"},
+    {"default", SL_DETAIL_DEFAULT, "everything that trace viewers and HTA read"},
+    {"full", SL_DETAIL_FULL,
+     "`default`, and also clusters, channels, kinds of shared memory and values of memsets"},
     {NULL, 0, NULL},
 };
 
@@ -78,7 +80,8 @@ static const struct sl_option_word chakra_words[] = {
     {"off", SL_CHAKRA_OFF, "no execution trace"},
     {"none", SL_CHAKRA_OFF, "the same"},
     {"raw", SL_CHAKRA_RAW,
-     "`.et`, not compressed: simulators read only this; 7 to 17 times the size of the trace"},
+     "`.et`, not compressed, which is the only form that simulators read; 7 to 17 times as large "
+     "as the trace"},
     {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
     {"zstd", SL_CHAKRA_ZSTD,
      "`.et.zst`, the smallest; `syncline convert X.et.zst --to chakra -o X.et` decompresses it"},
@@ -88,8 +91,9 @@ static const struct sl_option_word chakra_words[] = {
 static const struct sl_option_word ops_words[] = {
     {"off", SL_TORCH_OPS_OFF, "no operators, and no source lines of waits"},
     {"none", SL_TORCH_OPS_OFF, "the same"},
-    {"lean", SL_TORCH_OPS_LEAN, "names, threads, sequence numbers; some 0.3 us an operator"},
-    {"full", SL_TORCH_OPS_FULL, "also shapes, types, strides and values of inputs"},
+    {"lean", SL_TORCH_OPS_LEAN,
+     "names, threads and sequence numbers; about 0.3 us for each operator"},
+    {"full", SL_TORCH_OPS_FULL, "`lean`, and also shapes, types, strides and values of inputs"},
     {NULL, 0, NULL},
 };
 
@@ -106,46 +110,46 @@ static const struct sl_option_word log_words[] = {
 
 const struct sl_option sl_config_table[] = {
     {"SYNCLINE_ENABLED", SL_OPTION_BOOL, "1", "0 or 1",
-     "0: the library is loaded and does nothing.", FIELD(enabled), 0, 0, NULL, "0",
+     "With 0, the library is loaded and does nothing.", FIELD(enabled), 0, 0, NULL, "0",
      "recording is off"},
     {"SYNCLINE_OUTPUT", SL_OPTION_TEXT, "./syncline-out", "a folder",
-     "The folder for traces: `OUTPUT/JOB/HOST-RANK-PID/WINDOW.pt.trace.json.zst`. It is created "
-     "if it is missing. A relative path starts at the working directory that the process has when "
-     "CUDA is initialised.",
+     "The folder for traces: `OUTPUT/JOB/HOST-RANK-PID/WINDOW.pt.trace.json.zst`. syncline "
+     "creates a missing folder. A relative path starts at the working directory that the process "
+     "has when CUDA is initialised.",
      FIELD(output), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_JOB", SL_OPTION_TEXT, "", "a name",
-     "The job's name in the path. Empty: the scheduler's job id (torchrun, Slurm, PBS, LSF, Grid "
-     "Engine, Ray, JobSet, Volcano, PMIx), else `local`. Characters other than letters, digits, "
-     "`.`, `_` and `-` become `_`.",
+     "The job's name in the path. If the value is empty, the name is the scheduler's job id "
+     "(torchrun, Slurm, PBS, LSF, Grid Engine, Ray, JobSet, Volcano, PMIx). Without a scheduler, "
+     "the name is `local`. Characters other than letters, digits, `.`, `_` and `-` become `_`.",
      FIELD(job), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run",
      "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand, off",
      "When to record. Each window is a complete file.\n"
      "\n"
-     "- `run`: everything, from the first CUDA call to the end.\n"
+     "- `run`: the whole run, from the first CUDA call to the end of the process.\n"
      "- `time:2s/60s`: two seconds of every minute. A window has at least 10 ms.\n"
      "- `steps:3/500`: three of every 500 steps of the job, from the start of the first to the "
      "end of the third. The job's first step is left out, and at least one step lies between two "
      "windows. docs/pytorch.md says what a step is.\n"
      "- `demand`: from `sl_start()` to `sl_stop()`.\n"
-     "- `off`: never; `sl_start()` fails.\n"
+     "- `off`: never. `sl_start()` fails.\n"
      "\n"
      "`sl_start()` and `sl_stop()` work in every other mode.",
      FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL, "demand",
      "recording waits for start()"},
     {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",
-     "How long records are collected, but not written, before a window opens, so that the work "
-     "that is pending at the opening is known. A window that is requested by `sl_start()` opens "
-     "only after this time. Windows of steps have a lead-in of one step instead. A window that is "
-     "open from the start of the process has no lead-in.",
+     "How long records are collected, but not written, before a window opens. From these records, "
+     "syncline knows which work is pending when the window opens. A window that `sl_start()` "
+     "requests opens only after this time. Windows of steps have a lead-in of one step instead. A "
+     "window that is open from the start of the process has no lead-in.",
      FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
      "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas; or none, "
      "off",
      "What to record. Names of devices, contexts and streams are always recorded. Without "
      "`runtime` or `driver`, GPU work that the program launches through that API depends on no "
-     "call in the execution trace, and a replay begins it too early. `syncline check X.et` counts "
-     "such work.",
+     "call in the execution trace. A replay then begins such work too early. `syncline check "
+     "X.et` counts such work.",
      FIELD(kinds), 0, 0, kind_words, "none", "no GPU work and no CUDA calls are recorded"},
     {"SYNCLINE_API", SL_OPTION_CHOICE, "default", "default, all",
      "Which runtime and driver calls to record.", FIELD(api_all), 0, 0, api_words,
@@ -154,49 +158,50 @@ const struct sl_option sl_config_table[] = {
      "How much is written about each event.", FIELD(detail), 0, 0, detail_words,
      INVALID_IS_DEFAULT},
     {"SYNCLINE_COMPRESSION", SL_OPTION_COMPRESSION, "zstd:1", "zstd[:LEVEL], gzip[:LEVEL], none",
-     "How files are compressed. Levels: zstd -7 to 19 without 0, gzip 1 to 9; the default level "
-     "is 1. zstd is the fastest. Perfetto and HTA read gzip; `syncline convert` makes it from "
-     "zstd.",
+     "How files are compressed. zstd has the levels -7 to 19 without 0, gzip has 1 to 9; the "
+     "default level is 1. zstd is the fastest. Perfetto and HTA read gzip files; `syncline "
+     "convert` makes a gzip file from a zstd file.",
      FIELD(compression), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "zstd", "off, none, raw, gzip, zstd",
-     "The Chakra execution trace of each window, `WINDOW.RANK.et.zst` beside the Kineto file. It "
-     "takes three sixteenths of SYNCLINE_MEMORY and needs 12 MiB. With less than 64MiB of "
-     "SYNCLINE_MEMORY there is no execution trace.",
+     "The Chakra execution trace of each window, `WINDOW.RANK.et.zst` beside the Kineto file. The "
+     "execution trace takes three sixteenths of SYNCLINE_MEMORY and needs 12 MiB. With less than "
+     "64MiB of SYNCLINE_MEMORY there is no execution trace.",
      FIELD(chakra), 0, 0, chakra_words, "off", "no execution trace is written"},
     {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
-     "1: also find the edges between the nodes of a CUDA graph, and the PyTorch operator that "
-     "captured each kernel of a replay. CUPTI reports graph nodes only to its subscriber, and a "
-     "process can have only one. torch.profiler, nsys and other tools subscribe too, and record no "
-     "GPU work if they cannot.\n"
+     "With 1, syncline also finds the edges between the nodes of a CUDA graph, and the PyTorch "
+     "operator that captured each kernel of the graph. CUPTI reports graph nodes only to its "
+     "subscriber, and a process can have only one subscriber. torch.profiler, nsys and other "
+     "tools subscribe too, and record no GPU work if CUPTI refuses them.\n"
      "\n"
      "- If another tool has subscribed already, syncline finds neither edges nor operators of "
      "graph nodes, and counts the missing edges.\n"
      "- If a library that is linked with CUPTI subscribes later, syncline unsubscribes first, and "
-     "finds neither from then on. (torch.profiler's library subscribes before its first session.) "
-     "With SYNCLINE_HANDOVER=0 syncline stays subscribed.",
+     "finds neither edges nor operators of graph nodes from then on. (torch.profiler's library "
+     "subscribes before its first session.) With SYNCLINE_HANDOVER=0 syncline stays subscribed.",
      FIELD(graph_edges), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_DISK", SL_OPTION_SIZE, "10GiB", "1MiB to 1024GiB",
-     "Maximum size of the files of this process. Besides, 5 % of the file system stays free, at "
-     "most 10 GiB.\n"
+     "Maximum size of the files of this process. syncline also leaves 5 % of the file system "
+     "free, but at most 10 GiB.\n"
      "\n"
-     "- With `run` the window ends at a limit, and nothing more is recorded.\n"
-     "- In the other modes the oldest windows are deleted, but never the first. Only files that "
-     "this process wrote and that nobody has changed since are deleted.\n"
+     "- With `run`, the window ends when a limit is reached, and nothing more is recorded.\n"
+     "- In the other modes, syncline deletes the oldest windows, but never the first window. It "
+     "deletes only files that this process wrote and that nobody has changed since.\n"
      "\n"
-     "The first time is logged; `windows_deleted` in the trace counts.",
+     "syncline logs only the first deletion. The counter `windows_deleted` in the trace counts "
+     "deleted windows.",
      FIELD(disk_bytes), MIB, 1024 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_MEMORY", SL_OPTION_SIZE, "64MiB", "16MiB to 64GiB",
-     "Maximum host memory for names and for events on their way to the file. Past it, events are "
-     "dropped and counted; the trace says how many.\n"
+     "Maximum host memory for names and for events that are not written to the file yet. If this "
+     "memory is full, events are dropped. The trace contains the number of dropped events.\n"
      "\n"
-     "All memory options together take at most an eighth of what the host's limits leave (the "
-     "memory of its container or cgroup divided by the ranks of the machine, `ulimit -v`, `ulimit "
-     "-d`). If they ask for more, syncline lowers them and says so. If not even their minima fit, "
-     "nothing is recorded.",
+     "All memory options together take at most an eighth of the memory that the job's limits "
+     "leave. The limits are the memory of the job's container or cgroup, divided by the ranks of "
+     "the machine, `ulimit -v` and `ulimit -d`. If the options ask for more, syncline lowers them "
+     "and logs a line. If not even the minima of the options fit, nothing is recorded.",
      FIELD(memory_bytes), 16 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CUPTI_MEMORY", SL_OPTION_SIZE, "128MiB", "4MiB to 64GiB",
-     "Maximum host memory for CUPTI buffers. Each thread that calls CUDA holds one of 512 KiB. "
-     "Past it, records are dropped and counted.",
+     "Maximum host memory for CUPTI buffers. Each thread that calls CUDA holds a buffer of 512 "
+     "KiB. If this memory is full, records are dropped and counted.",
      FIELD(cupti_memory_bytes), 4 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CUPTI_API", SL_OPTION_CHOICE, "auto", "auto, v1, v2, v2-whole",
      "Which CUPTI interface is used.", FIELD(cupti_api), 0, 0, cupti_api_words, INVALID_IS_DEFAULT},
@@ -207,50 +212,55 @@ const struct sl_option sl_config_table[] = {
      "syncline hands CUPTI over first and takes it back afterwards. The trace shows the gap. To "
      "notice such a library, syncline redirects the library's calls of CUPTI to itself.\n"
      "- 0: syncline changes no library. Then the other profiler misses all records until "
-     "syncline's CUPTI buffers are empty, and syncline misses the later ones.",
+     "syncline's CUPTI buffers are empty, and syncline misses all later records.",
      FIELD(handover), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_NVTX", SL_OPTION_BOOL, "1", "0 or 1",
-     "1: ranges, marks and names that the program gives to NVTX are recorded; about 30 ns a "
-     "range. 0: NVTX is left alone.",
+     "With 1, syncline records the ranges, marks and names that the program gives to NVTX. A "
+     "range takes about 30 ns. With 0, syncline does not touch NVTX.",
      FIELD(nvtx), 0, 0, NULL, "0", "NVTX is left alone"},
     {"SYNCLINE_NVTX_MEMORY", SL_OPTION_SIZE, "24MiB", "1MiB to 1GiB",
-     "Maximum host memory for ranges. Two thirds are for what threads record, ranges and "
-     "operators: 64 KiB to 1 MiB for each thread that is recording. The rest is for ranges whose "
-     "GPU work is not known yet. Past it, both are dropped and counted.",
+     "Maximum host memory for ranges. Two thirds are for the ranges and operators that threads "
+     "record, 64 KiB to 1 MiB for each thread. The rest is for ranges whose GPU work is not known "
+     "yet. If this memory is full, ranges and operators are dropped and counted.",
      FIELD(nvtx_memory_bytes), MIB, GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_PYTHON", SL_OPTION_BOOL, "1", "0 or 1",
-     "1: a Python interpreter in the process loads syncline's package, which finds the job's "
-     "steps and hands CUPTI over to torch.profiler (docs/pytorch.md). 0: Python is left alone.",
+     "With 1, a Python interpreter in the process loads syncline's package. The package finds the "
+     "job's steps and hands CUPTI over to torch.profiler (docs/pytorch.md). With 0, syncline does "
+     "not touch Python.",
      FIELD(python), 0, 0, NULL, "0", "Python is left alone"},
     {"SYNCLINE_MODULES", SL_OPTION_BOOL, "0", "0 or 1",
-     "1: each forward pass of an `nn.Module` is a range with the module's name.", FIELD(modules), 0,
-     0, NULL, INVALID_IS_DEFAULT},
+     "With 1, each forward pass of an `nn.Module` is recorded as a range with the module's name.",
+     FIELD(modules), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_HOME", SL_OPTION_TEXT, "", "a folder",
-     "The folder of syncline's Python package and PyTorch observers, an absolute path. Empty: "
-     "`syncline/` beside the library. Code is loaded only from files and folders that belong to "
-     "root, to the job's user or to the owner of the library, and that nobody else can write.",
+     "The folder of syncline's Python package and PyTorch observers, an absolute path. If the "
+     "value is empty, this is the folder `syncline/` beside the library. Code is loaded only from "
+     "files and folders that belong to root, to the job's user or to the owner of the library, "
+     "and that nobody else can write.",
      FIELD(home), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_SOURCE_DEPTH", SL_OPTION_NUMBER, "1", "0 to 8",
      "How many lines of Python code are recorded for each wait for the GPU, from the innermost "
-     "outwards. Lines of Python's own library and of PyTorch are left out. 0: none.",
+     "outwards. Lines of Python's own library and of PyTorch are left out. With 0, no lines are "
+     "recorded.",
      FIELD(source_depth), 0, SL_SOURCE_DEPTH_MAX, NULL, "0", "waits have no source lines"},
     {"SYNCLINE_OPS", SL_OPTION_CHOICE, "lean", "off, none, lean, full",
-     "PyTorch operators, and scopes of `record_function()`. They are recorded by a small library, "
-     "the observer, that is compiled for your PyTorch version (`python_hook/build_observers.sh`).",
+     "How much is recorded about PyTorch operators and scopes of `record_function()`. A small "
+     "library, the observer, records them. It is compiled for your PyTorch version "
+     "(`python_hook/build_observers.sh`).",
      FIELD(ops), 0, 0, ops_words, "off", "no operators of PyTorch are recorded"},
     {"SYNCLINE_OPS_MEMORY", SL_OPTION_SIZE, "16MiB", "4MiB to 4GiB",
      "Maximum host memory for operators. Three quarters are for operators whose CUDA calls have "
-     "not all arrived, the rest for shapes and values of inputs. Past it, some calls have no "
-     "operator, and some operators have no inputs; both are counted.",
+     "not all arrived, the rest for shapes and values of inputs. If this memory is full, some "
+     "calls have no operator, and some operators have no inputs. The trace counts both.",
      FIELD(ops_memory_bytes), 4 * MIB, 4 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_DUMP_CUPTI", SL_OPTION_TEXT, "", "a new file",
      "For developers: CUPTI buffers are also written, unchanged, to this file, so that the run "
      "can be replayed (docs/cupti-dump.md). `%p` becomes the process id. The file has at most 1 "
-     "GiB and mode 0600. The thread that empties CUPTI buffers writes it, so a slow disk loses "
-     "records.",
+     "GiB and mode 0600. The thread that empties CUPTI buffers also writes this file, so a slow "
+     "disk loses records.",
      FIELD(dump_cupti), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_LOG", SL_OPTION_CHOICE, "info", "off, error, warn, info, debug",
-     "Which messages syncline writes to stderr. Each level includes those above it.",
+     "Which messages syncline writes to stderr. Each level includes the messages of the levels "
+     "above it.",
      FIELD(log_level), 0, 0, log_words, INVALID_IS_DEFAULT},
     {NULL, SL_OPTION_BOOL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, INVALID_IS_DEFAULT},
 };
