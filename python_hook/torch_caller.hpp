@@ -104,9 +104,9 @@ __attribute__((noinline)) inline uint32_t look()
  * thread's last operator, runs. Returns 0 if no backward pass is running, or if the calling thread
  * is not known. `has_schema` says that PyTorch's dispatcher called the operator.
  *
- * A look() takes as long as recording the inputs of a small operator, so not every operator makes
- * one. Autograd's engine begins every node with an operator of its own, which has no schema. Only
- * such an operator makes a look(). Operators after the last node of a pass belong to the same
+ * A look() takes as long as recording the inputs of a small operator, so not every operator calls
+ * look(). Autograd's engine begins every node with an operator of its own, which has no schema.
+ * Only such an operator calls look(). Operators after the last node of a pass belong to the same
  * caller, or run on the caller itself. */
 inline uint32_t find(bool has_schema)
 {

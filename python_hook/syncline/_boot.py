@@ -1,9 +1,9 @@
 """Loads the package into a job. The library (collect/python/boot.c) runs this file by its path once
 CUDA is initialised; our sitecustomize.py runs it when the interpreter starts.
 
-sys.path is not changed. The package is named `syncline`, unless the job has a module of that name;
-then it is named `_syncline`. When the interpreter starts, the script's folder is not on sys.path
-yet. So nobody knows yet whether the job has a module `syncline`, and the package is always named
+sys.path is not changed. The package is named `syncline`, or `_syncline` if the job has its own
+module `syncline`. When the interpreter starts, the script's folder is not on sys.path yet. So
+nobody knows yet whether the job has a module `syncline`, and the package is always named
 `_syncline`. A later `import syncline` finds the job's module. If the job has none, the import loads
 the package again as `syncline`; both names share the same modules (__init__.py).
 """

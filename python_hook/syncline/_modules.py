@@ -1,6 +1,6 @@
 """Records each forward pass of a module as a range (SYNCLINE_MODULES=1). A part of the outermost
-module gets its path in that module as its name. Uses PyTorch's global hooks, on the threads that
-run the modules."""
+module is named by its path in that module, such as `layers.0.linear`. Uses PyTorch's global hooks,
+on the threads that run the modules."""
 import os
 import sys
 import threading
@@ -78,8 +78,8 @@ def _names_under(root):
 
 
 def _is_inside(root, frame):
-    """Whether this frame is inside a call of `root`. The call is recognised by a frame of the same
-    PyTorch function."""
+    """Whether this frame is inside a call of `root`. A call of `root` has a frame of the same
+    PyTorch function whose `self` is `root`."""
     code = frame.f_code
     while frame.f_back is not None:
         frame = frame.f_back

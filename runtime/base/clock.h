@@ -14,7 +14,7 @@
 struct sl_clock_source {
     uint64_t (*realtime_ns)(void);  /* CLOCK_REALTIME */
     uint64_t (*monotonic_ns)(void); /* CLOCK_MONOTONIC: for timeouts */
-    uint64_t (*ticks)(void);        /* NULL: no usable tick counter */
+    uint64_t (*ticks)(void);        /* reads the tick counter; NULL: no usable tick counter */
 };
 
 /* Sets the clocks of the process; NULL restores the system's clocks. No other thread may take

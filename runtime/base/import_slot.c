@@ -190,8 +190,8 @@ static int is_meant(const struct visit *v, const struct object *o)
 }
 
 /* Returns how many symbols to search. Imported symbols come before the hashed symbols, with two
- * exceptions: a program that exports nothing has an empty hash table, which does not say where the
- * imports end, and a symbol that is both imported and exported may be hashed. In these cases the
+ * exceptions. A program that exports nothing has an empty hash table, which does not say where the
+ * imports end. A symbol that is both imported and exported may be hashed. In these cases the
  * relocations for calls show the highest symbol number. */
 static uint32_t count_symbols(const struct object *o)
 {

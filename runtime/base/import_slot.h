@@ -6,8 +6,9 @@
  * fills. If we write another address to the slot, the later calls of that object, and of no other,
  * go to our function.
  *
- * Threads: any, one at a time. The dynamic linker's list is locked during a search, so no object is
- * unloaded. Objects that are still being loaded are skipped until the next call. Allocates nothing.
+ * Threads: any thread, but only one at a time. The dynamic linker's list is locked during a search,
+ * so no object is unloaded. Objects that are still being loaded are skipped until the next call.
+ * Allocates nothing.
  */
 #ifndef SL_IMPORT_SLOT_H
 #define SL_IMPORT_SLOT_H

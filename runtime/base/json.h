@@ -104,7 +104,7 @@ static inline char *sl_json_raw(char *at, const char *text, size_t length)
 #define SL_JSON_ESCAPE_MAX 6
 char *sl_json_escape(char *at, const char *text, size_t length);
 
-/* Writes a whole string with its quotes; NULL gives "". */
+/* Writes a whole string with its quotes. Writes "" for NULL. */
 char *sl_json_string(char *at, const char *text);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * loader.c - makes sure that our calls of the dynamic linker never overlap with a fork().
  *
- * Threads: any. A call and a fork() each increment their own counter before they read the other's
- * counter. So at least one of the two sees that it must wait. Memory: static, and one word per
- * thread.
+ * Threads: any. Calls of the linker and forks each have a counter. A call increments its counter
+ * before it reads the counter of forks, and a fork the other way round. So at least one of the two
+ * threads sees that it must wait. Memory: static, and one word per thread.
  */
 #include "base/loader.h"
 

@@ -5,8 +5,9 @@
  * because an application may use its handles for the life of the process. A text that is added
  * again gets the same number.
  *
- * Threads: any thread adds and reads; nothing blocks. Memory: static, touched as it
- * fills. A text without room is dropped and counted in SL_STAT_NAMES_LOST.
+ * Threads: any thread adds and reads; nothing blocks. Memory: static tables, whose pages are
+ * touched only when texts are added. A text without room is dropped and counted in
+ * SL_STAT_NAMES_LOST.
  */
 #ifndef SL_TEXT_TABLE_H
 #define SL_TEXT_TABLE_H

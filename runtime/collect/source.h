@@ -7,9 +7,9 @@
  * exist. CUPTI is not in the table. It is handled by session/, because only one profiler at a time
  * can use it.
  *
- * Files of one source do not include files of another. If one source needs another (for PyTorch
- * operators that arrive as NVTX texts, and for graph nodes that belong to an operator), source.c
- * connects the two.
+ * Files of one source do not include files of another. If one source needs another (PyTorch
+ * operators may arrive as NVTX texts, and graph nodes belong to operators), source.c connects the
+ * two.
  *
  * Threads: see each function. Memory: each source owns its memory.
  */

@@ -15,7 +15,8 @@
 
 #define PATH_BYTES 1024
 #define TEXT_BYTES 4096
-/* cgroup v1 has no word for "no limit". It gives the largest number of pages, in bytes. */
+/* cgroup v1 has no word for "no limit", but shows the largest number of pages, in bytes. A larger
+ * number than this means "no limit". */
 #define NO_LIMIT (1ull << 62)
 
 /* A version of cgroups, with the places of its folders and the names and keys of its files. */

@@ -8,7 +8,8 @@
  *     both of its ends do. An event without a time belongs if it is decoded while the window is
  *     open.
  *   - Metadata (names of threads, streams...) always goes to the writer. CUDA event records always
- *     do, too, because later waits refer to them. The writer keeps both for later files.
+ *     go to the writer, too, because later waits refer to them. The writer keeps metadata and CUDA
+ *     event records for later files.
  *   - All other events are counted as SL_STAT_OUTSIDE_WINDOW. While kinds are on, they are also
  *     passed to the writer with a mark, because a wait in the window may be for work enqueued
  *     outside it.

@@ -64,9 +64,9 @@ struct sl_pipeline {
     void (*decoded)(void *pipeline, const struct sl_event *ev); /* the decoder's sink */
     struct sl_ring *ring;
     struct sl_outputs outputs;
-    struct sl_disk *disk; /* NULL: no memory for it, so no limit */
+    struct sl_disk *disk; /* NULL: no memory for this object, so the disk use has no limit */
     size_t outputs_bytes;
-    struct sl_edge_rows *edges; /* NULL: no memory for it */
+    struct sl_edge_rows *edges; /* NULL: no memory for edges */
     struct sl_writer *writer;
 
     /* The bounds of the open window; [NEVER, NEVER) if none is open. */
@@ -94,8 +94,8 @@ struct sl_pipeline {
     unsigned early_count;
     struct sl_event early[SL_PIPELINE_EARLY_ROWS];
 
-    /* Hashed by correlation id: calls whose first arrow, which also draws the common tail, led to
-     * an operation outside the window. */
+    /* A table of calls, hashed by correlation id. The first flow arrow of such a call, which also
+     * draws the tail that all its arrows share, led to an operation outside the window. */
     uint64_t startless[SL_PIPELINE_STARTLESS];
 };
 
@@ -135,8 +135,8 @@ void sl_pipeline_ranges_create(struct sl_pipeline *p);
 /* Receives marks, and names of tracks that are no threads, at the moment when they are read. */
 void sl_pipeline_ranges_take(void *pipeline, const struct sl_event *ev);
 void sl_pipeline_ranges_count(const struct sl_pipeline *p);
-/* Receives an assembled event; gives a call its innermost range. `for_thread` is the thread for
- * which the call's thread works (0: not known). */
+/* Receives an assembled event. If the event is a call, adds its innermost range. `for_thread` is
+ * the thread for which the call's thread works (0: not known). */
 void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev, uint32_t for_thread);
 void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev);
 /* Call when the window's bounds have changed. */

@@ -69,8 +69,8 @@ int sl_kept_buffers_put(sl_cupti_complete_fn complete, void *context, uint32_t s
 {
     struct place *p = NULL;
 
-    /* Sequentially consistent with the delivery: either the delivery waits for this thread, or this
-     * thread sees that buffers are no longer kept. */
+    /* Sequentially consistent with the delivery. So either the delivery waits for this thread, or
+     * this thread sees that buffers are no longer kept. */
     atomic_fetch_add(&held.putting, 1);
     if (atomic_load(&held.is_open))
         p = take(held.place, FREE);

@@ -1,7 +1,7 @@
 /*
- * outstanding.c - examines the buffers that CUPTI has not returned. It counts the records in these
- * buffers, and finds out whether all records of a window have arrived, and up to which time all
- * records have arrived.
+ * outstanding.c - examines the buffers that CUPTI has not returned. This file counts the records in
+ * these buffers, and finds out whether all records of a window have arrived, and up to which time
+ * all records have arrived.
  *
  * Threads: the recorder thread, or the exiting thread once it has cut off the recorder thread. Any
  * thread may call sl_outstanding_look(). Makes no call of CUPTI. Memory: see session.h; the buffers
@@ -57,7 +57,7 @@ int sl_outstanding_is_complete(const struct sl_session *s, struct sl_ownership_b
 
     *records = held.records;
     /* A buffer that looks empty does not count as complete, because some CUPTI versions may write a
-     * record to it only when they deliver it. */
+     * record to a buffer only when they return the buffer. */
     return !held.unfinished && (buffers.count != 0) == (held.records != 0) &&
            !sl_pipeline_waiting(s->pipeline);
 }

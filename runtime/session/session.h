@@ -1,6 +1,6 @@
 /*
  * session.h - our session with CUPTI: who owns CUPTI, which kinds of records are on, which buffers
- * CUPTI holds, and which clock it uses.
+ * CUPTI holds, and which clock CUPTI uses.
  *
  * Files: cupti_calls.c (calls of CUPTI, returned buffers), outstanding.c (buffers that CUPTI
  * holds), kinds.c (turns kinds on and off), ownership.c (a pure state machine that decides who owns
@@ -44,8 +44,9 @@
 enum sl_session_phase {
     SL_PHASE_OURS,  /* our own code, so the thread soon notices that the process ends */
     SL_PHASE_CUPTI, /* a call of CUPTI, or a wait for CUPTI's buffers, which may last for ever */
-    SL_PHASE_CUT    /* the exiting thread has cut off the recorder thread, which calls CUPTI no
-                     * more; if it was in phase CUPTI, it touches nothing of the session */
+    SL_PHASE_CUT    /* the exiting thread has cut off the recorder thread, which no longer calls
+                     * CUPTI; a recorder thread cut off inside CUPTI touches nothing of the
+                     * session */
 };
 
 /* Functions that the recorder gives the session. Each is called on the thread that has called the

@@ -8,14 +8,14 @@
  * CUPTI first writes to it after a burst of requests that found no ready buffer. No memory is freed
  * before sl_cupti_pool_reset().
  *
- * Two lists, both lock-free:
+ * The pool has two lock-free lists:
  *   ready      popped by requests, pushed by the recorder thread. A popped buffer returns to the
  *              list later, so the head carries a tag that grows with each change. Without the tag,
  *              a slow popper could install a stale `next` (the ABA problem). The `next` indices are
  *              atomic, because a slow popper may read an index that another thread is rewriting.
  *              Then the tag makes the slow popper's exchange fail.
- *   completed  pushed by completions. The recorder thread takes the whole list, so no tag is
- * needed.
+ *   completed  pushed by completions. The recorder thread takes the whole list, so the head needs
+ *              no tag.
  */
 #include "collect/cupti/buffer.h"
 
@@ -216,8 +216,8 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
             s = pop_ready();
         if (!s) {
             /* No buffer is ready, because of a burst of requests, or because there are more threads
-             * than ready buffers. This thread gets an untouched buffer, and with it the page
-             * faults, but no records are lost. */
+             * than ready buffers. This thread gets an untouched buffer. The thread then takes the
+             * page faults, but no records are lost. */
             if (pool.base)
                 s = take_fresh();
             if (!s) {

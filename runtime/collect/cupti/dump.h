@@ -121,8 +121,8 @@ struct sl_cupti_dump_options {
     sl_foreign_text_can_read_fn can_read;  /* NULL: sl_foreign_text_can_read() */
 };
 
-/* Creates a file with mode 0600; never overwrites an existing file. Logs one line after a failure.
- * Returns 0, -EEXIST, -ENOTSUP (CUPTI version), -ENOMEM or another -errno. */
+/* Creates a file with mode 0600; never overwrites an existing file. If creating the file fails,
+ * logs one line. Returns 0, -EEXIST, -ENOTSUP (CUPTI version), -ENOMEM or another -errno. */
 int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_options *opt);
 
 /* Writes a completed buffer. The caller guarantees that the texts to which its records point are

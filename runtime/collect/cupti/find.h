@@ -5,7 +5,7 @@
  * it. Otherwise the search tries the loader's path, the folders beside the loaded libcudart, the
  * toolkit, and Python's packages. The major version of the CUDA in the process is tried first.
  *
- * Threads: one, at injection. Memory: dlopen() and glob() allocate.
+ * Threads: one, at injection. Memory: only what dlopen() and glob() allocate.
  */
 #ifndef SL_CUPTI_FIND_H
 #define SL_CUPTI_FIND_H

@@ -62,7 +62,7 @@ static struct {
     int is_shared;     /* the subscriber belongs to v2.c */
     _Atomic int is_on; /* we are subscribed, so facts are passed on */
     struct fact *fact;
-    _Atomic uint64_t tail; /* next slot to fill; any thread */
+    _Atomic uint64_t tail; /* number of the next slot to fill; any thread */
     _Atomic uint32_t lost;
     uint64_t head;      /* number of the next slot to read; recorder thread only */
     uint32_t lost_told; /* number of lost facts reported so far; recorder thread only */

@@ -1,9 +1,9 @@
 /*
  * v2.c - replaces CUPTI's functions by functions that use a subscriber of our own.
  *
- * Each function here has the signature of an older CUPTI function and calls the newer one (`_v2`)
- * with our subscriber. CUPTI 13.2 has only some of the newer functions. If a newer function is
- * missing, the older function is used where that does no harm.
+ * Each function here has the signature of an older CUPTI function and calls the newer function
+ * (`_v2`) with our subscriber. CUPTI 13.2 has only some of the newer functions. If a newer function
+ * is missing, the older function is used where that does no harm.
  *
  * Threads: CUPTI calls back on any thread. Memory: static.
  */

@@ -32,8 +32,8 @@
 enum {
     SL_LANE_WORDS = 8192,                /* first size of a lane, in words of 8 bytes: 64 KiB */
     SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* largest size of a lane */
-    SL_LANE_DOMAINS = 1024, /* each word takes 8 bytes of address space in each lane; few of these
-                             * bytes are ever touched */
+    SL_LANE_DOMAINS = 1024, /* number of domains; each domain takes 8 bytes of address space in each
+                             * lane, of which few are touched */
     /* Longest texts, in bytes; longer texts are truncated. A record has room for one text of each
      * kind. */
     SL_LANE_TEXT_MAX = SL_TEXT_MAX,
@@ -325,8 +325,8 @@ const struct sl_lane_record *sl_lane_next(struct sl_lane *lane);
 void sl_lane_read(struct sl_lane *lane, const struct sl_lane_record *record);
 uint64_t sl_lanes_lost(void); /* returns the number of lost records of all lanes */
 uint64_t sl_lanes_bytes(void);
-/* Writes the clock reading that sl_lanes_init() took. Few records are older. Returns 0 or
- * -EAGAIN. */
+/* Writes the clock reading that sl_lanes_init() took. Few records are older than this reading.
+ * Returns 0 or -EAGAIN. */
 int sl_lanes_point(uint64_t *stamp, uint64_t *ns);
 
 #endif

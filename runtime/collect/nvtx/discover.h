@@ -7,8 +7,8 @@
  * nowhere else. NVTX's payload extension has no such state. So the extension cannot be found in an
  * object that has already called the extension.
  *
- * Threads: any, one at a time. The dynamic linker's list is locked during the search, so that no
- * object is unloaded. Memory: none.
+ * Threads: any thread, but only one at a time. The dynamic linker's list is locked during the
+ * search, so that no object is unloaded. Memory: none.
  */
 #ifndef SL_NVTX_DISCOVER_H
 #define SL_NVTX_DISCOVER_H

@@ -7,7 +7,8 @@
  * Then we replace getenv() in objects with a copy of NVTX by a function that returns this library's
  * path for this one variable.
  *
- * Threads: any, one at a time; our getenv() runs on any thread. Memory: none.
+ * Threads: only one thread at a time calls these functions. Our getenv() runs on any thread.
+ * Memory: none.
  */
 #ifndef SL_NVTX_GETENV_HOOK_H
 #define SL_NVTX_GETENV_HOOK_H

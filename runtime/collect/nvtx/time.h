@@ -28,7 +28,7 @@ struct sl_nvtx_clock {
     int is_unix_time;    /* the clock's 0 is the beginning of 1970, in UTC */
 };
 
-/* A function of the program that reads a clock. The function has one of two forms; the pointer for
+/* A function of the program that reads a clock. The function has one of two forms. The pointer for
  * the other form is NULL. The program must keep the function callable while it submits events with
  * this clock. It is called only inside the program's own NVTX calls. */
 struct sl_nvtx_timer {

@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 enum sl_python_table {
-    SL_PYTHON_LNOTAB,    /* 3.9: pairs of an instruction offset and a line, as differences */
-    SL_PYTHON_LINETABLE, /* 3.10: pairs of a length and a line difference */
+    SL_PYTHON_LNOTAB,    /* 3.9: pairs of two differences, of the instruction offset and of the
+                          * line */
+    SL_PYTHON_LINETABLE, /* 3.10: pairs of a number of bytes and a line difference */
     SL_PYTHON_LOCATIONS, /* 3.11 and later: entries that also have columns */
 };
 

@@ -1,8 +1,9 @@
 /*
  * discover.h - finds the PyTorch loaded in this process, and the observer that was built for it.
  *
- * Threads: any, one at a time. sl_torch_discover() may wait until the loader has run PyTorch's
- * initialisers, so that the caller can use the PyTorch that it finds. Memory: the caller's.
+ * Threads: any thread, but only one at a time. sl_torch_discover() may wait until the loader has
+ * run PyTorch's initialisers, so that the caller can use the PyTorch that it finds. Memory: the
+ * caller's.
  */
 #ifndef SL_TORCH_DISCOVER_H
 #define SL_TORCH_DISCOVER_H

@@ -9,8 +9,8 @@
  * beginning. So our functions record nothing for a wait inside an operator, and the call takes only
  * some nanoseconds longer.
  *
- * A PyTorch with a statically linked CUDA runtime has no such slots, so its waits outside of
- * operators have no line.
+ * A PyTorch with a statically linked CUDA runtime has no such slots, so waits of such a PyTorch
+ * outside of operators have no line.
  *
  * Threads: one thread calls sl_wait_sites_watch(); any thread may call the functions in the slots.
  * Memory: static.
