@@ -123,7 +123,8 @@ class Writer
     uint32_t length_ = 0;
     bool cut_ = false;
 
-    /* Whether an item without sizes may be written. BYTES_BEHIND leaves room for it after end_. */
+    /* Returns whether an item without sizes may be written. BYTES_BEHIND leaves room for it after
+     * end_. */
     bool has_room(const uint8_t *at) const
     {
         return at <= end_;

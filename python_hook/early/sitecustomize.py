@@ -19,8 +19,8 @@ def _boot():
 
 
 def _is_left_alone():
-    """Whether this Python has no GIL. Such a Python is not hooked; collect/python/boot.c has the
-    same rule."""
+    """Returns whether this Python has no GIL. Such a Python is not hooked; collect/python/boot.c
+    has the same rule."""
     return "free-threading" in sys.version
 
 

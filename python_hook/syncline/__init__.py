@@ -45,8 +45,8 @@ def _text(name):
 
 
 def _is_compiling():
-    """Whether torch.compile is tracing this call. Nothing is recorded during tracing, because our
-    calls must not become part of the compiled graph."""
+    """Returns whether torch.compile is tracing this call. Nothing is recorded during tracing,
+    because our calls must not become part of the compiled graph."""
     ask = getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", None)
     return ask is not None and ask()
 

@@ -13,7 +13,7 @@ _waiting = {}  # name -> functions
 
 
 def _is_whole(module):
-    """Whether the module's code has run to its end."""
+    """Returns whether the module's code has run to its end."""
     return not getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 

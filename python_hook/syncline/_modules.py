@@ -78,8 +78,8 @@ def _names_under(root):
 
 
 def _is_inside(root, frame):
-    """Whether this frame is inside a call of `root`. A call of `root` has a frame of the same
-    PyTorch function whose `self` is `root`."""
+    """Returns whether this frame is inside a call of `root`. A call of `root` has a frame of the
+    same PyTorch function whose `self` is `root`."""
     code = frame.f_code
     while frame.f_back is not None:
         frame = frame.f_back

@@ -56,7 +56,8 @@ _optimizers = _Optimizers()
 
 
 def _is_compiling(torch_optimizer):
-    """Whether torch.compile is tracing an optimizer. Our calls must not become part of its graph."""
+    """Returns whether torch.compile is tracing an optimizer. Our calls must not become part of its
+    graph."""
     compiler = getattr(getattr(torch_optimizer, "torch", None), "compiler", None)
     return getattr(compiler, "is_compiling", lambda: False)
 

@@ -23,7 +23,7 @@ struct text {
 
 static struct {
     struct text entry[TEXTS];
-    _Atomic uint32_t index[INDEX]; /* numbers of texts; 0 = free */
+    _Atomic uint32_t index[INDEX]; /* hash index with numbers of texts; 0: free slot */
     char bytes[BYTES];
     _Atomic uint32_t texts, bytes_used;
 } table;

@@ -13,8 +13,8 @@
  * Returns 0 if no valid character starts there (Unicode 15, table 3-7). */
 size_t sl_utf8_length(const char *text, size_t left);
 
-/* Whether the whole text is valid UTF-8, without overlong forms and surrogates (Unicode 15, table
- * 3-7). */
+/* Returns whether the whole text is valid UTF-8, without overlong forms and surrogates (Unicode 15,
+ * table 3-7). */
 int sl_utf8_valid(const char *text, size_t length);
 
 /* Copies as many whole characters as fit in `size` bytes, with '?' for each invalid byte. Returns

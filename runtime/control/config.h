@@ -107,8 +107,7 @@ struct sl_option {
                                          * `invalid` is NULL */
 };
 
-#define SL_CONFIG_UNKNOWN_SHOWN 8 /* largest number of unknown names that are reported one by one  \
-                                   */
+#define SL_CONFIG_UNKNOWN_SHOWN 8 /* most unknown names that are reported singly */
 
 /* The table; ends with a NULL name. */
 extern const struct sl_option sl_config_table[];

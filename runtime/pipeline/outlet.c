@@ -22,7 +22,8 @@ int sl_outlet_in_window(const struct sl_pipeline *p, const struct sl_event *ev)
     return ev->start_ns >= p->from_ns && ev->start_ns < p->until_ns;
 }
 
-/* Whether a wait in the window may have waited for this event, which is outside the window. */
+/* Returns whether a wait in the window may have waited for this event, which is outside the
+ * window. */
 static int orders_waits(const struct sl_pipeline *p, const struct sl_event *ev)
 {
     return p->kinds_on && p->edges && ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC &&

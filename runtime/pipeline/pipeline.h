@@ -86,7 +86,7 @@ int sl_pipeline_wants_delivery(const struct sl_pipeline *p);
 int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns);
 int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t closed_ns);
 
-/* Whether a window was opened and not closed. */
+/* Returns whether a window was opened and not closed. */
 int sl_pipeline_is_open(const struct sl_pipeline *p);
 
 /* Call if the process uses a GPU although no record has shown it. The open window then gets a

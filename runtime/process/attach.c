@@ -57,8 +57,8 @@ static int enable_kinds(uint32_t wanted, int *filter_api)
     return done & ~(uint32_t)SL_CUPTI_NAMES || !(now & ~(uint32_t)SL_CUPTI_NAMES) ? 0 : -EIO;
 }
 
-/* Whether another client of CUPTI began before us. CUPTI's clock is CLOCK_REALTIME before the first
- * session of any client. torch.profiler sets another clock. */
+/* Returns whether another client of CUPTI began before us. CUPTI's clock is CLOCK_REALTIME before
+ * the first session of any client. torch.profiler sets another clock. */
 static int is_in_use(const struct sl_cupti_api *api)
 {
     struct sl_cupti_clock clock = {0};

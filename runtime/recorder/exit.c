@@ -20,9 +20,10 @@
 
 /*
  * The longest time that the ending process waits for us, even if CUPTI and the disk are slow. CUPTI
- * gets 30 ms, plus 1 us for each record that it still has. About 20 ms more are needed to compress,
- * write and rename the file. Decoding the records that CUPTI has delivered takes less than 1 us per
- * record and has its own, later limit. The whole never takes more than EXIT_MOST_NS.
+ * gets 30 ms, plus 1 us for each record that CUPTI still has. About 20 ms more are needed to
+ * compress, write and rename the file. Decoding the records that CUPTI has delivered takes less
+ * than 1 us per record and has a later deadline of its own (DECODE_NS). All steps together never
+ * take more than EXIT_MOST_NS.
  */
 #define CUPTI_BASE_NS   (30 * SL_NS_PER_MS)
 #define CUPTI_RECORD_NS 1000

@@ -46,7 +46,7 @@ static uint64_t decode_until_ns(void *recorder)
 
 /* ---- windows ---- */
 
-/* Whether all records of work that was enqueued before the window's end have arrived. */
+/* Returns whether all records of work that was enqueued before the window's end have arrived. */
 static int is_drained(struct sl_recorder *r)
 {
     return r->window.state == SL_WIN_DRAINING && sl_outstanding_is_drained(&r->session);

@@ -142,8 +142,8 @@ int sl_session_check_clock(struct sl_session *s)
 
 /* ---- flushes ---- */
 
-/* Whether CUPTI may hold pending records of ours. If not, a forced flush returns no more records
- * than a plain flush. */
+/* Returns whether CUPTI may hold pending records of ours. If not, a forced flush returns no more
+ * records than a plain flush. */
 static int is_force_of_use(const struct sl_session *s)
 {
     return sl_cupti_pool_outstanding() || sl_pipeline_waiting(s->pipeline);

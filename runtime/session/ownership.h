@@ -152,7 +152,7 @@ int sl_ownership_is_same(struct sl_ownership_buffers a, struct sl_ownership_buff
 void sl_ownership_note_flush(struct sl_ownership *o, const struct sl_ownership_now *now,
                              int is_complete, size_t records);
 
-/* Whether a flush may be forced. A forced flush is not allowed if it could truncate another
+/* Returns whether a flush may be forced. A forced flush is not allowed if it could truncate another
  * client's records, or if CUPTI has been silent. */
 int sl_ownership_may_force(const struct sl_ownership *o, const struct sl_ownership_now *now);
 

@@ -68,13 +68,13 @@ void sl_peer_let_go(void);
 /* Recorder thread. Takes CUPTI back if the state is LEFT. Returns 0, or -EBUSY if the state is not
  * LEFT, or not any more. */
 int sl_peer_take(void);
-/* Recorder thread. Whether CUPTI holds a buffer of the peer although the peer has turned all its
- * kinds off (in state THEIRS). */
+/* Says whether CUPTI holds a buffer of the peer although the peer has turned all its kinds off (in
+ * state THEIRS). Recorder thread. */
 enum sl_peer_stranded {
     SL_PEER_AFLOAT,    /* no */
     SL_PEER_MAY_FLUSH, /* yes, but the peer has not flushed since, and may still flush */
-    SL_PEER_STRANDED   /* yes, and the peer has flushed: CUPTI has recorded a call of another thread
-                        * after that flush */
+    SL_PEER_STRANDED   /* yes, and the peer has flushed, because CUPTI has recorded a call of
+                        * another thread after the peer's flush */
 };
 enum sl_peer_stranded sl_peer_stranded(void);
 /* Recorder thread. Makes CUPTI return the peer's completed buffers by a plain flush, after which
@@ -84,8 +84,8 @@ void sl_peer_fetch(void);
 
 /* Recorder thread. Returns the monotonic time since which the state is LEFT. */
 uint64_t sl_peer_left_ns(void);
-/* Recorder thread. Whether the peer has called sl_peer_end(). Then the peer makes no more calls,
- * not even the calls that profilers make after their last flush. */
+/* Recorder thread. Returns whether the peer has called sl_peer_end(). Then the peer makes no more
+ * calls, not even the calls that profilers make after their last flush. */
 int sl_peer_is_settled(void);
 /* Recorder thread. Call when we use CUPTI again, or when we cannot use CUPTI. Threads that wait in
  * sl_peer_end() continue. */

@@ -66,7 +66,7 @@ void sl_peer_wait_until_fetched(void);
 /* Call before the first scan. Stores the addresses of CUPTI's functions, by which slots are
  * recognised. */
 void sl_peer_slots_fill(void);
-/* Whether objects were loaded since the last scan. */
+/* Returns whether objects were loaded since the last scan. */
 int sl_peer_slots_are_new(void);
 /* Redirects the slots to our functions. */
 void sl_peer_slots_scan(void);

@@ -130,8 +130,8 @@ int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
  * damage that client's records, or leave some out. Does not restore the kind of thread ids, so
  * records keep system thread ids. This has three reasons. The other client may have chosen system
  * ids itself, like XLA's profiler. libkineto treats a thread id that it does not know as a system
- * id. If no client has taken CUPTI, our own events keep their threads. Must not be called with a
- * subscriber of our own. */
+ * id. If in fact no client has taken CUPTI, our own events still show the right threads. Must not
+ * be called with a subscriber of our own. */
 void sl_cupti_yield(struct sl_cupti_api *api);
 
 /* Applies our settings again after sl_cupti_yield(). Call if CUPTI's callbacks and kinds turned out

@@ -3,10 +3,10 @@
  *
  * Threads: application threads and CUPTI's own thread request and complete buffers; the recorder
  * thread takes, recycles and refills. One address range of `cap_bytes` holds all buffers. So
- * arithmetic turns a pointer into its buffer, and a pointer that is not ours is recognised without
- * touching it. A page uses memory from the moment when the recorder thread prepares it, or when
- * CUPTI first writes to it after a burst of requests that found no ready buffer. No memory is freed
- * before sl_cupti_pool_reset().
+ * arithmetic finds the buffer of a pointer, and recognises a pointer that is not ours without
+ * reading the memory there. A page uses memory from the moment when the recorder thread prepares
+ * it, or when CUPTI first writes to it after a burst of requests that found no ready buffer. No
+ * memory is freed before sl_cupti_pool_reset().
  *
  * The pool has two lock-free lists:
  *   ready      popped by requests, pushed by the recorder thread. A popped buffer returns to the
@@ -268,8 +268,8 @@ static struct slot *slot_of(const uint8_t *buffer)
     return s;
 }
 
-/* Whether the buffer belongs to another client. CUPTI returned such a buffer to us because our
- * callbacks are registered now. */
+/* Returns whether the buffer belongs to another client. CUPTI returned such a buffer to us because
+ * our callbacks are registered now. */
 static int is_of_another(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                          size_t valid_size)
 {

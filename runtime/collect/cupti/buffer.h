@@ -50,7 +50,8 @@ void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, siz
 void sl_cupti_pool_set_stranger(int (*stranger)(void *context, uint32_t stream, uint8_t *buffer,
                                                 size_t size, size_t valid_size));
 
-/* Any thread. Whether the address is that of one of our buffers, or of the discard buffer. */
+/* Any thread. Returns whether the address belongs to one of our buffers, or to the discard
+ * buffer. */
 int sl_cupti_pool_owns(const uint8_t *buffer);
 
 /* `on_first_use` is called once, inside the first request for a buffer, which shows that the
@@ -75,7 +76,7 @@ void sl_cupti_pool_refill(void);
 unsigned sl_cupti_pool_outstanding(void);
 size_t sl_cupti_pool_mapped_bytes(void);
 
-/* Any thread. Whether CUPTI holds a discard buffer. */
+/* Any thread. Returns whether CUPTI holds a discard buffer. */
 int sl_cupti_pool_is_discarding(void);
 
 /* Any thread. The first function returns the number of the last request. The second returns how

@@ -28,8 +28,8 @@ static int offset(void *user, uint64_t *stamp)
     return get(stamp);
 }
 
-/* Whether CUPTI's clock is the tick counter. If it is, CUPTI's stamp lies between two readings of
- * the counter. */
+/* Returns whether CUPTI's clock is the tick counter. If it is, CUPTI's stamp lies between two
+ * readings of the counter. */
 static int is_ticks(int (*get)(uint64_t *stamp))
 {
     uint64_t before = sl_clock_ticks(), stamp, after;

@@ -21,7 +21,7 @@
  * or no such device. */
 int sl_cuda_facts_device(uint32_t device, struct sl_device *out);
 
-/* Whether a device has a primary context, or the calling thread has any context. */
+/* Returns whether a device has a primary context, or the calling thread has any context. */
 int sl_cuda_facts_has_context(void);
 
 /* Writes the versions of the driver and of a CUDA runtime library in the process, in CUDA's form

@@ -80,8 +80,8 @@ static const struct sl_cupti_field_place *find_field(const struct sl_cupti_recor
     return NULL;
 }
 
-/* Whether the sizes are plausible. If the sizes are not plausible, no record of the kind can be
- * read. */
+/* Returns whether the sizes are plausible. If the sizes are not plausible, no record of the kind
+ * can be read. */
 static int is_sane(const struct sl_cupti_record_places *places)
 {
     return places->record_size >= sizeof(uint32_t) && places->record_size <= LARGEST &&

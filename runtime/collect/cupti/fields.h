@@ -41,7 +41,8 @@ struct sl_cupti_config { /* CUpti_ActivityConfig */
         size_t count;
         int *ids;
     } fields;
-    struct sl_cupti_calls_option *option; /* which calls of RUNTIME or DRIVER; NULL: all */
+    struct sl_cupti_calls_option *option; /* the calls of RUNTIME or DRIVER to record; NULL: all
+                                           * calls */
 };
 
 struct sl_cupti_field_place { /* CUpti_ActivityFieldLayoutEntry */

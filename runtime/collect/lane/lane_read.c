@@ -50,8 +50,8 @@ static uint64_t time_of(const struct sl_lane_reader *r, struct sl_lane *lane, ui
     return ns;
 }
 
-/* Whether the record was made after this pass began. A stamp more than a second ahead was taken
- * before the wall clock was set back. */
+/* Returns whether the record was made after this pass began. A stamp more than a second ahead was
+ * taken before the wall clock was set back. */
 static int is_from_after(const struct sl_lane_reader *r, uint64_t stamp)
 {
     double ahead_ns = (double)(int64_t)(stamp - r->now.stamp) * r->ns_per_tick;

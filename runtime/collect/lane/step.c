@@ -46,7 +46,8 @@ static struct {
     } kept[KEPT];
 } step = {.awaited = UINT64_MAX};
 
-/* Whether this source may end a step now. Writes the best source before this call to *before. */
+/* Returns whether this source may end a step now. Writes the best source before this call to
+ * *before. */
 static int counts(enum sl_step_source source, int *before)
 {
     int best = atomic_load_explicit(&step.best, memory_order_relaxed);

@@ -73,7 +73,7 @@ static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *gi
         take_value(ev, a);
 }
 
-/* Whether the event has a registered string and nothing else. Nearly all events are of this
+/* Returns whether the event has a registered string and nothing else. Nearly all events are of this
  * form. */
 static int is_plain(const nvtxEventAttributes_t *a)
 {

@@ -247,7 +247,8 @@ static int is_shown(const struct sl_nvtx_field *f)
            !(f->flags & NVTX_PAYLOAD_ENTRY_FLAG_HIDE);
 }
 
-/* Whether to show the field. A union that selects one of its members shows only that member. */
+/* Returns whether to show the field. A union that selects one of its members shows only that
+ * member. */
 static int is_selected(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     int64_t which;

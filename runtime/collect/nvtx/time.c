@@ -265,7 +265,7 @@ static int is_readable(const struct sl_nvtx_timer *t)
     return t->read || t->read_with;
 }
 
-/* Whether the clock must be read before its times can be converted accurately. */
+/* Returns whether the clock must be read before its times can be converted accurately. */
 static int is_due(unsigned n)
 {
     const struct node *node = &table.node[n];

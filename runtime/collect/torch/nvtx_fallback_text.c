@@ -108,8 +108,8 @@ static int has_colons(const char *name, size_t length)
     return 0;
 }
 
-/* Whether a scope without a sequence number is a user scope. The names of operators contain a
- * namespace, except the names listed here. */
+/* Returns whether a scope without a sequence number is a user scope. The names of operators contain
+ * a namespace, except the names listed here. */
 static int is_user(const char *name, size_t length)
 {
     static const char *const ops[] = {"record_param_comms", "detach", "detach_"};

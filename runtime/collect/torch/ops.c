@@ -111,8 +111,8 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
     return to;
 }
 
-/* Whether an operator of this scope ends on the thread where it began. Then the operator contains
- * all calls that Python code makes until the operator's end. */
+/* Returns whether an operator of this scope ends on the thread where it began. Then the operator
+ * contains all calls that Python code makes until the operator's end. */
 static int is_plain(uint8_t scope)
 {
     return scope != SL_TORCH_SCOPE_USER && scope != SL_TORCH_SCOPE_SCRIPT;
