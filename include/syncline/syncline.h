@@ -176,8 +176,8 @@ static inline int sl_take_back(void)
 }
 
 /*
- * Ends a step of the job, which is `ProfilerStep#N` in the trace, and begins the next one. From the
- * first call on, PyTorch's optimizers and DataLoaders no longer define steps.
+ * Ends a step of the job, which is `ProfilerStep#N` in the trace, and begins the next step. From
+ * the first call on, PyTorch's optimizers and DataLoaders no longer define steps.
  *
  * Returns 0, or -ENODEV and -EAGAIN like sl_start().
  */
@@ -205,7 +205,7 @@ static inline int sl_range_pop(void)
     return fn ? fn() : -EAGAIN;
 }
 
-/* Marks a moment of the calling thread with a name. Returns the same as sl_range_push(). */
+/* Marks a moment of the calling thread with a name. Returns the same values as sl_range_push(). */
 static inline int sl_mark(const char *name)
 {
     int (*fn)(const char *) = __extension__(int (*)(const char *)) sl_find_("sl_mark");

@@ -50,7 +50,7 @@ uint64_t sl_clock_ticks(void);
 /* A line converts ticks t to CLOCK_REALTIME: ns + ((t - ticks) * rate >> 32), with a signed
  * difference. */
 struct sl_clock_line {
-    uint64_t ticks, ns; /* the same moment on both clocks */
+    uint64_t ticks, ns; /* one moment in ticks and in CLOCK_REALTIME ns */
     uint64_t rate;      /* ns per tick, 32.32 fixed point */
 };
 

@@ -56,8 +56,8 @@ struct visit {
 
 /* ---- writing to a slot ---- */
 
-/* Returns the PROT_* bits of the private mapping around an address, -1 if there is no mapping, or a
- * shared one. */
+/* Returns the PROT_* bits of the private mapping around an address, or -1 if there is no mapping,
+ * or if the mapping is shared. */
 static int protection_of(uintptr_t address)
 {
     char text[4096];
@@ -278,7 +278,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
         return 0;
     wanted = read_object(&o, info) == 0 ? find_symbols(v, &o) : 0;
     /* Slots for calls have a table of their own. The other table may have half a million entries,
-     * so it is searched only if the first one lacks a wanted function. */
+     * so it is searched only if the first table lacks a wanted function. */
     if (wanted && take_relocations(v, &o, o.calls, o.call_count) < wanted)
         take_relocations(v, &o, o.others, o.other_count);
     return 0;

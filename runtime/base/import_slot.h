@@ -2,8 +2,8 @@
  * import_slot.h - redirects import slots. A loaded object stores in such a slot the address of a
  * function that it imports.
  *
- * A call from one shared object into another goes through such a slot, which the dynamic linker
- * fills. If we write another address to the slot, the later calls of that object, and of no other,
+ * The dynamic linker fills such slots. A call from one shared object into another goes through a
+ * slot. If we write another address to the slot, the later calls of that object, and of no other,
  * go to our function.
  *
  * Threads: any thread, but only one at a time. The dynamic linker's list is locked during a search,

@@ -73,8 +73,8 @@ char *sl_json_millis(char *at, uint64_t thousandths);
 /* Writes `millionths` / 1000000 with up to six decimals: 1185185 gives 1.185185. */
 char *sl_json_millionths(char *at, uint64_t millionths);
 
-/* Writes `digits` significant digits, in the same way in every locale. A value that is not finite
- * is written as a string. At most 32 bytes. */
+/* Writes `digits` significant digits. The output is the same in every locale. A value that is not
+ * finite is written as a string. At most 32 bytes. */
 char *sl_json_double(char *at, double v, int digits);
 
 /* Writes the last `digits` hexadecimal digits of the number. */

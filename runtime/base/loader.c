@@ -137,7 +137,7 @@ void sl_loader_after_fork(void)
     drop(&forks);
 }
 
-/* In the child, this thread is the only one. */
+/* In the child, this thread is the only thread. */
 void sl_loader_fork_child(void)
 {
     depth = 0;

@@ -11,8 +11,8 @@
  * So a fork() waits for our calls of the linker, and our calls wait for a fork(). No other file of
  * the runtime calls dl_iterate_phdr() or the functions of <dlfcn.h>, except dlerror().
  *
- * Threads: any. Neither side waits longer than SL_LOADER_PATIENCE_NS, because the forking thread
- * may hold a lock that the other thread's call needs. Allocates nothing; errno is preserved.
+ * Threads: any. No thread waits longer than SL_LOADER_PATIENCE_NS, because the forking thread may
+ * hold a lock that the other thread's call needs. Allocates nothing; errno is preserved.
  */
 #ifndef SL_LOADER_H
 #define SL_LOADER_H
@@ -30,8 +30,9 @@ typedef int (*sl_loader_visit_fn)(struct dl_phdr_info *info, size_t size, void *
 /* Calls dl_iterate_phdr(). A visitor may call sl_loader_look() again. */
 int sl_loader_look(sl_loader_visit_fn visit, void *user);
 
-/* Call dlopen(), dlsym(), dlclose() and dladdr(), with their results, ownership and dlerror().
- * sl_loader_file() returns the file name of an open library, or NULL if the library has none. */
+/* These functions call dlopen(), dlsym(), dlclose() and dladdr(). Results, ownership of libraries
+ * and dlerror() are the same as for the called functions. sl_loader_file() returns the file name of
+ * an open library, or NULL if the library has none. */
 void *sl_loader_open(const char *file, int flags);
 void *sl_loader_symbol(void *library, const char *name);
 void sl_loader_close(void *library);

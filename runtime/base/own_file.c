@@ -184,7 +184,7 @@ int sl_own_file_write(struct sl_own_file *f, struct iovec *part, int parts)
         n = writev(f->fd, part, parts);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EBADF) { /* the host closed it after the check */
+        if (n < 0 && errno == EBADF) { /* the host closed the descriptor after the check */
             f->fd = -1;
             return lose();
         }

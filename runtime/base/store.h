@@ -2,9 +2,10 @@
  * store.h - provides arrays, pools of equal objects, and maps from numbers to numbers, all under
  * one memory cap.
  *
- * The edge engine has a store, and each pass of the command-line tool over a trace has one.
+ * The edge engine has a store. Each pass of the command-line tool over a trace has a store, too.
  *
- * Threads: one owner. Memory: whole pages, counted in the store; a pool's objects do not move.
+ * Threads: one thread, the owner. Memory: whole pages, counted in the store; a pool's objects do
+ * not move.
  */
 #ifndef SL_STORE_H
 #define SL_STORE_H

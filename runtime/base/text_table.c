@@ -113,7 +113,8 @@ uint32_t sl_text_table_put(const char *text, size_t length)
         if (atomic_compare_exchange_strong_explicit(slot, &there, mine, memory_order_acq_rel,
                                                     memory_order_acquire))
             return mine;
-        /* Another thread took the slot. If it added the same text, our copy stays unused. */
+        /* Another thread took the slot. If that thread added the same text, our copy stays
+         * unused. */
         if (is_text(there, text, length))
             return there;
     }

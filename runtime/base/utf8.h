@@ -21,8 +21,8 @@ int sl_utf8_valid(const char *text, size_t length);
  * the bytes written. */
 size_t sl_utf8_clean(char *out, size_t size, const char *text, size_t length);
 
-/* Writes one character; for an invalid code writes U+FFFD. Returns the number of bytes written, 0
- * if there is no room. */
+/* Writes one character, or U+FFFD for an invalid code. Returns the number of bytes written, 0 if
+ * there is no room. */
 size_t sl_utf8_put(char *out, size_t room, uint32_t c);
 
 /* Joins two surrogates to the character that they encode and returns 1. If the two are not a pair

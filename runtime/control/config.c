@@ -21,10 +21,11 @@
 #define SECOND_NS     1000000000ull
 #define NAME_MAX_EDIT 64 /* longest option name in messages; a longer name is truncated */
 
-/* The last two columns: the value that replaces an invalid one, and the consequence. */
+/* The last two columns of an option. NULL means that the default replaces an invalid value. */
 #define INVALID_IS_DEFAULT NULL, NULL
 
-/* Enum fields are stored through int pointers; gcc and clang make them the size of an int. */
+/* Enum fields are stored through int pointers, because gcc and clang give an enum the size of an
+ * int. */
 _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_cupti_api_choice) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_torch_ops_mode) == sizeof(int), "an enum field is an int");

@@ -21,7 +21,7 @@
 
 #include "control/config.h"
 
-/* syncline's part of the memory that is left: one in this many. */
+/* syncline takes at most one part in this many of the memory that is left. */
 #define SL_MEMORY_PART 8
 
 struct sl_memory_limit {

@@ -78,8 +78,8 @@ void sl_window_tell(struct sl_window *w, uint64_t step, uint64_t began_ns)
     w->step_ns = began_ns;
 }
 
-/* Returns the time at which the awaited step began, and clears it. Returns 0 if the step has not
- * begun. */
+/* Returns the time at which the awaited step began, and sets the stored time to 0. Returns 0 if the
+ * step has not begun. */
 static uint64_t take_step(struct sl_window *w)
 {
     uint64_t ns = w->step_ns;
@@ -244,7 +244,7 @@ static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
 }
 
 /* Called if a stop is requested after the lead-in has ended, but before sl_window_step() has opened
- * the window. The window is opened for the time in between. */
+ * the window. The window is opened for the time between the lead-in's end and the stop. */
 static uint32_t open_late(struct sl_window *w, struct sl_window_now now)
 {
     uint64_t late_ns = now.monotonic_ns - w->next_ns;

@@ -82,7 +82,7 @@ struct sl_window {
 void sl_window_init(struct sl_window *w, const struct sl_config *config, struct sl_window_now now,
                     uint64_t on_since_ns);
 
-/* Reports that the awaited step has begun. The next sl_window_step() acts on it. */
+/* Reports that the awaited step has begun. The next sl_window_step() acts on this report. */
 void sl_window_tell(struct sl_window *w, uint64_t step, uint64_t began_ns);
 
 /* These requests only set want_start and want_stop. The next sl_window_step() acts on them, on the
@@ -98,8 +98,8 @@ int sl_window_stop(struct sl_window *w);
 int sl_window_renew(struct sl_window *w);
 
 /* Packs state and requests into one word, so that other threads can make requests by
- * compare-and-swap. Such a thread unpacks the word into its own struct, calls start or stop on it,
- * and packs it again. */
+ * compare-and-swap. Such a thread unpacks the word into its own struct, calls sl_window_start() or
+ * sl_window_stop() on that struct, and packs the struct again. */
 uint32_t sl_window_pack(const struct sl_window *w);
 void sl_window_unpack(struct sl_window *w, uint32_t packed);
 

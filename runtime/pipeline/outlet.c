@@ -45,7 +45,7 @@ void sl_outlet_row(struct sl_pipeline *p, const struct sl_event *ev)
         sl_outlet_push(p, ev);
         return;
     }
-    /* Flow arrows are made by us, so they do not count as records. */
+    /* We make flow arrows ourselves, so they do not count as records. */
     sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
     if (!orders_waits(p, ev))
         return;

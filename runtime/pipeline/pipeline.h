@@ -45,8 +45,8 @@ int sl_pipeline_create(struct sl_pipeline **out, const struct sl_pipeline_option
 /* Sets the layout of the records in the next buffers (sl_decode_set_layout). */
 void sl_pipeline_set_layout(struct sl_pipeline *p, const struct sl_cupti_layout *layout);
 
-/* Decodes and assembles one completed buffer and passes its events on. Returns the number of
- * records in it. */
+/* Decodes one completed buffer, assembles its events and passes them on. Returns the number of
+ * records in the buffer. */
 size_t sl_pipeline_buffer(struct sl_pipeline *p, const uint8_t *data, size_t valid);
 
 /* Returns the GPU properties that were recorded so far. */
@@ -62,8 +62,8 @@ void sl_pipeline_tick(struct sl_pipeline *p);
 /* Call when no more records are expected. Releases all held events. */
 void sl_pipeline_flush(struct sl_pipeline *p);
 
-/* Call when all kinds were turned on. Set `anew` if they were off before, so that some work was not
- * recorded. */
+/* Call when all kinds were turned on. Set `anew` if the kinds were off before, so that some work
+ * was not recorded. */
 void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew);
 /* Call before some kinds are turned off. */
 void sl_pipeline_kinds_off(struct sl_pipeline *p);
@@ -108,9 +108,9 @@ void sl_pipeline_bound(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_n
 void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
 
 /* Exiting thread, after the recorder thread has ended or was cut off. The writer drains the ring,
- * closes its file and ends. If time runs short, it counts events as dropped instead of writing
- * them. Returns 0, or -ETIMEDOUT if the writer was not done within timeout_ns; then the file keeps
- * its .part name. */
+ * closes its file and ends. If time runs short, the writer counts events as dropped instead of
+ * writing them. Returns 0, or -ETIMEDOUT if the writer was not done within timeout_ns; then the
+ * file keeps its .part name. */
 int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
 
 /* Any thread. The first function returns the number of events in the ring, the second whether the

@@ -87,8 +87,9 @@ struct sl_pipeline {
     int used;
     struct sl_event opening; /* the SL_EV_WINDOW_OPEN that is held back; kind 0: none */
 
-    /* CUPTI's first records are about its own overhead of requesting a buffer. They are held until
-     * the first other event, so that the devices are known when the file is begun. */
+    /* CUPTI's first records are about CUPTI's own overhead of requesting a buffer. These records
+     * are held until the first other event, so that the devices are known when the file is
+     * begun. */
     int any_row;
     struct sl_event node; /* a graph node that waits for room in the ring; kind 0: none */
     unsigned early_count;
@@ -116,8 +117,8 @@ int sl_pipeline_assembled(void *pipeline, const struct sl_event *ev);
 /* outlet.c */
 /* Pushes an event of the window's file, or counts it as dropped. */
 void sl_outlet_push(struct sl_pipeline *p, const struct sl_event *ev);
-/* Pushes an event that is in the window. Counts an event outside it, and pushes it with a mark if
- * edges need it. */
+/* Pushes an event that is in the window. Counts an event that is outside the window. If sync edges
+ * need such an event, pushes it with the mark that it is not to be written. */
 void sl_outlet_row(struct sl_pipeline *p, const struct sl_event *ev);
 /* Pushes metadata. Returns 0, or -ENOBUFS if there is no room (counted). */
 int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev);

@@ -20,8 +20,8 @@
  * buffers would spend the cap on threads that launch little. */
 #define BUFFER_BYTES (512u * 1024u)
 /* Buffers prepared in advance (8 MiB, pages touched), because many threads may begin at once,
- * faster than the recorder prepares buffers. With 4 ready buffers, 5 of 8 threads that launched at
- * the same moment found none. */
+ * faster than the recorder prepares buffers. In a test with 4 ready buffers, 5 of 8 threads that
+ * launched at the same moment found no ready buffer. */
 #define READY_BUFFERS 16
 /* CUPTI 13.3. CUPTI 13.2 hides dropped records from subscribers, which causes wrong sync edges. */
 #define FIRST_TO_TELL_DROPS 130300
@@ -99,9 +99,8 @@ static int attach_to_cupti(void)
     return err;
 }
 
-/* Chooses the CUPTI interface. Returns NULL, or the reason why nothing can be recorded. The older
- * interface, which torch.profiler uses, and the newer one cannot be used together in one
- * process. */
+/* Chooses the CUPTI interface. Returns NULL, or the reason why nothing can be recorded. One process
+ * cannot use both the older interface, which torch.profiler uses, and the newer interface. */
 static const char *choose_api(void)
 {
     enum sl_cupti_api_choice choice = sl_process.config.cupti_api;

@@ -3,7 +3,7 @@
  *
  * The driver calls InitializeInjection() once inside cuInit, before any context, on the thread that
  * initialises CUDA. NVTX calls InitializeInjectionNvtx*() inside an NVTX call of the application,
- * on any thread. This file only dispatches; process.c does the work. It owns no memory.
+ * on any thread. This file only dispatches; process.c does the work. This file owns no memory.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * within a time budget.
  *
  * Threads: the exiting thread. If a call of CUPTI blocks the recorder thread for too long, the
- * exiting thread cuts it off and does the rest in its place. A recorder thread that runs our own
- * code ends soon. Memory: see recorder_impl.h.
+ * exiting thread cuts off the recorder thread and does the remaining work in its place. A recorder
+ * thread that runs our own code ends soon. Memory: see recorder_impl.h.
  */
 #include "recorder/recorder_impl.h"
 

@@ -194,7 +194,7 @@ static void arm_step(struct sl_recorder *r)
         return;
     r->armed_step = r->window.await_step;
     /* The step that ends a window may have begun already. The step that opens a window must be a
-     * future one. */
+     * step that has not begun yet. */
     sl_step_await(r->armed_step, r->window.state == SL_WIN_RECORDING);
 }
 
@@ -262,8 +262,8 @@ static int run_window(struct sl_recorder *r)
 
         if (err)
             return err;
-        /* At the beginning of a lead-in the deadline is 0. The next step of the machine sets it, so
-         * one more step is made. */
+        /* At the beginning of a lead-in the deadline is 0. The next step of the machine sets the
+         * deadline, so one more step is made. */
         if (!actions && !(r->window.state == SL_WIN_LEAD_IN && sl_window_deadline(&r->window) == 0))
             return 0;
     }
@@ -365,7 +365,7 @@ void sl_recorder_settle(struct sl_recorder *r)
     sl_outstanding_deliver(s);
     sl_pipeline_flush(r->pipeline);
     held = sl_outstanding_look(s, r->exit_turn);
-    /* Some CUPTI versions may write a record only when they deliver the buffer. So launches without
+    /* Some CUPTI versions may write a record only when they return the buffer. So launches without
      * their operation are counted, too. */
     waiting = sl_pipeline_waiting(r->pipeline);
     if (sl_cupti_pool_missing(r->exit_turn))

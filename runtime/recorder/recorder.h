@@ -5,9 +5,9 @@
  * the injection, it is the only thread of ours that calls CUPTI. A process has at most one
  * recorder, in static memory that is never freed.
  *
- * One word holds the window machine's state and the requests to it. Other threads change that word
- * by compare-and-swap and wake the recorder. No function here blocks, except sl_recorder_exit(),
- * whose time is limited.
+ * One word contains the window machine's state and the requests to the machine. Other threads
+ * change that word by compare-and-swap and wake the recorder. No function here blocks, except
+ * sl_recorder_exit(), whose time is limited.
  */
 #ifndef SL_RECORDER_H
 #define SL_RECORDER_H
@@ -23,7 +23,8 @@
 struct sl_recorder;
 
 struct sl_recorder_options {
-    const struct sl_config *config; /* borrowed for the life of the process, like the others */
+    const struct sl_config *config; /* this pointer and the other pointers are borrowed for the life
+                                     * of the process */
     const struct sl_identity *identity;
     struct sl_cupti_api *cupti;
     uint32_t kinds;       /* enum sl_cupti_set bits of the kinds that are recorded in windows */

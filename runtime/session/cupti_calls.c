@@ -20,8 +20,8 @@
 /* Time between flushes. Without flushes, CUPTI returns only full buffers. The writer completes a
  * frame after a second at most, so events reach the disk in little more than a second. */
 #define FLUSH_NS (250 * SL_NS_PER_MS)
-/* Time between flushes while a window drains. It is shorter, because somebody may be waiting for
- * the file. */
+/* Time between flushes while a window drains. This time is shorter, because somebody may be waiting
+ * for the file. */
 #define DRAIN_FLUSH_NS (20 * SL_NS_PER_MS)
 /* How long we wait after a forced flush until CUPTI's thread has returned the buffers. */
 #define FORCED_WAIT_NS (100 * SL_NS_PER_MS)

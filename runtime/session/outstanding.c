@@ -4,8 +4,8 @@
  * all records have arrived.
  *
  * Threads: the recorder thread, or the exiting thread once it has cut off the recorder thread. Any
- * thread may call sl_outstanding_look(). Makes no call of CUPTI. Memory: see session.h; the buffers
- * belong to the pool, and CUPTI may be writing to them meanwhile.
+ * thread may call sl_outstanding_look(). Makes no call of CUPTI. Memory: see session.h. The buffers
+ * belong to the pool, and CUPTI may be writing to the buffers meanwhile.
  */
 #include "session/session.h"
 

@@ -2,10 +2,10 @@
  * ownership.h - decides who owns CUPTI: a pure state machine.
  *
  * CUPTI's activity API has one pair of callbacks, one set of kinds and one clock for the whole
- * process. Another profiler gets them from us, or takes them without notice. The machine gets an
- * event and the time, and returns the actions to carry out. The machine calls nothing, so tests can
- * run every sequence of events. handover.c carries the actions out. docs/architecture.md lists all
- * transitions.
+ * process. Another profiler gets callbacks, kinds and clock from us, or takes them without notice.
+ * The machine gets an event and the time, and returns the actions to carry out. The machine calls
+ * nothing, so tests can run every sequence of events. handover.c carries the actions out.
+ * docs/architecture.md lists all transitions.
  *
  *   OURS --(a peer begins, and CUPTI is released)--> HANDED_OVER
  *   HANDED_OVER --(the peer left, CUPTI is attached)--> OURS
@@ -130,7 +130,7 @@ struct sl_ownership {
 };
 
 /* `on_since_ns` is the time (CLOCK_REALTIME) since which all kinds are on, or would be on if CUPTI
- * were ours. It is 0 if the window machine does not want the kinds yet. */
+ * were ours. `on_since_ns` is 0 if the window machine does not want the kinds to be on yet. */
 void sl_ownership_init(struct sl_ownership *o, int is_handed_over, uint64_t on_since_ns,
                        uint64_t now_ns);
 
@@ -148,7 +148,7 @@ uint64_t sl_ownership_gap_from(const struct sl_ownership *o, uint64_t opened_ns)
 int sl_ownership_is_same(struct sl_ownership_buffers a, struct sl_ownership_buffers b);
 
 /* Call before each flush. Set `is_complete` if all our records in CUPTI are complete, so that a
- * plain flush would deliver them; `records` is their number. */
+ * plain flush would deliver them. `records` is the number of these records. */
 void sl_ownership_note_flush(struct sl_ownership *o, const struct sl_ownership_now *now,
                              int is_complete, size_t records);
 

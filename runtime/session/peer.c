@@ -249,8 +249,8 @@ void sl_peer_let_go(void)
 
     if (change(SL_PEER_ASKED, SL_PEER_THEIRS) == 0 || !has_disabled)
         return;
-    /* The peer did not wait for us, so the kinds that it has turned off were those of its current
-     * session. */
+    /* The peer did not wait for us, so the kinds that the peer has turned off were kinds of its
+     * current session. */
     atomic_store(&sl_peer_client.has_disabled, 1);
     sl_peer_leave_if_over();
 }

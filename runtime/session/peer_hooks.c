@@ -113,8 +113,8 @@ static uint64_t bit_of(int kind)
     return kind >= 0 && kind < 64 ? 1ull << kind : 0;
 }
 
-/* Registers the peer's callbacks again, because ours have replaced them since. The peer itself may
- * register its callbacks only once, and then turn kinds on many times. */
+/* Registers the peer's callbacks again, because our callbacks have replaced them since. The peer
+ * itself may register its callbacks only once, and then turn kinds on many times. */
 static void put_back_callbacks(void)
 {
     static int said;
@@ -196,8 +196,9 @@ static int flush(uint32_t flag)
     return result;
 }
 
-/* CUPTI refuses a second subscriber. If it refused libkineto's, libkineto would not profile the GPU
- * for the rest of the process. So we end our own subscription before libkineto subscribes. */
+/* CUPTI refuses a second subscriber. If CUPTI refused libkineto's subscriber, libkineto would not
+ * profile the GPU for the rest of the process. So we end our own subscription before libkineto
+ * subscribes. */
 static int subscribe(void **subscriber, void *callback, void *user)
 {
     int result;

@@ -65,7 +65,8 @@ struct sl_session_hooks {
 };
 
 struct sl_session_options {
-    const struct sl_config *config; /* borrowed for the life of the process, like the others */
+    const struct sl_config *config; /* this pointer and the other pointers are borrowed for the life
+                                     * of the process */
     const struct sl_identity *identity;
     struct sl_cupti_api *cupti;
     uint32_t kinds;                 /* enum sl_cupti_set bits that are wanted in windows */

@@ -289,9 +289,9 @@ static void turn_off(int (*set)(uint32_t, uint8_t), enum sl_event_kind domain, u
             set(cbid, 0);
 }
 
-/* Turns the wanted calls of a domain on or off, one by one. Returns 0 if all are on, or if at least
- * one was turned off. If one call cannot be turned on, this function turns all calls off again, and
- * the caller enables the whole kind. */
+/* Turns the wanted calls of a domain on or off, one by one. Returns 0 if all calls were turned on,
+ * or if at least one call was turned off. If one call cannot be turned on, this function turns all
+ * calls off again, and the caller enables the whole kind. */
 static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, uint8_t enable)
 {
     int (*set)(uint32_t, uint8_t) = domain == SL_EV_RUNTIME ? api->fn.ActivityEnableRuntimeApi

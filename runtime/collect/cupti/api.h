@@ -73,8 +73,8 @@ struct sl_cupti_api {
     uint32_t listed;  /* sl_cupti_set bits of kinds enabled with a list of calls */
     char path[512];   /* path of the loaded library */
 
-    /* With a subscriber of our own, the functions in `fn` use it and those in `v1` do not.
-     * Otherwise both tables are the same. */
+    /* If we have a subscriber of our own, the functions in `fn` use the subscriber and the
+     * functions in `v1` do not. Without a subscriber, both tables are the same. */
     int is_v2, has_fields; /* records have only the fields we selected (fields.h) */
     int hides_drops;       /* CUPTI 13.2 does not report dropped records to a subscriber, so any
                             * record may be missing */
@@ -128,10 +128,10 @@ int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
 
 /* Call if another client may have taken CUPTI without notice. Restores the settings that would
  * damage that client's records, or leave some out. Does not restore the kind of thread ids, so
- * records keep system thread ids. This has three reasons. The other client may have chosen system
- * ids itself, like XLA's profiler. libkineto treats a thread id that it does not know as a system
- * id. If in fact no client has taken CUPTI, our own events still show the right threads. Must not
- * be called with a subscriber of our own. */
+ * records keep system thread ids. There are three reasons for this. The other client may have
+ * chosen system ids itself, like XLA's profiler. libkineto treats a thread id that it does not know
+ * as a system id. If in fact no client has taken CUPTI, our own events still show the right
+ * threads. Must not be called with a subscriber of our own. */
 void sl_cupti_yield(struct sl_cupti_api *api);
 
 /* Applies our settings again after sl_cupti_yield(). Call if CUPTI's callbacks and kinds turned out

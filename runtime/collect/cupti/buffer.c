@@ -224,8 +224,8 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
                 sl_stats_add(SL_STAT_DROPPED_NO_BUFFER, 1);
                 atomic_fetch_add_explicit(&pool.discards, 1, memory_order_relaxed);
             }
-            /* Only the first request of a series wakes the recorder thread, which serves all of
-             * them. */
+            /* Only the first request of a series wakes the recorder thread, which then maps buffers
+             * for all requests. */
             if (atomic_fetch_add_explicit(&pool.starved, 1, memory_order_relaxed) == 0 && pool.wake)
                 pool.wake();
         }

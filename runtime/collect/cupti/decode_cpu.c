@@ -65,7 +65,7 @@ static uint32_t valid_or_zero(uint32_t value)
     return value == INVALID_VALUE ? 0 : value;
 }
 
-/* An invalid 64-bit id is 32 or 64 one bits, depending on the version. */
+/* An invalid 64-bit id has its lower 32 bits or all 64 bits set, depending on CUPTI's version. */
 static uint64_t sync_id(uint64_t value)
 {
     return value == INVALID_VALUE || value == UINT64_MAX ? 0 : value;
@@ -83,7 +83,7 @@ int sl_decode_sync(struct sl_decode *d, const uint8_t *record)
         .stream = sl_load32(record + at->stream),
     };
 
-    /* A query that found work pending did not wait for it. */
+    /* A query that found work pending did not wait for that work. */
     if (result == SL_RESULT_NOT_READY) {
         sl_stats_add(SL_STAT_RECORDS_FILTERED, 1);
         return 0;

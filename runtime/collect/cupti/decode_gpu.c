@@ -2,7 +2,8 @@
  * decode_gpu.c - decodes GPU operations: kernels, copies, memsets, whole graphs.
  *
  * Threads: the recorder thread. Memory: the decoder's. Values that are the same at every launch of
- * an operation are stored in its shape (event/shape.h), the others in the event.
+ * an operation are stored in the operation's shape (event/shape.h). Other values are stored in the
+ * event.
  */
 #include "collect/cupti/decode_impl.h"
 

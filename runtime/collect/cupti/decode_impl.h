@@ -1,10 +1,11 @@
 /*
- * decode_impl.h - declarations that the decoder's files share. Only those files include it.
+ * decode_impl.h - declarations that the decoder's files share. Only the decoder's files include
+ * this file.
  *
  * Threads: the recorder thread. The caller of a decode function guarantees that the buffer holds
  * the whole record, which has the layout's size for the record's kind. Decode functions give events
- * to the sink. They return -1 if the record's values are impossible; then the caller counts the
- * record.
+ * to the sink. A decode function returns -1 if the record's values are impossible. Then the caller
+ * counts the record.
  */
 #ifndef SL_CUPTI_DECODE_IMPL_H
 #define SL_CUPTI_DECODE_IMPL_H

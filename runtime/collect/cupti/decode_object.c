@@ -1,7 +1,7 @@
 /*
  * decode_object.c - decodes descriptions: context and stream records, and names given with
- * nvtxName*. It also queries the driver for device facts, at the first event and again when a
- * record names an unknown device.
+ * nvtxName*. This file also queries the driver for device facts, at the first event and again when
+ * a record names an unknown device.
  *
  * Threads: the recorder thread. Memory: the decoder's. objects.c emits an SL_EV_META_* event for
  * each description. The facts of a device are stored in the device table before its event is

@@ -59,7 +59,7 @@ struct sl_cupti_dump_device { /* as in event/device.h */
     char name[256];
 };
 
-struct sl_cupti_dump_clock { /* one moment on three clocks */
+struct sl_cupti_dump_clock { /* readings of three clocks at one moment */
     uint64_t realtime_ns, monotonic_ns;
     uint64_t cupti_ns; /* cuptiGetTimestamp; good to uncertainty_ns */
     uint64_t uncertainty_ns;
@@ -115,7 +115,7 @@ struct sl_cupti_dump_options {
     const char *path; /* path of the file, in which "%p" becomes the process id */
     uint32_t version; /* cuptiGetVersion */
     uint32_t pid;
-    uint64_t cap_bytes; /* size limit of the file; the last chunk may exceed it */
+    uint64_t cap_bytes; /* size limit of the file in bytes; the last chunk may exceed the limit */
     const struct sl_device_table *devices; /* borrowed table of devices; each device is written once
                                             * it is known */
     sl_foreign_text_can_read_fn can_read;  /* NULL: sl_foreign_text_can_read() */

@@ -30,7 +30,7 @@ static struct {
     char mark;
 } learned;
 
-/* The data to which `layout` points. Only the recorder thread uses it. */
+/* The data to which `layout` points. Only the recorder thread uses this data. */
 static struct {
     struct sl_cupti_layout layout;
     uint16_t sizes[SL_CUPTI_KIND_COUNT];

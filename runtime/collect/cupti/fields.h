@@ -59,7 +59,8 @@ struct sl_cupti_record_places { /* CUpti_ActivityRecordLayout */
 struct sl_cupti_complete_info { /* CUpti_BufferCallbackCompleteInfo */
     size_t struct_size;
     uint64_t thread;
-    struct sl_cupti_record_places **kinds; /* indexed by kind; NULL: not in the buffer */
+    struct sl_cupti_record_places **kinds; /* places of the fields of each kind, indexed by kind;
+                                            * NULL: the buffer has no records of this kind */
     size_t count;
 };
 

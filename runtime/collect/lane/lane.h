@@ -141,7 +141,7 @@ struct sl_lane {
     uint32_t reserved;     /* words reserved for the pops of open ranges and for the thread's end */
     int ops, ops_skipped;  /* number of open operators with a record; number of open operators
                             * inside these without a record */
-    int ops_plain;         /* how many of `ops` are plain */
+    int ops_plain;         /* number of open operators (`ops`) that are plain */
     const void *ops_frame; /* Python's frame when the outermost plain operator began */
     uint64_t left, wall;   /* no record may pass position `wall` until the reader reaches `left`
                             * (grow() in lane.c) */

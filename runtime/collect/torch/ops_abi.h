@@ -67,8 +67,8 @@ struct sl_torch_ops_host {
 struct sl_torch_ops_observer {
     uint32_t abi;
     const char *built_for; /* "2.11" */
-    /* Reports user scopes (record_function()) from now on, for the rest of the process. This does
-     * not make operators slower. */
+    /* Reports user scopes (record_function()) from now on, for the rest of the process. Reporting
+     * user scopes does not make operators slower. */
     int (*watch)(int with_inputs);
     /* Reports operators too. Call again while enabled to change `with_inputs`. */
     int (*enable)(int with_inputs);

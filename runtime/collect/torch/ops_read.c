@@ -123,8 +123,8 @@ static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *d
     detail->more_length = (size_t)(at - out);
 }
 
-/* `line` is the Python line of a collective, because the slice of a collective shows its line. It
- * is 0 for other operators. */
+/* `line` is the Python line of a collective, because the slice of a collective shows its line.
+ * `line` is 0 for other operators. */
 static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op, uint32_t line)
 {
     const char *more = (const char *)(op + 1) + op->name_length;
