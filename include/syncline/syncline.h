@@ -47,12 +47,12 @@ struct sl_status {
     size_t size;
     int32_t state;              /* enum sl_state */
     uint32_t window;            /* number of the current or last window, from 1 */
-    uint64_t windows_completed; /* windows whose file is complete on disk */
+    uint64_t windows_completed; /* number of windows whose file is complete on disk */
     uint64_t records;           /* CUPTI records decoded */
-    uint64_t events_written;    /* events in files */
+    uint64_t events_written;    /* number of events written to files */
     uint64_t dropped;           /* lost records and events: the sum of the counters dropped_* and
                                  * undelivered_at_exit */
-    uint64_t memory_bytes;      /* host memory for events and CUPTI buffers */
+    uint64_t memory_bytes;      /* bytes of host memory for events and CUPTI buffers */
     char last_file[1024];       /* path of the last complete trace; "" if there is none */
     char reason[256];           /* why the profiler is passive; "" if the profiler is not passive */
 };

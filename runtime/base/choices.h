@@ -10,7 +10,7 @@
 /* SYNCLINE_KINDS: sets of GPU records. collect/cupti/api.c maps each set to CUPTI kinds. */
 enum sl_cupti_set {
     SL_CUPTI_KERNEL = 1 << 0,
-    SL_CUPTI_MEMCPY = 1 << 1, /* including copies between devices */
+    SL_CUPTI_MEMCPY = 1 << 1, /* copies, including copies between devices */
     SL_CUPTI_MEMSET = 1 << 2,
     SL_CUPTI_RUNTIME = 1 << 3,
     SL_CUPTI_DRIVER = 1 << 4,
@@ -23,7 +23,7 @@ enum sl_cupti_set {
 /* SYNCLINE_OPS: how much is recorded about PyTorch operators */
 enum sl_torch_ops_mode {
     SL_TORCH_OPS_OFF,
-    SL_TORCH_OPS_LEAN, /* record name, sequence number, threads and handle */
+    SL_TORCH_OPS_LEAN, /* record each operator's name, sequence number, threads and handle */
     SL_TORCH_OPS_FULL, /* also inputs */
 };
 

@@ -78,7 +78,7 @@ static uint64_t system_ticks(void)
 
 static int has_system_ticks(void)
 {
-    return 1; /* the generic timer is part of the architecture */
+    return 1; /* every processor of this architecture has the generic timer */
 }
 #else
 static uint64_t system_ticks(void)

@@ -39,7 +39,7 @@
 #define MAX_IMPORTS 16
 
 struct object {
-    uintptr_t base, begin, end; /* load address; start and end of its mapped memory */
+    uintptr_t base, begin, end; /* the object's load address; start and end of its mapped memory */
     const char *strings;
     const ElfW(Sym) * symbols;
     const uint32_t *gnu_hash;

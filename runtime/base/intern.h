@@ -35,6 +35,6 @@ uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text);
 const char *sl_intern_get(const struct sl_intern *in, uint32_t id, size_t *length);
 
 uint32_t sl_intern_count(const struct sl_intern *in);
-size_t sl_intern_bytes(const struct sl_intern *in); /* memory in use */
+size_t sl_intern_bytes(const struct sl_intern *in); /* returns the bytes of memory in use */
 
 #endif

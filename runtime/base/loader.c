@@ -15,7 +15,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 
-static _Atomic uint32_t looks, forks; /* calls and forks in progress */
+static _Atomic uint32_t looks, forks; /* number of calls of the linker, and of forks, in progress */
 static int has_told;
 
 /* Nesting depth of our calls in this thread. Fork handlers of other libraries may call us inside

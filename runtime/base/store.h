@@ -31,7 +31,7 @@ void *sl_store_more(struct sl_store *s, void *array, size_t *slots, size_t wante
 struct sl_pool {
     struct sl_store *store;
     size_t object_bytes;
-    void *unused; /* free objects, chained through their first word */
+    void *unused; /* list of free objects, chained through their first word */
     void *blocks;
 };
 

@@ -13,7 +13,7 @@
 
 enum {
     TEXTS = 65536,
-    INDEX = 2 * TEXTS, /* a power of two */
+    INDEX = 2 * TEXTS, /* number of index slots; a power of two */
     BYTES = 4 << 20,
 };
 

@@ -56,7 +56,7 @@ void sl_sources_prepare(const struct sl_config *config)
 }
 
 /* Creates the lanes and name tables, which sl_range_push() and steps use too. If there is no memory
- * for them, the job is recorded without its ranges. */
+ * for lanes and tables, the job is recorded without its ranges. */
 static void attach_nvtx(const struct sl_source_setup *setup)
 {
     int err;

@@ -4,8 +4,8 @@
  *
  * A source is a folder below collect/ and an entry of the table in source.c. Callers start, scan,
  * enable, read and stop all sources through these functions, and do not need to know which sources
- * exist. CUPTI is not in the table. It is handled by session/, because only one profiler at a time
- * can use it.
+ * exist. CUPTI is not in the table. The code in session/ handles CUPTI, because only one profiler
+ * at a time can use CUPTI.
  *
  * Files of one source do not include files of another. If one source needs another (PyTorch
  * operators may arrive as NVTX texts, and graph nodes belong to operators), source.c connects the
@@ -45,7 +45,7 @@ void sl_sources_prepare(const struct sl_config *config);
  * source gets no memory, it logs one line, and the job is recorded without that source. */
 void sl_sources_attach(const struct sl_source_setup *setup);
 
-/* Call on the same thread, as the last of the three. From then on sources may call the public
+/* Call on the same thread, after the two functions above. From then on sources may call the public
  * API. */
 void sl_sources_arm(void);
 
@@ -91,7 +91,7 @@ struct sl_source_reading {
 
 struct sl_source_lost {
     uint64_t ranges; /* number of ranges without their text, and of ranges not recorded */
-    uint64_t ops;    /* operators without a name */
+    uint64_t ops;    /* number of operators without a name */
     uint64_t inputs; /* number of operators that lack some or all of their inputs */
 };
 

@@ -21,7 +21,8 @@ struct sl_identity {
     const char *rank_source; /* name of the variable that contains the rank; NULL: no variable does,
                               * and rank is 0 */
     char host[65];           /* the kernel's host name, for the trace */
-    char job[65];            /* usable as a file name; "local" without a scheduler */
+    char job[65];            /* name of the job, usable as a file name; "local" without a
+                              * scheduler */
     char process_name[64];
     char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
 };

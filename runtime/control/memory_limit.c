@@ -23,7 +23,7 @@
 struct cgroup {
     const char *mark;    /* beginning of the version's line in /proc/self/cgroup; the cgroup's path
                           * follows */
-    const char *mounted; /* its usual mount point */
+    const char *mounted; /* usual mount point of this version */
     const char *limit_file;
     const char *const *used_keys; /* keys of the lines of memory.stat to add up; ends with NULL */
     const char *used_file;        /* file with a further number to add; NULL: none */

@@ -134,7 +134,7 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
  * (write/outputs.h). A function may return 0 and leave *out empty if its output is not wanted. */
 static const struct {
     int (*create)(const struct sl_pipeline *p, struct sl_output *out);
-    enum sl_pipeline_share share; /* of the memory */
+    enum sl_pipeline_share share; /* the output's share of the memory */
 } outputs[] = {
     {create_kineto, SL_SHARE_TEXT},
     {create_chakra, SL_SHARE_CHAKRA},

@@ -35,7 +35,8 @@ struct sl_pipeline_options {
     const struct sl_config *config; /* borrowed for the pipeline's life, like all pointers here */
     const struct sl_identity *identity;
     const struct sl_cupti_api *cupti;
-    const struct sl_cupti_clock *clock; /* updated by the recorder thread */
+    const struct sl_cupti_clock *clock; /* state of CUPTI's clock, which the recorder thread
+                                         * updates */
     int filter_api; /* 1: CUPTI lacks the per-call filter, so the decoder leaves calls out */
 };
 

@@ -72,14 +72,14 @@ struct sl_pipeline {
     /* The bounds of the open window; [NEVER, NEVER) if none is open. */
     uint64_t from_ns, until_ns;
     uint64_t seen_ns; /* up to this time, the recorder knows whether the window has ended */
-    uint64_t now_ns;  /* monotonic: time of the delivery in progress */
+    uint64_t now_ns;  /* monotonic time of the delivery in progress */
 
     int kinds_on;
-    uint64_t since_delivery; /* events pushed since the last delivery message */
+    uint64_t since_delivery; /* number of events pushed since the last delivery message */
     /* All records that ended before complete_ns are decoded. The last delivery message carried the
      * time told_ns, which is earlier if the assembler still held events. */
     uint64_t complete_ns, told_ns;
-    uint64_t lost; /* records lost up to the last delivery */
+    uint64_t lost; /* number of records lost up to the last delivery */
 
     /* A process that initialises CUDA and never uses the GPU shall leave no file, although some
      * CUPTI versions record its devices. So the event that opens an automatic window is held back

@@ -38,7 +38,7 @@ struct sl_recorder {
     uint64_t exit_decode_until_ns; /* monotonic time at which the time for decoding ends; set before
                                     * `exiting`, and later by stand_in() */
     _Atomic uint32_t ended;        /* the recorder has touched the pipeline for the last time */
-    _Atomic uint32_t status_users; /* threads inside the pipeline's status calls */
+    _Atomic uint32_t status_users; /* number of threads inside the pipeline's status calls */
     _Atomic uint32_t closed;       /* 1: status calls must not enter the pipeline any more */
 
     /* Used by the recorder thread, and by the exiting thread once it has cut off the recorder. */

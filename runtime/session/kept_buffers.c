@@ -32,7 +32,7 @@ struct kept {
 
 static struct {
     _Atomic int is_open;
-    _Atomic int putting; /* threads inside a put */
+    _Atomic int putting; /* number of threads inside sl_kept_buffers_put() */
     struct place {
         _Atomic int state;
         struct kept kept;

@@ -107,7 +107,7 @@ struct sl_ownership_now {
  * our buffers to another client. */
 struct sl_ownership_silence {
     struct sl_ownership_buffers buffers;
-    size_t records;    /* records in the buffers that CUPTI holds */
+    size_t records;    /* number of records in the buffers that CUPTI holds */
     uint64_t since_ns; /* monotonic */
     unsigned flushes;
 };

@@ -69,7 +69,8 @@ struct sl_session_options {
                                      * of the process */
     const struct sl_identity *identity;
     struct sl_cupti_api *cupti;
-    uint32_t kinds;                 /* enum sl_cupti_set bits that are wanted in windows */
+    uint32_t kinds;                 /* enum sl_cupti_set bits of the kinds that are recorded in
+                                     * windows */
     const struct sl_window *window; /* the recorder's window machine, which has the window's state
                                      * and its begin */
     struct sl_session_hooks hooks;
@@ -89,7 +90,8 @@ struct sl_outstanding_mark {
 
 /* State of the buffers that CUPTI holds. */
 struct sl_outstanding {
-    struct sl_outstanding_mark mark[SL_OUTSTANDING_MARKS]; /* the oldest first */
+    struct sl_outstanding_mark mark[SL_OUTSTANDING_MARKS]; /* marks that are awaited, the oldest
+                                                            * first */
     unsigned marks;
     uint64_t drain_turn;       /* number of the last request before the window's end */
     int drain_back;            /* number of consecutive checks that found that CUPTI had returned
@@ -104,7 +106,8 @@ struct sl_session {
     struct sl_pipeline *pipeline; /* set once, by the recorder thread */
     _Atomic uint32_t phase;       /* enum sl_session_phase */
 
-    struct sl_cupti_buffer *taken; /* buffers taken from the pool, not decoded yet */
+    struct sl_cupti_buffer *taken; /* list of buffers that were taken from the pool and are not
+                                    * decoded yet */
     struct sl_cupti_dump *dump;    /* NULL: none */
     struct sl_cupti_clock clock;
     uint64_t flush_due_ns; /* monotonic */

@@ -75,7 +75,8 @@ struct sl_cupti_api {
 
     /* If we have a subscriber of our own, the functions in `fn` use the subscriber and the
      * functions in `v1` do not. Without a subscriber, both tables are the same. */
-    int is_v2, has_fields; /* records have only the fields we selected (fields.h) */
+    int is_v2, has_fields; /* has_fields: records have only the fields that we selected
+                            * (fields.h) */
     int hides_drops;       /* CUPTI 13.2 does not report dropped records to a subscriber, so any
                             * record may be missing */
     struct sl_cupti_functions v1;

@@ -35,7 +35,7 @@
 #define TYPICAL_RECORD_BYTES 128u
 
 enum state {
-    UNUSED, /* no memory yet */
+    UNUSED, /* the slot has never been used and has no memory */
     READY,
     OUT,       /* CUPTI holds the buffer */
     COMPLETED, /* CUPTI has returned the buffer, which is on the completed list or about to be */
@@ -50,7 +50,7 @@ struct slot {
 };
 
 static struct {
-    /* fixed after init */
+    /* these fields do not change after init */
     uint8_t *base;
     size_t buffer_bytes;
     uint32_t slots;

@@ -21,7 +21,7 @@
 struct sl_cupti_buffer {
     uint8_t *data;
     size_t size;
-    size_t valid;  /* bytes of records */
+    size_t valid;  /* number of bytes that hold records */
     void *context; /* the context that CUPTI passed, or sl_cupti_fields_mark() */
     uint32_t stream;
     struct sl_cupti_buffer *next;

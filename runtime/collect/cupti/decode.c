@@ -160,7 +160,7 @@ size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid
         last = buffer + at;
         kind = sl_load32(last);
         size = sl_cupti_layout_size(d->layout, kind);
-        if (size == 0 && by_library) { /* newer than the table */
+        if (size == 0 && by_library) { /* the record's kind is newer than the table of sizes */
             sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
             count++;
             continue;

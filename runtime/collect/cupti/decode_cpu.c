@@ -110,7 +110,8 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record)
         .stream = sl_load32(record + at->stream),
     };
 
-    ev.start_ns = ev.end_ns = sl_load64_if(record, at->device_ns); /* opt-in: usually 0 */
+    ev.start_ns = ev.end_ns = sl_load64_if(record, at->device_ns); /* CUPTI fills this time only on
+                                                                    * request, so it is usually 0 */
     if (ev.start_ns == 0)
         ev.flags |= SL_EVF_NO_TIME;
     ev.u.sync.event_id = valid_or_zero(sl_load32(record + at->event));

@@ -19,8 +19,8 @@
 
 #define SL_DECODE_TEXTS_KNOWN 1024 /* addresses of texts that were read before; a power of two */
 #define SL_DECODE_OVERHEADS   16
-#define SL_DECODE_CALLS       2048 /* the names of callback ids below this are cached */
-#define SL_DECODE_HELD        1024 /* how many waits in unknown contexts are held */
+#define SL_DECODE_CALLS       2048 /* the names of callback ids below this number are cached */
+#define SL_DECODE_HELD        1024 /* maximum number of held waits in unknown contexts */
 
 _Static_assert(SL_CUPTI_KIND_COUNT <= 64, "each kind has a bit in a 64-bit mask");
 

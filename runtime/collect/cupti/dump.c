@@ -38,7 +38,7 @@ struct sl_cupti_dump {
     const struct sl_cupti_layout *layout;
     struct sl_cupti_dump_file file;
     uint64_t buffers, records, texts_missing;
-    uint64_t devices_told;     /* a bit each */
+    uint64_t devices_told;     /* a bit for each device that was written */
     struct sl_clock_line line; /* the line that was written last */
     int is_line_told;
 

@@ -49,7 +49,7 @@ struct sl_cupti_dump_kind {
     uint32_t kind, record_bytes;
 };
 
-struct sl_cupti_dump_device { /* as in event/device.h */
+struct sl_cupti_dump_device { /* the same fields as in event/device.h */
     uint32_t id, compute_major, compute_minor, multiprocessors;
     uint32_t max_threads_per_block, max_threads_per_sm, max_blocks_per_sm, max_warps_per_sm;
     uint32_t max_registers_per_block, max_registers_per_sm;
@@ -75,7 +75,7 @@ struct sl_cupti_dump_ticks {
 /* A completed buffer consists of this struct, `refs` entries of sl_cupti_dump_ref, `text_bytes`
  * bytes of texts, and `valid` bytes of records. Each part is padded to a multiple of 8 bytes. */
 struct sl_cupti_dump_buffer {
-    uint64_t number;                    /* counts from 1 */
+    uint64_t number;                    /* number of the buffer, counted from 1 */
     uint64_t realtime_ns, monotonic_ns; /* CLOCK_REALTIME ns when the recorder thread took the
                                          * buffer */
     uint32_t stream;                    /* the stream that CUPTI passed to the callback */
@@ -90,7 +90,7 @@ struct sl_cupti_dump_buffer {
 /* The 8 bytes at `offset` in the buffer are the address of a text. */
 struct sl_cupti_dump_ref {
     uint32_t offset; /* offset of the address within the records */
-    uint32_t text;   /* offset in the texts, NUL-terminated; or SL_CUPTI_DUMP_NO_TEXT */
+    uint32_t text;   /* offset of the NUL-terminated text in the texts; or SL_CUPTI_DUMP_NO_TEXT */
 };
 
 struct sl_cupti_dump_dropped { /* result of cuptiActivityGetNumDroppedRecords after CUPTI returned
@@ -105,7 +105,7 @@ enum sl_cupti_dump_end_reason {
 
 struct sl_cupti_dump_end {
     uint64_t buffers, records;
-    uint64_t texts_missing; /* addresses whose text was unreadable or beyond the limit */
+    uint64_t texts_missing; /* number of addresses whose text was unreadable or beyond the limit */
     uint32_t reason, reserved;
 };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SELECTIONS  16
-#define LARGEST     4096 /* bytes; NVIDIA's largest record has 248 */
+#define LARGEST     4096 /* largest record in bytes; NVIDIA's largest record has 248 */
 #define UNION_BYTES 2    /* bytes of each offset in a family's layout struct */
 
 /* Offsets of one kind. `at` has the form of a family's layout struct: the record's size, then the
@@ -25,7 +25,8 @@ struct known {
 
 static struct {
     _Atomic(const struct known *) of[SELECTIONS];
-    struct known slot[4 * SELECTIONS]; /* two threads may learn the same kind at once */
+    struct known slot[4 * SELECTIONS]; /* there are spare slots, because two threads may learn the
+                                        * same kind at once */
     _Atomic unsigned slots;
     char mark;
 } learned;

@@ -3,14 +3,14 @@
  *
  * Callbacks run on application threads, and neither lock nor allocate. A callback puts a fact (a
  * new node, a copy or a dependency) into a queue. If the queue is full, the fact is dropped. The
- * next fact in the queue carries the number of facts lost before it. State is static, because a
- * process has one subscriber.
+ * next fact that enters the queue carries the number of facts lost before. State is static, because
+ * a process has one subscriber.
  *
- * A thread that is descheduled between reserving a slot and filling it delays the facts after that
- * slot until it runs again. The delay causes no wrong edges, because the fact that a node is a copy
- * is queued after all facts about the original node. So the nodes of a launch whose copies are
- * still delayed are unknown, and such a launch is counted. Facts that find the queue full meanwhile
- * are lost and counted.
+ * A thread may be descheduled between reserving a slot and filling it. The facts after that slot
+ * are then delayed until the thread runs again. The delay causes no wrong edges, because the fact
+ * that a node is a copy is queued after all facts about the original node. So the nodes of a launch
+ * whose copies are still delayed are unknown, and such a launch is counted. Facts that find the
+ * queue full meanwhile are lost and counted.
  */
 #include "collect/cupti/graph_nodes.h"
 
@@ -38,7 +38,7 @@ struct graph_data { /* CUpti_GraphData */
     void *graph, *original_graph;
     void *node, *original;
     int type;
-    void *dependent; /* depends on `node` */
+    void *dependent; /* the node that depends on `node` */
     void *exec;
 };
 
@@ -48,8 +48,8 @@ struct resource_data { /* CUpti_ResourceData */
 };
 
 struct fact {
-    _Atomic uint32_t turn; /* 2 * round if the slot is empty for that round of the ring, + 1 once it
-                            * is filled */
+    _Atomic uint32_t turn; /* 2 * N if the slot is empty for the ring's round N; 2 * N + 1 once the
+                            * slot is filled */
     uint32_t lost;         /* number of facts that were dropped before this fact */
     uint64_t node, other;
     uint32_t home;
@@ -171,8 +171,8 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 /* ---- the recorder thread ---- */
 
 /* `lost` is the number of facts lost before the fact that is being taken. If no fact is being
- * taken, it is the number of facts lost up to now. If the number has grown, writes a loss event to
- * *out and returns 1. Otherwise returns 0. */
+ * taken, `lost` is the number of facts lost up to now. If the number has grown, writes a loss event
+ * to *out and returns 1. Otherwise returns 0. */
 static int tell_loss(uint32_t lost, struct sl_event *out)
 {
     /* Two threads may put facts at the same time, so a later fact may carry a smaller number of

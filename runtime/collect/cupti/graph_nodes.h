@@ -9,8 +9,8 @@
  * slot.
  *
  * Threads: CUPTI calls back on application threads, which put facts into a lock-free queue; only
- * the recorder thread takes facts out. Memory: 8 MiB, mapped at the start, whose pages are touched
- * only when they are first used.
+ * the recorder thread takes facts out. Memory: 8 MiB, mapped by sl_graph_nodes_start(). Pages take
+ * memory only once they are used.
  */
 #ifndef SL_CUPTI_GRAPH_NODES_H
 #define SL_CUPTI_GRAPH_NODES_H

@@ -16,7 +16,7 @@
 #include "base/pages.h"
 #include "base/stats.h"
 
-#define SLOTS     32768u /* a power of two; at most half of them are used */
+#define SLOTS     32768u /* number of slots, a power of two; at most half of the slots are used */
 #define NO_STREAM UINT32_MAX
 #define NO_DEVICE UINT32_MAX
 
@@ -36,11 +36,12 @@ struct thread {
 
 struct sl_cupti_objects {
     struct sl_cupti_objects_options opt;
-    struct object *last; /* consecutive records are mostly of one stream */
+    struct object *last; /* object of the last record, because consecutive records mostly belong to
+                          * one stream */
     uint32_t last_thread;
     uint32_t objects, threads;
-    uint32_t nowhere; /* streams with NO_DEVICE */
-    uint64_t devices; /* a bit each */
+    uint32_t nowhere; /* number of streams with NO_DEVICE */
+    uint64_t devices; /* a bit for each device that was described */
     uint32_t device_name[SL_DEVICE_MAX];
     struct object object[SLOTS];
     struct thread thread[SLOTS];

@@ -57,7 +57,7 @@ void sl_cupti_objects_describe_thread(struct sl_cupti_objects *s, uint32_t pid, 
 void sl_cupti_objects_describe_device(struct sl_cupti_objects *s, uint32_t device, uint32_t name);
 void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
                                        uint32_t context, uint32_t name);
-/* Flags of 0 and a priority of SL_PRIORITY_UNKNOWN leave the known values as they are. */
+/* Flags of 0 and a priority of SL_PRIORITY_UNKNOWN do not change the known values. */
 void sl_cupti_objects_describe_stream(struct sl_cupti_objects *s, uint32_t context, uint32_t stream,
                                       uint32_t flags, int32_t priority, uint32_t name);
 

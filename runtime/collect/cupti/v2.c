@@ -19,7 +19,7 @@
 #include "collect/cupti/fields.h"
 #include "collect/cupti/tables.h"
 
-#define HOLDER_BYTES 64 /* the size that CUPTI requires */
+#define HOLDER_BYTES 64 /* bytes of the holder's name; CUPTI requires this size */
 
 /* A copy of the struct in NVIDIA's header of 13.2. New versions only append members. */
 struct subscriber_params {

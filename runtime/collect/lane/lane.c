@@ -21,8 +21,8 @@
  * twice as many are unread, the ring may grow when the writer reaches the ring's end, or when the
  * ring is full. */
 #define CHECKPOINT(lane) ((lane)->words / 8)
-/* Lanes may grow only up to this part of the memory, so that the rest is free for lanes of new
- * threads. */
+/* Lanes may grow only up to this part of the memory. The rest of the memory stays free for lanes of
+ * new threads. */
 #define GROWTH(bytes) ((bytes) / 4 * 3)
 /* THREAD_END must always fit. */
 #define END_WORDS 2
@@ -32,7 +32,7 @@
 static struct {
     struct sl_lane *lane;
     unsigned lanes;
-    uint64_t bytes; /* limit for all lanes */
+    uint64_t bytes; /* memory limit in bytes for all lanes */
     _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
     _Atomic uint64_t free; /* index + 1; count of changes in the upper half */
@@ -178,11 +178,11 @@ static struct sl_lane_record *lose(struct sl_lane *lane)
     return NULL;
 }
 
-/* Doubles the ring if much of it is unread and the memory limit allows it. Called when the writer
- * has reached the ring's end, or when the ring is full. If no unread record lies between the writer
- * and the old end, the writer continues at its position. Otherwise the writer jumps to the new half
- * of the ring. It returns to the ring's beginning only after the reader has also reached the new
- * half. */
+/* Doubles the ring if much of the ring is unread and the memory limit allows the growth. Called
+ * when the writer has reached the ring's end, or when the ring is full. If no unread record lies
+ * between the writer and the old end, the writer continues at its position. Otherwise the writer
+ * jumps to the new half of the ring. The writer returns to the ring's beginning only after the
+ * reader has also reached the new half. */
 static int grow(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t waiting = lane->at - tail, more = lane->words, next;
@@ -259,7 +259,7 @@ int sl_lane_skip(struct sl_lane *lane, unsigned domain)
 {
     if (lane == &ended)
         return -1;
-    if (lane->skipped[domain]) /* the loss of the outermost is counted already */
+    if (lane->skipped[domain]) /* the loss of the outermost range is counted already */
         lose(lane);
     return lane->depth[domain] + lane->skipped[domain]++;
 }
@@ -268,7 +268,7 @@ void sl_lane_op_skip(struct sl_lane *lane)
 {
     if (lane == &ended)
         return;
-    if (lane->ops_skipped) /* the loss of the outermost is counted already */
+    if (lane->ops_skipped) /* the loss of the outermost operator is counted already */
         lose(lane);
     lane->ops_skipped++;
 }

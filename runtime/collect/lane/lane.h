@@ -6,8 +6,9 @@
  *
  * A lane is a ring of records with one writer, the thread that holds it, and one reader, the
  * recorder thread. A thread takes a lane at its first record and returns it when the thread ends,
- * even with unread records. The next holder appends to the same ring. So the number of lanes is the
- * largest number of threads that recorded at the same time, not the number of all threads.
+ * even with unread records. The next thread that takes the lane appends to the same ring. So the
+ * number of lanes is the largest number of threads that recorded at the same time, not the number
+ * of all threads.
  *
  * A lane stays small as long as the recorder thread reads it in time. If the writer gets far ahead
  * of the recorder thread, the lane grows. All lanes share one memory limit.
@@ -312,7 +313,7 @@ static inline void sl_lane_op_finished(struct sl_lane *lane)
     lane->limit += SL_LANE_FINISH_WORDS;
 }
 
-/* Counts records as lost. Their source did not try to write them. */
+/* Counts records as lost that a source did not try to write. */
 void sl_lanes_lose(uint64_t records);
 
 /* Reader. */

@@ -43,10 +43,10 @@ void sl_step_take(enum sl_step_source source);
  * other name. */
 int sl_step_read_name(const char *text, size_t length, uint32_t *given);
 
-/* Call when a named range with the number `given` begins. It begins a step, unless the step of that
- * number is running already. Set `tells_end` if sl_step_end_named() will follow; until then no
- * other source ends a step. Returns 0 if the range keeps its name, 1 if it must be shown with the
- * name in *out. */
+/* Call when a named range with the number `given` begins. The range begins a step, unless the step
+ * of that number is running already. Set `tells_end` if sl_step_end_named() will follow; until then
+ * no other source ends a step. Returns 0 if the range keeps its name, or 1 if the range must be
+ * shown with the name in *out. */
 int sl_step_begin_named(uint32_t given, int tells_end, struct sl_step_name *out);
 void sl_step_end_named(void);
 
@@ -55,8 +55,8 @@ uint64_t sl_step_number(void);
 
 /* Recorder thread. Requests a report of the first step that begins from now on and has this number
  * or a higher number; does not block. Replaces the previous request. UINT64_MAX requests no report.
- * With `or_past`, a step with exactly this number is reported even if it began before this call, if
- * it is one of the last 64 steps. */
+ * With `or_past`, one of the last 64 steps is reported, too, if it has exactly this number and
+ * began before this call. */
 void sl_step_await(uint64_t number, int or_past);
 /* Writes the number and the begin (CLOCK_REALTIME ns) of the awaited step. Returns 0, or -EAGAIN if
  * that step has not begun. */

@@ -16,8 +16,8 @@
 
 enum {
     STRINGS = 65536,
-    MORE_SLOTS = 1024,                       /* a power of two */
-    CATEGORIES = 1024,                       /* a power of two */
+    MORE_SLOTS = 1024,                       /* slots of the cache; a power of two */
+    CATEGORIES = 1024,                       /* maximum number of categories; a power of two */
     PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX + 64, /* largest size in bytes of the payloads of a range's
                                               * start and end */
 };

@@ -81,12 +81,13 @@ int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: 
 
 /* Begins a range that nests like a pushed range but is ended by its id. sl_nvtx_finish() closes
  * exactly this range, on any thread, even if other ranges were pushed since. The end may be written
- * to another thread's lane, so no room is reserved for the end, and a full lane drops it.
- * sl_nvtx_begin() returns 0 if it could not record the range. */
+ * to another thread's lane, so no room is reserved for the end, and a full lane drops the end.
+ * sl_nvtx_begin() returns 0 if the range could not be recorded. */
 uint64_t sl_nvtx_begin(unsigned domain, const struct sl_nvtx_event *ev);
 void sl_nvtx_finish(unsigned domain, uint64_t id);
 
-uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev); /* the range's id */
+uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev); /* returns the range's
+                                                                          * id */
 void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
 
 /* Records a past event: SL_LANE_PAST, SL_LANE_STEP. Times are CLOCK_REALTIME ns. */

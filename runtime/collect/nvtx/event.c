@@ -88,7 +88,7 @@ static unsigned most_words(const struct sl_nvtx_event *ev)
     return (words + 1) & ~1u;
 }
 
-/* `times` holds the start and end of a past event. If it is NULL, the event happens now. */
+/* `times` holds the start and end of a past event. If `times` is NULL, the event happens now. */
 static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
                                   const struct sl_nvtx_event *ev, uint64_t id,
                                   const uint64_t *times)

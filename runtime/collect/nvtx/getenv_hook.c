@@ -2,7 +2,7 @@
  * getenv_hook.c - makes NVTX find this library when a copy of NVTX looks for its tool.
  *
  * Threads, memory: see getenv_hook.h. The path of this library is a string that the dynamic linker
- * owns. It stays valid because the library is never unloaded.
+ * owns. The string stays valid because this library is never unloaded.
  */
 #include "collect/nvtx/getenv_hook.h"
 

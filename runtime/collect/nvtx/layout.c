@@ -63,7 +63,8 @@ static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_sch
 
 static size_t size_of(const struct sl_nvtx_blob *b, uint64_t type, unsigned depth);
 
-/* Returns the bytes that a field takes, or SIZE_MAX if they depend on its content. */
+/* Returns the number of bytes that a field takes, or SIZE_MAX if the number depends on the field's
+ * content. */
 static size_t static_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_field *f,
                           unsigned depth)
 {

@@ -20,7 +20,8 @@
 /* Returns a domain's number, counted from 1. If the table is full, all further domains share the
  * last number. 0 is the default domain, which has no name. */
 unsigned sl_nvtx_domain(const char *name, size_t length);
-uint32_t sl_nvtx_domain_name(unsigned domain); /* string; 0: none */
+uint32_t sl_nvtx_domain_name(unsigned domain); /* returns the number of the domain's string; 0:
+                                                * none */
 
 /* Returns the name's number, counted from 1, or 0 if there is no room. */
 uint32_t sl_nvtx_name(const struct sl_named *name);

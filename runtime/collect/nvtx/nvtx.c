@@ -2,8 +2,8 @@
  * nvtx.c - attaches to the copies of NVTX in this process.
  *
  * Threads: see nvtx.h. Memory: static. A copy of NVTX belongs to a shared object that may be
- * unloaded. So sl_nvtx_detach() clears a slot only if it still holds our function. It reads the
- * slot by a system call, because the page may be unmapped.
+ * unloaded. So sl_nvtx_detach() clears a slot only if it still holds our function. sl_nvtx_detach()
+ * reads the slot by a system call, because the page may be unmapped.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -187,7 +187,8 @@ enum {
     COMPLETE
 };
 
-/* Calls `see` for each slot of the copy until `see` returns 1. Returns 1 if it has. */
+/* Calls `see` for each slot of the copy until `see` returns 1. Returns 1 if `see` has returned 1,
+ * otherwise 0. */
 static int any_slot(const struct sl_nvtx_copy *copy, int (*see)(void **slot))
 {
     void ***table;

@@ -120,7 +120,7 @@ static void put_enum(struct out *o, const struct sl_nvtx_schema *s, const char *
             !has_room(o, length * SL_JSON_ESCAPE_MAX + 2))
             continue;
         o->at = SL_JSON_LITERAL(o->at, "\"");
-        o->at -= any; /* overwrite the closing quote of the name before */
+        o->at -= any; /* the next write overwrites the closing quote of the previous name */
         if (any)
             o->at[-1] = '|';
         o->at = sl_json_escape(o->at, name, length);

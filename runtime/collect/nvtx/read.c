@@ -16,8 +16,8 @@
 #define ROWS      256
 #define PAST_ROW  (FIRST_ROW + ROWS)
 #define STEP_ROW  (PAST_ROW + 1)
-#define ORPHANS   256 /* a power of two */
-#define LOCKS     256 /* a power of two */
+#define ORPHANS   256 /* maximum number of ends without a start; a power of two */
+#define LOCKS     256 /* maximum number of locks; a power of two */
 #define RELEASES  64
 /* The ids of ranges that show how long a thread holds a lock. */
 #define LOCK_ID(lock, thread) (1ull << 63 | (uint64_t)(lock) << 32 | (thread))

@@ -13,7 +13,7 @@
 
 enum {
     SCHEMAS = 4096,
-    INDEX = 2 * SCHEMAS, /* a power of two */
+    INDEX = 2 * SCHEMAS, /* number of index slots; a power of two */
     FIELDS = 65536,
 };
 
@@ -23,7 +23,7 @@ enum {
 static struct {
     struct sl_nvtx_schema schema[SCHEMAS];
     struct sl_nvtx_field field[FIELDS];
-    _Atomic uint32_t index[INDEX]; /* place + 1 */
+    _Atomic uint32_t index[INDEX]; /* place of the schema + 1; 0: free slot */
     _Atomic uint32_t schemas, fields;
 } table;
 
@@ -71,7 +71,7 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
         domain = s->domain = 0;
     for (size_t i = 0; i < s->fields; i++)
         fill(user, &table.field[field + i], i);
-    /* If two threads register schemas with the same id, the first one stays valid. */
+    /* If two threads register schemas with the same id, the first schema stays valid. */
     while (!atomic_compare_exchange_strong_explicit(probe(domain, s->id), &none, place + 1,
                                                     memory_order_acq_rel, memory_order_acquire)) {
         if (table.schema[none - 1].id == s->id && table.schema[none - 1].domain == domain)

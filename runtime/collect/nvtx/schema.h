@@ -33,7 +33,7 @@ struct sl_nvtx_schema {
     uint32_t domain;
     uint32_t kind;           /* enum sl_nvtx_schema_kind */
     uint32_t field, fields;  /* index of the first field; number of fields */
-    size_t size, pack_align; /* bytes; 0: not given */
+    size_t size, pack_align; /* size and packing in bytes; 0: not given */
 };
 
 /* Returns the given id, or a new id if the given id is 0. Returns 0 if there is no room. If an id

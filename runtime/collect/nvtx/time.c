@@ -32,7 +32,7 @@ enum {
                   * dropped */
     ROUNDS = 3,  /* number of tries to read two clocks at the same moment; the best try is kept */
     TRIES = 1000,
-    TRACE = 0, /* node of the trace's clock */
+    TRACE = 0, /* number of the node of the trace's clock */
 };
 
 /* The values of the link's two clocks at one moment. */
@@ -45,7 +45,7 @@ struct link {
     unsigned points;
     double rate;                /* ticks of end[1] per tick of end[0]; 0: computed from the
                                  * points */
-    struct point point[POINTS]; /* sorted by at[0] */
+    struct point point[POINTS]; /* readings of both clocks, sorted by at[0] */
 };
 
 struct node {

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-/* A time domain of an NVTX domain, as nvtxTimeDomainAttr_t describes it. */
+/* A clock (time domain) of an NVTX domain, with the attributes of nvtxTimeDomainAttr_t. */
 struct sl_nvtx_clock {
     unsigned domain;
     uint64_t id;         /* 0: assign one */
@@ -30,7 +30,7 @@ struct sl_nvtx_clock {
 
 /* A function of the program that reads a clock. The function has one of two forms. The pointer for
  * the other form is NULL. The program must keep the function callable while it submits events with
- * this clock. It is called only inside the program's own NVTX calls. */
+ * this clock. We call the function only inside the program's own NVTX calls. */
 struct sl_nvtx_timer {
     int64_t (*read)(void);
     int64_t (*read_with)(void *data);

@@ -132,7 +132,7 @@ int sl_nvtx_value_integer(uint64_t type, const void *at, int64_t *out)
          t.form != HEX) ||
         t.size > sizeof(bits))
         return 0;
-    memcpy(&bits, at, t.size); /* little-endian, like every machine that CUDA runs on */
+    memcpy(&bits, at, t.size); /* the value is little-endian, because every machine with CUDA is */
     *out = t.form == SIGNED ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
     return 1;
 }

@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 enum {
-    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* powers of two */
+    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* numbers of slots; powers of two */
     SL_PYTHON_CODE_CACHE_CODES = 8,
     SL_PYTHON_CODE_CACHE_LINES = 16,
     SL_PYTHON_CODE_CACHE_TABLE = 512, /* bytes */
 };
 
-/* Each cache is used by one thread at a time. Initially it is all zeros. */
+/* Each cache is used by one thread at a time. A new cache is all zeros. */
 struct sl_python_code_cache {
     /* Code objects in library files. Many frames of such code may lie between an operator and the
      * user's code. */
@@ -36,7 +36,7 @@ struct sl_python_code_cache {
         uint32_t version;
         int first_line;
         struct {
-            uint32_t offset, line; /* line 0: none */
+            uint32_t offset, line; /* offset of the instruction, and its line; line 0: none */
         } place[SL_PYTHON_CODE_CACHE_LINES];
         uint8_t table[SL_PYTHON_CODE_CACHE_TABLE];
     } code[SL_PYTHON_CODE_CACHE_CODES];

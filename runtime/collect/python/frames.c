@@ -25,9 +25,10 @@
 
 enum {
     KEPT = 16384,        /* entries of 8 bytes, 128 KiB in all; a power of two */
-    WAYS = 4,            /* entries per hash */
+    WAYS = 4,            /* number of entries that a hash may use */
     TABLE_MAX = 1 << 24, /* largest line table in bytes; a longer table is damaged */
-    LONG_TABLE = 512,    /* size in bytes; a multiple of 64 */
+    LONG_TABLE = 512,    /* line tables of at least this many bytes are summed several words at a
+                          * time; a multiple of 64 */
     TEXT_BITS = 24,
     LINES = 16384, /* maximum number of texts, so that the table has room for NVTX names too */
 };

@@ -1,8 +1,9 @@
 /*
  * layout.c - finds the offsets of the fields that we read in CPython's objects.
  *
- * Threads, memory: see layout.h. The numbers are offsetof() values of CPython's structs, the same
- * on every machine with 8-byte pointers. tests/python checks them with all supported versions.
+ * Threads, memory: see layout.h. The numbers are offsetof() values of CPython's structs, which are
+ * the same on every machine with 8-byte pointers. The tests in tests/python check the numbers with
+ * all supported versions.
  */
 #include "collect/python/layout.h"
 

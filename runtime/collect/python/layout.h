@@ -37,7 +37,8 @@ struct sl_python_layout {
     uint16_t code_file, code_name, code_table, code_line;
     uint16_t code_version; /* number that no other code object has (0: not numbered);
                             * SL_PYTHON_NOWHERE: this Python does not number code objects */
-    uint16_t code_start;   /* first instruction; SL_PYTHON_NOWHERE: `frame_at` is an index */
+    uint16_t code_start;   /* offset of the first instruction; SL_PYTHON_NOWHERE: `frame_at` is an
+                            * index */
     uint16_t index_bytes;  /* bytes per step of the index */
     uint16_t ascii_text;   /* in a str whose characters are all ASCII: its characters */
     uint16_t compact_text; /* in another str: its characters */

@@ -1,5 +1,6 @@
 /*
- * discover.c - finds the PyTorch loaded in this process, and the observer that was built for it.
+ * discover.c - finds the PyTorch loaded in this process, and the observer that was built for this
+ * PyTorch.
  *
  * Threads, memory: see discover.h.
  */

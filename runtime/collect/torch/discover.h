@@ -1,5 +1,6 @@
 /*
- * discover.h - finds the PyTorch loaded in this process, and the observer that was built for it.
+ * discover.h - finds the PyTorch loaded in this process, and the observer that was built for this
+ * PyTorch.
  *
  * Threads: any thread, but only one at a time. sl_torch_discover() may wait until the loader has
  * run PyTorch's initialisers, so that the caller can use the PyTorch that it finds. Memory: the

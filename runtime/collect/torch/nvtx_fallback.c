@@ -1,5 +1,6 @@
 /*
- * nvtx_fallback.c - records PyTorch operators from the NVTX ranges that PyTorch pushes for them.
+ * nvtx_fallback.c - records PyTorch operators from the NVTX ranges that PyTorch pushes for
+ * operators.
  *
  * Threads, memory: see nvtx_fallback.h. This file parses each range's text, and makes the same call
  * that an observer would make (collect/torch/ops_abi.h).

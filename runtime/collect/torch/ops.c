@@ -33,7 +33,8 @@ static struct {
     enum sl_torch_ops_mode mode;
     uint64_t generation;
     struct sl_torch torch;
-    int is_met, is_found, is_enabled; /* discovered; attached; enabled */
+    int is_met, is_found, is_enabled; /* PyTorch was discovered; an observer is attached; the
+                                       * observer is enabled */
     _Atomic int is_wanted, is_stopped;
     _Atomic int missing;   /* value of `mode` if a PyTorch without an observer was found */
     _Atomic uint32_t step; /* lower half of the handle of the user scope that marks the running
@@ -241,8 +242,8 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
     sl_lane_put(lane, 2);
 }
 
-/* A wait inside an operator that the same Python frame has called gets the operator's line, so it
- * needs no record. */
+/* A wait inside an operator that the same Python frame has called gets the operator's line. So such
+ * a wait needs no record. */
 int sl_torch_ops_site_begin(void)
 {
     const struct sl_torch_op site = {.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE};

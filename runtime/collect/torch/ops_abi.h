@@ -38,7 +38,7 @@ enum {
 struct sl_torch_op {
     const char *name;
     size_t name_length;
-    uint64_t handle;                 /* id of its record function */
+    uint64_t handle;                 /* id of the operator's record function */
     int64_t sequence;                /* -1: none */
     uint32_t thread, forward_thread; /* PyTorch's thread numbers; forward_thread is 0 if the
                                       * operator is no backward operator */

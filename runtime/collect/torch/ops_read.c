@@ -23,7 +23,7 @@
 /* Flag in the ids of ranges that may end on any thread. Handles are so small that they never
  * contain this bit. */
 #define USER_ID     (1ull << 62)
-#define LINES       4096 /* a power of two */
+#define LINES       4096 /* number of cached lines; a power of two */
 #define LATE        256
 #define DETAIL_MOST (SL_OP_DETAIL_HEAD + PARTS_MOST)
 /* Maximum size of JSON members and inputs, which is the most that a record can hold. The Python

@@ -26,7 +26,7 @@ struct sl_torch_ops_read_options {
 };
 
 struct sl_torch_ops_lost {
-    uint64_t names;  /* operators without a name */
+    uint64_t names;  /* number of operators without a name */
     uint64_t inputs; /* number of operators that lack some or all of their inputs */
 };
 

@@ -88,7 +88,7 @@ static int free_host(void *memory)
 
 struct libraries {
     const void *within[LIBRARIES]; /* an address inside each library; NULL: not loaded */
-    char runtime_of[4096];         /* path of RUNTIME_OF */
+    char runtime_of[4096];         /* path of the library RUNTIME_OF */
 };
 
 static int note(struct dl_phdr_info *info, size_t size, void *user)
