@@ -21,8 +21,9 @@ _PATIENCE = 32
 
 
 class _Optimizers:
-    """Decides which of several optimizers ends a step. The first optimizer does. (A GAN has two. A
-    sharded optimizer calls other optimizers. A backward pass may step one for each parameter.)"""
+    """Decides which of several optimizers ends a step. The first optimizer does. (A GAN has two
+    optimizers. A sharded optimizer calls other optimizers. A backward pass may call one optimizer
+    for each parameter.)"""
 
     def __init__(self):
         self._primary = None  # id of the first optimizer

@@ -17,7 +17,7 @@ struct sl_store {
     size_t cap_bytes, used_bytes;
 };
 
-/* Returns zeroed pages; NULL past the cap. */
+/* Returns zeroed pages, or NULL if the cap is reached. */
 void *sl_store_map(struct sl_store *s, size_t bytes);
 void sl_store_unmap(struct sl_store *s, void *memory, size_t bytes); /* NULL is fine */
 /* Enlarges an area, which keeps its content and may move. The new pages are zero. Returns NULL past
@@ -38,7 +38,8 @@ struct sl_pool {
 /* The caller guarantees that `object_bytes` is a multiple of 8. */
 void sl_pool_init(struct sl_pool *p, struct sl_store *store, size_t object_bytes);
 void sl_pool_free(struct sl_pool *p);
-void *sl_pool_get(struct sl_pool *p);              /* returns a zeroed object; NULL past the cap */
+void *sl_pool_get(struct sl_pool *p);              /* returns a zeroed object, or NULL if the cap is
+                                                    * reached */
 void sl_pool_put(struct sl_pool *p, void *object); /* NULL is fine */
 
 /* Maps a key other than 0 to a value. */

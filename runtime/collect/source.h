@@ -106,7 +106,7 @@ void sl_source_readers_destroy(struct sl_source_readers *r); /* NULL is fine */
 /* Reads records that threads made before until_ns (UINT64_MAX: all), in each thread's order. */
 void sl_source_readers_read(struct sl_source_readers *r, uint64_t until_ns);
 
-/* Writes the losses so far. */
+/* Writes the numbers of losses so far. */
 void sl_source_readers_count(const struct sl_source_readers *r, struct sl_source_lost *out);
 
 #endif

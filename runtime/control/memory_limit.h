@@ -11,7 +11,7 @@
  *     each rank gets its part.
  *   - RLIMIT_AS and RLIMIT_DATA, which are limits of this process alone.
  *
- * Any thread; reads some small files, keeps nothing. errno is preserved.
+ * Threads: any. Reads some small files and stores nothing. errno is preserved.
  */
 #ifndef SL_MEMORY_LIMIT_H
 #define SL_MEMORY_LIMIT_H

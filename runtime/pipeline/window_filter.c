@@ -78,8 +78,8 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     sl_pipeline_lanes_read(p);
     sl_pipeline_ranges_close(p, closed_ns);
     sl_pipeline_ops_close(p, closed_ns);
-    /* At the window's end, the edges of its remaining waits are decided, so losses must be reported
-     * before. */
+    /* The edges of the window's remaining waits are decided when the window ends, so losses must be
+     * reported before the end. */
     if (sl_pipeline_delivered(p, 0))
         return -ENOBUFS;
     ev.u.window.number = number;

@@ -40,7 +40,8 @@ enum sl_peer_state {
 
 struct sl_peer_options {
     const struct sl_cupti_api *api;
-    /* Called when the state has become ASKED or LEFT; any thread, also inside a CUPTI callback. */
+    /* Called when the state has become ASKED or LEFT, on any thread, and also inside a CUPTI
+     * callback. */
     void (*tell)(void);
 };
 

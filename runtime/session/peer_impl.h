@@ -21,7 +21,7 @@ struct sl_peer_watched {
 
 struct sl_peer_client {
     _Atomic uint32_t state;
-    _Atomic uint64_t kinds; /* a bit for each kind that the peer has on */
+    _Atomic uint64_t kinds; /* a bit for each kind of records that the peer has turned on */
     _Atomic int buffers;    /* number of the peer's buffers that CUPTI has */
     _Atomic int is_unknown; /* the peer began before we watched, so the two fields above may be too
                              * low */

@@ -9,13 +9,13 @@
  * memory is freed before sl_cupti_pool_reset().
  *
  * The pool has two lock-free lists:
- *   ready      popped by requests, pushed by the recorder thread. A popped buffer returns to the
- *              list later, so the head carries a tag that grows with each change. Without the tag,
- *              a slow popper could install a stale `next` (the ABA problem). The `next` indices are
- *              atomic, because a slow popper may read an index that another thread is rewriting.
- *              Then the tag makes the slow popper's exchange fail.
- *   completed  pushed by completions. The recorder thread takes the whole list, so the head needs
- *              no tag.
+ *   - ready: A request takes a buffer from this list, and the recorder thread puts buffers back. A
+ *     taken buffer returns to the list later, so the head contains a tag that grows with each
+ *     change. Without the tag, a slow request could install a stale `next` (the ABA problem). The
+ *     `next` indices are atomic, because a slow request may read an index that another thread is
+ *     rewriting. Then the tag makes the slow request's exchange fail.
+ *   - completed: A completion puts its buffer on this list. The recorder thread takes the whole
+ *     list, so the head needs no tag.
  */
 #include "collect/cupti/buffer.h"
 

@@ -108,8 +108,8 @@ static int note_cudart(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Finds the CUDA version in the process: the version of the loaded runtime, or without a runtime
- * the driver's. */
+/* Finds the CUDA version in the process. This is the version of the loaded runtime or, without a
+ * runtime, the driver's version. */
 static void look_around(struct in_process *p)
 {
     uint32_t driver, runtime;

@@ -40,7 +40,7 @@ struct sl_cupti_objects {
                           * one stream */
     uint32_t last_thread;
     uint32_t objects, threads;
-    uint32_t nowhere; /* number of streams with NO_DEVICE */
+    uint32_t nowhere; /* number of streams whose device is not known yet (NO_DEVICE) */
     uint64_t devices; /* a bit for each device that was described */
     uint32_t device_name[SL_DEVICE_MAX];
     struct object object[SLOTS];

@@ -2,8 +2,9 @@
  * lane_read.c - reads the lanes (collect/lane/lane.h) in the order of each thread's calls, and
  * turns stamps into times.
  *
- * Threads, memory: see lane_read.h. Stamps are converted by two clock readings: the current one,
- * and one that is a second or two old. So the rate of the tick counter need not be known exactly.
+ * Threads, memory: see lane_read.h. Two clock readings convert stamps to times: the current
+ * reading, and a reading that is a second or two old. So the rate of the tick counter need not be
+ * known exactly.
  */
 #include "collect/lane/lane_read.h"
 

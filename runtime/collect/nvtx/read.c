@@ -40,8 +40,8 @@ struct sl_nvtx_read {
         uint32_t lock, thread;
         uint64_t ns;
     } holder[LOCKS];
-    /* Releases by a thread that did not acquire the lock. The lane with the acquisition may be read
-     * later. */
+    /* The releases of a lock by a thread that did not acquire the lock. The lane with the
+     * acquisition may be read later. */
     struct {
         uint32_t lock;
         uint64_t ns;
