@@ -11,9 +11,9 @@
 #                 is no release, the observer is built for its full version only
 #   TORCH-FOLDER  site-packages/torch
 #
-# Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written to
-# build/observers, from where they are installed, or to DIR. Needs a C++ compiler (CXX). No PyTorch is
-# linked: an observer uses the PyTorch that is loaded in the process.
+# Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written
+# to DIR, or without --out to build/observers, from where they are installed. Needs a C++ compiler
+# (CXX). No PyTorch is linked, because an observer uses the PyTorch that is loaded in the process.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -2,7 +2,7 @@
 profiler's state.
 
 If libsyncline.so is not in the process, every call does nothing. So a program may keep its calls
-even when it is not profiled. No call is slow, and none raises.
+even when it is not profiled. No call is slow or raises an exception.
 
     import syncline
 
@@ -185,9 +185,10 @@ def stop():
 
 
 def dump():
-    """Ends the window now, so that its file is complete soon, and begins the next window after
-    that. Nothing is recorded between the two windows, for some 20 ms, or longer while a long kernel
-    runs. A stop() in that time cancels the next window. Returns True if a window was open."""
+    """Ends the window now, so that its file is complete soon. Begins the next window when the file
+    is complete. Nothing is recorded between the two windows, for some 20 ms, or longer while a long
+    kernel runs. A stop() in that time cancels the next window. Returns True if a window was
+    open."""
     return _call("sl_dump") == 0
 
 

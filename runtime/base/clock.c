@@ -99,7 +99,8 @@ static const struct sl_clock_source system_source_no_ticks = {system_realtime_ns
 
 static _Atomic(const struct sl_clock_source *) source = &system_source;
 
-/* The published line. `sequence` is odd during a change. `rate` is 0 if there is no line yet. */
+/* The published line. `sequence` is odd while the line is being changed. `rate` is 0 if no line was
+ * published yet. */
 static struct {
     _Atomic uint32_t sequence;
     _Atomic uint64_t base_ticks, base_ns;
@@ -157,7 +158,7 @@ int sl_clock_get_line(struct sl_clock_line *out)
     return -ENODATA;
 }
 
-/* The difference is signed, because the counter of another core may be a few ticks before the
+/* The difference is signed, because the counter of another core may be a few ticks smaller than the
  * line's base. */
 static uint64_t on_line(const struct sl_clock_line *at, uint64_t ticks)
 {

@@ -35,13 +35,14 @@ int sl_clock_take_point(uint64_t *stamp, uint64_t *ns);
 /* Any thread. CLOCK_MONOTONIC ns, for intervals and timeouts. */
 uint64_t sl_clock_monotonic(void);
 
-/* One background thread, about once a second. Measures the tick rate again, because NTP slews
- * CLOCK_REALTIME, and publishes the new line. Readers never see half of a line. */
+/* One background thread calls this function about once a second. Measures the tick rate again,
+ * because NTP slews CLOCK_REALTIME, and publishes the new line. Readers never see half of a
+ * line. */
 void sl_clock_calibrate(void);
 
-/* The calibrating thread. Returns 1 if the wall clock was set since the last calibration, else 0.
- * If the clock was set, drops the line, so that sl_clock_now() calls clock_gettime() until the next
- * calibration. */
+/* For the calibrating thread. Returns 1 if the wall clock was set since the last calibration, else
+ * 0. If the clock was set, drops the line, so that sl_clock_now() calls clock_gettime() until the
+ * next calibration. */
 int sl_clock_follow(void);
 
 /* Any thread. Returns the tick counter, or 0 if there is no usable counter. */

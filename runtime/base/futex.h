@@ -1,8 +1,8 @@
 /*
- * futex.h - sleeps on a word until another thread changes it.
+ * futex.h - lets a thread sleep until another thread changes a word.
  *
  * Any thread of the process; wake is async-signal-safe; errno is preserved. The functions do not
- * order other memory accesses; the caller's atomic operations on the word do.
+ * order other memory accesses. The caller's atomic operations on the word do that.
  */
 #ifndef SL_FUTEX_H
 #define SL_FUTEX_H

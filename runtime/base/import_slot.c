@@ -7,14 +7,14 @@
  *
  * Facts of the System V ABI used here:
  *   - PT_DYNAMIC names the tables of an object.
- *   - Imported functions are undefined symbols. In a symbol table with a GNU hash, all of them come
- *     before the hashed symbols.
+ *   - Imported functions are undefined symbols. In a symbol table with a GNU hash, all undefined
+ *     symbols come before the hashed symbols.
  *   - DT_JMPREL has a relocation for each slot that calls go through; DT_RELA has a relocation for
  *     each function whose address the object takes.
  *   - Until its first call, a slot holds an address in the object itself (a stub that calls the
- *     linker); after it, the slot holds the function's address.
+ *     linker); after the first call, the slot holds the function's address.
  *   - A slot that the linker has not relocated yet holds an offset. The linker would overwrite a
- *     new value, or even add to it.
+ *     value that we write to such a slot, or even add to that value.
  */
 #include "base/import_slot.h"
 

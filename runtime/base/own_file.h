@@ -1,12 +1,12 @@
 /*
  * own_file.h - a file that is written, read and closed only while its descriptor is still ours.
  *
- * A host may close descriptors that it does not know (closefrom(3), or a loop) and then open its
- * own files, which get the lowest free numbers. Two measures keep us from writing to those files
- * and from closing them:
- *   - Our descriptor has a high number: 512 or more, or as high as a lower soft RLIMIT_NOFILE
- *     allows, and never 0 to 2. The kernel gives out the lowest free number. So a host gets our
- *     number only if it has hundreds of files open or asks for that number.
+ * A host may close descriptors that it does not know, by closefrom(3) or in a loop. Files that the
+ * host opens afterwards get the lowest free numbers. Two measures keep us from writing to those
+ * files and from closing them:
+ *   - Our descriptor has a high number, which is 512 or more, or as high as a lower soft
+ *     RLIMIT_NOFILE allows, but never 0 to 2. The kernel gives out the lowest free number. So a
+ *     host gets our number only if it has hundreds of files open or asks for that number.
  *   - Device and inode are remembered when the file is opened. Each write, truncation and close
  *     first compares device and inode by fstat. Each rename and unlink first compares device and
  *     inode of the directory entry. If they differ, the file is lost: this call and every later

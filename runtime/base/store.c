@@ -105,7 +105,8 @@ void sl_pool_put(struct sl_pool *p, void *object)
                               p->object_bytes - sizeof p->unused);
 }
 
-/* Adds a block of objects. The place of a block's first object is used to chain the blocks. */
+/* Adds a block of objects. The first object's place in a block holds the pointer that chains the
+ * blocks. */
 static int add_block(struct sl_pool *p)
 {
     char *block = sl_store_map(p->store, BLOCK_BYTES);

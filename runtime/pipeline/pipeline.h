@@ -10,9 +10,9 @@
  *   - Metadata (names of threads, streams...) always goes to the writer. CUDA event records always
  *     go to the writer, too, because later waits refer to them. The writer keeps metadata and CUDA
  *     event records for later files.
- *   - All other events are counted as SL_STAT_OUTSIDE_WINDOW. While kinds are on, they are also
- *     passed to the writer with a mark, because a wait in the window may be for work enqueued
- *     outside it.
+ *   - All other events are counted as SL_STAT_OUTSIDE_WINDOW. While kinds of records are on, such
+ *     events are also passed to the writer with a mark, because a wait in the window may be for
+ *     work that was enqueued outside the window.
  *
  * Threads: the recorder thread, unless a function says otherwise.
  */

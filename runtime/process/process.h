@@ -1,15 +1,18 @@
 /*
  * process.h - the life cycle of syncline in a process: passive -> armed -> recording -> draining.
  *
- *   - sl_process_inject(), application thread inside cuInit: reads the options, finds CUPTI,
- *     registers callbacks, turns kinds on. Creates no thread and no file yet (passive -> armed).
+ *   - The application thread calls sl_process_inject() inside cuInit. This function reads the
+ *     options, finds CUPTI, registers callbacks and turns kinds of records on (passive -> armed).
+ *     It creates no thread and no file yet.
  *   - CUPTI's first buffer request shows that CUDA is really in use, so the two background threads
  *     start.
  *   - The recorder thread (recorder/recorder.h) runs the window state machine and the flush
  *     timer, decodes and assembles events, and pushes them into the ring.
  *   - The writer thread (write/writer.h) writes events from the ring to files.
- *   - sl_process_exit(), exiting thread: flushes within the exit budget and closes the file.
- *   - sl_process_fork_child(): the child stays passive and touches nothing of the parent.
+ *   - The exiting thread calls sl_process_exit(), which flushes CUPTI within a time limit and
+ *     closes the file.
+ *   - A forked child calls sl_process_fork_child(). The child stays passive and touches nothing of
+ *     the parent.
  */
 #ifndef SL_PROCESS_H
 #define SL_PROCESS_H

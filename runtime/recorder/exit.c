@@ -73,7 +73,7 @@ static int is_used_up(const struct kept *kept, uint64_t given)
  * Waits until the recorder thread has ended, or cuts it off. Returns 0, or -ETIMEDOUT if neither
  * was possible.
  *
- * Only time in which CUPTI blocks the recorder thread counts against CUPTI's budget. A nap that
+ * Only time in which CUPTI blocks the recorder thread counts against CUPTI's time limit. A nap that
  * took longer than planned counts as one nap. A nap in which threads waited for a processor does
  * not count, because CUPTI's thread may have been one of them. Uncounted time has a limit, too: if
  * another client has taken CUPTI without notice, CUPTI returns nothing to us, and time must be left

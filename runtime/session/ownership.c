@@ -8,10 +8,10 @@
  * us and returns them to us. A *sign* is such a request or return. As long as there is no sign, we
  * do nothing that would spoil another client's trace. Two rules follow.
  *
- * First, kinds are turned off only at the next sign. If CUPTI is ours, waiting for the sign costs
+ * First, we turn kinds off only at the next sign. If CUPTI is ours, waiting for the sign costs
  * little, because CUPTI cannot record much without requesting or returning a buffer.
  *
- * Second, no flush is forced once CUPTI is silent. CUPTI documents that a plain flush returns every
+ * Second, we force no flush once CUPTI is silent. CUPTI documents that a plain flush returns every
  * buffer whose records are complete. Suppose that all our records in CUPTI are complete, and that
  * in a second of plain flushes CUPTI has not returned, written to or requested any buffer. Then
  * CUPTI returns our buffers to another client. If CUPTI is only late, a forced flush would not make

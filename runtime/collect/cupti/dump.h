@@ -1,8 +1,9 @@
 /*
  * dump.h - writes raw CUPTI buffers to a file, as input for replay and fixtures.
  *
- * For developers; off unless SYNCLINE_DUMP_CUPTI names a file. docs/cupti-dump.md describes the
- * format. The structs below are the file's content, little-endian like all machines with CUDA.
+ * The dump is for developers, and is off unless SYNCLINE_DUMP_CUPTI names a file.
+ * docs/cupti-dump.md describes the format. The structs below are the file's content, little-endian
+ * like all machines with CUDA.
  *
  * Threads: the recorder thread, and after the end of the recorder thread the exiting thread. Every
  * call accepts a NULL dump and then does nothing.
@@ -38,7 +39,8 @@ enum sl_cupti_dump_type {
     SL_CUPTI_DUMP_TICKS = 7,
 };
 
-/* Precedes each chunk; `bytes` follow, then zeros up to a multiple of 8. */
+/* This header precedes each chunk. It is followed by `bytes` bytes, and then by zeros up to a
+ * multiple of 8. */
 struct sl_cupti_dump_chunk {
     uint32_t type, reserved;
     uint64_t bytes;

@@ -63,8 +63,8 @@ static int try_name(struct search *s, const char *name)
     return take(s, handle);
 }
 
-/* Tries every file that matches the pattern, in reverse order, because the newest version is last
- * by name. */
+/* Tries every file that matches the pattern, in reverse order of names, because the newest version
+ * has the last name. */
 static int try_pattern(struct search *s, const char *pattern)
 {
     int result = -ENOENT;

@@ -1,7 +1,7 @@
 /*
  * foreign_text.c - checks that a pointer in a CUPTI record points to a readable text.
  *
- * Threads: any. Memory: none. No state except the kernel's view of memory.
+ * Threads: any. Memory: none. The functions have no state of their own.
  */
 #include "collect/cupti/foreign_text.h"
 

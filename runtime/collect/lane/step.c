@@ -89,7 +89,7 @@ static void put_row(uint64_t number, uint64_t began_ns, uint64_t ended_ns)
 
 static void keep(uint64_t number, uint64_t ns)
 {
-    /* Releases pair with the acquires in find_kept(). */
+    /* The release stores pair with the acquire loads in find_kept(). */
     atomic_store_explicit(&step.kept[number % KEPT].number, 0, memory_order_release);
     atomic_store_explicit(&step.kept[number % KEPT].ns, ns, memory_order_release);
     atomic_store_explicit(&step.kept[number % KEPT].number, number, memory_order_release);

@@ -3,9 +3,9 @@
  *
  * Every shared object that uses NVTX has its own copy of NVTX's state. At its first NVTX call, each
  * copy looks for a tool and calls the tool's entry points. So sl_nvtx_attach() runs once per copy,
- * on an application thread, while other threads that call NVTX through that copy spin.
+ * on an application thread, while other threads that call NVTX through that copy wait.
  * sl_nvtx_attach() sets the copy's slots (function pointers) to functions of calls.h. Every later
- * NVTX call jumps through its slot; a slot that stays NULL costs nothing.
+ * NVTX call jumps through its slot. A slot that stays NULL costs nothing.
  *
  *   sl_nvtx_init()       creates tables and lanes (before sl_nvtx_getenv_hook_set())
  *   sl_nvtx_attach()     called by NVTX: sets the slots of one copy
