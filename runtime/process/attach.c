@@ -33,15 +33,17 @@
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;
+    const char *what = sl_process.config.window_mode == SL_WINDOW_DEMAND
+                           ? "waiting for start(), then recording"
+                           : "recording";
 
     if (who->rank_source)
-        sl_log(SL_LOG_INFO, "recording rank %d of %d to %s", who->rank, who->world_size,
+        sl_log(SL_LOG_INFO, "%s rank %d of %d to %s", what, who->rank, who->world_size,
                who->folder);
     else
-        sl_log(
-            SL_LOG_INFO,
-            "recording to %s (no rank in the environment (RANK, SLURM_PROCID, ...): using rank 0)",
-            who->folder);
+        sl_log(SL_LOG_INFO,
+               "%s to %s (no rank in the environment (RANK, SLURM_PROCID, ...): using rank 0)",
+               what, who->folder);
 }
 
 /* Turns on the kinds of the first window before any context exists. Turning kinds on takes little

@@ -204,6 +204,7 @@ uint64_t sl_process_dropped(void)
 
 void sl_process_exit(void)
 {
+    struct sl_recorder_status status;
     uint64_t dropped;
 
     if (sl_process_life() != SL_LIFE_ARMED || getpid() != sl_process.pid)
@@ -212,7 +213,12 @@ void sl_process_exit(void)
         return;
     if (!atomic_load(&sl_process.used) && sl_cuda_facts_has_context())
         sl_recorder_tell_never_asked(sl_process.recorder);
+    sl_recorder_get_status(sl_process.recorder, &status, NULL, 0);
     sl_recorder_exit(sl_process.recorder);
+    if (sl_process.config.window_mode == SL_WINDOW_DEMAND && atomic_load(&sl_process.used) &&
+        status.window == 0 && status.state == SL_WIN_PAUSED && sl_process.identity.rank == 0)
+        sl_log(SL_LOG_INFO, "nothing was recorded: SYNCLINE_WINDOW=demand waits for start(), which "
+                            "was not called (syncline.start() in Python, sl_start() in C)");
     if (sl_process.config.window_mode == SL_WINDOW_STEPS && atomic_load(&sl_process.used) &&
         sl_step_number() < 2)
         sl_log(SL_LOG_WARN,

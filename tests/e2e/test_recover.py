@@ -12,7 +12,8 @@ import zstandard
 import chakra
 import harness
 
-WORK = ("context", "stream", *["kernel:20", "sync", "sleep:5"] * 400)
+# a job that does not end by itself before it is killed
+WORK = ("context", "stream", *["kernel:20", "sync", "sleep:5"] * 4000)
 
 
 def tool(*arguments) -> subprocess.CompletedProcess:

@@ -50,8 +50,8 @@ def test_a_chakra_file_of_another_run(left, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "steps").write_text(PROGRAM.replace("0 csync 0\n", "0 kernel 2 7\n0 csync 0\n"))
     other = harness.run(tmp_path / "other", random_waits.PROGRAM, tmp_path / "steps")
-    (path,) = run.files("*.et")
-    path.write_bytes(other.files("*.et")[0].read_bytes())
+    (path,) = run.files("*.et.zst")
+    path.write_bytes(other.files("*.et.zst")[0].read_bytes())
     assert "chakra" in kinds(trace_files.broken(run, [trace]))
     path.unlink()
     assert kinds(trace_files.broken(run, [trace])) == {"chakra"}

@@ -130,3 +130,15 @@ def test_ctypes(tmp_path, before):
     assert ("not loaded" in run.stdout) == before
     assert "status 0 1" in run.stdout, "armed"
     assert numbers(run.stdout, "start") == [0] and numbers(run.stdout, "null") == [-22]
+
+
+def test_a_demand_that_never_came(go):
+    """The first line says that recording waits, the last one that nothing was recorded and why. A job that
+    called start() has no such line."""
+    run = go("context kernel:3 sync", window="demand")
+    assert run.status == 0 and run.files() == []
+    first, last = run.said()
+    assert "waiting for start(), then recording to " in first
+    assert "nothing was recorded" in last and "syncline.start()" in last
+    run = go("context start sleep:300 kernel:3 sync stop windows:1", window="demand", lead_in="0")
+    assert not [line for line in run.said() if "nothing was recorded" in line]
