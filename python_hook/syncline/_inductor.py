@@ -46,7 +46,7 @@ def _wrap(graph_class, profiler):
 
 def _attach(module):
     graph_class = getattr(module, "CompiledFxGraph", None)
-    # From PyTorch 2.6 on the class belongs to the first module, and the second imports it.
+    # From PyTorch 2.6 on, output_code defines the class, and codecache only imports it.
     if getattr(graph_class, "__module__", None) != module.__name__ or \
             _tells_always(graph_class.__call__):
         return

@@ -2,8 +2,8 @@
  * import_slot.c - redirects the slots in which loaded objects store the addresses of imported
  * functions.
  *
- * Threads: any, one at a time. Memory: none; nothing is stored between two calls, because objects
- * may be unloaded.
+ * Threads: any thread, but only one at a time. Memory: none; nothing is stored between two calls,
+ * because objects may be unloaded.
  *
  * Facts of the System V ABI used here:
  *   - PT_DYNAMIC names the tables of an object.

@@ -86,7 +86,7 @@ static void log_line(const char *format, va_list args)
         if (used > sizeof(line) - 1)
             used = sizeof(line) - 1;
         keep_to_one_line(line, used);
-        line[used++] = '\n'; /* the newline replaces the NUL */
+        line[used++] = '\n'; /* the newline replaces the terminating NUL */
         write_line(line, used);
     }
     errno = saved;

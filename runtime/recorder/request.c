@@ -1,9 +1,9 @@
 /*
- * request.c - passes requests of other threads to the recorder: start, open or close a window,
- * report the status.
+ * request.c - passes requests of other threads to the recorder: start the recorder, open or close a
+ * window, report the status.
  *
- * Threads: any; nothing here blocks. The start creates the recorder thread, once. Each other
- * request changes one word and wakes the recorder. Memory: see recorder_impl.h.
+ * Threads: any; nothing here blocks. The first start request creates the recorder thread. Each
+ * other request changes one word and wakes the recorder. Memory: see recorder_impl.h.
  */
 #include "recorder/recorder_impl.h"
 

@@ -45,8 +45,8 @@ struct sl_peer_options {
     void (*tell)(void);
 };
 
-/* Redirects the import slots to our functions. Set `is_here` if a peer has begun already. Then the
- * state is THEIRS from the start. */
+/* Redirects the import slots to our functions. Set `is_here` if a peer has begun to use CUPTI
+ * already. Then the state is THEIRS from the start. */
 void sl_peer_watch(const struct sl_peer_options *opt, int is_here);
 
 /* Any thread. A peer calls this before its first CUPTI call. Returns when the peer may use CUPTI:

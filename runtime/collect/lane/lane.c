@@ -71,7 +71,7 @@ static void give(struct sl_lane *lane)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* Returns 0, or -ENOMEM if the total would exceed `most`. */
+/* Adds to the bytes of all lanes. Returns 0, or -ENOMEM if the total would exceed `most`. */
 static int take_bytes(uint64_t bytes, uint64_t most)
 {
     uint64_t taken = atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);

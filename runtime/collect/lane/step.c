@@ -231,7 +231,7 @@ void sl_step_await(uint64_t number, int or_past)
 {
     uint64_t past_ns;
 
-    /* First prevents any match, then sets the new number. */
+    /* First makes sure that no step matches, and only then stores the new number. */
     atomic_store_explicit(&step.awaited, UINT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&step.reached_ns, 0, memory_order_relaxed);
     atomic_store(&step.awaited, number);

@@ -70,7 +70,8 @@ struct sl_torch_ops_observer {
     /* Reports user scopes (record_function()) from now on, for the rest of the process. Reporting
      * user scopes does not make operators slower. */
     int (*watch)(int with_inputs);
-    /* Reports operators too. Call again while enabled to change `with_inputs`. */
+    /* Reports operators too. To change `with_inputs`, call this function again while operators are
+     * enabled. */
     int (*enable)(int with_inputs);
     int (*disable)(void);
 };
