@@ -1,11 +1,13 @@
 /*
  * assemble.c - joins the records of one process by correlation id.
  *
- * The slot of a correlation id (event/correlation.h) holds what is known about the id. A GPU
- * operation and its call may arrive in either order; when the second of the two arrives, the flow
- * arrow is emitted. assemble_impl.h says which file does what.
+ * The assembler keeps one slot per correlation id (event/correlation.h), with the data seen so far
+ * for the id. A GPU operation and the call that launched it may arrive in either order. When the
+ * second of the two arrives, the assembler emits the flow arrow. assemble_impl.h describes the
+ * parts of the assembler and names the file of each.
  *
- * Threads: one owner. Memory: one mapping of cap_bytes, whose pages are touched as they are used.
+ * Threads: one owner. Memory: one mapping of cap_bytes. The assembler touches a page only when it
+ * needs the page.
  */
 #include "event/assemble.h"
 
@@ -72,7 +74,8 @@ static int seen_recently(struct sl_assemble *a, uint64_t mark)
     return 0;
 }
 
-/* Whether the same record arrived a short time ago. Remembers the record. */
+/* Returns 1 if the same record arrived a short time ago. Otherwise stores the record's fingerprint
+ * for later checks. */
 static int is_seen(struct sl_assemble *a, const struct sl_event *ev)
 {
     return seen_recently(a, fingerprint(ev));
@@ -87,7 +90,7 @@ static void keep_extra(struct sl_assemble *a, struct sl_corr_slot *slot, const s
     else if (a->extra_used < a->extras)
         index = a->extra_used++;
     else
-        return; /* this operation gets no flow arrow and stays counted as one without a call */
+        return; /* this operation gets no flow arrow and stays counted in gpu_without_call */
     a->extra[index] = *op;
     a->extra[index].next = slot->extra;
     slot->extra = index;
@@ -138,9 +141,9 @@ void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev)
 #define DEFAULT_HOLD_NS   300000000u
 
 /* Returns the 64-bit id with these low 32 bits that is nearest to the newest id. This is right for
- * ids that arrive less than 2^31 ids late or early. If the result would be negative, because an id
- * from before the first wrap arrives after the wrap, the 32-bit id is returned unchanged; no other
- * early id has that value. */
+ * ids that arrive less than 2^31 ids late or early. An id from before the first wrap may arrive
+ * after the wrap. The result would then be negative, so the function returns the 32-bit id
+ * unchanged. No other early id has this value. */
 static uint64_t widen(struct sl_assemble *a, uint32_t id)
 {
     uint64_t wide;

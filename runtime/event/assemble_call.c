@@ -1,13 +1,14 @@
 /*
- * assemble_call.c - emits one call per correlation id, and waits whose result is only in their
- * call's record.
+ * assemble_call.c - emits one call per correlation id, and the waits whose result is only in the
+ * record of the waiting call.
  *
  * Driver calls are held for a while, because a runtime call around a driver call ends later and
- * usually arrives later. A driver call is released earlier if a later call of its thread shows that
- * there is no runtime call around it. Waits without a result are held until their call arrives. GPU
- * operations are held for their calls, too, if sl_assemble_hold_operations() was called.
+ * usually arrives later. A driver call is released earlier if a later call of the same thread shows
+ * that no runtime call is around the driver call. Waits without a result are held until their call
+ * arrives. If sl_assemble_hold_operations() was called, GPU operations are held until their call
+ * arrives, too.
  *
- * Threads: one owner (assemble.h). Memory: the assembler's.
+ * Threads: one owner (assemble.h). Memory: part of the assembler's mapping.
  */
 #include <string.h>
 
@@ -15,7 +16,8 @@
 
 enum {
     THREADS = 256, /* a power of two */
-    /* Longest time between a launching driver call and the end of the runtime call around it. */
+    /* Longest time, in nanoseconds, from the start of a launching driver call to the end of the
+     * runtime call around it. */
     LAUNCHED_NS = 20000000
 };
 
@@ -57,7 +59,8 @@ static void note_result(const struct sl_event *ev, struct sl_corr_slot *slot)
         slot->state |= NOT_READY;
 }
 
-/* Decides on a wait without a result, once its call is known or was held for long enough. */
+/* Emits or drops a wait without a result, once the waiting call is known, or the wait was held for
+ * long enough. */
 static void judge_wait(struct sl_assemble *a, struct sl_event *ev, const struct sl_corr_slot *slot)
 {
     if (slot->state & NOT_READY) {
@@ -68,7 +71,7 @@ static void judge_wait(struct sl_assemble *a, struct sl_event *ev, const struct 
     sl_assemble_emit(a, ev);
 }
 
-/* Counts a second call for an id whose call was already emitted. */
+/* Counts a second call with an id whose call was already emitted. */
 static void count_second_row(struct sl_assemble *a, const struct sl_event *ev,
                              const struct sl_corr_slot *slot)
 {
@@ -162,8 +165,8 @@ static void release_oldest(struct sl_assemble *a)
     release(a, &a->held[a->held_head++ % a->held_slots]);
 }
 
-/* Makes room for one more held event. Call before looking up its slot: releasing an event may evict
- * that slot's page. */
+/* Makes room for one more held event. Call this function before looking up the event's slot,
+ * because releasing another event may evict the page of that slot. */
 static void make_room(struct sl_assemble *a)
 {
     if (a->held_tail - a->held_head == a->held_slots)
@@ -207,7 +210,7 @@ void sl_assemble_driver_row(struct sl_assemble *a, const struct sl_event *ev, ui
 
 /* ---- waits ---- */
 
-/* Some CUPTI versions give the result of a wait only in its call's record. */
+/* Some CUPTI versions report the result of a wait only in the record of the waiting call. */
 void sl_assemble_wait_row(struct sl_assemble *a, struct sl_event *ev, uint64_t now_ns)
 {
     struct sl_corr_page *page;
@@ -236,8 +239,8 @@ static int has_call(struct sl_assemble *a, const struct sl_event *ev)
     return slot && slot->state & HAS_CALL;
 }
 
-/* Emits an operation, or holds it until its call was emitted. The call may have arrived before and
- * be held itself. */
+/* Emits an operation, or holds it until its call was emitted. The call may have arrived before the
+ * operation and still be held. */
 void sl_assemble_operation_row(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns)
 {
     if (!a->holds_operations || has_call(a, ev)) {
@@ -282,7 +285,7 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
 
 /* ---- driver calls that are in no runtime call ---- */
 
-/* Of the held driver calls of a thread, the one that begins last. */
+/* The held driver call of a thread that begins last. */
 struct last_row {
     uint64_t start_ns, correlation;
     uint32_t thread, taken;
@@ -293,8 +296,8 @@ static struct last_row *place_of(struct last_row *last, uint32_t thread)
     return &last[thread & (THREADS - 1)];
 }
 
-/* Of the threads that share a place in the table, only one is noted. The calls of the others are
- * held as usual. */
+/* Several threads may have the same index in the table. The table then notes only one of these
+ * threads. The calls of the other threads are held for the usual time. */
 static void note_last(struct last_row *last, const struct sl_event *ev)
 {
     struct last_row *place = place_of(last, ev->thread);
@@ -303,9 +306,9 @@ static void note_last(struct last_row *last, const struct sl_event *ev)
         *place = (struct last_row){ev->start_ns, ev->correlation, ev->thread, 1};
 }
 
-/* Whether a held driver call is inside no runtime call. If its thread has begun a later call with
- * another id, a runtime call around it must have ended before, and would have arrived. (Calls
- * inside the same runtime call have the same id.) */
+/* Returns 1 if a held driver call is inside no runtime call. If the thread has begun a later call
+ * with another id, a runtime call around the driver call must have ended before that call, and its
+ * record would have arrived. (Calls inside the same runtime call have the same id.) */
 static int is_alone(struct last_row *last, const struct sl_event *ev, uint64_t complete_ns)
 {
     const struct last_row *place = place_of(last, ev->thread);
@@ -333,7 +336,7 @@ void sl_assemble_complete(struct sl_assemble *a, uint64_t complete_ns)
         if (held->event.kind == SL_EV_DRIVER && is_alone(last, &held->event, complete_ns))
             release(a, held);
     }
-    tick_operations(a, 0); /* operations whose calls were released */
+    tick_operations(a, 0); /* emits operations whose calls were released */
 }
 
 void sl_assemble_flush(struct sl_assemble *a)

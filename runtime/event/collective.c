@@ -25,24 +25,27 @@ struct group {
     uint32_t rank[];
 };
 
-/* The name of a group, and its ranks, which follow the name. */
+/* The name of a group of ranks, with the group's number and its count of ranks. */
 struct named {
     char name[64];
-    uint32_t number; /* 0: the group of all ranks, or no ranks were reported */
+    /* the group's number; 0 for the group of all ranks, or if no ranks were reported */
+    uint32_t number;
     uint32_t ranks;
 };
 
 struct sl_collectives {
-    struct sl_intern *kinds; /* each distinct struct sl_collective once */
+    struct sl_intern *kinds; /* stores each distinct struct sl_collective once */
     struct sl_arena arena;
     struct group *groups;
     size_t group_count;
     struct named named[NAMED_MAX];
     size_t named_count;
-    int naming;               /* 1: the last named group is not complete */
+    /* 1: sl_collectives_name_end() was not yet called for the last named group */
+    int naming;
     uint32_t rank[RANKS_MAX]; /* the group being read */
     size_t ranks;
-    uint64_t is_named[RANKS_END / 64]; /* a bit for each rank; clear between two calls */
+    /* a bit for each rank; all bits are 0 between two calls of a function */
+    uint64_t is_named[RANKS_END / 64];
     uint64_t world_size;
 };
 
@@ -57,8 +60,8 @@ static int is_everyone(const struct sl_collectives *c)
     return c->ranks && i == c->ranks && c->ranks == c->world_size;
 }
 
-/* Returns a group's number. It is positive as a 32-bit int, because simulators read it as such, and
- * never 0. */
+/* Returns a group's number. The number is never 0 and is positive as a signed 32-bit integer,
+ * because ASTRA-sim reads group numbers as signed 32-bit integers. */
 static uint32_t number_of(const struct sl_collectives *c)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -158,7 +161,8 @@ static const struct named *find_named(const struct sl_collectives *c,
     return NULL;
 }
 
-/* Writes the number of the collective's group. Returns 0 or -EINVAL. */
+/* Writes the number of the collective's group to *out. Returns 0, or -EINVAL if the group's ranks
+ * are not known. */
 static int group_of(struct sl_collectives *c, const struct sl_collective_args *told, uint32_t *out)
 {
     const struct named *named = told->group.data ? find_named(c, told->group) : NULL;
@@ -287,7 +291,8 @@ static unsigned bytes_of(struct sl_collective_text dtype)
     return dtype.size > 6 && memcmp(dtype.data, "Float8", 6) == 0 ? 1 : 0;
 }
 
-/* Sets coll->peer, the rank that receives or sends. Returns -EINVAL if it was not reported. */
+/* Sets coll->peer, the rank that receives or sends. Returns -EINVAL if the peer was not reported.
+ */
 static int peer_of(const struct sl_collective_args *told, struct sl_collective *coll)
 {
     int64_t peer = coll->type == SL_COLLECTIVE_SEND ? told->dst_rank : told->src_rank;
@@ -304,7 +309,7 @@ int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_arg
     struct sl_collective coll;
     unsigned element;
 
-    /* The bytes of the struct are its key. */
+    /* The bytes of the struct are the key under which it is interned, so the padding must be 0. */
     memset(&coll, 0, sizeof(coll));
     if (!told->collective.data || !told->dtype.data || type_of(told->collective, &coll.type) != 0 ||
         told->elements < 0 || told->elements > 1ll << 48)

@@ -1,11 +1,12 @@
 /*
  * collective.h - converts PyTorch's description of a collective to its type, bytes and ranks.
  *
- * A group's number is a hash of its ranks. So all ranks of a job give a group the same number
- * without communication. Running jobs and traces of torch.profiler give the same description.
+ * A group's number is a hash of its ranks. Therefore every rank of a job computes the same number
+ * for a group, without communication. PyTorch describes a collective in the same way to an observer
+ * in a running job and in a trace of torch.profiler.
  *
- * Threads: one owner. Memory: at most `cap_bytes` and half a MiB, all of it mapped. When it is
- * full, further collectives are treated as unknown.
+ * Threads: one owner. Memory: at most `cap_bytes` plus half a MiB, in mappings of its own. When the
+ * memory is full, further collectives are treated as unknown.
  */
 #ifndef SL_EVENT_COLLECTIVE_H
 #define SL_EVENT_COLLECTIVE_H
@@ -31,13 +32,13 @@ enum sl_collective_type {
 struct sl_collective {
     enum sl_collective_type type;
     uint64_t bytes; /* bytes that this rank contributes */
-    uint32_t group; /* number of its group of ranks; 0: all ranks of the job */
-    int32_t peer;   /* SEND: the rank that receives, RECV: the rank that sends */
+    uint32_t group; /* number of the group of ranks that takes part; 0: all ranks of the job */
+    int32_t peer;   /* for SEND, the rank that receives; for RECV, the rank that sends */
 };
 
 struct sl_collectives;
 
-/* `data` is NULL if the text was not reported. */
+/* A text that PyTorch reported. `data` is NULL if PyTorch did not report the text. */
 struct sl_collective_text {
     const char *data;
     size_t size;
@@ -59,7 +60,8 @@ void sl_collectives_destroy(struct sl_collectives *c); /* accepts NULL */
 /* Sets the number of ranks of the job. The group of all ranks has number 0. */
 void sl_collectives_world(struct sl_collectives *c, uint64_t size);
 
-/* Names a group. Its ranks follow, one by one or as a text, until sl_collectives_name_end(). */
+/* Names a group. The caller then passes the group's ranks, one by one or as a text, and calls
+ * sl_collectives_name_end(). */
 void sl_collectives_name(struct sl_collectives *c, struct sl_collective_text name);
 void sl_collectives_name_rank(struct sl_collectives *c, int64_t rank);
 void sl_collectives_name_ranks(struct sl_collectives *c, struct sl_collective_text ranks);
@@ -70,13 +72,15 @@ void sl_collectives_name_end(struct sl_collectives *c);
 int sl_collectives_read(struct sl_collectives *c, const struct sl_collective_args *told,
                         struct sl_collective *out);
 
-/* Converts and stores a collective. Returns its number, which is equal for equal collectives; 0 if
- * it is not known or the table is full. */
+/* Converts and stores a collective. Returns the collective's number; equal collectives have equal
+ * numbers. Returns 0 if the collective's type, bytes or ranks are not known, or if the table is
+ * full. */
 uint32_t sl_collectives_put(struct sl_collectives *c, const struct sl_collective_args *told);
-/* Reads the collective with this number. Returns 1, or 0 if there is none. */
+/* Copies the collective with this number to *out. Returns 1, or 0 if there is no such collective.
+ */
 int sl_collectives_get(const struct sl_collectives *c, uint32_t number, struct sl_collective *out);
 
-/* Passes each group to `take`, except for the group of all ranks. */
+/* Calls `take` for each group except for the group of all ranks. */
 void sl_collectives_groups(const struct sl_collectives *c,
                            void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                         size_t ranks),

@@ -1,7 +1,8 @@
 /*
  * correlation.c - keeps a small state for each correlation id, in bounded memory.
  *
- * Threads: one owner. Memory: the owner's region, split once into buckets and pages.
+ * Threads: one owner. Memory: the region that the owner passes to sl_corr_init(). It is divided
+ * once into buckets and pages.
  */
 #include "event/correlation.h"
 
@@ -83,10 +84,10 @@ static struct sl_corr_page *take_page(struct sl_corr_table *t)
 {
     struct sl_corr_page *page = t->used < t->pages ? &t->page[t->used++] : oldest_page(t);
 
-    /* A new page is zero already. It is written nevertheless, because otherwise the first access
-     * might be a read. Then the system would map its shared zero page, and the later write would
-     * make it replace that mapping, for which it interrupts every processor that the job runs
-     * on. */
+    /* A new page is zero already, but we write zeros nevertheless, because the first access to the
+     * page must not be a read. After a read the kernel maps its shared zero page. A later write
+     * then makes the kernel replace this mapping, and for that the kernel interrupts every
+     * processor that runs the job. */
     memset(page->slot, 0, sizeof(page->slot));
     return page;
 }

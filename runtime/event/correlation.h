@@ -1,12 +1,12 @@
 /*
  * correlation.h - keeps a small state for each correlation id, in bounded memory.
  *
- * Correlation ids count up, so state is kept in pages of consecutive ids. A page is *waiting* while
- * a call or an operation in it waits for its counterpart; otherwise the page is *done*. When memory
- * is used up, the page that has been done longest is evicted. If no page is done, the page that has
- * waited longest is.
+ * Correlation ids count up, so the state of consecutive ids is stored together, in pages. A page is
+ * *waiting* while a call or an operation in it waits for its counterpart; otherwise the page is
+ * *done*. When memory is used up, the table evicts the page that has been done longest. If no page
+ * is done, it evicts the page that has waited longest.
  *
- * Threads: one owner. Memory: a region given by the owner.
+ * Threads: one owner. Memory: a region that the owner passes to sl_corr_init().
  */
 #ifndef SL_CORRELATION_H
 #define SL_CORRELATION_H
@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 enum {
-    /* A page is small, because calls that are not recorded use up ids too, and because one waiting
-     * id keeps its whole page in memory. */
+    /* Number of ids in a page. Pages are small, because calls that are not recorded use up ids,
+     * too, and because one waiting id keeps its whole page in memory. */
     SL_CORR_PAGE_IDS = 16
 };
 
-/* A slot of zeros means that nothing is known about the id. The owner of the table gives the fields
- * their meaning. */
+/* A slot of zeros means that nothing is known about the id. The owner of the table decides what the
+ * other fields mean. */
 struct sl_corr_slot {
     uint64_t start_ns;
     uint64_t end_ns;
@@ -48,25 +48,27 @@ struct sl_corr_list {
 struct sl_corr_table {
     struct sl_corr_page **bucket;
     uint64_t bucket_mask;
-    struct sl_corr_page *page; /* all of them */
+    struct sl_corr_page *page; /* the array of all pages */
     size_t pages, used;
     struct sl_corr_list waiting, done;
     void (*forget)(void *user, struct sl_corr_page *page); /* called before a page is reused */
     void *user;
 };
 
-/* `memory` must be zeroed and still belongs to the caller. Returns 0, or -EINVAL if it is too
- * small. */
+/* The caller guarantees that `memory` is zeroed, and keeps the ownership of it. Returns 0, or
+ * -EINVAL if it is too small. */
 int sl_corr_init(struct sl_corr_table *t, void *memory, size_t bytes,
                  void (*forget)(void *user, struct sl_corr_page *page), void *user);
 
-/* Returns the slot of an id and its page. Makes them if needed, by evicting an old page. */
+/* Returns the slot of an id and its page. If the id has no slot, a page is created for it, if
+ * necessary by evicting an old page. */
 struct sl_corr_slot *sl_corr_get(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 
-/* The same, but returns NULL if the id has no slot. */
+/* Like sl_corr_get(), but returns NULL if the id has no slot. */
 struct sl_corr_slot *sl_corr_find(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 
-/* Call when an id of this page begins to wait, and when it ends to wait. */
+/* sl_corr_wait(): call when an id of this page begins to wait. sl_corr_wait_over(): call when an id
+ * of this page no longer waits. */
 void sl_corr_wait(struct sl_corr_table *t, struct sl_corr_page *page);
 void sl_corr_wait_over(struct sl_corr_table *t, struct sl_corr_page *page);
 

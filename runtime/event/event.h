@@ -2,12 +2,12 @@
  * event.h - the event type that all sources produce and all outputs consume.
  *
  * An event is plain data of one cache line. It is copied by value through rings, owns nothing, and
- * refers to texts and launch shapes by interned id (base/intern.h, event/shape.h). Those ids stay
- * valid for the life of the process.
+ * refers to texts and launch shapes by interned id (base/intern.h, event/shape.h). Interned ids
+ * stay valid for the life of the process.
  *
- * Each member has one meaning. Kinds with different members keep them in the same bytes, under
- * different names. The list of kinds says which members a kind has; others are not read. Events are
- * compared as bytes, so the maker of an event initialises all of it.
+ * Each member of the struct has one meaning. Members of different kinds of event may share bytes,
+ * under different names. The list of kinds below says which members a kind uses; nobody reads the
+ * other members. Events are compared as bytes, so code that makes an event initialises every byte.
  *
  * Times are CLOCK_REALTIME nanoseconds, CUPTI's default clock on Linux. `start_ns == 0 && end_ns ==
  * 0` means that CUPTI gave no time, not a zero length.
@@ -17,80 +17,90 @@
 
 #include <stdint.h>
 
-/* CUPTI's CUPTI_SYNCHRONIZATION_INVALID_VALUE: an event or context sync names no stream. */
+/* The `stream` of a wait for an event or a context, which names no stream. The value is CUPTI's
+ * CUPTI_SYNCHRONIZATION_INVALID_VALUE. */
 #define SL_STREAM_NONE UINT32_MAX
 
-/* `device`: unknown, or a number that no CUDA device has */
+/* Value of `device` if the device is unknown, or if its number is not that of a CUDA device. */
 #define SL_DEVICE_NONE UINT8_MAX
 
-/* `end_ns` of a slice that has begun and not ended */
+/* Value of `end_ns` for a slice that has not ended yet. */
 #define SL_END_UNKNOWN UINT64_MAX
 
-/* Tracks that belong to no thread have a `thread` of this or more, which is above all system thread
- * ids (below 2^22). */
+/* A track that belongs to no thread has a number of at least SL_ROW_FIRST in `thread`. System
+ * thread ids are below 2^22, so they never reach this value. */
 #define SL_ROW_FIRST 0x40000000u
 
-/* cudaErrorNotReady, CUDA_ERROR_NOT_READY: result of a query that found work pending */
+/* Result of a query that found work pending: cudaErrorNotReady or CUDA_ERROR_NOT_READY. */
 #define SL_RESULT_NOT_READY 600u
 
 enum sl_event_kind {
     SL_EV_NONE = 0,
 
-    /* GPU operations: correlation, device, context, stream, shape, graph, `u.op`; `name` is the
-     * kernel's mangled name. One flow arrow from the launching call ends here. */
+    /* GPU operations use correlation, device, context, stream, shape, graph and `u.op`. `name` is
+     * the kernel's mangled name. One flow arrow from the launching call ends at each operation. */
     SL_EV_KERNEL,
-    SL_EV_MEMCPY, /* the shape says whether it is a copy between devices */
+    SL_EV_MEMCPY, /* a copy; the shape says whether the copy is between two devices */
     SL_EV_MEMSET,
     SL_EV_GRAPH, /* CUPTI's graph-level record: one event for a whole launched graph */
 
-    /* CPU events: thread, name. Calls: correlation, place, range_numbers, `u.call`. */
-    SL_EV_RUNTIME,  /* cuda* */
-    SL_EV_DRIVER,   /* cu* */
-    SL_EV_OVERHEAD, /* CUPTI's own cost: correlation; thread 0: unknown */
-    SL_EV_CPU_OP,   /* a PyTorch operator: forward_thread, order, inputs, `u.row` */
-    SL_EV_RANGE,    /* a range of the user: the same members */
+    /* Events of CPU threads use the members thread and name. Calls also use correlation, place,
+     * range_numbers and `u.call`. */
+    SL_EV_RUNTIME, /* cuda* */
+    SL_EV_DRIVER,  /* cu* */
+    /* time that CUPTI itself spent; also uses correlation; thread 0 means unknown */
+    SL_EV_OVERHEAD,
+    SL_EV_CPU_OP, /* a PyTorch operator; also forward_thread, order, inputs, `u.row` */
+    SL_EV_RANGE,  /* a range of the user; the same members as SL_EV_CPU_OP */
     /* Slices that contain others (SL_EV_CPU_OP, SL_EV_RANGE, SL_EV_NVTX_RANGE) arrive when they
-     * end. A receiver that cannot wait also gets them when they begin, with SL_END_UNKNOWN. The
-     * later event then has SL_EVF_BEGUN and the same order. */
+     * end. An output that cannot wait for the end also gets an event at the begin of the slice,
+     * with SL_END_UNKNOWN. The event at the end of the slice then has SL_EVF_BEGUN and the same
+     * `order`. */
 
-    /* NVTX: thread; the name is a pattern (event/pattern.h) with name_numbers; payload, more,
-     * value_type, `u.note`. */
+    /* NVTX events use thread, payload, more, value_type and `u.note`. The name is a pattern
+     * (event/pattern.h) with its numbers in name_numbers. */
     SL_EV_NVTX_RANGE,      /* a range; also order */
     SL_EV_NVTX_RANGE_MARK, /* a moment */
-    /* GPU work of a range on one stream: device, stream; thread, name, name_numbers and more of the
-     * range */
+    /* The GPU work of a range on one stream. Uses device and stream of the work, and thread, name,
+     * name_numbers and more of the range. */
     SL_EV_NVTX_RANGE_GPU,
 
-    /* A wait: correlation of the waiting call, device, context, stream, `u.sync`. */
+    /* A wait. Uses correlation (of the waiting call), device, context, stream, `u.sync`. */
     SL_EV_SYNC,
-    /* cudaEventRecord: correlation, device, context, stream, `u.sync` without type and result; not
-     * written by default */
+    /* A call of cudaEventRecord. Uses correlation, device, context, stream and `u.sync`, except for
+     * its type and result. By default the writers do not write this kind. */
     SL_EV_CUDA_EVENT,
 
-    /* Arrows: start_ns and thread of the slice from which they lead, `u.flow`; no end_ns. */
-    /* Launch -> GPU operation, made by assemble: correlation; device and stream of the operation.
-     * SL_EVF_FLOW_FIRST marks the first arrow of a correlation id, so that the tail is written
-     * once. An operation without a time gets no arrow. */
+    /* Arrows. They use start_ns and thread (of the slice at which the arrow starts) and `u.flow`,
+     * but not end_ns. */
+    /* An arrow from a launch to its GPU operation, made by the assembler. Also uses correlation,
+     * and device and stream of the operation. SL_EVF_FLOW_FIRST marks the first arrow of a
+     * correlation id, so that the start of all arrows of this id is written once. An operation
+     * without a time gets no arrow. */
     SL_EV_FLOW,
-    SL_EV_FLOW_BACK, /* forward -> backward operator with the same sequence number: arrow */
+    /* from a forward to a backward operator with the same sequence number; also uses `arrow` */
+    SL_EV_FLOW_BACK,
 
     /* Metadata, pushed before the first event that needs it. */
     SL_EV_META_PROCESS, /* name */
     SL_EV_META_THREAD,  /* thread, name, u.meta.pid */
-    SL_EV_META_DEVICE,  /* device, name (0: none given); u.meta.index into the sl_device table */
+    /* device, name (0 if the device has none), u.meta.index (into struct sl_device_table) */
+    SL_EV_META_DEVICE,
     SL_EV_META_CONTEXT, /* device, context, name */
-    SL_EV_META_STREAM,  /* device, context, stream, name (0: none given), u.meta.flags/priority */
-    SL_EV_META_EVENT,   /* event_handle, name */
-    SL_EV_META_NODE,    /* graph node: fact, u.node; graph or name, node_sequence: see the fact */
+    /* device, context, stream, name (0 if the program gave none), u.meta.flags, u.meta.priority */
+    SL_EV_META_STREAM,
+    SL_EV_META_EVENT, /* event_handle, name */
+    /* a fact about a graph node: fact, u.node; enum sl_node_fact lists the other members */
+    SL_EV_META_NODE,
 
-    /* From start_ns to end_ns (0: still open) nothing was recorded, because another profiler had
-     * CUPTI. */
+    /* A gap. From start_ns to end_ns nothing was recorded, because another profiler had CUPTI.
+     * end_ns is 0 if the gap has not ended. */
     SL_EV_GAP,
 
     /* Control events. The recorder thread pushes them, and the writer acts on them in the order of
      * the ring. */
-    SL_EV_WINDOW_OPEN,  /* start_ns = opening time; u.window */
-    SL_EV_WINDOW_CLOSE, /* end_ns = closing time; u.window */
+    SL_EV_WINDOW_OPEN,  /* start_ns: the time at which the window opens; u.window */
+    SL_EV_WINDOW_CLOSE, /* end_ns: the time at which the window closes; u.window */
     SL_EV_DELIVERED,    /* all records that ended before end_ns have arrived, or are lost
                          * (SL_EVF_RECORDS_LOST) */
     SL_EV_KINDS_ON,     /* work enqueued before start_ns was not seen */
@@ -98,7 +108,8 @@ enum sl_event_kind {
     SL_EV_KIND_COUNT
 };
 
-/* The type of a wait (u.sync.type). Values are those of CUPTI_ActivitySynchronizationType. */
+/* The type of a wait (u.sync.type). The values are the values of CUPTI_ActivitySynchronizationType.
+ */
 enum sl_sync_type {
     SL_SYNC_UNKNOWN = 0,
     SL_SYNC_EVENT = 1,       /* cudaEventSynchronize, cudaEventQuery */
@@ -110,32 +121,36 @@ enum sl_sync_type {
 /* Facts about a graph node (`u.node.id`). */
 enum sl_node_fact {
     SL_NODE_CREATED = 1,     /* in `graph` */
-    SL_NODE_IS_GRAPH,        /* created in `graph`; the node is itself a whole graph */
+    SL_NODE_IS_GRAPH,        /* created in `graph`; the node represents a whole child graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
-    SL_NODE_DEPENDS_NO_MORE, /* takes back SL_NODE_DEPENDS */
-    /* The node was made in an operator: `name`, `node_sequence`; `other`: id of its record
-     * function. */
+    SL_NODE_DEPENDS_NO_MORE, /* no longer runs after node `other` */
+    /* An operator created the node. `name` and `node_sequence` are those of the operator, and
+     * `other` is the id of its record function. */
     SL_NODE_CAPTURED,
-    SL_NODE_FACTS_LOST, /* facts were lost, so those before this one may be incomplete */
+    /* facts were lost, so the facts reported before this event may be incomplete */
+    SL_NODE_FACTS_LOST,
 };
 
 enum sl_event_flag {
-    SL_EVF_FLOW_FIRST = 1 << 0, /* SL_EV_FLOW: the first arrow of its correlation id */
+    SL_EVF_FLOW_FIRST = 1 << 0, /* SL_EV_FLOW: this is the first arrow with its correlation id */
     SL_EVF_LAUNCH = 1 << 1, /* a call that enqueues a GPU operation (set by decode from the cbid) */
     SL_EVF_NO_TIME = 1 << 2,
-    SL_EVF_STILL_RUNNING = 1 << 3, /* a forced flush truncated this GPU operation: end unknown */
-    /* A wait from CUPTI before 12.8, whose result is only in the call's record. Set by the decoder
-     * for the assembler. */
+    /* a forced flush of CUPTI truncated this GPU operation, so its end is unknown */
+    SL_EVF_STILL_RUNNING = 1 << 3,
+    /* A wait from CUPTI before 12.8, whose result is only in the call's record. The decoder sets
+     * this flag for the assembler. */
     SL_EVF_NO_RESULT = 1 << 4,
     SL_EVF_ONLY_EDGES = 1 << 5,   /* the event is outside the window, but edges of waits in the
                                    * window need it */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */
-    SL_EVF_BEGUN = 1 << 7, /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the beginning was emitted, too */
-    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end it, so it is not one of its
-     * thread's nested slices. */
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: an event was also emitted at the begin of this slice */
+    SL_EVF_BEGUN = 1 << 7,
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP, SL_EV_RANGE: any thread may end the range or operator, so it
+     * is not one of the nested slices of its thread. */
     SL_EVF_ASYNC = 1 << 8,
-    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: truncated at the start or the end of the window */
+    /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: the slice was truncated at the start or at the end of the
+     * window */
     SL_EVF_CUT_START = 1 << 9,
     SL_EVF_CUT_END = 1 << 10,
 };
@@ -154,13 +169,15 @@ struct sl_event {
     uint64_t start_ns;
     uint64_t end_ns;
     union {
-        uint64_t correlation;  /* as decoded, the low 32 bits; assemble widens it to 64; 0 = none */
-        uint64_t name_numbers; /* NVTX: the numbers of the pattern `name` */
+        /* correlation id; the decoder sets the low 32 bits, the assembler widens the id to 64 bits;
+         * 0 = none */
+        uint64_t correlation;
+        uint64_t name_numbers; /* NVTX: the numbers to insert into the pattern `name` */
         uint64_t arrow;        /* SL_EV_FLOW_BACK: number of the arrow, from 1 */
         uint64_t event_handle; /* SL_EV_META_EVENT: CUDA's handle of a CUDA event */
         int64_t node_sequence; /* SL_NODE_CAPTURED: the operator's sequence number; -1 = none */
     };
-    uint32_t name; /* intern id; 0 = none or unknown */
+    uint32_t name; /* intern id; 0 = the event has no name, or the name is unknown */
     union {
         uint32_t thread; /* CPU events and arrows: system thread id */
         uint32_t graph;  /* GPU operations, SL_EV_META_NODE: CUDA graph id, 0 = not from a graph */
@@ -173,35 +190,43 @@ struct sl_event {
     uint16_t flags; /* enum sl_event_flag */
     union {
         uint32_t context;
-        /* Calls: id of an interned struct sl_op_place (event/ops.h), the collective and the line of
-         * the user's code; 0 = both unknown. */
+        /* Calls: id of an interned struct sl_op_place (event/ops.h), which contains the collective
+         * and the line of the user's code; 0 = both are unknown. */
         uint32_t place;
-        uint32_t forward_thread; /* an operator of autograd: number of the forward thread; else 0 */
-        uint32_t payload;        /* NVTX: members of an object, as a pattern; 0 = none */
-        uint32_t around;         /* tools/read: name of the range around a call */
+        /* operators of autograd: PyTorch's number of the thread that ran the forward pass;
+         * otherwise 0 */
+        uint32_t forward_thread;
+        /* NVTX: pattern (event/pattern.h) with the JSON members of the payload; 0 = none */
+        uint32_t payload;
+        uint32_t around; /* tools/read: name of the range around a call */
     };
     union {
         struct {
             union {
-                uint32_t stream; /* CUPTI's id; never 0: the legacy default stream is 7 */
-                /* Slices that contain others: numbers them in the order of their beginnings. Of two
-                 * slices with equal times, the lower number is the outer slice. */
+                /* CUPTI's id of the stream; never 0, because the legacy default stream has the id 7
+                 */
+                uint32_t stream;
+                /* Slices that contain other slices: number of the slice in the order of beginning.
+                 * If two slices have equal times, the slice with the lower number is the outer
+                 * slice. */
                 uint32_t order;
                 uint32_t around_line; /* tools/read: line of code around a call */
             };
             union {
                 uint32_t shape; /* GPU operations: id in the shape table */
-                /* Operators and ranges of the user: id of the inputs, defined by the source. In a
-                 * job it is an interned text (event/op_detail.h), which for `record_param_comms`
-                 * describes the collective. */
+                /* Operators and ranges of the user: id of the inputs. The source of the event
+                 * defines what the id means. In a job the id is an interned text
+                 * (event/op_detail.h). For the operator `record_param_comms` the text describes the
+                 * collective. */
                 uint32_t inputs;
-                uint32_t more;        /* NVTX: more members of the object, interned; 0 = none */
+                /* NVTX: interned text with further JSON members of the payload; 0 = none */
+                uint32_t more;
                 uint32_t fact;        /* SL_EV_META_NODE: enum sl_node_fact */
                 uint32_t around_step; /* tools/read: step around a call */
                 uint32_t collective;  /* tools/read: number of a range's collective */
             };
         };
-        uint64_t range_numbers; /* calls: the numbers of the pattern `u.call.range` */
+        uint64_t range_numbers; /* calls: the numbers to insert into the pattern `u.call.range` */
     };
     union {
         struct {
@@ -211,53 +236,57 @@ struct sl_event {
         struct {
             uint32_t cbid;   /* callback id within its domain */
             uint32_t result; /* cudaError_t or CUresult; 0 = success */
-            /* the innermost operator around the call: the lower half of its record function's id,
-             * also used as `External id`; 0 = none */
+            /* identifies the innermost operator around the call by the lower half of the id of its
+             * record function, which traces show as `External id`; 0 = none */
             uint32_t op;
-            uint32_t range; /* name of the innermost range around it, a pattern; 0 = none */
+            /* name of the innermost range around the call, a pattern (event/pattern.h); 0 = none */
+            uint32_t range;
         } call;
         struct {
             uint64_t event_sync_id; /* 0 before CUPTI 12.8 */
             uint32_t event_id;      /* 0 = none */
             uint8_t type;           /* enum sl_sync_type */
             uint8_t pad;
-            uint16_t result; /* 0 = success (a query: work completed) */
+            uint16_t result; /* 0 = success; for a query, 0 means that the work has completed */
         } sync;
         struct {
             uint64_t record_function; /* PyTorch's id of the record function; 0 = none */
-            int64_t sequence;         /* pairs a forward and a backward operator; -1 = none */
+            /* sequence number, which is equal for a forward operator and its backward operator; -1
+             * = none */
+            int64_t sequence;
         } row;
         struct {
             uint64_t head_ns; /* start of the slice to which the arrow leads */
             union {
-                uint64_t op_end_ns;   /* SL_EV_FLOW: end of the GPU operation */
-                uint64_t head_thread; /* SL_EV_FLOW_BACK: thread of the backward operator */
+                uint64_t op_end_ns; /* SL_EV_FLOW: time at which the GPU operation ended */
+                /* SL_EV_FLOW_BACK: system id of the backward operator's thread */
+                uint64_t head_thread;
             };
         } flow;
         struct {
-            uint64_t value;           /* of the type `value_type` */
-            uint64_t payload_numbers; /* the numbers of `payload` */
+            uint64_t value;           /* NVTX: the payload's value; `value_type` gives its type */
+            uint64_t payload_numbers; /* the numbers to insert into the pattern `payload` */
         } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
             int32_t priority; /* stream; SL_PRIORITY_UNKNOWN (event/shape.h) */
-            uint32_t index;   /* device: index into the device table */
+            uint32_t index;   /* SL_EV_META_DEVICE: index into struct sl_device_table */
             uint32_t pid;
         } meta;
         struct {
             uint64_t id, other;
         } node;
         struct {
-            uint32_t number;       /* counts from 1 in a process */
+            uint32_t number;       /* number of the window in the process, from 1 */
             uint32_t reason;       /* enum sl_window_reason */
-            uint64_t is_requested; /* 1: the program asked for it */
+            uint64_t is_requested; /* 1: the program requested the window */
         } window;
     } u;
 };
 
 _Static_assert(sizeof(struct sl_event) == 64, "an event is one cache line");
 
-/* The `device` of an event for the number that a record or a file gives. */
+/* Converts the device number in a record or a file to the `device` of an event. */
 static inline uint8_t sl_event_device(uint64_t number)
 {
     return number < SL_DEVICE_NONE ? (uint8_t)number : SL_DEVICE_NONE;

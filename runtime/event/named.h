@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 enum sl_named_object {
-    SL_NAMED_CATEGORY, /* domain, key: the category */
-    SL_NAMED_THREAD,   /* key: system id */
+    SL_NAMED_CATEGORY, /* category of an NVTX domain; `key` is the category's number */
+    SL_NAMED_THREAD,   /* `key` is the thread's system id */
     SL_NAMED_DEVICE,   /* key: device */
-    SL_NAMED_CONTEXT,  /* key: CUPTI's id; within: device */
-    SL_NAMED_STREAM,   /* key: CUPTI's id; within: context */
-    SL_NAMED_EVENT,    /* key: CUDA's handle; CUPTI does not give the id */
-    SL_NAMED_OTHER,    /* has no track; kept for its handle only */
+    SL_NAMED_CONTEXT,  /* `key` is CUPTI's id of the context; `within` is the device */
+    SL_NAMED_STREAM,   /* `key` is CUPTI's id of the stream; `within` is the context */
+    SL_NAMED_EVENT,    /* `key` is CUDA's handle, because CUPTI does not give the id */
+    SL_NAMED_OTHER,    /* an object without a track; `key` is its handle */
 };
 
 struct sl_named {

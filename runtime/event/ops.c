@@ -1,8 +1,9 @@
 /*
- * ops.c - keeps the PyTorch operators that run now, and emits the slices of operators that ended.
+ * ops.c - keeps the PyTorch operators that are running, and emits the slices of operators that have
+ * ended.
  *
- * The data for a slice is kept only while its operator runs. ops_call.c keeps the data for later
- * calls.
+ * This file keeps the data for an operator's slice only while the operator runs. ops_call.c keeps
+ * the data that the records of CUDA calls need later.
  *
  * Threads, memory: see ops.h.
  */
@@ -24,8 +25,8 @@ static struct sl_ops_forward *forward_of(struct sl_ops *o, uint32_t number, int6
 
 _Static_assert(SL_OPS_FORWARDS == 1 << (64 - 49), "hash >> 49 is an index of the table");
 
-/* If several operators have the same sequence number, the backward operator belongs to the one that
- * began last. */
+/* If several forward operators have the same sequence number, the backward operator belongs to the
+ * forward operator that began last. */
 static void note_forward(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op)
 {
     *forward_of(o, op->number, op->sequence) =
@@ -47,9 +48,10 @@ static void show_flow(struct sl_ops *o, const struct sl_op *op, uint32_t thread,
     o->opt.sink(o->opt.sink_user, &ev);
 }
 
-/* Returns the thread for which a backward operator runs. That is the thread that called the
- * backward pass, or if its id is not known, the thread that ran the forward operator. The engine's
- * work around a node runs for the same thread. */
+/* Returns the thread for which a backward operator runs, that is, the thread that called the
+ * backward pass. If the id of that thread is not known, returns the thread that ran the forward
+ * operator. An `is_evaluation` operator runs for the same thread as the backward operator inside
+ * it. */
 static uint32_t for_thread_of(struct sl_ops *o, struct sl_ops_thread *t, const struct sl_op *op)
 {
     struct sl_ops_number *own = &o->number[op->number & (SL_OPS_NUMBERS - 1)];
@@ -70,8 +72,8 @@ static uint32_t for_thread_of(struct sl_ops *o, struct sl_ops_thread *t, const s
     return forward->thread;
 }
 
-/* Stores a beginning operator's sequence number. Called before the operator becomes the thread's
- * last one. */
+/* Stores a beginning operator's sequence number. The caller calls this function before it makes the
+ * operator the thread's last operator. */
 static void note_sequence(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns,
                           const struct sl_op *op)
 {
@@ -124,7 +126,8 @@ static uint32_t new_running(struct sl_ops *o)
     return index;
 }
 
-/* Returns the place of the innermost operator that is no user scope. */
+/* Returns the place (the index of the entry in ops_call.c) of the innermost operator that is not a
+ * user scope. */
 static uint32_t parent_of(const struct sl_ops *o, const struct sl_ops_thread *t)
 {
     uint32_t at = t->innermost;
@@ -147,8 +150,8 @@ void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct s
     note_sequence(o, t, ns, op);
     if (!op->is_user) {
         place = sl_ops_new_place(o, t);
-        parent = parent_of(o, t); /* looked up after sl_ops_new_place(), which may have evicted the
-                                   * parent */
+        /* must follow sl_ops_new_place(), because sl_ops_new_place() may evict the parent */
+        parent = parent_of(o, t);
         *sl_ops_at(o, place) =
             (struct sl_op_known){.start_ns = ns,
                                  .end_ns = UINT64_MAX,
@@ -187,7 +190,7 @@ static void end(struct sl_ops *o, struct sl_ops_thread *t, uint32_t index, uint6
     o->running_free = index;
 }
 
-/* Returns the index of the operator with this handle, 0 if it is not running. */
+/* Returns the index of the running operator with this handle, or 0 if no such operator runs. */
 static uint32_t find_running(const struct sl_ops *o, const struct sl_ops_thread *t, uint32_t handle)
 {
     uint32_t at = t->taken ? t->innermost : 0;
@@ -197,9 +200,9 @@ static uint32_t find_running(const struct sl_ops *o, const struct sl_ops_thread 
     return at;
 }
 
-/* Ends an operator, and the operators inside it that still run, because their ends were lost or are
- * on another thread. User scopes inside it stay open, because coroutines that take turns end their
- * scopes in any order. */
+/* Ends an operator. Also ends the operators inside it that still run, because the report of their
+ * end was lost or is made on another thread. User scopes inside the operator stay open, because
+ * coroutines that run alternately may end their scopes in any order. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns)
 {
     struct sl_ops_thread *t = sl_ops_find_thread(o, thread);
@@ -217,7 +220,7 @@ int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns)
     return is_user;
 }
 
-/* Operators inside it stay open, because they may have begun after it ended. */
+/* Operators inside the ended operator stay open, because they may have begun after its end. */
 int sl_ops_end_anywhere(struct sl_ops *o, uint64_t handle, uint64_t ns, uint32_t *thread)
 {
     for (uint32_t i = 0; i < SL_OPS_THREADS; i++) {
@@ -298,7 +301,8 @@ int sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns)
 
 /* ---- windows ---- */
 
-/* Emits the outermost operator first. */
+/* Emits the begin of the operator `at` and of the operators around it, the outermost operator
+ * first. */
 static void tell_begun(struct sl_ops *o, const struct sl_ops_thread *t, uint32_t at)
 {
     struct sl_ops_running *r = &o->running[at];

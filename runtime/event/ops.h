@@ -1,17 +1,18 @@
 /*
  * ops.h - finds out which PyTorch operator ran on a thread at a given time.
  *
- * Feed operators in the order of each thread's calls, and before the CUDA calls that were made in
- * them. CUDA calls arrive late, when CUPTI delivers them. So an ended operator stays known until
- * everything that began in it has arrived.
+ * The caller passes a thread's operators in the order in which they began and ended. An operator
+ * must be passed before the CUDA calls that were made in it. The records of CUDA calls arrive late,
+ * when CUPTI delivers them. So the data of an ended operator is kept until all calls that began in
+ * the operator have arrived.
  *
- * The sink gets these events, and decides itself which of them are in the window:
+ * The sink receives the following events, and it decides which of them belong to the window:
  *   - SL_EV_CPU_OP for each operator, when the operator or the window ends.
  *   - SL_EV_FLOW_BACK for each backward operator whose forward operator is known.
  *   - SL_EV_META_NODE for each CUDA graph node that an operator makes.
  *
- * Threads: one owner. Memory: fixed by `cap_bytes`. When it is full, the oldest operators are
- * evicted. Calls inside them that arrive later get no operator.
+ * Threads: one owner. Memory: fixed by `cap_bytes`. When the memory is full, the oldest operators
+ * are evicted. A call that was made in an evicted operator and arrives later gets no operator.
  */
 #ifndef SL_OPS_H
 #define SL_OPS_H
@@ -24,32 +25,35 @@
 
 struct sl_ops;
 
-/* The place in the program from which a call was made; interned as bytes. */
+/* The place in the program from which a call was made. The struct's bytes are interned. */
 struct sl_op_place {
-    uint32_t collective; /* `inputs` of the innermost operator if it is a collective; else 0 */
-    uint32_t line;       /* interned text, "FILE:LINE FUNCTION"; 0: unknown */
+    /* `inputs` of the innermost operator if the operator is a collective; otherwise 0 */
+    uint32_t collective;
+    uint32_t line; /* interned text, "FILE:LINE FUNCTION"; 0 if the line is unknown */
 };
 
 /* An operator, or a scope that the user opened among operators. */
 struct sl_op {
-    uint64_t handle;                 /* PyTorch's id of the record function */
-    int64_t sequence;                /* -1: none */
-    uint32_t number, forward_number; /* PyTorch's thread numbers; forward_number is 0 if this is no
-                                      * backward operator */
-    /* system id of the thread that called the backward pass; 0: unknown or none */
+    uint64_t handle;  /* PyTorch's id of the record function */
+    int64_t sequence; /* -1: none */
+    /* PyTorch's thread numbers; forward_number is 0 if the operator is not a backward operator */
+    uint32_t number, forward_number;
+    /* system id of the thread that called the backward pass; 0 if it is unknown, or if there is no
+     * backward pass */
     uint32_t caller;
-    uint32_t name, detail; /* interned (event/op_detail.h); detail 0: none */
-    uint32_t line;         /* its line of Python code, as in struct sl_op_place */
-    uint8_t is_user;       /* a scope of the user: it has no slice and is never the `op` of a
-                            * call */
-    uint8_t is_site;       /* no operator, only the line of a wait; its handle is 0 */
+    /* interned name and details (event/op_detail.h); `detail` is 0 if there are no details */
+    uint32_t name, detail;
+    uint32_t line; /* line of Python code that ran the operator, as in struct sl_op_place */
+    /* 1: a scope that the user opened; a scope has no slice and is never the `op` of a call */
+    uint8_t is_user;
+    uint8_t is_site; /* 1: not an operator, only the line of code of a wait; `handle` is 0 */
     uint8_t is_collective;
-    uint8_t is_backward;   /* a node of autograd's graph */
-    uint8_t is_evaluation; /* the engine's work around such a node */
+    uint8_t is_backward;   /* 1: a node of autograd's graph */
+    uint8_t is_evaluation; /* 1: the work of autograd's engine around a node of its graph */
 };
 
 struct sl_ops_options {
-    size_t cap_bytes; /* 0: 8 MiB */
+    size_t cap_bytes; /* maximum memory in bytes; 0 means 8 MiB */
     int begins;       /* 1: operators that still run are also emitted, by sl_ops_tell_begun() */
     struct sl_intern *places;
     void (*sink)(void *user, const struct sl_event *ev);
@@ -58,8 +62,9 @@ struct sl_ops_options {
 
 struct sl_ops_counts {
     uint64_t ops;
-    uint64_t lost;      /* operators without a slice, because there was no room */
-    uint64_t forgotten; /* evicted before all calls inside them had arrived */
+    /* operators that got no slice, because the table of running operators was full */
+    uint64_t lost;
+    uint64_t forgotten; /* operators that were evicted before all calls inside them had arrived */
 };
 
 /* Returns 0, -ENOMEM or -EINVAL. */
@@ -67,43 +72,47 @@ int sl_ops_create(struct sl_ops **out, const struct sl_ops_options *opt);
 void sl_ops_destroy(struct sl_ops *o); /* NULL is allowed */
 
 void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
-/* Ends an operator of the thread; `handle` is the lower half of its handle. Returns 1 if it was a
- * scope of the user, which need not be the innermost one. */
+/* Ends an operator of the thread. `handle` is the lower half of the operator's handle. Returns 1 if
+ * the ended operator was a scope of the user. A scope need not be the innermost one. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns);
-/* Ends an operator of any thread and writes the thread. Returns 0, or -ENOENT if it is not
- * running. */
+/* Ends an operator of any thread, and writes the operator's thread to *thread. Returns 0, or
+ * -ENOENT if the operator is not running. */
 int sl_ops_end_anywhere(struct sl_ops *o, uint64_t handle, uint64_t ns, uint32_t *thread);
 void sl_ops_end_thread(struct sl_ops *o, uint32_t thread, uint64_t ns);
 
-/* Begins an operator that may end on any thread and in any order. No calls belong to it. */
+/* Begins an operator that may end on any thread, in any order with other operators. No CUDA call is
+ * assigned to this operator. */
 void sl_ops_start(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
-/* Ends such an operator. Returns 0, or -ENOENT if it is not running. */
+/* Ends an operator that sl_ops_start() began. Returns 0, or -ENOENT if the operator is not running.
+ */
 int sl_ops_finish(struct sl_ops *o, uint64_t handle, uint64_t ns);
 
-/* Call when all lanes were read. Emits operators that still run (SL_EVF_BEGUN), for outputs that
- * cannot wait until they end. */
+/* Call when the queues of all application threads were read. Emits the operators that still run
+ * (SL_EVF_BEGUN), for outputs that cannot wait until the operators end. */
 void sl_ops_tell_begun(struct sl_ops *o);
 
-/* Returns the line of the innermost running operator of the thread that has a line; 0 if none
- * has. */
+/* Returns the line of code of the innermost running operator of the thread that has a known line.
+ * Returns 0 if no running operator has a line. */
 uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 
-/* Call when the operator that runs on the thread has created a CUDA graph node. */
+/* Call when the operator that is running on the thread has created a CUDA graph node. */
 void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);
 
 /* Gives a CUDA call its operator and its place. If the call's thread runs a backward pass, returns
- * the thread that called the pass, or if that is not known, the thread that ran the forward pass;
- * otherwise 0. */
+ * the thread that called the pass. If the caller of the pass is not known, returns the thread that
+ * ran the forward pass. Returns 0 if the call's thread runs no backward pass. */
 uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call);
-/* Whether the thread is one of autograd's, that is, has run a backward pass for another thread that
- * is known. */
+/* Returns 1 if the thread belongs to autograd, that is, if it has run a backward pass for another,
+ * known thread. */
 int sl_ops_is_worker(struct sl_ops *o, uint32_t thread);
-/* Returns a call's place. Any thread that may read `places`, which may be NULL. */
+/* Returns a call's place. `places` may be NULL. Every thread that may read `places` may call this
+ * function. */
 struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call);
 
 /* The caller guarantees that all calls that ended before complete_ns have arrived. */
 void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns);
-/* Call when a window begins. Operators that are open get a slice in this window, too. */
+/* Call when a window begins. Operators that are running at that time get a slice in this window,
+ * too. */
 void sl_ops_open(struct sl_ops *o);
 /* Call when the window ends. Emits the slices of open operators up to closed_ns. The operators stay
  * open and get no other slice in this window. */

@@ -1,10 +1,11 @@
 /*
  * ops_call.c - finds the operators in which a CUDA call was made.
  *
- * For each operator a small entry is kept, in chunks per thread, in the order of begin. An entry
- * names its parent. So a search for the operators at a time starts at the last one that began
- * before it, and continues with the parents. A parent may be evicted before its child. Its place
- * then belongs to another thread or to a later operator, which parent_at() recognises.
+ * For each operator a small entry is kept. Each thread has chunks of entries, sorted by the
+ * operators' start. An entry stores the place (index) of its parent's entry. So a search for the
+ * operators that ran at a given time starts at the last operator that began before that time, and
+ * continues with the parents. A parent may be evicted before its child. The parent's place then
+ * belongs to another thread or to a later operator; parent_at() detects this.
  *
  * Threads, memory: see ops.h.
  */
@@ -25,7 +26,8 @@ struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- chunks ---- */
 
-/* Running operators whose place is in this chunk lose it. */
+/* Called before a chunk is evicted. Running operators whose entry is in this chunk get the place 0,
+ * that is, no entry. */
 static void forget_places(struct sl_ops *o, const struct sl_ops_thread *t, uint32_t index)
 {
     struct sl_ops_running *r;
@@ -68,7 +70,7 @@ static void free_chunk(struct sl_ops *o, uint32_t index)
     o->chunk_free = index;
 }
 
-/* Returns a free chunk; if there is none, evicts the oldest. */
+/* Returns a free chunk. If there is no free chunk, evicts the oldest chunk. */
 static uint32_t take_chunk(struct sl_ops *o)
 {
     uint32_t index;
@@ -119,8 +121,8 @@ uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t)
 
 /* ---- eviction ---- */
 
-/* Whether all operators of the chunk ended before complete_ns. Checks the last one first, because
- * it is the most likely to be still running. */
+/* Returns 1 if all operators of the chunk ended before complete_ns. Checks the last operator first,
+ * because it is the most likely to be still running. */
 static int is_done(const struct sl_ops_chunk *c, uint64_t complete_ns)
 {
     for (uint32_t i = c->count; i > 0; i--)
@@ -136,8 +138,8 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
         const struct sl_ops_chunk *c = &o->chunk[index];
 
         next = c->made_next;
-        /* Operators in later chunks began later. They are checked once complete_ns has reached
-         * them. */
+        /* Operators in later chunks began later. A later call checks these chunks, once complete_ns
+         * has passed their start. */
         if (c->op[0].start_ns >= complete_ns)
             continue;
         if (c->newer && is_done(c, complete_ns))
@@ -145,8 +147,8 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
     }
 }
 
-/* Frees a thread's chunks that are done, even the newest, which is otherwise kept to be filled.
- * Call if the thread may have ended. */
+/* Frees a thread's chunks that are done, even the newest, which is otherwise kept to be filled. The
+ * caller calls this if the thread may have ended. */
 static void free_if_done(struct sl_ops *o, const struct sl_ops_thread *t)
 {
     while (!t->innermost && t->newest && is_done(&o->chunk[t->newest], o->complete_ns))
@@ -191,13 +193,14 @@ struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- calls ---- */
 
-/* Returns the place of the last operator that began by ns, 0 if there is none. */
+/* Returns the place of the last operator that began at or before ns, or 0 if there is none. */
 static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns)
 {
     uint32_t index = t->cursor ? t->cursor : t->newest, low = 0, high;
     const struct sl_ops_chunk *c;
 
-    /* Calls arrive nearly in the order of time, so start from the last answer. */
+    /* The search starts at the result of the previous search, because calls arrive nearly in the
+     * order of time. */
     while (index && o->chunk[index].op[0].start_ns > ns)
         index = o->chunk[index].older;
     while (index && o->chunk[index].newer && o->chunk[o->chunk[index].newer].op[0].start_ns <= ns)
@@ -251,8 +254,8 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
         }
         if (!at.line)
             at.line = k->line;
-        /* Recomputation inside a backward pass runs a backward pass of its own. The outermost of
-         * them counts. */
+        /* If a backward pass recomputes activations, the recomputation runs a nested backward pass.
+         * The thread that called the outermost pass counts. */
         if (k->for_thread)
             for_thread = k->for_thread;
     }

@@ -1,8 +1,8 @@
 /*
- * ops_impl.h - shared by the files of the operators alone.
+ * ops_impl.h - declarations that only ops.c and ops_call.c use.
  *
  * ops.c keeps running operators, and forward operators for autograd. ops_call.c keeps the operators
- * that later calls may name.
+ * in which later calls may have been made.
  */
 #ifndef SL_OPS_IMPL_H
 #define SL_OPS_IMPL_H
@@ -11,36 +11,44 @@
 
 enum {
     SL_OPS_IN_CHUNK = 64,
-    SL_OPS_THREADS = 1024, /* a power of two; at most half are used */
+    /* size of the table of threads, a power of two; at most half of the entries are used */
+    SL_OPS_THREADS = 1024,
     SL_OPS_RUNNING = 8192, /* maximum number of operators that run at one time, in all threads */
     SL_OPS_STARTED = 256,
     SL_OPS_FORWARDS = 1 << 15,
-    SL_OPS_NUMBERS = 1024, /* a power of two; PyTorch numbers threads upwards */
+    /* size of the table of PyTorch's thread numbers, a power of two; PyTorch numbers threads
+     * upwards */
+    SL_OPS_NUMBERS = 1024,
 };
 
-/* The entry of an operator for its calls. */
+/* The data of an operator that is kept for calls that arrive later. */
 struct sl_op_known {
-    uint64_t start_ns, end_ns; /* end UINT64_MAX: still running */
-    uint32_t parent;           /* place of the parent; 0: none */
+    uint64_t start_ns, end_ns; /* end_ns is UINT64_MAX while the operator is running */
+    /* place (sl_ops_at()) of the parent's entry; 0 if there is no parent */
+    uint32_t parent;
     uint32_t handle, line, collective;
-    /* system id of the thread for which it runs (see sl_ops_call()); 0: its own thread */
+    /* system id of the thread for which the operator runs (see sl_ops_call()); 0: its own thread */
     uint32_t for_thread;
-    uint32_t order; /* order in its thread; the parent has a lower one */
+    /* position among the operators of the thread; the parent has a lower position */
+    uint32_t order;
 };
 
 struct sl_ops_chunk {
     uint32_t thread; /* system id */
     uint32_t count;
-    uint32_t older, newer;           /* chunks of the same thread; 0: none */
+    /* neighbouring chunks of the same thread; 0 if there is none */
+    uint32_t older, newer;
     uint32_t made_before, made_next; /* chunks of all threads, in the order of creation */
     struct sl_op_known op[SL_OPS_IN_CHUNK];
 };
 
-/* The data for an operator's slice, while it runs. */
+/* The data for the slice of an operator. The data is kept while the operator runs. */
 struct sl_ops_running {
     struct sl_op op;
     uint64_t start_ns;
-    uint32_t place; /* place of its entry for calls, from sl_ops_new_place(); 0: none, or evicted */
+    /* place of the operator's entry for calls, from sl_ops_new_place(); 0 if the entry does not
+     * exist or was evicted */
+    uint32_t place;
     uint32_t below; /* next outer operator of the thread, or the next free entry */
     uint32_t order;
     uint8_t is_shown, is_begun;
@@ -48,15 +56,18 @@ struct sl_ops_running {
 
 struct sl_ops_thread {
     uint32_t id, taken;
-    uint32_t newest, oldest, cursor; /* chunks; 0: none */
-    uint32_t innermost;              /* index of a running operator; 0: none */
-    /* the operator that began last; 0: it has ended */
+    /* indexes of the thread's newest and oldest chunk, and of the chunk at which the last search
+     * ended; 0 if there is none */
+    uint32_t newest, oldest, cursor;
+    /* index of the innermost running operator; 0 if no operator runs */
+    uint32_t innermost;
+    /* index of the operator that began last; 0 if that operator has ended */
     uint32_t last;
     uint32_t order;
-    uint8_t works; /* 1: it has run a backward pass for another thread that is known */
+    uint8_t works; /* 1: the thread has run a backward pass for another, known thread */
 };
 
-/* For each sequence number, the operator that began last. */
+/* For each sequence number, the forward operator that began last. */
 struct sl_ops_forward {
     int64_t sequence;
     uint64_t start_ns; /* 0: none */
@@ -78,7 +89,7 @@ struct sl_ops {
     struct sl_ops_options opt;
     struct sl_ops_counts counts;
     uint64_t flows;
-    uint64_t complete_ns; /* all calls that ended before this time have arrived */
+    uint64_t complete_ns; /* the records of all calls that ended before this time have arrived */
     struct sl_ops_thread thread[SL_OPS_THREADS];
     uint32_t threads;
     struct sl_ops_running running[SL_OPS_RUNNING]; /* [0] is not used */
@@ -94,10 +105,12 @@ struct sl_ops {
 /* ops_call.c: returns the thread's entry, or a free entry (`taken` is 0) if the thread is
  * unknown. */
 struct sl_ops_thread *sl_ops_find_thread(struct sl_ops *o, uint32_t id);
-/* The same, but adds an unknown thread. Returns NULL if there are too many threads. */
+/* Like sl_ops_find_thread(), but adds an entry for an unknown thread. Returns NULL if there are too
+ * many threads. */
 struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id);
 
-/* ops_call.c: returns a new place for an operator; may evict another operator. */
+/* ops_call.c: returns the place of a new entry for an operator. The function may evict another
+ * operator. */
 uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t);
 
 static inline struct sl_op_known *sl_ops_at(const struct sl_ops *o, uint32_t place)

@@ -1,9 +1,9 @@
 /*
  * range.c - finds out which of the user's ranges were open on a thread at a given time.
  *
- * A thread's ranges form a list, sorted by start. Of the ranges that are open when a range starts,
- * the one that began last is its parent. So a search for the ranges that were open at a time starts
- * at the last range that began before it, and continues with the parents. Ranges of two domains,
+ * A thread's ranges form a list, sorted by start. When a range starts, the open range that began
+ * last becomes its parent. So a search for the ranges that were open at a given time starts at the
+ * last range that began before that time, and continues with the parents. Ranges of two domains,
  * and started ranges, need not be nested, so a parent may end before its child.
  *
  * Threads, memory: see range.h.
@@ -16,7 +16,8 @@
 #include "event/range_impl.h"
 
 #define DEFAULT_CAP_BYTES ((size_t)4 << 20)
-/* How long after a graph launch's first operation further operations of it may arrive. */
+/* How long after the first operation of a graph launch the other operations of the launch may
+ * arrive, in nanoseconds. */
 #define GRAPH_NS 1000000000u
 
 /* ---- begin and end ---- */
@@ -158,7 +159,8 @@ struct sl_range *sl_range_at(struct sl_ranges *r, uint32_t thread, uint64_t ns)
 
     if (!t)
         return NULL;
-    /* Calls arrive nearly in the order of time, so start from the last answer. */
+    /* The search starts at the result of the previous search, because calls arrive nearly in the
+     * order of time. */
     if (!at)
         at = t->newest;
     while (at && r->range[at].start_ns > ns)
@@ -216,7 +218,7 @@ void sl_ranges_get_counts(const struct sl_ranges *r, struct sl_ranges_counts *ou
 
 /* ---- creation and destruction ---- */
 
-/* Places the tables in `memory`. Returns the bytes that they take. */
+/* Places the tables in `memory`. Returns the total size of the tables in bytes. */
 static size_t areas(struct sl_ranges *r, char *memory)
 {
     size_t at = 0;
@@ -243,7 +245,8 @@ int sl_ranges_create(struct sl_ranges **out, const struct sl_ranges_options *opt
         sl_pages_unmap(r, sizeof(*r));
         return -EINVAL;
     }
-    /* There are as many spans as ranges, because most ranges have work on one stream, or none. */
+    /* The table has room for as many spans (GPU work of a range on one stream) as ranges, because
+     * most ranges have work on at most one stream. */
     r->ranges = r->spans =
         (uint32_t)((cap - fixed) / (sizeof(struct sl_range) + sizeof(struct sl_range_span)));
     r->memory_bytes = areas(r, NULL);

@@ -5,8 +5,8 @@
  */
 #include "event/range_impl.h"
 
-/* Returns the innermost range of the only thread with open ranges. NULL if no thread or several
- * threads have some. */
+/* If exactly one thread has open ranges, returns the innermost range of that thread. Otherwise
+ * returns NULL. */
 static struct sl_range *only_caller_at(struct sl_ranges *r, uint64_t ns)
 {
     struct sl_range *found = NULL, *x;
@@ -44,7 +44,7 @@ static void name_range(struct sl_event *call, const struct sl_range *x)
     call->range_numbers = x->look.numbers;
 }
 
-/* Counts a launch for a range and for every range around it that is open. */
+/* Adds a launch to the count of a range, and to the counts of all open ranges around this range. */
 static void count_launch(struct sl_ranges *r, struct sl_range *x, uint64_t ns)
 {
     for (; x; x = sl_range_parent(r, x))
@@ -66,7 +66,8 @@ void sl_ranges_call(struct sl_ranges *r, struct sl_event *call, uint32_t for_thr
             (struct sl_range_launch){call->start_ns, call->thread, for_thread};
 }
 
-/* Returns the range's span on a stream, which is created if needed. NULL if there is no room. */
+/* Returns the range's span on a stream. Creates the span if needed. Returns NULL if there is no
+ * room. */
 static struct sl_range_span *get_span(struct sl_ranges *r, struct sl_range *x,
                                       const struct sl_event *flow)
 {

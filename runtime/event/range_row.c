@@ -74,8 +74,8 @@ void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64
 
 /* ---- windows ---- */
 
-/* Reverses the list of a thread's open ranges, so that it starts with the outermost. A second call
- * restores the list. */
+/* Reverses the list of a thread's open ranges, so that it starts with the outermost range. A second
+ * call restores the list. */
 static uint32_t turn_round(struct sl_ranges *r, uint32_t index)
 {
     uint32_t below, above = 0;
@@ -133,6 +133,6 @@ void sl_ranges_close(struct sl_ranges *r, uint64_t closed_ns)
         x->begun = x->shown = 0;
         x->launches = 0;
     }
-    /* No window is open any more. */
+    /* After this, no window is open. */
     r->from_ns = r->until_ns = UINT64_MAX;
 }

@@ -2,9 +2,9 @@
  * ring.c - single-producer, single-consumer ring of events.
  *
  * The producer's fields, the consumer's fields and the constant fields are on separate cache lines.
- * Each side keeps a copy of the other side's position, and refreshes it only if there seems to be
- * no room (or nothing to read). So most pushes and pops touch no cache line of the other side.
- * Memory: the creator of the ring owns it.
+ * Each side keeps a copy of the other side's position. It refreshes the copy only if the ring seems
+ * to be full (producer) or empty (consumer). So most pushes and pops touch no cache line of the
+ * other side. Memory: the creator of the ring owns it.
  */
 #include "event/ring.h"
 
@@ -15,7 +15,8 @@
 #include "base/pages.h"
 
 #define CACHE_LINE 64
-/* Slots for sl_ring_push_control() only: open and close events of two windows, and metadata. */
+/* Number of slots that only sl_ring_push_control() may use. They suffice for the open and close
+ * events of two windows, and metadata. */
 #define CONTROL_SLOTS 16
 #define SLOTS_MIN     64
 
@@ -24,12 +25,12 @@ struct sl_ring {
     uint64_t mask;
     size_t map_bytes;
 
-    /* written by the producer */
+    /* the producer writes the following fields */
     alignas(CACHE_LINE) _Atomic uint64_t head;
     uint64_t tail_cache;
     _Atomic uint64_t dropped;
 
-    /* written by the consumer */
+    /* the consumer writes the following fields */
     alignas(CACHE_LINE) _Atomic uint64_t tail;
     uint64_t head_cache;
 
@@ -67,7 +68,8 @@ static int push(struct sl_ring *r, const struct sl_event *ev, uint64_t usable)
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
     if (head - r->tail_cache >= usable) {
-        /* Acquire pairs with the release in sl_ring_release(), after which the slot is free. */
+        /* This acquire pairs with the release in sl_ring_release(), so that slots before `tail` are
+         * free. */
         r->tail_cache = atomic_load_explicit(&r->tail, memory_order_acquire);
         if (head - r->tail_cache >= usable) {
             atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
@@ -75,8 +77,8 @@ static int push(struct sl_ring *r, const struct sl_event *ev, uint64_t usable)
         }
     }
     r->slot[head & r->mask] = *ev;
-    /* Release pairs with the acquire in sl_ring_peek(), which sees the whole event once it sees the
-     * position. */
+    /* This release pairs with the acquire in sl_ring_peek(), so that a consumer that sees the new
+     * position also sees the whole event. */
     atomic_store_explicit(&r->head, head + 1, memory_order_release);
     return 0;
 }
@@ -97,7 +99,8 @@ const struct sl_event *sl_ring_peek(struct sl_ring *r, size_t max, size_t *count
     uint64_t ready = r->head_cache - tail, until_end = r->mask + 1 - (tail & r->mask);
 
     if (!ready) {
-        /* Acquire pairs with the release in push(), so that events up to head are complete. */
+        /* This acquire pairs with the release in push(), so that all events before `head` are
+         * complete. */
         r->head_cache = atomic_load_explicit(&r->head, memory_order_acquire);
         ready = r->head_cache - tail;
     }
@@ -113,14 +116,15 @@ void sl_ring_release(struct sl_ring *r, size_t count)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
-    /* Release pairs with the acquire in push(), so that slots are reused only after they were
+    /* This release pairs with the acquire in push(), so that slots are reused only after they were
      * read. */
     atomic_store_explicit(&r->tail, tail + count, memory_order_release);
 }
 
 size_t sl_ring_used(const struct sl_ring *r)
 {
-    /* Tail is read first. It never passes head, so the difference cannot be negative. */
+    /* `tail` is read before `head`. `tail` never passes `head`, so the difference cannot be
+     * negative. */
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
 
     return (size_t)(atomic_load_explicit(&r->head, memory_order_acquire) - tail);

@@ -6,7 +6,7 @@
  * some MiB costs a small job nothing. Entries never move.
  *
  * Threads: one inserter. Readers get ids through a release/acquire hand-off, which covers the
- * entry, too. Memory: the table's own mapping.
+ * entry, too. Memory: one mapping, which the table owns.
  */
 #include "event/shape.h"
 
@@ -21,7 +21,8 @@ _Static_assert(sizeof(struct sl_shape) % 4 == 0, "a shape is hashed in words of 
 
 struct sl_shape_table {
     struct sl_shape *shape; /* shape[id - 1] */
-    uint32_t *index;        /* inserter only: 0 = free, else an id */
+    /* the index; 0 in a free slot, otherwise a shape's id; only the inserting thread uses it */
+    uint32_t *index;
     uint32_t index_mask;
     uint32_t capacity;
     _Atomic uint32_t count;
@@ -58,8 +59,8 @@ int sl_shape_create(struct sl_shape_table **out, size_t cap_bytes)
     size_t shape_bytes;
     void *memory;
 
-    /* Finds the largest power of two of index slots that, with half as many shapes, fits under the
-     * cap. */
+    /* Finds the largest power of two that can be the number of index slots, so that the slots and
+     * half as many shapes fit into the cap. */
     while (slots < 1u << 30 &&
            (size_t)slots * (2 * sizeof(uint32_t) + sizeof(struct sl_shape)) <= cap_bytes)
         slots *= 2;
@@ -106,8 +107,8 @@ uint32_t sl_shape_put(struct sl_shape_table *t, const struct sl_shape *shape)
         return 0;
     t->shape[count] = *shape;
     t->index[slot] = count + 1;
-    /* Release pairs with the acquire in sl_shape_get(), so that the entry is complete before its id
-     * is valid. */
+    /* This release pairs with the acquire in sl_shape_get(), so that an entry is complete before
+     * its id is valid. */
     atomic_store_explicit(&t->count, count + 1, memory_order_release);
     return count + 1;
 }

@@ -1,11 +1,13 @@
 /*
- * apply.c - applies one call: its thread, its operations, and the events that it recorded.
+ * apply.c - applies one call. This file handles the call's thread, its operations, and the CUDA
+ * events that it recorded.
  *
  * If the records of a call arrive after later calls were applied, the call is applied nevertheless.
- * Its operations are inserted into their streams by the order in which the GPU ran them, and waits
- * consider the streams as they were at the time of the wait.
+ * The operations of a late call are inserted into their streams in the order in which the GPU ran
+ * them. The waits of a late call use the state that the streams had at the time of the wait.
  *
- * Threads: the engine's owner alone. Memory: the map from threads to contexts, from the store.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the map from threads to contexts,
+ * which the engine's store (base/store.h) provides.
  */
 #include "sync/apply.h"
 
@@ -14,7 +16,7 @@
 #include "sync/foreign.h"
 
 enum {
-    CONTEXTS_SHARE = 32 /* the map may use one part in CONTEXTS_SHARE of the store */
+    CONTEXTS_SHARE = 32 /* the map may use 1/CONTEXTS_SHARE of the store */
 };
 
 /* ---- the call and its thread ---- */
@@ -43,8 +45,9 @@ static void look_at_call(struct sl_call *c)
     }
 }
 
-/* Files of torch.profiler do not say which operations are graph nodes. Operations of one launch on
- * several streams are nodes. On one stream they have the stream's order in any case. */
+/* Files of torch.profiler do not say which operations are graph nodes. If the operations of one
+ * launch are on several streams, they are graph nodes. If all operations of the launch are on one
+ * stream, the stream orders the operations in any case. */
 static int is_graph(const struct sl_call *c)
 {
     const struct sl_item *first = NULL;
@@ -61,14 +64,14 @@ static int is_graph(const struct sl_call *c)
     return branches && c->class == SL_CALL_GRAPH_LAUNCH;
 }
 
-/* Whether the item is an event record in a file that does not name the record's context. */
+/* Returns 1 if the item is an event record in a file that does not name the record's context. */
 static int is_anywhere(const struct sl_call *c, const struct sl_item *item)
 {
     return item->kind == SL_EV_CUDA_EVENT && sl_call_stream(c, item)->id == SL_STREAM_NONE;
 }
 
-/* Whether the record must belong to the thread's current context. This holds for operations and
- * event records only; waits may name streams and events of any context. */
+/* Returns 1 if the record must belong to the thread's current context. Only operations and event
+ * records must belong to it. A wait may name streams and events of any context. */
 static int is_in_own_context(const struct sl_call *c, const struct sl_item *item)
 {
     return sl_item_is_operation(item) ||
@@ -76,16 +79,16 @@ static int is_in_own_context(const struct sl_call *c, const struct sl_item *item
            (item->kind == SL_EV_SYNC && item->more == SL_SYNC_CONTEXT);
 }
 
-/* Notes the context that a thread uses, because calls that name neither a stream nor a context act
- * on the context that their thread used last. */
+/* Stores the context that a thread uses. A call that names neither a stream nor a context acts on
+ * the context that its thread used last. */
 static void use_context(struct sl_edges *e, uint32_t thread, const struct sl_context *context)
 {
     uint64_t *place;
 
     if (thread == e->used_by && context == e->used) /* nearly always */
         return;
-    /* Jobs create and end threads, so the map is emptied when it is large. A thread's next
-     * operation names its context again. */
+    /* Jobs create and end threads, so the map is emptied when it is large. The next operation of a
+     * thread stores the thread's context again. */
     if (e->context_of.used * sizeof *e->context_of.slot >
         e->streams.store->cap_bytes / CONTEXTS_SHARE)
         sl_map_free(&e->context_of);
@@ -109,7 +112,7 @@ static void remember_context(struct sl_call *c)
 
 /* ---- operations ---- */
 
-/* Whether calls with higher correlation ids were applied before this one. */
+/* Returns 1 if calls with higher correlation ids were applied before this call. */
 static int is_late(const struct sl_call *c)
 {
     return c->item->correlation < c->e->last_correlation &&
@@ -151,8 +154,8 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
 }
 
 /* Enqueues a copy that runs after all earlier and before all later work of two devices. No record
- * says which streams of which contexts this concerns. It may be any of them, and streams that are
- * created later. */
+ * says which streams of which contexts have such work. Any stream of any context may have such
+ * work, and so may streams that are created later. */
 static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item *item)
 {
     struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
@@ -178,7 +181,7 @@ static void operations(struct sl_call *c)
         sl_foreign_operation(c, item);
         op =
             sl_call_is_serialized(c, item) ? enqueue_serialized(c, item) : sl_call_enqueue(c, item);
-        if (op && item->kind != SL_EV_KERNEL) /* kernels never make their launch wait */
+        if (op && item->kind != SL_EV_KERNEL) /* a launch never waits for its own kernel */
             sl_call_copy_waits(c, item, op);
     }
 }
@@ -198,12 +201,13 @@ static void record_event(struct sl_call *c, const struct sl_item *item, struct s
     else if (is_anywhere(c, item))
         set->lost = 1u << SL_EDGE_LOST_AMBIGUOUS;
     else {
-        stream->plain = 1; /* it is an application's stream, because no call can record an event on
-                            * a graph's branch */
+        /* the application created this stream, because no call can record an event on a branch of a
+         * graph */
+        stream->plain = 1;
         sl_stream_collect(streams, stream, 0, &c->by, set);
         if (sl_call_is_joined(c, item)) {
             sl_set_mark(set);
-            if (!set->first) /* the event may stand for work that we do not know */
+            if (!set->first) /* the event may stand for work that was not recorded */
                 set->lost |= 1u << SL_EDGE_LOST_AMBIGUOUS;
         }
     }

@@ -1,11 +1,13 @@
 /*
- * apply.h - the engine's state, and declarations shared by the files that apply a call.
+ * apply.h - the engine's state, and declarations that the files that apply a call share.
  *
  * Calls are applied to streams, events, graphs and waits one by one, in order of correlation id.
- * apply.c applies operations and event records; apply_graph.c graph launches; apply_wait.c waits.
- * foreign.c adds what files of torch.profiler lack. edge.c feeds these files.
+ * apply.c applies operations and event records. apply_graph.c applies graph launches. apply_wait.c
+ * applies waits. foreign.c infers the facts that files of torch.profiler lack. edge.c passes calls
+ * to these functions.
  *
- * Threads: the engine's owner alone. Memory: from the store.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the engine's store
+ * (base/store.h).
  */
 #ifndef SL_APPLY_H
 #define SL_APPLY_H
@@ -19,15 +21,17 @@
 #include "sync/wait.h"
 
 enum {
-    SL_APPLY_UNRETURNED = 16 /* how many calls without a record are remembered; each means that a
-                              * thread got no processor for a second */
+    /* maximum number of stored calls without a record; each such call means that a thread got no
+     * processor for a second */
+    SL_APPLY_UNRETURNED = 16
 };
 
 /* A copy or memset whose call had not returned, so that the call has no record. */
 struct sl_unreturned {
     uint64_t correlation;
-    int by_name; /* 1: the call waited only if its name is that of a blocking call; 0: it waited in
-                  * any case */
+    /* 1: the call waited only if its name is that of a blocking call; 0: the call waited, whatever
+     * its name is */
+    int by_name;
 };
 
 struct sl_edges {
@@ -40,38 +44,41 @@ struct sl_edges {
     struct sl_nodes nodes;
     struct sl_waits waits;
     /* edge.c */
-    uint64_t newest;          /* highest correlation id seen */
-    uint64_t returned_ns;     /* latest return of a call that may have enqueued something */
+    uint64_t newest; /* highest correlation id of all events so far */
+    /* latest time at which a call that may have enqueued GPU work returned */
+    uint64_t returned_ns;
     uint64_t forgotten;       /* records with this correlation id or a lower one are ignored */
-    enum sl_edge_loss reason; /* why they are ignored */
-    uint64_t last_lost;       /* the correlation id that was last counted with that reason */
-    size_t blind;             /* how many of the next events are dropped when they arrive */
+    enum sl_edge_loss reason; /* why the records up to `forgotten` are ignored */
+    /* the correlation id of the last call that was counted as lost for `reason` */
+    uint64_t last_lost;
+    size_t blind; /* the number of next events whose calls are ignored */
     /* apply*.c */
-    struct sl_map context_of;      /* thread -> the context that the thread used last */
+    struct sl_map context_of;      /* maps a thread to the context that the thread used last */
     const struct sl_context *used; /* the context of the last entry made in `context_of` */
-    uint32_t used_by;              /* the thread of that entry */
+    uint32_t used_by;              /* the thread of the last entry made in `context_of` */
     uint64_t begin_ns;             /* calls that began before this time are ignored */
-    uint64_t last_correlation;     /* highest correlation id applied */
-    int calls_seen;                /* 1: records of calls are being made */
-    unsigned captures;             /* stream captures under way */
+    uint64_t last_correlation;     /* highest correlation id of all applied calls */
+    int calls_seen;                /* 1: at least one record of a call has arrived */
+    unsigned captures;             /* number of stream captures that have begun and not ended */
     int closing;                   /* 1: no more records of the applied calls will arrive */
-    int starved;                   /* 1: there was no memory for a call's work, so no tail is
-                                    * known */
+    /* 1: there was no memory for the work of a call, so the tails of streams are unknown */
+    int starved;
     struct sl_unreturned
-        unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last ones without a record */
-    unsigned unreturned_next;            /* 0: none so far */
+        unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last calls without a record */
+    unsigned unreturned_next;            /* number of calls put into the ring so far */
 };
 
-/* One call while it is being applied. */
+/* The state of one call while the call is being applied. */
 struct sl_call {
     struct sl_edges *e;
     const struct sl_item *item; /* the call's records */
     size_t count;
-    const struct sl_item *cpu, *sync; /* NULL: there is no such record */
+    /* the call's own record and its wait's record; NULL if there is none */
+    const struct sl_item *cpu, *sync;
     struct sl_moment by;
     enum sl_call_class class;
-    int is_graph;          /* 1: its operations are nodes of a graph */
-    struct sl_op *last_op; /* the operation that the call enqueued last; NULL: none */
+    int is_graph;          /* 1: the call's operations are nodes of a graph */
+    struct sl_op *last_op; /* the operation that the call enqueued last; NULL if there is none */
 };
 
 static inline int sl_call_is_node(const struct sl_call *c, const struct sl_item *item)
@@ -95,14 +102,15 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
 int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by);
 
 /* apply.c: adds the operation to its stream and emits the edges of its waits. Returns the
- * operation, NULL if it was there before or found no room. */
+ * operation, or NULL if the stream has the operation already or there is no memory for it. */
 struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item);
 
 /* apply_graph.c: applies all nodes that the call launched. */
 void sl_call_graph(struct sl_call *c);
 
-/* apply_wait.c: adds the call's wait for `op`, which was made from `item`, or for the earlier work
- * of its stream. Only copies and memsets of certain memory have one. */
+/* apply_wait.c: adds the wait of a copy or memset call: a wait for `op`, which was made from
+ * `item`, or for the earlier work of the stream of `op`. Only copies and memsets of certain kinds
+ * of memory wait. */
 void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl_op *op);
 
 /* apply_wait.c: returns 1 for a blocking copy from one device to another. Such a copy runs after
@@ -110,17 +118,16 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
  * Memory Copy"). */
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 
-/* apply_wait.c: adds the call's wait for the stream, or for the stream's context. */
+/* apply_wait.c: adds a wait of the call for the stream or for the stream's context. */
 void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
                       enum sl_edge_kind kind, int inferred);
 
-/* apply_wait.c: adds all other waits of the call, and the stream waits that it made. Must be called
- * last, because an own operation of the call replaces its wait, and its event records must be
- * known. */
+/* apply_wait.c: adds all other waits of the call, and the stream waits that it made. The caller
+ * calls this function last, because it must know the operations and event records of the call. */
 void sl_call_waits(struct sl_call *c);
 
 /* apply_wait.c: returns 1 if the call returns only after its own operation (a copy or memset) has
- * ended. `blocking`: 1 if the call is a blocking one by its name. */
+ * ended. `blocking` is 1 if the name of the call is that of a blocking call. */
 int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking);
 
 /* Applies one call: `count` items with the same correlation id. */

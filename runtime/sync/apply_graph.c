@@ -2,13 +2,13 @@
  * apply_graph.c - applies the launch of a graph: one call, many operations.
  *
  * The graph runs after the tail of its launch stream and after the previous launch of the same
- * executable graph. Later work on the stream runs after the whole graph. Branches run on streams of
- * their own, which no application created. Dependencies between nodes are known if they were
- * reported when the graph was built (node_state.h). Otherwise a branch has only the order of its
- * stream.
+ * executable graph. Later work on the stream runs after the whole graph. Parallel branches of the
+ * graph run on separate streams, which CUDA creates for the graph. Dependencies between nodes are
+ * known if they were reported when the graph was built (node_state.h). If the dependencies are not
+ * known, the operations of a branch are ordered only by the branch's stream.
  *
- * Threads: the engine's owner alone. Memory: none; references that a launch holds are dropped at
- * its end.
+ * Threads: only the thread that owns the engine (edge.h). Memory: none. A launch drops its
+ * references to operations when it has been applied.
  */
 #include "sync/apply.h"
 
@@ -17,10 +17,12 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    DEPTH_MOST = 64 /* maximum number of consecutive nodes without a record */
+    /* maximum number of consecutive dependencies to follow through nodes that make no record */
+    DEPTH_MOST = 64
 };
 
-/* Returns the launch stream if one of the graph's nodes ran on it, NULL if no record names it. */
+/* Returns the launch stream if one of the graph's nodes ran on that stream. Returns NULL if no
+ * record names the launch stream. */
 static struct sl_stream *launch_stream(const struct sl_call *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -29,8 +31,8 @@ static struct sl_stream *launch_stream(const struct sl_call *c)
     return NULL;
 }
 
-/* Whether the node is a root. If no operation of the launch had ended when the node began, it
- * depends on none. */
+/* Returns 1 if the node is a root. If no operation of the launch had ended when the node began, the
+ * node depends on no other node. */
 static int is_root(const struct sl_call *c, const struct sl_item *node)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -40,8 +42,8 @@ static int is_root(const struct sl_call *c, const struct sl_item *node)
     return 1;
 }
 
-/* Orders the stream after the set, as of right before the call, so that the graph's nodes there are
- * ordered after it too. */
+/* Orders the stream after the set, as if the stream had waited right before the call. So the
+ * graph's nodes on the stream are ordered after the set, too. */
 static void follow(struct sl_call *c, struct sl_stream *stream, const struct sl_set *set)
 {
     struct sl_moment earlier = c->by;
@@ -62,9 +64,9 @@ static struct sl_exec *executable(struct sl_call *c)
     return exec;
 }
 
-/* Returns why the previous launch may be unknown. Files of torch.profiler do not say when the
- * recording began, and old ones have no node ids. For such files, only launches in the file
- * count. */
+/* Returns the reason why the previous launch may be unknown, or 0. Files of torch.profiler do not
+ * say when the recording began, and old files have no node ids. For files of torch.profiler, only
+ * launches in the file count. */
 static uint32_t why_unknown(const struct sl_call *c, const struct sl_exec *exec)
 {
     int unseen = 0;
@@ -85,8 +87,8 @@ static int is_launched_there(const struct sl_exec *exec, const struct sl_stream 
 }
 
 /* Adds the last operations of the previous launch to `entry`, unless `entry` already has them or a
- * later operation of their stream. In that case the stream's own order gives the edge, of another
- * kind. */
+ * later operation of their stream. In that case the engine finds the edge, with another kind, from
+ * the order within the stream. */
 static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_set *entry)
 {
     sl_set_open(&c->e->streams, entry);
@@ -101,7 +103,7 @@ static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_se
     }
 }
 
-/* Orders the node on the launch stream after the previous launch too. */
+/* Also orders the node on the launch stream after the previous launch. */
 static void follow_last(struct sl_call *c, const struct sl_exec *exec, struct sl_stream *launch,
                         const struct sl_set *entry, uint32_t lost)
 {
@@ -150,16 +152,19 @@ static void remember(struct sl_call *c, struct sl_exec *exec, const struct sl_st
 
 struct launch {
     struct sl_call *c;
-    struct sl_stream *stream;     /* the launch stream; NULL: not known, so it may be any stream */
-    struct sl_set entry;          /* the set that the launch is ordered after */
-    uint32_t look;                /* number of this examination of the nodes */
-    struct sl_launched *launched; /* one for each item; NULL: dependencies are not known */
+    /* the launch stream; NULL if it is not known, so that any stream may be the launch stream */
+    struct sl_stream *stream;
+    struct sl_set entry; /* the set of operations after which the launch is ordered */
+    /* number of this search through the nodes, so that marks of earlier searches are ignored */
+    uint32_t look;
+    /* one entry for each item; NULL if the dependencies are not known */
+    struct sl_launched *launched;
     int branches;
 };
 
-/* Returns 1 if every node is known, all were created in one graph, and none occurs twice. A node
- * may occur twice if graphs are nested. How nested nodes depend on the nodes around them is not
- * reported. */
+/* Returns 1 if every node of the launch is known, all nodes were created in one graph, and no node
+ * occurs twice. A node may occur twice if graphs are nested. CUPTI does not report how nested nodes
+ * depend on the nodes around them. */
 static int know_nodes(struct launch *l)
 {
     const struct sl_call *c = l->c;
@@ -191,9 +196,9 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
 
     source->is_source = 1;
     if (!source->op) {
-        /* The source has no operation yet. If it has a start time, it began later than the node,
-         * which contradicts the reported dependency. Without a start time, it may have begun at any
-         * time. */
+        /* The source has no operation yet. If the source has a start time, it began later than the
+         * node, and this contradicts the reported dependency. If the source has no start time, it
+         * may have begun at any time. */
         const struct sl_item *item = &l->c->item[original->place - 1];
 
         sources->lost |= 1u << (item->start_ns ? SL_EDGE_LOST_CYCLE : SL_EDGE_LOST_GAVE_UP);
@@ -203,10 +208,10 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
                &(struct sl_link){.op = source->op, .by = l->c->by, .via = SL_VIA_GRAPH});
 }
 
-/* Returns the source of a dependency, NULL if it is not known which node of the launch that is. If
- * an original has no record in this launch, it stands for its launched copy. It cannot stand for it
- * if it has no copy, because it was removed from its graph, or if the dependencies of its copies
- * differ. */
+/* Returns the source of a dependency, or NULL if it is not known which node of the launch is the
+ * source. An original node that has no record in this launch stands for its launched copy. There
+ * are two exceptions: the original has no copy, because it was removed from its graph; or the
+ * dependencies of its copies differ. */
 static struct sl_node *find_source(const struct launch *l, uint64_t id)
 {
     struct sl_node *original = sl_nodes_find(&l->c->e->nodes, id);
@@ -219,14 +224,15 @@ static struct sl_node *find_source(const struct launch *l, uint64_t id)
         original->look = l->look;
         original->place = original->visit = 0;
     }
-    if (original->look != l->look) /* its record was in an earlier part of the launch's records */
+    /* the record of `original` was in an earlier part of the launch's records */
+    if (original->look != l->look)
         return NULL;
     return original->place || (original->copied && !original->varies) ? original : NULL;
 }
 
 /* Adds the sources of item `place`. A source that makes no record is replaced by its own sources.
- * Returns their number, 0 if the node begins the graph, or -EAGAIN if a node in between is not
- * known. */
+ * Returns the number of sources, 0 if the node begins the graph, or -EAGAIN if a node in between is
+ * not known. */
 static int collect_sources(struct launch *l, const struct sl_node *node, uint32_t place,
                            struct sl_set *sources, int depth)
 {
@@ -303,8 +309,8 @@ static void begin_branch(struct launch *l, const struct sl_item *item, struct sl
         follow(l->c, stream, &l->entry);
 }
 
-/* Marks streams on which a node has no time. The items list such nodes last, but each may have run
- * anywhere in the order of its stream. */
+/* Marks streams on which a node has no time. Nodes without a time are the last items of the call,
+ * but such a node may have run at any position in the order of its stream. */
 static void find_unordered(struct launch *l)
 {
     for (size_t i = l->c->count; i && l->c->item[i - 1].start_ns == 0; i--)
@@ -336,8 +342,9 @@ static void run_nodes(struct launch *l)
         sl_call_lose(l->c, SL_EDGE_LOST_GRAPH_INSIDE);
 }
 
-/* Adds the operations that later work waits for. If the nodes are known, these are the nodes that
- * no other node depends on; otherwise the last operation on each stream of the launch. */
+/* Adds the operations that later work waits for. If the nodes are known, later work waits for the
+ * nodes that no other node depends on. Otherwise it waits for the last operation on each stream of
+ * the launch. */
 static void collect_ends(const struct launch *l, struct sl_set *ends)
 {
     const struct sl_call *c = l->c;
@@ -358,7 +365,8 @@ static void collect_ends(const struct launch *l, struct sl_set *ends)
     }
 }
 
-/* Returns when the last operation of the graph ended; 0: not known. */
+/* Returns the time at which the last operation of the graph ended, or 0 if that time is not known.
+ */
 static uint64_t ended_ns(const struct sl_call *c)
 {
     uint64_t ns = 0;

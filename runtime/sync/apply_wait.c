@@ -1,11 +1,12 @@
 /*
  * apply_wait.c - applies the waits of a call, and the stream waits that it made.
  *
- * Most waits have a synchronization record. Copies and memsets have none; the kind of memory says
- * whether the call returned only after its own operation had ended. Frees have none either; they
- * waited for work that ended during the call.
+ * Most waits have a synchronization record. Copies and memsets have no such record; the kind of
+ * memory says whether the call returned only after its own operation had ended. Frees have no such
+ * record either; the work that a free waited for is the work that ended during the call.
  *
- * Threads: the engine's owner alone. Memory: none; sets are passed to the waits.
+ * Threads: only the thread that owns the engine (edge.h). Memory: none; wait.c takes over the sets
+ * of the waits.
  */
 #include "sync/apply.h"
 #include "sync/foreign.h"
@@ -51,8 +52,8 @@ void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_
 
 /* ---- copies ---- */
 
-/* Whether the host can access the memory. A memset of such memory blocks. If the kind of memory is
- * not known, the answer is no. */
+/* Returns 1 if the host can access the memory. A memset of host-accessible memory blocks. If the
+ * kind of memory is not known, the answer is no. */
 static int is_of_host(uint32_t memory)
 {
     return memory == PAGEABLE || memory == PINNED || memory == MANAGED || memory == MANAGED_STATIC;
@@ -106,7 +107,8 @@ static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
         (struct sl_unreturned){item->correlation, !waits};
 }
 
-/* Counts a wait as lost: the call's record has arrived, but too late to decide its wait. */
+/* Counts the wait of a call as lost if the call's record has arrived, but too late to decide the
+ * wait. */
 static void lose_unreturned(struct sl_call *c)
 {
     for (size_t i = 0; i < SL_APPLY_UNRETURNED; i++) {
@@ -127,8 +129,8 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
     enum sl_edge_kind kind = item->kind == SL_EV_MEMSET ? SL_EDGE_MEMSET : SL_EDGE_COPY;
     struct sl_wait wait;
 
-    /* A graph launch waits for none of its nodes. If they are all on one stream, files of
-     * torch.profiler do not distinguish nodes from other operations. */
+    /* A graph launch waits for none of its nodes. If all nodes are on one stream, files of
+     * torch.profiler do not distinguish them from other operations. */
     if (!shape || sl_call_is_node(c, item) || c->class == SL_CALL_GRAPH_LAUNCH)
         return;
     if (!c->cpu)
@@ -153,17 +155,18 @@ static const struct sl_record *find_record(const struct sl_call *c, int *overlap
 {
     const struct sl_item *sync = c->sync;
 
-    /* Files of torch.profiler have only those event records that some wait names. So the event may
-     * have been recorded again later. */
+    /* A file of torch.profiler has a record of an event only if some wait names the record. So the
+     * event may have been recorded again later. */
     if (c->e->opt.foreign && sync->id == 0)
         return NULL;
     return sl_records_find(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name,
                            sync->id, &c->by, overlaps);
 }
 
-/* Whether the event may have been recorded before the wait, although no such record is known. The
- * record may not have been seen, or if all known records are newer than the wait, it may have been
- * forgotten. (An event that was never recorded orders nothing.) */
+/* Returns 1 if the event may have been recorded before the wait, although no such record is known.
+ * The record may not have been seen. If all known records are newer than the wait, the earlier
+ * record may also have been forgotten. (A wait for an event that was never recorded waits for
+ * nothing.) */
 static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
 {
     const struct sl_item *sync = c->sync;
@@ -175,19 +178,20 @@ static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *re
            sl_records_elsewhere(&c->e->records, sl_call_stream(c, sync)->context->id, sync->name);
 }
 
-/* Whether the event may have been recorded again: a later call recorded an event that no record
- * names. */
+/* Returns 1 if the event may have been recorded again, that is, if a later call recorded an event
+ * that no record names. */
 static int may_be_outdated(const struct sl_call *c, const struct sl_record *record)
 {
     uint64_t unnamed = c->e->records.unnamed;
 
-    /* Only the last such call is kept, so before a wait there may have been another. */
+    /* Only the last call that recorded an unnamed event is stored. So another such call may have
+     * been made before the wait. */
     return unnamed != 0 && (!record || record->by.correlation < unnamed);
 }
 
-/* Returns the record that the call's wait refers to. Returns NULL if the event was never recorded,
- * or if its record is not known; then *lost gets the reason. Sets *overlaps if calls overlap, so
- * that it may be another record. */
+/* Returns the record that the call's wait refers to. Returns NULL if the event was never recorded.
+ * Returns NULL and writes the reason to *lost if the record is not known. Sets *overlaps if calls
+ * overlap, so that the wait may refer to another record. */
 static const struct sl_record *record_of(const struct sl_call *c, uint32_t *lost, int *overlaps)
 {
     int unsure = 0;
@@ -253,9 +257,10 @@ static void stream_waits(struct sl_call *c)
     sl_set_clear(&c->e->streams, &marked);
 }
 
-/* Handles a call that makes all streams of a context wait for an event. No record has the event and
- * the context that its arguments name. So the next operation of any stream may have an unknown
- * wait. The call itself is counted as lost, too, because some streams may never be used again. */
+/* Handles a call that makes all streams of a context wait for an event. No record contains the
+ * call's arguments, which name the event and the context. So the next operation of any stream may
+ * have an unknown wait. The call itself is counted as lost, too, because some streams may never be
+ * used again. */
 static void context_waits(struct sl_call *c)
 {
     sl_call_lose(c, SL_EDGE_LOST_NO_RECORD);
@@ -264,8 +269,8 @@ static void context_waits(struct sl_call *c)
 
 /* ---- synchronization records ---- */
 
-/* Whether the call had not returned when the window ended. A call's record is made when the call
- * returns. Without it, it is not known when the call began to wait. */
+/* Whether the call had not returned when the window ended. CUPTI makes a call's record when the
+ * call returns. Without this record, it is not known when the call began to wait. */
 static int has_not_returned(const struct sl_call *c)
 {
     return c->e->closing && c->e->calls_seen && !c->cpu;
@@ -276,8 +281,8 @@ static void synchronization(struct sl_call *c)
     struct sl_stream *stream = sl_call_stream(c, c->sync);
     int query = c->class == SL_CALL_STREAM_QUERY;
 
-    /* Nothing was waited for if the call failed, or if a query found work pending. Below CUPTI 12.8
-     * only the call's record says so. */
+    /* The call did not wait if it failed, or if it was a query that found work pending. Before
+     * CUPTI 12.8, only the call's record has the result. */
     if (c->sync->what != 0 || (c->cpu && c->cpu->more != 0))
         return;
     if (has_not_returned(c) && c->sync->more != SL_SYNC_STREAM_WAIT) {
@@ -292,8 +297,8 @@ static void synchronization(struct sl_call *c)
         stream_waits(c);
         break;
     case SL_SYNC_STREAM:
-        stream->plain = 1; /* it is an application's stream, because no call can name a graph's
-                            * branch */
+        /* the application created this stream, because no call can name a branch of a graph */
+        stream->plain = 1;
         if (!c->last_op)
             sl_call_wait_for(c, stream, SL_WAIT_STREAM,
                              query ? SL_EDGE_STREAM_QUERY : SL_EDGE_STREAM_SYNC, 0);
@@ -310,8 +315,9 @@ static void synchronization(struct sl_call *c)
 
 /* ---- waits without a record ---- */
 
-/* Returns the stream that stands for the thread's last context if that is known (sets *known),
- * otherwise for any context. NULL if there is no context. */
+/* If the thread's last context is known, returns the stream object that stands for that context and
+ * sets *known. Otherwise returns the stream object that stands for any context. Returns NULL if
+ * there is no context. */
 static struct sl_stream *guess_context(struct sl_call *c, int *known)
 {
     struct sl_streams *streams = &c->e->streams;
@@ -333,7 +339,7 @@ static void wait_for_free(struct sl_call *c, struct sl_stream *any, enum sl_edge
     sl_waits_add(&c->e->waits, &wait);
 }
 
-/* Handles a wait without a synchronization record. Frees never have one. */
+/* Handles a wait without a synchronization record. Frees never have such a record. */
 static void unrecorded_wait(struct sl_call *c)
 {
     int known;

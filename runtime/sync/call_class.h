@@ -4,7 +4,7 @@
  * CUPTI never changes a callback id, so plain numbers are as reliable as CUPTI's headers. The
  * headers themselves are not needed to build the tool.
  *
- * Threads: any; pure. Memory: none.
+ * Threads: any; the functions are pure. Memory: none.
  */
 #ifndef SL_CALL_CLASS_H
 #define SL_CALL_CLASS_H
@@ -25,17 +25,18 @@ enum sl_call_class {
     SL_CALL_CONTEXT_WAIT,   /* makes all streams of a context wait for an event */
     SL_CALL_CONTEXT_RECORD, /* records an event on all streams of a context */
     SL_CALL_FREE,           /* waits for all work of the context */
-    SL_CALL_UNLOAD, /* unloads a module, device or context; waits like a free, but the edge has
-                     * another kind */
-    SL_CALL_BLOCKING_COPY, /* copies and memsets without Async in their name */
+    /* unloads a module, device or context; waits like SL_CALL_FREE, but the edge has another kind
+     */
+    SL_CALL_UNLOAD,
+    SL_CALL_BLOCKING_COPY, /* copies and memsets whose name does not contain Async */
     SL_CALL_KERNEL_LAUNCH,
     SL_CALL_GRAPH_LAUNCH,
     SL_CALL_ASYNC_COPY,    /* waits only if the host memory is pageable */
-    SL_CALL_CAPTURE_BEGIN, /* from here on launches become nodes of a graph */
+    SL_CALL_CAPTURE_BEGIN, /* begins a stream capture; later launches become nodes of a graph */
     SL_CALL_CAPTURE_END,
 };
 
-/* Whether such a call may enqueue GPU work, or make a stream wait. */
+/* Returns 1 if a call of this class may enqueue GPU work, or make a stream wait. */
 static inline int sl_call_may_enqueue(enum sl_call_class class)
 {
     return class == SL_CALL_OTHER || class == SL_CALL_STREAM_WAIT ||

@@ -2,17 +2,19 @@
  * concurrent_calls.c - finds out whether another thread's call ran at the same time as a call and
  * acted on the same object.
  *
- * No record says which of two overlapping calls acted first. Calls that began before this one were
- * applied already. Calls that began later are held and sorted after it. If one of these acts on the
- * same stream or event, this call's result is marked `overlapping`.
+ * No record says which of two overlapping calls acted first. When a call is applied, the calls that
+ * began before it were applied already. The calls that began later are held, and sorted after it.
+ * If one of the later calls overlaps the call and acts on the same stream or event, the call's
+ * result is marked `overlapping`.
  *
- * Threads: the engine's owner alone. Memory: none.
+ * Threads: only the thread that owns the engine (edge.h). Memory: none.
  */
 #include "sync/apply.h"
 
 enum {
-    LOOKS = 1 << 13 /* maximum number of records to examine; if there are more, the call counts as
-                     * overlapping */
+    /* maximum number of records to examine; if there are more records, the call counts as
+     * overlapping */
+    LOOKS = 1 << 13
 };
 
 static int is_stream_wait(const struct sl_item *item)
@@ -27,7 +29,7 @@ static int joins(const struct sl_call *c, const struct sl_item *at, const struct
 {
     if (!sl_item_is_operation(at) && !is_stream_wait(at))
         return 0;
-    /* Within a stream the GPU starts operations in order of enqueue. */
+    /* The GPU starts the operations of a stream in the order in which they were enqueued. */
     if (op && sl_item_is_operation(at) && (at->where != op->where || at->start_ns >= op->start_ns))
         return 0;
     return sl_streams_are_ordered(sl_call_stream(c, at), stream);
@@ -45,14 +47,15 @@ int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by)
     const struct sl_item *first = c->item + c->count, *other = NULL;
     const struct sl_stream *stream = sl_call_stream(c, by);
 
-    if (c->by.to_ns == 0) /* without the call's record, overlapping calls are not known */
+    if (c->by.to_ns == 0) /* if the call has no record, it is not known which calls overlap it */
         return 0;
     for (const struct sl_item *at = first; at < c->e->order.item + c->e->order.sorted; at++) {
         if (at - first == LOOKS)
             return 1;
         if (sl_item_is_call(at)) {
             /* A thread may be descheduled between getting its call's id and its start time. So a
-             * call with a lower id may start later; it does not end the search. */
+             * call with a lower id may start later than this call. The search continues after such
+             * a call. */
             if (at->start_ns >= c->by.to_ns && at->correlation > c->by.correlation)
                 return 0;
             other = at->where != c->by.thread && at->start_ns < c->by.to_ns &&

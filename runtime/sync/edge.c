@@ -1,12 +1,13 @@
 /*
- * edge.c - finds the GPU work that each wait was waiting for: takes events and emits edges.
+ * edge.c - finds the GPU work that each wait was waiting for. The input is events, and the output
+ * is edges.
  *
- * An event becomes an item (order.h). Once all records of a call can be expected to have arrived,
- * the call is applied (apply.h) to streams, events, graphs and waits. If there is no memory for a
+ * An event becomes an item (order.h). Once all records of a call should have arrived, the engine
+ * applies the call (apply.h) to streams, events, graphs and waits. If there is no memory for a
  * record, all held records and the state of all streams are dropped.
  *
- * Threads: the engine's owner alone. Memory: the engine, which the caller of sl_edges_create()
- * owns.
+ * Threads: only the thread that owns the engine (edge.h). Memory: struct sl_edges, which the caller
+ * of sl_edges_create() owns.
  */
 #include "sync/edge.h"
 
@@ -21,8 +22,9 @@
 /* How long a call may take to return after the awaited work (or its own operation) has ended,
  * because its thread must first get a processor. 100 ms were too short on a machine with many more
  * threads than processors. */
-#define RETURN_NS     1000000000u
-#define RETURN_LOW_NS 100000000u /* used when the held records take much of the memory */
+#define RETURN_NS 1000000000u
+/* like RETURN_NS, but used when the held records take much of the memory */
+#define RETURN_LOW_NS 100000000u
 
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
 {
@@ -112,8 +114,8 @@ static void let_go(struct sl_edges *e, const struct sl_item *item)
         sl_streams_at(&e->streams, item->where)->held--;
 }
 
-/* Returns 1 if the record is of a call that waited or made a stream wait, but not of a query that
- * found work pending. */
+/* Returns 1 if the record belongs to a call that waited or made a stream wait. A query that found
+ * work pending did not wait. */
 static int is_wait(const struct sl_edges *e, const struct sl_item *item)
 {
     const struct sl_shape *shape;
@@ -135,9 +137,9 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
     }
 }
 
-/* Counts a call whose records are dropped, once for all its records, which are adjacent in sorted
- * items. Between windows, calls are recorded without the work that they waited for. There a wait is
- * counted only if it has a synchronization record. */
+/* Counts a call whose records are dropped. The call is counted once, because its records are
+ * adjacent in the sorted items. Between windows, calls are recorded, but the work that they waited
+ * for is not. So a wait between windows is counted only if it has a synchronization record. */
 static void lose(struct sl_edges *e, const struct sl_item *item)
 {
     if (item->correlation == e->last_lost || !is_wait(e, item) ||
@@ -150,7 +152,8 @@ static void lose(struct sl_edges *e, const struct sl_item *item)
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
 {
     e->reason = reason;
-    (void)sl_order_sort(&e->order); /* without memory for the sort, a call may be counted twice */
+    /* if there is no memory for the sort, a call may be counted twice */
+    (void)sl_order_sort(&e->order);
     for (size_t i = e->order.first; i < e->order.count; i++)
         lose(e, &e->order.item[i]);
     sl_order_take(&e->order, e->order.count - e->order.first);
@@ -160,7 +163,8 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason)
     sl_streams_forget(&e->streams);
     sl_streams_ignore_call(&e->streams, e->returned_ns);
     if (!e->opt.recording_since_ns)
-        e->opt.recording_since_ns = 1; /* the recording no longer covers the whole run */
+        /* not 0, because the recording no longer covers the whole run */
+        e->opt.recording_since_ns = 1;
     e->forgotten = e->newest;
 }
 
@@ -169,8 +173,9 @@ void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns)
     e->begin_ns = begin_ns;
 }
 
-/* Drops all state because there is no memory for a record, which may be the tail of any stream.
- * Dropping visits all streams, so after it as many events are ignored as there are streams. */
+/* Drops all state because there is no memory for a record. The missing record may be the tail of
+ * any stream. Dropping the state visits all streams. To bound the cost per event, the engine then
+ * ignores as many events as there are streams. */
 static void give_way(struct sl_edges *e)
 {
     e->waits.lost[SL_EDGE_LOST_MEMORY]++;
@@ -178,7 +183,8 @@ static void give_way(struct sl_edges *e)
     e->blind = e->streams.count;
 }
 
-/* Counts a record of a call that was dropped before. It may be the only record of a wait. */
+/* Counts a record of a call that was dropped before. The record may be the only record of a wait.
+ */
 static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
 {
     struct sl_item item;
@@ -193,9 +199,9 @@ static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
     let_go(e, &item);
 }
 
-/* Notes the return of an ignored call, because until then it may have enqueued unknown work. The
- * call's id is lower than the ids of known calls. Yet its operation may run after theirs, because
- * the call may have waited first. */
+/* Stores the time at which an ignored call returned, because the call may have enqueued unknown
+ * work until then. The call's id is lower than the ids of known calls. Nevertheless, its operation
+ * may run after the operations of known calls, because the ignored call may have waited first. */
 static void note_return(struct sl_edges *e, const struct sl_event *ev)
 {
     if (!is_call(ev) || ev->correlation == 0 ||
@@ -245,7 +251,8 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         e->forgotten = e->newest;
     }
     note_return(e, ev);
-    if (ev->correlation <= e->forgotten) /* 0: no correlation id */
+    /* also true for events without a correlation id, whose id is 0 */
+    if (ev->correlation <= e->forgotten)
         come_too_late(e, ev);
     else
         hold(e, ev);
@@ -274,8 +281,9 @@ static uint64_t time_to_return(const struct sl_edges *e)
     return held * sizeof *e->order.item < e->store.cap_bytes / 8 ? RETURN_NS : RETURN_LOW_NS;
 }
 
-/* Returns the time at which the last record of a call was made, 0 if no record has a time. The
- * call's own record is made when the call returns, so it may not have arrived yet. */
+/* Returns the time at which CUPTI made the last record of a call, or 0 if no record has a time.
+ * CUPTI makes the call's own record when the call returns, so this record may not have arrived yet.
+ */
 static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_t count)
 {
     uint64_t ns = 0;
@@ -289,8 +297,9 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
     return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
 
-/* Returns the same for the call that must be applied first. An event record alone has no time, so
- * it is applied with the next call that has one. */
+/* Returns the time of made() for the call that must be applied first. If this call has only an
+ * event record, it has no time. The function then returns the time of the next call that has a
+ * time. */
 static uint64_t latest(const struct sl_edges *e, size_t skip)
 {
     const struct sl_item *item;
@@ -302,7 +311,7 @@ static uint64_t latest(const struct sl_edges *e, size_t skip)
     return ns ? ns : UINT64_MAX;
 }
 
-/* Returns the time at which the call began, 0 if no record has it. */
+/* Returns the time at which the call began, or 0 if no record has this time. */
 static uint64_t begun(const struct sl_item *item, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -311,7 +320,8 @@ static uint64_t begun(const struct sl_item *item, size_t count)
     return 0;
 }
 
-/* Decides the open waits before which no held call can have enqueued work. */
+/* Decides the open waits that ended by `ns` and before the first held call began. A held call may
+ * have enqueued work for which a later wait waited. */
 static void close_waits(struct sl_edges *e, uint64_t ns)
 {
     size_t skip, count;
@@ -347,7 +357,7 @@ void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
     while ((item = sl_order_first(&e->order, &skip, &count)) && begun(item, count) < before_ns)
         apply_first(e, skip, count);
     e->closing = 0;
-    /* The open waits began before any call that is still held. */
+    /* All open waits began before the calls that are still held, so they can be decided. */
     sl_waits_close(&e->waits, UINT64_MAX);
 }
 
@@ -375,8 +385,8 @@ uint64_t sl_edges_decided_ns(const struct sl_edges *e)
     size_t count, skip = 0;
 
     (void)sl_order_first(&e->order, &skip, &count);
-    /* If only operations of a call have arrived, the call's start is not known. Calls begin nearly
-     * in order of their ids, so the start of the next call is used. */
+    /* If only operations of a call have arrived, the call's start is not known. The code then uses
+     * the start of the next call, because calls begin nearly in the order of their ids. */
     for (; ns == 0 && (item = sl_order_peek(&e->order, skip, &count)); skip += count)
         ns = begun(item, count);
     if (ns == 0)

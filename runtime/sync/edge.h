@@ -1,19 +1,20 @@
 /*
  * edge.h - finds the GPU work that each wait was waiting for.
  *
- * The engine takes the assembled events of a process (event/assemble.h) in any order. It emits
- * edges. An edge says that a call, or a GPU operation, could not continue before another GPU
- * operation had completed. Edges follow from the order of enqueue, not from two things that happen
- * at about the same time. docs/sync-edges.md defines each kind and how it is found. The same code
- * runs in a job (writer thread) and in the tool (on a file).
+ * The input of the engine is the assembled events of a process (event/assemble.h), in any order.
+ * The output is edges. An edge says that a call, or a GPU operation, could not continue before
+ * another GPU operation had completed. The engine derives edges from the order in which work was
+ * enqueued. It does not guess them from events that happen at about the same time.
+ * docs/sync-edges.md defines the kinds of edges and how the engine finds each kind. The engine runs
+ * in a job, on the writer thread, and in the command-line tool, on the events of a trace file.
  *
- * A wait is decided once every record that ended before the wait's end was delivered, which the
- * caller reports with sl_edges_delivered(). Until then records are held, as many as fit into
- * memory.
+ * The engine decides a wait once every record that ended before the wait's end was delivered. The
+ * caller reports this with sl_edges_delivered(). Until then the engine holds the records, as many
+ * as fit into memory.
  *
- * Threads: the engine's owner alone. Memory: mapped pages, at most `cap_bytes`. Past the cap, the
- * held records are dropped and counted. Then the state of all streams is unknown, as after a pause
- * of the recording.
+ * Threads: one thread owns an engine and makes all calls. Memory: mapped pages, at most
+ * `cap_bytes`. If the engine needs more memory, it drops and counts the held records. Afterwards
+ * the state of all streams is unknown, just like after a pause of the recording.
  */
 #ifndef SL_EDGE_H
 #define SL_EDGE_H
@@ -42,25 +43,27 @@ enum sl_edge_kind {
     SL_EDGE_KIND_COUNT
 };
 
-/* A query returns at once, even if work completes while it runs, so its wait_ns is 0. */
+/* Returns 1 for the kinds of edges that end at a query. A query returns at once, even if work
+ * completes during the query, so wait_ns is 0 for these edges. */
 static inline int sl_edge_is_query(enum sl_edge_kind kind)
 {
     return kind == SL_EDGE_EVENT_QUERY || kind == SL_EDGE_STREAM_QUERY;
 }
 
-/* How certain an edge is. OVERLAPPING means that the enqueue and the wait overlapped in time, so
- * that the rule in docs/sync-edges.md decided. INFERRED means that no record says it, so that it
- * was concluded from times. */
+/* How certain an edge is. OVERLAPPING means that the enqueuing call and the wait overlapped in
+ * time, so the engine applied the rule in docs/sync-edges.md. INFERRED means that no record proves
+ * the edge, so the engine concluded it from times. */
 enum sl_edge_basis {
     SL_BASIS_EXACT,
     SL_BASIS_OVERLAPPING,
     SL_BASIS_INFERRED
 };
 
-/* A GPU operation: one row of the trace. */
+/* A GPU operation. It is one slice of the trace. */
 struct sl_edge_op {
     uint64_t correlation;
-    uint64_t graph_node; /* 0: not part of a graph */
+    /* CUDA's id of the graph node; 0 if the operation is not part of a graph */
+    uint64_t graph_node;
     uint64_t start_ns, end_ns;
     uint32_t name; /* intern id; 0 for copies and memsets, which the shape describes */
     uint32_t shape;
@@ -71,45 +74,60 @@ struct sl_edge_op {
 
 struct sl_edge {
     struct sl_edge_op source;
-    uint8_t kind;     /* enum sl_edge_kind */
-    uint8_t basis;    /* enum sl_edge_basis */
-    uint8_t at_start; /* 1: a GPU operation could not start; 0: a call could not return */
-    uint8_t released; /* 1: this source ended last and released the wait, which really took time */
+    uint8_t kind;  /* enum sl_edge_kind */
+    uint8_t basis; /* enum sl_edge_basis */
+    /* 1: the destination is a GPU operation that could not start; 0: it is a call that could not
+     * return */
+    uint8_t at_start;
+    /* 1: this source ended last of all sources of the wait, and the wait took time. So this source
+     * released the wait. */
+    uint8_t released;
     uint64_t wait_ns, wake_ns;
     /* destination */
     uint64_t dst_correlation;
     uint64_t dst_start_ns, dst_end_ns; /* start and end of the call or GPU operation */
     uint32_t dst_thread;               /* the thread of the call, or of the launching call */
-    uint32_t dst_name, dst_cbid;       /* name and callback id of the call; 0: the call has no
-                                        * record */
-    uint8_t dst_domain;                /* SL_EV_RUNTIME or SL_EV_DRIVER; 0: no record of the call */
-    struct sl_edge_op dst_op;          /* set only if at_start is 1 */
+    /* name and callback id of the call; 0 if the call has no record */
+    uint32_t dst_name, dst_cbid;
+    /* SL_EV_RUNTIME or SL_EV_DRIVER; 0 if the call has no record */
+    uint8_t dst_domain;
+    struct sl_edge_op dst_op; /* set only if at_start is 1 */
 };
 
 /* Why a possible edge was left out. Each case is counted; `syncline check` shows the counters. */
 enum sl_edge_loss {
     SL_EDGE_LOST_BEFORE_WINDOW, /* the awaited work may include work enqueued before recording
                                  * began */
-    SL_EDGE_LOST_GAVE_UP,       /* records did not arrive before the bound or the window's end */
-    SL_EDGE_LOST_AMBIGUOUS,     /* two sources fit an inferred edge */
-    SL_EDGE_LOST_FLAG_UNKNOWN,  /* the file has no stream flags, so legacy order is unknown */
-    SL_EDGE_LOST_GRAPH_INSIDE,  /* the dependencies between a graph's nodes are not known */
-    SL_EDGE_LOST_NO_RECORD, /* no record of the awaited event was seen, or the wait names nothing */
-    SL_EDGE_LOST_MEMORY,    /* there was no memory */
+    /* needed records did not arrive before the engine had to decide the wait */
+    SL_EDGE_LOST_GAVE_UP,
+    SL_EDGE_LOST_AMBIGUOUS, /* an inferred edge may have either of two sources */
+    /* the file has no stream flags, so it is unknown which streams are ordered with the legacy
+     * default stream */
+    SL_EDGE_LOST_FLAG_UNKNOWN,
+    /* the edge is between nodes of a graph whose dependencies are not known */
+    SL_EDGE_LOST_GRAPH_INSIDE,
+    /* the engine saw no record of the awaited event, or the wait names nothing that it waits for */
+    SL_EDGE_LOST_NO_RECORD,
+    SL_EDGE_LOST_MEMORY, /* the engine had no memory left */
     SL_EDGE_LOST_CYCLE,
     SL_EDGE_LOST_COUNT
 };
 
-/* Receives all edges of a call, or of a GPU operation, at once. They are valid until it returns. */
+/* Receives all edges of a call, or of a GPU operation, at once. The edges are valid until this
+ * function returns. */
 typedef void (*sl_edge_sink_fn)(void *user, const struct sl_edge *edges, size_t count);
 
 struct sl_edges_options {
-    size_t cap_bytes; /* 0 = 16 MiB */
-    int online;  /* 1: edges without a wait are emitted only for streams used since the thread's
-                  * last covering wait; 0 (files): for all streams */
-    int foreign; /* 1: a torch.profiler file: no flags, no return values, some syncs missing */
-    uint64_t recording_since_ns; /* work before this time was not seen; 0: all work was seen */
-    const struct sl_shape_table *shapes; /* required: describes copies and calls */
+    size_t cap_bytes; /* maximum memory in bytes; 0 means 16 MiB */
+    /* 1 (jobs): an edge without waiting time is emitted only if the stream was used since the
+     * thread last waited for that stream. 0 (files): such edges are emitted for all streams. */
+    int online;
+    /* 1: the events are from a file of torch.profiler, which has no stream flags and no return
+     * values, and lacks some waits */
+    int foreign;
+    /* work enqueued before this time was not recorded; 0: all work was recorded */
+    uint64_t recording_since_ns;
+    const struct sl_shape_table *shapes; /* required; describes copies and memsets */
     sl_edge_sink_fn sink;
     void *sink_user;
 };
@@ -129,28 +147,29 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev);
  * every wait that ended before that time. */
 void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns);
 
-/* The caller guarantees that no more records will arrive of calls that began before `before_ns`
- * (UINT64_MAX: of any call). Decides these calls. The state of streams is kept. */
+/* The caller guarantees that no more records will arrive of calls that began before `before_ns`.
+ * UINT64_MAX means all calls. Decides these calls. The state of streams is kept. */
 void sl_edges_close(struct sl_edges *e, uint64_t before_ns);
 void sl_edges_flush(struct sl_edges *e); /* sl_edges_close(e, UINT64_MAX) */
 
-/* The caller reports that records were lost, or that none were made for a while. Held records are
- * dropped, and each wait among them is counted with `reason`. From then on the contents of streams
- * and events are unknown; stream flags are kept. Later records of calls that are known so far are
- * ignored. */
+/* The caller reports that records were lost, or that recording paused for a while. Held records are
+ * dropped, and each wait among them is counted with `reason`. The pending work of all streams and
+ * events is unknown from then on. The flags of streams are kept. The engine ignores later records
+ * of calls that it knows at this time. */
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
 
-/* Call after sl_edges_forget(), when records are made again. Calls that began before `begin_ns` are
- * ignored even if some of their records arrive later, because records of other calls of that time
- * are missing. */
+/* Call after sl_edges_forget(), when records are made again. The engine ignores calls that began
+ * before `begin_ns`, even if some of their records arrive later, because records of other calls
+ * from before `begin_ns` are missing. */
 void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns);
 
-/* Returns a correlation id below which all calls are decided, UINT64_MAX if all calls are. Valid
- * after sl_edges_delivered(), sl_edges_close() and sl_edges_flush(). */
+/* Returns a correlation id; all calls with a lower id are decided. Returns UINT64_MAX if all calls
+ * are decided. The result is valid after a call of sl_edges_delivered(), sl_edges_close() or
+ * sl_edges_flush(). */
 uint64_t sl_edges_undecided(const struct sl_edges *e);
 
-/* Returns a time. Waits that began before it are decided, and so are GPU operations whose call
- * began before it. */
+/* Returns a time. All waits that began before this time are decided. All GPU operations whose call
+ * began before this time are decided, too. */
 uint64_t sl_edges_decided_ns(const struct sl_edges *e);
 
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason);

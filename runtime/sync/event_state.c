@@ -1,7 +1,9 @@
 /*
- * event_state.c - keeps the set of operations that each CUDA event stood for when it was recorded.
+ * event_state.c - keeps the set of operations that each CUDA event represented when it was
+ * recorded.
  *
- * Threads: the engine's owner alone. Memory: the records, their sets and the maps that find them.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the records, their sets and the
+ * maps that find them.
  */
 #include "sync/event_state.h"
 
@@ -33,7 +35,7 @@ static uint64_t event_key(uint32_t context, uint32_t event_id)
     return event_id ? (uint64_t)context << 32 | event_id : 0;
 }
 
-/* Removes the record from its event's chain, which has at most two. */
+/* Removes the record from the chain of its event. A chain has at most two records. */
 static void leave_event(struct sl_records *r, struct sl_record *record)
 {
     struct sl_record *newest = sl_map_get(&r->by_event, record->event);
@@ -61,7 +63,7 @@ static void forget(struct sl_records *r, struct sl_record *record)
     r->count--;
 }
 
-/* Forgets the oldest record, but never the newest. */
+/* Forgets the oldest record, unless it is also the newest record. */
 static void forget_oldest(struct sl_records *r)
 {
     while (r->count + r->more > r->most && r->count > 1) {
@@ -93,7 +95,7 @@ static int join_event(struct sl_records *r, struct sl_record *record)
         return record->event ? -1 : 0;
     newest = (struct sl_record *)(uintptr_t)*place;
     if (newest && sl_moment_precedes(&record->by, &newest->by)) {
-        /* The record arrived late. */
+        /* The new record arrived after a later record of the same event. */
         record->previous = newest->previous;
         newest->previous = record;
         come_behind(newest, record);
@@ -185,8 +187,8 @@ void sl_records_fill(struct sl_records *r, struct sl_record *record, const struc
     forget_oldest(r);
 }
 
-/* Returns 1 if an earlier record's call had not returned when this one began, so that the earlier
- * call may have recorded last. */
+/* Returns 1 if the call of an earlier record had not returned when this record's call began. Then
+ * the earlier call may have recorded the event last. */
 static int overlaps_earlier(const struct sl_record *record)
 {
     return record->by.to_ns && record->before_ns > record->by.from_ns;

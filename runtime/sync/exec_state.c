@@ -2,17 +2,17 @@
  * exec_state.c - remembers where each executable graph was launched last, and the last operations
  * of that launch.
  *
- * Threads: the engine's owner alone. Memory: the executable graphs, their sets and the array for a
- * launch.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the executable graphs, their sets
+ * and the array for a launch.
  */
 #include "sync/exec_state.h"
 
 #include <string.h>
 
 enum {
-    SHARE = 16,     /* one part in SHARE of all memory is for this table */
-    ENDS_USUAL = 4, /* streams that a graph runs on */
-    SLOTS_USUAL = 4 /* map slots for one key */
+    SHARE = 16,     /* this table may use 1/SHARE of the store */
+    ENDS_USUAL = 4, /* usual number of streams that a graph runs on */
+    SLOTS_USUAL = 4 /* number of map slots that are reserved for one key */
 };
 
 void sl_execs_init(struct sl_execs *x, struct sl_streams *streams)

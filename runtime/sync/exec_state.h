@@ -3,12 +3,13 @@
  * of that launch.
  *
  * CUDA runs the launches of one executable graph one after the other, on whatever streams they are
- * launched. No record names the executable graph. Its node ids identify it, because instantiation
- * gives every node a new id. The lowest few ids are stored, so that the graph is found again even
- * if some nodes are disabled.
+ * launched. No record names the executable graph. The ids of its nodes identify it, because
+ * instantiation gives every node a new id. Only the lowest few ids are stored. So the graph is
+ * found again even if some of its nodes are disabled.
  *
- * Threads: the engine's owner alone. Memory: a pool of the store, at most a sixteenth of it; past
- * that the graph that was launched longest ago is forgotten.
+ * Threads: only the thread that owns the engine (edge.h). Memory: a pool of at most a sixteenth of
+ * the engine's store (base/store.h). When the pool is full, the graph that was launched longest ago
+ * is forgotten.
  */
 #ifndef SL_EXEC_STATE_H
 #define SL_EXEC_STATE_H
@@ -23,11 +24,13 @@ enum {
 struct sl_node;
 
 struct sl_exec {
-    uint64_t node[SL_EXEC_NODES]; /* the lowest ids of its nodes; 0: it has fewer nodes than this
-                                   * array */
-    struct sl_set ends;           /* the last operations of its last launch */
-    struct sl_moment by;          /* the call of that launch; correlation 0: not launched yet */
-    uint32_t context, stream;     /* the stream of that launch; SL_STREAM_NONE: not known */
+    /* the lowest ids of the graph's nodes; 0 in the entries for which the graph has no node */
+    uint64_t node[SL_EXEC_NODES];
+    struct sl_set ends; /* the last operations of the graph's last launch */
+    /* the call of the last launch; its correlation id is 0 if the graph was not launched yet */
+    struct sl_moment by;
+    /* the stream of the last launch; `stream` is SL_STREAM_NONE if the stream is not known */
+    uint32_t context, stream;
     struct sl_exec *older, *newer;
 };
 
@@ -35,7 +38,7 @@ struct sl_execs {
     struct sl_streams *streams;
     struct sl_pool pool;
     struct sl_map by_node;
-    struct sl_exec *oldest, *newest; /* list in the order of last use */
+    struct sl_exec *oldest, *newest; /* ends of a list of executable graphs, sorted by last use */
     size_t count, most;
     struct sl_launched *launched; /* the operations of the launch that is being applied */
     size_t launched_slots;
@@ -43,8 +46,8 @@ struct sl_execs {
 
 /* One operation of a launch. */
 struct sl_launched {
-    struct sl_op *op;     /* holds a reference; NULL: no operation */
-    struct sl_node *node; /* NULL: the node is not known */
+    struct sl_op *op;     /* the struct holds a reference; NULL if there is no operation */
+    struct sl_node *node; /* the operation's graph node; NULL if the node is not known */
     int is_source;        /* 1: another node depends on it */
 };
 
@@ -54,13 +57,13 @@ void sl_execs_free(struct sl_execs *x);
 /* Forgets all launches. */
 void sl_execs_forget(struct sl_execs *x);
 
-/* Returns zeroed room for a launch of `count` items, valid until the next call; NULL past the cap.
- */
+/* Returns a zeroed array for a launch of `count` items. The array is valid until the next call of
+ * this function. Returns NULL if the memory cap is reached. */
 struct sl_launched *sl_execs_launched(struct sl_execs *x, size_t count);
 
-/* Returns the executable graph with these nodes, which is added if new. Sets *lost if another graph
- * had to be forgotten whose last operations may still be needed. Returns NULL if no item has a node
- * id, or past the cap. */
+/* Returns the executable graph with these nodes. Adds the graph if it is new. Sets *lost if the
+ * function had to forget another graph whose last operations may still be needed. Returns NULL if
+ * no item has a node id, or past the cap. */
 struct sl_exec *sl_execs_get(struct sl_execs *x, const struct sl_item *item, size_t count,
                              int *lost);
 

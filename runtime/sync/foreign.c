@@ -2,7 +2,7 @@
  * foreign.c - infers from times the facts that are missing in files of torch.profiler, or counts
  * them as unknown.
  *
- * Threads: the engine's owner alone. Memory: none.
+ * Threads: only the thread that owns the engine (edge.h). Memory: none.
  */
 #include "sync/foreign.h"
 
@@ -10,7 +10,9 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    NOTHING_NS = 2000 /* a copy of 0 bytes returns within it; an enqueue takes 4 us or more */
+    /* a call that copies 0 bytes returns within this time; a call that enqueues work takes 4 us or
+     * more */
+    NOTHING_NS = 2000
 };
 
 void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *streams)
@@ -38,8 +40,9 @@ static int has_operation(const struct sl_call *c)
     return 0;
 }
 
-/* Whether the call enqueued an operation whose row is missing. Two sorts of calls enqueue none: a
- * captured launch, which becomes a node of a graph, and a copy or memset of 0 bytes. */
+/* Returns 1 if the call enqueued an operation that the file does not list. Two sorts of calls
+ * enqueue no operation: a captured launch, which becomes a node of a graph, and a copy or memset of
+ * 0 bytes. */
 static int is_missing(const struct sl_call *c)
 {
     int is_launch = c->class == SL_CALL_KERNEL_LAUNCH || c->class == SL_CALL_GRAPH_LAUNCH;
@@ -141,8 +144,8 @@ static int is_just_before(const struct sl_wait *wait, uint64_t end_ns)
     return end_ns > wait->when.from_ns && end_ns + SL_WAKE_MOST_NS >= wait->when.to_ns;
 }
 
-/* Looks for the operation that released the wait. A wait for an event may be for any operation of
- * the stream, because the event may have been recorded after any of them. */
+/* Searches the stream for the operation that released the wait. A wait for an event may be for any
+ * operation of the stream, because the event may have been recorded after any operation. */
 static void look_at_stream(const struct sl_wait *wait, const struct sl_link *tail,
                            struct sl_op **guess, unsigned *found)
 {
@@ -175,9 +178,9 @@ struct sl_op *sl_foreign_guess(const struct sl_wait *wait, const struct sl_set *
 
 /* ---- the legacy default stream, if blocking streams are not known ---- */
 
-/* Returns 1 if the operation shows that its stream is non-blocking. On a blocking stream it could
- * not run at the same time as `own`, an operation of the legacy default stream. It could not run
- * after `own` either, if it was enqueued before `own`. */
+/* Returns 1 if the operation shows that its stream is non-blocking. An operation of a blocking
+ * stream cannot run at the same time as `own`, which is an operation of the legacy default stream.
+ * An operation of a blocking stream cannot run after `own` if it was enqueued before `own`. */
 static int is_non_blocking(const struct sl_op *op, const struct sl_op *own)
 {
     for (; op && own && op->pub.end_ns > own->pub.start_ns; op = op->older)

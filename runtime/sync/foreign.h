@@ -1,11 +1,13 @@
 /*
  * foreign.h - infers facts that are missing in files of torch.profiler.
  *
- * Kineto leaves out rows of stream waits, operations and synchronizations. Its files say neither
- * which streams are blocking nor whether a query succeeded. Each function below infers such facts.
- * In a job, where sl_edges_options.foreign is 0, it does nothing.
+ * Kineto, the library that writes these files, leaves out some rows (events of the file) of stream
+ * waits, operations and synchronizations. The files say neither which streams are blocking nor
+ * whether a query succeeded. Each function below infers such facts. In a job, where
+ * sl_edges_options.foreign is 0, each function does nothing.
  *
- * Threads: the engine's owner alone. Memory: sets are from the store and are returned to it.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the functions allocate sets from
+ * the engine's store (base/store.h) and free them.
  */
 #ifndef SL_FOREIGN_H
 #define SL_FOREIGN_H
@@ -19,40 +21,43 @@ void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *stre
 
 /* ---- while calls are applied ---- */
 
-/* `item` is an operation of the call. Counts it as lost if the order of the legacy default stream
- * may have ordered it after other operations. */
+/* `item` is an operation of the call. Counts an edge of the operation as lost if the order of the
+ * legacy default stream may have ordered the operation after other operations. */
 void sl_foreign_operation(struct sl_call *c, const struct sl_item *item);
-/* Notes the call if the operation that it launched has no row. */
+/* If the call launched an operation that has no row in the file, stores that such an operation
+ * exists. */
 void sl_foreign_find_missing(struct sl_call *c);
-/* Handles a call that waited for work that no row names. `any` stands for the call's context if
- * `known` is set. */
+/* Handles a call that waited for work, but has no row that says for which work. `any` stands for
+ * the call's context if `known` is set. */
 void sl_foreign_wait(struct sl_call *c, struct sl_stream *any, int known);
 
 /* ---- waits of streams without a row ---- */
 
 /* Kineto writes the row of a cudaStreamWaitEvent only if it already knows the context's device and
- * if the stream has an operation. So after the first such row of a context, a call without a row
- * was for a stream that has no operation and no such row. */
+ * if the stream has an operation. So after the first such row of a context, a cudaStreamWaitEvent
+ * without a row was for a stream that has no operation yet and no earlier row of this kind. */
 void sl_foreign_stream_waits(const struct sl_edges_options *opt, const struct sl_streams *s,
                              struct sl_stream *stream, const struct sl_moment *by);
-/* Returns 1 if the last stream wait without a row that may concern the stream is known: `*by`
- * receives it, or NULL if there is none. Returns 0 if it is not known. */
+/* Searches for the last stream wait without a row that may concern the stream. Returns 1 if the
+ * search succeeds, and writes the wait to *by, or NULL if there was no such wait. Returns 0 if the
+ * last such wait is not known. */
 int sl_foreign_last_rowless(const struct sl_look *look, const struct sl_moment **by);
 
 /* ---- while waits are decided ---- */
 
-/* Returns 1 if a stream wait without a row may have made a stream of the awaited context wait for
- * another context. */
+/* Returns 1 if a stream of the awaited context may also have had to wait for another context,
+ * because of a stream wait that has no row. */
 int sl_foreign_is_for_more(const struct sl_streams *s, const struct sl_wait *wait);
 
-/* Returns the operation that ended during the call, shortly before the call returned. Candidates
- * are the last operation of each stream in `set`, or for a wait for an event, all operations of
- * these streams. Writes to *found how many fit, at most 2. */
+/* Returns the operation that ended during the call, shortly before the call returned. The
+ * candidates are the last operation of each stream in `set`. For a wait for an event, the
+ * candidates are all operations of these streams. Writes the number of operations that fit to
+ * *found, at most 2. */
 struct sl_op *sl_foreign_guess(const struct sl_wait *wait, const struct sl_set *set,
                                unsigned *found);
 /* Returns 1 if a wait for the legacy default stream returned long after that stream's own work
- * (`own`) had ended, but just after the work of another stream. That stream may be a blocking one.
- */
+ * (`own`) had ended, but just after the work of another stream. The other stream may be a blocking
+ * stream. */
 int sl_foreign_is_for_another(const struct sl_edges_options *opt, struct sl_streams *s,
                               const struct sl_wait *wait, const struct sl_set *own);
 

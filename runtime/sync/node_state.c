@@ -1,15 +1,16 @@
 /*
- * node_state.c - stores which nodes of a graph depend on which.
+ * node_state.c - stores the dependencies between the nodes of a graph.
  *
- * Threads: the engine's owner alone. Memory: the nodes and their dependencies.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the nodes and their dependencies.
  */
 #include "sync/node_state.h"
 
 enum {
-    SHARE = 8, /* one part in SHARE of all memory for nodes, and as much for dependencies outside of
-                * nodes */
+    /* nodes may use 1/SHARE of the store; dependencies that do not fit into their nodes may use as
+     * much again */
+    SHARE = 8,
     LEAST = 64,
-    SLOTS_USUAL = 4 /* map slots for one key */
+    SLOTS_USUAL = 4 /* number of map slots that are reserved for one key */
 };
 
 void sl_nodes_init(struct sl_nodes *n, struct sl_store *store)
@@ -55,7 +56,7 @@ static void forget_oldest(struct sl_nodes *n)
     n->count--;
 }
 
-/* Adds a node and returns it. NULL if it exists already, or if there is no memory. */
+/* Adds a node and returns it. Returns NULL if the node exists already, or if there is no memory. */
 static struct sl_node *make(struct sl_nodes *n, uint64_t id)
 {
     struct sl_node *node;
@@ -120,8 +121,8 @@ static void copy(struct sl_nodes *n, struct sl_node *node, const struct sl_node 
                 depend(n, node, at->original[i]);
 }
 
-/* Notes that a node's dependencies have changed. If it is an original, its earlier copies have
- * other dependencies now; if it is a copy, it now differs from the other copies. */
+/* Notes that a node's dependencies have changed. The earlier copies of a changed original now have
+ * other dependencies than the original. A changed copy now differs from the other copies. */
 static void note_change(struct sl_nodes *n, const struct sl_node *node)
 {
     struct sl_node *original = sl_nodes_find(n, node->original);
@@ -169,7 +170,7 @@ void sl_nodes_tell(struct sl_nodes *n, const struct sl_event *ev)
     case SL_NODE_CLONED:
         from = sl_nodes_find(n, ev->u.node.other);
         node = from ? make(n, ev->u.node.id) : NULL;
-        /* Creating the node may have evicted the other one. */
+        /* Creating `node` may have evicted `from`. */
         if (node && sl_nodes_find(n, ev->u.node.other) == from)
             copy(n, node, from);
         else if (node)

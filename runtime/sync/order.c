@@ -1,10 +1,11 @@
 /*
  * order.c - sorts records by correlation id.
  *
- * The records in CUPTI buffers are nearly in order. So the sort finds runs that are already in
- * order (a natural merge sort), and moves only items above the lowest new id.
+ * The records in CUPTI buffers are nearly in order. So the sort merges runs of items that are
+ * already in order (a natural merge sort). It moves only items whose id is above the lowest new id.
  *
- * Threads: the engine's owner alone. Memory: the array of items and the array for sorting.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the array of items and the array
+ * for sorting.
  */
 #include "sync/order.h"
 
@@ -13,12 +14,14 @@
 
 enum {
     FIRST_SLOTS = 1024,
-    STATE_PART = 16, /* one part in 16 of the store is left for streams and operations */
-    LARGE_PART = 4,  /* arrays above a quarter of the store are freed as soon as they are empty */
-    AHEAD = 12,      /* how many items are searched for a call that began even earlier than the last
-                      * one found */
-    BROUGHT = 64     /* maximum number of items in front of such a call, because all of them are
-                      * moved */
+    STATE_PART = 16, /* at least 1/STATE_PART of the store is left for streams and operations */
+    /* arrays above 1/LARGE_PART of the store are freed as soon as they are empty */
+    LARGE_PART = 4,
+    /* number of items to search for a call that began even earlier than the last call found */
+    AHEAD = 12,
+    /* maximum number of items in front of such a call; a limit is needed because all these items
+     * are moved */
+    BROUGHT = 64
 };
 
 void sl_order_init(struct sl_order *o, struct sl_store *store)
@@ -33,8 +36,8 @@ void sl_order_free(struct sl_order *o)
     sl_order_init(o, o->store);
 }
 
-/* Whether memory for the scratch array is left. A merge copies the shorter of two runs to it, which
- * is at most half of all items. */
+/* Returns 1 if enough memory is left for the scratch array. A merge copies the shorter of two runs,
+ * at most half of all items, to the scratch array. */
 static int leaves_scratch(const struct sl_order *o, size_t slots)
 {
     size_t left = o->store->cap_bytes - o->store->used_bytes;
@@ -44,7 +47,7 @@ static int leaves_scratch(const struct sl_order *o, size_t slots)
     return wanted + o->store->cap_bytes / STATE_PART <= left;
 }
 
-/* Doubles the array. Near the store's cap it grows in smaller steps. */
+/* Doubles the array of items. Near the store's cap the array grows in smaller steps. */
 static int make_room(struct sl_order *o)
 {
     size_t more = o->slots ? o->slots : FIRST_SLOTS;
@@ -77,7 +80,7 @@ struct sl_item *sl_order_next(struct sl_order *o)
     return &o->item[o->count];
 }
 
-/* Grows the scratch array. Its old contents are discarded. */
+/* Grows the scratch array. The old contents of the array are discarded. */
 static int make_scratch(struct sl_order *o, size_t wanted)
 {
     size_t slots = 2 * wanted > FIRST_SLOTS ? 2 * wanted : FIRST_SLOTS;
@@ -101,7 +104,8 @@ static int in_order(const struct sl_item *a, const struct sl_item *b)
 {
     if (a->correlation != b->correlation)
         return a->correlation < b->correlation;
-    return a->start_ns - 1 <= b->start_ns - 1; /* 0 means no time and is sorted last */
+    /* a start of 0 means that there is no time, and is sorted last */
+    return a->start_ns - 1 <= b->start_ns - 1;
 }
 
 static size_t run_end(const struct sl_item *item, size_t from, size_t end)
@@ -111,8 +115,8 @@ static size_t run_end(const struct sl_item *item, size_t from, size_t end)
     return from;
 }
 
-/* Merges from the back. Items of the lower run that belong before all items of the upper run are
- * not moved. */
+/* Merges two runs, starting at their ends. Items of the lower run that belong before all items of
+ * the upper run are not moved. */
 static void merge_down(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     struct sl_item *item = o->item;
@@ -141,7 +145,7 @@ static void merge_up(struct sl_order *o, size_t low, size_t middle, size_t end)
     }
 }
 
-/* Merges [low, middle) and [middle, end), each of which is in order. */
+/* Merges the runs [low, middle) and [middle, end). Each run is in order. */
 static int merge(struct sl_order *o, size_t low, size_t middle, size_t end)
 {
     size_t lower = middle - low, upper = end - middle;
@@ -199,15 +203,15 @@ static const struct sl_item *call_of(const struct sl_item *item, size_t count)
     return NULL;
 }
 
-/* Whether `a` began first. Calls of one thread are compared by their ids alone, because the clock
- * may be set back. */
+/* Returns 1 if `a` began first. Calls of one thread are compared by their ids alone, because the
+ * clock may be set back. */
 static int came_before(const struct sl_item *a, const struct sl_item *b)
 {
     return a->end_ns <= b->start_ns && sl_item_is_call(a) && a->where != b->where &&
            a->start_ns < b->start_ns;
 }
 
-/* Returns all items with this item's id. */
+/* Returns all items with the same correlation id as this item. */
 static const struct sl_item *whole_call(const struct sl_order *o, const struct sl_item *item,
                                         size_t *skip, size_t *count)
 {

@@ -2,12 +2,13 @@
  * order.h - sorts records by correlation id.
  *
  * Correlation ids grow in the order of API entry (sl_order_first() handles exceptions), but records
- * arrive in any order. Each record is held here as an item of 48 bytes, sorted by id. All items
- * with the same id are taken at once, sorted by start; items without a time are last.
+ * arrive in any order. This file holds each record as an item of 48 bytes, sorted by correlation
+ * id. The caller takes all items with the same id at once. These items are sorted by start; items
+ * without a time are last.
  *
- * Threads: the engine's owner alone. Memory: one array of items and one for sorting, counted in the
- * store. Together they leave a sixteenth of the store free. Large arrays are freed once all items
- * are taken.
+ * Threads: only the thread that owns the engine (edge.h). Memory: one array of items and one for
+ * sorting, counted in the engine's store (base/store.h). The two arrays leave a sixteenth of the
+ * store free. Large arrays are freed once all items are taken.
  */
 #ifndef SL_ORDER_H
 #define SL_ORDER_H
@@ -20,12 +21,15 @@
 
 struct sl_item {
     uint64_t correlation, start_ns, end_ns;
-    uint64_t id;    /* GPU operation: graph node; sync or event record: event_sync_id */
-    uint32_t name;  /* GPU operation or call: intern id; sync or event record: event id */
-    uint32_t what;  /* GPU operation: shape; call: callback id; sync: result */
-    uint32_t where; /* call: thread; else: the stream's number (sync/stream_state.h) */
-    uint8_t kind;   /* copied from the event, like flags */
-    uint8_t more;   /* GPU operation: 1 = from a graph; call: 1 = failed; sync: type */
+    uint64_t id; /* GPU operation: id of the graph node; sync or event record: event_sync_id */
+    /* GPU operation or call: intern id of the name; sync or event record: id of the CUDA event */
+    uint32_t name;
+    uint32_t what; /* GPU operation: shape id; call: callback id; sync: result of the wait */
+    /* call: system thread id; other records: the stream's number (sync/stream_state.h) */
+    uint32_t where;
+    uint8_t kind; /* enum sl_event_kind; copied from the event, as are the flags */
+    /* GPU operation: 1 = from a graph; call: 1 = the call failed; sync: enum sl_sync_type */
+    uint8_t more;
     uint16_t flags;
 };
 
@@ -42,7 +46,8 @@ static inline int sl_item_is_operation(const struct sl_item *item)
            item->kind == SL_EV_GRAPH;
 }
 
-/* 1 for a node of a graph; 0 for an operation that a call enqueued on a stream directly. */
+/* Returns 1 for a node of a graph, and 0 for an operation that a call enqueued directly on a
+ * stream. */
 static inline int sl_item_is_node(const struct sl_item *item)
 {
     return sl_item_is_operation(item) && item->more == 1;
@@ -59,8 +64,8 @@ struct sl_order {
 void sl_order_init(struct sl_order *o, struct sl_store *store);
 void sl_order_free(struct sl_order *o);
 
-/* Returns the place for the next item, which the caller fills and then adds with sl_order_put().
- * NULL at the store's cap. */
+/* Returns the memory for the next item. The caller fills it and then adds it with sl_order_put().
+ * Returns NULL if the store's cap is reached. */
 struct sl_item *sl_order_next(struct sl_order *o);
 static inline void sl_order_put(struct sl_order *o)
 {
@@ -70,16 +75,17 @@ static inline void sl_order_put(struct sl_order *o)
 /* Sorts the items that arrived since the last sort. Returns 0 or -ENOMEM. */
 int sl_order_sort(struct sl_order *o);
 
-/* Looks at the sorted items from number `skip` on. Returns the items that share the lowest
- * correlation id, and writes their number to *count; NULL if there are none. The items stay valid
- * until the next put, sort or take. */
+/* Examines the sorted items from number `skip` on. Returns the items with the lowest correlation
+ * id, and writes the number of these items to *count. Returns NULL if there are no items. The items
+ * stay valid until the next put, sort or take. */
 const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_t *count);
-/* The same for the call that must be applied first. Writes the number of items in front of it to
- * *skip, which is mostly 0. It is not 0 if a thread was descheduled between getting its call's id
- * and its start time. Then calls of other threads with higher ids began before that call. */
+/* Returns the items of the call that must be applied first. Writes to *skip the number of items in
+ * front of them, which is usually 0. The number is not 0 if a thread was descheduled after its call
+ * got its id and before the call got its start time. Calls of other threads may then have higher
+ * ids but begin earlier. */
 const struct sl_item *sl_order_first(const struct sl_order *o, size_t *skip, size_t *count);
-/* Moves these items to the front, for sl_order_take(). Until the take, no item may be put or
- * sorted. */
+/* Moves the items of the call to the front, for sl_order_take(). Until sl_order_take(), no item may
+ * be put or sorted. */
 const struct sl_item *sl_order_bring(struct sl_order *o, size_t skip, size_t count);
 void sl_order_take(struct sl_order *o, size_t count);
 

@@ -1,7 +1,8 @@
 /*
  * stream_flags.c - stores the CUPTI flags of all streams ever created, in two bits each.
  *
- * Threads: the engine's owner alone. Memory: the pages.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the pages of flags, which are in
+ * a pool of the engine's store (base/store.h).
  */
 #include "sync/stream_flags.h"
 
@@ -9,7 +10,7 @@ enum {
     SHARE = 16,
     PAGE_IDS = 1024,
     PAGES_LEAST = 16,
-    SLOTS_USUAL = 4 /* map slots for one key */
+    SLOTS_USUAL = 4 /* number of map slots that are reserved for one key */
 };
 
 struct sl_flags_page {

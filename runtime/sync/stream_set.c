@@ -1,11 +1,11 @@
 /*
  * stream_set.c - implements sets of operations, and counts the references to operations.
  *
- * A set is a list. While members are added to a set, each stream points to its own member. So
- * building a set over 10^4 streams takes linear time.
+ * A set is a list. While members are added to a set, each stream points to its member in the set.
+ * So the time to build a set grows only linearly, even with 10^4 streams.
  *
- * Threads: the engine's owner alone. Memory: a link holds a reference to its operation. The
- * operation returns to its pool with the last reference.
+ * Threads: only the thread that owns the engine (edge.h). Memory: a link holds a reference to its
+ * operation. The operation returns to its pool with the last reference.
  */
 #include "sync/stream_state_impl.h"
 #include "sync/wait.h"
@@ -46,8 +46,8 @@ void sl_set_open(struct sl_streams *s, struct sl_set *set)
 {
     s->set_number++;
     for (struct sl_link *link = set->first; link; link = link->next)
-        if (link->op->stream->mark_set != s->set_number) /* of a stream's members, the one that ends
-                                                          * last is first */
+        /* the stream's first member is the one that ends last */
+        if (link->op->stream->mark_set != s->set_number)
             mark(s, link);
 }
 
@@ -62,15 +62,15 @@ static void replace(struct sl_streams *s, struct sl_link *link, const struct sl_
     sl_op_unref(s, old);
 }
 
-/* Whether `link` leads to the same operation as `own`, and is more certain. */
+/* Returns 1 if `link` leads to the same operation as `own`, and is more certain. */
 static int is_surer(const struct sl_link *link, const struct sl_link *own)
 {
     return link->op == own->op && link->overlapping < own->overlapping &&
            link->inferred <= own->inferred;
 }
 
-/* Whether `a`, of two operations of one stream, ends last. If an end is not known, the later
- * operation counts as ending last. */
+/* Returns 1 if `a` ends after `b`. Both are operations of one stream. If an end is not known, the
+ * later operation counts as ending last. */
 static int outlasts(const struct sl_edge_op *a, const struct sl_edge_op *b)
 {
     if (a->end_ns != b->end_ns && a->end_ns && b->end_ns)
@@ -109,8 +109,8 @@ void sl_set_add(struct sl_streams *s, struct sl_set *set, const struct sl_link *
     add(s, set, link, 0);
 }
 
-/* Whether `first`, of two members of one stream, must be kept beside `second`: it ends before
- * `second`, and an open wait may need it. */
+/* Returns 1 if `first` must be kept although the set has `second`, a member of the same stream that
+ * ends later. This is the case if an open wait may need `first`. */
 static int is_needed(const struct sl_streams *s, const struct sl_link *first,
                      const struct sl_link *second)
 {

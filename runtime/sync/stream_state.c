@@ -2,11 +2,13 @@
  * stream_state.c - keeps the operations and waits of each stream, so that its tail can be found for
  * any time that a later wait may need.
  *
- * A stream's operations form a list from the newest to the oldest. Each operation has the set of
- * operations that the stream was made to wait for right before it. So the tail at an earlier time
- * is found by going back in the list.
+ * A stream's operations form a list from the newest to the oldest. Each operation stores the set of
+ * operations that the stream was made to wait for right before the operation. So the engine finds
+ * the stream's tail (the operations that new work on the stream must wait for) at an earlier time
+ * by going back in the list.
  *
- * Threads: the engine's owner alone. Memory: a stream's list holds a reference to each operation.
+ * Threads: only the thread that owns the engine (edge.h). Memory: a stream's list holds a reference
+ * to each operation.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,8 +16,9 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    OVERTAKEN_MOST = 64 /* maximum number of overtaken operations to examine; a file may have
-                         * more */
+    /* maximum number of operations to examine that the GPU ran before operations with lower
+     * correlation ids; a file may have more */
+    OVERTAKEN_MOST = 64
 };
 
 enum found {
@@ -38,7 +41,7 @@ void sl_ops_drop(struct sl_streams *s, struct sl_op *rest)
     }
 }
 
-/* Whether the stream is blocking, that is, ordered with the legacy default stream. */
+/* Returns 1 if the stream is blocking, that is, if it is ordered with the legacy default stream. */
 static int is_blocking(const struct sl_stream *stream)
 {
     return stream->flags && stream->flags != SL_STREAM_FLAG_NON_BLOCKING &&
@@ -73,8 +76,8 @@ int sl_moments_overlap(const struct sl_moment *a, const struct sl_moment *b)
 /* ---- finding tails ---- */
 
 /* Finds out whether the work of call `by` was enqueued before call `when` acted. If the calls
- * overlap, a wait includes the work if the work ended before the wait. Everything else follows the
- * order of entry. */
+ * overlap, a wait includes the work if the work ended before the wait. In all other cases the order
+ * of API entry decides. */
 static enum found find(const struct sl_moment *by, uint64_t end_ns, const struct sl_moment *when,
                        int *overlaps)
 {
@@ -103,8 +106,8 @@ static struct sl_op *look_back(const struct sl_stream *stream, const struct sl_m
     return op;
 }
 
-/* Whether the work was enqueued before `last`. Then whatever waits for `last` also waits for this
- * work. */
+/* Returns 1 if the work was enqueued before `last`. If so, every wait for `last` is also a wait for
+ * this work. */
 static int is_behind(const struct sl_op *last, const struct sl_moment *by, uint64_t end_ns)
 {
     int unsure = 0;
@@ -126,16 +129,16 @@ static void add_last_to_end(struct sl_streams *s, struct sl_op *op, enum sl_via 
         set->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
 }
 
-/* Returns a loss reason if the link was made by a call that overlaps this one, and came later as
- * the GPU's order shows. The member that the link replaced was valid for this call, but it is
- * gone. */
+/* Returns a loss reason if the link was made by a call that overlaps this call, and the GPU's order
+ * shows that the link was made later. The link replaced a member that was valid for this call, and
+ * that member is not stored any more. */
 static uint32_t lost_behind(const struct sl_link *link, const struct sl_moment *when)
 {
     return link->hides && sl_moments_overlap(&link->by, when) ? 1u << SL_EDGE_LOST_AMBIGUOUS : 0;
 }
 
-/* Whether a late call, which is ordered after `op`, may have waited for members or operations of
- * the stream that are forgotten. */
+/* Returns 1 if a late call, which is ordered after `op`, may have waited for members or operations
+ * of the stream that are forgotten. */
 static int lacks(const struct sl_stream *stream, const struct sl_op *op,
                  const struct sl_moment *when)
 {
@@ -143,8 +146,8 @@ static int lacks(const struct sl_stream *stream, const struct sl_op *op,
            (!op && sl_moment_is_late(when, stream->context->gone_ns));
 }
 
-/* Adds the tail, except for the work that `last` was ordered after. If `last` is NULL, adds the
- * whole tail. */
+/* Adds the stream's tail, except for the work that must complete before `last`. If `last` is NULL,
+ * adds the whole tail. */
 static struct sl_op *add_tail(struct sl_streams *s, struct sl_stream *stream,
                               const struct sl_moment *when, const struct sl_op *last,
                               enum sl_via via, struct sl_set *set)
@@ -195,7 +198,8 @@ void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct
     add_tail(s, stream, when, NULL, via, set);
 }
 
-/* Adds the work that legacy order puts between the stream's operation `last` and its next one. */
+/* Adds the work that the order of the legacy default stream puts between the stream's operation
+ * `last` and the stream's next operation. */
 static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *last,
                        uint64_t over_ns, const struct sl_moment *when, struct sl_set *set)
 {
@@ -206,7 +210,8 @@ static void add_legacy(struct sl_streams *s, struct sl_stream *stream, const str
     struct sl_walk walk = {s, context, when, since_ns, .next = context->recent};
     int takes_part = stream == legacy || is_blocking(stream);
 
-    /* Unseen work of other streams may be ordered before the first operation seen here. */
+    /* Work of other streams that was not recorded may be ordered before the first recorded
+     * operation of this stream. */
     if (takes_part && sl_look_unseen(s, &look))
         set->lost |= 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     if (stream == legacy) {
@@ -228,8 +233,8 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t 
 
     add_legacy(s, stream, op, over_ns, when, set);
     /* The unknown call may also concern another stream that is ordered with the legacy default
-     * stream. That case is covered here, too, because later work on this stream was ordered after
-     * it. */
+     * stream. Later work on this stream was ordered after that other stream, so this case is
+     * covered here, too. */
     set->lost |= sl_look_unknown(s, SL_UNKNOWN_GRAPH, &look);
     set->lost |= sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
     if (look.overlaps)
@@ -251,7 +256,7 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
     set->misses |= (uint32_t)sl_look_misses(s, &look);
     while ((at = sl_walk_next(&walk))) {
         add_tail(s, at, when, NULL, SL_VIA_STREAM, set);
-        tells |= at->plain; /* its tail includes the waits of the whole context */
+        tells |= at->plain; /* the stream's tail includes the waits of the whole context */
     }
     if (walk.next || context->left || !tells)
         set->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
@@ -261,7 +266,7 @@ void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64
 
 void sl_streams_forget(struct sl_streams *s)
 {
-    uint32_t in_use = 0; /* not 0: a set still holds operations */
+    uint32_t in_use = 0; /* not 0: a set still holds an operation of some stream */
 
     s->unseen = 1;
     memset(s->unknown, 0, sizeof s->unknown);
@@ -275,13 +280,13 @@ void sl_streams_forget(struct sl_streams *s)
         at->seen_ns = UINT64_MAX;
     if (in_use)
         return;
-    /* Returns their memory to the store for other uses. */
+    /* Returns the memory of the operations to the store for other uses. */
     sl_pool_free(&s->ops);
     sl_pool_free(&s->links);
 }
 
-/* Whether the link was added before the operation. If two calls overlap, the GPU's order may
- * decide: a source that the operation did not wait for was added later. */
+/* Returns 1 if the link was added before the operation. If the two calls overlap, the GPU's order
+ * may decide, because a source that the operation did not wait for was added later. */
 static int is_before(const struct sl_link *link, const struct sl_op *op)
 {
     return sl_moment_precedes(&link->by, &op->by) &&
@@ -290,8 +295,8 @@ static int is_before(const struct sl_link *link, const struct sl_op *op)
 }
 
 /* Moves the waits that were added before the operation's call from a set to the operation. Loss
- * reasons may stay in both sets, because only the first and the last call that caused them
- * (`last_lost`) are known. */
+ * reasons may stay in both sets, because only the first and the last call (`last_lost`) that caused
+ * the reasons are known. */
 static void split(struct sl_set *from, const struct sl_moment *last_lost, struct sl_op *op)
 {
     struct sl_link **at = &from->first;
@@ -316,9 +321,9 @@ static void split(struct sl_set *from, const struct sl_moment *last_lost, struct
     }
 }
 
-/* Gives the operation the waits that were added before it. Operations that the GPU ran later may
- * have been launched first, because launches of other threads took long. So the sets of these
- * operations are split, too. */
+/* Moves the waits that were added before the operation to the operation. Operations that the GPU
+ * ran later may have been launched earlier, because the launching calls of other threads took a
+ * long time. So the sets of these operations are split, too. */
 static void take_waits(struct sl_stream *stream, struct sl_op *op, struct sl_op *above)
 {
     int looks = OVERTAKEN_MOST;
@@ -343,7 +348,8 @@ static void came_behind(struct sl_streams *s, struct sl_op *op, struct sl_op *ab
         before->lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     before->lost |= sl_look_unknown(s, SL_UNKNOWN_CONTEXT_WAIT, &look);
     before->lost |= sl_look_unknown(s, SL_UNKNOWN_GRAPH, &look);
-    /* If no member is known, no edge is left out here; the unknown call itself was counted. */
+    /* If no member is known, no edge is left out here, because the unknown call itself was counted.
+     */
     if (op->behind.first)
         before->lost |= sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
     for (const struct sl_link *at = op->behind.first; at; at = at->next) {
@@ -362,15 +368,15 @@ static struct sl_op *new_op(struct sl_streams *s)
     return op || sl_streams_make_room(s) != 0 ? op : sl_pool_get(&s->ops);
 }
 
-/* Finds the two operations between which the new operation belongs. Returns 0, or -EEXIST if the
- * operation is there already or too old for any wait. */
+/* Finds the two operations between which the new operation belongs. Returns 0. Returns -EEXIST if
+ * the stream has the operation already, or if the operation is too old for any wait. */
 static int find_place(const struct sl_stream *stream, const struct sl_edge_op *pub,
                       struct sl_op **above, struct sl_op **below)
 {
     struct sl_op *at = stream->newest;
 
     *above = NULL;
-    /* A file may have its rows in any order, even from last to first. */
+    /* A file may list its events in any order, even from last to first. */
     if (stream->pushed && sl_op_later(&stream->pushed->pub, pub)) {
         *above = stream->pushed;
         at = stream->pushed->older;
@@ -386,8 +392,9 @@ static int find_place(const struct sl_stream *stream, const struct sl_edge_op *p
     return *above && (at ? at->apart : stream->trimmed) ? -EEXIST : 0;
 }
 
-/* Whether it is certain which operation precedes this one. An operation without a time is placed by
- * its call alone. If another such call overlaps, the order of the two is not known. */
+/* Returns 1 if it is certain which operation precedes this operation on the stream. The call of an
+ * operation without a time decides the operation's place. If the call of another operation without
+ * a time overlaps it, the order of the two operations is not known. */
 static int is_previous_known(const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
@@ -463,7 +470,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         link.inferred |= (uint8_t)set->misses;
         sl_set_add_beside(s, &stream->extra, &link);
     }
-    if (stream->extra.lost) /* also if memory ran out */
+    if (stream->extra.lost) /* is also set if memory ran out */
         sl_stream_lose(s, stream, lost_before, by);
     stream->extra.lost |= lost_before;
     if (set->first || set->lost || set->misses)

@@ -1,19 +1,21 @@
 /*
- * stream_table.c - the table of streams and contexts. A stream or context is added when a record
- * first names it, found by id or number, and listed in order of use. When there are many streams,
- * those whose work has completed are forgotten.
+ * stream_table.c - the table of streams and contexts. A record that names a new stream or context
+ * adds it to the table. The table finds streams and contexts by id or number, and lists them in
+ * order of use. When there are many streams, the table forgets streams whose work has completed.
  *
- * Threads: the engine's owner alone. Memory: the streams, the contexts and the table.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the streams, the contexts and the
+ * table.
  */
 #include <errno.h>
 
 #include "sync/stream_state_impl.h"
 
 enum {
-    SHARE = 2,         /* one part in SHARE of all memory is for streams */
-    LOOKS = 8,         /* streams considered for replacement each time one is created */
-    SLOTS_USUAL = 4,   /* map slots for one key */
-    SKEW_NS = 10000000 /* calls whose starts differ by more are in the same order by id */
+    SHARE = 2, /* streams may use 1/SHARE of the store */
+    /* number of streams considered for replacement each time a stream is created */
+    LOOKS = 8,
+    SLOTS_USUAL = 4,   /* number of map slots that are reserved for one key */
+    SKEW_NS = 10000000 /* calls whose starts differ by more than this are in the same order by id */
 };
 
 void sl_streams_init(struct sl_streams *s, struct sl_store *store)
@@ -85,8 +87,8 @@ void sl_stream_leave_list(struct sl_stream *stream)
     stream->listed = 0;
 }
 
-/* Removes the stream from its context's list, or if it was removed before, from the count of such
- * streams. */
+/* Removes the stream from the list of its context. If the stream was removed before, subtracts it
+ * from the count of removed streams. */
 static void leave(struct sl_stream *stream)
 {
     if (stream->listed)
@@ -95,7 +97,8 @@ static void leave(struct sl_stream *stream)
         stream->context->left--;
 }
 
-/* Keeps the context's list in order of use. Nearly always the stream becomes the first. */
+/* Moves the stream to its place in the context's list, which is sorted by last use. In most cases
+ * the stream becomes the first of the list. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 {
     struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
@@ -119,7 +122,7 @@ void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 
 /* ---- numbers of streams ---- */
 
-/* Whether work that was over at `ns` is over for every wait that is open or still to come.
+/* Returns 1 if work that had ended at `ns` had ended for every wait that is open or still to come.
  * UINT64_MAX (never) must not wrap around. */
 static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
 {
@@ -131,8 +134,8 @@ static int had_ended(const struct sl_streams *s, const struct sl_op *op)
     return !op->no_time && is_over_for_all(s, sl_op_all_ended_ns(op));
 }
 
-/* Whether the stream may be forgotten: all its work has completed, and its later records can be
- * handled without its state. */
+/* Returns 1 if the stream may be forgotten. This is so if all its work has completed, and if its
+ * later records can be handled without its state. */
 static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
 {
     int is_known = stream->flags ? stream->flags != SL_STREAM_FLAG_LEGACY : !stream->plain;
@@ -172,8 +175,9 @@ static int forget_stream(struct sl_streams *s, struct sl_stream *stream)
     return 0;
 }
 
-/* Finds a stream to forget and returns its number for a new stream (CLOCK algorithm): the hand
- * visits all streams in turn, and skips a stream once if it was used since the last visit. */
+/* Finds a stream to forget, and writes the stream's number, which a new stream can then use. The
+ * search is the CLOCK algorithm. It visits all streams in turn, and skips a stream once if the
+ * stream was used since the last visit. */
 static int take_place(struct sl_streams *s, uint32_t *number)
 {
     int looks = 0;
@@ -243,8 +247,9 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     }
     set_flags(made, sl_flags_get(&s->flags, owner->number, id, &lost));
     s->flags_lost += (uint64_t)lost;
-    /* The legacy default stream is recognised by its id. Its flags arrive with its first row, but
-     * other streams may have been ordered after it before. */
+    /* The legacy default stream is recognised by its id. The flags of the legacy default stream
+     * arrive with its first event, but other streams may have been ordered after it before that
+     * event. */
     if (id == SL_STREAM_LEGACY && !owner->legacy)
         owner->legacy = made;
     if (id == SL_STREAM_NONE)

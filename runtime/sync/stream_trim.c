@@ -4,15 +4,16 @@
  * - The operation of a stream that ends last is mostly the latest one. But a kernel may begin while
  *   the kernel before it runs (programmatic dependent launch), and end first. So each operation
  *   stores the latest end of the operations before it.
- * - Consider the newest operation that had ended before all waits that are still to come.
- *   Operations older than it are forgotten.
+ * - On each stream, the operations that are older than a certain operation are forgotten. This is
+ *   the newest operation that had ended before all waits that are still to come.
  * - If each request has its own stream, the sets that streams wait for and the lists of streams
- *   would grow with every request. So long sets and lists lose the members that are over for every
- *   call that is still to come, and that some thread has waited for. Their edges would have no
- *   wait. A call whose record arrives late still finds the removed streams. If a set may lack
- *   dropped members, that is counted.
+ *   would grow with every request. So members of long sets and lists are dropped if they are over
+ *   for every call that is still to come, and if some thread has waited for them. The edges of
+ *   dropped members would have no waiting time. A call whose record arrives late still finds the
+ *   removed streams. If a set may lack dropped members, the loss is counted.
  *
- * Threads: the engine's owner alone. Memory: dropped objects return to the store's pools.
+ * Threads: only the thread that owns the engine (edge.h). Memory: dropped objects return to the
+ * pools of the engine's store (base/store.h).
  */
 #include "sync/stream_state_impl.h"
 
@@ -21,8 +22,9 @@
 /* ---- the operation that ends last ---- */
 
 enum {
-    LOOKS = 4096 /* maximum number of steps back, to find an operation that ends after later
-                  * operations */
+    /* maximum number of steps back in the list, in the search for an operation that ends after
+     * later operations */
+    LOOKS = 4096
 };
 
 struct sl_op *sl_op_last_to_end(struct sl_op *op)
@@ -44,10 +46,12 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
     const struct sl_op *older = op->older;
     struct sl_op *from = op->stream->newest;
 
-    /* If `older` has no time, its order is not certain, so the ends before it are not used. */
+    /* If `older` has no time, its position is not certain, so the ends of the operations before it
+     * are not used. */
     op->older_end_ns =
         older && !older->no_time ? sl_later(older->pub.end_ns, older->older_end_ns) : 0;
-    /* If the operation had ended when the next one began, all later operations end after it. */
+    /* If the operation had ended when the next operation began, all later operations end after the
+     * operation. */
     if (!above || op->pub.end_ns <= above->pub.start_ns)
         return;
     for (struct sl_op *at = from; at != op; at = at->older)
@@ -59,7 +63,8 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
 
 /* ---- operations ---- */
 
-/* Drops the operations older than `op`, except the one that ends after it, if there is one. */
+/* Drops the operations that are older than `op`. If one of these operations ends after `op`, it is
+ * kept. */
 static void drop_behind(struct sl_streams *s, struct sl_stream *stream, struct sl_op *op)
 {
     struct sl_op *last = sl_op_last_to_end(op);
@@ -107,9 +112,9 @@ static int is_same_call(const struct sl_op *a, const struct sl_op *b)
     return a && b && a->by.correlation == b->by.correlation;
 }
 
-/* Drops the inner nodes of graph launches. The last node of a launch is the tail, and the first
- * node has the set that the launch was ordered after. The nodes between them can be a tail only for
- * calls that overlap the launch. */
+/* Drops the operations in the middle of graph launches. The last node of a launch is the tail, and
+ * the first node has the set that the launch was ordered after. The nodes between the first and the
+ * last can be a tail only for calls that overlap the launch. */
 static void thin(struct sl_streams *s, struct sl_stream *stream)
 {
     for (struct sl_op *op = stream->newest; op; op = op->older) {
@@ -147,9 +152,10 @@ int sl_streams_make_room(struct sl_streams *s)
 /* ---- members of sets, and streams of a list ---- */
 
 enum {
-    MEMBERS_KEPT = 16, /* members that a set keeps, even if they are over */
-    STREAMS_KEPT = 64  /* streams that a list keeps, even if their work is over; few jobs have
-                        * more */
+    MEMBERS_KEPT = 16, /* number of members that a set keeps, even if they have ended */
+    /* number of streams that a list keeps, even if their work has ended; few jobs have more streams
+     */
+    STREAMS_KEPT = 64
 };
 
 /* Returns a time. All calls that were under way at that time have been applied, except for calls
@@ -159,8 +165,8 @@ static uint64_t past_ns(const struct sl_streams *s)
     return s->horizon_ns < s->waits_since_ns ? s->horizon_ns : s->waits_since_ns;
 }
 
-/* Whether some thread has waited for the operation. In files written by other tools, the waits of
- * threads are not tracked. */
+/* Returns 1 if some thread has waited for the operation. In files written by other tools, the waits
+ * of threads are not tracked. */
 static int is_known(const struct sl_op *op)
 {
     uint64_t ns = sl_op_enqueued_ns(op);
@@ -201,8 +207,8 @@ static int is_stream_past(const struct sl_streams *s, const struct sl_stream *st
     const struct sl_op *newest = stream->newest;
     const struct sl_look look = sl_look_at(stream, newest, &now);
 
-    /* Waits of whole contexts are compared with each stream's own operations, so the stream must
-     * stay in the list. */
+    /* The waits of a whole context are compared with the operations of each stream, so the stream
+     * must stay in the list. */
     if (stream->extra.lost || s->unknown[SL_UNKNOWN_CONTEXT_WAIT].count ||
         (newest ? !is_past(s, newest) : stream->trimmed) || sl_look_unseen(s, &look))
         return 0;

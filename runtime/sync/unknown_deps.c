@@ -1,23 +1,25 @@
 /*
  * unknown_deps.c - tracks waits and work of streams that no record names.
  *
- * The time of an unknown wait or operation is known: that of its call. Earlier calls
- * are not affected, nor are calls after a wait for the whole stream has returned.
+ * The time of the call that made an unknown wait or operation is known. The unknown wait or
+ * operation does not affect earlier calls. It does not affect calls that began after a wait for the
+ * whole stream had returned, either.
  * - If the stream is known, its set is marked as lost.
- * - If the stream is not known, the call is put into a ring, which stands for all streams, also for
- *   streams first used later. Examples are a wait of a whole context, a graph launch on a stream
- *   that no record names, and a call whose row is missing in a file. A later call compares its own
- *   time with the calls in the ring.
+ * - If the stream is not known, the call is put into a ring. Calls in the ring may concern every
+ *   stream, even a stream that is first used later. Examples of such calls are a wait of a whole
+ *   context, a graph launch on a stream that no record names, and a call that a foreign file does
+ *   not list. A later call compares its own time with the calls in the ring.
  *
- * Threads: the engine's owner alone. Memory: none; all state is in struct sl_streams.
+ * Threads: only the thread that owns the engine (edge.h). Memory: none; all state is in struct
+ * sl_streams.
  */
 #include "sync/foreign.h"
 #include "sync/stream_state_impl.h"
 
 /* ---- loss reasons of a stream ---- */
 
-/* Notes that a call made a stream's tail incomplete, and returns its time. A call without a record
- * counts as later than the calls that were applied before it. */
+/* Stores that a call made a stream's tail incomplete, and returns the time of the call. A call
+ * without a record counts as later than the calls that were applied before it. */
 static uint64_t note_lost(struct sl_streams *s, const struct sl_moment *by)
 {
     uint64_t ns = by->to_ns ? by->to_ns : s->horizon_ns + 1;
@@ -45,7 +47,7 @@ static uint64_t kept(const struct sl_unknown_calls *calls)
     return calls->count < SL_UNKNOWN_KEPT ? calls->count : SL_UNKNOWN_KEPT;
 }
 
-/* Returns the call that is `i` entries before the last one. */
+/* Returns the call that is `i` entries before the last call in the ring. */
 static const struct sl_unknown_call *back(const struct sl_unknown_calls *calls, uint64_t i)
 {
     return &calls->call[(calls->count - 1 - i) % SL_UNKNOWN_KEPT];
@@ -70,8 +72,8 @@ struct sl_moment sl_streams_last_unknown(const struct sl_streams *s, enum sl_unk
     return s->unknown[what].count ? back(&s->unknown[what], 0)->by : (struct sl_moment){0};
 }
 
-/* Of overlapping calls, the call that entered first counts as earlier, because the end of the
- * unknown work is not known. */
+/* Returns 1 if the first call is earlier. If the calls overlap, the call that entered first counts
+ * as earlier, because the end of the unknown work is not known. */
 static int is_before(const struct sl_moment *by, const struct sl_moment *when, int *overlaps)
 {
     if (sl_moment_precedes(by, when))
@@ -80,15 +82,15 @@ static int is_before(const struct sl_moment *by, const struct sl_moment *when, i
     return 0;
 }
 
-/* Whether the calls overlap and the work ended after the wait, so that the wait was not for that
- * work. */
+/* Returns 1 if the calls overlap and the unknown work ended after the wait. Then the wait was not
+ * for that work. */
 static int is_outlasted(const struct sl_unknown_call *call, const struct sl_moment *when)
 {
     return when->waits && call->ended_ns > when->to_ns && sl_moments_overlap(&call->by, when);
 }
 
-/* Returns the last call before `when`, NULL if there is none. The oldest call in the ring stands
- * for all calls that were overwritten. */
+/* Returns the last call in the ring before `when`, or NULL if there is none. The oldest call in the
+ * ring also stands for all calls that were overwritten. */
 static const struct sl_moment *last_before(const struct sl_unknown_calls *calls,
                                            const struct sl_moment *when, int *overlaps)
 {
@@ -109,8 +111,8 @@ static uint64_t over_at(const struct sl_over *over, uint64_t ns)
     return ns <= over->from_ns ? over->to_ns : UINT64_MAX;
 }
 
-/* Returns the time at which the work of a call that returned at `ns` is known to be over,
- * UINT64_MAX if it may be pending. If `stream` is NULL, the work may be on any stream of the
+/* Returns the time by which the work of a call that returned at `ns` has certainly ended. Returns
+ * UINT64_MAX if the work may be pending. If `stream` is NULL, the work may be on any stream of the
  * context. */
 static uint64_t over_on(const struct sl_context *context, const struct sl_stream *stream,
                         uint64_t ns)
@@ -140,9 +142,9 @@ void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
         stream->extra.lost = 0;
 }
 
-/* Stores a wait that has returned. The last loss was at `lost_ns`. Of the waits that began after
- * that loss, keeps the one that returned first. If there is none, keeps the wait that began
- * last. */
+/* Stores a wait that has returned. The last loss was at `lost_ns`. If any waits began after that
+ * loss, the function keeps the wait among them that returned first. Otherwise it keeps the wait
+ * that began last. */
 static void covered(struct sl_over *over, uint64_t *seen_ns, uint64_t lost_ns,
                     const struct sl_moment *wait)
 {
@@ -188,15 +190,15 @@ void sl_stream_ignore_op(struct sl_streams *s, struct sl_stream *stream, uint64_
     s->lost_ns = sl_later(s->lost_ns, start_ns);
 }
 
-/* Whether the operation was enqueued after all work of the ignored calls. */
+/* Returns 1 if the operation was enqueued after all work of the ignored calls. */
 static int is_behind_calls(const struct sl_streams *s, const struct sl_op *op)
 {
     return op && op->by.from_ns >= s->unseen_ns;
 }
 
-/* Whether the stream's last operation is one whose call is not known (X): X began after `op`, so X
- * was launched after `op`, too. A wait that returned before X began was not for X. If `last` began
- * after X, `last` is ordered after X. */
+/* Returns 1 if the stream's last operation is an operation X whose call is not known, and if the
+ * wait may have been for X. X began after `op`, so X was launched after `op`, too. A wait that
+ * returned before X began was not for X. If `last` began after X, `last` is ordered after X. */
 static int is_last_ignored(const struct sl_look *look)
 {
     uint64_t ns = look->op ? look->stream->ignored_ns : 0;
@@ -231,9 +233,9 @@ static int is_behind(const struct sl_op *op, const struct sl_moment *by)
     return op && sl_moment_precedes(by, &op->by);
 }
 
-/* Whether the stream is a branch of a graph. A branch is ordered after the work that its launch was
- * ordered after, and no call enqueues work on it. A stream that was never used may be any
- * stream. */
+/* Returns 1 if the stream is a branch of a graph. A branch is ordered after the work that its
+ * launch was ordered after, and no call enqueues work on it. A stream that was never used may be
+ * any stream. */
 static int is_branch(const struct sl_look *look)
 {
     return look->op && !look->stream->plain;

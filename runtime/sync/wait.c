@@ -1,17 +1,19 @@
 /*
  * wait.c - decides waits: finds the set of operations that a wait waited for, and emits the edges.
  *
- * Threads: the engine's owner alone. Memory, all from the store: the array of edges, the heap of
- * open waits, and the map of the work that each thread has waited for.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the engine's store (base/store.h)
+ * provides the array of edges, the heap of open waits, and the map of the work that each thread has
+ * waited for.
  */
 #include "sync/wait.h"
 
 #include "sync/foreign.h"
 
 enum {
-    COVERED_SHARE = 16,     /* one part in 16 of all memory, for the map of covered work */
-    CONTEXTS_LOOKED_AT = 64 /* contexts that are examined; a process has one for each GPU, but a
-                             * damaged file may have any number */
+    COVERED_SHARE = 16, /* the map of covered work may use 1/COVERED_SHARE of the store */
+    /* maximum number of contexts to examine; a process has one context for each GPU, but a damaged
+     * file may have any number */
+    CONTEXTS_LOOKED_AT = 64
 };
 
 void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
@@ -41,8 +43,10 @@ void sl_waits_lose(struct sl_waits *w, uint32_t reasons)
 enum cover {
     COVER_STREAM,
     COVER_CONTEXT,
-    COVER_FREED,   /* a context for which a free waited, which is inferred */
-    COVER_BLOCKING /* the work that the legacy default stream's next operation is ordered after */
+    /* the work of a context that a free waited for; the context of a free is inferred */
+    COVER_FREED,
+    /* the work that is ordered before the next operation of the legacy default stream */
+    COVER_BLOCKING
 };
 
 static uint64_t cover_key(uint32_t thread, uint32_t number, enum cover what)
@@ -59,8 +63,8 @@ static uint64_t covered_until(const struct sl_waits *w, uint32_t thread, uint32_
     return ns ? *ns : 0;
 }
 
-/* Notes that work enqueued by `ns` is covered for the thread. `any_ns` is the same for any thread;
- * may be NULL. */
+/* Stores that the thread has waited for all work enqueued by `ns` (the work is covered). `*any_ns`
+ * is the latest such time for any thread. `any_ns` may be NULL. */
 static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cover what,
                   uint64_t ns, uint64_t *any_ns)
 {
@@ -68,8 +72,8 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
 
     if (!w->opt->online)
         return;
-    /* Jobs create and end threads, so the map is emptied when it is large. Then some edges without
-     * a wait are emitted again. */
+    /* Jobs create and end threads, so the map is emptied when it is large. After that, some edges
+     * without a wait are emitted again. */
     if (w->covered.used * sizeof *w->covered.slot > w->covered.store->cap_bytes / COVERED_SHARE)
         sl_map_free(&w->covered);
     place = sl_map_put(&w->covered, cover_key(thread, number, what));
@@ -79,8 +83,8 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
         *any_ns = sl_later(*any_ns, ns);
 }
 
-/* Whether the thread has waited for the operation before. The time that holds for any thread is
- * checked first, because with 10^4 streams no thread has waited for most of the work. */
+/* Returns 1 if the thread has waited for the operation before. The time that is common to all
+ * threads is checked first, because with 10^4 streams no thread has waited for most of the work. */
 static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
@@ -114,7 +118,7 @@ static enum sl_edge_basis basis_of(const struct sl_link *link, int inferred)
     return link->overlapping ? SL_BASIS_OVERLAPPING : SL_BASIS_EXACT;
 }
 
-/* Adds an edge. From `free_ns` on, only the source held the destination back; at `end_ns` the
+/* Adds an edge. From `free_ns` on, the destination waited only for the source. At `end_ns` the
  * destination continued. */
 static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, uint64_t free_ns,
                                 uint64_t end_ns, int inferred)
@@ -130,8 +134,7 @@ static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, 
     return edge;
 }
 
-/* Marks the source that ended last as the one that released the destination, if the wait took
- * time. */
+/* If the wait took time, marks the source that ended last. This source released the destination. */
 static void mark_released(struct sl_waits *w)
 {
     struct sl_edge *best = NULL;
@@ -171,7 +174,8 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
     int inferred = before->first &&
                    (op->after_unseen || op->after_missing || sl_set_misses(w->streams, before));
 
-    /* It is not known when the operation began to wait. */
+    /* If the previous operation's end is not known, it is not known when this operation began to
+     * wait. */
     if (previous_end_ns == UINT64_MAX && before->first)
         lost |= 1u << SL_EDGE_LOST_GAVE_UP;
     if (op->by.to_ns == 0 && before->first)
@@ -213,21 +217,22 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 
 /* ---- the context of a wait that names none ---- */
 
-/* Whether the wait's context is a guess. No record names the context of a free, and in files of
- * torch.profiler, of a synchronize without a row. It is taken to be the context that the thread
- * used last, unless work of another context fits, too. */
+/* Returns 1 if the wait's context is a guess. No record names the context of a free. In files of
+ * torch.profiler, no record names the context of a synchronizing call without a row, either. The
+ * engine assumes the context that the thread used last, unless work of another context fits, too.
+ */
 static int is_for_some_context(const struct sl_wait *wait)
 {
     return wait->scope == SL_WAIT_CONTEXT && wait->inferred;
 }
 
-/* Whether the operation may have released the wait, that is, ended during the call. */
+/* Returns 1 if the operation may have released the wait, that is, if it ended during the call. */
 static int fits(const struct sl_wait *wait, const struct sl_op *op)
 {
     return op->pub.end_ns > wait->when.from_ns && op->pub.end_ns <= wait->when.to_ns;
 }
 
-/* Whether all operations in the set had ended when the call returned. */
+/* Returns 1 if all operations in the set had ended when the call returned. */
 static int has_ended(const struct sl_wait *wait, const struct sl_set *set)
 {
     for (const struct sl_link *at = set->first; at; at = at->next)
@@ -299,8 +304,9 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     edge->dst_domain = wait->domain;
 }
 
-/* Notes the sources of the wait as covered for its thread, because all edges of the wait are known.
- * A wait for a context covers everything that was enqueued before it began in any case. */
+/* Stores that the wait's thread has waited for the sources of the wait. Called when all edges of
+ * the wait are known. In any case, a wait for a context covers all work that was enqueued before
+ * the wait began. */
 static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     struct sl_stream *stream = wait->stream;
@@ -338,15 +344,15 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
 {
     const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
     uint32_t lost = why_not(set);
-    /* an inferred wait is marked in any case */
+    /* an inferred wait is marked as inferred in any case */
     int misses = !wait->inferred && sl_set_misses(w->streams, set);
     int inferred = wait->inferred || misses;
 
     if (wait->scope == SL_WAIT_GUESS)
         lost &= ~unseen;
     sl_waits_lose(w, misses ? lost | 1u << SL_EDGE_LOST_NO_RECORD : lost);
-    /* A wait for the whole context certainly waited for the work that was seen. But the operation
-     * that ended last may have been on an unseen stream. */
+    /* A wait for the whole context certainly waited for the recorded work of the context. But the
+     * operation that ended last may have been on a stream that no record names. */
     if (wait->scope == SL_WAIT_CONTEXT && lost == unseen) {
         inferred = 1;
         lost = 0;
@@ -371,7 +377,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
         w->opt->sink(w->opt->sink_user, w->edge, w->edges);
 }
 
-/* Returns the time up to which the thread has covered the awaited work. */
+/* Returns the time up to which the thread had already waited for the awaited work. */
 static uint64_t since(const struct sl_waits *w, const struct sl_wait *wait)
 {
     const struct sl_stream *stream = wait->stream;

@@ -1,11 +1,12 @@
 /*
  * wait.h - decides waits: finds the set of operations that a wait waited for, and emits the edges.
  *
- * A call's wait is decided once every call was applied that may have enqueued work before the wait
- * returned. So the wait stays open until a call is applied that began after its end. The edges of a
- * GPU operation are decided at once.
+ * A call's wait is decided once all calls were applied that may have enqueued work before the wait
+ * returned. So the wait stays open until a call is applied that began after the end of the wait.
+ * The edges of a GPU operation are decided at once.
  *
- * Threads: the engine's owner alone. Memory: from the store, bounded by the store's cap.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the engine's store
+ * (base/store.h), up to the store's cap.
  */
 #ifndef SL_WAIT_H
 #define SL_WAIT_H
@@ -14,45 +15,51 @@
 #include "sync/stream_state.h"
 
 enum {
-    SL_WAKE_MOST_NS = 20000 /* limit for a wake-up delay: 4 to 8 us is usual, 13 us was seen */
+    /* maximum wake-up delay in nanoseconds; 4 to 8 us is usual, and 13 us was seen */
+    SL_WAKE_MOST_NS = 20000
 };
 
 enum sl_wait_scope {
-    SL_WAIT_SET, /* a set that is known at once: that of an event, or the call's own operation */
+    SL_WAIT_SET, /* a set that is known at once: the set of an event, or the call's own operation */
     SL_WAIT_STREAM,
     SL_WAIT_CONTEXT,
-    SL_WAIT_GUESS /* no record names the stream, so an operation is searched for that ended just
-                   * before the return */
+    /* no record names the stream, so the engine searches for an operation that ended just before
+     * the call returned */
+    SL_WAIT_GUESS
 };
 
 struct sl_wait {
     struct sl_moment when;
     struct sl_stream *stream; /* the awaited stream, or the stream that stands for the context */
-    struct sl_set set;        /* only with SL_WAIT_SET */
+    struct sl_set set;        /* the awaited operations; used only with SL_WAIT_SET */
     uint8_t scope, kind, inferred;
     uint8_t anywhere; /* 1: not even the context is known; `stream` stands for any context */
-    uint8_t domain;   /* domain, name and cbid are those of the call's record; 0: there is none */
+    /* `domain`, `name` and `cbid` are copied from the call's record; they are 0 if there is no
+     * record */
+    uint8_t domain;
     uint32_t name, cbid;
-    /* Start of the call's own operation, which is ordered after the awaited work: by then that work
-     * had ended. 0: the call has no such operation. */
+    /* Start of the call's own operation, which is ordered after the awaited work. At this time the
+     * awaited work had ended. 0 if the call has no such operation. */
     uint64_t over_ns;
 };
 
-/* Waits whose call has not returned yet (wait_open.c): one for each thread that waits now. */
+/* Waits whose call has not returned yet (wait_open.c). There is one for each thread that is
+ * waiting. */
 struct sl_open {
     struct sl_wait *wait;
     size_t count, slots;
-    size_t gone;       /* waits removed since `since_ns` was computed */
+    size_t gone;       /* number of waits removed since `since_ns` was computed */
     uint64_t since_ns; /* no open wait began before this time */
 };
 
 struct sl_waits {
     const struct sl_edges_options *opt;
     struct sl_streams *streams;
-    struct sl_map covered; /* (thread, stream or context) -> time up to which the thread has covered
-                            * its work */
+    /* maps a thread and a stream or context to a time: the thread has waited for all work that the
+     * stream or context got up to this time */
+    struct sl_map covered;
     struct sl_open open;
-    uint64_t closed_ns; /* the latest end of a decided wait */
+    uint64_t closed_ns; /* latest end of all decided waits */
     struct sl_edge *edge;
     size_t edges, edge_slots;
     uint64_t lost[SL_EDGE_LOST_COUNT];
@@ -62,7 +69,7 @@ void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
                    struct sl_streams *streams);
 void sl_waits_free(struct sl_waits *w);
 
-/* Takes ownership of the set. */
+/* Adds a wait, and takes the ownership of the wait's set. */
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait);
 /* Decides the waits that had returned by `ns`. */
 void sl_waits_close(struct sl_waits *w, uint64_t ns);
@@ -70,7 +77,7 @@ void sl_waits_close(struct sl_waits *w, uint64_t ns);
 /* Drops and counts all open waits. Clears the map of covered work. */
 void sl_waits_forget(struct sl_waits *w, enum sl_edge_loss reason);
 
-/* Counts edges that are left out: `reasons` has a bit for each enum sl_edge_loss. */
+/* Counts edges that are left out. `reasons` has a bit for each enum sl_edge_loss. */
 void sl_waits_lose(struct sl_waits *w, uint32_t reasons);
 
 /* Emits the edges of a GPU operation; `before` is the set that the operation waited for. */
@@ -79,19 +86,20 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
 
 /* ---- open waits, in order of their return ---- */
 
-/* Returns 0 or -ENOMEM. Takes ownership of the wait. */
+/* Adds an open wait, and takes the ownership of the wait. Returns 0 or -ENOMEM. */
 int sl_open_add(struct sl_open *o, struct sl_store *store, const struct sl_wait *wait);
-/* Removes the wait that returns first, if it returned by `ns`. Returns 1 if it was written to *out;
- * then the caller owns it. */
+/* Removes the wait that returns first, if it returned by `ns`, and writes it to *out. Returns 1 if
+ * a wait was removed; the caller then owns the wait. */
 int sl_open_take(struct sl_open *o, uint64_t ns, struct sl_wait *out);
-/* Removes all open waits. The caller must have cleared their sets. */
+/* Removes all open waits. The caller must have cleared the sets of the waits. */
 void sl_open_forget(struct sl_open *o, struct sl_store *store);
 
 /* Returns a time before which no open wait began, UINT64_MAX if no wait is open. */
 uint64_t sl_open_since(const struct sl_open *o);
 /* Returns 1 if an open wait may need the first of two operations although the second replaces it.
- * That is so if the wait began before the stream was made to wait for the second operation, and
- * returned when the first was over and the second was not. A time of 0 is not known. */
+ * The wait may need the first operation if it began before the stream was made to wait for the
+ * second operation, and if it returned when the first operation had ended and the second had not. A
+ * time is 0 if it is not known. */
 int sl_open_between(const struct sl_open *o, uint64_t second_tied_ns, uint64_t first_end_ns,
                     uint64_t second_end_ns);
 

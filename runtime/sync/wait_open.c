@@ -1,11 +1,12 @@
 /*
  * wait_open.c - keeps the waits whose call has not returned yet.
  *
- * Waits are in a heap, with the wait that returns first on top. The earliest start of an open wait
- * is computed again once half of the waits are removed. Until then the stored value may be too
- * early, which is safe.
+ * The waits are stored in a heap, with the wait that returns first on top. The earliest start of
+ * all open waits is computed again once half of the waits were removed. Until then the stored value
+ * may be too early, which is safe.
  *
- * Threads: the engine's owner alone. Memory: the heap owns the waits and is from the store.
+ * Threads: only the thread that owns the engine (edge.h). Memory: the heap owns the waits. The
+ * engine's store (base/store.h) provides the heap.
  */
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /*
  * captures.c - remembers which operators created the nodes of CUDA graphs.
  *
- * The table consists of small sets, and a node's id selects its set. If the set is full, the oldest
- * node in it is replaced.
+ * The table consists of small sets, and a node's id selects the node's set. If the set is full, a
+ * new node replaces the oldest node in the set.
  *
  * Threads, memory: see captures.h.
  */
@@ -13,7 +13,8 @@
 enum {
     WAYS = 4,
     SETS_LOG = 15,
-    COPIES_MOST = 8, /* limit for copies of copies on the way to an original */
+    /* maximum number of steps from a copy to its original, through copies of copies */
+    COPIES_MOST = 8,
 };
 
 _Static_assert(SL_CAPTURES == WAYS << SETS_LOG, "the table consists of its sets");
@@ -52,7 +53,8 @@ static struct sl_capture *get(struct sl_captures *c, uint64_t node)
     return oldest;
 }
 
-/* Copies the name and id of a node's first original to the node. */
+/* Copies the name and the id of the operator that created the node's first original to the entry of
+ * the node. */
 static void resolve(const struct sl_captures *c, struct sl_capture *copy)
 {
     const struct sl_capture *from = copy;

@@ -1,12 +1,12 @@
 /*
  * captures.h - remembers which operators created the nodes of CUDA graphs.
  *
- * An operator's launch during a graph capture becomes a node of the graph. A replay runs a copy of
- * that node. The copy is created when the graph is instantiated, perhaps from another copy, and may
- * be reported before its original.
+ * An operator's launch during a graph capture becomes a node of the graph. When the graph is
+ * launched, a copy of that node runs. CUDA creates the copy when the graph is instantiated, perhaps
+ * from another copy. The copy may be reported before its original.
  *
- * Threads: one owner. Memory: the owner's, SL_CAPTURES zeroed entries. If a job creates more nodes,
- * the oldest entries are overwritten.
+ * Threads: one owner. Memory: SL_CAPTURES zeroed entries, which the owner provides. If a job
+ * creates more nodes, the oldest entries are overwritten.
  */
 #ifndef SL_CAPTURES_H
 #define SL_CAPTURES_H
@@ -16,16 +16,18 @@
 #include "event/event.h"
 
 enum {
-    SL_CAPTURES = 1 << 17, /* 4 MiB, touched only as nodes are created */
+    /* number of entries in the table. The table has 4 MiB. A page of the table is touched only when
+     * a node needs it. */
+    SL_CAPTURES = 1 << 17,
 };
 
 struct sl_capture {
-    uint64_t node;    /* 0: free */
-    uint64_t handle;  /* id of the operator's record function; if `name` is 0: id of the original
-                       * node */
+    uint64_t node; /* 0: free */
+    /* id of the operator's record function, or the id of the original node if `name` is 0 */
+    uint64_t handle;
     int64_t sequence; /* -1: none */
-    uint32_t name;    /* the operator's name, interned; 0: not known yet */
-    uint32_t made;    /* the node's number in order of creation */
+    uint32_t name;    /* interned name of the operator; 0 if the name is not known yet */
+    uint32_t made;    /* number of the node in the order of creation */
 };
 
 struct sl_captures {
@@ -36,7 +38,7 @@ struct sl_captures {
 /* Applies an event of kind SL_EV_META_NODE. */
 void sl_captures_tell(struct sl_captures *c, const struct sl_event *ev);
 
-/* Returns the node's entry, NULL if the node is not known. */
+/* Returns the node's entry, or NULL if the node is not known. */
 const struct sl_capture *sl_captures_find(struct sl_captures *c, uint64_t node);
 
 #endif

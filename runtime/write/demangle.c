@@ -1,11 +1,11 @@
 /*
  * demangle.c - makes C++ names readable, with the demangler of the host process.
  *
- * syncline is a C library and brings no C++ runtime. A process that uses CUDA from C++ has
- * __cxa_demangle already. Otherwise the system's libstdc++ or libc++abi is opened on the writer's
- * thread at the first mangled name. If there is neither, names stay mangled.
+ * syncline is a C library and does not link a C++ runtime. A process that uses CUDA from C++ has
+ * loaded __cxa_demangle already. Otherwise the writer thread opens the system's libstdc++ or
+ * libc++abi at the first mangled name. If the system has neither library, names stay mangled.
  *
- * Threads: one caller at a time. Memory: __cxa_demangle's result is freed here.
+ * Threads: one caller at a time. Memory: this file frees the result of __cxa_demangle.
  */
 #include "write/demangle.h"
 

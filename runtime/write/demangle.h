@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* Stack that sl_demangle() needs at most. libc++abi takes 3.3 MiB for a name of 32 KB that is one
- * nested template; longer names are not demangled. */
+/* Maximum stack size, in bytes, that sl_demangle() needs. libc++abi needs 3.3 MiB for a name of 32
+ * KB that is one nested template. Longer names are not demangled. */
 #define SL_DEMANGLE_STACK_BYTES (4u * 1024u * 1024u)
 
 /* Writes the demangled form of `name`, at most `size` bytes without NUL, and returns its length.
@@ -17,8 +17,8 @@
  * The caller then uses `name` unchanged. */
 size_t sl_demangle(char *out, size_t size, const char *name);
 
-/* Returns the demangled form of a name of *length bytes, in `room` of `size` bytes, and its length;
- * or the name itself, with the same exceptions. */
+/* Demangles a name of *length bytes into `room`, which has `size` bytes. Returns the demangled name
+ * and writes its length to *length. If sl_demangle() would return 0, returns the name itself. */
 const char *sl_demangled(char *room, size_t size, const char *name, size_t *length);
 
 #endif

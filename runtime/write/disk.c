@@ -1,7 +1,8 @@
 /*
- * disk.c - how much of the disk the traces of this process may take.
+ * disk.c - limits how much of the disk the traces of this process use.
  *
- * Threads, memory: see disk.h. The newest FILES files are known; older ones are never deleted.
+ * Threads, memory: see disk.h. Only the newest FILES files are in the table. Older files are never
+ * deleted.
  */
 #include "write/disk.h"
 
@@ -20,7 +21,7 @@
 #define FILES      8192u
 #define NAME_BYTES 96
 #define FREE_MOST  (10ull << 30)
-#define FREE_PART  20 /* one in this many: 5 % */
+#define FREE_PART  20 /* 1/FREE_PART of the file system, that is, 5 %, stays free */
 
 struct file {
     dev_t device;
@@ -33,9 +34,9 @@ struct file {
 
 struct sl_disk {
     struct sl_disk_options opt;
-    uint64_t bytes;          /* of the files that are complete */
-    uint32_t first_window;   /* 0: none is complete */
-    uint64_t oldest, newest; /* file[n % FILES] for n in [oldest, newest) */
+    uint64_t bytes;          /* total size of the complete files */
+    uint32_t first_window;   /* number of the first window; 0 if no file is complete */
+    uint64_t oldest, newest; /* file[n % FILES] is valid for n in [oldest, newest) */
     int is_said;
     struct file file[FILES];
 };
@@ -81,8 +82,8 @@ void sl_disk_add(struct sl_disk *d, uint32_t window, const char *path)
     strcpy(f->name, name);
 }
 
-/* Removes the file, unless somebody has changed or replaced it. In both cases it counts no longer.
- */
+/* Deletes the file, unless somebody has changed or replaced it. In both cases the file does not
+ * count towards the limit any more. */
 static void delete_file(struct sl_disk *d, const struct file *f)
 {
     char path[PATH_MAX];
@@ -96,7 +97,8 @@ static void delete_file(struct sl_disk *d, const struct file *f)
         unlink(path);
 }
 
-/* Returns the bytes that this frees; 0: there is no window to delete. */
+/* Deletes the files of the oldest window. Returns the number of freed bytes, or 0 if there is no
+ * window to delete. */
 static uint64_t delete_oldest_window(struct sl_disk *d)
 {
     uint64_t before = d->bytes;
@@ -112,10 +114,12 @@ static uint64_t delete_oldest_window(struct sl_disk *d)
 }
 
 struct space {
-    uint64_t left, stays; /* bytes that are free, and that must stay free; 0 and 0: not known */
+    /* `left`: number of free bytes. `stays`: number of bytes that must stay free. Both are 0 if
+     * they are not known. */
+    uint64_t left, stays;
 };
 
-/* The folder may not exist yet, so the nearest folder above it that does is asked. */
+/* The folder may not exist yet. In that case the nearest existing folder above it is examined. */
 static struct space look_at_space(const struct sl_disk *d)
 {
     char folder[PATH_MAX], *slash;
@@ -141,22 +145,23 @@ int sl_disk_keeps_all(const struct sl_disk *d)
     return d->opt.keeps_all;
 }
 
-/* `space` NULL: the folder's limit is reached. */
+/* Logs which limit is reached. If `space` is NULL, it is the limit of the folder. */
 static void say(struct sl_disk *d, const struct space *space)
 {
     char which[160];
 
     if (space)
-        snprintf(
-            which, sizeof(which),
-            "%.1f MB of the file system are free, and %.1f MB (5 %%, at most 10 GiB) stay free",
-            (double)space->left / 1e6, (double)space->stays / 1e6);
+        snprintf(which, sizeof(which),
+                 "only %.1f MB of the file system are free, and %.1f MB (5 %%, at most 10 GiB) "
+                 "must stay free",
+                 (double)space->left / 1e6, (double)space->stays / 1e6);
     else
-        snprintf(which, sizeof(which), "the traces of this process take SYNCLINE_DISK, %.1f MB",
+        snprintf(which, sizeof(which),
+                 "the traces of this process reached the limit SYNCLINE_DISK, %.1f MB",
                  (double)d->opt.limit_bytes / 1e6);
     sl_log_once(&d->is_said, SL_LOG_WARN, "%s: %s, in %s; the job is not affected; %s", which,
                 d->opt.keeps_all ? "the window ends here, and nothing more is recorded"
-                                 : "the oldest windows are deleted, but never the first",
+                                 : "the oldest windows are deleted, but never the first window",
                 d->opt.folder,
                 space ? "free some space, or set SYNCLINE_OUTPUT to a folder on another disk"
                       : "raise SYNCLINE_DISK, or record less (SYNCLINE_WINDOW)");

@@ -1,12 +1,14 @@
 /*
- * disk.h - how much of the disk the traces of this process may take.
+ * disk.h - limits how much of the disk the traces of this process use.
  *
- * Two limits: the bytes in the process's folder (SYNCLINE_DISK), and the bytes that stay free on
- * the file system: 5 % of it, at most 10 GiB. At a limit the oldest windows are deleted. Only files
- * that this process wrote and that nobody has changed since are deleted, and never those of the
- * first window. In `run` mode there is one window, so it ends instead.
+ * There are two limits. The first limits the bytes in the process's folder (SYNCLINE_DISK). The
+ * second is the number of bytes that stay free on the file system, namely 5 % of the file system,
+ * but at most 10 GiB. When a limit is reached, the files of the oldest windows are deleted. A file
+ * is deleted only if this process wrote it and nobody has changed it since. The files of the first
+ * window are never deleted. In `run` mode there is only one window. When a limit is reached, this
+ * window ends.
  *
- * Threads: one owner, the writer thread. Memory: its own, mapped pages, 1 MiB at most.
+ * Threads: one owner, the writer thread. Memory: at most 1 MiB of mapped pages.
  */
 #ifndef SL_DISK_H
 #define SL_DISK_H
@@ -16,24 +18,26 @@
 struct sl_disk;
 
 struct sl_disk_options {
-    const char *folder;   /* of the process; borrowed */
-    uint64_t limit_bytes; /* of its files; 0: no limit */
-    int keeps_all;        /* 1: delete nothing */
+    /* folder of the process's traces; the caller keeps the ownership of the text */
+    const char *folder;
+    uint64_t limit_bytes; /* maximum total size of the files in the folder, in bytes; 0: no limit */
+    int keeps_all;        /* 1: no file may be deleted */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int sl_disk_create(struct sl_disk **out, const struct sl_disk_options *opt);
 void sl_disk_destroy(struct sl_disk *d); /* NULL is allowed */
 
-/* A file of window `window` is complete. `path` is in the folder. NULL is allowed for `d`. */
+/* Reports that a file of window `window` is complete. `path` is in the folder. `d` may be NULL. */
 void sl_disk_add(struct sl_disk *d, uint32_t window, const char *path);
 
-/* 1: nothing may be deleted. */
+/* Returns 1 if no file may be deleted. */
 int sl_disk_keeps_all(const struct sl_disk *d);
 
-/* Checks the limits, with `open_bytes` in files that are not complete, and deletes old windows if
- * that is needed. Returns 0; -EDQUOT: the folder's limit is reached, and nothing more can be
- * deleted; -ENOSPC: so for the file system. NULL is allowed for `d`: 0. */
+/* Checks the limits, and deletes the files of old windows if necessary. `open_bytes` is the total
+ * size of the files that are not complete. Returns 0, or an error if a limit is reached and no more
+ * files can be deleted. The error is -EDQUOT for the folder's limit and -ENOSPC for the file
+ * system's limit. If `d` is NULL, returns 0. */
 int sl_disk_check(struct sl_disk *d, uint64_t open_bytes);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * distributed.c - stores the job's description of its ranks and process groups.
  *
- * There are three buffers: one has the last text, one the text that is being read, and one is free
- * for the next write. Threads, memory: see distributed.h.
+ * There are three buffers. One buffer has the last text. One buffer has the text that the reader is
+ * using. The third buffer is free for the next write. Threads, memory: see distributed.h.
  */
 #include "write/distributed.h"
 
@@ -20,7 +20,7 @@ static struct {
         uint32_t version;
     } place[PLACES];
     _Atomic unsigned last, reading;
-    uint32_t version; /* used only by the setting thread */
+    uint32_t version; /* used only by the thread that sets the text */
 } told = {.last = NONE, .reading = NONE};
 
 int sl_distributed_set(const char *json)
@@ -30,10 +30,11 @@ int sl_distributed_set(const char *json)
 
     if (length < 2 || json[0] != '{' || json[length - 1] != '}' || strchr(json, '\n'))
         return length == SL_DISTRIBUTED_MOST ? -E2BIG : -EINVAL;
-    /* Finds a buffer to write to: not the one that the reader has announced, and not the last one,
-     * which the reader may be about to announce. The loads are sequentially consistent with
-     * sl_distributed_get(). A delayed reader may announce an old buffer late and change to another
-     * while this loop runs. So the loop continues until a buffer is neither. */
+    /* Finds a buffer to write to. This must not be the buffer that the reader has announced. It
+     * must not be the last buffer either, because the reader may be about to announce it. The loads
+     * are sequentially consistent with sl_distributed_get(). A delayed reader may announce an old
+     * buffer late, and change to another buffer while this loop runs. So the loop continues until
+     * it finds a buffer that is neither announced nor the last one. */
     while (at == atomic_load(&told.last) || at == atomic_load(&told.reading))
         at = (at + 1) % PLACES;
     memcpy(told.place[at].text, json, length);

@@ -2,7 +2,7 @@
  * edge_rows.c - passes events from the ring to the edge engine, and events and edges of the window
  * to the outputs.
  *
- * Threads: the writer thread alone.
+ * Threads: only the writer thread.
  */
 #include "write/edge_rows.h"
 
@@ -17,15 +17,15 @@
 struct sl_edge_rows {
     struct sl_outputs *outputs;
     struct sl_edges *engine;
-    /* Events of the open window start in [opened_ns, until_ns), as far as is known by now. The
+    /* As far as is known already, events of the open window start in [opened_ns, until_ns). The
      * interval is empty if no window is open. */
     uint64_t opened_ns, until_ns;
 };
 
 /* ---- edges ---- */
 
-/* Call for an event that began at `outside_ns` and does not belong to the open window. If that is
- * after the window's opening, the window ends before it. */
+/* Called for an event that began at `outside_ns` and does not belong to the open window. If
+ * `outside_ns` is after the window's opening, the window ends before `outside_ns`. */
 static void bound(struct sl_edge_rows *r, uint64_t outside_ns)
 {
     if (outside_ns >= r->opened_ns && outside_ns < r->until_ns)
@@ -49,7 +49,7 @@ static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count
     return best;
 }
 
-/* The edge engine's sink. */
+/* Receives the edges of the edge engine. */
 static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     struct sl_edge_rows *r = user;
@@ -87,8 +87,8 @@ static void count_lost(const struct sl_edge_rows *r)
         sl_stats_set(stat_of[i], sl_edges_lost(r->engine, (enum sl_edge_loss)i));
 }
 
-/* Reports the progress to the outputs. All events that ended before `complete_ns` have arrived (0:
- * not known), or are lost and will never arrive. */
+/* Reports the progress to the outputs. All events that ended before `complete_ns` have arrived, or
+ * are lost and will never arrive. `complete_ns` is 0 if such a time is not known. */
 static void tell_progress(struct sl_edge_rows *r, uint64_t complete_ns)
 {
     const struct sl_output_progress progress = {

@@ -1,7 +1,7 @@
 /*
  * event_join.c - finds the cudaEventRecord that a wait was for.
  *
- * Threads: one owner. Memory: the owner's, fixed.
+ * Threads: one owner. Memory: fixed; the owner provides it.
  */
 #include "write/event_join.h"
 
@@ -11,8 +11,8 @@ enum {
     /* Maximum number of steps of a search. While a wait is held, its event may be recorded many
      * times, and the search skips these records. */
     MOST_STEPS = 4096,
-    /* Records arrive nearly in order, so the search ends this many records after the first that
-     * fits. */
+    /* Number of records after the first fitting record at which the search ends. Records arrive
+     * nearly in order, so a better record is not far away. */
     STEPS_BEHIND = 256,
 };
 
@@ -30,7 +30,7 @@ void sl_event_join_record(struct sl_event_join *j, const struct sl_event *ev)
     uint32_t *newest;
 
     if (record.sync_id) {
-        /* Sync ids count up, so the last SL_JOIN_RECORDS of them are kept. */
+        /* Sync ids count up, so the array keeps the records with the last SL_JOIN_RECORDS ids. */
         j->by_sync_id[record.sync_id % SL_JOIN_RECORDS] = record;
         return;
     }

@@ -1,19 +1,20 @@
 /*
  * occupancy.c - computes how much of a multiprocessor a kernel can occupy.
  *
- * The rules are those of NVIDIA's occupancy calculator (CUDA's cuda_occupancy.h), with the limits
- * from CUPTI's device record. One difference from libkineto is intended. libkineto compares shared
- * memory with the limit without opt-in (48 KiB), so it shows 0 for every kernel that opted in to
- * more. We use the limit with opt-in, because a kernel that ran was allowed to use its shared
+ * The computation follows NVIDIA's occupancy calculator (CUDA's cuda_occupancy.h). The limits are
+ * taken from CUPTI's device record. One difference from libkineto is intended. libkineto compares
+ * shared memory with the limit without opt-in (48 KiB), so it shows 0 for every kernel that opted
+ * in to more. We use the limit with opt-in, because a kernel that ran was allowed to use its shared
  * memory.
  *
  * Threads: any; pure functions.
  */
 #include "write/occupancy.h"
 
-#define REGISTER_GRANULARITY 256u /* per warp, on every architecture since 3.x */
+/* registers are allocated in units of this many per warp, on every architecture since 3.x */
+#define REGISTER_GRANULARITY 256u
 
-/* Limits and shapes may be any 32-bit numbers, so results have 64 bits. */
+/* Limits and shapes may have any 32-bit value, so results have 64 bits. */
 static uint64_t round_up(uint64_t v, uint32_t to)
 {
     return (v + to - 1) / to * to;
@@ -24,8 +25,8 @@ static uint64_t minimum(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Returns the threads of a block. No real launch has 0 threads, or a number of more than 32
- * bits. */
+/* Returns the number of threads of a block. No real launch has 0 threads per block, or a number
+ * that needs more than 32 bits. */
 static uint64_t block_threads(const struct sl_shape *kernel)
 {
     uint64_t threads = (uint64_t)kernel->block[0] * kernel->block[1];
@@ -36,8 +37,8 @@ static uint64_t block_threads(const struct sl_shape *kernel)
 static uint64_t limit_by_registers(const struct sl_device *device, const struct sl_shape *kernel,
                                    uint64_t warps)
 {
-    /* Each partition of a multiprocessor has its own registers. There are 4 partitions, 2 on 6.0.
-     */
+    /* A multiprocessor is divided into partitions, and each partition has its own registers. There
+     * are 4 partitions, but only 2 on compute capability 6.0. */
     uint32_t partitions = device->compute_major == 6 && device->compute_minor == 0 ? 2 : 4;
     uint64_t per_warp =
         round_up((uint64_t)kernel->registers * device->warp_size, REGISTER_GRANULARITY);
@@ -51,7 +52,8 @@ static uint64_t limit_by_shared_memory(const struct sl_device *device,
                                        const struct sl_shape *kernel)
 {
     int ampere = device->compute_major >= 8;
-    uint32_t reserved = ampere ? 1024 : 0; /* bytes that the driver uses in every block */
+    /* number of bytes of shared memory that the driver uses in every block */
+    uint32_t reserved = ampere ? 1024 : 0;
     uint64_t bytes = round_up((uint64_t)kernel->static_shared + kernel->dynamic_shared + reserved,
                               ampere ? 128 : 256);
 

@@ -1,7 +1,7 @@
 /*
  * op_inputs.c - writes an operator's inputs as the four JSON members that torch.profiler writes.
  *
- * Each of the four lists takes one pass over all inputs. Pure functions.
+ * For each of the four lists, the code reads all inputs once. Pure functions.
  */
 #include "write/op_inputs.h"
 
@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "event/op_inputs_format.h"
 
-/* Indexed by at::ScalarType; the names are those of torch.profiler. */
+/* The names that torch.profiler writes for element types. The index is an at::ScalarType. */
 static const char *const type_name[] = {
     "unsigned char",
     "signed char",
@@ -61,7 +61,7 @@ static const char *const type_name[] = {
     "c10::Float4_e2m1fn_x2",
 };
 
-/* The remaining bytes of the inputs. `bad` is set if they are invalid. */
+/* The bytes of the inputs that were not read yet. `bad` is set if the bytes are not valid. */
 struct reader {
     const uint8_t *at, *end;
     int bad;
@@ -176,8 +176,8 @@ static char *put_sizes(char *at, struct reader *r, uint64_t count, int wanted)
     return at;
 }
 
-/* Writes a tensor, whose kind the caller has read, without brackets. Writes its at::ScalarType to
- * *type. */
+/* Writes a tensor without brackets, and the tensor's at::ScalarType to *type. The caller has
+ * already read the byte with the item's kind. */
 static char *put_tensor(char *at, struct reader *r, uint8_t kind, enum sl_op_inputs_list list,
                         uint8_t *type)
 {

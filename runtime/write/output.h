@@ -2,20 +2,21 @@
  * output.h - the interface of an output, which writes the windows of a job in one format, such as
  * Kineto or Chakra.
  *
- * An output is a table of functions and the pointer that is passed to them first. The pipeline
- * makes the list of outputs (pipeline/create.c, struct sl_outputs). The writer and the edge engine
- * give each output the same events and know none of them by name. A new output is a folder under
- * write/ and a line in the pipeline's list.
+ * An output is a table of functions, and a pointer that is the first argument of each function. The
+ * pipeline makes the list of outputs (pipeline/create.c, struct sl_outputs). The writer and the
+ * edge engine pass the same events to each output. The writer and the edge engine do not depend on
+ * any particular output. A new output is a folder under write/ and a line in the pipeline's list.
  *
- * For each window, open is called with the window's file, then events, edges, complete and sync in
- * any order, then close. Outside of windows only events is called, with facts that later windows
- * need: names, devices, streams (SL_EV_META_*) and CUDA event records. The output must ignore all
- * other events outside of windows.
+ * For each window, the writer first calls open with the window's file. Then it calls events, edges,
+ * complete and sync in any order. At last it calls close. Outside of windows only events is called,
+ * with facts that later windows need: names, devices, streams (SL_EV_META_*) and CUDA event
+ * records. The output must ignore all other events outside of windows.
  *
  * Errors: if a function returns -errno, or a file cannot be created, this output has failed for the
- * window. The list logs the error, calls fail, and leaves the file as .part. For the rest of the
- * window, only events is called for this output, while the other outputs continue. The next window
- * opens every output again. An output counts the events that it loses.
+ * window. The list of outputs (write/outputs.h) logs the error, calls fail, and leaves the file
+ * with its .part name. For the rest of the window, only events is called for this output, while the
+ * other outputs continue. The next window opens every output again. An output counts the events
+ * that it loses.
  *
  * Threads: the writer thread makes all calls but destroy. Memory: events and edges belong to the
  * caller and are valid during the call. *meta and *file are valid until close or fail.
@@ -31,50 +32,56 @@
 #include "write/trace_meta.h"
 #include "write/window_file.h"
 
-/* The edges to one destination: a call or a GPU operation that began in the window. */
+/* The edges to one destination. The destination is a call or a GPU operation that began in the
+ * window. */
 struct sl_output_edges {
     const struct sl_edge *edge; /* an array of `count` edges */
     size_t count;
-    const struct sl_edge *by; /* the edge that released the wait; if it took no time, the edge whose
-                               * source ended last */
-    int ends_a_call;          /* 1: the destination is a call's end, so `by` can be written into the
-                               * call's row */
+    /* the edge that released the wait; if the wait took no time, the edge whose source ended last
+     */
+    const struct sl_edge *by;
+    /* 1: the destination is the end of a call, so the output can write `by` into the call's row */
+    int ends_a_call;
     /* GPU operations that started in [from_ns, until_ns) are in the window; until_ns may decrease.
      */
     uint64_t from_ns, until_ns;
 };
 
-/* Up to where events and edges have been delivered. */
+/* The times up to which events and edges have been delivered. */
 struct sl_output_progress {
-    uint64_t rows_ns;  /* no more events that ended before this time will arrive; 0: not known */
+    /* no more events that ended before this time will arrive; 0 if this time is not known */
+    uint64_t rows_ns;
     uint64_t edges_ns; /* no more edges to destinations that began before this time will arrive */
     uint64_t calls;    /* no more edges to calls with a lower correlation id will arrive */
 };
 
 struct sl_output_functions {
-    const char *lost;   /* inserted into the log message "the rest of window 3<lost> is lost" */
-    const char *remedy; /* appended to the log message: a further remedy for the user, or "" */
+    const char *lost; /* inserted into the log message "the rest of window 3<lost> is lost" */
+    /* text with a further remedy for the user, which is appended to the log message; may be "" */
+    const char *remedy;
 
-    /* 1: this output cannot wait for the ends of ranges and operators, so it also gets them when
-     * they begin, with SL_END_UNKNOWN (event/event.h). */
+    /* 1: this output cannot wait for the ends of ranges and operators. So it also gets an event
+     * with SL_END_UNKNOWN (event/event.h) when a range or operator begins. */
     int wants_begins;
 
-    /* Called when a window begins. `file` is open; it is NULL for an output that has no file for
-     * each window. */
+    /* Called when a window begins. `file` is the open file of the window, or NULL for an output
+     * that has no file for each window. */
     int (*open)(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file);
     /* Called with events of the window and META events, in the order of the ring. Events outside of
      * the window (SL_EVF_ONLY_EDGES) are left out. SL_EV_DELIVERED and SL_EV_KINDS_ON are passed
-     * only if no edges are looked for, and must be ignored. */
+     * only if edges are off. The output must ignore these two events. */
     int (*events)(void *output, const struct sl_event *ev, size_t count);
     int (*edges)(void *output, const struct sl_output_edges *edges);
     int (*complete)(void *output, const struct sl_output_progress *progress);
-    /* Data arrived a second ago, or is the first of the window. Write it to the disk, so that a
-     * killed process loses no more than that. */
+    /* Called when data arrived a second ago, or when the window's first data has arrived. The
+     * output must write all its data to the disk, so that a killed process loses at most the data
+     * of about a second. */
     int (*sync)(void *output);
     /* Called when the window has ended, at `closed_ns`. The output must end the file. */
     int (*close)(void *output, uint64_t closed_ns);
 
-    /* Called if this output fails in a window, or if its file could not be opened or closed. */
+    /* Called if this output fails in a window, or if the output's file could not be opened or
+     * closed. */
     void (*fail)(void *output);
 
     void (*destroy)(void *output); /* no window may be open */
@@ -83,11 +90,12 @@ struct sl_output_functions {
 struct sl_output {
     const struct sl_output_functions *functions;
     void *user;
-    struct sl_window_file_options file; /* the file of each window; folder NULL: no file */
+    /* options of the file of each window; if the folder is NULL, the output has no file */
+    struct sl_window_file_options file;
 };
 
-/* Whether a trace has a row for this event. If a range is passed twice, at its begin and at its
- * end, only the second event counts. */
+/* Returns 1 if a trace has a row for this event. If a range is passed twice, at its begin and at
+ * its end, only the second event counts. */
 static inline int sl_output_is_row(const struct sl_event *ev)
 {
     return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC && ev->end_ns != SL_END_UNKNOWN &&

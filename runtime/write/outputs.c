@@ -59,14 +59,14 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
         remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
     sl_log(SL_LOG_ERROR,
-           "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; the "
-           "next try is in a minute or later, and a line reports when it succeeds; %s%s",
+           "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; "
+           "syncline tries again in a minute or later, and logs when it succeeds; %s%s",
            e->file.path, strerror_r(-e->error, text, sizeof(text)), o->window, f->lost,
            sl_window_file_has_part(&e->file) ? " (the .part file keeps what was written)" : "",
            remedy, f->remedy);
 }
 
-/* Notes that the host has closed or replaced a file of this window, and logs it. */
+/* Stores that the host has closed or replaced a file of this window, and logs this. */
 static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
 {
     sl_log_once(&o->is_loss_said, SL_LOG_ERROR,
@@ -77,7 +77,8 @@ static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
                 o->window, e->output.file.folder);
 }
 
-/* From now on `window` has no trace. The recorder may try another one from renew_ns on. */
+/* Called when `window` will have no trace. From renew_ns on, the recorder may try another window.
+ */
 static void give_up_window(struct sl_outputs *o, uint64_t renew_ns)
 {
     sl_stats_add(SL_STAT_WINDOWS_FAILED, 1);
@@ -94,7 +95,7 @@ uint32_t sl_outputs_lost_window(const struct sl_outputs *o, uint64_t *renew_ns)
     return window;
 }
 
-/* Several outputs of one window may fail; that is one failure. */
+/* If several outputs of one window fail, this counts as one failure. */
 static void prolong_series(struct sl_outputs *o)
 {
     if (o->failed && o->failed_window == o->window)
@@ -147,7 +148,7 @@ static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
     note(o, e, error);
 }
 
-/* Logs errors that are a second old. Returns in how many ns the next error must be logged. */
+/* Logs errors that are a second old. Returns the time in ns until the next error must be logged. */
 static uint64_t say_old(struct sl_outputs *o)
 {
     uint64_t due = UINT64_MAX;

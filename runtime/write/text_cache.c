@@ -1,8 +1,8 @@
 /*
  * text_cache.c - caches text by key, under a hard cap.
  *
- * Threads: one owner. Memory: bucket heads mapped once, texts in an arena that is dropped as a
- * whole.
+ * Threads: one owner. Memory: the bucket heads are mapped once. The texts are in an arena, which is
+ * dropped as a whole.
  */
 #include "write/text_cache.h"
 

@@ -2,9 +2,9 @@
  * text_cache.h - caches text by key, under a hard cap.
  *
  * A training job writes the same few thousand kinds of lines for weeks. The constant part of a line
- * is made once and kept here. When the cap is reached, all texts are dropped, and each is made
- * again when it is needed. This needs no bookkeeping on the hot path, and takes only milliseconds
- * to rebuild.
+ * is made once and kept here. When the cap is reached, all texts are dropped, and each text is made
+ * again when it is needed. So the cache needs no bookkeeping on the hot path, and takes only
+ * milliseconds to rebuild.
  *
  * Threads: one owner. Memory: an arena that belongs to the cache.
  */
@@ -26,11 +26,13 @@ enum {
 };
 
 /* Position and content of the last row that began with a text. write/kineto/match.c compares the
- * next row with it. */
+ * next such row with this row. */
 struct sl_row_marks {
-    uint64_t at;                      /* position of the row in the file's text */
-    uint32_t frame;                   /* 0: none */
-    uint16_t tail_length, fields;     /* length of the part after the text; number of its fields */
+    uint64_t at;    /* position of the row in the file's text */
+    uint32_t frame; /* 0: none */
+    /* `tail_length`: length of the part of the row after the text. `fields`: number of fields in
+     * that part. */
+    uint16_t tail_length, fields;
     uint16_t field[SL_ROW_FIELDS][2]; /* start and end of each number in the tail */
     char tail[SL_ROW_TAIL];
 };
@@ -38,7 +40,8 @@ struct sl_row_marks {
 struct sl_text {
     struct sl_text *next;
     uint64_t key[2];
-    uint32_t file; /* set by the owner: last file in which this text was used */
+    /* number of the last file in which this text was used; the owner of the cache sets it */
+    uint32_t file;
     uint32_t length;
     struct sl_row_marks row;
     char text[];
@@ -57,8 +60,8 @@ void sl_text_cache_destroy(struct sl_text_cache *c);
 /* Drops all text. */
 void sl_text_cache_clear(struct sl_text_cache *c);
 
-/* Adds a copy of `text`, with `file` 0. Invalidates earlier results of this cache. Returns NULL if
- * the text is too long for the cache. */
+/* Adds a copy of `text`, with `file` 0. Results of earlier calls are not valid any more after this
+ * call. Returns NULL if the text is too long for the cache. */
 struct sl_text *sl_text_cache_add(struct sl_text_cache *c, uint64_t key0, uint64_t key1,
                                   const char *text, size_t length);
 

@@ -8,15 +8,16 @@
 
 #include <stdint.h>
 
-/* Strings are borrowed while a file with these facts is open. */
+/* The owner of the strings must keep them while a file with these facts is open. */
 struct sl_trace_meta {
     uint32_t pid;
     int rank, world_size;
     const char *host, *job, *process_name, *syncline_version, *trace_name;
     uint32_t cupti_version, cuda_runtime_version, cuda_driver_version; /* 0: unknown */
     uint64_t opened_ns;                                                /* window start */
-    uint32_t window;                                                   /* counts from 1 */
-    int has_edges; /* 1: edges are looked for, so rows of waits name their sources */
+    /* number of the window, from 1 */
+    uint32_t window;
+    int has_edges; /* 1: edges are on, so rows of waits name the sources of the waits */
 };
 
 #endif

@@ -11,8 +11,9 @@
 
 #include "base/clock.h"
 
-/* How long data waits for its sync: the first data of a file, which is its header, and later data.
- * A killed process loses no more than the last of these, and a young process less. */
+/* Longest times, in nanoseconds, between writing data and its sync. The first values are for the
+ * first data of a file, which includes the header. The last value is for all later data. So a
+ * killed process loses at most the data of the last value, and a young process loses less. */
 static const uint64_t wait_ns[] = {0, 50000000, 200000000, 1000000000};
 
 #define WAITS (sizeof(wait_ns) / sizeof(wait_ns[0]))
@@ -70,7 +71,7 @@ int sl_window_file_is_due(struct sl_window_file *f, uint64_t *due_ns)
         return 0;
     }
     f->is_unsynced = 0;
-    if (f->syncs > 0 || sl_window_file_bytes(f) > 0) /* an output may hold its header back */
+    if (f->syncs > 0 || sl_window_file_bytes(f) > 0) /* an output may write its header later */
         f->syncs += f->syncs + 1 < WAITS;
     return 1;
 }

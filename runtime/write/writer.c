@@ -2,9 +2,9 @@
  * writer.c - the background thread that writes the events of the ring to files.
  *
  * Threads: the writer thread runs run() and the functions that it calls. One other thread calls
- * start and stop. Any thread may call wake and last. Memory: the writer's own. sl_writer_stop()
- * frees it once the thread has ended. If the thread has not ended by the deadline, it keeps running
- * with its memory.
+ * start and stop. Any thread may call wake and last. Memory: struct sl_writer. sl_writer_stop()
+ * frees it once the thread has ended. If the thread has not ended by the deadline, the thread
+ * continues to run, and the memory is not freed.
  *
  * The thread sleeps on a futex, the counter `wakes`, which each wake increments. The thread reads
  * the counter before it checks the ring for the last time, so it cannot miss a wake.
@@ -28,10 +28,10 @@
 #include "write/demangle.h"
 
 #define BILLION   1000000000u
-#define BATCH     512 /* events taken from the ring at a time */
+#define BATCH     512 /* maximum number of events taken from the ring at a time */
 #define SECOND_NS BILLION
-/* Time reserved for ending a file: for the current block, even at the strongest compression level,
- * and the trailer. */
+/* Time, in nanoseconds, reserved for ending a file. The thread then writes the current block, which
+ * takes longest at the strongest compression level, and the trailer. */
 #define CLOSE_MOST_NS (BILLION / 10 * 4)
 
 enum {
@@ -41,7 +41,7 @@ enum {
 enum stop {
     RUN_ON,
     STOP_WHEN_EMPTY,
-    STOP_NOW /* events still in the ring are counted, not written */
+    STOP_NOW /* events that are still in the ring are counted and not written */
 };
 
 struct sl_writer {
@@ -52,9 +52,10 @@ struct sl_writer {
     _Atomic uint32_t stop; /* enum stop */
     _Atomic uint32_t ended;
 
-    /* used by the writer thread */
+    /* The fields below are used only by the writer thread. */
     int is_window; /* 1: a window is open */
-    int is_cut;    /* 1: it was closed before its end, because the disk's limit was reached */
+    /* 1: the window was closed before its end, because the disk's limit was reached */
+    int is_cut;
 
     /* The results of sl_writer_last(), under a sequence lock, because application threads must not
      * block. The sequence is odd during a change. */
@@ -72,8 +73,8 @@ static void publish_path(struct sl_writer *w, const char *path)
 
     snprintf((char *)words, sizeof(words), "%s", path);
     atomic_fetch_add_explicit(&w->last_sequence, 1, memory_order_relaxed);
-    /* Pairs with the fence in sl_writer_last(): a reader that sees a new word also sees the odd
-     * number. */
+    /* Pairs with the fence in sl_writer_last(), so that a reader that sees a new word also sees the
+     * odd sequence number. */
     atomic_thread_fence(memory_order_release);
     for (i = 0; i < PATH_WORDS; i++)
         atomic_store_explicit(&w->last_path[i], words[i], memory_order_relaxed);
@@ -107,7 +108,8 @@ static void close_window(struct sl_writer *w, uint64_t closed_ns)
 
 /* ---- events ---- */
 
-/* Passes on events that belong to one window, or to the time between two windows. */
+/* Passes events to the outputs. All these events belong to one window, or to the time between two
+ * windows. */
 static void write_run(struct sl_writer *w, const struct sl_event *ev, size_t count)
 {
     if (atomic_load_explicit(&w->stop, memory_order_relaxed) == STOP_NOW) {
@@ -144,7 +146,7 @@ static void take_events(struct sl_writer *w, const struct sl_event *ev, size_t c
         write_run(w, ev + from, count - from);
 }
 
-/* Returns in how many ns the next sync is due. */
+/* Returns the time in ns until the next sync is due. */
 static uint64_t sync_outputs(struct sl_writer *w)
 {
     uint64_t due = sl_outputs_sync(w->opt.outputs);
@@ -166,7 +168,8 @@ static void *run(void *user)
     pthread_setname_np(pthread_self(), "syncline-write");
     for (;;) {
         uint32_t wakes = atomic_load_explicit(&w->wakes, memory_order_acquire);
-        /* Read before the ring is checked, so that events pushed before the stop are seen. */
+        /* `stop` is read before the ring is checked, so that the thread sees all events that were
+         * pushed before the stop. */
         uint32_t stop = atomic_load_explicit(&w->stop, memory_order_acquire);
         const struct sl_event *ev;
         uint64_t due;
@@ -181,8 +184,8 @@ static void *run(void *user)
             break;
         due = sync_outputs(w);
         atomic_store(&w->asleep, 1);
-        /* Sequentially consistent with sl_writer_wake(): either that function sees that we are
-         * asleep, or `wakes` has changed and the wait returns at once. */
+        /* This load is sequentially consistent with sl_writer_wake(). So either sl_writer_wake()
+         * sees that this thread sleeps, or `wakes` has changed and the wait returns at once. */
         if (atomic_load(&w->wakes) == wakes)
             sl_futex_wait(&w->wakes, wakes, due < SECOND_NS ? due : SECOND_NS);
         atomic_store(&w->asleep, 0);
@@ -225,7 +228,8 @@ int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns)
     uint64_t close_ns = timeout_ns / 2 < CLOSE_MOST_NS ? timeout_ns / 2 : CLOSE_MOST_NS;
     uint64_t leave_ns = deadline - close_ns;
 
-    /* This release pairs with the acquire in run(), so everything pushed so far is drained. */
+    /* This release pairs with the acquire in run(), so the thread drains all events that were
+     * pushed so far. */
     atomic_store_explicit(&w->stop, STOP_WHEN_EMPTY, memory_order_release);
     sl_writer_wake(w);
     while (!atomic_load_explicit(&w->ended, memory_order_acquire)) {

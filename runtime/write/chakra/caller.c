@@ -1,11 +1,12 @@
 /*
  * caller.c - finds the thread that called autograd.
  *
- * A backward operator has the sequence number of its forward operator. The thread that ran the
- * forward operator is taken to be the one that called `backward`, if nothing but a range is open on
- * it. Each thread counts its own sequence numbers. If several threads ran forward operators with
- * that number, PyTorch's thread number decides. Which thread has which PyTorch number is learned
- * from cases in which only one thread ran such an operator.
+ * A backward operator has the sequence number of its forward operator. We assume that the thread
+ * that ran the forward operator called `backward`, if only ranges are open on that thread. Each
+ * thread counts its own sequence numbers. So several threads may have run forward operators with
+ * the same sequence number. Then the PyTorch thread number in the backward operator decides. The
+ * writer learns the PyTorch number of a thread from cases in which only one thread ran a forward
+ * operator with the sequence number.
  *
  * Threads: one owner. Memory: fixed tables.
  */
@@ -28,8 +29,8 @@ static struct sl_chakra_number *number_slot(const struct sl_chakra *c, const str
     return &c->number[op->forward_thread & (SL_CHAKRA_NUMBERS - 1)];
 }
 
-/* Returns the threads that ran forward operators with the operator's sequence number. NULL if none
- * did, or if the operator has no sequence number. */
+/* Returns the threads that ran forward operators with the operator's sequence number. Returns NULL
+ * if no thread did, or if the operator has no sequence number. */
 static const struct sl_chakra_forward *forward_of(const struct sl_chakra *c,
                                                   const struct sl_event *op)
 {
@@ -68,7 +69,8 @@ static int is_known(const struct sl_chakra_number *n)
     return n->votes >= SL_CHAKRA_VOTES;
 }
 
-/* A thread has one number, so if two numbers were learned for one thread, both are dropped. */
+/* A thread has only one PyTorch number. So if two numbers were learned for one thread, both numbers
+ * are dropped. */
 static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
 {
     int is_double = 0;
@@ -88,7 +90,7 @@ static void forget_doubles(struct sl_chakra *c, struct sl_chakra_number *n)
 /* Counts an observation that a PyTorch number belongs to a thread. A single observation may be
  * wrong: if the true thread's forward operator ran before the window, only another thread's
  * operator with the same sequence number is known. So several observations must agree, and contrary
- * ones are subtracted. */
+ * observations are subtracted. */
 static void learn(struct sl_chakra *c, const struct sl_event *op, uint32_t thread)
 {
     struct sl_chakra_number *n = number_slot(c, op);
@@ -116,8 +118,9 @@ void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op)
         learn(c, op, f->thread[0]);
 }
 
-/* Returns the thread among `f` that ran the forward operator. If there is a single thread, it is
- * that one, unless its number contradicts. Returns 0 if it is none of them, or not known. */
+/* Returns the thread among `f` that ran the forward operator. A single thread in `f` is returned
+ * unless its PyTorch number differs. Returns 0 if no thread in `f` ran the operator, or if it is
+ * not known which thread did. */
 static uint32_t forward_thread_of(const struct sl_chakra *c, const struct sl_chakra_forward *f,
                                   const struct sl_event *op)
 {

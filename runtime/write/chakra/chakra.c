@@ -4,10 +4,11 @@
  *
  * Rows are held until sl_chakra_advance() reports a time up to which all events have arrived. Rows
  * that ended by then are written, sorted by start. A row that ended later is still held, even if it
- * began earlier. This causes no gaps, because whatever waited for it ended later, too.
+ * began earlier. The file still contains the parents of every node, because a row that waited for
+ * the held row also ended later.
  *
- * Threads: one owner. Memory: one area, mapped at creation and divided among the tables. Unused
- * pages of it take no memory.
+ * Threads: one owner. Memory: one area, mapped at creation and divided among the tables. Pages of
+ * the area that were never used take no memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,11 +23,11 @@
 /* Maximum size of a node without its name, dependencies and texts. */
 #define NODE_BYTES 1024u
 
-/* Bytes for a held row: the row and its two entries in the sort. */
+/* Bytes that a held row needs, for the row and for its two entries in the sort. */
 #define HELD_BYTES (sizeof(struct sl_event) + 2 * sizeof(struct sl_chakra_turn))
 
 /* Divides `memory` among the tables and returns the bytes used. If `memory` is NULL, only returns
- * the bytes. */
+ * the number of bytes. */
 static size_t divide(struct sl_chakra *c, char *memory)
 {
     size_t at = 0;
@@ -41,7 +42,8 @@ static size_t divide(struct sl_chakra *c, char *memory)
                    SL_CHAKRA_DEPS * SL_WIRE_VARINT_MAX);
     TAKE(name, 2 * SL_CHAKRA_NAME_MAX);
     TAKE(dep, SL_CHAKRA_DEPS * sizeof(*c->dep));
-    /* From here to `held`: what belongs to one file. */
+    /* The areas from edge_bucket to `held` contain data of one file, and are cleared for the next
+     * file. */
     TAKE(edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
     TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
     TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
@@ -98,10 +100,10 @@ void sl_chakra_destroy(struct sl_chakra *c)
     sl_pages_unmap(c, sizeof(*c));
 }
 
-/* Ids belong to one file, so everything that refers to them is cleared. */
+/* Node ids are valid in one file only, so this function clears all data that refers to node ids. */
 static void forget(struct sl_chakra *c)
 {
-    /* These areas lie together. */
+    /* The areas of one file are adjacent in memory. */
     sl_pages_clear(c->edge_bucket, (size_t)((char *)c->held - (char *)c->edge_bucket));
     memset(&c->unseen, 0, sizeof(c->unseen));
     memset(&c->forgotten, 0, sizeof(c->forgotten));
@@ -133,8 +135,8 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
 
 /* ---- which rows are written, and when ---- */
 
-/* Writes the header, the first message of the file, with the base time and the device that are
- * known by now. */
+/* Writes the header, which is the first message of the file. The header contains the base time, and
+ * the device if it is known already. */
 static void put_header(struct sl_chakra *c)
 {
     size_t i;
@@ -172,8 +174,8 @@ static uint64_t with_launches(const struct sl_chakra *c, uint64_t complete_ns)
     return until;
 }
 
-/* Returns the time from which a row may be processed. A row that encloses others is written piece
- * by piece, so it is processed at its begin. */
+/* Returns the time from which a row may be processed. A row that encloses other rows is written
+ * piece by piece, so it is processed from its begin on. */
 static uint64_t ready_ns(const struct sl_event *ev)
 {
     return sl_chakra_is_outer(ev) ? ev->start_ns : ev->end_ns;
@@ -189,8 +191,8 @@ static void put_row(struct sl_chakra *c, const struct sl_event *ev)
         sl_chakra_take_op(c, ev);
 }
 
-/* Whether the operation's launch has not arrived. That is rare, because a launch begins before its
- * operation. */
+/* Returns 1 if the operation's launch has not arrived. This is rare, because a launch begins before
+ * its operation. */
 static int lacks_launch(const struct sl_chakra *c, const struct sl_event *ev)
 {
     return !sl_chakra_is_cpu(ev) && !sl_chakra_has_launch(c, ev->correlation);
@@ -228,7 +230,9 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
             break;
         }
         put_row(c, ev);
-        ev->start_ns = 0; /* removed: its place is reused when the others move together */
+        /* marks the row as removed; its memory is reused when the remaining rows are moved together
+         */
+        ev->start_ns = 0;
     }
     for (i = 0; i < c->held_count; i++)
         if (c->held[i].start_ns)
@@ -258,8 +262,8 @@ static int is_held(const struct sl_chakra_turn *call, size_t count, uint64_t cor
 }
 
 /* Returns `until_ns`, or the time of an earlier operation whose launch has not arrived. The
- * launch's row may still arrive: a driver call is held until it is known to be inside no runtime
- * call. */
+ * launch's row may still arrive, because the assembler holds a driver call until it is known that
+ * the call is inside no runtime call. */
 static uint64_t with_late_launches(struct sl_chakra *c, uint64_t until_ns)
 {
     struct sl_chakra_turn *call;
@@ -279,8 +283,8 @@ static uint64_t with_late_launches(struct sl_chakra *c, uint64_t until_ns)
     return until_ns;
 }
 
-/* Whether too many rows are held. A pass over all held rows must free enough room to be worth its
- * time. */
+/* Returns 1 if too many rows are held. A pass over all held rows takes time, so it must free a
+ * large number of rows. */
 static int is_crowded(const struct sl_chakra *c)
 {
     return c->held_count > c->held_max / 16 * 15;
@@ -305,7 +309,8 @@ static void make_room(struct sl_chakra *c)
     c->hurried = 1;
     if (is_crowded(c))
         put_held(c, middle);
-    /* If one row is far from the others, the first half may have been that row alone. */
+    /* If one row is much older than all others, the first half of the time span may have contained
+     * only that row. */
     if (is_crowded(c))
         put_held(c, last);
     c->hurried = 0;
@@ -324,7 +329,7 @@ static int is_row(const struct sl_event *ev)
     case SL_EV_CPU_OP:
     case SL_EV_RANGE:
         return !(ev->flags & SL_EVF_ASYNC);
-    case SL_EV_NVTX_RANGE: /* a range that is not nested on a thread is not reported at its begin */
+    case SL_EV_NVTX_RANGE: /* a range that may end on any thread has no event at its begin */
         return ev->end_ns == SL_END_UNKNOWN || ev->flags & SL_EVF_BEGUN;
     default:
         return 0;
@@ -376,7 +381,8 @@ static int is_too_early(const struct sl_chakra *c)
 
 int sl_chakra_advance(struct sl_chakra *c, uint64_t complete_ns)
 {
-    /* Up to unseen.until_ns, an operation is held with all rows that began after it (early.c). */
+    /* Until the time unseen.until_ns, the writer holds an operation without a call, with all rows
+     * that began after the operation (early.c). */
     if (c->sink && !c->error && complete_ns >= c->unseen.until_ns && !is_too_early(c))
         put_held(c, with_launches(c, complete_ns));
     return c->error;

@@ -15,10 +15,11 @@
  *             window
  *
  * A row is an event that is a slice in the trace. Rows are written in order of their start, except
- * for a call that waits, which is written at its end. So a node's parents are written before it: a
- * launch starts before its operation (or the operation is moved after it), and a source ends before
- * its waiter ends. Ids count up as nodes are written, and a dependency is looked up among the
- * written nodes. So the file can neither name a missing node nor contain a cycle.
+ * for a call that waits, which is written at its end. So the parents of a node are written before
+ * the node. A launch starts before its operation, or the operation is moved after its launch. A
+ * source ends before the waiting row ends. The writer gives nodes ascending ids in the order of
+ * writing. It searches for a dependency only among the written nodes. So the file can neither name
+ * a missing node nor contain a cycle.
  *
  * Threads: one owner. Memory: areas mapped at creation.
  */
@@ -30,39 +31,47 @@
 #include "write/text_cache.h"
 
 enum {
-    SL_CHAKRA_BLOCK = 128 * 1024, /* bytes passed to the sink at a time */
+    SL_CHAKRA_BLOCK = 128 * 1024, /* number of bytes passed to the sink at a time */
     SL_CHAKRA_NAME_MAX = 64 * 1024,
     SL_CHAKRA_NAMES_BYTES = 2 << 20,
-    SL_CHAKRA_DEPS = 32768,                          /* maximum number of dependencies of a node */
-    SL_CHAKRA_MORE_MAX = 32 * 1024,                  /* bytes that the caller may add to a node */
-    SL_CHAKRA_THREADS = 8192,                        /* threads known at a time */
+    SL_CHAKRA_DEPS = 32768,         /* maximum number of dependencies of a node */
+    SL_CHAKRA_MORE_MAX = 32 * 1024, /* maximum number of bytes that the caller may add to a node */
+    /* maximum number of threads that are known at one time */
+    SL_CHAKRA_THREADS = 8192,
     SL_CHAKRA_THREAD_PLACES = 2 * SL_CHAKRA_THREADS, /* a power of two */
-    SL_CHAKRA_DEPTH = 48,                            /* maximum number of enclosing rows of a row */
-    SL_CHAKRA_OPEN = 8192,                           /* maximum number of enclosing rows, of all
-                                                      * threads */
-    SL_CHAKRA_SEQUENCES = 1 << 13,                   /* forward operators whose threads are known */
-    SL_CHAKRA_FORWARD_THREADS = 4, /* threads that ran forward code of one sequence number */
-    SL_CHAKRA_NUMBERS = 64,        /* threads by PyTorch thread number; a power of two */
-    SL_CHAKRA_VOTES = 2, /* observations after which a PyTorch thread number counts as known */
+    SL_CHAKRA_DEPTH = 48,                            /* maximum number of rows around a row */
+    /* maximum number of enclosing rows of all threads together */
+    SL_CHAKRA_OPEN = 8192,
+    /* number of sequence numbers of forward operators whose threads are known */
+    SL_CHAKRA_SEQUENCES = 1 << 13,
+    /* maximum number of threads that ran a forward operator with one sequence number */
+    SL_CHAKRA_FORWARD_THREADS = 4,
+    SL_CHAKRA_NUMBERS = 64, /* number of entries for PyTorch thread numbers; a power of two */
+    /* number of observations after which a thread's PyTorch number counts as known */
+    SL_CHAKRA_VOTES = 2,
     SL_CHAKRA_VOTES_MAX = 4,
-    SL_CHAKRA_STREAMS = 12288,       /* streams known at a time */
+    SL_CHAKRA_STREAMS = 12288,       /* maximum number of streams that are known at one time */
     SL_CHAKRA_STREAM_PLACES = 32768, /* a power of two */
-    SL_CHAKRA_CALLED = 4096,         /* threads whose last call is known; a power of two */
-    SL_CHAKRA_OPS = 1 << 15,         /* GPU operations that can still be a source; a power of two */
+    /* number of entries for the last call of a thread; a power of two */
+    SL_CHAKRA_CALLED = 4096,
+    /* number of GPU operations that can still be a source; a power of two */
+    SL_CHAKRA_OPS = 1 << 15,
     SL_CHAKRA_LAUNCHES = 1 << 15,
     SL_CHAKRA_EDGE_BUCKETS = 1 << 12,
-    /* A GPU operation may begin this long after its parents without another reason: launch latency.
-     */
+    /* Maximum launch latency, in nanoseconds. If an operation starts later than this after the end
+     * of all its parents, the delay has another reason. */
     SL_CHAKRA_DELAY_MAX_NS = 20000,
-    /* Assumed time that a call takes to enqueue if nothing says it: the usual launch. */
+    /* Time, in nanoseconds, that a call is assumed to need to enqueue its operation, if the time is
+     * not known. This is the time of a usual launch. */
     SL_CHAKRA_ENQUEUE_NS = 5000,
     /* A GPU operation's start may be recorded up to this long before its call's, because the clocks
      * of GPU and CPU are matched only to some microseconds (pytorch/kineto issue 1380). The limit
-     * is much larger than that error, and much smaller than a difference that no clock error
-     * explains. */
+     * is much larger than this error of the clocks, and much smaller than a difference that has
+     * another cause. */
     SL_CHAKRA_SKEW_NS = 100000,
-    /* A call under way at the window's end is assumed to end at most this long after its operation,
-     * because the rows held for it take memory. */
+    /* Longest time, in nanoseconds, between the end of an operation and the return of a call that
+     * is under way when the window ends. The time is limited because the rows that are held for the
+     * call take memory. */
     SL_CHAKRA_OUTLAST_NS = 50000000
 };
 
@@ -71,21 +80,22 @@ struct sl_chakra_edge {
     uint64_t src_correlation, src_which, src_end_ns;
     uint64_t dst_correlation, dst_which, dst_end_ns;
     uint32_t src_device, src_context, src_stream;
-    uint32_t next; /* next in its bucket: index + 1 */
+    uint32_t next; /* next edge in the same bucket: index + 1 */
     uint8_t at_start, used;
 };
 
-/* A written GPU operation. */
+/* A GPU operation that was written. */
 struct sl_chakra_op {
     uint64_t correlation, which; /* sl_chakra_which() */
     uint64_t id : 40;            /* 0: free */
-    uint64_t late_ns : 24;       /* it ends this much later in a replay than recorded */
+    /* by how many nanoseconds the operation ends later in a replay than recorded */
+    uint64_t late_ns : 24;
 };
 
 /* A launch, which is the parent of the GPU operations with its correlation id. */
 struct sl_chakra_launch {
     uint64_t correlation;
-    uint64_t id; /* 0: not written yet */
+    uint64_t id; /* id of the launch's node; 0 if the node is not written yet */
     uint64_t end_ns;
     uint32_t thread;
     uint32_t taken;
@@ -94,68 +104,78 @@ struct sl_chakra_launch {
 /* An open row, which encloses the next rows of its thread. */
 struct sl_chakra_open {
     struct sl_event row;
-    struct sl_chakra_open *around; /* the row around it, or the next free entry; NULL: none */
+    /* the row around this row, or for a free entry, the next free entry; NULL if there is none */
+    struct sl_chakra_open *around;
 };
 
 struct sl_chakra_thread {
     uint32_t id;
-    uint32_t waits_for; /* how many threads work for it while it waits (their `caller` is its id) */
-    uint32_t caller;    /* valid if has_caller */
+    /* number of threads that work for this thread while it waits (their `caller` is this thread's
+     * id) */
+    uint32_t waits_for;
+    uint32_t caller; /* the thread for which this thread works; valid if has_caller is set */
     uint8_t has_caller;
     uint8_t depth;
     uint8_t pending; /* 1: `row` is not fully written */
     uint8_t named;   /* 1: the first piece of `row` is written */
-    uint64_t unseen; /* correlation id of a call that has not returned at the window's end and that
-                      * the thread is assumed to be in; 0: none */
-    uint64_t last;   /* id of its last node; 0: none */
-    uint64_t after;  /* id of another node that its next node depends on; 0: none */
-    uint64_t frontier_ns; /* time up to which the thread is written */
+    /* correlation id of a call that had not returned when the window ended, if this thread is
+     * assumed to have made the call; 0 if there is none */
+    uint64_t unseen;
+    uint64_t last; /* id of the thread's last node; 0 if there is none */
+    /* id of another node on which the thread's next node depends; 0 if there is none */
+    uint64_t after;
+    uint64_t frontier_ns; /* time up to which the nodes of the thread are written */
     struct sl_event row;
-    struct sl_chakra_open *open; /* its `depth` enclosing rows, innermost first */
+    struct sl_chakra_open *open; /* list of the `depth` rows around `row`, the innermost first */
 };
 
-/* Of all threads that were removed from the table, the node that ended last. Id 0: none. */
+/* The node that ended last of all threads that were removed from the table. The id is 0 if no
+ * thread was removed. */
 struct sl_chakra_forgotten {
     uint64_t id, end_ns;
 };
 
-/* The threads that ran forward operators of a sequence number. Each thread counts its own numbers.
- */
+/* The threads that ran forward operators of a sequence number. Each thread counts its own sequence
+ * numbers. */
 struct sl_chakra_forward {
     int64_t sequence;
     uint32_t thread[SL_CHAKRA_FORWARD_THREADS]; /* oldest first */
     uint32_t threads;                           /* 0: free */
 };
 
-/* The thread that a PyTorch thread number stands for. */
+/* The system thread that has a PyTorch thread number. */
 struct sl_chakra_number {
     uint32_t number; /* 0: free */
     uint32_t thread;
-    uint32_t votes;   /* observations for the thread, minus those against it */
-    int64_t sequence; /* sequence number of the last observation, because all rows with one number
-                       * count as one */
+    /* number of observations for the thread, minus the number of observations against it */
+    uint32_t votes;
+    /* sequence number of the last observation; all rows with one sequence number count as one
+     * observation */
+    int64_t sequence;
 };
 
 struct sl_chakra_stream {
     uint8_t device;
-    uint8_t shared; /* 1: several threads launched there */
+    uint8_t shared; /* 1: several threads launched operations on the stream */
     uint32_t context, stream;
-    uint32_t thread;                     /* the last thread that launched there; 0: not known */
-    struct sl_chakra_op last;            /* id 0: none */
+    /* the last thread that launched an operation on the stream; 0 if it is not known */
+    uint32_t thread;
+    struct sl_chakra_op last;            /* the stream's last operation; id 0 if there is none */
     uint64_t last_start_ns, last_end_ns; /* last_end_ns is the end in a replay */
-    uint64_t busy_until_ns;              /* the latest recorded end */
+    uint64_t busy_until_ns;              /* latest recorded end of the stream's operations */
 };
 
-/* An operation whose call has not arrived, and the thread and call that may have launched it. The
- * operation and all later rows are held. */
+/* An operation whose call has not arrived, with the thread and the call that may have launched the
+ * operation. The operation and all later rows are held. */
 struct sl_chakra_unseen {
-    uint64_t until_ns; /* once rows are complete up to this time, it is written without its call; 0:
-                        * none is held */
+    /* once all rows up to this time have arrived, the operation is written without its call; 0 if
+     * no operation is held */
+    uint64_t until_ns;
     uint64_t correlation;
     uint32_t thread;
 };
 
-/* An entry to sort: index into `held`. */
+/* An entry of the sort, with an index into `held`. */
 struct sl_chakra_turn {
     uint64_t key;
     uint32_t index;
@@ -163,17 +183,20 @@ struct sl_chakra_turn {
 
 /* The node being made; its dependencies are in `dep`. */
 struct sl_chakra_node {
-    const struct sl_event *ev;  /* its row; NULL: a gap */
-    const struct sl_text *name; /* NULL: a gap */
+    const struct sl_event *ev;  /* the row of the node; NULL for a gap */
+    const struct sl_text *name; /* name of the node; NULL for a gap */
     int waits;                  /* 1: ".wait" is appended to the name */
-    int first;                  /* 1: the row's first piece, which has its inputs */
-    uint32_t thread;            /* CPU */
+    /* 1: the node is the row's first piece, which gets the operator's inputs */
+    int first;
+    uint32_t thread; /* CPU */
     uint64_t start_ns, end_ns;
-    uint64_t delay_ns;   /* GPU */
-    uint64_t overlap_ns; /* GPU node: by how much it overlaps the end of the operation before it */
-    int no_launch;       /* GPU node; 1: its call is not in the file */
-    uint32_t context;    /* context of a GPU node; 0: the first context of its device */
-    const struct sl_collective *collective; /* NULL: none, or not known */
+    uint64_t delay_ns; /* GPU */
+    /* GPU node: how many nanoseconds of the previous operation on the stream it overlaps */
+    uint64_t overlap_ns;
+    int no_launch;    /* GPU node: 1 if the operation's call is not in the file */
+    uint32_t context; /* context of a GPU node; 0 for the first context of its device */
+    /* the collective of a GPU node; NULL if there is none, or if it is not known */
+    const struct sl_collective *collective;
 };
 
 struct sl_chakra {
@@ -188,19 +211,22 @@ struct sl_chakra {
     int error;
     int header_out;
     uint64_t base_ns;
-    uint32_t device; /* the device that the header names; SL_DEVICE_NONE: none */
+    /* the device that the header names; SL_DEVICE_NONE if the header names no device */
+    uint32_t device;
 
     char *block; /* SL_CHAKRA_BLOCK */
     size_t used;
     char *node; /* the node being made */
     struct sl_text_cache names;
-    char *name; /* two areas of SL_CHAKRA_NAME_MAX: the name, and the name as valid UTF-8 */
+    /* two areas of SL_CHAKRA_NAME_MAX bytes, for the name and for the name as valid UTF-8 */
+    char *name;
 
     struct sl_event *held;
     size_t held_count, held_max;
-    int hurried;      /* 1: rows are written although earlier events may still arrive */
-    int ending;       /* 1: no more rows will arrive */
-    uint64_t last_ns; /* end of the last row that arrived */
+    /* 1: for lack of memory, rows are written although earlier events may still arrive */
+    int hurried;
+    int ending;                               /* 1: no more rows will arrive */
+    uint64_t last_ns;                         /* time at which the last row that arrived ended */
     struct sl_chakra_turn *turn, *turn_spare; /* held_max each */
 
     struct sl_chakra_edge *edge;
@@ -214,15 +240,17 @@ struct sl_chakra {
     uint16_t *thread_at; /* SL_CHAKRA_THREAD_PLACES, open addressing: index + 1 */
     struct sl_chakra_forgotten forgotten;
     struct sl_chakra_open *open, *open_free; /* SL_CHAKRA_OPEN; the free ones */
-    size_t opened;                           /* entries used so far */
+    size_t opened;                           /* number of entries used so far */
     struct sl_chakra_forward *forward;       /* SL_CHAKRA_SEQUENCES, by sequence number */
     struct sl_chakra_number *number;         /* SL_CHAKRA_NUMBERS, by number */
-    uint64_t *called; /* SL_CHAKRA_CALLED, by thread: id of the last call that arrived */
+    /* SL_CHAKRA_CALLED entries, by thread: correlation id of the last call that arrived */
+    uint64_t *called;
     struct sl_chakra_unseen unseen;
     struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, of which the first `streams` are used */
     size_t streams;
-    uint16_t *stream_at;                   /* SL_CHAKRA_STREAM_PLACES, open addressing: index + 1 */
-    uint32_t first_context[SL_DEVICE_MAX]; /* 0: none yet */
+    uint16_t *stream_at; /* SL_CHAKRA_STREAM_PLACES, open addressing: index + 1 */
+    /* first context seen on each device; 0 if there was none yet */
+    uint32_t first_context[SL_DEVICE_MAX];
 
     uint64_t *dep; /* SL_CHAKRA_DEPS */
     size_t deps;
@@ -238,14 +266,14 @@ static inline int sl_chakra_is_range(const struct sl_event *ev)
     return ev->kind == SL_EV_RANGE || ev->kind == SL_EV_NVTX_RANGE;
 }
 
-/* Whether the row is an operator or a range, which may enclose calls. */
+/* Returns 1 if the row is an operator or a range, which may enclose calls. */
 static inline int sl_chakra_is_outer(const struct sl_event *ev)
 {
     return ev->kind == SL_EV_CPU_OP || sl_chakra_is_range(ev);
 }
 
-/* Whether the event is the end of a row that was already added at its begin. Then its start and end
- * are both the time of that end. */
+/* Returns 1 if the event reports the end of a row that was already added at its begin. The start
+ * and end of such an event are both the time at which the row ended. */
 static inline int sl_chakra_is_end(const struct sl_event *ev)
 {
     return sl_chakra_is_outer(ev) && ev->flags & SL_EVF_BEGUN;
@@ -256,34 +284,36 @@ static inline int sl_chakra_is_cpu(const struct sl_event *ev)
     return sl_chakra_is_call(ev) || sl_chakra_is_outer(ev);
 }
 
-#define SL_CHAKRA_ON_STREAM (1ull << 63) /* no graph node has such an id */
+/* marks a stream's number; no graph node has an id with this bit */
+#define SL_CHAKRA_ON_STREAM (1ull << 63)
 
 /* Returns a number that distinguishes the operations of one launch: a graph node's id, or the
- * stream. Older files of torch.profiler have no ids for graph nodes, and copies of a batch never
- * have any. If several such operations are on one stream, the last one stands for all. */
+ * stream. Older files of torch.profiler have no ids of graph nodes, and the copies of a batched
+ * copy call never have such ids. If several operations without a node id are on one stream, the
+ * last of these operations stands for all of them. */
 static inline uint64_t sl_chakra_which(uint64_t graph_node, uint32_t stream)
 {
     return graph_node ? graph_node : SL_CHAKRA_ON_STREAM | stream;
 }
 
-/* The row's correlation id; 0: none. */
+/* Returns the row's correlation id, or 0 if the row has no correlation id. */
 static inline uint64_t sl_chakra_correlation(const struct sl_event *ev)
 {
     return sl_chakra_is_outer(ev) ? 0 : ev->correlation;
 }
 
-/* sort.c: sorts by key (a stable sort). Returns the array with the result, which is one of the
- * two. */
+/* sort.c: sorts by key (a stable sort). Returns the array that contains the result, which is one of
+ * the two given arrays. */
 struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_chakra_turn *spare,
                                       size_t count);
 /* Sorts by start. comes_first() in sort.c gives the order of rows that start at the same time. */
 struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_chakra_turn *turn,
                                        struct sl_chakra_turn *spare, size_t count);
 
-/* early.c: in the sorted rows from `at` to *count, moves each operation that began before its call
- * after the call. Returns the array that has the rows. Rows that must wait for a call that is still
- * held are removed from the end, and *until_ns is lowered, so that only rows that ended by then are
- * written. */
+/* early.c: examines the sorted rows from `at` to *count, and moves each operation that began before
+ * its call to the position after the call. Returns the array that has the rows. Rows that must wait
+ * for a call that is still held are removed from the end of the array. *until_ns is then lowered,
+ * so that the caller writes only rows that ended by *until_ns. */
 struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_chakra_turn *turn,
                                               size_t at, size_t *count, uint64_t *until_ns);
 
@@ -294,12 +324,13 @@ static inline uint64_t sl_chakra_before(uint64_t ns)
     return ns > SL_CHAKRA_SKEW_NS ? ns - SL_CHAKRA_SKEW_NS - 1 : 0;
 }
 
-/* name.c. The name is valid until the next call. */
+/* name.c: returns the name of a row's node. The name is valid until the next call of this function.
+ */
 const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event *ev);
 
 /* node.c */
-void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id); /* adds a dependency of the next node; id
-                                                           * 0: none */
+/* adds a dependency of the next node; does nothing if `id` is 0 */
+void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id);
 uint64_t sl_chakra_put_node(struct sl_chakra *c,
                             const struct sl_chakra_node *n); /* returns the node's id */
 void sl_chakra_put_header(struct sl_chakra *c);
@@ -307,32 +338,34 @@ void sl_chakra_hand_over(struct sl_chakra *c);
 
 /* edge.c */
 int sl_chakra_waits(const struct sl_chakra *c,
-                    uint64_t correlation); /* whether an edge ends at the call's end */
-/* Whether all work that the call waits for had ended by `start_ns`, and the call's own operation is
- * not part of that work. */
+                    uint64_t correlation); /* returns 1 if an edge ends at the call's end */
+/* Returns 1 if all work that the call waits for had ended by `start_ns`, and if the call's own
+ * operation is not part of that work. */
 int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_t start_ns);
 /* Adds the sources of a destination as dependencies. If the last source ends after *latest_ns,
- * writes its end to *latest_ns. */
+ * writes the end of this source to *latest_ns. */
 void sl_chakra_add_sources(struct sl_chakra *c, uint64_t correlation, uint64_t which, int at_start,
                            uint64_t *latest_ns);
-/* Returns the end of the last source, 0 if there is none. */
+/* Returns the end of the last source, or 0 if there is no source. */
 uint64_t sl_chakra_sources_end(const struct sl_chakra *c, uint64_t correlation, uint64_t which,
                                int at_start);
-/* Stores a written operation. It replaces an earlier operation of its stream for the same call. */
+/* Stores an operation that was written. The new entry replaces the entry of an earlier operation of
+ * the same call on the same stream. */
 void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 
 /* lane.c */
-/* Returns whether the thread is in a row of this sort (`is` NULL: of any) that ends after `ns`. */
+/* Returns 1 if the thread is in a row of this sort that ends after `ns`. If `is` is NULL, rows of
+ * every sort count. */
 int sl_chakra_is_in(const struct sl_chakra_thread *t, uint64_t ns,
                     int (*is)(const struct sl_event *row));
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id);
-/* The same, but adds a thread that is new at `ns`. Returns NULL if the table is full of busy
- * threads. */
+/* Returns the thread's entry. Adds an entry if the thread is new at `ns`. Returns NULL if the table
+ * is full of busy threads. */
 struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id, uint64_t ns);
 
 /* caller.c */
-/* Called for each operator. Notes the threads of forward operators, and learns PyTorch's thread
+/* Called for each operator. Stores the threads of forward operators, and learns PyTorch's thread
  * numbers from backward operators. */
 void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op);
 /* Returns the thread that called the backward pass in which this row begins, if that thread is
@@ -342,41 +375,42 @@ struct sl_chakra_thread *sl_chakra_caller_of(struct sl_chakra *c, const struct s
 /* cpu.c */
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev);
 void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev);
-/* Writes the launch of a GPU operation and returns it, NULL if it is not known. `free_ns` is the
- * time at which all other parents of the operation had ended. */
+/* Writes the launch of a GPU operation and returns the launch. Returns NULL if the launch is not
+ * known. `free_ns` is the time at which all other parents of the operation had ended. */
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
-int sl_chakra_has_launch(const struct sl_chakra *c,
-                         uint64_t correlation); /* whether the launch is known; it may not be
-                                                 * written yet */
-/* Writes the thread's nodes up to `ns`, so that an operation that was launched then can depend on
- * its last node. */
+/* Returns 1 if the launch is known, even if its node is not written yet. */
+int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation);
+/* Writes the thread's nodes up to `ns`, so that an operation that was launched at `ns` can depend
+ * on the thread's last node. */
 void sl_chakra_cut_thread(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t ns);
 /* Writes the waiting calls that ended by `complete_ns`. */
 void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns);
-void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns); /* writes all rows of threads up to
-                                                               * `ns` */
+/* writes all rows of idle threads up to `ns` */
+void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns);
 void sl_chakra_close_threads(struct sl_chakra *c);
 
 /* gpu.c */
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
-/* Whether later rows may show which thread launched the operation. Then the operation is held, with
- * all rows that began later. */
+/* Returns 1 if later rows may show which thread launched the operation. In this case the writer
+ * holds the operation and all rows that began later. */
 int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 
-/* lane.c. Returns NULL if the stream is not known. */
+/* lane.c: returns the stream's entry, or NULL if the stream is not known. */
 const struct sl_chakra_stream *sl_chakra_find_stream(const struct sl_chakra *c, uint32_t device,
                                                      uint32_t context, uint32_t stream);
-/* Returns the stream of an operation that is being written, valid until the next call. */
+/* Returns the entry of the stream of an operation that is being written. The entry is valid until
+ * the next call of this function. */
 struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct sl_event *op);
 
-/* early.c: for operations whose call has not arrived */
+/* early.c: the functions below handle operations whose call has not arrived. */
 void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);
-/* Whether it may still turn out that the last thread that launched on the stream is in that
+/* Returns 1 if later rows may still show that the thread that launched last on the stream made that
  * call. */
 int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_chakra_stream *s,
                            const struct sl_event *op, uint64_t complete_ns);
-/* Returns the thread that is in that call until the window's end, NULL if it is not known. */
+/* Returns the thread that was in that call when the window ended, or NULL if the thread is not
+ * known. */
 struct sl_chakra_thread *sl_chakra_unseen_caller(struct sl_chakra *c,
                                                  const struct sl_chakra_stream *s,
                                                  const struct sl_event *op);

@@ -1,8 +1,8 @@
 /*
  * comm.c - writes collectives, and the communicators on which they run.
  *
- * ASTRA-sim aborts on collective types for which it has no algorithm. Such operations are written
- * as computation, with their true type in an attribute of its own.
+ * ASTRA-sim aborts on collective types for which it has no algorithm. Operations of such types are
+ * written as computation. An additional attribute contains their true type.
  *
  * Threads: one owner. Memory: none.
  */

@@ -2,16 +2,17 @@
  * cpu.c - writes the slices of CPU threads as nodes: pieces, gaps, and calls that wait.
  *
  * Rows (slices) of a thread arrive in order of start and may be nested. A row is cut into pieces at
- * the rows inside it. Time without a row is a gap, which is a node too. So nodes follow each other
- * without a hole, and replaying them one after the other reproduces the thread's time.
+ * the rows inside it. Time without a row is a gap, and a gap becomes a node, too. So the nodes of a
+ * thread follow each other without a hole. A replay that runs these nodes one after the other
+ * reproduces the thread's time.
  *
  * The thread's last row is *pending*: how it is cut is known only when the next row arrives, or a
- * GPU operation that it launched. A call that waits becomes two nodes. NAME ends at the enqueue and
- * is the parent of the call's own operation. NAME.wait depends on NAME and on all sources, and
- * lasts from the end of the last source to the call's end. A copy from pageable memory first waits
- * for its stream and then reads the memory, so all sources are over before the call's own operation
- * begins. There NAME.wait ends when that operation begins and is the operation's parent, and a
- * third piece lasts to the call's end.
+ * GPU operation that it launched. A call that waits becomes two nodes. The node NAME ends when the
+ * call has enqueued its own operation, and is the parent of this operation. NAME.wait depends on
+ * NAME and on all sources, and lasts from the end of the last source to the call's end. A copy from
+ * pageable memory first waits for its stream and then reads the memory, so all sources have ended
+ * before the call's own operation begins. For such a copy, NAME.wait ends when the operation
+ * begins, and NAME.wait is the operation's parent. A third piece lasts until the call's end.
  *
  *     thread   |gap|   NAME   |                     |.wait|gap|
  *     stream             |  own operation or source |
@@ -24,10 +25,11 @@
  *     caller   |  up to here |                     | and on
  *     autograd               | op | gap | op | ... |
  *
- * If two rows that may enclose others overlap, the row that began last gets the time. The same
- * rules hold for rows that are reported at their begin and for rows that arrive complete.
+ * If two rows that may enclose other rows overlap, the common time is given to the row that began
+ * last. These rules apply to rows that are reported at their begin, and to rows that arrive
+ * complete.
  *
- * Threads: one owner. Memory: see lane.c.
+ * Threads: one owner. Memory: the tables that lane.c describes.
  */
 #include "write/chakra/chakra_internal.h"
 
@@ -36,8 +38,8 @@ static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t 
     return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
 }
 
-/* Writes the next node of a thread. It depends on the thread's last node and on the nodes in
- * c->dep. */
+/* Writes the next node of a thread. The new node depends on the thread's last node and on the nodes
+ * in c->dep. */
 static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *ev,
                 int waits, uint64_t start_ns, uint64_t end_ns)
 {
@@ -64,7 +66,7 @@ static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const str
         put(c, t, ev, 0, t->frontier_ns, until_ns);
 }
 
-/* Makes the last node the parent of operations that the pending row launches. */
+/* Makes the thread's last node the parent of the operations that the pending row launches. */
 static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
 {
     struct sl_chakra_launch *l = launch_slot(c, sl_chakra_correlation(&t->row));
@@ -88,7 +90,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Writes NAME.wait, from the end of the last source on. */
+/* Writes the node NAME.wait, which begins at the end of the last source. */
 static void put_wait(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     uint64_t from = t->frontier_ns;
@@ -147,8 +149,9 @@ static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
     close_open(c, t, end_ns);
 }
 
-/* Takes back the threads that worked for this one. If all of them are idle by then, this thread
- * continued when the last of them had ended; else it never waited. */
+/* Ends the work of other threads for this thread. If all of these threads are idle at that time,
+ * this thread continued when the last of them had ended its work. Otherwise this thread never
+ * waited for them. */
 static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     uint64_t done_ns = t->frontier_ns;
@@ -186,7 +189,7 @@ static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t 
     put(c, t, around, 0, done_ns, until_ns);
 }
 
-/* Whether there is room for one more enclosing row of the thread. */
+/* Returns 1 if there is room for one more enclosing row of the thread. */
 static int has_place(struct sl_chakra *c, const struct sl_chakra_thread *t, uint64_t ns)
 {
     if (!c->open_free && c->opened == SL_CHAKRA_OPEN)
@@ -213,8 +216,8 @@ static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64
 {
     int opens = has_place(c, t, until_ns);
 
-    /* If rows are nested too deeply, a call keeps the rest of its time; the rest of any other row's
-     * time is given to the row around it. */
+    /* If rows are nested too deeply, a call keeps the rest of its time. The rest of the time of any
+     * other row is given to the row around it. */
     if (!opens && !sl_chakra_is_outer(&t->row))
         return;
     if (!t->named)
@@ -226,7 +229,7 @@ static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64
     t->pending = 0;
 }
 
-/* Writes the thread's time up to the start of its next row. */
+/* Writes the nodes of the thread up to the start of the thread's next row. */
 static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     if (t->waits_for)
@@ -240,14 +243,14 @@ static void settle(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t unt
     put_until(c, t, innermost(t), until_ns);
 }
 
-/* Called when autograd begins on this thread. Its first node depends on the caller's last node,
- * instead of following a gap of its own thread. */
+/* Called when autograd begins on this thread. The first node of the thread depends on the caller's
+ * last node. The first node does not depend on a gap node of its own thread. */
 static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
                       struct sl_chakra_thread *caller, uint64_t start_ns)
 {
     finish_worker(c, t);
-    /* If other threads already work for the caller, its nodes have ended where the first of them
-     * began. */
+    /* If other threads already work for the caller, the caller's nodes ended when the first of
+     * these threads began. */
     if (!caller->waits_for)
         settle(c, caller, start_ns);
     t->frontier_ns = start_ns;
@@ -258,9 +261,9 @@ static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
     c->count.handovers++;
 }
 
-/* Whether the pending row must be written to its end before this row, because this row is not
- * inside it: this row ends later, or this row is an operator or a range and the pending row is a
- * call, which never contains these. */
+/* Returns 1 if the pending row must be written to its end before this row, because this row is not
+ * inside the pending row. There are two cases. This row ends later than the pending row. Or the
+ * pending row is a call and this row is an operator or a range, which a call never contains. */
 static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     if (sl_chakra_is_outer(&t->row) && ev->start_ns >= t->row.start_ns)
@@ -268,9 +271,9 @@ static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *e
     return ev->end_ns > t->row.end_ns || (sl_chakra_is_call(&t->row) && sl_chakra_is_outer(ev));
 }
 
-/* Whether all of the row's time is written already, so that the row is left out. An operator or
- * range is written nevertheless, as a piece of length 0, because the only cause may be a clock that
- * is slightly behind. */
+/* Returns 1 if all of the row's time is written already. The writer then leaves the row out. It
+ * still writes an operator or a range, with length 0, because the row may be late only because a
+ * clock is slightly behind. */
 static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);
@@ -312,7 +315,8 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
         *l = (struct sl_chakra_launch){correlation, 0, 0, ev->thread, 1};
 }
 
-/* Finds the row that was added at its begin and ends with this event. NULL if there is none. */
+/* Returns the row that was added at its begin and ends with this event. Returns NULL if there is no
+ * such row. */
 static struct sl_event *find_begun(struct sl_chakra_thread *t, const struct sl_event *end)
 {
     struct sl_chakra_open *o;
@@ -336,7 +340,8 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
         row->end_ns = ev->end_ns;
 }
 
-/* Called when an operation of the pending row begins. Cuts the row at the enqueue. */
+/* Called when an operation of the pending row begins. Cuts the row into two pieces at the time at
+ * which the operation was enqueued. */
 static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
                      uint64_t free_ns)
 {
@@ -349,14 +354,16 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t s
     }
     if (waits && cut > t->row.start_ns &&
         sl_chakra_waited_by(c, sl_chakra_correlation(&t->row), start_ns)) {
-        /* The call waited first and enqueued then: a copy from pageable memory. */
+        /* The call is a copy from pageable memory, which first waited and then enqueued its
+         * operation. */
         put_named(c, t, earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
         put_wait(c, t, cut);
         set_launch(c, t);
         return;
     }
-    /* If the operation began right after other work, the time of the enqueue is not known and is
-     * assumed. If it began later, on an idle stream, it was enqueued just before. */
+    /* If the operation began right after other work, it is not known when the operation was
+     * enqueued, so SL_CHAKRA_ENQUEUE_NS is assumed. If the operation began later, on an idle
+     * stream, it was enqueued just before its start. */
     if (free_ns > t->row.start_ns && start_ns <= free_ns + SL_CHAKRA_DELAY_MAX_NS)
         cut = earlier(cut, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS);
     put_named(c, t, cut);
@@ -404,7 +411,7 @@ void sl_chakra_settle_waits(struct sl_chakra *c, uint64_t complete_ns)
     }
 }
 
-/* Threads for which other threads work are skipped, because the end of their wait is not known. */
+/* Skips a thread for which other threads work, because the end of its wait is not known. */
 void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns)
 {
     for (size_t i = 0; i < c->threads; i++) {
@@ -419,7 +426,7 @@ void sl_chakra_settle_idle(struct sl_chakra *c, uint64_t ns)
     }
 }
 
-/* Ends rows whose end was lost. */
+/* Ends the rows whose end event was lost. */
 static void end_unended(struct sl_chakra_thread *t)
 {
     if (t->row.end_ns == SL_END_UNKNOWN)

@@ -2,20 +2,22 @@
  * early.c - handles GPU operations whose recorded start is before their call's start, or whose call
  * has not returned when the window ends.
  *
- * GPU and CPU clocks agree only to some microseconds. So on an idle stream an operation's recorded
- * start may be before that of the call that launched it. Rows are written in order of start, so
- * such an operation is moved after its call, and later operations of its stream after it.
+ * GPU and CPU clocks agree only to some microseconds. So an operation on an idle stream may have a
+ * recorded start that is earlier than the start of its launching call. Rows are written in order of
+ * start, so such an operation is moved to the position after its call. Later operations of its
+ * stream are moved behind the moved operation.
  *
- * Threads: one owner. Memory: uses the array that the sort does not need any more.
+ * Threads: one owner. Memory: the array that the sort used before.
  */
 #include <string.h>
 
 #include "write/chakra/chakra_internal.h"
 
 enum {
-    CALLS = 4096, /* recent calls, by correlation id; a power of two */
-    LANES = 1024  /* entries for streams; if two streams share an entry, the operations of both stay
-                   * in order */
+    CALLS = 4096, /* number of entries for recent calls, by correlation id; a power of two */
+    /* number of entries for streams; if two streams share an entry, their operations stay in order
+     */
+    LANES = 1024
 };
 
 static void note(struct sl_chakra_turn *call, const struct sl_event *ev, uint32_t index)
@@ -24,7 +26,8 @@ static void note(struct sl_chakra_turn *call, const struct sl_event *ev, uint32_
         call[ev->correlation & (CALLS - 1)] = (struct sl_chakra_turn){ev->correlation, index};
 }
 
-/* Returns the operation's call, NULL if it is not there or began far too late. */
+/* Returns the operation's call. Returns NULL if the call is not in the table, or began far too
+ * late. */
 static const struct sl_event *find(const struct sl_chakra *c, const struct sl_chakra_turn *call,
                                    const struct sl_event *op)
 {
@@ -37,8 +40,8 @@ static const struct sl_event *find(const struct sl_chakra *c, const struct sl_ch
                                                                                             : NULL;
 }
 
-/* Notes calls that are not written yet, so that their operations can wait for them. If the table is
- * full, calls are skipped. */
+/* Stores calls that are not written yet, so that their operations can wait for them. If the table
+ * is full, further calls are not stored. */
 static void note_later(struct sl_chakra *c, struct sl_chakra_turn *call, uint64_t until_ns)
 {
     size_t i;
@@ -64,7 +67,9 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
 {
     struct sl_chakra_turn *room = turn == c->turn ? c->turn_spare : c->turn;
     struct sl_chakra_turn *ready = room, *later = room + CALLS;
-    uint64_t lane[LANES] = {0}; /* by stream: where the last operation is written */
+    /* for each stream: the key (time) after which the last moved operation of the stream is sorted
+     */
+    uint64_t lane[LANES] = {0};
     uint64_t stays_ns = UINT64_MAX;
     size_t ahead = at, i;
 
@@ -100,12 +105,14 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
 
 /* ---- operations whose call outlasts the window ----
  *
- * Such a call has no record. Its thread has made no later call. We assume that it is the thread
- * that launched last on the operation's stream, if no other thread has launched there, or if no
- * other thread can be in such a call. Any other guess is often wrong, and would tie the operation
- * to unrelated work. A call whose record was lost looks the same until its thread's next call
- * arrives, so the operation is held until then. If two threads share an entry in the table of
- * SL_CHAKRA_CALLED ids, a later call of either counts for both. */
+ * Such a call has no record. The thread that made such a call has made no later call. We assume
+ * that this is the thread that launched last on the operation's stream, if no other thread has
+ * launched on that stream, or if no other thread can have made such a call. Any other guess is
+ * often wrong, and would connect the operation with unrelated work. A call whose record was lost
+ * looks the same until its thread's next call arrives, so the operation is held until that next
+ * call arrives. Two threads may share an entry in the table of SL_CHAKRA_CALLED ids. A later call
+ * of one thread then counts as a later call of both threads.
+ */
 
 static uint64_t *called_by(const struct sl_chakra *c, uint32_t thread)
 {
@@ -122,7 +129,8 @@ void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call)
         c->unseen.until_ns = 0;
 }
 
-/* As far as known, the thread was in no other call then, and has made no later one. */
+/* As far as the events show, the thread was in no other call at that time, and has made no later
+ * call. */
 static int can_be_in(const struct sl_chakra *c, const struct sl_chakra_thread *t,
                      const struct sl_event *op)
 {

@@ -2,8 +2,8 @@
  * edge.c - holds edges until their destination is written, and finds the node of each source.
  *
  * Threads: one owner. Memory: areas mapped at creation. The table of operations holds about the
- * last SL_CHAKRA_OPS operations. The last operation of each stream is known even if it is older,
- * because waits for idle streams have such sources.
+ * last SL_CHAKRA_OPS operations. The last operation of each stream is stored separately, even if it
+ * is older, because it is the source of later waits for an idle stream.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define PROBES 4
 
-/* Tolerance of one microsecond, because GPU and CPU clocks agree no better. */
+/* A tolerance of one microsecond, because GPU and CPU clocks differ by about this time. */
 #define TICK_NS 1000
 
 static uint32_t *bucket_of(const struct sl_chakra *c, uint64_t correlation, uint64_t which,
@@ -45,8 +45,8 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
             c->count.edges_no_destination++;
             continue;
         }
-        /* A source that ends after the destination cannot have been waited for. With other edges it
-         * would close a cycle. */
+        /* The destination cannot have waited for a source that ends after the destination. Such an
+         * edge might close a cycle with other edges. */
         if (from->source.end_ns > limit + TICK_NS) {
             c->count.edges_cycle++;
             continue;
@@ -72,7 +72,8 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
     return c->error;
 }
 
-/* Returns the first edge from `at` on, an index + 1, that leads there and is not written yet. */
+/* Searches the list of edges from `at` (an index + 1) on. Returns the first edge to this
+ * destination that is not written yet. */
 static struct sl_chakra_edge *find_edge(const struct sl_chakra *c, uint32_t at,
                                         uint64_t correlation, uint64_t which, int at_start)
 {
@@ -118,7 +119,7 @@ int sl_chakra_waited_by(const struct sl_chakra *c, uint64_t correlation, uint64_
 
 static size_t place_of(uint64_t correlation, uint64_t which)
 {
-    /* Correlation ids count up, so operations close in time have neighbouring entries. */
+    /* Correlation ids count up, so operations that are close in time have neighbouring entries. */
     return (size_t)(correlation + (which & SL_CHAKRA_ON_STREAM ? 0 : which * 0x9e3779b97f4a7c15u));
 }
 
@@ -141,7 +142,8 @@ void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op)
     *place = *op;
 }
 
-/* Returns the operation of a source, NULL if it has no node or is no longer known. */
+/* Returns the operation of a source, or NULL if the operation has no node or is no longer stored.
+ */
 static const struct sl_chakra_op *op_of(const struct sl_chakra *c, const struct sl_chakra_edge *e)
 {
     size_t at = place_of(e->src_correlation, e->src_which), i;

@@ -15,19 +15,19 @@
 #include "event/ops.h"
 
 enum {
-    CALLS = 16384, /* powers of two */
+    CALLS = 16384, /* sizes of the tables; powers of two */
     TOLD = 1024,
     COMMS_BYTES = 1 << 20,
     DIGITS_MAX = 18,
 };
 
-/* The entry for the operations of a call. */
+/* A call's entry, in which the call's operations find their collective. */
 struct joined {
     uint64_t correlation;
     struct sl_collective does;
 };
 
-/* A detail that has been parsed. */
+/* An operator's detail text (event/op_detail.h) that was parsed. */
 struct told {
     uint32_t detail; /* 0: free */
     int is_known;
@@ -82,7 +82,8 @@ static struct sl_collective_text text_of(const struct sl_op_detail *detail, cons
     return text;
 }
 
-/* Returns a reported number, -1 if it was not reported or is not a whole number of 0 or more. */
+/* Returns a reported number. Returns -1 if the number was not reported, is not whole, or is
+ * negative. */
 static int64_t number_of(const struct sl_op_detail *detail, const char *name)
 {
     struct sl_collective_text text = text_of(detail, name);

@@ -5,8 +5,8 @@
  * Calls arrive before their operations. The event of a call names its operator by struct
  * sl_op_place (event/ops.h), which refers to the operator's details (event/op_detail.h).
  *
- * Threads: one owner. Memory: 2 MiB. If the ids of calls are 16384 or more apart, the older call
- * may be forgotten. Its operations then count as computation.
+ * Threads: one owner. Memory: 2 MiB. If the correlation ids of two calls differ by 16384 or more,
+ * the older call may be forgotten. The operations of a forgotten call count as computation.
  */
 #ifndef SL_CHAKRA_ET_COMMS_H
 #define SL_CHAKRA_ET_COMMS_H
@@ -20,8 +20,9 @@
 
 struct sl_et_comms;
 
-/* `places` and `details` are the tables that calls and places refer to; they are borrowed.
- * `world_size` is the number of ranks of the job (0: not known). Returns 0 or -ENOMEM. */
+/* `places` and `details` are the tables to which calls and places refer. The caller keeps their
+ * ownership. `world_size` is the number of ranks of the job, or 0 if it is not known. Returns 0 or
+ * -ENOMEM. */
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
                        const struct sl_intern *details, uint32_t world_size);
 void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */
@@ -32,7 +33,7 @@ int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);
 /* Finds the collective of `op`, for sl_chakra_options.collective. */
 int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out);
 
-/* Does the same as sl_collectives_groups(). */
+/* Passes each group to `take`, as sl_collectives_groups() does. */
 void sl_et_comms_groups(const struct sl_et_comms *x,
                         void (*take)(void *user, uint32_t number, const uint32_t *rank,
                                      size_t ranks),

@@ -22,7 +22,7 @@ enum {
     IO_VALUES = 1,
     IO_SHAPES = 2,
     IO_TYPES = 3,
-    KEPT = 256, /* a power of two */
+    KEPT = 256, /* number of cached inputs; a power of two */
     KEPT_BYTES = 1000,
 };
 

@@ -2,7 +2,8 @@
  * et_inputs.h - writes an operator's inputs as a field of Chakra's Node.
  *
  * sl_et_inputs_put() is a pure function. The other functions build the lists for the operators of a
- * job. Threads: one owner. Memory: mapped and bounded; the table of details is borrowed.
+ * job. Threads: one owner. Memory: mapped and bounded. The caller keeps the ownership of the table
+ * of details.
  */
 #ifndef SL_CHAKRA_ET_INPUTS_H
 #define SL_CHAKRA_ET_INPUTS_H
@@ -13,7 +14,7 @@
 #include "base/intern.h"
 #include "event/event.h"
 
-/* A list as JSON, "[...]". If it is NULL or too long, it is left out. */
+/* A list as JSON, "[...]". A list that is NULL or too long is left out. */
 struct sl_et_inputs_list {
     const char *data;
     size_t size;
@@ -22,14 +23,14 @@ struct sl_et_inputs_list {
 #define SL_ET_INPUTS_LIST_MOST 4096u
 #define SL_ET_INPUTS_MOST      (3 * (SL_ET_INPUTS_LIST_MOST + 16) + 16)
 
-/* Writes at most SL_ET_INPUTS_MOST bytes and returns their number; 0 if all three lists are left
- * out. */
+/* Writes at most SL_ET_INPUTS_MOST bytes and returns the number of bytes, which is 0 if all three
+ * lists are left out. */
 size_t sl_et_inputs_put(char *out, struct sl_et_inputs_list values, struct sl_et_inputs_list shapes,
                         struct sl_et_inputs_list types);
 
 struct sl_et_inputs;
 
-/* `details`: see event/op_detail.h. Returns 0 or -ENOMEM. */
+/* `details` is the table of operators' details (event/op_detail.h). Returns 0 or -ENOMEM. */
 int sl_et_inputs_create(struct sl_et_inputs **out, const struct sl_intern *details);
 void sl_et_inputs_destroy(struct sl_et_inputs *x); /* accepts NULL */
 

@@ -1,11 +1,11 @@
 /*
  * gpu.c - writes GPU operations as nodes, with their parents and the delay after them.
  *
- * The parents of an operation are the call that launched it, the operation before it on its stream,
- * and all sources that it was made to wait for. `delay_ns` is the launch latency: the time from the
- * end of the last parent to the operation's start. (The ends are those of a replay, which starts
- * nothing before its parents have ended.) A delay above SL_CHAKRA_DELAY_MAX_NS has another, unknown
- * reason and is counted.
+ * The parents of an operation are the call that launched the operation, the previous operation on
+ * the same stream, and all sources that the operation was made to wait for. `delay_ns` is the
+ * launch latency: the time from the end of the last parent to the operation's start. (The end of a
+ * parent is its end in a replay, because a replay starts no node before its parents have ended.) A
+ * delay above SL_CHAKRA_DELAY_MAX_NS has another, unknown reason, and the writer counts it.
  *
  * Threads: one owner. Memory: none.
  */
@@ -15,8 +15,9 @@
 
 #define LATE_MAX_NS ((1u << 24) - 1)
 
-/* Returns the context number to write with an operation, 0 if it is in the first context of its
- * device. The number is needed because CUPTI numbers the streams of each context separately. */
+/* Returns the context number to write with an operation, or 0 if the operation is in the first
+ * context of its device. The number is needed because CUPTI numbers the streams of each context
+ * separately. */
 static uint32_t further_context(struct sl_chakra *c, const struct sl_event *ev)
 {
     uint32_t *first;
@@ -35,8 +36,8 @@ static int is_collective(const struct sl_event *ev, const struct sl_text *name)
            memcmp(name->text, "nccl", 4) == 0;
 }
 
-/* Writes the operation's collective to *out. Returns 1 if it is known and a simulator supports
- * it. */
+/* Writes the operation's collective to *out. Returns 1 if the collective is known and a simulator
+ * supports it. */
 static int ask_collective(struct sl_chakra *c, const struct sl_event *ev,
                           const struct sl_text *name, struct sl_collective *out)
 {
@@ -67,9 +68,9 @@ static uint64_t delay_of(struct sl_chakra *c, uint64_t start_ns, uint64_t parent
     return delay;
 }
 
-/* Returns by how much the operation begins later in a replay, because it began before its parents
- * had ended. A thread that waits for it is not late, because the thread's own time after the wait
- * is made shorter by the same amount. */
+/* Returns by how many nanoseconds the operation begins later in a replay, because it began before
+ * its parents had ended. A thread that waits for the operation is not late in the replay, because
+ * the thread's own time after the wait is made shorter by the same amount. */
 static uint64_t late_by(uint64_t start_ns, uint64_t parents_end)
 {
     uint64_t late = parents_end > start_ns ? parents_end - start_ns : 0;
@@ -77,10 +78,10 @@ static uint64_t late_by(uint64_t start_ns, uint64_t parents_end)
     return late < LATE_MAX_NS ? late : LATE_MAX_NS;
 }
 
-/* Returns by how much the operation overlaps the operation before it on its stream. On a GPU a
- * kernel may begin before the kernel before it has ended (programmatic dependent launch), but a
- * simulator runs a queue strictly in sequence. So the node represents only the part after that
- * end. */
+/* Returns by how many nanoseconds the operation overlaps the previous operation on its stream. On a
+ * GPU a kernel may begin before the previous kernel has ended (programmatic dependent launch), but
+ * a simulator runs a queue strictly in sequence. So the node represents only the part after the end
+ * of the previous operation. */
 static uint64_t overlap_of(struct sl_chakra *c, const struct sl_chakra_stream *s,
                            const struct sl_event *ev)
 {
@@ -100,8 +101,8 @@ static uint64_t which_of(const struct sl_event *op)
     return sl_chakra_which(is_node ? op->u.op.graph_node : 0, op->stream);
 }
 
-/* Returns the time at which all parents of the operation except its call had ended, 0 if there are
- * none. */
+/* Returns the time at which all parents of the operation except its call had ended, or 0 if the
+ * call is the only parent. */
 static uint64_t free_at(const struct sl_chakra *c, const struct sl_chakra_stream *s,
                         const struct sl_event *op)
 {
@@ -123,8 +124,9 @@ int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t
     return s && begins_late(op, free_at(c, s, op)) && sl_chakra_is_undecided(c, s, op, complete_ns);
 }
 
-/* Counts an operation that began before its call had ended. It cannot have begun before it was
- * enqueued, so the clocks differ, or the call continued after the enqueue. */
+/* Counts an operation that began before its call had ended. An operation cannot begin before it was
+ * enqueued. So either the clocks differ, or the call continued after it had enqueued the operation.
+ */
 static void count_overlap(struct sl_chakra *c, const struct sl_event *op, uint64_t launch_end_ns)
 {
     if (op->start_ns >= launch_end_ns)
@@ -133,8 +135,8 @@ static void count_overlap(struct sl_chakra *c, const struct sl_event *op, uint64
     c->count.gpu_overlaps_ns += launch_end_ns - op->start_ns;
 }
 
-/* Adds the launching node as a dependency. Returns the time at which that node ended, 0 if it is
- * not known. */
+/* Adds the launching node as a dependency. Returns the time at which the launching node ended, or 0
+ * if that node is not known. */
 static uint64_t add_launch(struct sl_chakra *c, struct sl_chakra_stream *s,
                            struct sl_chakra_node *n)
 {

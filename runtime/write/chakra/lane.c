@@ -2,12 +2,12 @@
  * lane.c - the tables of threads and of streams.
  *
  * A job may create any number of threads, many of them short-lived, and a stream for each task. If
- * a table is full, the threads (or streams) that are idle for longer than the average are removed.
- * If a removed thread becomes active again, it looks like a new thread. The first gap of a new
- * thread begins at the window's opening, so this thread's time would be in the file twice.
+ * a table is full, the threads (or streams) that have been idle for longer than the average are
+ * removed. If a removed thread becomes active again, it looks like a new thread. The first gap of a
+ * new thread begins at the window's opening, so this thread's time would be in the file twice.
  * Therefore, once a thread was removed, each new thread begins after the last node of all removed
- * threads. An operation on a removed stream depends on its call only; the earlier operations of
- * that stream have ended long before.
+ * threads. An operation on a removed stream depends only on its call, because the earlier
+ * operations of that stream ended long before.
  *
  * Threads: one owner. Memory: fixed tables.
  */
@@ -46,14 +46,14 @@ struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32
     return index ? &c->thread[index - 1] : NULL;
 }
 
-/* Whether all rows of the thread are written, and it neither waits for other threads nor works for
- * one. */
+/* Returns 1 if all rows of the thread are written, and the thread neither waits for other threads
+ * nor works for another thread. */
 static int is_idle(const struct sl_chakra_thread *t, uint64_t ns)
 {
     return !t->pending && !t->open && !t->waits_for && !t->has_caller && t->frontier_ns <= ns;
 }
 
-/* Returns how long, on average, the idle threads have been idle. */
+/* Returns the average time for which the idle threads have been idle. */
 static uint64_t usual_idle_ns(const struct sl_chakra *c, uint64_t ns)
 {
     uint64_t sum_ns = 0, idle = 0;

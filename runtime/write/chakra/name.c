@@ -1,11 +1,11 @@
 /*
  * name.c - makes and caches the names of nodes.
  *
- * Names are those of the Kineto file: kernels are demangled, copies have their direction. Names
- * must be valid UTF-8, because otherwise protobuf's readers refuse the whole file. So other bytes
- * become '?'.
+ * The names are the same as in the Kineto file. Kernel names are demangled, and the names of copies
+ * contain the direction. Names must be valid UTF-8, because otherwise protobuf's readers refuse the
+ * whole file. So each invalid byte is replaced by '?'.
  *
- * Threads: one owner. Memory: the cache under its cap, and the writer's name area.
+ * Threads: one owner. Memory: a text cache with a fixed cap, and the writer's name area.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 #include "write/copy_name.h"
 #include "write/demangle.h"
 
-/* Returns the text of an interned name, and its length. A demangled name is in the name area. */
+/* Returns the text of an interned name, and the length of the text. A demangled name is stored in
+ * the writer's name area. */
 static const char *interned(struct sl_chakra *c, uint32_t id, int mangled, size_t *length)
 {
     const char *name = id && c->opt.intern ? sl_intern_get(c->opt.intern, id, length) : NULL;
@@ -98,6 +99,6 @@ const struct sl_text *sl_chakra_name(struct sl_chakra *c, const struct sl_event 
         return text;
     name = make(c, ev, &length);
     length = sl_utf8_clean(clean, SL_CHAKRA_NAME_MAX, name, length);
-    /* The cache's cap is far above the longest name, so this cannot fail for lack of room. */
+    /* The cache's cap is far above the length of the longest name, so this call cannot fail. */
     return sl_text_cache_add(&c->names, key0, key1, clean, length);
 }

@@ -2,13 +2,13 @@
  * node.c - encodes one node as bytes.
  *
  * Field numbers are those of Chakra's et_def.proto; docs/chakra.md lists them. The encoder uses no
- * protobuf library. A node is ten small messages whose names never change, so everything but the
- * numbers is copied as constant bytes. protobuf-c would build a tree of twenty objects for each
- * node and walk it twice, and nanopb would encode each attribute twice, first to learn its length
- * (bench/chakra_bench.c measures this encoder). chakra_node_test.c compares the result with bytes
- * written by hand.
+ * protobuf library. A node consists of ten small messages whose names never change. So the encoder
+ * copies everything except for the numbers as constant bytes. protobuf-c would build a tree of
+ * twenty objects for each node and walk it twice, and nanopb would encode each attribute twice,
+ * first to learn its length (bench/chakra_bench.c measures this encoder). chakra_node_test.c
+ * compares the result with bytes written by hand.
  *
- * Threads: one owner. Memory: the block.
+ * Threads: one owner. Memory: the block of output bytes, which belongs to struct sl_chakra.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "write/chakra/chakra_internal.h"
 #include "write/chakra/wire.h"
 
-/* Fields of the messages. */
+/* Field numbers of the protobuf messages. */
 enum {
     METADATA_VERSION = 1,
     METADATA_ATTR = 2,
@@ -32,7 +32,8 @@ enum {
 #define GAP_NAME    "gap"
 #define WAIT_SUFFIX ".wait"
 
-/* For literal names only, so that the compiler makes constants of everything but the value. */
+/* `name` must be a string literal, so that the compiler makes constants of everything except for
+ * the value. */
 #define PUT_INT64(at, field, name, v)                                                              \
     sl_chakra_attribute(at, field, name, sizeof(name) - 1, SL_CHAKRA_INT64, (uint64_t)(v))
 #define PUT_BOOL(at, field, name, v)                                                               \
@@ -52,7 +53,7 @@ void sl_chakra_hand_over(struct sl_chakra *c)
     c->used = 0;
 }
 
-/* Appends the message in c->node, which ends at `end`, with its length before it. */
+/* Appends the length of the message in c->node and then the message, which ends at `end`. */
 static void put_message(struct sl_chakra *c, const char *end)
 {
     size_t size = (size_t)(end - c->node);
@@ -161,8 +162,8 @@ static char *put_name(char *at, const struct sl_chakra_node *n)
     return at + length + suffix;
 }
 
-/* Rounds start and end, not the duration, so that consecutive durations add up to the total
- * time. */
+/* Rounds the start and the end to microseconds. The duration itself is not rounded, so that
+ * consecutive durations add up to the total time. */
 static char *put_micros(char *at, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t start = (start_ns + 500) / 1000, end = (end_ns + 500) / 1000;
@@ -205,7 +206,7 @@ static char *put_more(struct sl_chakra *c, char *at, const struct sl_event *ev)
     return at + c->opt.more(c->opt.more_user, ev, at, SL_CHAKRA_MORE_MAX);
 }
 
-/* Writes the attributes that distinguish a row from others of its name. */
+/* Writes the attributes that distinguish a row from other rows with the same name. */
 static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_event *ev)
 {
     if (!sl_chakra_is_outer(ev))

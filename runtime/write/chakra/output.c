@@ -16,9 +16,11 @@
 
 struct chakra_output {
     struct sl_chakra *chakra;
-    struct sl_et_comms *comms;   /* NULL: collectives are not known */
-    struct sl_et_inputs *inputs; /* NULL: operators' inputs are not known */
-    struct sl_window_file *file; /* the open window's */
+    /* finds the collective of an operation; NULL if collectives are not known */
+    struct sl_et_comms *comms;
+    /* writes the inputs of operators; NULL if the inputs are not known */
+    struct sl_et_inputs *inputs;
+    struct sl_window_file *file; /* file of the open window */
     struct sl_chakra_counts counted;
     int has_groups;
 };

@@ -1,13 +1,13 @@
 /*
- * output.h - writes the Chakra file of each window, WINDOW.RANK.et. It is an output
+ * output.h - writes the Chakra file of each window, WINDOW.RANK.et. This writer is an output
  * (write/output.h).
  *
  * Complete nodes are written to the disk at least once a second, so that a killed process leaves a
  * .part file of whole messages. If collectives of the job run on groups of its ranks, the file
  * WINDOW.comm_groups.json lists the groups that this rank knows.
  *
- * Threads: see write/output.h. Memory: that of the Chakra writer, `cap_bytes`, and that of
- * collectives (et_comms.h).
+ * Threads: see write/output.h. Memory: `cap_bytes` for the Chakra writer, and the memory of
+ * et_comms.h for collectives.
  */
 #ifndef SL_CHAKRA_OUTPUT_H
 #define SL_CHAKRA_OUTPUT_H
@@ -19,10 +19,10 @@ struct sl_chakra_output_options {
     struct sl_chakra_options chakra;    /* options of the writer; `collective` and `more` are not
                                          * used */
     struct sl_window_file_options file; /* folder, compression and level */
-    const struct sl_intern *details;    /* table of operators' details (event/op_detail.h); NULL:
-                                         * none */
+    /* table of operators' details (event/op_detail.h); NULL if there is no such table */
+    const struct sl_intern *details;
     int rank;
-    uint32_t world_size; /* ranks of the job; 0: not known */
+    uint32_t world_size; /* number of ranks of the job; 0 if it is not known */
 };
 
 /* Returns 0, -ENOMEM, or -EINVAL if chakra.cap_bytes is too small. */

@@ -1,10 +1,11 @@
 /*
  * sort.c - sorts rows by time.
  *
- * In a busy job, some hundred thousand rows a second arrive from many buffers. Their starts span a
- * second or two, so a radix sort over the bits that differ needs three passes.
+ * In a busy job, several hundred thousand rows arrive in a second, from many buffers. The starts of
+ * these rows differ by one or two seconds. So a radix sort over the bits in which they differ needs
+ * three passes.
  *
- * Threads: pure functions over the caller's memory.
+ * Threads: any; the functions use only the caller's memory.
  */
 #include <string.h>
 
@@ -52,10 +53,10 @@ struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_cha
     return turn;
 }
 
-/* Whether `a` comes first, of two rows that start at the same time. The order is: operators and
- * ranges, then a call, then the operation that it launches. Operations of one stream are in order
- * of enqueue. The event for the end of a row comes last, because the row may have begun at the same
- * time. */
+/* Returns 1 if row `a` must be before row `b`. Both rows start at the same time. Operators and
+ * ranges are first, then a call, and then the operation that the call launches. Operations of one
+ * stream are in the order in which they were enqueued. The event for the end of a row is last,
+ * because the row may have begun at the same time. */
 static int comes_first(const struct sl_event *a, const struct sl_event *b)
 {
     int a_cpu = sl_chakra_is_cpu(a), b_cpu = sl_chakra_is_cpu(b);
@@ -64,7 +65,8 @@ static int comes_first(const struct sl_event *a, const struct sl_event *b)
         return sl_chakra_is_end(b);
     if (a_cpu != b_cpu)
         return a_cpu;
-    if (a->start_ns != b->start_ns) /* early.c has moved these rows after their call */
+    /* early.c has moved these rows to a position after their call */
+    if (a->start_ns != b->start_ns)
         return a->start_ns < b->start_ns;
     if (a->end_ns != b->end_ns)
         return a_cpu ? a->end_ns > b->end_ns : a->end_ns < b->end_ns;
@@ -82,7 +84,8 @@ struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_ch
     for (first = 0; first < count; first = end) {
         for (end = first + 1; end < count && turn[end].key == turn[first].key;)
             end++;
-        /* A shell sort is used, because a file in which all times are equal must not take hours. */
+        /* A shell sort is used because it stays fast enough even for a file in which all times are
+         * equal. */
         for (gap = (end - first) / 2; gap; gap /= 2) {
             for (i = first + gap; i < end; i++) {
                 struct sl_chakra_turn t = turn[i];

@@ -15,7 +15,7 @@
 enum {
     SL_WIRE_VARINT = 0,
     SL_WIRE_BYTES = 2,
-    SL_WIRE_VARINT_MAX = 10 /* bytes of the longest varint */
+    SL_WIRE_VARINT_MAX = 10 /* size of the longest varint in bytes */
 };
 
 #define SL_WIRE_TAG(field, type) ((uint32_t)(field) << 3 | (type))
@@ -52,7 +52,7 @@ static inline char *sl_wire_bytes(char *at, uint32_t field, const void *data, si
  *
  * `field` is the attribute's field number in its message; names must be shorter than 96 bytes. */
 
-/* Field numbers of AttributeProto's values. */
+/* Field numbers of the values in an AttributeProto message. */
 enum sl_chakra_value {
     SL_CHAKRA_NAME = 1,
     SL_CHAKRA_INT32 = 7,
@@ -62,7 +62,7 @@ enum sl_chakra_value {
     SL_CHAKRA_STRING = 29
 };
 
-/* Writes a value that is a varint. */
+/* Writes an attribute whose value is encoded as a varint. */
 static inline __attribute__((always_inline)) char *sl_chakra_attribute(char *at, uint32_t field,
                                                                        const char *name,
                                                                        size_t name_length,
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) char *sl_chakra_attribute(char *at,
     return sl_wire_u64(at, type, value);
 }
 
-/* Writes a text; texts longer than 4000 bytes are truncated. */
+/* Writes an attribute whose value is a text. Texts longer than 4000 bytes are truncated. */
 char *sl_chakra_text_attribute(char *at, uint32_t field, const char *name, const char *text);
 
 #endif

@@ -1,29 +1,30 @@
 /*
- * edge.c - writes edges: a row for each, an arrow if there was a wait, and the wait members of a
- * call's row.
+ * edge.c - writes sync edges (sync/edge.h). Each edge has a row, and an arrow if something waited.
+ * This file also writes the members about a wait in a call's row.
  *
- * An edge's row is a metadata event on the track of its destination. It has no time, and trace
- * readers skip it. Its args are the object that `syncline edges --json` prints, except that names
- * of GPU operations are numbers: these names are long, and occur too far apart for the compressor
- * to find repetitions. The file has a row for each name that its edges use. As in every row, the
- * members that similar edges share are first.
+ * An edge's row is a metadata event on the track of its destination. The row has no time, and trace
+ * readers skip it. The args of the row are the object that `syncline edges --json` prints, with one
+ * exception: the names of GPU operations are numbers, because these names are long and occur too
+ * far apart for the compressor to find the repetitions. The file has a row for each name that its
+ * edges use. The members that similar edges share are at the front of the row, as in every row.
  *
- * Threads: one owner. Memory: the block; texts in the cache.
+ * Threads: one owner. Memory: the writer's block and text cache (kineto_internal.h).
  */
 #include <string.h>
 
 #include "write/kineto/kineto_internal.h"
 
-/* Numbers of arrows start here. They differ from correlation ids, and are exact if a reader stores
- * them as doubles. */
+/* The number of the first arrow. The numbers of arrows are larger than all correlation ids, and
+ * stay exact if a reader stores them as doubles. */
 #define FIRST_ARROW (1ull << 52)
 
-/* Numbers of names that are not interned. */
+/* Bits that are set in a name's number if the name is not interned. */
 #define COPY_NAME   (1u << 31)
 #define MEMSET_NAME (3u << 30)
 #define GRAPH_NAME  UINT32_MAX
 
-/* First bytes of the keys of cached texts, for kinds of rows that have no event kind. */
+/* First bytes of the keys of cached texts. They are used for rows that are made from no event and
+ * so have no event kind. */
 enum {
     EDGE = SL_EV_KIND_COUNT,
     NAME,
@@ -42,8 +43,8 @@ static char *put_text(char *at, const char *text)
     ((known) ? sl_json_u64(SL_JSON_LITERAL(at, ",\"" key "\":"), (value))                          \
              : SL_JSON_LITERAL(at, ",\"" key "\":null"))
 
-/* Returns the number of a GPU operation's name. A kernel's name is interned; the name of a copy or
- * memset follows from its shape. */
+/* Returns the number of a GPU operation's name. The name of a kernel is interned. The name of a
+ * copy or memset is made from its shape. */
 static uint32_t name_of(const struct sl_kineto *k, const struct sl_edge_op *op)
 {
     const struct sl_shape *s = NULL;
@@ -75,7 +76,7 @@ static void introduce_name(struct sl_kineto *k, const struct sl_edge_op *op)
     }
     text->file = k->file;
     sl_kineto_put(k, text->text, text->length);
-    k->time_frame = 0; /* the row has no time that the next row could repeat */
+    k->time_frame = 0; /* this row has no time, so the next row cannot repeat its time */
 }
 
 static char *put_call_name(struct sl_kineto *k, char *at, const struct sl_edge *edge)
@@ -144,8 +145,8 @@ static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *
     return sl_kineto_keep(k, may_keep ? key : NULL, text_of_edge(k, sl_kineto_loose(k), edge));
 }
 
-/* Writes the graph nodes of source and destination, which distinguish operations with the same
- * correlation id. */
+/* Writes the graph nodes of the source and of the destination. They distinguish operations with the
+ * same correlation id. */
 static char *put_nodes(struct sl_kineto *k, char *at, const struct sl_edge *edge)
 {
     if (edge->source.graph_node) {
@@ -193,8 +194,8 @@ static struct sl_text *text_for_arrow(struct sl_kineto *k, unsigned what, uint64
     return sl_kineto_keep(k, key, SL_JSON_LITERAL(at, ",\"id\":"));
 }
 
-/* Readers attach an arrow's end to the slice open at its time. A slice counts as closed at its own
- * end. */
+/* Returns a time inside the slice, because readers attach the end of an arrow to the slice that is
+ * open at the end's time. A slice counts as closed at its own end. */
 static uint64_t inside(uint64_t start_ns, uint64_t end_ns)
 {
     return end_ns > start_ns ? end_ns - 1 : start_ns;
@@ -255,11 +256,14 @@ char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by
 
 /* ---- rows of waits for events, which name the awaited cudaEventRecord ----
  *
- * The record may arrive after the wait, even a buffer later if another thread made it. So a wait
- * whose record has not arrived is held until all events that ended before the wait have arrived. */
+ * The record may arrive after the wait. If another thread made the record, it may even arrive in a
+ * later buffer. So a wait whose record has not arrived is held until all events that ended before
+ * the wait have arrived.
+ */
 
-/* Returns the key that a wait and its record share: the sync id, or the event's id with a bit that
- * distinguishes it from sync ids. A collision is harmless, because matches are checked again. */
+/* Returns a key that is the same for a wait and its event record. The key is the sync id, or the
+ * event's id with a bit that distinguishes it from sync ids. A collision is harmless, because
+ * matches are checked again. */
 static uint64_t wait_key_of(const struct sl_event *ev)
 {
     const uint64_t by_event_id = (uint64_t)1 << 63;
@@ -274,7 +278,7 @@ static void put(struct sl_kineto *k, const struct sl_kineto_wait *wait)
     sl_kineto_put_sync(k, &wait->sync, wait->record.correlation ? &wait->record : NULL);
 }
 
-/* Of the first `most` held waits, writes those that ended by `until_ns`. */
+/* Examines the first `most` held waits, and writes the waits that ended by `until_ns`. */
 static void put_ended(struct sl_kineto *k, unsigned most, uint64_t until_ns)
 {
     unsigned kept = 0;
@@ -309,13 +313,13 @@ void sl_kineto_wait(struct sl_kineto *k, const struct sl_event *ev)
     k->wait_key[k->waits] = wait_key_of(ev);
     wait = &k->wait[k->waits++];
     wait->sync = *ev;
-    /* The record was found by the event's id alone, so a later record that is still before the wait
-     * may arrive. */
+    /* The record was found by the event's id and not by a sync id. So a later record that is still
+     * before the wait may arrive. */
     wait->record = record ? *record : (struct sl_event_record){0};
 }
 
-/* Uses a record that has just arrived if it is later than the wait's present record and still
- * before the wait. */
+/* Assigns a record that has just arrived to the wait, if the record is later than the wait's
+ * present record and still before the wait. */
 static void take_later(struct sl_kineto_wait *wait, const struct sl_event *ev)
 {
     const struct sl_event_record record = {

@@ -1,11 +1,11 @@
 /*
  * frame.c - writes the header and the trailer of a file.
  *
- * The header is written with the first row, when the devices are usually known. A device that
- * appears later is listed in the trailer's "syncline" object. The file of a killed process has no
- * trailer, so the job's name and the known versions are in the header, too.
+ * The header is written together with the first row, because the devices are usually known by then.
+ * A device that appears later is listed in the trailer's "syncline" object. The file of a killed
+ * process has no trailer, so the job's name and the known versions are in the header, too.
  *
- * Threads: one owner. Memory: the writer's scratch.
+ * Threads: one owner. Memory: the writer's scratch buffer.
  */
 #include <string.h>
 
@@ -59,7 +59,8 @@ static char *put_devices(struct sl_kineto *k, char *at, uint64_t mask)
     return at;
 }
 
-/* Writes an id by which readers distinguish traces. It is always the same for the same file. */
+/* Writes an id by which readers distinguish traces. The id of a file is computed from the file's
+ * facts, so it never changes. */
 static char *put_trace_id(char *at, const struct sl_trace_meta *m)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -77,7 +78,7 @@ static char *put_trace_id(char *at, const struct sl_trace_meta *m)
     return at;
 }
 
-/* Writes the versions known by now. */
+/* Writes the versions of Python and PyTorch if they are known already. */
 static char *put_software(char *at)
 {
     const char *python = sl_software_get(SL_SOFTWARE_PYTHON);
@@ -90,9 +91,9 @@ static char *put_software(char *at)
     return at;
 }
 
-/* Writes `distributedInfo`: the job's own description, or if there is none, the values from its
- * launcher. The launcher gives no backend; for an unknown version PyTorch writes "unknown". HTA
- * searches line by line for "rank":, at least one space, and the number. */
+/* Writes `distributedInfo`. This is the job's own description, or if there is none, the values that
+ * the job's launcher set. The launcher sets no backend. PyTorch writes "unknown" for an unknown
+ * version. HTA searches line by line for "rank":, at least one space, and the number. */
 static void put_distributed(struct sl_kineto *k)
 {
     size_t length;
@@ -111,8 +112,8 @@ static void put_distributed(struct sl_kineto *k)
         sl_kineto_put(k, said, length);
 }
 
-/* Writes the groups again if some were created after the header was written. In a recording of a
- * whole run, all are. */
+/* Writes the process groups again if some groups were created after the header was written. In a
+ * recording of a whole run, all groups are created after the header. */
 static void put_late_groups(struct sl_kineto *k)
 {
     static const char key[] = ",\n\"distributedInfo\": ";
@@ -166,9 +167,9 @@ static char *put_marker(struct sl_kineto *k, char *at, const char *name, uint64_
     return SL_JSON_LITERAL(sl_kineto_time(k, at, ns), "}");
 }
 
-/* Writes a marker at the gap's begin and one at its end, so that the file of a killed process also
- * shows the gap. Before the first row no marker is written, because the header would then be
- * written before the devices are known. */
+/* Writes one marker at the gap's begin and one at its end, so that the file of a killed process
+ * also shows the gap. No marker is written before the first row, because the marker would make the
+ * header be written before the devices are known. */
 void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns)
 {
     const char *name = until_ns ? "CUPTI taken back" : "CUPTI handed over";
@@ -210,7 +211,8 @@ static char *put_counters(struct sl_kineto *k, char *at)
         now = sl_stats_get((enum sl_stat)i);
         /* A counter may decrease, for example when a launch arrives that was counted as missing. */
         at = sl_json_u64(at, now > k->counted[i] ? now - k->counted[i] : 0);
-        /* A lost file cannot report its own loss, so later files report the sum. */
+        /* A lost file cannot report its own loss, so each later file reports the number of all lost
+         * files. */
         if (i != SL_STAT_FILES_LOST)
             k->counted[i] = now;
     }

@@ -1,8 +1,8 @@
 /*
  * held_rows.c - stores calls whose rows are written once the edge engine has decided their waits.
  *
- * Threads: one owner. Removing a row from the middle leaves a hole, which disappears once it is the
- * oldest.
+ * Threads: one owner. If a row in the middle of the ring is removed, a hole remains until it is the
+ * oldest entry.
  */
 #include "write/kineto/held_rows.h"
 
@@ -33,7 +33,8 @@ void sl_held_rows_free(struct sl_held_rows *h)
     sl_pages_unmap(h->row, h->map_bytes);
 }
 
-/* Ids count up, so consecutive ids get consecutive buckets, and collisions are rare. */
+/* Correlation ids count up. So consecutive ids have consecutive buckets, and collisions are rare.
+ */
 static uint32_t *bucket_of(const struct sl_held_rows *h, uint64_t correlation)
 {
     return &h->bucket[correlation & (h->slots - 1)];

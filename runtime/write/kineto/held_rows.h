@@ -11,12 +11,12 @@
 
 #include "event/event.h"
 
-/* A ring of rows in order of arrival, with a hash table by correlation id. */
+/* A ring of rows in the order of arrival. A hash table finds a row by correlation id. */
 struct sl_held_rows {
-    struct sl_event *row; /* kind SL_EV_NONE: removed */
-    uint32_t *next;       /* next in the bucket: index + 1; 0: none */
+    struct sl_event *row; /* the rows of the ring; a removed row has the kind SL_EV_NONE */
+    uint32_t *next;       /* next row in the same bucket: index + 1; 0 if there is none */
     uint32_t *bucket;
-    uint64_t head, tail; /* rows [head, tail) */
+    uint64_t head, tail; /* the ring holds the rows [head, tail) */
     size_t slots;        /* a power of two */
     size_t map_bytes;
 };
@@ -25,11 +25,12 @@ struct sl_held_rows {
 int sl_held_rows_init(struct sl_held_rows *h, size_t cap_bytes);
 void sl_held_rows_free(struct sl_held_rows *h);
 
-/* Returns 0, or -ENOBUFS if the ring is full, so that the oldest row must be removed first. */
+/* Returns 0. If the ring is full, returns -ENOBUFS, and the caller must remove the oldest row
+ * first. */
 int sl_held_rows_put(struct sl_held_rows *h, const struct sl_event *ev);
 
-/* The first function returns the row with this correlation id, the second the oldest row. NULL if
- * there is none. */
+/* The first function returns the row with this correlation id. The second function returns the
+ * oldest row. Both return NULL if there is no such row. */
 struct sl_event *sl_held_rows_find(const struct sl_held_rows *h, uint64_t correlation);
 struct sl_event *sl_held_rows_oldest(const struct sl_held_rows *h);
 

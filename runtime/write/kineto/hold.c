@@ -1,11 +1,11 @@
 /*
- * hold.c - holds the rows of calls that may wait until the sources of the wait are known.
+ * hold.c - holds the row of a call that may wait, until the sources of the wait are known.
  *
- * Used only if edges are looked for. The table can be small, because few calls wait, and because
- * rows are held only about as long as the edge engine holds their records.
+ * Used only if edges are on. The table can be small, because few calls wait, and because rows are
+ * held only about as long as the edge engine holds their records.
  *
- * Threads: one owner. Memory: the table of held rows. When it is full, the oldest row is written
- * without its wait, and counted.
+ * Threads: one owner. Memory: the table of held rows. When the table is full, the oldest row is
+ * written without its wait, and counted.
  */
 #include "sync/call_class.h"
 #include "write/kineto/kineto_internal.h"

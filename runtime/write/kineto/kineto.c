@@ -1,8 +1,9 @@
 /*
- * kineto.c - writes events as Kineto JSON text: begins and ends files, and passes each event to the
- * function that writes it.
+ * kineto.c - writes events as Kineto JSON text. This file begins and ends trace files, and passes
+ * each event to the function that writes events of its kind.
  *
- * Threads: one owner. Memory: fixed areas mapped at creation, and the text cache under its cap.
+ * Threads: one owner. Memory: fixed areas that are mapped at creation, and the text cache, which
+ * has a cap.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 #define DEFAULT_CAP_BYTES  (8u << 20)
 #define DEFAULT_HELD_BYTES (1u << 20)
 
-/* libkineto's constant. Times are relative to a multiple of it, on which all ranks of a job agree
- * without communication. */
+/* A constant of libkineto, in seconds. The times in a file are relative to a multiple of this
+ * period, so all ranks of a job use the same base without communication. */
 #define BASE_PERIOD_S 7889238u
 #define BILLION       1000000000u
 
@@ -90,17 +91,17 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
         if (k->sink && k->header_out && k->opt.detail != SL_DETAIL_LEAN)
             (ev->kind == SL_EV_FLOW ? sl_kineto_flow : sl_kineto_flow_back)(k, ev);
         return;
-    case SL_EV_DELIVERED: /* arrive here only if no edges are looked for */
+    case SL_EV_DELIVERED: /* these events arrive here only if edges are off */
     case SL_EV_KINDS_ON:
         return;
     default:
         break;
     }
-    if (!k->sink || ev->end_ns == SL_END_UNKNOWN) /* an event for a slice's begin: the whole slice
-                                                   * arrives later */
+    /* this event reports the begin of a slice; the whole slice arrives later */
+    if (!k->sink || ev->end_ns == SL_END_UNKNOWN)
         return;
-    /* A range or operator that had ended when the window began. Its begin was passed before that
-     * was known. */
+    /* The range or operator had ended when the window began. Its begin was passed to the outputs
+     * before its end was known. */
     if (ev->flags & SL_EVF_CUT_START && ev->start_ns == ev->end_ns)
         return;
     if (ev->kind == SL_EV_GAP) {
@@ -164,7 +165,8 @@ int sl_kineto_complete(struct sl_kineto *k, const struct sl_output_progress *pro
     return k->error;
 }
 
-/* Divides `memory` and returns the bytes used. NULL: only returns the bytes. */
+/* Divides `memory` and returns the number of bytes used. If `memory` is NULL, only returns this
+ * number. */
 static size_t areas(struct sl_kineto *k, char *memory)
 {
     size_t at = 0;
@@ -239,8 +241,8 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->waits = 0;
     k->gaps = 0;
     /* Events that an earlier, failed file lost do not count for this file. The other counters are
-     * not reset here, because the threads that count are ahead of this one and may have counted for
-     * this file already. */
+     * not reset here. The threads that increment them are ahead of the writer thread, and may have
+     * counted events of this file already. */
     k->counted[SL_STAT_DROPPED_WRITE] = sl_stats_get(SL_STAT_DROPPED_WRITE);
     k->file++;
     k->base_ns = meta->opened_ns / BILLION / BASE_PERIOD_S * BASE_PERIOD_S * BILLION;
@@ -259,8 +261,8 @@ int sl_kineto_flush(struct sl_kineto *k)
     if (!k->sink || k->error)
         return k->error;
     sl_kineto_hand_over(k);
-    /* The following sync ends the compressor's frame, so later text cannot refer to text before
-     * it. */
+    /* The following sync ends the compressor's frame, so text after the sync cannot refer to text
+     * before it. */
     k->frame++;
     k->frame_at = k->position;
     return k->error;

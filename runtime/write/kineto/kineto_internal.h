@@ -12,7 +12,8 @@
  *   names.c  metadata rows: once per process, thread, device or stream and file
  *   frame.c  text before and after the rows: once per file
  *
- * Threads: one owner. Memory: fixed areas mapped at creation, and the text cache under its cap.
+ * Threads: one owner. Memory: fixed areas that are mapped at creation, and the text cache, which
+ * has a cap.
  */
 #ifndef SL_KINETO_INTERNAL_H
 #define SL_KINETO_INTERNAL_H
@@ -26,21 +27,27 @@
 #include "write/text_cache.h"
 
 enum {
-    SL_KINETO_BLOCK = 128 * 1024, /* text passed to the sink at a time */
-    /* Longer names are truncated. The longest real kernel names have some ten thousand bytes. */
+    SL_KINETO_BLOCK = 128 * 1024, /* number of bytes passed to the sink at a time */
+    /* Maximum length of a name in bytes. Longer names are truncated. The longest real kernel names
+     * have some ten thousand bytes. */
     SL_KINETO_NAME_MAX = 256 * 1024,
     SL_KINETO_SCRATCH = 8 * SL_KINETO_NAME_MAX,
-    /* Maximum size of the part of a row that varies, which is a name and a payload. */
+    /* Maximum size, in bytes, of the part of a row that varies. This part has a name and a payload.
+     */
     SL_KINETO_TAIL_MAX = 16384,
-    SL_KINETO_NAMES = 16384,                /* places with metadata rows; a power of two */
-    SL_KINETO_EVENTS = SL_KINETO_NAMES / 4, /* how many of these places may be named CUDA events,
-                                             * which are never removed */
-    SL_KINETO_WAITS = 1024,                 /* waits whose event record has not arrived */
-    SL_KINETO_GAPS = 256,                   /* gaps listed in a file; further gaps have only their
-                                             * markers */
+    /* number of places (things that a metadata row names); a power of two */
+    SL_KINETO_NAMES = 16384,
+    /* maximum number of places that are named CUDA events; the entries of named CUDA events are
+     * never removed */
+    SL_KINETO_EVENTS = SL_KINETO_NAMES / 4,
+    /* maximum number of held waits, whose event record has not arrived */
+    SL_KINETO_WAITS = 1024,
+    /* maximum number of gaps listed in a file; further gaps have only their markers */
+    SL_KINETO_GAPS = 256,
     SL_KINETO_SYNC_ROWS = 1000000,
     SL_KINETO_MATCHES = 16384, /* maximum number of matches in a block */
-    SL_KINETO_CALLS = 65536,   /* calls whose operations may arrive; a power of two */
+    /* number of calls whose operations may still arrive; a power of two */
+    SL_KINETO_CALLS = 65536,
 };
 
 /* The row being written. */
@@ -48,35 +55,39 @@ struct sl_row {
     struct sl_text *text;
     char *start;
     unsigned fields;
-    char *field[SL_ROW_FIELDS][2]; /* begin and end of each number that varies; the time is the
-                                    * last */
-    int repeats_time;              /* 1: the row ends with the same time as the row before */
+    /* begin and end of each number that varies; the last number is the time */
+    char *field[SL_ROW_FIELDS][2];
+    int repeats_time; /* 1: the row ends with the same time as the previous row */
 };
 
 /* The thing that a metadata row names. */
 enum sl_place_kind {
     SL_PLACE_FREE,
-    SL_PLACE_THREAD,   /* id: system thread id */
+    SL_PLACE_THREAD,   /* `id` is the system thread id */
     SL_PLACE_DEVICE,   /* id: 0 */
     SL_PLACE_STREAM,   /* id: stream */
-    SL_PLACE_SYNC_ROW, /* id: stream, or SL_STREAM_NONE for waits without one */
-    SL_PLACE_CONTEXT,  /* id: context; it has no row of its own, but the rows of its streams contain
-                        * its name */
+    SL_PLACE_SYNC_ROW, /* `id` is the stream, or SL_STREAM_NONE for waits without a stream */
+    /* `id` is the context; a context has no metadata row, but the rows of its streams contain its
+     * name */
+    SL_PLACE_CONTEXT,
     SL_PLACE_OVERHEAD, /* id: 0 */
-    SL_PLACE_EVENT,    /* not a place, but it has a name: upper and lower half of the CUDA handle */
+    /* a CUDA event, which also has a name; the key is the upper and the lower half of the CUDA
+     * handle */
+    SL_PLACE_EVENT,
 };
 
 struct sl_place {
     uint32_t kind; /* enum sl_place_kind */
     uint32_t device;
     uint32_t id;
-    uint32_t name;    /* intern id; 0: no name reported */
+    uint32_t name;    /* intern id; 0 if no name was reported */
     uint32_t context; /* streams */
-    uint32_t flags;   /* streams: CUPTI flags; 0: unknown */
-    uint32_t file;    /* number of the last file that has its metadata rows */
+    uint32_t flags;   /* streams: CUPTI flags; 0 if they are unknown */
+    uint32_t file;    /* number of the last file that has the metadata rows of this place */
 };
 
-/* A held wait for an event, and the best fitting record so far (correlation 0: none). */
+/* A held wait for an event, and the best fitting event record so far. The record's correlation is 0
+ * if there is none. */
 struct sl_kineto_wait {
     struct sl_event sync;
     struct sl_event_record record;
@@ -85,8 +96,8 @@ struct sl_kineto_wait {
 /* A call made inside an operator. */
 struct sl_kineto_call {
     uint64_t correlation;
-    uint32_t op;         /* its operator, as in `u.call.op` */
-    uint32_t collective; /* its collective, as in struct sl_op_place */
+    uint32_t op;         /* the operator that made the call, as in `u.call.op` */
+    uint32_t collective; /* the operator's collective, as in struct sl_op_place */
 };
 
 struct sl_kineto {
@@ -99,31 +110,34 @@ struct sl_kineto {
     uint64_t *wait_key;
     unsigned waits;
     struct sl_kineto_call *call; /* SL_KINETO_CALLS, by correlation */
-    struct sl_captures captures; /* which operators created the nodes of graphs */
-    uint32_t collective;         /* collective of the kernel whose text is being made; 0: none */
-    struct sl_place *place;      /* SL_KINETO_NAMES, open addressing */
-    unsigned places, events;     /* places: entries used; events: how many of them are
-                                  * SL_PLACE_EVENT */
-    uint32_t process_name;       /* intern id from SL_EV_META_PROCESS; 0: meta.process_name */
-    uint64_t devices_seen;       /* a bit for each device whose entry in the table may be read */
+    struct sl_captures captures; /* the operators that created the nodes of graphs */
+    /* collective of the kernel whose text is being made; 0 if there is none */
+    uint32_t collective;
+    struct sl_place *place; /* SL_KINETO_NAMES, open addressing */
+    /* `places`: number of entries used; `events`: number of entries that are SL_PLACE_EVENT */
+    unsigned places, events;
+    uint32_t process_name; /* intern id from SL_EV_META_PROCESS; 0: use meta.process_name */
+    /* a bit for each device whose entry in struct sl_device_table is complete and may be read */
+    uint64_t devices_seen;
 
     /* the open file */
     struct sl_sink *sink; /* NULL: none */
     int error;
     int holds;                /* 1: calls that may wait are held */
     struct sl_held_rows held; /* the held calls; empty if no file is open */
-    uint32_t file;            /* counts from 1 */
+    uint32_t file;            /* number of the open file, from 1 */
     int header_out;
     uint64_t base_ns;
     uint64_t written;
-    uint64_t arrows; /* arrows of category sync so far */
+    uint64_t arrows; /* number of arrows of category "sync" so far */
     uint64_t devices_in_header;
-    uint32_t distributed;            /* version of the job's distributed info in the header */
-    uint64_t gap[SL_KINETO_GAPS][2]; /* times without recording */
+    /* version of the job's `distributedInfo` in the header (write/distributed.h) */
+    uint32_t distributed;
+    uint64_t gap[SL_KINETO_GAPS][2]; /* begin and end of each time in which nothing was recorded */
     unsigned gaps;
     uint64_t counted[SL_STAT_COUNT]; /* counter values that earlier files have reported */
 
-    /* Cache of the first digits, which all times of one second share. */
+    /* The first digits of a time, cached. All times of one second have the same first digits. */
     uint64_t second;
     unsigned second_length;
     char second_text[24];
@@ -131,35 +145,38 @@ struct sl_kineto {
     char *block; /* SL_KINETO_BLOCK */
     size_t used;
 
-    /* repetitions, if the sink uses them */
+    /* The fields below are for repetitions (match.c). They are used only if the sink uses
+     * repetitions. */
     int matching;
     struct sl_row row;
     struct sl_match *match; /* matches of this block, at most SL_KINETO_MATCHES */
     size_t matches;
-    size_t matched;    /* bytes of this block that matches cover */
+    size_t matched;    /* number of bytes of this block that matches cover */
     uint64_t position; /* position of the block in the file's text */
-    uint32_t frame;    /* number of the current frame, counted from 1 over all files */
-    uint64_t frame_at; /* position at which the frame began */
-    uint64_t time_at;  /* position of the last row's `,"ts":` */
-    uint64_t time_ns;  /* the time in it */
+    /* number of the compressor's current frame; frames are counted from 1 over all files */
+    uint32_t frame;
+    /* position in the file's text at which the current frame of the compressor began */
+    uint64_t frame_at;
+    uint64_t time_at; /* position of the last row's `,"ts":` */
+    uint64_t time_ns; /* the time of the last row */
     uint32_t time_frame;
     char *scratch; /* SL_KINETO_SCRATCH bytes, in which rows are made */
     char *name;    /* SL_KINETO_NAME_MAX bytes, for demangled names */
 };
 
-/* Writes a call's row with its wait. `by` is the edge that released the wait, or if the wait took
- * no time, the edge whose source ended last; NULL if there is no edge. Returns as
- * sl_kineto_events(). */
+/* Writes the row of a call, including the members about its wait. `by` is the edge that released
+ * the wait, or if the wait took no time, the edge whose source ended last; NULL if there is no
+ * edge. Returns as sl_kineto_events(). */
 int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 
-/* Notes a call whose row is written later, because rows of its GPU operations, which name its
- * operator, may be written before. */
+/* Stores a call whose row will be written later. The rows of the call's GPU operations may be
+ * written before, and they name the operator that made the call. */
 void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call);
 
 /* Writes an edge's row, and if `arrow` is set, its arrow. Returns as sl_kineto_events(). */
 int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);
 
-/* hold.c. Whether an edge may end at this call's end. Such a call is held. */
+/* hold.c: returns 1 if an edge may end at this call's end. Such a call is held. */
 int sl_kineto_may_wait(const struct sl_event *ev);
 void sl_kineto_hold(struct sl_kineto *k, const struct sl_event *call);
 void sl_kineto_put_waited(struct sl_kineto *k,
@@ -173,12 +190,13 @@ void sl_kineto_put(struct sl_kineto *k, const char *text, size_t length);
 /* Writes a time relative to the file's base, at most SL_JSON_NUMBER_MAX bytes. */
 char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns);
 
-/* Writes the text and returns room for the varying part of the row after it. */
+/* Begins a row. Writes the constant text of the row, and returns the memory for the varying part
+ * that follows. */
 char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text);
 /* Ends the row being written. */
 void sl_kineto_row_end(struct sl_kineto *k, char *at);
 
-/* Notes that [from, to) holds a number that differs from row to row. */
+/* Stores that [from, to) holds a number that differs from row to row. */
 static inline char *sl_kineto_field(struct sl_kineto *k, char *from, char *to)
 {
     k->row.field[k->row.fields][0] = from;
@@ -197,31 +215,32 @@ static inline char *sl_kineto_u64(struct sl_kineto *k, char *at, uint64_t v)
     return sl_kineto_field(k, at, sl_json_u64(at, v));
 }
 
-/* Ends a text that was started at sl_kineto_loose(); it ends at `end`. The text is kept in the
- * cache. It stays where it is if it is too long, or if keeping it is not worthwhile (`key` NULL).
- */
+/* Ends a text that was started at sl_kineto_loose(). The text ends at `end`. The function copies
+ * the text to the cache. A text that is too long, or that is not worth keeping (`key` is NULL), is
+ * not copied. */
 char *sl_kineto_loose(struct sl_kineto *k);
 struct sl_text *sl_kineto_keep(struct sl_kineto *k, const uint64_t *key, const char *end);
 
-/* Writes the inside of a JSON string: the name of a GPU operation, or of a call. */
+/* Writes the name of a GPU operation or of a call as the inside of a JSON string. */
 char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint32_t shape,
                                uint32_t name);
 char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
                           uint32_t name);
 
-/* Writes into a call's args: the source of its wait, or the user's range that it was in (a
- * pattern). */
+/* The first function writes the source of the call's wait into the call's args. The second function
+ * writes the user's range around the call (a pattern). */
 char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);
 char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uint64_t numbers);
 
-/* Returns the constant text of an event's row from the cache; if it is not there, makes it by
- * sl_kineto_text(). */
+/* Returns the constant text of an event's row from the cache. If the cache does not have the text,
+ * makes the text by sl_kineto_text(). */
 struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
                                    const struct sl_event *ev);
-/* Writes the duration and time of a row, and the row's end; or the time alone. */
+/* The first function writes the duration and the time of a row, and the row's end. The second
+ * function writes only the time and the row's end. */
 char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev);
 char *sl_kineto_end_at(struct sl_kineto *k, char *at, uint64_t ns);
-/* Writes one end of an arrow: the text, the arrow's number and a time. */
+/* Writes the row of one end of an arrow, with the constant text, the arrow's number and a time. */
 void sl_kineto_put_end(struct sl_kineto *k, struct sl_text *text, uint64_t arrow, uint64_t ns);
 
 /* Writes the row of an SL_EV_CPU_OP. */
@@ -233,8 +252,8 @@ char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail,
 /* Writes into a call's args the line of source code that made the call, if known. */
 char *sl_kineto_put_line(const struct sl_kineto *k, char *at, const struct sl_event *call);
 char *sl_kineto_put_external(struct sl_kineto *k, char *at, uint32_t op);
-/* Writes into the args of a GPU operation: its graph node, and the operator that captured the node.
- */
+/* Writes the graph node of a GPU operation, and the operator that captured the node, into the
+ * operation's args. */
 char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node);
 
 static inline const struct sl_kineto_call *sl_kineto_call_of(const struct sl_kineto *k,
@@ -252,37 +271,39 @@ void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev);
  * has SL_KINETO_SCRATCH bytes. */
 char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
 
-/* Stores a META event. Writes its rows again if the open file has them under another name. */
+/* Stores a META event. If the open file has the metadata rows with another name, writes them again.
+ */
 void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev);
 
 /* Writes the metadata rows of the threads and streams that this row names, if the file does not
- * have them yet. */
+ * have these metadata rows yet. */
 void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev);
 
 /* Writes the process's own rows, the first of the file. */
 void sl_kineto_introduce_process(struct sl_kineto *k);
 
-/* Writes the names of CUDA events, at the file's beginning. They cannot be written when needed,
- * because no row contains an event's handle. */
+/* Writes the names of CUDA events, at the file's beginning. The names cannot be written later, when
+ * they are needed, because no row contains an event's handle. */
 void sl_kineto_introduce_events(struct sl_kineto *k);
 
-/* Writes a marker for a gap, in which nothing was recorded. until_ns is 0 at the gap's begin. */
+/* Writes a marker for a gap, in which nothing was recorded. `until_ns` is 0 for the marker at the
+ * gap's begin. */
 void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns);
 
 void sl_kineto_put_header(struct sl_kineto *k);
 void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
 
-/* Passes the block so far to the sink. */
+/* Passes the text in the block to the sink. */
 void sl_kineto_hand_over(struct sl_kineto *k);
 
-/* Writes the row of one event (a wait's row may follow later), or the arrow of an SL_EV_FLOW*.
- * `by`: the edge of a call that waited. */
+/* Writes the row of one event, or the arrow of an SL_EV_FLOW*. The row of a wait may be written
+ * later. `by` is the edge that released a call that waited. */
 void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev);
 void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev);
 
-/* Writes a wait's row. `record` is the awaited event record, NULL if it is not known, or if the
- * wait is not for an event. */
+/* Writes a wait's row. `record` is the awaited event record. `record` is NULL if the event record
+ * is not known, or if the wait is not for an event. */
 void sl_kineto_put_sync(struct sl_kineto *k, const struct sl_event *ev,
                         const struct sl_event_record *record);
 
@@ -295,7 +316,8 @@ void sl_kineto_cuda_event(struct sl_kineto *k, const struct sl_event *ev);
 /* Writes the held waits that ended by `until_ns`, with or without their record. */
 void sl_kineto_put_waits(struct sl_kineto *k, uint64_t until_ns);
 
-/* Notes which parts of k->row, which ends at `end`, repeat the last row with the same text. */
+/* Stores which parts of k->row repeat the last row with the same constant text. k->row ends at
+ * `end`. */
 void sl_kineto_match(struct sl_kineto *k, char *end);
 
 static inline const struct sl_device *sl_kineto_device(const struct sl_kineto *k, uint32_t device)

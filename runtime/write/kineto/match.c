@@ -2,10 +2,10 @@
  * match.c - finds the parts of a row that repeat the last similar row.
  *
  * A compressor spends most of its time searching for repetitions, but the writer of these rows
- * knows them. A row begins with its cached text, which the last similar row has, too. Then follow
- * separators and numbers, whose first digits are mostly the same as in that row. If zstd gets these
- * repetitions, it needs less than half the time of its own search
- * (docs/measurements/record-path.md).
+ * knows them. A row begins with its cached text, which is also in the last similar row. The rest of
+ * the row consists of separators and numbers. The first digits of the numbers are mostly the same
+ * as in the last similar row. If zstd gets these repetitions from the writer, it needs less than
+ * half the time of its own search (docs/measurements/record-path.md).
  *
  * Every match must be exact to the byte, because a wrong match makes the file unreadable. So
  * separators are compared, not assumed, and frames carry a checksum of the text.
@@ -25,7 +25,7 @@ static uint64_t position_of(const struct sl_kineto *k, const char *at)
     return k->position + (uint64_t)(at - k->block);
 }
 
-/* Adds a match: `length` bytes at `at` are equal to those at position `from`. */
+/* Adds a match: the `length` bytes at `at` are equal to the bytes at position `from`. */
 static void add_match(struct sl_kineto *k, const char *at, size_t length, uint64_t from)
 {
     struct sl_match *m = &k->match[k->matches];
@@ -69,7 +69,8 @@ static int match_piece(struct sl_kineto *k, const char *piece, unsigned i, const
     if (i < row->fields)
         length += common_digits(row->field[i][0], row->field[i][1], old->tail + old_to,
                                 old->tail + old->field[i][1]);
-    if (piece == tail) { /* the piece follows the constant text, so one match covers both */
+    /* the piece follows the constant text, so one match covers the text and the piece */
+    if (piece == tail) {
         uint64_t from = old->at;
 
         piece = row->start;

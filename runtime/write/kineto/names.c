@@ -1,12 +1,12 @@
 /*
  * names.c - writes metadata rows, which name the tracks.
  *
- * Names are stored for the life of the process. A file gets a name when the first row needs it, so
- * it names only tracks that it contains.
+ * Names are stored for the life of the process. A name is written to a file when the first row
+ * needs the name, so a file names only tracks that it contains.
  *
- * Threads: one owner. Memory: a fixed table. When it is nearly full, because the job creates
- * thousands of threads or streams, it is emptied. Tracks that are still in use are then named
- * again, by their number.
+ * Threads: one owner. Memory: a fixed table. If the job creates thousands of threads or streams,
+ * the table becomes nearly full, and is then emptied. Tracks that are still in use are named again,
+ * by their number.
  */
 #include "base/stats.h"
 #include "write/kineto/kineto_internal.h"
@@ -91,7 +91,7 @@ static char *put_process_name(struct sl_kineto *k, char *at)
     return at;
 }
 
-/* `device`: NULL for the process itself. */
+/* `device` is NULL for the rows of the process itself. */
 static void put_process_rows(struct sl_kineto *k, int64_t pid, const struct sl_place *device,
                              int64_t sort_index)
 {
@@ -133,7 +133,7 @@ static void put_stream_rows(struct sl_kineto *k, const struct sl_place *p)
     if (context)
         at = put_interned(k, SL_JSON_LITERAL(at, " in "), context);
     at = SL_JSON_LITERAL(at, "\"");
-    if (p->flags) { /* only this row shows which streams are blocking */
+    if (p->flags) { /* trace readers can tell only from this row whether the stream is blocking */
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"context\":"), p->context);
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"stream flags\":"), p->flags);
     }
@@ -271,7 +271,7 @@ static struct sl_place *find_event(struct sl_kineto *k, uint64_t handle)
             sl_stats_add(SL_STAT_NAMES_LOST, 1);
             return NULL;
         }
-        /* Counted after find_place(), which may empty the table. */
+        /* `events` is incremented after find_place(), because find_place() may empty the table. */
         find_place(k, SL_PLACE_EVENT, high, low)->file = k->sink && k->header_out ? k->file : 0;
         k->events++;
     }
@@ -308,7 +308,8 @@ void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev)
             return;
         break;
     case SL_EV_META_DEVICE:
-        /* Cached texts that were made before the device's limits were known lack the occupancy. */
+        /* Cached texts that were made before the device's limits were known do not contain the
+         * occupancy. */
         if (ev->device < SL_DEVICE_MAX && !(k->devices_seen >> ev->device & 1)) {
             k->devices_seen |= 1ull << ev->device;
             sl_text_cache_clear(&k->cache);

@@ -1,18 +1,18 @@
 /*
  * note.c - writes the rows of the user's ranges and marks.
  *
- * Similar ranges on one thread share a cached text. If a name or a payload has numbers that differ
- * from row to row, it is written after that text.
+ * Similar ranges on one thread share a cached text. A name or payload with numbers that differ from
+ * row to row is written after the cached text.
  *
- * Threads: one owner. Memory: the block; texts in the cache.
+ * Threads: one owner. Memory: the writer's block and text cache (kineto_internal.h).
  */
 #include <string.h>
 
 #include "event/pattern.h"
 #include "write/kineto/kineto_internal.h"
 
-/* Limits of names and payloads, which were truncated when they were recorded. Even with JSON
- * escapes they fit into SL_KINETO_TAIL_MAX. */
+/* Maximum length, in bytes, of names and payloads, which were truncated when they were recorded.
+ * Even with JSON escapes they fit into SL_KINETO_TAIL_MAX. */
 #define NAME_MOST    1024
 #define PAYLOAD_MOST 5200
 
@@ -55,8 +55,8 @@ char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uin
     return SL_JSON_LITERAL(at, "\"");
 }
 
-/* Writes the row up to the last member of the args, with the name if that is the same for all such
- * rows. */
+/* Writes the row up to the last member of the args. The name is included if it is the same for all
+ * rows of this kind. */
 static char *put_constant(struct sl_kineto *k, char *at, const struct sl_event *ev,
                           struct text name)
 {
@@ -105,7 +105,7 @@ static char *put_value(char *at, const struct sl_event *ev)
     }
 }
 
-/* Writes a scope of PyTorch's record_function(), in the form of its operators. */
+/* Writes a scope of PyTorch's record_function() as a row in the form of an operator's row. */
 static char *put_record_function(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t id = ev->u.note.value;

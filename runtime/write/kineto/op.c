@@ -2,11 +2,13 @@
  * op.c - writes the rows of PyTorch operators, and the members about operators in other rows.
  *
  * Operators with the same name and shapes share a cached text, which is followed by numbers. Calls
- * made inside operators are remembered for a while. So the row of a GPU operation can name the
- * operator, and the row of a collective's kernel can describe the collective, as in torch.profiler.
- * A graph node is not launched by an operator, so its row names the operator that created the node.
+ * that were made inside operators are stored for a while. So the row of a GPU operation can name
+ * the operator. The row of a collective's kernel can describe the collective, just like in
+ * torch.profiler's files. A graph node is not launched by an operator, so its row names the
+ * operator that created the node.
  *
- * Threads: one owner. Memory: the block; texts in the cache; the table of calls.
+ * Threads: one owner. Memory: the writer's block, text cache and table of calls
+ * (kineto_internal.h).
  */
 #include "event/op_detail.h"
 #include "event/ops.h"
@@ -105,7 +107,7 @@ char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
     return sl_json_i64(at, by->sequence);
 }
 
-/* Returns the place of a call. Only calls in a job have one. */
+/* Returns the place of a call. Only calls in a running job have a place. */
 static struct sl_op_place place_of(const struct sl_kineto *k, const struct sl_event *call)
 {
     return sl_op_place_of(k->opt.details ? k->opt.intern : NULL, call);

@@ -13,9 +13,10 @@
 
 struct kineto_output {
     struct sl_kineto *kineto;
-    struct sl_window_file *file; /* NULL: no window is open */
-    uint64_t rows;               /* rows received for the window; some may be held */
-    uint64_t safe;               /* rows that were on the disk after the last sync */
+    struct sl_window_file *file; /* file of the open window; NULL if no window is open */
+    /* number of rows received for the window; some of these rows may be held */
+    uint64_t rows;
+    uint64_t safe; /* number of rows that were on the disk after the last sync */
 };
 
 static int open_window(void *output, const struct sl_trace_meta *meta, struct sl_window_file *file)

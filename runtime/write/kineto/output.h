@@ -1,11 +1,11 @@
 /*
- * output.h - writes the Kineto file of each window, WINDOW.pt.trace.json. It is an output
+ * output.h - writes the Kineto file of each window, WINDOW.pt.trace.json. This writer is an output
  * (write/output.h).
  *
- * If a file fails, all rows since the last successful sync are counted as lost
- * (SL_STAT_DROPPED_WRITE), because it is not known whether they were written.
+ * If writing a file fails, all rows since the last successful sync are counted as lost
+ * (SL_STAT_DROPPED_WRITE), because it is not known whether these rows were written.
  *
- * Threads: see write/output.h. Memory: that of the Kineto writer (kineto.h).
+ * Threads: see write/output.h. Memory: the memory of the Kineto writer (kineto.h).
  */
 #ifndef SL_KINETO_OUTPUT_H
 #define SL_KINETO_OUTPUT_H

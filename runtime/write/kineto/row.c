@@ -1,10 +1,11 @@
 /*
  * row.c - writes the row of one event.
  *
- * A row consists of its cached text and a few numbers. Everything here runs at least once per event
- * and must be fast, except make_text(), which runs once per file for each shape, thread or stream.
+ * A row consists of its cached text and a few numbers. The functions in this file run at least once
+ * per event and must be fast. The only exception is make_text(), which runs once per file for each
+ * shape, thread or stream.
  *
- * Threads: one owner. Memory: the block.
+ * Threads: one owner. Memory: the writer's block (kineto_internal.h).
  */
 #include <string.h>
 
@@ -21,7 +22,7 @@ char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text)
         if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK) {
             sl_kineto_put(k, text->text, text->length);
             sl_kineto_hand_over(k);
-            k->row.text = NULL; /* a long row is not matched */
+            k->row.text = NULL; /* match.c does not search for repetitions in a long row */
             return k->block;
         }
     }
@@ -85,8 +86,8 @@ char *sl_kineto_end_at(struct sl_kineto *k, char *at, uint64_t ns)
     return SL_JSON_LITERAL(at, "},\n");
 }
 
-/* The time is last. The following arrow ends in the same digits, so the compressor takes them and
- * the end of the line as one repetition. */
+/* The time is the last number of the row. The row of a following arrow ends in the same digits, so
+ * the compressor finds these digits and the end of the line as one repetition. */
 char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t duration = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
@@ -96,7 +97,8 @@ char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev)
     return sl_kineto_end_at(k, at, ev->start_ns);
 }
 
-/* Writes GB/s with three decimals, six if below one; nothing if the duration is 0. */
+/* Writes the bandwidth in GB/s with three decimals, or with six decimals if it is below 1 GB/s.
+ * Writes nothing if the duration is 0. */
 static char *put_bandwidth(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     uint64_t bytes = ev->u.op.bytes, ns = ev->end_ns - ev->start_ns;
@@ -173,9 +175,9 @@ static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
     sl_kineto_row_end(k, sl_kineto_times(k, sl_kineto_row_begin(k, text), ev));
 }
 
-/* Whether the wait and its record must not name their streams. HTA refuses a trace in which a
- * stream waits for itself, and takes streams of different contexts with the same number for one
- * stream. */
+/* Returns 1 if the rows of the wait and of its event record must not name their streams. HTA
+ * rejects a trace in which a stream waits for itself. HTA also treats two streams with the same
+ * number in different contexts as one stream. */
 static int has_common_names(const struct sl_event *wait, const struct sl_event_record *record)
 {
     return record->context == wait->context &&
@@ -239,8 +241,8 @@ void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev)
 {
     struct sl_event end = *ev;
 
-    /* The head is written first, because it follows its GPU operation's row and repeats that row's
-     * time. */
+    /* The head of the arrow is written first, because it follows the row of its GPU operation and
+     * repeats the time of that row. */
     end.flags = 0;
     put_arrow(k, &end, (uint64_t)ev->device << 32 | ev->stream, ev->correlation,
               ev->u.flow.head_ns);

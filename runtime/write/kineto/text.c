@@ -1,10 +1,11 @@
 /*
  * text.c - makes the constant part of a row, which all events of one shape share.
  *
- * The numbers that differ (sizes, ids, times) are last and close together, so that the compressor
- * finds everything before them as one long repetition.
+ * The numbers that differ (sizes, ids, times) are at the end of a row and close together. So the
+ * compressor finds the text before these numbers as one long repetition.
  *
- * Threads: one owner. Memory: the caller's scratch; the demangled name in the writer's name area.
+ * Threads: one owner. Memory: the caller's scratch buffer, and the writer's name area for a
+ * demangled name.
  */
 #include "write/copy_name.h"
 #include "write/demangle.h"
@@ -38,7 +39,8 @@ static char *put_operation_name(struct sl_kineto *k, char *at, uint8_t kind,
     return kind == SL_EV_KERNEL ? put_name(k, at, s->name, 1) : at + sl_copy_name_put(at, kind, s);
 }
 
-/* Gives the shape with this number, or, if there is none, `other`; with the name if it has none. */
+/* Returns the shape with this number. Returns `other` if there is no such shape. If the shape has
+ * no name, the result has the name `name`. */
 static struct sl_shape named_shape(const struct sl_kineto *k, uint32_t shape, uint32_t name,
                                    struct sl_shape other)
 {
@@ -59,7 +61,8 @@ char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint
     return put_operation_name(k, at, kind, &s);
 }
 
-/* Writes the members from pid to the stream among the args, whose first is `first`. */
+/* Writes the members of a row from "pid" to the stream. The stream is a member of the args, and the
+ * first member of the args is `first`. */
 static char *put_row_of_stream(char *at, const struct sl_shape *s, const char *first)
 {
     at = PUT_FIELD(SL_JSON_LITERAL(at, "\","), "pid", s->device);
@@ -161,7 +164,8 @@ static char *text_of_memset(struct sl_kineto *k, char *at, const struct sl_shape
 
 static char *text_of_gpu_operation(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
-    /* Without a shape: the table of shapes was full, or the kind has none. */
+    /* The event may have no shape, because the table of shapes was full or because its kind has no
+     * shapes. */
     const struct sl_shape s = named_shape(k, ev->shape, ev->name,
                                           (struct sl_shape){.device = ev->device,
                                                             .context = ev->context,
@@ -232,9 +236,9 @@ static char *text_of_sync(char *at, const struct sl_event *ev)
     return PUT_FIELD(SL_JSON_LITERAL(at, ","), "context", ev->context);
 }
 
-/* Writes the text for one end of an arrow. If `ev` is a call, it is the tail; if it is a GPU
- * operation, the head. For an arrow from a forward to a backward operator, both ends are on
- * threads. */
+/* Writes the text for one end of an arrow. If `ev` is a call, this end is the start of the arrow.
+ * If `ev` is a GPU operation, this end is the head. An arrow from a forward to a backward operator
+ * has both ends on threads. */
 static char *text_of_arrow(struct sl_kineto *k, char *at, const struct sl_event *ev)
 {
     int tail = ev->flags & SL_EVF_FLOW_FIRST, back = ev->kind == SL_EV_FLOW_BACK;

@@ -3,9 +3,9 @@
  *
  * Threads: one owner. Memory: the sink owns the compressor's state and the sink below.
  *
- * Each sync ends a frame (zstd) or a member (gzip), so a file is a sequence of them. All readers of
- * the two formats read such a sequence as one stream. The file of a killed process can be read up
- * to the last sync. No other file uses zlib or zstd.
+ * Each sync ends a frame (zstd) or a member (gzip), so a file is a sequence of frames or members.
+ * All readers of the two formats read such a sequence as one stream. The file of a killed process
+ * can be read up to the last sync. No other file uses zlib or zstd.
  */
 #include "write/sink/sink.h"
 
@@ -14,8 +14,8 @@
 #include <zlib.h>
 
 #ifndef ZSTD_STATIC_LINKING_ONLY
-/* declares sequence producers; their unstable ABI is no problem, because our zstd is linked
- * statically */
+/* zstd.h then declares sequence producers; their unstable ABI is no problem, because our zstd is
+ * linked statically */
 #define ZSTD_STATIC_LINKING_ONLY
 #endif
 #include <zstd.h>
@@ -31,8 +31,8 @@ struct compress_sink {
     int error;
     int open_frame; /* 1: bytes were written since the last sync */
     ZSTD_CCtx *zstd;
-    /* zstd: set by the first write. told: the caller passes repetitions; searched: zstd searches
-     * for them. */
+    /* Used for zstd, and set by the first write. told: 1 if the caller passes repetitions.
+     * searched: 1 if zstd searches for repetitions. */
     int told, searched;
     const struct sl_match *match; /* repetitions in the block being compressed */
     size_t matches;
@@ -69,8 +69,8 @@ static int zstd_run(struct compress_sink *c, const void *data, size_t size, ZSTD
     return 0;
 }
 
-/* zstd calls this function to get the repetitions of a block. If there is none, the whole block is
- * literals. */
+/* zstd calls this function to get the repetitions of a block. If the block has no repetition, zstd
+ * stores the whole block as literals (new bytes). */
 static size_t tell_matches(void *state, ZSTD_Sequence *out, size_t capacity, const void *source,
                            size_t size, const void *dictionary, size_t dictionary_size, int level,
                            size_t window)
@@ -97,20 +97,20 @@ static int told_block(struct compress_sink *c, const void *data, size_t size,
 {
     c->match = match;
     c->matches = count;
-    /* The flush makes the next call's data a block of its own. */
+    /* The flush ends the block, so the data of the next call begins a new block. */
     return zstd_run(c, data, size, ZSTD_e_flush);
 }
 
 /*
- * If the caller has passed repetitions once, it must always pass them. If zstd 1.5.7 searches some
- * blocks of a frame itself and gets repetitions for others, the frame cannot be decompressed,
- * because zstd's fast search does not maintain the third repeated offset.
+ * A caller that has passed repetitions once must always pass them. Suppose that zstd 1.5.7 searches
+ * some blocks of a frame itself, and gets repetitions for other blocks. Then the frame cannot be
+ * decompressed, because zstd's fast search does not maintain the third repeated offset.
  */
 static int begin_told(struct compress_sink *c)
 {
     if (c->told || c->searched)
         return c->error;
-    /* The given repetitions are for the whole block, so zstd must not split a block of 128 KiB. */
+    /* The caller's repetitions cover the whole block, so zstd must not split a block of 128 KiB. */
     if (set_zstd(c, ZSTD_c_searchForExternalRepcodes, ZSTD_ps_enable) ||
         set_zstd(c, ZSTD_c_blockSplitterLevel, 1))
         return c->error = -EIO;
@@ -136,7 +136,7 @@ static int gzip_run(struct compress_sink *c, const void *data, size_t size, int 
 {
     int result = Z_OK;
 
-    c->gzip.next_in = (Bytef *)(uintptr_t)data; /* zlib only reads it */
+    c->gzip.next_in = (Bytef *)(uintptr_t)data; /* zlib only reads the data */
     c->gzip.avail_in = (uInt)size;
     do {
         c->gzip.next_out = c->output;
@@ -231,10 +231,10 @@ static void *zlib_alloc(void *unused, unsigned items, unsigned each)
 
 /*
  * By default, level 1 and the negative levels search 512 KiB back with a hash table of 2^13 or 2^14
- * entries. The distinct rows of one training step take more than that, and rows that are held for a
- * while are even further apart. With 2 MiB and 2^16 entries, zstd finds the similar row of the last
- * step. That takes less time, not more, and makes files 20 to 30 % smaller
- * (docs/measurements/record-path.md). Higher levels have such sizes by default.
+ * entries. The distinct rows of one training step need more than 512 KiB, and rows that are held
+ * for a while are even further apart. With 2 MiB and 2^16 entries, zstd finds the similar row of
+ * the last step. Compression then takes less time, not more, and the files are 20 to 30 % smaller
+ * (docs/measurements/record-path.md). Higher levels have sizes like these by default.
  */
 static int start_zstd(struct compress_sink *c, int level)
 {
@@ -252,8 +252,9 @@ static int start_zstd(struct compress_sink *c, int level)
         error = set_zstd(c, fast[i].parameter, fast[i].value);
     if (!error)
         error = set_zstd(c, ZSTD_c_checksumFlag, 1);
-    if (level <= 1) /* at higher levels, zstd's own search finds more repetitions than the writer
-                     * knows */
+    /* only low levels use the writer's repetitions, because zstd's own search at higher levels
+     * finds more repetitions than the writer knows */
+    if (level <= 1)
         c->sink.write_matched = zstd_write_matched;
     if (error)
         ZSTD_freeCCtx(c->zstd);

@@ -3,8 +3,8 @@
  *
  * Threads: one owner. Memory: the sink, which close frees.
  *
- * If a write fails, the file keeps what the last sync made readable. A file without any such part
- * is removed.
+ * If a write fails, the file keeps the part that was readable after the last sync. If no part is
+ * readable, the file is removed.
  */
 #include "write/sink/sink.h"
 
@@ -21,9 +21,11 @@ struct file_sink {
     struct sl_sink sink; /* must be first, because a sink is cast to this struct */
     struct sl_own_file file;
     int error;
-    uint64_t bytes, synced; /* written; readable since the last sync */
-    char path[PATH_MAX];    /* the file's current name */
-    size_t final_length;    /* length of the name without .part */
+    /* `bytes`: number of bytes written. `synced`: number of bytes that were readable after the last
+     * sync. */
+    uint64_t bytes, synced;
+    char path[PATH_MAX]; /* the file's current name */
+    size_t final_length; /* length of the name without .part */
 };
 
 static const char part[] = ".part";
@@ -41,8 +43,8 @@ static int make_parents(const char *path)
             int error = errno;
             struct stat st;
 
-            /* Some file systems return another error than EEXIST for an existing folder, so this
-             * checks whether it exists. */
+            /* Some file systems return another error than EEXIST for an existing folder, so the
+             * code checks whether the folder exists. */
             if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
                 return -error;
         }
@@ -54,7 +56,7 @@ static int make_parents(const char *path)
 static int file_write(struct sl_sink *sink, const void *data, size_t size)
 {
     struct file_sink *f = (struct file_sink *)sink;
-    struct iovec all = {(void *)(uintptr_t)data, size}; /* writev only reads it */
+    struct iovec all = {(void *)(uintptr_t)data, size}; /* writev() only reads the data */
 
     if (!f->error && size > 0)
         f->error = sl_own_file_write(&f->file, &all, 1);
@@ -72,7 +74,7 @@ static int file_sync(struct sl_sink *sink)
     return f->error;
 }
 
-/* After an error: leaves nothing that ends within a frame. */
+/* Called after an error. Truncates the file, so that it does not end inside a frame. */
 static void cut(struct file_sink *f)
 {
     if (f->synced)
@@ -86,7 +88,7 @@ static int file_close(struct sl_sink *sink, int complete)
     struct file_sink *f = (struct file_sink *)sink;
     int closed, error;
 
-    if (f->error && f->error != -EBADF) /* a lost file is left as it is */
+    if (f->error && f->error != -EBADF) /* a file that the host closed or replaced is not changed */
         cut(f);
     else if ((f->error || !complete) && !f->bytes)
         sl_own_file_unlink(&f->file, f->path);
@@ -96,7 +98,8 @@ static int file_close(struct sl_sink *sink, int complete)
     if (complete && !error) {
         char to[PATH_MAX];
 
-        /* Never replaces a file, because containers may have equal host names, ranks and pids. */
+        /* The rename never replaces an existing file, because processes in two containers may have
+         * equal host names, ranks and pids. */
         memcpy(to, f->path, f->final_length);
         to[f->final_length] = 0;
         error = sl_own_file_rename(&f->file, f->path, to);
@@ -126,8 +129,8 @@ int sl_sink_file_open(struct sl_sink **out, const char *path)
     error = sl_own_file_open(&f->file, f->path);
     if (error)
         goto fail_open;
-    /* Exceeding a limit on file sizes raises SIGXFSZ, which the writer thread blocks, as it blocks
-     * every signal. */
+    /* A write beyond a limit on file sizes raises SIGXFSZ. The writer thread blocks this signal,
+     * because it blocks every signal. */
     f->sink.write = file_write;
     f->sink.sync = file_sync;
     f->sink.close = file_close;

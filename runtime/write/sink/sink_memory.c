@@ -1,7 +1,7 @@
 /*
  * sink_memory.c - writes bytes to memory, for tests and benchmarks.
  *
- * Threads: one owner. Memory: grows by doubling; freed by close.
+ * Threads: one owner. Memory: one buffer, which grows by doubling and is freed by close.
  */
 #include "write/sink/sink.h"
 
