@@ -1,10 +1,10 @@
 /*
  * intern.c - stores each text once, under a cap.
  *
- * Threads: one thread inserts. Any thread looks up ids that it got from another thread. Memory:
- * texts and the blocks of entries that point to them are in an arena and never move. The hash index
- * is replaced when it grows. Only the inserting thread uses the hash index. The table owns all
- * memory until it is destroyed.
+ * Threads: one thread inserts. Any thread looks up ids that it got from another thread. Memory: an
+ * arena holds the texts and the blocks of entries that point to the texts. Both never move. The
+ * hash index is replaced when it grows. Only the inserting thread uses the hash index. The table
+ * owns all memory until it is destroyed.
  */
 #include "base/intern.h"
 

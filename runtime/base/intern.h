@@ -24,9 +24,9 @@ uint32_t sl_intern_put(struct sl_intern *in, const char *text, size_t length);
 /* Inserting thread only. Returns the id of the text, or 0 if the text is not in the table. */
 uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t length);
 
-/* Like sl_intern_put(), for a NUL-terminated text at an address that usually has the same text,
- * such as a kernel name in CUPTI records. The address is only a hint, because the text is always
- * compared.
+/* Like sl_intern_put(), but faster for a NUL-terminated text at an address that usually holds the
+ * same text, such as a kernel name in CUPTI records. The address is only a hint, because the text
+ * is always compared.
  */
 uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text);
 

@@ -52,7 +52,7 @@ static inline char *sl_json_u32(char *at, uint32_t v)
     return sl_json_u64(at, v);
 }
 
-/* Writes nanoseconds as microseconds with exactly three decimals: 1234 gives 1.234. */
+/* Writes nanoseconds as microseconds with exactly three decimals. For 1234, writes 1.234. */
 static inline char *sl_json_micros(char *at, uint64_t ns)
 {
     if (ns < 1000000) {

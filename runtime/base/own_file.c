@@ -68,9 +68,9 @@ static int check_name(const struct sl_own_file *f, const char *path)
 
 /* ---- opening ---- */
 
-/* Duplicates `fd` to the lowest free number from FIRST_FD on, or if the limit is lower, to a number
- * as high as possible. Tries lower and lower starts, because the host may change its limit and
- * descriptors at any time. Returns -errno if no number above `fd` is free. */
+/* Duplicates `fd` to the lowest free number from FIRST_FD on. If the process's limit is lower,
+ * duplicates to a number as high as possible. Tries lower and lower starts, because the host may
+ * change its limit and descriptors at any time. Returns -errno if no number above `fd` is free. */
 static int duplicate_high(int fd)
 {
     int from = FIRST_FD, least = fd > STDERR_FILENO ? fd : STDERR_FILENO, high = -1;

@@ -35,7 +35,7 @@ static inline void *sl_pages_part(char *memory, size_t *at, size_t bytes)
     return part;
 }
 
-/* `bytes` is what sl_pages_map() was given. NULL is allowed. */
+/* `bytes` is the size that sl_pages_map() got. NULL is allowed. */
 void sl_pages_unmap(void *memory, size_t bytes);
 
 /* malloc() and free() for libraries to which a caller can give such functions; meant for few and

@@ -1,7 +1,7 @@
 /*
  * source.c - the table of sources, and the connections between two of them.
  *
- * Threads: see source.h. Memory: the setup is kept here, static; readers are mapped at creation.
+ * Threads: see source.h. Memory: the setup is static; readers are mapped when they are created.
  */
 #include "collect/source.h"
 

@@ -34,7 +34,7 @@ void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
 /* Reads the rank only and reports nothing. */
 int sl_identity_rank(char *const *environment);
 
-/* Copies `text` as one path component, truncated to fit. Letters, digits, '.', '_' and '-' are
+/* Copies `text` to a path component, and truncates it to fit. Letters, digits, '.', '_' and '-' are
  * kept; other bytes and a leading '.' become '_'. "" stays "". */
 void sl_identity_sanitise(char *out, size_t size, const char *text);
 

@@ -238,7 +238,8 @@ static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
     w->state = SL_WIN_PAUSED;
     plan_next(w, now);
     if (w->want_start || w->next_ns <= now.monotonic_ns || w->state == SL_WIN_LEAD_IN)
-        return SL_ACT_NONE; /* the next window is near, so the kinds stay on as its lead-in */
+        return SL_ACT_NONE; /* the next window is near, so the kinds stay on and its lead-in
+                             * begins */
     w->on_since_ns = 0;
     return SL_ACT_DISABLE;
 }

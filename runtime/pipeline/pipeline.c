@@ -60,7 +60,7 @@ static void take_stamped(struct sl_pipeline *p, const struct sl_event *ev)
 {
     if ((ev->flags & SL_EVF_LAUNCH) && !sl_outlet_in_window(p, ev)) {
         /* The kinds may be turned off before this launch's GPU operation is recorded. Without the
-         * flag, the assembler neither waits for the operation nor counts it as lost. */
+         * flag, the assembler neither waits for the operation nor counts the operation as lost. */
         struct sl_event call = *ev;
 
         call.flags &= (uint16_t)~SL_EVF_LAUNCH;

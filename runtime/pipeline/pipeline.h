@@ -69,8 +69,8 @@ void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew);
 /* Call before some kinds are turned off. */
 void sl_pipeline_kinds_off(struct sl_pipeline *p);
 
-/* From from_ns to until_ns (0: still open) nothing was recorded, because another profiler had
- * CUPTI. The open window's file shows the gap. */
+/* Call if nothing was recorded from from_ns to until_ns (0: the gap continues), because another
+ * profiler had CUPTI. The open window's file shows the gap. */
 void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns);
 
 /* The caller guarantees that all records that ended before complete_ns went through

@@ -1,6 +1,6 @@
 /*
  * exit.c - ends recording when the process ends: fetches the last records and closes the file,
- * within a time budget.
+ * within a time limit.
  *
  * Threads: the exiting thread. If a call of CUPTI blocks the recorder thread for too long, the
  * exiting thread cuts off the recorder thread and does the remaining work in its place. A recorder
@@ -75,7 +75,7 @@ static int is_used_up(const struct kept *kept, uint64_t given)
  *
  * Only time in which CUPTI blocks the recorder thread counts against CUPTI's time limit. A nap that
  * took longer than planned counts as one nap. A nap in which threads waited for a processor does
- * not count, because CUPTI's thread may have been one of them. Uncounted time has a limit, too: if
+ * not count, because CUPTI's thread may have been one of them. Uncounted time has a limit, too. If
  * another client has taken CUPTI without notice, CUPTI returns nothing to us, and time must be left
  * to close the file.
  */

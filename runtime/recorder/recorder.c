@@ -325,7 +325,8 @@ static int run_until_exit(struct sl_recorder *r)
     while (r->session.ownership.never_asked && !is_exiting(r))
         nap(r);
     for (;;) {
-        /* Read before the checks below, so that a wake during them is not missed. */
+        /* The counter of wakes is read before the checks below, so that a wake during the checks is
+         * not missed. */
         uint32_t wakes = atomic_load_explicit(&r->wakes, memory_order_acquire);
         int err;
 

@@ -20,7 +20,7 @@
  * are not decided. The writer can decide them only once it knows up to which time all records have
  * arrived. */
 #define EARLY_FLUSH_NS (20 * SL_NS_PER_MS)
-/* A record may be written to its buffer up to this long after its end time. */
+/* CUPTI may write a record to its buffer up to this long after the record's end time. */
 #define STAMP_SLACK_NS (2 * SL_NS_PER_MS)
 
 struct sl_ownership_buffers sl_outstanding_buffers(void)

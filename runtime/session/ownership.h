@@ -88,8 +88,8 @@ enum sl_ownership_action {
     SL_OWN_ACT_PEER_RETURNED = 1 << 18  /* the peer need not wait for our return any longer */
 };
 
-/* Our buffers: the number of CUPTI's last request, and how many buffers CUPTI holds. A change of
- * either number is a sign that our callbacks are registered. */
+/* The state of our buffers: the number of CUPTI's last request, and how many buffers CUPTI holds. A
+ * change of either number is a sign that our callbacks are registered. */
 struct sl_ownership_buffers {
     uint64_t turn;
     unsigned count;

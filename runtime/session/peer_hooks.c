@@ -167,7 +167,7 @@ static int disable(int kind)
     return result;
 }
 
-/* Passes the kept buffers to the peer's callback, as CUPTI would in a flush. */
+/* Passes the kept buffers to the peer's callback, like a flush of CUPTI. */
 static void deliver_kept(void)
 {
     sl_peer_wait_until_fetched();

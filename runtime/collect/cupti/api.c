@@ -457,10 +457,10 @@ static void set_attributes(struct sl_cupti_api *api)
         api->zeroed = 0;
     set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
     set_thread_ids(api, SL_CUPTI_THREAD_ID_TYPE_SYSTEM);
-    /* The setting for buffers per thread is not changed here; torch.profiler changes it when it
-     * stops. The size of the pool on the GPU (up to 250 buffers of 3.2 MB) is not changed either,
-     * because a limit of 8 buffers gave bad timestamps after 900 k records and no higher limit has
-     * been measured. */
+    /* We do not change the setting for buffers per thread here. torch.profiler changes this setting
+     * when it stops. The size of the pool on the GPU (up to 250 buffers of 3.2 MB) is not changed
+     * either, because a limit of 8 buffers gave bad timestamps after 900 k records and no higher
+     * limit has been measured. */
     if (api->version >= PER_THREAD_VERSION &&
         get_flag(api, SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, &api->per_thread) == 0) {
         if (!api->has_per_thread)

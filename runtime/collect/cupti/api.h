@@ -69,7 +69,8 @@ struct sl_cupti_api {
     struct sl_cupti_functions fn;
     void *handle;     /* dlopen handle; pinned with RTLD_NODELETE */
     uint32_t version; /* cuptiGetVersion: 18..28 for CUDA 12, 130000.. for 13 */
-    uint32_t whole;   /* sl_cupti_set bits of calls enabled as whole kinds, not call by call */
+    uint32_t whole;   /* sl_cupti_set bits of the kinds RUNTIME and DRIVER that are enabled as a
+                       * whole and not call by call */
     uint32_t listed;  /* sl_cupti_set bits of kinds enabled with a list of calls */
     char path[512];   /* path of the loaded library */
 

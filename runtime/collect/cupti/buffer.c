@@ -75,7 +75,8 @@ static struct {
     _Atomic size_t mapped_bytes;
 } pool;
 
-/* The discard buffer. CUPTI writes to it on several threads at once, and nobody reads it. */
+/* The discard buffer. CUPTI writes to this buffer on several threads at once, and nobody reads the
+ * buffer. */
 static uint8_t discard[DISCARD_BYTES] __attribute__((aligned(64)));
 
 static void push_ready(uint32_t index)
@@ -208,7 +209,7 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     struct slot *s = NULL;
 
-    *max_records = 0; /* 0: CUPTI may write as many records as fit */
+    *max_records = 0; /* with 0, CUPTI may write as many records as fit */
     if (!atomic_load_explicit(&pool.passive, memory_order_relaxed)) {
         if (pool.on_first_use && !atomic_exchange_explicit(&pool.used, 1, memory_order_relaxed))
             pool.on_first_use();

@@ -7,8 +7,9 @@
  * a lock-free list, which the recorder thread takes as a whole.
  *
  * When the pool is at its cap, a request gets a *discard buffer* and the loss is counted. The
- * discard buffer is one small shared block. CUPTI may write to it from several threads at once,
- * which is harmless because nobody reads it. Returning NULL instead can crash CUPTI below API 27.
+ * discard buffer is one small shared block. CUPTI may write to this block from several threads at
+ * once, which is harmless because nobody reads the block. Returning NULL instead can crash CUPTI
+ * below API 27.
  *
  * Buffers that CUPTI holds are never freed, not even at exit.
  */

@@ -21,7 +21,7 @@ enum sl_cupti_clock_domain {
 };
 
 struct sl_cupti_clock {
-    enum sl_cupti_clock_domain domain; /* clock of new records, as the last check found it */
+    enum sl_cupti_clock_domain domain; /* clock of new records, found by the last check */
     int is_mixed; /* CUPTI has used ticks, or may have used them, so each stamp must be judged
                    * separately */
     uint64_t first_ns, last_ns; /* times of the first and the last check, CLOCK_REALTIME */

@@ -45,8 +45,8 @@ void sl_decode_in_context(struct sl_decode *d, struct sl_event *ev)
         put(d, ev, device);
         return;
     }
-    if (ev->kind != SL_EV_SYNC) { /* a CUDA event record has no slice, and its readers need only its
-                                   * context */
+    if (ev->kind != SL_EV_SYNC) { /* a CUDA event record has no slice, and readers of the event need
+                                   * only the context */
         sl_decode_emit(d, ev);
         return;
     }

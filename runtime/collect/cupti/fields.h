@@ -67,9 +67,9 @@ struct sl_cupti_complete_info { /* CUpti_BufferCallbackCompleteInfo */
 /* Returns the field ids to request, in static memory. Returns NULL if we do not record the kind. */
 int *sl_cupti_fields_select(uint32_t kind, size_t *count);
 
-/* Reads the offsets that CUPTI passes with a buffer. Returns 0, or -EINVAL if they contradict an
- * earlier buffer, because its records would be misread. Records of a kind that lacks a field are
- * skipped. */
+/* Reads the offsets that CUPTI passes with a buffer. Returns 0, or -EINVAL if the offsets
+ * contradict the offsets of an earlier buffer, because the records would be misread. Records of a
+ * kind that lacks a field are skipped. */
 int sl_cupti_fields_learn(const struct sl_cupti_complete_info *info);
 
 /* Returns all offsets learned so far, valid until the next call. A record size of 0 means that no

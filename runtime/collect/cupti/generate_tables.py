@@ -12,9 +12,9 @@
 Packages come from PyPI through pip, pinned by version and sha256, into --cache (default
 build/cupti-packages), and are reused. Record layouts are not parsed but compiled: a C program per
 version prints offsetof and sizeof. Which structure belongs to which kind is read from the
-documentation comments in NVIDIA's enum. What may not change between versions (a field's width, an
-attribute's value, the meaning of a callback id) is checked here, so that the decoder can rely on
-it. Python's standard library, a C compiler ($CC, else cc) and nm are all it needs."""
+documentation comments in NVIDIA's enum. This file checks that a field's width, an attribute's value
+and the meaning of a callback id do not change between versions, because the decoder relies on that.
+Python's standard library, a C compiler ($CC, else cc) and nm are all it needs."""
 import argparse
 import pathlib
 import re

@@ -32,8 +32,8 @@ void sl_graph_nodes_on_made(void (*made)(uint64_t node));
  * logs one line. */
 void sl_graph_nodes_give_up(void);
 
-/* Writes the next fact to *out, as an event of kind SL_EV_META_NODE. Returns 1, or 0 if no fact is
- * in the queue. */
+/* Writes the next fact to *out, in the form of an SL_EV_META_NODE event. Returns 1, or 0 if no fact
+ * is in the queue. */
 int sl_graph_nodes_next(struct sl_event *out);
 
 #endif

@@ -7,9 +7,9 @@
  * emitted before the record's own event. A later description of the object causes another
  * SL_EV_META_* event.
  *
- * Threads: the recorder thread. Memory is fixed at creation, for 16384 threads, and for as many
- * contexts and streams together. Objects beyond these limits are not remembered and count as lost
- * names.
+ * Threads: the recorder thread. Memory is fixed at creation. It has room for 16384 threads, and for
+ * 16384 contexts and streams together. Objects beyond these limits are not remembered and count as
+ * lost names.
  */
 #ifndef SL_CUPTI_OBJECTS_H
 #define SL_CUPTI_OBJECTS_H

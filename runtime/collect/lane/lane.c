@@ -18,8 +18,8 @@
 #include "base/pages.h"
 
 /* The writer wakes the recorder thread when this many words of the writer's ring are unread. If
- * twice as many are unread, the ring may grow when the writer reaches the ring's end, or when the
- * ring is full. */
+ * twice as many words are unread, the ring may grow when the writer reaches the ring's end, or when
+ * the ring is full. */
 #define CHECKPOINT(lane) ((lane)->words / 8)
 /* Lanes may grow only up to this part of the memory. The rest of the memory stays free for lanes of
  * new threads. */

@@ -103,8 +103,9 @@ struct sl_lane_record {
 _Static_assert(sizeof(struct sl_lane_record) == 16, "the most frequent record has two words");
 _Static_assert(SL_LANE_DOMAINS == 1 << 10, "a record has 10 bits for the domain");
 
-/* Beginning of a PyTorch operator. This struct is followed, without padding, by the operator's
- * name, further JSON members for its slice's args, and its inputs (event/op_inputs_format.h). */
+/* Beginning of a PyTorch operator. After this struct come, without padding, the operator's name,
+ * further JSON members for the args of the operator's slice, and the operator's inputs
+ * (event/op_inputs_format.h). */
 struct sl_lane_op {
     struct sl_lane_record record; /* aux: number of the Python line, from sl_python_line(); 0: no
                                    * line */
@@ -135,7 +136,7 @@ struct sl_lane_open {
 
 struct sl_lane {
     /* writer */
-    uint64_t at;           /* position after the last record; published as `head` */
+    uint64_t at;           /* position after the last record; the reader sees it as `head` */
     uint64_t offset;       /* the position `at` within the ring */
     uint64_t words;        /* the ring's length */
     uint64_t limit;        /* position that only pops may pass until `tail` is read again */
@@ -265,8 +266,8 @@ static inline int sl_lane_op_find(const struct sl_lane *lane, uint32_t handle)
     return place;
 }
 
-/* Removes the operator at `place` and frees the room that was reserved for its end, which the
- * caller writes there. */
+/* Removes the operator at `place` and frees the room that was reserved for the operator's end. The
+ * caller writes the end there. */
 static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
 {
     lane->reserved -= 2;

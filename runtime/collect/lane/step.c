@@ -35,8 +35,8 @@ static struct {
     _Atomic uint64_t ahead;       /* difference between step numbers and the numbers in the job's
                                    * names */
     _Atomic uint64_t number;      /* number of the running step */
-    _Atomic uint64_t began_ns;    /* begin of the running step; 0: not known, or a named range of
-                                   * the job shows the step */
+    _Atomic uint64_t began_ns;    /* begin of the running step; 0: the begin is not known, or a
+                                   * named range of the job shows the step */
     _Atomic uint64_t awaited;     /* number of the awaited step; UINT64_MAX: none */
     _Atomic uint64_t reached_ns;  /* begin of the awaited step; 0: not reached yet */
     _Atomic uint64_t reached;     /* number of the step that was reached */
@@ -107,8 +107,8 @@ static uint64_t find_kept(uint64_t number)
                : 0;
 }
 
-/* If the step is awaited, the first thread that reaches it stores the time and wakes the recorder
- * thread. */
+/* If the step is awaited, the first thread that reaches the step stores the time and wakes the
+ * recorder thread. */
 static void reach(uint64_t number, uint64_t ns)
 {
     uint64_t none = 0;

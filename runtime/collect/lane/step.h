@@ -2,12 +2,13 @@
  * step.h - decides when a step of the job ends and the next begins, and which source of steps
  * counts.
  *
- * The job may mark steps itself, by sl_step() or by ranges named `ProfilerStep#N` as torch.profiler
- * makes them. Otherwise a step is one step of the job's optimizer. Without an optimizer, a step is
- * one batch of a DataLoader. Once a better source has reported a step, lower sources are ignored.
- * If the job makes named ranges, the other sources are ignored only as long as the job keeps making
- * named ranges. If the optimizer's steps have counted, the first sl_step() ends no step, because
- * the optimizer has just ended the same iteration. The running step then begins at that sl_step().
+ * The job may mark steps itself, by sl_step() or by ranges named `ProfilerStep#N`, like the ranges
+ * of torch.profiler. Otherwise a step is one step of the job's optimizer. Without an optimizer, a
+ * step is one batch of a DataLoader. Once a better source has reported a step, lower sources are
+ * ignored. If the job makes named ranges, the other sources are ignored only as long as the job
+ * keeps making named ranges. If the optimizer's steps have counted, the first sl_step() ends no
+ * step, because the optimizer has just ended the same iteration. The running step then begins at
+ * that sl_step().
  *
  * The running step has number 0 until the first step has ended. When a step ends, it is recorded in
  * the lane (lane.h) of the thread that ended it, unless the job has made a named range for the

@@ -25,7 +25,7 @@ enum {
 static const char too_many[] = "(more names than are kept)";
 static const char unnamed[] = "NVTX range";
 
-/* Cache: domain, category and color -> text of the slice's args. */
+/* A cache that maps domain, category and color to the text of the slice's args. */
 struct more {
     uint64_t key;
     uint32_t color, id;

@@ -118,7 +118,7 @@ static void on_domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAttribut
     sl_nvtx_record_event(SL_LANE_MARK, sl_nvtx_domain_of(domain), &ev, 0);
 }
 
-/* The handle NULL stands for the default domain. */
+/* The handle NULL means the default domain. */
 static void on_mark_ex(const nvtxEventAttributes_t *a)
 {
     on_domain_mark_ex(NULL, a);

@@ -43,15 +43,15 @@ extern const struct sl_nvtx_slot sl_nvtx_deferred_slots[];
 /* Returns the domain of a handle that DomainCreate returned, or 0 for any other handle. */
 unsigned sl_nvtx_domain_of(const void *handle);
 
-/* Writes payloads of the extension (nvtxPayloadData_t) as a member of a JSON object, after `key`
- * (at most 20 bytes). Returns the bytes written, at most `room`. `domain` is the domain in which
- * the schemas are registered. */
+/* Writes payloads of NVTX's payload extension (nvtxPayloadData_t) as a member of a JSON object.
+ * `key` (at most 20 bytes) is the member's name. Returns the bytes written, at most `room`.
+ * `domain` is the domain in which the schemas are registered. */
 size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned domain,
                             const void *payloads, size_t count);
 
 struct sl_nvtx_message {
     uint32_t string;  /* a registered string; 0: see `text` */
-    const char *text; /* used if `string` is 0: a text of `length` bytes; NULL: none */
+    const char *text; /* a text of `length` bytes, used if `string` is 0; NULL: none */
     size_t length;
 };
 
@@ -94,12 +94,13 @@ void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
 void sl_nvtx_record_past(enum sl_lane_what what, unsigned domain, const struct sl_nvtx_event *ev,
                          uint64_t start_ns, uint64_t end_ns);
 
-/* Lets another source take over texts that are pushed in the default domain. PyTorch reports its
- * operators as such texts if no observer is installed. Each function returns 1 if it has handled
- * the push or pop. */
+/* Lets another source handle texts that are pushed in the default domain. If no observer is
+ * installed, PyTorch reports its operators by pushing such texts. Each function returns 1 if it has
+ * handled the push or pop. */
 struct sl_nvtx_text_taker {
     int (*push)(struct sl_lane *lane, const char *text, size_t length);
-    int (*pop)(struct sl_lane *lane); /* called only if lane->told is not 0 */
+    int (*pop)(struct sl_lane *lane); /* called only if lane->told is not 0, so that an operator
+                                       * reported by NVTX is open */
 };
 /* Any thread. The two functions stay set for the rest of the process. */
 void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker);

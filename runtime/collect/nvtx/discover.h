@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* A copy's own data, as NVTX passes it to a tool. */
+/* A copy's own data. NVTX passes the same data to a tool. */
 struct sl_nvtx_copy {
     /* state of the copy, a value of NVTX's enum. 0: NVTX was never called. 2: NVTX has looked for
      * its tool */

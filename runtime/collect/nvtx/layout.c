@@ -295,7 +295,8 @@ struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, 
     struct sl_nvtx_blob b = {all[i].payload, all[i].size, domain, all, count, left};
 
     if (b.size == SIZE_MAX && !sl_nvtx_value_is_string(all[i].schemaId)) {
-        b.size = 0; /* the payload counts as empty while the size of its schema is computed */
+        b.size = 0; /* size 0: the payload counts as empty until the size of its schema is
+                     * computed */
         b.size = sl_nvtx_layout_size(&b, all[i].schemaId);
     }
     return b;

@@ -279,8 +279,8 @@ static int is_due(unsigned n)
     return !node->read_ns || age >= REFRESH_NS;
 }
 
-/* The caller has locked the table. This function unlocks it while it reads the clock, and locks it
- * again. If it returns 0, the table is not locked. */
+/* The caller has locked the table. This function unlocks the table while it reads the clock, and
+ * then locks the table again. If it returns 0, the table is not locked. */
 static int read_clock(unsigned n)
 {
     const struct sl_nvtx_timer timer = table.node[n].timer;

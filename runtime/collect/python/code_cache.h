@@ -45,8 +45,8 @@ struct sl_python_code_cache {
 struct sl_python_layout;
 struct sl_python_place;
 
-/* Returns the line of the innermost frame outside of libraries. Returns 0 if that place, or a frame
- * inside of it, is not cached. */
+/* Returns the line of the innermost frame outside of libraries. Returns 0 if the place of this
+ * frame, or of a frame that it has called, is not cached. */
 uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
                                    const struct sl_python_layout *l, const void *frame);
 

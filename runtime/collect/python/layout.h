@@ -26,13 +26,14 @@ struct sl_python_layout {
                                  * state */
     const void *code_type, *str_type, *bytes_type;
 
-    uint16_t thread_frame; /* in a thread's state: pointer to its innermost frame, or to a struct
-                            * with that pointer */
+    uint16_t thread_frame; /* offset, in a thread's state, of the pointer to its innermost frame, or
+                            * to a struct with that pointer */
     uint16_t cframe_frame; /* offset of the frame's pointer in the struct; SL_PYTHON_NOWHERE: the
                             * state itself has the pointer */
     uint16_t frame_back;
     uint16_t frame_code;
-    uint16_t frame_at;    /* position in the code: an address, or an index (3.9, 3.10) */
+    uint16_t frame_at;    /* position in the code, which is an address, or in 3.9 and 3.10 an
+                           * index */
     uint16_t frame_owner; /* SL_PYTHON_NOWHERE: all frames run Python code */
     uint16_t code_file, code_name, code_table, code_line;
     uint16_t code_version; /* number that no other code object has (0: not numbered);

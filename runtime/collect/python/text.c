@@ -177,9 +177,9 @@ static int is_pythons_own(const char *path)
     return at && *at == '/';
 }
 
-/* Recognises code that torch.compile's inductor has generated, wherever its cache is:
- * ".../wv/cwvx...q.py". The file's name is a hash in base 32, and the folder's name is the
- * beginning of that hash. */
+/* Recognises code that torch.compile's inductor has generated, such as ".../wv/cwvx...q.py", in any
+ * cache folder. The file's name is a hash in base 32, and the folder's name is the beginning of
+ * that hash. */
 static int is_inductors(const char *path)
 {
     enum {
