@@ -3,7 +3,7 @@
  *
  * Threads: one thread inserts. Any thread may read an id that it has received by a release/acquire
  * hand-off. Texts never move and live as long as the table. Memory is bounded by `cap_bytes`. When
- * it is used up, sl_intern_put() returns 0 and the caller counts the loss.
+ * this memory is used up, sl_intern_put() returns 0 and the caller counts the loss.
  */
 #ifndef SL_INTERN_H
 #define SL_INTERN_H

@@ -206,7 +206,7 @@ static unsigned owner_of(unsigned domain, uint64_t id)
     return sl_nvtx_system_clock(id) || id >= NVTX_TIME_DOMAIN_ID_DYNAMIC_START ? 0 : domain;
 }
 
-/* Returns CLOCKS if the clock is not known. */
+/* Returns the number of the clock's node, or CLOCKS if the clock is not known. */
 static unsigned find_node(unsigned domain, uint64_t id)
 {
     unsigned n = 0;
@@ -218,7 +218,8 @@ static unsigned find_node(unsigned domain, uint64_t id)
     return n < table.nodes ? n : CLOCKS;
 }
 
-/* Returns CLOCKS if the table is full. */
+/* Finds a clock, and adds the clock if it is new. Returns the number of the clock's node, or CLOCKS
+ * if the table is full. */
 static unsigned node_of(unsigned domain, uint64_t id)
 {
     const struct sl_nvtx_system_clock *s = sl_nvtx_system_clock(id);
