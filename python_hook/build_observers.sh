@@ -11,9 +11,9 @@
 #                 is no release, the observer is built for its full version only
 #   TORCH-FOLDER  site-packages/torch
 #
-# Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written to
-# build/observers, from where they are installed, or to DIR. Needs a C++ compiler (CXX). No PyTorch is
-# linked: an observer uses the PyTorch that is loaded in the process.
+# Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written
+# to DIR, or without --out to build/observers, from where they are installed. Needs a C++ compiler
+# (CXX). No PyTorch is linked, because an observer uses the PyTorch that is loaded in the process.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -25,8 +25,8 @@ trap 'rm -rf "$scratch"' EXIT
 
 say() { echo "build_observers.sh: $*" >&2; }
 
-# An observer is linked with this empty libtorch_cpu.so. At run time the loader uses the loaded library
-# of that name instead.
+# An observer is linked with this empty libtorch_cpu.so. At run time the loader uses the
+# libtorch_cpu.so that PyTorch has loaded.
 make_stub() {
     echo | "${CC:-cc}" -shared -x c - -Wl,-soname,libtorch_cpu.so -o "$scratch/libtorch_cpu.so"
 }
@@ -36,7 +36,7 @@ version_of() {
     sed -n "s/^__version__ = '\(.*\)'.*/\1/p" "$1/version.py"
 }
 
-# Whether the PyTorch was built with the std::string ABI from before C++11.
+# Prints whether this PyTorch was built with the std::string ABI from before C++11.
 is_old_abi() {
     grep -qs '_GLIBCXX_USE_CXX11_ABI=0' "$1/share/cmake/Torch/TorchConfig.cmake"
 }
@@ -46,8 +46,8 @@ build() {
     version=$(version_of "$torch")
     [[ $version =~ ^([0-9]+)\.([0-9]+)\. ]] || { say "$torch: no version.py with a version"; return 1; }
     minor=${BASH_REMATCH[1]}.${BASH_REMATCH[2]}
-    # The headers of a build that is no release may differ from any release, so the observer gets its
-    # full version as its name.
+    # A PyTorch that is no release may have headers that differ from every release. So the observer
+    # is named after the full version of that PyTorch.
     name=$minor
     [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(\+.*)?$ ]] || name=$version
     if is_old_abi "$torch"; then
@@ -106,7 +106,7 @@ folder_of() {
         rm -rf "$scratch/headers"
         unpack "$1" "$scratch/headers" && echo "$scratch/headers/torch"
     elif [[ -x $1 ]]; then
-        # Finds the folder without importing PyTorch, which may need a driver.
+        # Finds PyTorch's folder without importing PyTorch, because the import may need a driver.
         "$1" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])'
     else
         return 1

@@ -46,9 +46,9 @@ template <typename Kind> constexpr Kind own_kind()
 
 constexpr auto kind = own_kind<c10::DebugInfoKind>();
 
-/* Stores this thread's id, if no other info is on the stack of debug infos. (Other code expects its
- * own info to be the topmost when it pops it, and throws otherwise, so ours must be below all
- * others.) Returns whether our info is there now. */
+/* Stores this thread's id, if no other info is on the stack of debug infos. (Other code throws an
+ * exception if its own info is not the topmost when it pops the stack. So our info must be below
+ * all others.) Returns whether our info is on the stack now. */
 __attribute__((noinline)) inline bool leave_id()
 {
     if (c10::ThreadLocalDebugInfo::get(kind))
@@ -58,16 +58,18 @@ __attribute__((noinline)) inline bool leave_id()
     try {
         c10::ThreadLocalDebugInfo::_push(kind, std::make_shared<Info>());
     } catch (const std::bad_alloc &) {
-        return false; /* then the threads that work for this thread do not know its id */
+        return false; /* without our info, the threads that work for this thread do not know its
+                       * id */
     }
     return true;
 }
 
-/* How often reporting of operators has begun. Results of look() from an earlier beginning are not
- * valid. */
+/* How often reporting of operators has begun. A result of look() is valid only until reporting
+ * begins again. */
 inline std::atomic<uint32_t> beginnings{1};
 
-/* Result of a thread's last look(), and the value of `beginnings` at that time; 0: look again. */
+/* Result of the thread's last look(), and the value of `beginnings` at that time. If that value is
+ * 0, the thread must call look() again. */
 struct Thread {
     uint32_t caller = 0, beginning = 0;
     bool has_left = false;
@@ -76,13 +78,13 @@ struct Thread {
 inline thread_local Thread mine;
 
 /* Call before operators are reported again. Reported operators see this store, because PyTorch
- * publishes its callbacks after it. */
+ * publishes its callbacks after this store. */
 inline void forget()
 {
     beginnings.fetch_add(1, std::memory_order_relaxed);
 }
 
-/* Reads the caller's id, or stores this thread's own id. During a backward pass it stores none,
+/* Reads the caller's id, or stores this thread's own id. Stores no id during a backward pass,
  * because PyTorch restores the debug info of autograd's threads after each node. */
 __attribute__((noinline)) inline uint32_t look()
 {
@@ -99,13 +101,13 @@ __attribute__((noinline)) inline uint32_t look()
 }
 
 /* Returns the system id of the thread that called the backward pass in which this operator, or the
- * thread's last operator, runs. Returns 0 if there is no pass, or if it is not known. `has_schema`
- * says that the operator was called by PyTorch's dispatcher.
+ * thread's last operator, runs. Returns 0 if no backward pass is running, or if the calling thread
+ * is not known. `has_schema` says that PyTorch's dispatcher called the operator.
  *
- * A look() takes as long as recording the inputs of a small operator, so it is not made for every
- * operator. Autograd's engine begins every node with an operator of its own, which has no schema,
- * and the look() is made there. Operators after the last node of a pass belong to the same caller,
- * or run on the caller itself. */
+ * A look() takes as long as recording the inputs of a small operator, so not every operator calls
+ * look(). Autograd's engine begins every node with an operator of its own, which has no schema.
+ * Only such an operator calls look(). Operators after the last node of a pass belong to the same
+ * caller, or run on the caller itself. */
 inline uint32_t find(bool has_schema)
 {
     if (has_schema && mine.beginning == beginnings.load(std::memory_order_relaxed))

@@ -2,8 +2,9 @@
  * torch_ops.cpp - the observer of PyTorch operators.
  *
  * Only this file is compiled against PyTorch's headers, once for each minor version
- * (build_observers.sh), because the layout of at::RecordFunction differs. It reads the facts of an
- * operator and passes them to the library (collect/torch/ops_abi.h), which records them.
+ * (build_observers.sh), because the layout of at::RecordFunction differs. The observer reads an
+ * operator's name, number and inputs, and passes them to the library (collect/torch/ops_abi.h). The
+ * library records them.
  *
  * Threads: the callbacks run on the thread of the operator. They allocate only for collectives, for
  * keyword arguments, and for a thread's first operator. Inputs are written into a buffer on the
@@ -39,12 +40,12 @@
 #endif
 #define INPUTS_BYTES 3072
 #define NUMBER_BYTES 10
-/* Room after these bytes, so that an item that begins before their end (a tensor of few dimensions)
- * can be completed. */
+/* Room after the buffer's nominal end. An item that begins before the nominal end (a tensor of few
+ * dimensions) can be completed in this room. */
 #define NUMBERS_BEHIND 10
 #define BYTES_BEHIND   (3 + NUMBER_BYTES * (1 + NUMBERS_BEHIND))
 #define MORE_BYTES     1024
-/* longer texts among keyword arguments are left out */
+/* maximum length of a text in keyword arguments; longer texts are left out */
 #define TEXT_BYTES 200
 
 namespace
@@ -55,9 +56,9 @@ at::CallbackHandle scopes, lean, full;
 
 /* ---- private members of at::RecordFunction ---- */
 
-/* C++ allows an explicit template instantiation to name private members. We read such members,
- * because the public functions copy a map that is nearly always empty, and return a name without
- * its length, which would slow down every operator. */
+/* C++ allows an explicit template instantiation to name private members. We read private members
+ * because the public functions would slow down every operator: one copies a map that is nearly
+ * always empty, the other returns a name without its length. */
 template <typename Which, typename Which::Type member> struct Opened {
     friend typename Which::Type member_of(Which)
     {
@@ -79,12 +80,12 @@ template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
 
 /* ---- inputs ---- */
 
-/* the same set as in TensorImpl::layout() */
+/* the same set of keys as in TensorImpl::layout() */
 constexpr c10::DispatchKeySet other_layouts = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks;
 
-/* Each put function writes one item and returns its end, nullptr if there is no room. Positions are
- * passed by value. A member variable would be read again after each written byte, because the
- * compiler assumes that the byte may have changed it. */
+/* Each put function writes one item and returns the end of the item, or nullptr if there is no
+ * room. Positions are passed by value. A member variable would be read again after each written
+ * byte, because the compiler assumes that the byte may have changed it. */
 class Writer
 {
   public:
@@ -122,7 +123,8 @@ class Writer
     uint32_t length_ = 0;
     bool cut_ = false;
 
-    /* Whether an item without sizes may be written. BYTES_BEHIND leaves room for it after end_. */
+    /* Returns whether an item without sizes may be written. BYTES_BEHIND leaves room for it after
+     * end_. */
     bool has_room(const uint8_t *at) const
     {
         return at <= end_;
@@ -134,7 +136,7 @@ class Writer
                static_cast<size_t>(end_ - at) / NUMBER_BYTES >= numbers;
     }
 
-    /* The functions below need not check for room. */
+    /* The functions below need not check for room, because their callers have. */
     static uint8_t *kind(uint8_t *at, sl_op_input kind)
     {
         *at = static_cast<uint8_t>(kind);
@@ -163,7 +165,8 @@ class Writer
     }
 
     /* A Python class may override the tensor's methods with code of the program, which needs the
-     * GIL. So this reads the properties that the tensor got at its creation. */
+     * GIL. So this function does not call the methods, but reads the properties that the tensor got
+     * at its creation. */
     uint8_t *put(uint8_t *at, const at::Tensor &t)
     {
         const c10::TensorImpl &own = *t.unsafeGetTensorImpl();
@@ -328,7 +331,7 @@ sl_torch_op op_of(const at::RecordFunction &fn)
 {
     const auto &function = fn.*member_of(Function());
     const auto *schema = std::get_if<at::RecordFunction::schema_ref_t>(&function);
-    /* this string has a length; the result of name() has none */
+    /* this string knows its length; the result of name() does not */
     const std::string &name = schema ? schema->get().name() : *std::get_if<std::string>(&function);
     sl_torch_op op{};
 
@@ -349,8 +352,8 @@ bool has_keywords(const at::RecordFunction &fn)
     return fn.scope() == at::RecordScope::FUNCTION && !(fn.*member_of(Keywords())).empty();
 }
 
-/* Adds details that need allocation. An exception of ours must not leave an operator, so after one,
- * the operator is reported with the details so far. */
+/* Adds details that need allocation. An exception of ours must not leave an operator. So after an
+ * exception, the operator is reported with the details found so far. */
 __attribute__((noinline)) void tell_more(sl_torch_op &op, const at::RecordFunction &fn)
 {
     std::string more;
@@ -407,8 +410,8 @@ void on_end(const at::RecordFunction &fn, at::ObserverContext *)
 
 /* ---- entry points ---- */
 
-/* Enables or disables a callback, which is added when it is first wanted and never removed. A
- * disabled callback takes no time per operator. */
+/* Enables or disables a callback. The callback is added when it is first enabled, and is never
+ * removed. A disabled callback takes no time per operator. */
 void set(at::CallbackHandle &handle, bool on, const at::RecordFunctionCallback &callback)
 {
     if (handle && on)

@@ -2,21 +2,20 @@
  * syncline.h - calls the profiler in this process, if it is loaded.
  *
  * You need not link with any library. The functions look for libsyncline.so among the loaded
- * libraries; if it is not there, they look again after further libraries were loaded. Until
- * libsyncline.so is loaded, every call returns -EAGAIN and does nothing. For C99 and C++ with
- * glibc.
+ * libraries. If libsyncline.so is not loaded, the functions look again after further libraries were
+ * loaded. Until libsyncline.so is loaded, every call returns -EAGAIN and does nothing. For C99 and
+ * C++ with glibc.
  *
  *   #include <syncline/syncline.h>
  *   sl_start();  ...  sl_stop();
  *
  * Threads: any, but not a signal handler.
  *
- * Cost: calls do not block, allocate or call CUDA. They make a request, which the profiler's own
- * thread carries out. There are two exceptions: sl_hand_over() and sl_take_back() wait for that
- * thread, and the first sl_start() may have to create it. Each call makes a call of the dynamic
- * linker, which takes the linker's lock; another thread holds that lock while it loads or unloads a
- * library. The search for libsyncline.so reads the linker's cache, and is made only after further
- * libraries were loaded.
+ * Cost: calls do not block, allocate or call CUDA. A call makes a request, which the profiler's own
+ * thread carries out. sl_hand_over() and sl_take_back() wait for that thread. The first sl_start()
+ * may have to create that thread. Each call of this header calls the dynamic linker, which takes
+ * the linker's lock. Another thread holds the same lock while it loads or unloads a library. The
+ * functions search for libsyncline.so only after further libraries were loaded.
  */
 #ifndef SYNCLINE_H
 #define SYNCLINE_H
@@ -34,27 +33,28 @@ extern "C" {
 #define SYNCLINE_SONAME  "libsyncline.so.0"
 
 enum sl_state {
-    SL_STATE_PASSIVE = 0,   /* does not record in this process: it is disabled, a forked child, or
-                             * has no CUPTI */
+    SL_STATE_PASSIVE = 0,   /* syncline does not record this process: syncline is disabled, the
+                             * process is a forked child, or there is no CUPTI */
     SL_STATE_ARMED = 1,     /* waiting for the first use of CUDA, or for the next window */
-    SL_STATE_LEAD_IN = 2,   /* CUPTI is on, the window is about to open */
+    SL_STATE_LEAD_IN = 2,   /* CUPTI records already, and the window is about to open */
     SL_STATE_RECORDING = 3, /* the window is open */
-    SL_STATE_DRAINING = 4,  /* the window is over, its last records are being written */
+    SL_STATE_DRAINING = 4,  /* the window is over, and its last records are being written */
 };
 
-/* Set `size` to sizeof(struct sl_status) before the call. A newer library fills only what fits. */
+/* Set `size` to sizeof(struct sl_status) before the call. A newer library fills only the fields
+ * that lie within `size`. */
 struct sl_status {
     size_t size;
     int32_t state;              /* enum sl_state */
     uint32_t window;            /* number of the current or last window, from 1 */
-    uint64_t windows_completed; /* windows whose file is complete on disk */
+    uint64_t windows_completed; /* number of windows whose file is complete on disk */
     uint64_t records;           /* CUPTI records decoded */
-    uint64_t events_written;    /* events in files */
+    uint64_t events_written;    /* number of events written to files */
     uint64_t dropped;           /* lost records and events: the sum of the counters dropped_* and
                                  * undelivered_at_exit */
-    uint64_t memory_bytes;      /* host memory for events and CUPTI buffers */
-    char last_file[1024];       /* path of the last complete trace; "" if none */
-    char reason[256];           /* why the profiler is passive; "" if it is not */
+    uint64_t memory_bytes;      /* bytes of host memory for events and CUPTI buffers */
+    char last_file[1024];       /* path of the last complete trace; "" if there is none */
+    char reason[256];           /* why the profiler is passive; "" if the profiler is not passive */
 };
 
 #ifdef SL_BUILDING_LIBRARY
@@ -95,7 +95,8 @@ static inline int sl_take_loads_(struct sl_object_ *object, size_t size, void *l
 static inline void *sl_find_(const char *symbol)
 {
     static void *library;
-    static unsigned long long looked; /* how many objects had been loaded at the last search */
+    static unsigned long long looked; /* how many objects the linker had loaded at the last
+                                       * search */
     void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
     unsigned long long loads = 0;
 
@@ -115,11 +116,11 @@ static inline void *sl_find_(const char *symbol)
 
 /*
  * Opens a window, with SYNCLINE_WINDOW=demand, or between other windows. The window opens after the
- * time of SYNCLINE_LEAD_IN, so that the work that is pending then is known.
+ * time of SYNCLINE_LEAD_IN, so that syncline knows which work is pending when the window opens.
  *
- * Returns 0; -EALREADY if a window is open or opening; -EBUSY if the last window is still draining,
- * then the new one opens afterwards; -ENODEV if the profiler is passive; -EAGAIN if it is not
- * loaded.
+ * Returns 0; -EALREADY if a window is open or opening; -EBUSY if the last window is still draining
+ * (the new window opens afterwards); -ENODEV if the profiler is passive; -EAGAIN if the profiler is
+ * not loaded.
  */
 static inline int sl_start(void)
 {
@@ -131,7 +132,7 @@ static inline int sl_start(void)
  * Closes the window. Its file is complete some time later (see sl_status()). A window that was
  * requested but has not opened yet is cancelled and leaves no file.
  *
- * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as sl_start().
+ * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN like sl_start().
  */
 static inline int sl_stop(void)
 {
@@ -141,10 +142,10 @@ static inline int sl_stop(void)
 
 /*
  * Ends the window now, and begins the next window as soon as the file is complete. Nothing is
- * recorded in between, which takes some 20 ms, or longer while a long kernel runs. An sl_stop() in
- * that time cancels the next window.
+ * recorded between the two windows, for some 20 ms, or longer while a long kernel runs. An
+ * sl_stop() in that time cancels the next window.
  *
- * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as sl_start().
+ * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN like sl_start().
  */
 static inline int sl_dump(void)
 {
@@ -153,14 +154,14 @@ static inline int sl_dump(void)
 }
 
 /*
- * For another profiler in this process, which needs CUPTI for itself. Call sl_hand_over() before
- * its first CUPTI call and sl_take_back() after its last. Profilers that are linked with CUPTI,
- * such as PyTorch's, are noticed without these calls, but then syncline takes CUPTI back some 20 ms
- * later.
+ * Lets another profiler in this process use CUPTI, which serves only one profiler at a time. Call
+ * sl_hand_over() before the other profiler's first CUPTI call, and sl_take_back() after its last
+ * CUPTI call. syncline notices profilers that are linked with CUPTI, such as PyTorch's, even
+ * without these calls. Then syncline takes CUPTI back some 20 ms later.
  *
- * Returns 0; -ENOTSUP with SYNCLINE_HANDOVER=0; -EBUSY if the other profiler still records, then
- * syncline takes CUPTI back when it has ended; -ETIMEDOUT if syncline's thread did not answer;
- * -ENODEV and -EAGAIN as sl_start().
+ * Returns 0; -ENOTSUP with SYNCLINE_HANDOVER=0; -EBUSY if the other profiler still records
+ * (syncline takes CUPTI back when that profiler has ended); -ETIMEDOUT if syncline's thread did not
+ * answer; -ENODEV and -EAGAIN like sl_start().
  */
 static inline int sl_hand_over(void)
 {
@@ -175,10 +176,10 @@ static inline int sl_take_back(void)
 }
 
 /*
- * Ends a step of the job, which is `ProfilerStep#N` in the trace, and begins the next one. From the
- * first call on, PyTorch's optimizers and DataLoaders no longer define steps.
+ * Ends a step of the job, which is `ProfilerStep#N` in the trace, and begins the next step. From
+ * the first call on, PyTorch's optimizers and DataLoaders no longer define steps.
  *
- * Returns 0, or -ENODEV and -EAGAIN as sl_start().
+ * Returns 0, or -ENODEV and -EAGAIN like sl_start().
  */
 static inline int sl_step(void)
 {
@@ -190,7 +191,7 @@ static inline int sl_step(void)
  * Begins and ends a range of the calling thread. Ranges nest. The name is UTF-8 and is copied. A
  * pop without a push does nothing.
  *
- * Returns 0; -EINVAL if `name` is NULL; -ENODEV and -EAGAIN as sl_start().
+ * Returns 0; -EINVAL if `name` is NULL; -ENODEV and -EAGAIN like sl_start().
  */
 static inline int sl_range_push(const char *name)
 {
@@ -204,7 +205,7 @@ static inline int sl_range_pop(void)
     return fn ? fn() : -EAGAIN;
 }
 
-/* Marks a moment of the calling thread with a name. Returns the same as sl_range_push(). */
+/* Marks a moment of the calling thread with a name. Returns the same values as sl_range_push(). */
 static inline int sl_mark(const char *name)
 {
     int (*fn)(const char *) = __extension__(int (*)(const char *)) sl_find_("sl_mark");
@@ -212,7 +213,7 @@ static inline int sl_mark(const char *name)
 }
 
 /* Fills *status. Returns 0; -EINVAL if status is NULL or its size is too small; -EAGAIN if the
- * profiler is not loaded, then *status is unchanged. */
+ * profiler is not loaded (*status is then unchanged). */
 static inline int sl_status(struct sl_status *status)
 {
     int (*fn)(struct sl_status *) =

@@ -19,7 +19,8 @@ def _boot():
 
 
 def _is_left_alone():
-    """Whether this Python has no GIL and is therefore not hooked, as in collect/python/boot.c."""
+    """Returns whether this Python has no GIL. Such a Python is not hooked; collect/python/boot.c
+    has the same rule."""
     return "free-threading" in sys.version
 
 

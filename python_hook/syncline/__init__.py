@@ -1,8 +1,8 @@
 """Use syncline from a Python program: mark steps and ranges, open and close windows, read the
 profiler's state.
 
-If libsyncline.so is not in the process, every call does nothing. So a program may keep its calls,
-profiled or not. No call is slow, and none raises.
+If libsyncline.so is not in the process, every call does nothing. So a program may keep its calls
+even when it is not profiled. No call is slow or raises an exception.
 
     import syncline
 
@@ -11,7 +11,7 @@ profiled or not. No call is slow, and none raises.
             ...
         syncline.step()
 
-No job needs this: steps are found automatically if there is an optimizer or a DataLoader.
+No job needs these calls: syncline finds steps by itself if there is an optimizer or a DataLoader.
 """
 import errno
 import functools
@@ -20,7 +20,8 @@ import sys
 import types
 from _thread import get_ident as _get_ident
 
-# _boot.py may have loaded our modules as _syncline. They are shared, so that each exists only once.
+# _boot.py may have loaded our modules as _syncline. Both names share these modules, so that each
+# module exists only once.
 for _name in [name for name in sys.modules if name.startswith("_syncline.")]:
     sys.modules.setdefault(__name__ + _name[len("_syncline"):], sys.modules[_name])
 
@@ -44,8 +45,8 @@ def _text(name):
 
 
 def _is_compiling():
-    """Whether torch.compile is tracing this call. Our calls must not become part of the compiled
-    graph, so nothing is recorded then."""
+    """Returns whether torch.compile is tracing this call. Nothing is recorded during tracing,
+    because our calls must not become part of the compiled graph."""
     ask = getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", None)
     return ask is not None and ask()
 
@@ -55,8 +56,8 @@ def _call(name, *args):
 
 
 def _resume(within, body):
-    """Runs a generator or coroutine. Each part between two pauses is inside the range `within`;
-    other work of the thread during a pause is not."""
+    """Runs a generator or coroutine. The range `within` contains each part between two pauses, but
+    no work that the thread does during a pause."""
     step, value = body.send, None
     while True:
         with within:
@@ -99,9 +100,9 @@ class range:  # noqa: A001 - named like torch.cuda.nvtx.range
         @syncline.range("load")
         def load(path): ...
 
-    Coroutines that take turns each end their own range. As a decorator of a generator or a
-    coroutine, it makes one range of each part between two pauses. It does nothing for an
-    asynchronous generator.
+    If coroutines alternate on a thread, each ends its own range. A decorated generator or coroutine
+    gets one range for each part between two pauses. A decorated asynchronous generator gets no
+    range.
     """
 
     # No __init__: PyTorch 2.4 breaks a graph at a context manager that has one.
@@ -128,7 +129,8 @@ class range:  # noqa: A001 - named like torch.cuda.nvtx.range
 
     def _take(self):
         """Removes and returns the number of the last range that this thread began. If this thread
-        began none, because a generator continues on it, takes another thread's range."""
+        began no range, because a generator of another thread continues on this thread, removes the
+        other thread's range."""
         begun = self._open
         try:
             if len(begun) == 1:
@@ -170,9 +172,9 @@ def mark(name):
 
 
 def start():
-    """Opens a window (with SYNCLINE_WINDOW=demand, or between other windows). It opens when the
-    lead-in (SYNCLINE_LEAD_IN) is over and the previous window has closed. Returns True if a window
-    will open."""
+    """Opens a window (with SYNCLINE_WINDOW=demand, or between other windows). The window opens when
+    the lead-in (SYNCLINE_LEAD_IN) is over and the previous window has closed. Returns True if a
+    window will open."""
     return _call("sl_start") in (0, -errno.EBUSY)
 
 
@@ -183,14 +185,15 @@ def stop():
 
 
 def dump():
-    """Ends the window now, so that its file is complete soon, and begins the next window after
-    that. Nothing is recorded in between, which takes some 20 ms, or longer while a long kernel
-    runs. A stop() in that time cancels the next window. Returns True if a window was open."""
+    """Ends the window now, so that its file is complete soon. Begins the next window when the file
+    is complete. Nothing is recorded between the two windows, for some 20 ms, or longer while a long
+    kernel runs. A stop() in that time cancels the next window. Returns True if a window was
+    open."""
     return _call("sl_dump") == 0
 
 
 def status():
-    """Returns the profiler's state as a dictionary, None if the profiler is not loaded.
+    """Returns the profiler's state as a dictionary, or None if the profiler is not loaded.
 
     "state" is one of "passive" (with a "reason"), "armed", "lead-in", "recording", "draining"."""
     found = _library.status()

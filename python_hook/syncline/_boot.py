@@ -1,11 +1,11 @@
 """Loads the package into a job. The library (collect/python/boot.c) runs this file by its path once
 CUDA is initialised; our sitecustomize.py runs it when the interpreter starts.
 
-sys.path is not changed. The package is named `syncline`, unless the job has a module of that name;
-then it is named `_syncline`. When the interpreter starts, the script's folder is not on sys.path
-yet, so it is not known whether the job has such a module, and the package is always named
-`_syncline`. `import syncline` then finds the job's module, or loads the package under that name as
-well; both names share the same modules (__init__.py).
+sys.path is not changed. The package is named `syncline`, or `_syncline` if the job has its own
+module `syncline`. When the interpreter starts, the script's folder is not on sys.path yet. So
+nobody knows yet whether the job has a module `syncline`, and the package is always named
+`_syncline`. A later `import syncline` finds the job's module. If the job has none, the import loads
+the package again as `syncline`; both names share the same modules (__init__.py).
 """
 import importlib.util
 import os
@@ -15,7 +15,8 @@ NAME, OTHER_NAME = "syncline", "_syncline"
 
 
 def _find(name):
-    """Returns (found, file) of the module that the job would import under this name."""
+    """Returns (whether there is one, its file) for the module that the job would import under this
+    name."""
     if name in sys.modules:
         return True, getattr(sys.modules[name], "__file__", None)
     try:
@@ -43,7 +44,8 @@ def _load(name, folder):
 
 
 def _choose(folder, is_early):
-    """Chooses the package's name. If the job has no `syncline`, also loads the package by that name."""
+    """Chooses the package's name. If the job has no module `syncline`, also loads the package under
+    the name `syncline`."""
     if is_early and NAME not in sys.modules:
         return OTHER_NAME
     is_known, file = _find(NAME)

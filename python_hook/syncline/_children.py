@@ -1,6 +1,6 @@
 """Completes the files of processes that multiprocessing starts. Such a child ends by os._exit(),
-which runs no exit handler of the library. Before that, multiprocessing runs a list of finalizers, of
-which ours is the last.
+which runs no exit handler of the library. Before os._exit(), multiprocessing runs a list of
+finalizers. Our finalizer is the last in the list.
 """
 import sys
 

@@ -5,13 +5,14 @@ import json
 
 from . import _library, _say
 
-# A larger text would make the trace's header too large for readers. The ranks are then left out.
+# Maximum length of the groups' text. A longer text would make the trace's header too large for
+# readers, so the ranks are then left out.
 _TEXT_MOST = 200_000
 
 
 def _ranks(world, group):
     """Returns the ranks of a group. A new default group is reported before PyTorch has listed its
-    ranks; it has all ranks."""
+    ranks. The default group has all ranks."""
     known = world.pg_group_ranks.get(group)
     return list(range(group.size())) if known is None else list(known)
 
@@ -47,9 +48,9 @@ def _info(module, with_ranks=True):
 
 
 def _newest(world):
-    """Returns a value that changes whenever this rank joins or leaves a group. The newest group's
-    name does not change if an older group is destroyed, and the count does not change if a group
-    replaces another."""
+    """Returns a value that changes whenever this rank joins or leaves a group. The value contains
+    the newest group's name and the number of groups. The name alone does not change if an older
+    group is destroyed. The number alone does not change if a group replaces another."""
     newest = next(reversed(world.pg_map), None)
     return len(world.pg_map), id(newest), world.pg_names.get(newest)
 
@@ -65,7 +66,8 @@ def _tell(module):
 
 
 def _attach(module):
-    """Wraps two functions of this module, which PyTorch itself calls by their names."""
+    """Wraps two functions of `module` (PyTorch's distributed_c10d). PyTorch itself calls the two
+    functions by their names in that module, so PyTorch calls our wrappers, too."""
     told = None
 
     def tell():
@@ -74,8 +76,8 @@ def _attach(module):
         _tell(module)
 
     def tell_of_another():
-        """Reports the groups if this rank has joined one. (Every rank creates every group, but joins
-        only some.)"""
+        """Reports the groups if this rank has joined a new group. (Every rank creates every group,
+        but joins only some.)"""
         if _newest(module._world) != told:
             tell()
 

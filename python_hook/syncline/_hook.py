@@ -1,6 +1,7 @@
-"""Installs the hooks in a job. Each part waits until the job imports one module of PyTorch and hooks
-into it. Nothing here imports PyTorch, and no part needs another. If this PyTorch lacks something
-that a part needs, the part logs one line, and the job continues without that part."""
+"""Installs the hooks in a job. Each part waits until the job imports one module of PyTorch and
+hooks into it. Nothing here imports PyTorch, and the parts do not depend on each other. If this
+PyTorch lacks something that a part needs, the part logs one line, and the job continues without
+that part."""
 import atexit
 import os
 import sys
@@ -53,8 +54,9 @@ def _complete_if_interrupted():
 
 
 def start():
-    """Installs the hooks. Returns "", or the reason why nothing is hooked. May be called again: in a
-    forked child, which keeps its parent's hooks, and after the library has found PyTorch."""
+    """Installs the hooks. Returns "", or the reason why nothing is hooked. The function may be
+    called again in a forked child, which keeps its parent's hooks, and after the library has found
+    PyTorch."""
     global _is_started
     if os.environ.get("SYNCLINE_PYTHON", "").lower() not in ("", "1", "on", "yes", "true"):
         return "switched off by SYNCLINE_PYTHON"

@@ -1,8 +1,9 @@
-"""Calls a function when the program has imported a module, or at once if it already has.
+"""Calls a function when the program has imported a module, or at once if the module is already
+imported.
 
-To do this, the module puts one finder in front of sys.meta_path. For an awaited name, the finder
-asks the other finders, and changes the loader that they return so that it calls us after the
-module's code has run. Otherwise the loader is unchanged. The finder is never removed, because
+This file puts one finder in front of sys.meta_path. For an awaited module, the finder gets a loader
+from the other finders. The finder changes that loader so that the loader calls us after the
+module's code has run. Loaders of other modules are unchanged. The finder is never removed, because
 importlib iterates over sys.meta_path and would skip the entry after a removed one.
 """
 import contextlib
@@ -12,13 +13,13 @@ _waiting = {}  # name -> functions
 
 
 def _is_whole(module):
-    """Whether the module's code has run to its end."""
+    """Returns whether the module's code has run to its end."""
     return not getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
 def when_imported(name, function):
-    """Calls function(module): now if the module is imported, otherwise when it is, on the importing
-    thread. The function must not raise."""
+    """Calls function(module) now if the module is imported. Otherwise calls it after the import, on
+    the importing thread. The function must not raise."""
     module = sys.modules.get(name)
     if module is not None and _is_whole(module):
         function(module)
@@ -42,10 +43,11 @@ def _look_for_whole():
 
 
 def _watch(loader, name):
-    """Makes `loader` call us once its module's code has run. Two sorts of loaders are left alone: a
-    class, which serves all modules of its kind, and a loader on which no attribute can be set.
-    Their modules are noticed at a later import. If the loader already has an exec_module of
-    its own, it may be the hook of another tool (such as wrapt), so it is called and restored."""
+    """Makes `loader` call us once its module's code has run. Two sorts of loaders are left
+    unchanged: a class, which serves all modules of its kind, and a loader on which no attribute can
+    be set. Modules of such loaders are noticed at a later import. If the loader object already has
+    its own exec_module, that may be the hook of another tool (such as wrapt). So our hook calls the
+    other exec_module and then restores it."""
     run = getattr(loader, "exec_module", None)
     own = getattr(loader, "__dict__", None)
     if run is None or own is None or isinstance(loader, type):

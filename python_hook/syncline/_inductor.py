@@ -1,7 +1,7 @@
-"""Records a range for each run of a graph that torch.compile has made with inductor. Its name is
-PyTorch's own: `## Call CompiledFxGraph KEY ##`. PyTorch 2.9 itself always opens such a scope; 2.11
-to 2.15 do so only while a profiler of PyTorch runs; 2.4 to 2.7 never do. Runs on the threads that
-run the graphs.
+"""Records a range for each run of a graph that torch.compile has made with inductor. The range's
+name is PyTorch's own: `## Call CompiledFxGraph KEY ##`. PyTorch 2.9 always opens a
+record_function() scope of this name. PyTorch 2.11 to 2.15 open the scope only while a profiler of
+PyTorch runs. PyTorch 2.4 to 2.7 never open the scope. Runs on the threads that run the graphs.
 """
 import functools
 import sys
@@ -15,8 +15,8 @@ def _tells_always(call):
 
 
 def _hide(function):
-    """Hides `function` from Dynamo. Dynamo skips functions in PyTorch's folder, but would trace our
-    function, which wraps one of them."""
+    """Hides `function` from Dynamo. Dynamo skips functions in PyTorch's folder. But Dynamo would
+    trace our function, which wraps a function of that folder."""
     skip = getattr(sys.modules.get("torch._dynamo.decorators"), "skip", None)
     if skip is not None:
         skip(function)
@@ -46,7 +46,7 @@ def _wrap(graph_class, profiler):
 
 def _attach(module):
     graph_class = getattr(module, "CompiledFxGraph", None)
-    # From PyTorch 2.6 on the class belongs to the first module, and the second imports it.
+    # From PyTorch 2.6 on, output_code defines the class, and codecache only imports it.
     if getattr(graph_class, "__module__", None) != module.__name__ or \
             _tells_always(graph_class.__call__):
         return

@@ -1,5 +1,5 @@
-"""Calls functions of libsyncline.so, if it is loaded. The library is looked for among the loaded
-libraries and is never loaded from here. Any thread."""
+"""Calls functions of libsyncline.so, if it is loaded. This file looks for the library among the
+loaded libraries and never loads it. Any thread."""
 import os
 import sys
 import time
@@ -7,9 +7,9 @@ import time
 _SONAME = "libsyncline.so.0"
 NOTHING = -11  # -EAGAIN, which the functions also return before the profiler has started
 
-# Functions that a program calls often. If the library is missing, they do not look for it at each
-# call, because that takes 30 us. A library that is loaded later calls look(), unless
-# SYNCLINE_PYTHON=0.
+# Functions that a program calls often. If the library is missing, these functions do not look for
+# the library at each call, because a search takes 30 us. A library that is loaded later calls
+# look(), unless SYNCLINE_PYTHON=0.
 _OFTEN = frozenset(("sl_step", "sl_mark", "sl_range_push", "sl_range_pop", "sl_hook_step",
                     "sl_hook_range_begin", "sl_hook_range_end"))
 _PATIENCE_NS = 100_000_000
@@ -21,8 +21,8 @@ _is_passive = False  # in a forked child, or if the program forbids ctypes
 
 
 def _open():
-    """Opens two views of the library: one keeps the GIL, for functions that return at once; the
-    other releases it."""
+    """Opens the library twice with ctypes. Calls through the first keep the GIL, for functions that
+    return at once. Calls through the second release the GIL."""
     import ctypes
 
     mode = os.RTLD_LAZY | os.RTLD_NOLOAD
@@ -42,8 +42,8 @@ def _look_up(name, blocks):
 
 
 def function(name, blocks=False):
-    """Returns the library's function of this name. None if the library or the function is missing,
-    or if the program forbids ctypes."""
+    """Returns the library's function of this name. Returns None if the library or the function is
+    missing, or if the program forbids ctypes."""
     global _is_passive, _next_look_ns
     found = _found.get(name)
     if found is None and not _is_passive:
@@ -63,8 +63,8 @@ def function(name, blocks=False):
 
 
 def when_loaded(act):
-    """Calls `act` now, or after the library was loaded. (Under `syncline run`, PyTorch may be
-    imported before the library is loaded.)"""
+    """Calls `act` now if the library is loaded, otherwise after the library was loaded. (Under
+    `syncline run`, PyTorch may be imported before the library is loaded.)"""
     _later.append(act)
     look()
 
@@ -89,7 +89,7 @@ def call(name, *args, blocks=False):
 
 
 def status():
-    """Returns struct sl_status of syncline.h, None if the library is not loaded."""
+    """Returns struct sl_status of syncline.h, or None if the library is not loaded."""
     ask = None if _is_passive else function("sl_status")
     if ask is None:
         return None
@@ -107,8 +107,9 @@ def status():
 
 
 def look_after_fork():
-    """Runs in a forked child. If the library was active in the parent, it does nothing in the child,
-    so we no longer call it. If it was not, it may become active in the child."""
+    """Runs in a forked child. If the library was active in the parent, the library does nothing in
+    the child, so we no longer call it. If the library was not active in the parent, it may become
+    active in the child."""
     global _is_passive
     found = status() if "ctypes" in sys.modules else None
     _is_passive = found is not None and found.state == 0

@@ -1,6 +1,6 @@
 """Records each forward pass of a module as a range (SYNCLINE_MODULES=1). A part of the outermost
-module is named by its path in that module. Uses PyTorch's global hooks, on the threads that run the
-modules."""
+module is named by its path in that module, such as `layers.0.linear`. Uses PyTorch's global hooks,
+on the threads that run the modules."""
 import os
 import sys
 import threading
@@ -8,7 +8,8 @@ import weakref
 
 from . import _library
 
-# After this many listings that did not find a new module, the parts are not listed again.
+# After this many listings in which a module was not found among the parts, the parts are not listed
+# again.
 _MISSES = 16
 
 
@@ -39,7 +40,8 @@ class _Names:
         return id(part) in self._known
 
     def of(self, part, root):
-        """Returns the name of a part. Lists the parts again if it is new: parts may be added at any time."""
+        """Returns the name of a part. Lists the parts again if this part is new, because the
+        program may add parts at any time."""
         if not self.has(part) and self._misses < _MISSES:
             self._list(root)
             self._misses += not self.has(part)
@@ -51,7 +53,7 @@ class _Names:
 class _Running(threading.local):
     def __init__(self):
         self.depth = 0
-        # weak reference to the outermost module, and its names
+        # weak reference to the outermost module, and the names of its parts
         self.root, self.names = lambda: None, None
 
 
@@ -60,8 +62,8 @@ _names = {}  # id of an outermost module -> weak reference to it, and its names
 
 
 def _name_of(part):
-    """Returns the name of a part of the running outermost module. This may run code of the
-    program, so errors are caught."""
+    """Returns the name of a part of the running outermost module. Errors are caught, because
+    listing the parts may run code of the program."""
     try:
         return _running.names.of(part, _running.root())
     except Exception:  # noqa: BLE001 - no error here may reach the job
@@ -76,8 +78,8 @@ def _names_under(root):
 
 
 def _is_inside(root, frame):
-    """Whether this frame is inside a call of `root`. The call is recognised by a frame of the same
-    PyTorch function."""
+    """Returns whether this frame is inside a call of `root`. A call of `root` has a frame of the
+    same PyTorch function whose `self` is `root`."""
     code = frame.f_code
     while frame.f_back is not None:
         frame = frame.f_back
@@ -88,8 +90,9 @@ def _is_inside(root, frame):
 
 def _leave_what_was_cut(part, frame):
     """Closes the ranges of a pass that ended by KeyboardInterrupt or SystemExit, for which PyTorch
-    calls no hook. This is noticed when the next pass begins: with the same module, or with one that
-    is no part of it, and not inside a call of it. (Modules may call themselves and each other.)"""
+    calls no hook. We notice the interrupted pass when the next pass begins: with the same outermost
+    module, or with a module that is no part of it, and outside of every call of the outermost
+    module. (Modules may call themselves and each other.)"""
     root = _running.root()
     if root is not None and (part is not root and _running.names.has(part) or
                              _is_inside(root, frame)):

@@ -20,7 +20,7 @@ _missed = set()
 
 
 def miss(what, why):
-    """Reports that something in PyTorch is not as expected: once for each `what`."""
+    """Reports that something in PyTorch is not as expected. Reports each `what` only once."""
     if what in _missed:
         return
     _missed.add(what)

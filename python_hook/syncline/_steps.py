@@ -12,8 +12,8 @@ from . import _library
 # sources of sl_hook_step()
 _LOADER, _OPTIMIZER = 0, 1
 
-# The first optimizer counts as retired once another optimizer has made this many steps since the
-# first one's last step. Steps of several others are not added up, because a job may have one
+# The first optimizer counts as no longer used once another optimizer has made this many steps since
+# the first optimizer's last step. Each other optimizer is counted alone, because a job may have one
 # optimizer for each parameter.
 _RETIRED_AFTER = 100
 # A job that trains may load up to this many batches before an optimizer makes its first step.
@@ -21,12 +21,13 @@ _PATIENCE = 32
 
 
 class _Optimizers:
-    """Decides which of several optimizers ends a step: the first one. (A GAN has two. A sharded
-    optimizer calls other optimizers. A backward pass may step one for each parameter.)"""
+    """Decides which of several optimizers ends a step. The first optimizer does. (A GAN has two
+    optimizers. A sharded optimizer calls other optimizers. A backward pass may call one optimizer
+    for each parameter.)"""
 
     def __init__(self):
         self._primary = None  # id of the first optimizer
-        # whether it is alive; without weak references it counts as alive
+        # whether the optimizer is alive; an optimizer without weak references counts as alive
         self._is_alive = lambda: False
         self._others = {}  # id of each other optimizer -> its steps since the first one's last step
         self.told = 0  # steps of all optimizers
@@ -56,7 +57,8 @@ _optimizers = _Optimizers()
 
 
 def _is_compiling(torch_optimizer):
-    """Whether torch.compile is tracing an optimizer. Our calls must not become part of its graph."""
+    """Returns whether torch.compile is tracing an optimizer. Our calls must not become part of its
+    graph."""
     compiler = getattr(getattr(torch_optimizer, "torch", None), "compiler", None)
     return getattr(compiler, "is_compiling", lambda: False)
 
@@ -87,10 +89,11 @@ def _attach_to_scaler(module):
 
 
 def _attach_to_loaders(module):
-    """Begins a step when its batch is requested. If there is no batch, the epoch is over, and the
-    next batch belongs to the step that this request has begun. In a job that trains, a step of the
-    optimizer may use several batches. So there batches begin steps only after _PATIENCE batches
-    without a step of an optimizer."""
+    """Begins a step when the loop requests its batch from the DataLoader. If there is no further
+    batch, the epoch is over. Then the first batch of the next epoch belongs to the step that this
+    request has begun. In a job that trains, a step of the optimizer may use several batches. So in
+    a job that trains, batches begin steps only after _PATIENCE batches without a step of an
+    optimizer."""
     original = module._BaseDataLoaderIter.__next__
     trains = getattr(getattr(module, "torch", None), "is_grad_enabled", lambda: False)
     is_between_epochs = False

@@ -1,11 +1,11 @@
 """Records PyTorch operators if there is no observer for this PyTorch version. This module turns on
-PyTorch's own profiler in a mode in which it pushes an NVTX range for each operator; the library
-parses the range's text (collect/torch/nvtx_fallback.h).
+PyTorch's own profiler in a mode in which the profiler pushes an NVTX range for each operator. The
+library parses the range's text (collect/torch/nvtx_fallback.h).
 
-The profiler is on for single threads. Autograd's threads inherit it from the thread that calls
-backward(); for threads that the program starts, this module turns it on. A thread can have only one
-profiler. So ours is turned off before a profiler of the program begins, and on again after that has
-ended.
+PyTorch turns its profiler on for each thread separately. Autograd's threads inherit the profiler
+from the thread that calls backward(). On threads that the program starts, this module turns the
+profiler on. A thread can have only one profiler. So this module turns its profiler off before a
+profiler of the program begins, and on again after the program's profiler has ended.
 """
 import atexit
 import functools
@@ -63,7 +63,7 @@ def _go(handed_over):
 
 def _go_quietly(handed_over=False):
     """Turns our profiler off, because a profiler of the program begins, or because a thread or the
-    program ends. If it were left on then, PyTorch would warn or crash."""
+    program ends. If our profiler stayed on, PyTorch would warn or crash."""
     try:
         _go(handed_over)
     except Exception as error:  # noqa: BLE001
@@ -124,14 +124,15 @@ def _follow_threads():
 
 
 def _look_after_fork():
-    """Turns everything off in a forked child."""
+    """Turns our profiler and its hooks off in a forked child."""
     global _mode
     _mode = 0
     _go_quietly()
 
 
 def look():
-    """Turns our profiler on if the library wants it. Called again after the library has found PyTorch."""
+    """Turns our profiler on if the library asks for operators as NVTX ranges. Called again after
+    the library has found PyTorch."""
     global _mode, _begin, _end
     if _profiler is None or _mode:
         return

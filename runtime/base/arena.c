@@ -1,7 +1,8 @@
 /*
  * arena.c - allocates from mapped chunks by advancing an offset.
  *
- * Threads: one owner. Memory: the arena owns its chunks; callers free nothing.
+ * Threads: one thread at a time, the owner. Memory: the arena owns its chunks; callers free
+ * nothing.
  */
 #include "base/arena.h"
 

@@ -22,8 +22,8 @@ struct sl_arena {
 void sl_arena_init(struct sl_arena *a, size_t cap_bytes, size_t chunk_bytes);
 void sl_arena_destroy(struct sl_arena *a);
 
-/* Returns zeroed memory, aligned to `align` (a power of two, at most 4096). NULL if the cap or the
- * machine's memory is used up. */
+/* Returns zeroed memory, aligned to `align` (a power of two, at most 4096). Returns NULL if the cap
+ * or the machine's memory is used up. */
 void *sl_arena_alloc(struct sl_arena *a, size_t bytes, size_t align);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * choices.h - the values that options can have.
  *
- * The table of options and the modules that use them both include this file, so they need not
- * include each other.
+ * The table of options includes this file, and so do the modules that use the options. So neither
+ * needs to include the other.
  */
 #ifndef SL_CHOICES_H
 #define SL_CHOICES_H
@@ -10,19 +10,20 @@
 /* SYNCLINE_KINDS: sets of GPU records. collect/cupti/api.c maps each set to CUPTI kinds. */
 enum sl_cupti_set {
     SL_CUPTI_KERNEL = 1 << 0,
-    SL_CUPTI_MEMCPY = 1 << 1, /* including copies between devices */
+    SL_CUPTI_MEMCPY = 1 << 1, /* copies, including copies between devices */
     SL_CUPTI_MEMSET = 1 << 2,
     SL_CUPTI_RUNTIME = 1 << 3,
     SL_CUPTI_DRIVER = 1 << 4,
     SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which are useful only together */
     SL_CUPTI_OVERHEAD = 1 << 6,
-    SL_CUPTI_NAMES = 1 << 7, /* context, stream and name records: cheap, always on */
+    SL_CUPTI_NAMES = 1 << 7, /* context, stream and name records, which cost little and are always
+                              * on */
 };
 
 /* SYNCLINE_OPS: how much is recorded about PyTorch operators */
 enum sl_torch_ops_mode {
     SL_TORCH_OPS_OFF,
-    SL_TORCH_OPS_LEAN, /* name, sequence number, threads, handle */
+    SL_TORCH_OPS_LEAN, /* record each operator's name, sequence number, threads and handle */
     SL_TORCH_OPS_FULL, /* also inputs */
 };
 

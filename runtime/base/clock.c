@@ -1,16 +1,15 @@
 /*
  * clock.c - computes CLOCK_REALTIME from the tick counter (TSC).
  *
- * Threads: any thread reads; one background thread calibrates. It publishes the line
- *     ns = base_ns + (ticks - base_ticks) * rate
- * through a sequence lock, so readers take no lock. If a change is in progress, a reader retries a
- * few times and then calls clock_gettime(). So a child that was forked during a change does not
- * spin.
+ * Threads: any thread reads; one background thread calibrates. The calibrating thread publishes the
+ * line ns = base_ns + (ticks - base_ticks) * rate under a sequence counter, so readers take no
+ * lock. If a change is in progress, a reader retries a few times and then calls clock_gettime(). So
+ * a child that was forked during a change does not wait for ever.
  *
  * The rate is measured over the last interval alone, because NTP slews CLOCK_REALTIME by up to 500
- * ppm and our stamps must agree with CUPTI's, which are on CLOCK_REALTIME. The error between two
- * calibrations is at most (change of slew) x (interval), which is 0.5 us for a change of 1 ppm in
- * half a second.
+ * ppm and our stamps must agree with CUPTI's stamps, which are CLOCK_REALTIME. The error between
+ * two calibrations is at most (change of slew) x (interval), which is 0.5 us for a change of 1 ppm
+ * in half a second.
  */
 #include "base/clock.h"
 
@@ -25,14 +24,15 @@
 #endif
 
 #define NS_PER_S 1000000000u
-/* Shorter intervals give too inaccurate a rate: an uncertainty of 50 ns in 50 ms is 1 ppm. */
+/* The shortest interval for measuring the rate. A shorter interval would give an inaccurate rate:
+ * an uncertainty of 50 ns in 50 ms is 1 ppm. */
 #define INTERVAL_MIN_NS (50u * 1000 * 1000)
-/* A relative change of the rate by more than this is no slew. Then the tick counter or the clock
- * has changed, for example because the virtual machine was moved or the time was set. */
+/* A slew changes the rate by less than this part. A greater change means that the tick counter or
+ * the clock has changed, for example because the virtual machine was moved or the time was set. */
 #define SLOPE_CHANGE_MAX 0.001
 #define BRACKETS         5
-/* If the clock is further off the line, it was set. The fastest slew, 500 ppm, moves it only half
- * as far in the half second between two calibrations. */
+/* If CLOCK_REALTIME differs from the line by more, somebody has set the clock. The fastest slew,
+ * 500 ppm, moves the clock only half as far in the half second between two calibrations. */
 #define SET_NS     (500u * 1000)
 #define READ_TRIES 16
 
@@ -78,7 +78,7 @@ static uint64_t system_ticks(void)
 
 static int has_system_ticks(void)
 {
-    return 1; /* the generic timer is part of the architecture */
+    return 1; /* every processor of this architecture has the generic timer */
 }
 #else
 static uint64_t system_ticks(void)
@@ -99,7 +99,8 @@ static const struct sl_clock_source system_source_no_ticks = {system_realtime_ns
 
 static _Atomic(const struct sl_clock_source *) source = &system_source;
 
-/* The published line. `sequence` is odd during a change. `rate` is 0 if there is no line yet. */
+/* The published line. `sequence` is odd while the line is being changed. `rate` is 0 if no line was
+ * published yet. */
 static struct {
     _Atomic uint32_t sequence;
     _Atomic uint64_t base_ticks, base_ns;
@@ -157,7 +158,7 @@ int sl_clock_get_line(struct sl_clock_line *out)
     return -ENODATA;
 }
 
-/* The difference is signed, because the counter of another core may be a few ticks before the
+/* The difference is signed, because the counter of another core may be a few ticks smaller than the
  * line's base. */
 static uint64_t on_line(const struct sl_clock_line *at, uint64_t ticks)
 {
@@ -208,10 +209,10 @@ uint64_t sl_clock_monotonic(void)
     return current_source()->monotonic_ns();
 }
 
-/* Takes a pair (ticks, ns): reads the clock between two reads of the counter, several times, and
- * keeps the try with the shortest interval, so that a try during which the thread was descheduled
- * does not count. Returns -1 if the counter ran backwards each time, because the counters of cores
- * disagree. */
+/* Takes a pair (ticks, ns): reads the clock between two reads of the counter. Tries several times
+ * and keeps the try with the shortest interval, so that a try during which the thread was
+ * descheduled does not count. Returns -1 if the counter ran backwards each time, because the
+ * counters of cores disagree. */
 static int take_point(const struct sl_clock_source *from, uint64_t *ticks, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;

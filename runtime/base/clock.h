@@ -2,9 +2,9 @@
  * clock.h - timestamps in CUPTI's clock domain.
  *
  * CUPTI's default clock on Linux is CLOCK_REALTIME in ns. sl_clock_now() computes the same time
- * from the TSC, which is calibrated against CLOCK_REALTIME. A stamp takes about 10 ns instead of 25
- * to 50. If the TSC is not invariant, or not calibrated yet, sl_clock_now() calls clock_gettime.
- * The clocks are read through a table of functions, so tests can drive time.
+ * from the TSC, which is calibrated against CLOCK_REALTIME. sl_clock_now() takes about 10 ns,
+ * clock_gettime() 25 to 50 ns. If the TSC is not invariant, or not calibrated yet, sl_clock_now()
+ * calls clock_gettime. The clocks are read through a table of functions, so tests can drive time.
  */
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
@@ -14,7 +14,7 @@
 struct sl_clock_source {
     uint64_t (*realtime_ns)(void);  /* CLOCK_REALTIME */
     uint64_t (*monotonic_ns)(void); /* CLOCK_MONOTONIC: for timeouts */
-    uint64_t (*ticks)(void);        /* NULL: no usable tick counter */
+    uint64_t (*ticks)(void);        /* reads the tick counter; NULL: no usable tick counter */
 };
 
 /* Sets the clocks of the process; NULL restores the system's clocks. No other thread may take
@@ -24,8 +24,8 @@ void sl_clock_set_source(const struct sl_clock_source *source);
 /* Any thread. CLOCK_REALTIME ns. */
 uint64_t sl_clock_now(void);
 
-/* Any thread. Returns the cheapest stamp, which the reader converts to a time later: ticks if there
- * is a usable counter, else CLOCK_REALTIME ns. */
+/* Any thread. Returns the cheapest stamp: ticks if there is a usable counter, else CLOCK_REALTIME
+ * ns. The reader of the stamp converts it to a time later. */
 uint64_t sl_clock_stamp(void);
 
 /* Takes a stamp and the CLOCK_REALTIME ns of the same moment. Times of stamps between two such
@@ -35,22 +35,23 @@ int sl_clock_take_point(uint64_t *stamp, uint64_t *ns);
 /* Any thread. CLOCK_MONOTONIC ns, for intervals and timeouts. */
 uint64_t sl_clock_monotonic(void);
 
-/* One background thread, about once a second. Measures the tick rate again, because NTP slews
- * CLOCK_REALTIME, and publishes the new line. Readers never see half of a line. */
+/* One background thread calls this function about once a second. Measures the tick rate again,
+ * because NTP slews CLOCK_REALTIME, and publishes the new line. Readers never see half of a
+ * line. */
 void sl_clock_calibrate(void);
 
-/* The calibrating thread. Returns 1 if the wall clock was set since the last calibration, else 0.
- * If it was set, the line is dropped, and sl_clock_now() calls clock_gettime() until the next
- * calibration. */
+/* For the calibrating thread. Returns 1 if the wall clock was set since the last calibration, else
+ * 0. If the clock was set, drops the line, so that sl_clock_now() calls clock_gettime() until the
+ * next calibration. */
 int sl_clock_follow(void);
 
-/* Any thread. Returns the tick counter, 0 if there is no usable counter. */
+/* Any thread. Returns the tick counter, or 0 if there is no usable counter. */
 uint64_t sl_clock_ticks(void);
 
 /* A line converts ticks t to CLOCK_REALTIME: ns + ((t - ticks) * rate >> 32), with a signed
  * difference. */
 struct sl_clock_line {
-    uint64_t ticks, ns; /* the same moment on both clocks */
+    uint64_t ticks, ns; /* one moment in ticks and in CLOCK_REALTIME ns */
     uint64_t rate;      /* ns per tick, 32.32 fixed point */
 };
 
@@ -63,9 +64,10 @@ int sl_clock_get_line(struct sl_clock_line *out);
  * or no line. */
 int sl_clock_from_ticks(uint64_t ticks, uint64_t *ns);
 
-/* Measures another clock that claims to be CLOCK_REALTIME (cuptiGetTimestamp). Reads it `rounds`
- * times between two readings of ours, and returns other - ours in ns from the try with the shortest
- * interval. `uncertainty_ns` is half of that interval. */
+/* Measures another clock that claims to be CLOCK_REALTIME (cuptiGetTimestamp). Reads the other
+ * clock `rounds` times, each time between two readings of our clock. Returns the difference (other
+ * clock minus ours, in ns) from the round with the shortest interval. `uncertainty_ns` is half of
+ * that interval. */
 int64_t sl_clock_offset(int (*other)(void *user, uint64_t *ns), void *user, int rounds,
                         uint64_t *uncertainty_ns);
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads digits up to `end` or to another character, and returns its place. NULL: no digit, or a
- * number above `most`. */
+/* Reads digits up to `end` or to another character, and returns the place where it stopped. Returns
+ * NULL if there is no digit, or if the number is above `most`. */
 static inline const char *sl_decimal_read(const char *at, const char *end, uint64_t most,
                                           uint64_t *out)
 {

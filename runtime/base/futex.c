@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define SECOND_NS 1000000000u
-/* Longer sleeps are limited to this, so that every timeout fits a time_t. */
+/* The longest sleep. Longer timeouts are cut to this length, so that every timeout fits a
+ * time_t. */
 #define LONGEST_NS (3600ull * SECOND_NS)
 
 void sl_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)

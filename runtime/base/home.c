@@ -58,7 +58,7 @@ int sl_home_path(char *out, size_t size, const char *instead, const char *below)
 
 /* ---- trust ---- */
 
-/* NULL, or what is wrong with the owner or the mode. */
+/* Returns NULL if owner and mode are right, or the text of what is wrong. */
 static const char *fault_of(const struct stat *st, uid_t library_owner)
 {
     int is_sticky = S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX);

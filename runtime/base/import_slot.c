@@ -2,19 +2,19 @@
  * import_slot.c - redirects the slots in which loaded objects store the addresses of imported
  * functions.
  *
- * Threads: any, one at a time. Memory: none; nothing is stored between two calls, because objects
- * may be unloaded.
+ * Threads: any thread, but only one at a time. Memory: none; nothing is stored between two calls,
+ * because objects may be unloaded.
  *
  * Facts of the System V ABI used here:
  *   - PT_DYNAMIC names the tables of an object.
- *   - Imported functions are undefined symbols. In a symbol table with a GNU hash, all of them come
- *     before the hashed symbols.
- *   - DT_JMPREL has a relocation for each slot that calls go through; DT_RELA has one for each
- *     function whose address the object takes.
+ *   - Imported functions are undefined symbols. In a symbol table with a GNU hash, all undefined
+ *     symbols come before the hashed symbols.
+ *   - DT_JMPREL has a relocation for each slot that calls go through; DT_RELA has a relocation for
+ *     each function whose address the object takes.
  *   - Until its first call, a slot holds an address in the object itself (a stub that calls the
- *     linker); after it, the slot holds the function's address.
+ *     linker); after the first call, the slot holds the function's address.
  *   - A slot that the linker has not relocated yet holds an offset. The linker would overwrite a
- *     new value, or even add to it.
+ *     value that we write to such a slot, or even add to that value.
  */
 #include "base/import_slot.h"
 
@@ -39,7 +39,7 @@
 #define MAX_IMPORTS 16
 
 struct object {
-    uintptr_t base, begin, end; /* load address; start and end of its mapped memory */
+    uintptr_t base, begin, end; /* the object's load address; start and end of its mapped memory */
     const char *strings;
     const ElfW(Sym) * symbols;
     const uint32_t *gnu_hash;
@@ -56,8 +56,8 @@ struct visit {
 
 /* ---- writing to a slot ---- */
 
-/* Returns the PROT_* bits of the private mapping around an address, -1 if there is no mapping, or a
- * shared one. */
+/* Returns the PROT_* bits of the private mapping around an address, or -1 if there is no mapping,
+ * or if the mapping is shared. */
 static int protection_of(uintptr_t address)
 {
     char text[4096];
@@ -105,7 +105,8 @@ static int write_slot(void **slot, void *value)
         return -1;
     if (!(protection & PROT_WRITE) && mprotect(page, page_bytes, protection | PROT_WRITE) != 0)
         return -1;
-    /* Release: a thread that calls through the slot sees all data that the replacement needs. */
+    /* Release order, so that a thread that calls through the slot sees all data that the
+     * replacement needs. */
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
     if (!(protection & PROT_WRITE))
         mprotect(page, page_bytes, protection);
@@ -189,8 +190,8 @@ static int is_meant(const struct visit *v, const struct object *o)
 }
 
 /* Returns how many symbols to search. Imported symbols come before the hashed symbols, with two
- * exceptions: a program that exports nothing has an empty hash table, which does not say where the
- * imports end, and a symbol that is both imported and exported may be hashed. In these cases the
+ * exceptions. A program that exports nothing has an empty hash table, which does not say where the
+ * imports end. A symbol that is both imported and exported may be hashed. In these cases the
  * relocations for calls show the highest symbol number. */
 static uint32_t count_symbols(const struct object *o)
 {
@@ -277,7 +278,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
         return 0;
     wanted = read_object(&o, info) == 0 ? find_symbols(v, &o) : 0;
     /* Slots for calls have a table of their own. The other table may have half a million entries,
-     * so it is searched only if the first one lacks a wanted function. */
+     * so it is searched only if the first table lacks a wanted function. */
     if (wanted && take_relocations(v, &o, o.calls, o.call_count) < wanted)
         take_relocations(v, &o, o.others, o.other_count);
     return 0;

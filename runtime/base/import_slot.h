@@ -2,12 +2,13 @@
  * import_slot.h - redirects import slots. A loaded object stores in such a slot the address of a
  * function that it imports.
  *
- * A call from one shared object into another goes through such a slot, which the dynamic linker
- * fills. If we write another address to the slot, the later calls of that object, and of no other,
+ * The dynamic linker fills such slots. A call from one shared object into another goes through a
+ * slot. If we write another address to the slot, the later calls of that object, and of no other,
  * go to our function.
  *
- * Threads: any, one at a time. The dynamic linker's list is locked during a search, so no object is
- * unloaded. Objects that are still being loaded are skipped until the next call. Allocates nothing.
+ * Threads: any thread, but only one at a time. The dynamic linker's list is locked during a search,
+ * so no object is unloaded. Objects that are still being loaded are skipped until the next call.
+ * Allocates nothing.
  */
 #ifndef SL_IMPORT_SLOT_H
 #define SL_IMPORT_SLOT_H
@@ -19,18 +20,18 @@ struct sl_import {
     const char *name; /* the function's name */
     void *instead;    /* the address to store in slots; NULL: slots are only counted */
     /* The function's address. A slot that holds another function of this name, for example from a
-     * second copy of the library, is left alone. NULL: any function of this name. */
+     * second copy of the library, is left unchanged. NULL: any function of this name. */
     void *function;
     const void *within;  /* an address inside the only object to search; NULL: all objects */
     unsigned slots;      /* slots found by this call */
     unsigned redirected; /* found slots that now hold `instead` */
 };
 
-/* Searches the slots of all loaded objects for these functions. A slot is left alone if it holds
- * neither the function nor the object's own stub, or if its page cannot be written. */
+/* Searches the slots of all loaded objects for these functions. A slot is left unchanged if it
+ * holds neither the function nor the object's own stub, or if its page cannot be written. */
 void sl_import_redirect(struct sl_import *imports, size_t count);
 
-/* Any thread. The number changes whenever an object is loaded. */
+/* Any thread. Returns a number that changes whenever an object is loaded. */
 uint64_t sl_import_generation(void);
 
 #endif

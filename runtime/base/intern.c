@@ -1,10 +1,10 @@
 /*
  * intern.c - stores each text once, under a cap.
  *
- * Threads: one thread inserts; any thread reads ids that it got from another thread. Memory: texts
- * and the blocks of entries that point to them are in an arena and never move. The hash index is
- * replaced when it grows, but readers do not use it. The table owns all memory until it is
- * destroyed.
+ * Threads: one thread inserts. Any thread looks up ids that it got from another thread. Memory: an
+ * arena holds the texts and the blocks of entries that point to the texts. Both never move. The
+ * hash index is replaced when it grows. Only the inserting thread uses the hash index. The table
+ * owns all memory until it is destroyed.
  */
 #include "base/intern.h"
 
@@ -16,8 +16,8 @@
 #include "base/pages.h"
 
 #define BLOCK_ENTRIES 512
-#define BLOCKS_MAX    8192 /* enough for 4 million texts */
-#define INDEX_MIN     1024 /* slots; a power of two */
+#define BLOCKS_MAX    8192 /* maximum number of blocks, enough for 4 million texts */
+#define INDEX_MIN     1024 /* first number of index slots; a power of two */
 #define HINTS         1024 /* a power of two; a large model has a few thousand kernels */
 
 struct entry {
@@ -41,7 +41,7 @@ struct sl_intern {
     struct entry *block[BLOCKS_MAX]; /* an entry is written before `count` includes it */
 
     /* inserting thread only */
-    uint32_t *index; /* ids; 0 = free */
+    uint32_t *index; /* ids of texts; 0: free slot */
     uint32_t index_slots;
     struct hint hint[HINTS];
 };

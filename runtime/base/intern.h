@@ -3,7 +3,7 @@
  *
  * Threads: one thread inserts. Any thread may read an id that it has received by a release/acquire
  * hand-off. Texts never move and live as long as the table. Memory is bounded by `cap_bytes`. When
- * it is used up, sl_intern_put() returns 0 and the caller counts the loss.
+ * this memory is used up, sl_intern_put() returns 0 and the caller counts the loss.
  */
 #ifndef SL_INTERN_H
 #define SL_INTERN_H
@@ -21,11 +21,12 @@ void sl_intern_destroy(struct sl_intern *in); /* NULL is allowed */
  * without gaps. */
 uint32_t sl_intern_put(struct sl_intern *in, const char *text, size_t length);
 
-/* Inserting thread only. Returns the id of a text that is in the table, else 0. */
+/* Inserting thread only. Returns the id of the text, or 0 if the text is not in the table. */
 uint32_t sl_intern_find(const struct sl_intern *in, const char *text, size_t length);
 
-/* Like sl_intern_put(), for a NUL-terminated text at an address that usually has the same text,
- * such as a kernel name in CUPTI records. The address is only a hint: the text is always compared.
+/* Like sl_intern_put(), but faster for a NUL-terminated text at an address that usually holds the
+ * same text, such as a kernel name in CUPTI records. The address is only a hint, because the text
+ * is always compared.
  */
 uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text);
 
@@ -34,6 +35,6 @@ uint32_t sl_intern_put_hinted(struct sl_intern *in, const char *text);
 const char *sl_intern_get(const struct sl_intern *in, uint32_t id, size_t *length);
 
 uint32_t sl_intern_count(const struct sl_intern *in);
-size_t sl_intern_bytes(const struct sl_intern *in); /* memory in use */
+size_t sl_intern_bytes(const struct sl_intern *in); /* returns the bytes of memory in use */
 
 #endif

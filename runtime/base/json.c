@@ -186,7 +186,7 @@ char *sl_json_double(char *at, double v, int digits)
         return SL_JSON_LITERAL(at, "\"nan\"");
     if (v - v != 0)
         return v > 0 ? SL_JSON_LITERAL(at, "\"inf\"") : SL_JSON_LITERAL(at, "\"-inf\"");
-    /* Use only as many digits as distinguish the value from its neighbours. */
+    /* Use the fewest digits that distinguish the value from its neighbours. */
     for (int some = 6; some <= digits; some++) {
         snprintf(text, sizeof(text), "%.*g", some, v);
         if (digits > 9 ? strtod(text, NULL) == v : strtof(text, NULL) == (float)v)

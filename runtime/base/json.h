@@ -2,8 +2,8 @@
  * json.h - writes JSON numbers and strings into a buffer of the caller.
  *
  * Each function writes to `at` and returns the end of the written bytes. The caller guarantees that
- * there is room. Numbers are formatted by a table of three digits, because several are written per
- * record, and printf would take more time than all other work together.
+ * there is room. Numbers are formatted by a table of all three-digit numbers. Each record has
+ * several numbers, and printf would take more time than all other work together.
  *
  * Threads: any; the table is constant.
  */
@@ -23,7 +23,8 @@ extern const char sl_json_digits3[1000][4];
 /* Writes the three digits of v < 1000, with leading zeros. */
 static inline char *sl_json_three(char *at, uint32_t v)
 {
-    memcpy(at, sl_json_digits3[v], 4); /* the next write overwrites the fourth byte */
+    memcpy(at, sl_json_digits3[v], 4); /* four bytes are copied at once; the next write overwrites
+                                        * the fourth byte */
     return at + 3;
 }
 
@@ -51,7 +52,7 @@ static inline char *sl_json_u32(char *at, uint32_t v)
     return sl_json_u64(at, v);
 }
 
-/* Writes nanoseconds as microseconds with exactly three decimals: 1234 gives 1.234. */
+/* Writes nanoseconds as microseconds with exactly three decimals. For 1234, writes 1.234. */
 static inline char *sl_json_micros(char *at, uint64_t ns)
 {
     if (ns < 1000000) {
@@ -69,14 +70,14 @@ static inline char *sl_json_micros(char *at, uint64_t ns)
 /* Writes `thousandths` / 1000 with up to three decimals, without trailing zeros: 1500 gives 1.5. */
 char *sl_json_millis(char *at, uint64_t thousandths);
 
-/* The same with six decimals: 1185185 gives 1.185185. */
+/* Writes `millionths` / 1000000 with up to six decimals: 1185185 gives 1.185185. */
 char *sl_json_millionths(char *at, uint64_t millionths);
 
-/* Writes `digits` significant digits, in the same way in every locale. A value that is not finite
- * is written as a string. At most 32 bytes. */
+/* Writes `digits` significant digits. The output is the same in every locale. A value that is not
+ * finite is written as a string. At most 32 bytes. */
 char *sl_json_double(char *at, double v, int digits);
 
-/* The last `digits` hexadecimal digits. */
+/* Writes the last `digits` hexadecimal digits of the number. */
 char *sl_json_hex(char *at, uint64_t v, unsigned digits);
 
 /* Formats like C's %g with `digits` significant digits, in every locale. */
@@ -103,7 +104,7 @@ static inline char *sl_json_raw(char *at, const char *text, size_t length)
 #define SL_JSON_ESCAPE_MAX 6
 char *sl_json_escape(char *at, const char *text, size_t length);
 
-/* Writes a whole string with its quotes; NULL gives "". */
+/* Writes a whole string with its quotes. Writes "" for NULL. */
 char *sl_json_string(char *at, const char *text);
 
 #endif

@@ -13,7 +13,8 @@
 
 unsigned sl_load_runnable(const char *text)
 {
-    /* "0.20 0.18 0.12 3/480 11206": three averages, runnable/all */
+    /* A text such as "0.20 0.18 0.12 3/480 11206" contains three averages, and the numbers of
+     * runnable and of all threads. */
     for (int field = 0; field < 3 && text; field++) {
         text = strchr(text, ' ');
         if (text)

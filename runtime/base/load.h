@@ -6,12 +6,12 @@
 #ifndef SL_LOAD_H
 #define SL_LOAD_H
 
-/* Returns 1 if more threads want to run than there are processors, 0 if not, or if it is not
- * known. */
+/* Returns 1 if more threads want to run than there are processors. Returns 0 otherwise, or if the
+ * number of threads is not known. */
 int sl_load_is_high(void);
 
-/* Returns the number of runnable threads from the text of /proc/loadavg, 0 if the text does not
- * have it. */
+/* Returns the number of runnable threads from the text of /proc/loadavg, or 0 if the text lacks
+ * that number. */
 unsigned sl_load_runnable(const char *text);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * loader.c - makes sure that our calls of the dynamic linker never overlap with a fork().
  *
- * Threads: any. Each side increments its own counter before it reads the other side's, so at least
- * one of the two sees that it must wait. Memory: static, and one word per thread.
+ * Threads: any. Calls of the linker and forks each have a counter. A call increments its counter
+ * before it reads the counter of forks, and a fork the other way round. So at least one of the two
+ * threads sees that it must wait. Memory: static, and one word per thread.
  */
 #include "base/loader.h"
 
@@ -14,11 +15,11 @@
 #include "base/futex.h"
 #include "base/log.h"
 
-static _Atomic uint32_t looks, forks; /* calls and forks in progress */
+static _Atomic uint32_t looks, forks; /* number of calls of the linker, and of forks, in progress */
 static int has_told;
 
-/* Nesting depth of our calls in this thread. Fork handlers of other libraries may make such calls,
- * too. */
+/* Nesting depth of our calls in this thread. Fork handlers of other libraries may call us inside
+ * one of our calls, too. */
 static _Thread_local unsigned depth;
 
 /* Waits until the counter is 0. Returns 0 or -ETIMEDOUT. */
@@ -136,7 +137,7 @@ void sl_loader_after_fork(void)
     drop(&forks);
 }
 
-/* In the child, this thread is the only one. */
+/* In the child, this thread is the only thread. */
 void sl_loader_fork_child(void)
 {
     depth = 0;

@@ -2,7 +2,7 @@
  * loader.h - calls of the dynamic linker that never overlap with a fork().
  *
  * The linker's list of objects has a lock. glibc (2.36, for example) releases its other locks in a
- * forked child, but not this one:
+ * forked child, but not the lock of this list:
  *   - If another thread walks the list during the fork(), the child's first dlopen() hangs
  *     forever.
  *   - If another thread loads an object during the fork(), the child's first dlopen() ends the
@@ -11,8 +11,8 @@
  * So a fork() waits for our calls of the linker, and our calls wait for a fork(). No other file of
  * the runtime calls dl_iterate_phdr() or the functions of <dlfcn.h>, except dlerror().
  *
- * Threads: any. Neither side waits longer than SL_LOADER_PATIENCE_NS, because the forking thread
- * may hold a lock that the other thread's call needs. Allocates nothing; errno is preserved.
+ * Threads: any. No thread waits longer than SL_LOADER_PATIENCE_NS, because the forking thread may
+ * hold a lock that the other thread's call needs. Allocates nothing; errno is preserved.
  */
 #ifndef SL_LOADER_H
 #define SL_LOADER_H
@@ -21,7 +21,8 @@
 #include <link.h>
 #include <stddef.h>
 
-/* A walk takes a few milliseconds; fork() of a large process takes some hundred. */
+/* The longest time that a call or a fork() waits for the other. A walk of the list takes a few
+ * milliseconds, a fork() of a large process some hundred milliseconds. */
 #define SL_LOADER_PATIENCE_NS 1000000000u
 
 typedef int (*sl_loader_visit_fn)(struct dl_phdr_info *info, size_t size, void *user);
@@ -29,8 +30,9 @@ typedef int (*sl_loader_visit_fn)(struct dl_phdr_info *info, size_t size, void *
 /* Calls dl_iterate_phdr(). A visitor may call sl_loader_look() again. */
 int sl_loader_look(sl_loader_visit_fn visit, void *user);
 
-/* Call dlopen(), dlsym(), dlclose() and dladdr(), with their results, ownership and dlerror().
- * sl_loader_file() returns the file name of an open library, NULL if it has none. */
+/* These functions call dlopen(), dlsym(), dlclose() and dladdr(). Results, ownership of libraries
+ * and dlerror() are the same as for the called functions. sl_loader_file() returns the file name of
+ * an open library, or NULL if the library has none. */
 void *sl_loader_open(const char *file, int flags);
 void *sl_loader_symbol(void *library, const char *name);
 void sl_loader_close(void *library);
@@ -42,8 +44,8 @@ const char *sl_loader_file(void *library);
 void sl_loader_enter(void);
 void sl_loader_leave(void);
 
-/* Handlers for pthread_atfork(), all in the forking thread: before the fork, after it in the
- * parent, and after it in the child. */
+/* Handlers for pthread_atfork(). The forking thread calls them before the fork, after the fork in
+ * the parent, and after the fork in the child. */
 void sl_loader_before_fork(void);
 void sl_loader_after_fork(void);
 void sl_loader_fork_child(void);

@@ -3,7 +3,7 @@
  *
  * Each line is formatted on the stack and written by one write(2), without locks or allocation.
  * Logging is async-signal-safe except for floating point, and preserves errno. A line says what
- * happened, what it means for the job and the trace, and what the user can do. syncline never
+ * happened, what this means for the job and the trace, and what the user can do. syncline never
  * closes or redirects stderr. A broken stderr is ignored and raises no SIGPIPE.
  */
 #ifndef SL_LOG_H

@@ -1,5 +1,5 @@
 /*
- * nearest.h - computes how far a mistyped name is from a known one.
+ * nearest.h - computes how far a mistyped name is from a known name.
  *
  * Threads: any; pure. Memory: the stack.
  */

@@ -14,7 +14,7 @@
 
 #include "base/stats.h"
 
-#define FIRST_FD 512 /* above the descriptors that most programs ever use */
+#define FIRST_FD 512 /* a number above the descriptors that most programs ever use */
 
 /* ---- does a descriptor or name still belong to the file? ---- */
 
@@ -30,8 +30,8 @@ static int lose(void)
 }
 
 /* Checks whether the descriptor still belongs to this file. Returns 0 or -errno; after an error the
- * descriptor is not touched again. fstat may fail on an open file of a network file system. Then it
- * is not known whose file it is, so the descriptor stays open. */
+ * descriptor is not touched again. fstat may fail on an open file of a network file system. Then we
+ * do not know whose file the descriptor refers to, so the descriptor stays open. */
 static int compare(struct sl_own_file *f)
 {
     struct stat st;
@@ -68,9 +68,9 @@ static int check_name(const struct sl_own_file *f, const char *path)
 
 /* ---- opening ---- */
 
-/* Duplicates `fd` to the lowest free number from FIRST_FD on, or if the limit is lower, to a number
- * as high as possible. Tries lower and lower starts, because the host may change its limit and
- * descriptors at any time. Returns -errno if no number above `fd` is free. */
+/* Duplicates `fd` to the lowest free number from FIRST_FD on. If the process's limit is lower,
+ * duplicates to a number as high as possible. Tries lower and lower starts, because the host may
+ * change its limit and descriptors at any time. Returns -errno if no number above `fd` is free. */
 static int duplicate_high(int fd)
 {
     int from = FIRST_FD, least = fd > STDERR_FILENO ? fd : STDERR_FILENO, high = -1;
@@ -109,7 +109,8 @@ static int take(struct sl_own_file *f, int low, const char *path, int stat_flags
     f->inode = st.st_ino;
     high = duplicate_high(low);
     if (fstatat(AT_FDCWD, path, &named, stat_flags) != 0) {
-        error = -errno; /* for example, the /proc file of a thread that has just ended */
+        error = -errno; /* fstat fails, for example, on the /proc file of a thread that has just
+                         * ended */
         goto fail_name;
     }
     if (!is_same(f, &named)) {
@@ -183,7 +184,7 @@ int sl_own_file_write(struct sl_own_file *f, struct iovec *part, int parts)
         n = writev(f->fd, part, parts);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EBADF) { /* the host closed it after the check */
+        if (n < 0 && errno == EBADF) { /* the host closed the descriptor after the check */
             f->fd = -1;
             return lose();
         }

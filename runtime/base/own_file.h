@@ -1,23 +1,24 @@
 /*
  * own_file.h - a file that is written, read and closed only while its descriptor is still ours.
  *
- * A host may close descriptors that it does not know (closefrom(3), or a loop) and then open its
- * own files, which get the lowest free numbers. Two measures keep us from writing to those files
- * and from closing them:
- *   - Our descriptor has a high number: 512 or more, or as high as a lower soft RLIMIT_NOFILE
- *     allows, and never 0 to 2. The kernel gives out the lowest free number. So a host gets our
- *     number only if it has hundreds of files open or asks for that number.
+ * A host may close descriptors that it does not know, by closefrom(3) or in a loop. Files that the
+ * host opens afterwards get the lowest free numbers. Two measures keep us from writing to those
+ * files and from closing them:
+ *   - Our descriptor has a high number, which is 512 or more, or as high as a lower soft
+ *     RLIMIT_NOFILE allows, but never 0 to 2. The kernel gives out the lowest free number. So a
+ *     host gets our number only if it has hundreds of files open or asks for that number.
  *   - Device and inode are remembered when the file is opened. Each write, truncation and close
- *     first compares them by fstat. Each rename and unlink first compares those of the directory
- *     entry. If they differ, the file is lost: this call and every later one return -EBADF,
- *     SL_STAT_FILES_LOST is counted once, and the descriptor is never touched again, not even
- *     closed.
+ *     first compares device and inode by fstat. Each rename and unlink first compares device and
+ *     inode of the directory entry. If they differ, the file is lost: this call and every later
+ *     call return -EBADF, SL_STAT_FILES_LOST is counted once, and the descriptor is never touched
+ *     again, not even closed.
  *
  * Two races remain, because no system call compares and acts at once:
  *   - Between our fstat and our next system call, the host may close the descriptor and open a
  *     file with the same number.
- *   - open() first returns a low number, which we hold for some microseconds. If the host takes
- *     it in that time, we notice, except between fstat and close.
+ *   - open() first returns a low number, which we hold for some microseconds. If the host closes
+ *     and reuses the low number in that time, we notice, unless it happens between our fstat and
+ *     our close.
  *
  * Threads: one owner at a time. Memory: the caller's struct.
  */
@@ -35,8 +36,8 @@ struct sl_own_file {
 };
 
 /* Creates a new file for writing, with mode 0600 and close-on-exec. Returns 0 or -errno: -EEXIST if
- * a file or link exists, which is left unchanged, and -EBADF if the host has taken the descriptor
- * at once. */
+ * a file or link of that name exists (it is left unchanged), and -EBADF if the host has taken the
+ * descriptor at once. */
 int sl_own_file_open(struct sl_own_file *f, const char *path);
 
 /* Writes all bytes; modifies `part`. Retries EINTR. Returns 0 or -errno. If the disk is full,
@@ -50,15 +51,15 @@ int sl_own_file_truncate(struct sl_own_file *f, uint64_t bytes);
  * -EBADF if the file is closed already. */
 int sl_own_file_close(struct sl_own_file *f);
 
-/* Renames the file, also after its close. Returns 0 or -errno. Never replaces another file, but
- * returns -EEXIST. */
+/* Renames the file; works after the close, too. Returns 0 or -errno. Never replaces another file,
+ * but returns -EEXIST. */
 int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char *to);
 
-/* Reads a small file, for example in /proc, by one read(2), with the same checks. Returns the
- * number of bytes or -errno. */
+/* Reads a small file, for example in /proc, by one read(2), with the same checks of the descriptor.
+ * Returns the number of bytes or -errno. */
 ssize_t sl_own_file_read(const char *path, void *data, size_t size);
 
-/* Removes the name, also after the close, if it still belongs to this file. */
+/* Removes the file's name if the name still belongs to this file; works after the close, too. */
 void sl_own_file_unlink(const struct sl_own_file *f, const char *path);
 
 #endif

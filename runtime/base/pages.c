@@ -62,7 +62,7 @@ void sl_pages_unmap(void *memory, size_t bytes)
     errno = saved;
 }
 
-/* In front of each block: its size. */
+/* The size of each block is stored in front of the block. */
 #define HEAD_BYTES 64
 
 void *sl_pages_alloc(size_t bytes)

@@ -13,8 +13,8 @@
 /* Rounds bytes up to whole pages. Returns 0 on overflow. */
 size_t sl_pages_round(size_t bytes);
 
-/* Returns zeroed, page-aligned memory, whose pages use memory only once they are touched. NULL if
- * `bytes` is 0, or if there is no memory. */
+/* Returns zeroed, page-aligned memory, whose pages use memory only once they are touched. Returns
+ * NULL if `bytes` is 0, or if there is no memory. */
 void *sl_pages_map(size_t bytes);
 
 /* Enlarges a mapping, which keeps its content and may move. The new pages are zero. Returns NULL if
@@ -25,8 +25,8 @@ void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes);
  * mapping. Untouched pages stay untouched; the others are returned to the system. */
 void sl_pages_clear(void *memory, size_t bytes);
 
-/* For several arrays in one mapping: returns the place of the next one, of `bytes`, and moves `*at`
- * behind it, to a whole page. */
+/* Places several arrays in one mapping. Returns the place of the next array, which has `bytes`
+ * bytes, and moves `*at` to the first whole page after the array. */
 static inline void *sl_pages_part(char *memory, size_t *at, size_t bytes)
 {
     void *part = memory + *at;
@@ -35,12 +35,12 @@ static inline void *sl_pages_part(char *memory, size_t *at, size_t bytes)
     return part;
 }
 
-/* `bytes` is what sl_pages_map() was given. NULL is allowed. */
+/* `bytes` is the size that sl_pages_map() got. NULL is allowed. */
 void sl_pages_unmap(void *memory, size_t bytes);
 
-/* malloc() and free() for libraries that take such functions; meant for few and large blocks. If a
- * thread of ours called malloc(), the host's allocator would give it an arena: 64 MiB of address
- * space. */
+/* malloc() and free() for libraries to which a caller can give such functions; meant for few and
+ * large blocks. If a thread of ours called malloc(), the host's allocator would give it an arena:
+ * 64 MiB of address space. */
 void *sl_pages_alloc(size_t bytes);
 void sl_pages_free(void *memory); /* NULL is allowed */
 

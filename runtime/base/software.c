@@ -1,8 +1,8 @@
 /*
  * software.c - stores the versions of the software in the process.
  *
- * Threads, memory: see software.h. The first thread that reserves an entry writes its text and then
- * publishes it.
+ * Threads, memory: see software.h. The first thread that reserves an entry writes the entry's text
+ * and then publishes the entry.
  */
 #include "base/software.h"
 

@@ -16,7 +16,8 @@ enum sl_software {
  * each software has an effect. NULL and "" are ignored. */
 void sl_software_set(enum sl_software what, const char *version);
 
-/* Returns the version, valid for the life of the process. NULL if it is not known. */
+/* Returns the version, valid for the life of the process. Returns NULL if the version is not
+ * known. */
 const char *sl_software_get(enum sl_software what);
 
 #endif

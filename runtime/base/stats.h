@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* The table in stats.c has the name and the description of each counter, in the same order. A
- * comment here only adds to that description. */
+ * comment below only adds to the description in stats.c. */
 enum sl_stat {
     SL_STAT_RECORDS,
     SL_STAT_RECORDS_UNKNOWN,
@@ -22,10 +22,10 @@ enum sl_stat {
     SL_STAT_RECORDS_NO_TIME,
     SL_STAT_EVENTS_WRITTEN,
     SL_STAT_DROPPED_CUPTI,     /* reported by cuptiActivityGetNumDroppedRecords */
-    SL_STAT_DROPPED_NO_BUFFER, /* the buffer pool was at its cap */
+    SL_STAT_DROPPED_NO_BUFFER, /* discarded because the buffer pool was at its cap */
     SL_STAT_DROPPED_RECORDS_DISCARDED,
     SL_STAT_DROPPED_RING,
-    SL_STAT_DROPPED_WRITE, /* lost because the file could not be written */
+    SL_STAT_DROPPED_WRITE, /* events lost because the file could not be written */
     SL_STAT_FILES_LOST,    /* see base/own_file.h */
     SL_STAT_WINDOWS_DELETED,
     SL_STAT_WINDOWS_FAILED,
@@ -39,7 +39,7 @@ enum sl_stat {
     SL_STAT_GPU_WITHOUT_CALL,
     SL_STAT_CALL_WITHOUT_GPU,
     SL_STAT_CORRELATION_WRAPS,
-    SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate: CUPTI still held these records */
+    SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate, because CUPTI still held these records */
     SL_STAT_UNDELIVERED_BUFFERS, /* buffers that CUPTI did not return although flushes were
                                   * forced */
     SL_STAT_CUPTI_ERRORS,
@@ -47,16 +47,18 @@ enum sl_stat {
     SL_STAT_EDGES_RELEASED,
     SL_STAT_WAITS_UNANNOTATED,
     SL_STAT_RANGES,
-    SL_STAT_RANGES_LOST, /* dropped in a thread's lane or in the table of ranges */
+    SL_STAT_RANGES_LOST, /* dropped because a thread's lane (its queue of records) or the table of
+                          * ranges was full */
     SL_STAT_RANGES_NO_CLOCK,
     SL_STAT_RANGES_CUT,
     SL_STAT_OPS,
-    SL_STAT_OPS_LOST, /* dropped in the table of operators or of their names */
+    SL_STAT_OPS_LOST, /* dropped because the table of operators or the table of their names was
+                       * full */
     SL_STAT_OPS_FORGOTTEN,
     SL_STAT_OPS_INPUTS_LOST,
     SL_STAT_CHAKRA_NODES,
     SL_STAT_CHAKRA_EDGES,
-    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* includes edges for which there was no memory */
+    SL_STAT_CHAKRA_EDGES_LEFT_OUT, /* this counter includes edges for which there was no memory */
     SL_STAT_CHAKRA_ROWS_LEFT_OUT,
     SL_STAT_CHAKRA_UNEXPLAINED,
     SL_STAT_CHAKRA_NO_LAUNCH,
@@ -65,7 +67,7 @@ enum sl_stat {
     SL_STAT_CHAKRA_FORCED,
     SL_STAT_CHAKRA_LANES_FORGOTTEN,
     SL_STAT_CHAKRA_FAILED, /* the output was not created, or failed later */
-    /* one for each enum sl_edge_loss */
+    /* one counter for each value of enum sl_edge_loss */
     SL_STAT_EDGES_LOST_BEFORE_WINDOW,
     SL_STAT_EDGES_LOST_GAVE_UP,
     SL_STAT_EDGES_LOST_AMBIGUOUS,
@@ -81,7 +83,9 @@ void sl_stats_add(enum sl_stat which, uint64_t n);
 void sl_stats_set(enum sl_stat which, uint64_t value);
 uint64_t sl_stats_get(enum sl_stat which);
 const char *sl_stats_name(enum sl_stat which); /* "dropped_ring" */
-const char *sl_stats_help(const char *name);   /* the description; NULL: no such counter */
-void sl_stats_reset(void);                     /* for tests and for the child of a fork */
+const char *sl_stats_help(const char *name);   /* the description of the counter; NULL: no such
+                                                * counter */
+void sl_stats_reset(void);                     /* resets all counters; for tests and for the child
+                                                * of a fork */
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * store.c - provides arrays, pools and maps under one memory cap, for example to the edge engine.
  *
- * Threads: one owner, who frees pools and maps. The map uses open addressing with linear probing
- * and is at most half full. Removing a key moves later entries back into the hole, so no deletion
- * marks are left that would make the map slower over time.
+ * Threads: one thread at a time, the owner, which frees pools and maps. The map uses open
+ * addressing with linear probing and is at most half full. Removing a key moves later entries back
+ * into the hole, so no deletion marks are left that would make the map slower over time.
  */
 #include "base/store.h"
 
@@ -105,7 +105,8 @@ void sl_pool_put(struct sl_pool *p, void *object)
                               p->object_bytes - sizeof p->unused);
 }
 
-/* Adds a block of objects. The place of a block's first object is used to chain the blocks. */
+/* Adds a block of objects. The first object's place in a block holds the pointer that chains the
+ * blocks. */
 static int add_block(struct sl_pool *p)
 {
     char *block = sl_store_map(p->store, BLOCK_BYTES);

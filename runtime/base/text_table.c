@@ -13,7 +13,7 @@
 
 enum {
     TEXTS = 65536,
-    INDEX = 2 * TEXTS, /* a power of two */
+    INDEX = 2 * TEXTS, /* number of index slots; a power of two */
     BYTES = 4 << 20,
 };
 
@@ -23,7 +23,7 @@ struct text {
 
 static struct {
     struct text entry[TEXTS];
-    _Atomic uint32_t index[INDEX]; /* numbers of texts; 0 = free */
+    _Atomic uint32_t index[INDEX]; /* hash index with numbers of texts; 0: free slot */
     char bytes[BYTES];
     _Atomic uint32_t texts, bytes_used;
 } table;
@@ -72,7 +72,8 @@ static uint32_t copy_text(const char *text, size_t length)
     offset = sl_text_table_take_place(&table.bytes_used, (uint32_t)length + 1, BYTES);
     if (offset == BYTES)
         return lose();
-    memcpy(table.bytes + offset, text, length); /* static memory is zero: the NUL is there */
+    memcpy(table.bytes + offset, text, length); /* static memory is zero, so the text already ends
+                                                 * in NUL */
     table.entry[place] = (struct text){offset, (uint32_t)length};
     return place + 1;
 }
@@ -112,7 +113,8 @@ uint32_t sl_text_table_put(const char *text, size_t length)
         if (atomic_compare_exchange_strong_explicit(slot, &there, mine, memory_order_acq_rel,
                                                     memory_order_acquire))
             return mine;
-        /* Another thread took the slot. If it added the same text, our copy stays unused. */
+        /* Another thread took the slot. If that thread added the same text, our copy stays
+         * unused. */
         if (is_text(there, text, length))
             return there;
     }

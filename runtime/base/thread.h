@@ -10,8 +10,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* Starts `run(argument)` on a stack of `stack_bytes`, or of the host's default size if the host's
- * thread-local data does not fit in that. The caller joins or detaches the thread. 0 or -errno. */
+/* Starts `run(argument)` on a stack of `stack_bytes`, or on a stack of the host's default size if
+ * the host's thread-local data does not fit into `stack_bytes`. The caller joins or detaches the
+ * thread. 0 or -errno. */
 int sl_thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *argument);
 
 #endif

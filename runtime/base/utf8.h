@@ -13,20 +13,20 @@
  * Returns 0 if no valid character starts there (Unicode 15, table 3-7). */
 size_t sl_utf8_length(const char *text, size_t left);
 
-/* Whether the whole text is valid UTF-8, without overlong forms and surrogates (Unicode 15, table
- * 3-7). */
+/* Returns whether the whole text is valid UTF-8, without overlong forms and surrogates (Unicode 15,
+ * table 3-7). */
 int sl_utf8_valid(const char *text, size_t length);
 
 /* Copies as many whole characters as fit in `size` bytes, with '?' for each invalid byte. Returns
  * the bytes written. */
 size_t sl_utf8_clean(char *out, size_t size, const char *text, size_t length);
 
-/* Writes one character; for an invalid code writes U+FFFD. Returns the number of bytes written, 0
- * if there is no room. */
+/* Writes one character, or U+FFFD for an invalid code. Returns the number of bytes written, 0 if
+ * there is no room. */
 size_t sl_utf8_put(char *out, size_t room, uint32_t c);
 
-/* Joins two surrogates to the character that they encode and returns 1. Otherwise returns 0 and
- * leaves `high` unchanged. */
+/* Joins two surrogates to the character that they encode and returns 1. If the two are not a pair
+ * of surrogates, returns 0 and leaves `high` unchanged. */
 int sl_utf8_join(uint32_t *high, uint32_t low);
 
 /* Converts until a 0, until `most` units are read, or until `out` is full. Writes no NUL and

@@ -1,7 +1,7 @@
 /*
  * source.c - the table of sources, and the connections between two of them.
  *
- * Threads: see source.h. Memory: the setup is kept here, static; readers are mapped at creation.
+ * Threads: see source.h. Memory: the setup is static; readers are mapped when they are created.
  */
 #include "collect/source.h"
 
@@ -33,7 +33,7 @@ struct source {
     void (*rescan)(const struct sl_source_setup *setup);
     void (*enable)(const struct sl_source_setup *setup, int on);
     void (*stop)(void);
-    /* Creates a reader. Returns 0 with *reader (NULL if it is not wanted), or -ENOMEM. */
+    /* Creates a reader. Returns 0 with *reader (NULL if no reader is needed), or -ENOMEM. */
     int (*open)(void **reader, const struct sl_source_reading *reading);
     void (*close)(void *reader);
     void (*begin)(void *reader); /* called before the lanes are read */
@@ -56,7 +56,7 @@ void sl_sources_prepare(const struct sl_config *config)
 }
 
 /* Creates the lanes and name tables, which sl_range_push() and steps use too. If there is no memory
- * for them, the job is recorded without its ranges. */
+ * for lanes and tables, the job is recorded without its ranges. */
 static void attach_nvtx(const struct sl_source_setup *setup)
 {
     int err;
@@ -147,8 +147,8 @@ static void attach_torch(const struct sl_source_setup *setup)
 
 static void rescan_torch(const struct sl_source_setup *setup)
 {
-    /* Without an observer, the Python package makes PyTorch report operators, so it must run again
-     * now that PyTorch is loaded. */
+    /* Without an observer, the Python package makes PyTorch report operators, so the package must
+     * run again now that PyTorch is loaded. */
     if (sl_torch_ops_attach(setup->config->ops, setup->config->home) && setup->config->python)
         sl_python_boot_again(setup->config->home);
 }
@@ -320,8 +320,9 @@ struct sl_source_readers {
     struct sl_lane_reader lanes;
 };
 
-/* A record is passed to PyTorch's reader before NVTX's. Its user scopes are ranges too, and a step
- * that begins with such a scope must be known before the ranges inside it. */
+/* A record is passed to PyTorch's reader before NVTX's reader. PyTorch's user scopes are ranges
+ * too, and NVTX's reader must know a step that begins with a user scope before it reads the ranges
+ * inside that scope. */
 static void take_record(void *user, uint32_t thread, const struct sl_lane_record *record,
                         uint64_t ns)
 {

@@ -3,14 +3,15 @@
  * Python.
  *
  * A source is a folder below collect/ and an entry of the table in source.c. Callers start, scan,
- * enable, read and stop all sources through these functions, and do not know the single sources.
- * CUPTI is not in the table. It is handled by session/, because only one profiler at a time can use
- * it.
+ * enable, read and stop all sources through these functions, and do not need to know which sources
+ * exist. CUPTI is not in the table. The code in session/ handles CUPTI, because only one profiler
+ * at a time can use CUPTI.
  *
- * Sources do not include each other. If one source needs another (for PyTorch operators that arrive
- * as NVTX texts, and for graph nodes that belong to an operator), source.c connects the two.
+ * Files of one source do not include files of another. If one source needs another (PyTorch
+ * operators may arrive as NVTX texts, and graph nodes belong to operators), source.c connects the
+ * two.
  *
- * Threads: see each function. Memory: each source has its own.
+ * Threads: see each function. Memory: each source owns its memory.
  */
 #ifndef SL_SOURCE_H
 #define SL_SOURCE_H
@@ -36,7 +37,7 @@ struct sl_source_setup {
     int records_at_once; /* a window is open from the beginning */
 };
 
-/* Call on the thread that initialises CUDA, before any call of CUPTI: CUPTI may start threads, and
+/* Call on the thread that initialises CUDA, before any call of CUPTI. CUPTI may start threads, and
  * some settings are possible only while the process has one thread. */
 void sl_sources_prepare(const struct sl_config *config);
 
@@ -44,11 +45,12 @@ void sl_sources_prepare(const struct sl_config *config);
  * source gets no memory, it logs one line, and the job is recorded without that source. */
 void sl_sources_attach(const struct sl_source_setup *setup);
 
-/* Call on the same thread, as the last of the three. From then on sources may call the public
+/* Call on the same thread, after the two functions above. From then on sources may call the public
  * API. */
 void sl_sources_arm(void);
 
-/* Recorder thread, at each tick. Attaches to newly loaded objects; cheap if there are none. */
+/* Recorder thread, at each tick. Attaches to newly loaded objects. The call takes little time if no
+ * object was loaded. */
 void sl_sources_rescan(void);
 
 /* Recorder thread: turns recording on or off. */
@@ -58,7 +60,7 @@ void sl_sources_enable(int on);
 void sl_sources_stop(void);
 
 /* Any thread. Returns which operators the Python package shall make PyTorch report as NVTX texts
- * (SL_TORCH_OPS_OFF: none). After this call, such texts are recorded as operators. */
+ * (SL_TORCH_OPS_OFF: none). After this call, NVTX texts of operators are recorded as operators. */
 enum sl_torch_ops_mode sl_sources_ops_by_texts(void);
 
 /* NVTX's loader entry points, called inside an application's NVTX call. Return 1 if attached, 0 if
@@ -75,21 +77,22 @@ struct sl_source_reading {
                                 * wanted */
     struct sl_ranges *ranges;
     struct sl_ops *ops;       /* NULL: not wanted */
-    size_t range_texts_bytes; /* limit for interned texts of ranges */
-    size_t op_names_bytes;    /* limit for interned names of operators */
+    size_t range_texts_bytes; /* maximum bytes of interned texts of ranges */
+    size_t op_names_bytes;    /* maximum bytes of interned names of operators */
     void *user;
-    /* Gets marks, and names of tracks that belong to no thread. */
+    /* Receives marks, and names of tracks that belong to no thread. */
     void (*sink)(void *user, const struct sl_event *ev);
-    /* The program named a thread, device, context, stream or event. `name`: interned. */
+    /* Called when the program has named a thread, device, context, stream or event. `name` is an
+     * interned id. */
     void (*named)(void *user, const struct sl_named *what, uint32_t name);
     /* Called before the first record of a thread. */
     void (*thread)(void *user, uint32_t thread);
 };
 
 struct sl_source_lost {
-    uint64_t ranges; /* ranges without their text, and ranges not recorded */
-    uint64_t ops;    /* operators without a name */
-    uint64_t inputs; /* operators that lack some or all of their inputs */
+    uint64_t ranges; /* number of ranges without their text, and of ranges not recorded */
+    uint64_t ops;    /* number of operators without a name */
+    uint64_t inputs; /* number of operators that lack some or all of their inputs */
 };
 
 struct sl_source_readers;
@@ -103,7 +106,7 @@ void sl_source_readers_destroy(struct sl_source_readers *r); /* NULL is fine */
 /* Reads records that threads made before until_ns (UINT64_MAX: all), in each thread's order. */
 void sl_source_readers_read(struct sl_source_readers *r, uint64_t until_ns);
 
-/* Writes the losses so far. */
+/* Writes the numbers of losses so far. */
 void sl_source_readers_count(const struct sl_source_readers *r, struct sl_source_lost *out);
 
 #endif

@@ -19,12 +19,13 @@
 #define MIB           (1ull << 20)
 #define GIB           (1ull << 30)
 #define SECOND_NS     1000000000ull
-#define NAME_MAX_EDIT 64 /* longer names are truncated in messages */
+#define NAME_MAX_EDIT 64 /* longest option name in messages; a longer name is truncated */
 
-/* The last two columns: the value that replaces an invalid one, and the consequence. */
+/* The last two columns of an option. NULL means that the default replaces an invalid value. */
 #define INVALID_IS_DEFAULT NULL, NULL
 
-/* Enum fields are stored through int pointers; gcc and clang make them the size of an int. */
+/* Enum fields are stored through int pointers, because gcc and clang give an enum the size of an
+ * int. */
 _Static_assert(sizeof(enum sl_detail) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_cupti_api_choice) == sizeof(int), "an enum field is an int");
 _Static_assert(sizeof(enum sl_torch_ops_mode) == sizeof(int), "an enum field is an int");
@@ -38,7 +39,7 @@ static const struct sl_option_word kind_words[] = {
     {"driver", SL_CUPTI_DRIVER, "driver API calls (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
     {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead"},
-    {"none", 0, "alone: neither GPU work nor CUDA calls are recorded"},
+    {"none", 0, "given alone, without other words; neither GPU work nor CUDA calls are recorded"},
     {"off", 0, "the same"},
     {NULL, 0, NULL},
 };
@@ -48,7 +49,7 @@ static const struct sl_option_word api_words[] = {
      "calls that launch, copy, set, wait, order streams, call the host, allocate or load code, "
      "and calls that create and destroy graphs, streams, events and contexts; "
      "docs/trace-format-details.md has the list"},
-    {"all", 1, "every call, also `cudaGetDevice` and the like"},
+    {"all", 1, "every call, including frequent ones such as `cudaGetDevice`"},
     {NULL, 0, NULL},
 };
 
@@ -57,7 +58,7 @@ static const struct sl_option_word cupti_api_words[] = {
      "`v1` if a loaded library (such as PyTorch) uses the older interface, because one process "
      "cannot use both interfaces; otherwise `v2` from CUPTI 13.3 on"},
     {"v1", SL_CUPTI_API_V1,
-     "the older interface, which every CUPTI has: one client for the whole process"},
+     "the older interface, which every CUPTI has, with one client for the whole process"},
     {"v2", SL_CUPTI_API_V2,
      "the newer interface, from CUPTI 13.2 on: a subscriber for each client, so that tools which "
      "use this interface do not disturb each other. CUPTI 13.2 hides dropped records from "
@@ -68,9 +69,11 @@ static const struct sl_option_word cupti_api_words[] = {
 };
 
 static const struct sl_option_word detail_words[] = {
-    {"lean", SL_DETAIL_LEAN, "no flow arrows, no occupancy, no bandwidth: about half the cost"},
-    {"default", SL_DETAIL_DEFAULT, "all that trace viewers and HTA read"},
-    {"full", SL_DETAIL_FULL, "also clusters, channels, kinds of shared memory, values of memsets"},
+    {"lean", SL_DETAIL_LEAN,
+     "no flow arrows, no occupancy and no bandwidth; about half the cost of `default`"},
+    {"default", SL_DETAIL_DEFAULT, "everything that trace viewers and HTA read"},
+    {"full", SL_DETAIL_FULL,
+     "`default`, and also clusters, channels, kinds of shared memory and values of memsets"},
     {NULL, 0, NULL},
 };
 
@@ -78,7 +81,8 @@ static const struct sl_option_word chakra_words[] = {
     {"off", SL_CHAKRA_OFF, "no execution trace"},
     {"none", SL_CHAKRA_OFF, "the same"},
     {"raw", SL_CHAKRA_RAW,
-     "`.et`, not compressed: simulators read only this; 7 to 17 times the size of the trace"},
+     "`.et`, not compressed, which is the only form that simulators read; 7 to 17 times as large "
+     "as the trace"},
     {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
     {"zstd", SL_CHAKRA_ZSTD,
      "`.et.zst`, the smallest; `syncline convert X.et.zst --to chakra -o X.et` decompresses it"},
@@ -88,8 +92,9 @@ static const struct sl_option_word chakra_words[] = {
 static const struct sl_option_word ops_words[] = {
     {"off", SL_TORCH_OPS_OFF, "no operators, and no source lines of waits"},
     {"none", SL_TORCH_OPS_OFF, "the same"},
-    {"lean", SL_TORCH_OPS_LEAN, "names, threads, sequence numbers; some 0.3 us an operator"},
-    {"full", SL_TORCH_OPS_FULL, "also shapes, types, strides and values of inputs"},
+    {"lean", SL_TORCH_OPS_LEAN,
+     "names, threads and sequence numbers; about 0.3 us for each operator"},
+    {"full", SL_TORCH_OPS_FULL, "`lean`, and also shapes, types, strides and values of inputs"},
     {NULL, 0, NULL},
 };
 
@@ -122,13 +127,13 @@ const struct sl_option sl_config_table[] = {
      "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand, off",
      "When to record. Each window is a complete file.\n"
      "\n"
-     "- `run`: everything, from the first CUDA call to the end.\n"
+     "- `run`: the whole run, from the first CUDA call to the end of the process.\n"
      "- `time:2s/60s`: two seconds of every minute. A window has at least 10 ms.\n"
      "- `steps:3/500`: three of every 500 steps of the job, from the start of the first to the "
      "end of the third. The job's first step is left out, and at least one step lies between two "
      "windows. docs/pytorch.md says what a step is.\n"
      "- `demand`: from `sl_start()` to `sl_stop()`.\n"
-     "- `off`: never; `sl_start()` fails.\n"
+     "- `off`: never. `sl_start()` fails.\n"
      "\n"
      "`sl_start()` and `sl_stop()` work in every other mode.",
      FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL, "demand",
@@ -159,9 +164,9 @@ const struct sl_option sl_config_table[] = {
      "convert` turns a zstd file into a gzip file.",
      FIELD(compression), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CHAKRA", SL_OPTION_CHOICE, "zstd", "off, none, raw, gzip, zstd",
-     "The Chakra execution trace of each window, `WINDOW.RANK.et.zst` beside the Kineto file. It "
-     "takes three sixteenths of SYNCLINE_MEMORY and needs 12 MiB. With less than 64MiB of "
-     "SYNCLINE_MEMORY there is no execution trace.",
+     "The Chakra execution trace of each window, `WINDOW.RANK.et.zst` beside the Kineto file. The "
+     "execution trace takes three sixteenths of SYNCLINE_MEMORY and needs 12 MiB. With less than "
+     "64MiB of SYNCLINE_MEMORY there is no execution trace.",
      FIELD(chakra), 0, 0, chakra_words, "off", "no execution trace is written"},
     {"SYNCLINE_GRAPH_EDGES", SL_OPTION_BOOL, "0", "0 or 1",
      "With 1 syncline also finds the edges between the nodes of a CUDA graph, and the PyTorch "
@@ -340,8 +345,8 @@ int sl_config_read_option(const struct sl_option *o, const char *text, struct sl
     return err;
 }
 
-/* Writes the valid values, for a message. If the text begins like one of them, writes only that
- * one: for "steps:3", "steps:COUNT/PERIOD". */
+/* Writes the valid values, for a message. If the text begins like one of the valid forms, writes
+ * only that form. For "steps:3", this is "steps:COUNT/PERIOD". */
 static void name_expected(const struct sl_option *o, const char *text, char *out, size_t size)
 {
     const char *colon = strchr(text, ':'), *form = NULL;
@@ -408,8 +413,8 @@ void sl_config_read(struct sl_config *out, char *const *environment)
     int may_speak = sl_identity_rank(environment) == 0;
 
     memset(out, 0, sizeof(*out));
-    /* These two options are read first, because they decide whether problems of the others are
-     * reported. The log level is set before problems of these two are reported. */
+    /* These two options are read first, because they decide whether problems of other options are
+     * reported. The log level is set before problems of these two options are reported. */
     sl_config_read_option(log, sl_config_lookup(environment, log->name), out);
     sl_log_set_level(out->log_level);
     read_option(log, out, environment, may_speak);

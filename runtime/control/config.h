@@ -3,10 +3,10 @@
  *
  * The reader of the environment, `syncline doctor`, `--help` and docs/configuration.md all use the
  * table in config.c. An invalid value is reported in one line and never makes syncline record more
- * than by default. If the option says when or what to record, an invalid value turns that off (for
- * SYNCLINE_WINDOW, recording waits for start()). Any other option gets its default, as it does for
- * an empty value. Unknown SYNCLINE_* names are reported with the nearest known name, up to
- * SL_CONFIG_UNKNOWN_SHOWN of them. Only rank 0 reports.
+ * than by default. If the option says when or what to record, an invalid value turns the recording
+ * off. (For SYNCLINE_WINDOW, recording waits for start().) For any other option, an invalid or
+ * empty value means the default. Unknown SYNCLINE_* names, up to SL_CONFIG_UNKNOWN_SHOWN, are
+ * reported with the nearest known name. Only rank 0 reports.
  */
 #ifndef SL_CONFIG_H
 #define SL_CONFIG_H
@@ -22,7 +22,7 @@ enum sl_window_mode {
     SL_WINDOW_TIME,
     SL_WINDOW_DEMAND,
     SL_WINDOW_STEPS,
-    SL_WINDOW_OFF /* passive from the start: no struct sl_window has this mode */
+    SL_WINDOW_OFF /* the process is passive from the start, so no struct sl_window has this mode */
 };
 
 enum sl_chakra_files {
@@ -42,7 +42,8 @@ enum sl_cupti_api_choice {
 struct sl_config {
     int enabled;                     /* SYNCLINE_ENABLED */
     char output[1024];               /* SYNCLINE_OUTPUT */
-    char job[128];                   /* SYNCLINE_JOB; "" = taken from the scheduler's variables */
+    char job[128];                   /* SYNCLINE_JOB; "" means the job's name in the scheduler's
+                                      * variables */
     uint32_t kinds;                  /* SYNCLINE_KINDS: enum sl_cupti_set bits */
     int api_all;                     /* SYNCLINE_API=all */
     enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */
@@ -63,12 +64,13 @@ struct sl_config {
     int nvtx;                           /* SYNCLINE_NVTX */
     uint64_t nvtx_memory_bytes;         /* SYNCLINE_NVTX_MEMORY */
     int python;                         /* SYNCLINE_PYTHON */
-    int modules;                        /* SYNCLINE_MODULES: read by the Python package itself */
-    char home[1024];                    /* SYNCLINE_HOME; "" = beside the library */
+    int modules;                        /* SYNCLINE_MODULES; only the Python package reads it */
+    char home[1024];                    /* SYNCLINE_HOME; "" means the folder syncline/ beside the
+                                         * library */
     uint64_t source_depth;              /* SYNCLINE_SOURCE_DEPTH */
     enum sl_torch_ops_mode ops;         /* SYNCLINE_OPS */
     uint64_t ops_memory_bytes;          /* SYNCLINE_OPS_MEMORY */
-    char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" = no dump */
+    char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" means no dump */
 };
 
 /* The form of a value. config_value.c parses each type. */
@@ -79,7 +81,7 @@ enum sl_option_type {
     SL_OPTION_DURATION,
     SL_OPTION_NUMBER,
     SL_OPTION_CHOICE, /* one of `words` */
-    SL_OPTION_SET,    /* several of `words`, comma-separated; or one word whose value is 0 */
+    SL_OPTION_SET,    /* several of `words`, joined by commas, or one word whose value is 0 */
     SL_OPTION_COMPRESSION,
     SL_OPTION_WINDOW,
 };
@@ -93,18 +95,19 @@ struct sl_option_word {
 struct sl_option {
     const char *name;
     enum sl_option_type type;
-    const char *fallback; /* the default, as a user would write it */
+    const char *fallback; /* the default, in the form in which a user writes it */
     const char *values;   /* the valid values, for messages and pages */
     const char *help;
     size_t offset, size;                /* offset and size of the field in struct sl_config */
     uint64_t min, max;                  /* limits of the value: SIZE in bytes, DURATION in ns */
     const struct sl_option_word *words; /* ends with a NULL word */
-    const char *invalid;                /* value that replaces an invalid one; NULL: the default */
+    const char *invalid;                /* value that replaces an invalid value; NULL: the
+                                         * default */
     const char *invalid_means;          /* for messages, for example "recording is off"; NULL if
                                          * `invalid` is NULL */
 };
 
-#define SL_CONFIG_UNKNOWN_SHOWN 8 /* how many unknown names are reported one by one */
+#define SL_CONFIG_UNKNOWN_SHOWN 8 /* most unknown names that are reported singly */
 
 /* The table; ends with a NULL name. */
 extern const struct sl_option sl_config_table[];
@@ -118,7 +121,7 @@ void sl_config_read(struct sl_config *out, char *const *environment);
  * Returns 0, or -EINVAL or -ERANGE if the text is not valid. Then the field gets the value that the
  * table has for invalid text. */
 int sl_config_read_option(const struct sl_option *o, const char *text, struct sl_config *out);
-/* The same, but the option is given by its name. */
+/* Like sl_config_read_option(), but takes the option's name. */
 int sl_config_read_one(struct sl_config *out, const char *name, const char *text);
 
 /* Writes the message for an error of sl_config_read_option(): "SYNCLINE_X=Y is not valid (expected
@@ -126,14 +129,14 @@ int sl_config_read_one(struct sl_config *out, const char *name, const char *text
 void sl_config_explain(const struct sl_option *o, const char *text, int err, char *out,
                        size_t size);
 
-/* Returns the first entry of `environment` that has an unknown SYNCLINE_* name, NULL if there is
- * none. */
+/* Returns the first entry of `environment` that has an unknown SYNCLINE_* name, or NULL if all
+ * names are known. */
 char *const *sl_config_unknown(char *const *environment);
 
 /* Returns the known name with the smallest edit distance to `name`. */
 const char *sl_config_nearest(const char *name);
 
-/* Returns the value of `name` in `environ`-like text, NULL if it is not set. */
+/* Returns the value of `name` in `environ`-like text, or NULL if `name` is not set. */
 const char *sl_config_lookup(char *const *environment, const char *name);
 
 #endif

@@ -12,9 +12,10 @@
 
 #include "base/decimal.h"
 
-/* The most steps between windows. */
+/* Largest number of steps in a period. */
 #define COUNT_MAX 1000000000u
-/* Larger numbers are not readable, smaller ones out of range. */
+/* Largest numbers that can be parsed. A number that can be parsed may still be out of the option's
+ * range. */
 #define STEPS_MOST 10000000009ull
 #define LEVEL_MOST 1009u
 
@@ -156,7 +157,7 @@ int sl_config_value_digits(const char *text, size_t length, uint64_t most, uint6
     return sl_decimal_read(text, text + length, most, out) == text + length ? 0 : -EINVAL;
 }
 
-/* Parses ":LEVEL", digits with an optional minus; "" is level 1. */
+/* Parses ":LEVEL", where LEVEL is digits with an optional minus. "" means level 1. */
 static int read_level(const char *text, int min, int max, int *out)
 {
     int negative = text[0] == ':' && text[1] == '-', level;

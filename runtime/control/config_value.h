@@ -16,10 +16,11 @@
  * min..max. */
 int sl_config_value_read(const struct sl_option *option, const char *text, struct sl_config *out);
 
-/* Parses digits to a number of at most `most`. 0 or -EINVAL. */
+/* Parses digits to a number of at most `most`. Returns 0 or -EINVAL. */
 int sl_config_value_digits(const char *text, size_t length, uint64_t most, uint64_t *out);
 
-/* Parses "64MiB", "64M" or "100000" to bytes. 0 or -EINVAL (also past 64 bits). */
+/* Parses "64MiB", "64M" or "100000" to bytes. Returns 0, or -EINVAL, which also means that the
+ * number needs more than 64 bits. */
 int sl_config_value_size(const char *text, size_t length, uint64_t *bytes);
 
 /* Converts "2s", "500ms", "1.5h" or "2" (seconds) to nanoseconds. Returns 0 or -EINVAL. */

@@ -17,7 +17,8 @@
 /* The variables of each launcher. The first launcher whose rank is set decides all values. So a
  * torchrun inside a Slurm step does not mix with the numbers of that step. */
 static const struct launcher {
-    const char *rank, *world_size, *local_size; /* local_size NULL: there is none */
+    const char *rank, *world_size, *local_size; /* local_size is NULL if the launcher sets no such
+                                                 * variable */
 } launcher[] = {
     {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"},
@@ -26,8 +27,8 @@ static const struct launcher {
     {"PMIX_RANK", "PMIX_SIZE", NULL},
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"},
     {"PALS_RANKID", "PALS_NRANKS", "PALS_LOCAL_SIZE"},
-    /* A Kubernetes job whose pods are its ranks. Kubernetes sets only the index of a pod; the pod
-     * template may set the count. */
+    /* A Kubernetes job in which each pod is a rank. Kubernetes sets only the index of a pod. The
+     * pod template may set the number of pods. */
     {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", NULL},
 };
 
@@ -81,7 +82,7 @@ static void read_rank(struct sl_identity *out, char *const *environment, int may
         out->rank_source = l->rank;
         text = sl_config_lookup(environment, l->world_size);
         if (!text || read_number(text, &out->world_size) || out->world_size <= out->rank)
-            out->world_size = out->rank + 1; /* there are at least that many ranks */
+            out->world_size = out->rank + 1; /* the job has at least rank + 1 ranks */
         text = l->local_size ? sl_config_lookup(environment, l->local_size) : NULL;
         if (!text || read_number(text, &out->local_ranks) || out->local_ranks < 1)
             out->local_ranks = 1;

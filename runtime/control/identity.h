@@ -14,12 +14,15 @@
 
 struct sl_identity {
     uint32_t pid;
-    /* without a launcher, rank 0 of 1; if only the size is unknown, it is rank + 1 */
+    /* without a launcher, rank 0 of 1; if only the world size is unknown, it is set to rank + 1 */
     int rank, world_size;
-    int local_ranks;         /* ranks of the job on this machine; 1 if no launcher says it */
-    const char *rank_source; /* the variable that gave the rank; NULL: none did, rank is 0 */
+    int local_ranks;         /* number of the job's ranks on this machine; 1 if no launcher sets
+                              * it */
+    const char *rank_source; /* name of the variable that contains the rank; NULL: no variable does,
+                              * and rank is 0 */
     char host[65];           /* the kernel's host name, for the trace */
-    char job[65];            /* usable as a file name; "local" without a scheduler */
+    char job[65];            /* name of the job, usable as a file name; "local" without a
+                              * scheduler */
     char process_name[64];
     char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
 };
@@ -31,7 +34,7 @@ void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
 /* Reads the rank only and reports nothing. */
 int sl_identity_rank(char *const *environment);
 
-/* Copies `text` as one path component, truncated to fit. Letters, digits, '.', '_' and '-' are
+/* Copies `text` to a path component, and truncates it to fit. Letters, digits, '.', '_' and '-' are
  * kept; other bytes and a leading '.' become '_'. "" stays "". */
 void sl_identity_sanitise(char *out, size_t size, const char *text);
 

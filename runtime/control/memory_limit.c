@@ -15,20 +15,22 @@
 
 #define PATH_BYTES 1024
 #define TEXT_BYTES 4096
-/* cgroup v1 has no word for "no limit". It gives the largest number of pages, in bytes. */
+/* cgroup v1 has no word for "no limit", but shows the largest number of pages, in bytes. A larger
+ * number than this means "no limit". */
 #define NO_LIMIT (1ull << 62)
 
-/* A version of cgroups: where its folders are, and what its files say. */
+/* A version of cgroups, with the places of its folders and the names and keys of its files. */
 struct cgroup {
-    const char *mark;    /* of its line in /proc/self/cgroup; the path follows */
-    const char *mounted; /* its usual mount point */
+    const char *mark;    /* beginning of the version's line in /proc/self/cgroup; the cgroup's path
+                          * follows */
+    const char *mounted; /* usual mount point of this version */
     const char *limit_file;
-    const char *const *used_keys; /* lines of memory.stat; ends with NULL */
-    const char *used_file;        /* a number to add; NULL: none */
+    const char *const *used_keys; /* keys of the lines of memory.stat to add up; ends with NULL */
+    const char *used_file;        /* file with a further number to add; NULL: none */
 };
 
 static const char *const v2_keys[] = {"anon", "shmem", "kernel", "slab_unreclaimable", NULL};
-/* These include the cgroups below. */
+/* These numbers include the cgroups below this cgroup. */
 static const char *const v1_keys[] = {"total_rss", "total_shmem", NULL};
 
 static const struct cgroup cgroups[] = {
@@ -38,7 +40,7 @@ static const struct cgroup cgroups[] = {
      "memory.kmem.usage_in_bytes"},
 };
 
-/* Returns the length of the text; 0: no such file, or an empty one. */
+/* Reads a file. Returns the length of the text, or 0 if the file is missing or empty. */
 static size_t read_text(char *text, size_t size, const char *path)
 {
     ssize_t got = sl_own_file_read(path, text, size - 1);
@@ -47,7 +49,7 @@ static size_t read_text(char *text, size_t size, const char *path)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* The number in a file; UINT64_MAX: none ("max", or no such file). */
+/* Returns the number in a file, or UINT64_MAX if the file contains "max" or is missing. */
 static uint64_t read_number(const char *folder, const char *name)
 {
     char path[PATH_BYTES + 64], text[64], *end;
@@ -61,7 +63,7 @@ static uint64_t read_number(const char *folder, const char *name)
     return end == text || errno ? UINT64_MAX : value;
 }
 
-/* The number in the line "KEY NUMBER"; 0: there is no such line. */
+/* Returns the number in the line "KEY NUMBER", or 0 if there is no such line. */
 static uint64_t value_of(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -74,7 +76,7 @@ static uint64_t value_of(const char *text, const char *key)
     return 0;
 }
 
-/* Makes this limit the result if it leaves the smallest share so far. */
+/* Makes this limit the result if it leaves a smaller share than all limits before it. */
 static void offer(struct sl_memory_limit *out, uint64_t limit, uint64_t used, int sharers,
                   const char *source)
 {
@@ -104,9 +106,9 @@ static void look_at(struct sl_memory_limit *out, const struct cgroup *version, c
     offer(out, limit, used, local_ranks, "the memory limit of its container or cgroup");
 }
 
-/* Looks at the cgroup of the process and at each one above it. A container may see its cgroup
- * mounted at the top although the path names it from the machine's root. Then the folders of the
- * path do not exist, and the top has the limit. */
+/* Reads the limits of the process's cgroup and of each cgroup above it. In a container, the cgroup
+ * may be mounted at the top although the path begins at the machine's root. Then the folders of the
+ * path do not exist, and the top folder has the limit. */
 static void read_cgroup(struct sl_memory_limit *out, const struct cgroup *version, const char *root,
                         const char *own, int local_ranks)
 {

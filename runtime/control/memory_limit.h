@@ -2,15 +2,16 @@
  * memory_limit.h - how much memory syncline may take in this process.
  *
  * A process that exceeds its limit is killed, or its next allocation fails. So syncline takes at
- * most an eighth of the memory that its host could still take under the narrowest limit:
+ * most an eighth of the memory that the process could still take under the narrowest of these
+ * limits:
  *   - the memory cgroup of the process, and each cgroup above it (v2 `memory.max`, v1
- *     `limit_in_bytes`). Used is the memory that the kernel cannot reclaim: `anon`, `shmem`,
+ *     `limit_in_bytes`). Memory counts as used if the kernel cannot reclaim it: `anon`, `shmem`,
  *     `kernel` and `slab_unreclaimable` of `memory.stat`. `memory.current` is not used, because the
  *     page cache fills every container that reads data. The ranks of one machine share a cgroup, so
  *     each rank gets its part.
  *   - RLIMIT_AS and RLIMIT_DATA, which are limits of this process alone.
  *
- * Any thread; reads some small files, keeps nothing. errno is preserved.
+ * Threads: any. Reads some small files and stores nothing. errno is preserved.
  */
 #ifndef SL_MEMORY_LIMIT_H
 #define SL_MEMORY_LIMIT_H
@@ -20,23 +21,25 @@
 
 #include "control/config.h"
 
-/* syncline's part of the memory that is left: one in this many. */
+/* syncline takes at most one part in this many of the memory that is left. */
 #define SL_MEMORY_PART 8
 
 struct sl_memory_limit {
-    uint64_t share_bytes; /* what syncline may take; UINT64_MAX: there is no limit */
+    uint64_t share_bytes; /* bytes that syncline may take; UINT64_MAX: there is no limit */
     uint64_t limit_bytes; /* the narrowest limit, and how much of it the host uses */
     uint64_t used_bytes;
-    const char *source; /* static text: "the container's memory limit", ...; NULL: no limit */
+    const char *source; /* static text that names the limit, such as "the memory limit of its
+                         * container or cgroup"; NULL: there is no limit */
 };
 
 /* `root` is "" (tests: a folder with proc/ and the mounted cgroups); `local_ranks`: how many ranks
- * share the machine, at least 1. A limit whose files cannot be read is not counted. */
+ * share the machine, at least 1. A limit whose files cannot be read is ignored. */
 void sl_memory_limit_read(struct sl_memory_limit *out, const char *root, int local_ranks);
 
-/* Lowers the memory options so that together they fit in `share_bytes`. Each keeps at least its
- * minimum. Returns 0 if they fitted, 1 if some were lowered, -ENOMEM if the minima do not fit; then
- * nothing is changed. *need_bytes: the sum of the minima. */
+/* Lowers the memory options so that together they fit in `share_bytes`. Each option keeps at least
+ * its minimum. Returns 0 if the options fitted already, 1 if some options were lowered, or -ENOMEM
+ * (with nothing changed) if even the minima do not fit. Writes the sum of the minima to
+ * *need_bytes. */
 int sl_memory_limit_apply(struct sl_config *config, uint64_t share_bytes, uint64_t *need_bytes);
 
 #endif

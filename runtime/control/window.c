@@ -1,6 +1,6 @@
 /*
- * window.c - decides when to record: a pure state machine. Threads: the recorder thread; other
- * threads only make requests, on copies of their own (window.h). Memory: the caller's.
+ * window.c - decides when to record: a pure state machine. Threads: the recorder thread. Other
+ * threads only make requests, each on its own copy of the machine (window.h). Memory: the caller's.
  */
 #include "control/window.h"
 
@@ -8,8 +8,9 @@
 #include <string.h>
 
 #define NEVER UINT64_MAX
-/* How long a closing window waits for work that was enqueued before its end. After that, pending
- * records are fetched without an end, because the same buffers have completed records, too. */
+/* How long a closing window waits for work that was enqueued before its end. After this time, a
+ * forced flush fetches pending records without their end, because the same buffers contain
+ * completed records, too. */
 #define DRAIN_NS     3000000000ull
 #define CLOCK_SET_NS 100000000
 
@@ -77,8 +78,8 @@ void sl_window_tell(struct sl_window *w, uint64_t step, uint64_t began_ns)
     w->step_ns = began_ns;
 }
 
-/* Returns the time at which the awaited step began, and clears it. Returns 0 if the step has not
- * begun. */
+/* Returns the time at which the awaited step began, and sets the stored time to 0. Returns 0 if the
+ * step has not begun. */
 static uint64_t take_step(struct sl_window *w)
 {
     uint64_t ns = w->step_ns;
@@ -89,8 +90,8 @@ static uint64_t take_step(struct sl_window *w)
     return ns;
 }
 
-/* Plans the next window of steps. Kinds are turned on one step before it, or stay on if that step
- * is running already. */
+/* Plans the next window of steps. Kinds of records are turned on one step before the window, or
+ * stay on if that step is running already. */
 static void plan_steps(struct sl_window *w)
 {
     w->next_ns = NEVER;
@@ -200,20 +201,21 @@ static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
     if (w->on_since_ns && (w->reason != SL_REASON_TIME || now.monotonic_ns >= w->due_ns))
         return open_window(w, now);
     w->state = SL_WIN_LEAD_IN;
-    /* If it is 0, sl_window_step() sets it once the kinds are on. */
+    /* If next_ns is 0, sl_window_step() sets it once the kinds are on. */
     w->next_ns = w->on_since_ns ? w->due_ns : 0;
     return w->on_since_ns ? SL_ACT_NONE : SL_ACT_ENABLE;
 }
 
 /* Plans the next window. In time mode, a window is due once in each period, even if the application
- * has opened windows in between. If the time of a due window is over, the window is skipped. If its
- * time has begun (because a window is as long as the period), it opens at once. */
+ * has opened windows in between. If the time of a due window is over, the window is skipped. If the
+ * next window's time has begun already, because a window is as long as the period, the window opens
+ * at once. */
 static void plan_next(struct sl_window *w, struct sl_window_now now)
 {
     if (w->mode == SL_WINDOW_STEPS) {
         if (w->window_steps == w->period_steps)
-            w->due_step = w->step + 1; /* windows are as long as the period, so the next one opens
-                                        * as soon as possible */
+            w->due_step = w->step + 1; /* windows are as long as the period, so the next window
+                                        * opens as soon as possible */
         else if (w->due_step <= w->step)
             w->due_step += ((w->step - w->due_step) / w->period_steps + 1) * w->period_steps;
         plan_steps(w);
@@ -236,13 +238,14 @@ static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
     w->state = SL_WIN_PAUSED;
     plan_next(w, now);
     if (w->want_start || w->next_ns <= now.monotonic_ns || w->state == SL_WIN_LEAD_IN)
-        return SL_ACT_NONE; /* the next window is near, so the kinds stay on as its lead-in */
+        return SL_ACT_NONE; /* the next window is near, so the kinds stay on and its lead-in
+                             * begins */
     w->on_since_ns = 0;
     return SL_ACT_DISABLE;
 }
 
 /* Called if a stop is requested after the lead-in has ended, but before sl_window_step() has opened
- * the window. The window is opened for the time in between. */
+ * the window. The window is opened for the time between the lead-in's end and the stop. */
 static uint32_t open_late(struct sl_window *w, struct sl_window_now now)
 {
     uint64_t late_ns = now.monotonic_ns - w->next_ns;

@@ -18,16 +18,16 @@
 #include "write/chakra/output.h"
 #include "write/kineto/output.h"
 
-/* This fraction (one in HELD_SHARE) of the memory for edges holds events until their edges are
- * known. A small part is enough, because few calls wait, and because events are held only about as
- * long as the edge engine holds their records. */
+/* This fraction (one in HELD_SHARE) of the memory for sync edges holds events until their edges are
+ * known. A small part is enough, because few calls wait, and because an event is held only about as
+ * long as the edge engine holds the event's record. */
 #define HELD_SHARE 8
 
-/* Static, so that leak checkers see the memory that it points to as reachable. */
+/* The pointer is static, so that leak checkers see that the memory is reachable. */
 static struct sl_pipeline the_pipeline;
 
-/* The ring rounds its size up to a power of two. So this rounds down, and the ring stays within its
- * share. */
+/* The ring rounds its size up to a power of two. So this function rounds down, and the ring stays
+ * within its share. */
 static size_t ring_slots(size_t bytes)
 {
     size_t slots = 1;
@@ -86,8 +86,8 @@ static int create_kineto(const struct sl_pipeline *p, struct sl_output *out)
     return sl_kineto_output_create(out, &opt, file);
 }
 
-/* If this fails, the job is recorded without execution traces. They are not created without edges,
- * because they would be of no use. */
+/* If the creation fails, the job is recorded without execution traces. No execution trace is
+ * written without edges, because it would be useless. */
 static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
 {
     static const enum sl_compression compression[] = {[SL_CHAKRA_RAW] = SL_COMPRESS_NONE,
@@ -130,12 +130,11 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
     return 0;
 }
 
-/* The outputs to which each window is written. The path of the first output's file is the one that
- * users see (write/outputs.h). A function may return 0 and leave *out empty if its output is not
- * wanted. */
+/* The outputs to which each window is written. Users see the path of the first output's file
+ * (write/outputs.h). A function may return 0 and leave *out empty if its output is not wanted. */
 static const struct {
     int (*create)(const struct sl_pipeline *p, struct sl_output *out);
-    enum sl_pipeline_share share; /* of the memory */
+    enum sl_pipeline_share share; /* the output's share of the memory */
 } outputs[] = {
     {create_kineto, SL_SHARE_TEXT},
     {create_chakra, SL_SHARE_CHAKRA},
@@ -169,7 +168,7 @@ static int create_outputs(struct sl_pipeline *p)
     return 0;
 }
 
-/* If this fails, the job is recorded without edges. */
+/* If the creation of the edge engine fails, the job is recorded without edges. */
 static void create_edges(struct sl_pipeline *p)
 {
     size_t share = sl_pipeline_share(p->opt.config, SL_SHARE_EDGES);

@@ -1,8 +1,8 @@
 /*
- * lanes.c - reads the events that application threads have written to their lanes, before the CUPTI
- * records of the same time.
+ * lanes.c - reads the events that application threads have written to their lanes
+ * (collect/lane/lane.h), before the CUPTI records of the same time are decoded.
  *
- * Threads: the recorder thread. Memory: uses only that of the readers.
+ * Threads: the recorder thread. Memory: only the readers' memory.
  */
 #include "base/log.h"
 #include "collect/source.h"

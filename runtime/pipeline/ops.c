@@ -8,9 +8,9 @@
 #include "base/stats.h"
 #include "pipeline/pipeline_state.h"
 
-/* Truncates an operator that began before the window. An operator may even have ended before the
- * window and yet have been emitted as begun, because the window's start became known only later.
- * Such an operator gets the window's start as its end. */
+/* Truncates an operator that began before the window. The window's start may become known only
+ * after an operator's begin was emitted. If such an operator ended before the window, its end is
+ * set to the window's start. */
 static void cut_start(const struct sl_pipeline *p, struct sl_event *ev)
 {
     if (ev->kind != SL_EV_CPU_OP || !sl_pipeline_is_open(p) || ev->start_ns >= p->from_ns ||
@@ -62,8 +62,8 @@ uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
 
     if (p->ops && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
         for_thread = sl_ops_call(p->ops, ev);
-    /* The thread's name shows the same, but it cannot be read after the thread has ended, as in a
-     * short job. */
+    /* The thread's name shows this, too. But the name cannot be read after the thread has ended,
+     * for example in a short job. */
     if (for_thread && p->ranges && sl_ops_is_worker(p->ops, ev->thread))
         sl_ranges_worker(p->ranges, ev->thread);
     return for_thread;
@@ -77,7 +77,7 @@ void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns)
     sl_pipeline_ops_count(p);
 }
 
-/* Without memory, the job is recorded without operators. */
+/* If there is no memory, the job is recorded without operators. */
 void sl_pipeline_ops_create(struct sl_pipeline *p)
 {
     size_t bytes = (size_t)p->opt.config->ops_memory_bytes;

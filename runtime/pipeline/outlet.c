@@ -1,9 +1,9 @@
 /*
- * outlet.c - checks whether an event is in the window, and pushes it into the ring. It is the last
- * step of an event on the recorder thread.
+ * outlet.c - checks whether an event is in the window, and pushes it into the ring. This is the
+ * last step of an event on the recorder thread.
  *
- * All files of the pipeline call this one, and it calls none of them. Threads: the recorder thread.
- * Memory: the pipeline's.
+ * All files of the pipeline call this file, and this file calls none of them. Threads: the recorder
+ * thread. Memory: the pipeline's.
  */
 #include <errno.h>
 
@@ -22,7 +22,8 @@ int sl_outlet_in_window(const struct sl_pipeline *p, const struct sl_event *ev)
     return ev->start_ns >= p->from_ns && ev->start_ns < p->until_ns;
 }
 
-/* Whether a wait in the window may have waited for this event, which is outside the window. */
+/* Returns whether a wait in the window may have waited for this event, which is outside the
+ * window. */
 static int orders_waits(const struct sl_pipeline *p, const struct sl_event *ev)
 {
     return p->kinds_on && p->edges && ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC &&
@@ -44,7 +45,7 @@ void sl_outlet_row(struct sl_pipeline *p, const struct sl_event *ev)
         sl_outlet_push(p, ev);
         return;
     }
-    /* Flow arrows are made by us, so they do not count as records. */
+    /* We make flow arrows ourselves, so they do not count as records. */
     sl_stats_add(SL_STAT_OUTSIDE_WINDOW, ev->kind != SL_EV_FLOW);
     if (!orders_waits(p, ev))
         return;
@@ -62,8 +63,8 @@ void sl_outlet_early_rows(struct sl_pipeline *p)
 
 int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
 {
-    /* Metadata is rare, and later events need it. So it may use the reserved slots, except for the
-     * last ones. */
+    /* Metadata is rare, and later events need it. So metadata may use the reserved slots, except
+     * the last of them. */
     if (sl_ring_used(p->ring) + SL_PIPELINE_WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
         return -ENOBUFS;
@@ -74,7 +75,7 @@ int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
 void sl_pipeline_use(struct sl_pipeline *p)
 {
     p->used = 1;
-    /* The push cannot fail: the ring still has few events, so the reserved slots are free. */
+    /* The push cannot fail. The ring still has few events, so the reserved slots are free. */
     if (p->opening.kind)
         sl_ring_push_control(p->ring, &p->opening);
     p->opening.kind = SL_EV_NONE;

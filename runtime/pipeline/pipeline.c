@@ -60,7 +60,7 @@ static void take_stamped(struct sl_pipeline *p, const struct sl_event *ev)
 {
     if ((ev->flags & SL_EVF_LAUNCH) && !sl_outlet_in_window(p, ev)) {
         /* The kinds may be turned off before this launch's GPU operation is recorded. Without the
-         * flag, the assembler neither waits for the operation nor counts it as lost. */
+         * flag, the assembler neither waits for the operation nor counts the operation as lost. */
         struct sl_event call = *ev;
 
         call.flags &= (uint16_t)~SL_EVF_LAUNCH;
@@ -88,8 +88,9 @@ void sl_pipeline_decoded(void *user, const struct sl_event *ev)
         take_stamped(p, &real);
 }
 
-/* Pushes facts about the nodes of graphs before any record of the graphs' launches. A huge graph
- * could fill the ring, so when the ring is half full, the rest is left for the next call. */
+/* Pushes facts about the nodes of graphs before any record of the graphs' launches. The facts about
+ * a huge graph could fill the ring. So when the ring is half full, this function leaves the other
+ * facts for the next call. */
 static void take_nodes(struct sl_pipeline *p)
 {
     while (p->edges && !sl_pipeline_is_crowded(p) &&
@@ -124,8 +125,8 @@ uint64_t sl_pipeline_waiting(const struct sl_pipeline *p)
     return sl_assemble_waiting(p->assemble);
 }
 
-/* Repeats the last delivery message if the assembler has since released events that it held
- * then. */
+/* Repeats the last delivery message if the assembler has since released events that it held at the
+ * time of that message. */
 static void deliver_rest(struct sl_pipeline *p)
 {
     if (p->told_ns < p->complete_ns && p->told_ns < sl_assemble_held_ns(p->assemble))
@@ -187,7 +188,7 @@ void sl_pipeline_kinds_on(struct sl_pipeline *p, int anew)
     const struct sl_event ev = {.kind = SL_EV_KINDS_ON, .start_ns = sl_clock_now()};
 
     if (anew && p->edges && sl_ring_push(p->ring, &ev))
-        /* counted as a lost record, which has the same effect on edges */
+        /* a lost fact counts as a lost record, because both have the same effect on edges */
         sl_stats_add(SL_STAT_DROPPED_RING, 1);
     p->kinds_on = 1;
 }

@@ -23,8 +23,8 @@
 #include "write/writer.h"
 
 /* Shares of SYNCLINE_MEMORY, in sixteenths. With the default memory, the ring holds a quarter of a
- * second of events of a very busy process (a million events a second). The part that is not listed
- * here is for the writer and the compressor. */
+ * second of events of a very busy process (a million events a second). The rest of the memory is
+ * for the writer and the compressor. */
 enum sl_pipeline_share {
     SL_SHARE_RING = 4,
     SL_SHARE_ASSEMBLE = 3,
@@ -53,49 +53,50 @@ struct sl_pipeline {
     struct sl_shape_table *shapes;
     struct sl_device_table devices;
     struct sl_decode *decode;
-    /* set by sl_pipeline_set_layout(); NULL: the layout of CUPTI's version */
+    /* layout that sl_pipeline_set_layout() has set; NULL: the layout of CUPTI's version */
     const struct sl_cupti_layout *layout;
     struct sl_assemble *assemble;
     struct sl_ranges *ranges;          /* NULL: no memory */
     struct sl_ops *ops;                /* NULL: PyTorch operators are off, or no memory */
     struct sl_intern *details;         /* details of operators; NULL: none */
-    struct sl_source_readers *readers; /* NULL: no memory for them, or for ranges */
+    struct sl_source_readers *readers; /* NULL: no memory for readers of lanes, or for ranges */
     struct sl_source_lost lost_by_sources;
     void (*decoded)(void *pipeline, const struct sl_event *ev); /* the decoder's sink */
     struct sl_ring *ring;
     struct sl_outputs outputs;
-    struct sl_disk *disk; /* NULL: no memory for it, so no limit */
+    struct sl_disk *disk; /* NULL: no memory for this object, so the disk use has no limit */
     size_t outputs_bytes;
-    struct sl_edge_rows *edges; /* NULL: no memory for it */
+    struct sl_edge_rows *edges; /* NULL: no memory for edges */
     struct sl_writer *writer;
 
     /* The bounds of the open window; [NEVER, NEVER) if none is open. */
     uint64_t from_ns, until_ns;
-    uint64_t seen_ns; /* up to this time it is known whether the window has ended */
-    uint64_t now_ns;  /* monotonic: time of the delivery in progress */
+    uint64_t seen_ns; /* up to this time, the recorder knows whether the window has ended */
+    uint64_t now_ns;  /* monotonic time of the delivery in progress */
 
     int kinds_on;
-    uint64_t since_delivery; /* events pushed since the last delivery message */
+    uint64_t since_delivery; /* number of events pushed since the last delivery message */
     /* All records that ended before complete_ns are decoded. The last delivery message carried the
      * time told_ns, which is earlier if the assembler still held events. */
     uint64_t complete_ns, told_ns;
-    uint64_t lost; /* records lost up to the last delivery */
+    uint64_t lost; /* number of records lost up to the last delivery */
 
     /* A process that initialises CUDA and never uses the GPU shall leave no file, although some
      * CUPTI versions record its devices. So the event that opens an automatic window is held back
      * until the GPU is used. A window that the user requested is opened at once. */
     int used;
-    struct sl_event opening; /* the held-back SL_EV_WINDOW_OPEN; kind 0: none */
+    struct sl_event opening; /* the SL_EV_WINDOW_OPEN that is held back; kind 0: none */
 
-    /* CUPTI's first records are about its own overhead of requesting a buffer. They are held until
-     * the first other event, so that the devices are known when the file is begun. */
+    /* CUPTI's first records are about CUPTI's own overhead of requesting a buffer. These records
+     * are held until the first other event, so that the devices are known when the file is
+     * begun. */
     int any_row;
     struct sl_event node; /* a graph node that waits for room in the ring; kind 0: none */
     unsigned early_count;
     struct sl_event early[SL_PIPELINE_EARLY_ROWS];
 
-    /* Hashed by correlation id: calls whose first arrow, which also draws the common tail, led to
-     * an operation outside the window. */
+    /* A table of calls, hashed by correlation id. The first flow arrow of such a call, which also
+     * draws the tail that all its arrows share, led to an operation outside the window. */
     uint64_t startless[SL_PIPELINE_STARTLESS];
 };
 
@@ -116,8 +117,8 @@ int sl_pipeline_assembled(void *pipeline, const struct sl_event *ev);
 /* outlet.c */
 /* Pushes an event of the window's file, or counts it as dropped. */
 void sl_outlet_push(struct sl_pipeline *p, const struct sl_event *ev);
-/* Pushes an event that is in the window. Counts an event outside it, and pushes it with a mark if
- * edges need it. */
+/* Pushes an event that is in the window. Counts an event that is outside the window. If sync edges
+ * need such an event, pushes it with the mark that it is not to be written. */
 void sl_outlet_row(struct sl_pipeline *p, const struct sl_event *ev);
 /* Pushes metadata. Returns 0, or -ENOBUFS if there is no room (counted). */
 int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev);
@@ -132,18 +133,18 @@ void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow);
 
 /* ranges.c: all functions do nothing if ranges are off. */
 void sl_pipeline_ranges_create(struct sl_pipeline *p);
-/* Takes marks, and names of tracks that are no threads, as they are read. */
+/* Receives marks, and names of tracks that are no threads, at the moment when they are read. */
 void sl_pipeline_ranges_take(void *pipeline, const struct sl_event *ev);
 void sl_pipeline_ranges_count(const struct sl_pipeline *p);
-/* Receives an assembled event; gives a call its innermost range. `for_thread` is the thread for
- * which the call's thread works (0: not known). */
+/* Receives an assembled event. If the event is a call, adds its innermost range. `for_thread` is
+ * the thread for which the call's thread works (0: not known). */
 void sl_pipeline_ranges_event(struct sl_pipeline *p, struct sl_event *ev, uint32_t for_thread);
 void sl_pipeline_ranges_thread(struct sl_pipeline *p, const struct sl_event *ev);
 /* Call when the window's bounds have changed. */
 void sl_pipeline_ranges_window(struct sl_pipeline *p);
 void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns);
 
-/* ops.c: all functions do nothing if operators are off. Created after the ranges. */
+/* ops.c: all functions do nothing if operators are off. Operators are created after the ranges. */
 void sl_pipeline_ops_create(struct sl_pipeline *p);
 void sl_pipeline_ops_count(const struct sl_pipeline *p);
 /* Gives a call its operator; see sl_ops_call(). */

@@ -39,8 +39,8 @@ int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, ui
     else
         p->used = 1; /* a file is open, so the lanes may be read */
     if (p->seen_ns < opened_ns)
-        p->seen_ns = opened_ns; /* and no window was open before */
-    sl_pipeline_lanes_read(p);  /* to know which ranges and operators are open */
+        p->seen_ns = opened_ns; /* no window was open before this time */
+    sl_pipeline_lanes_read(p);  /* shows which ranges and operators are open */
     if (p->ops)
         sl_ops_open(p->ops);
     p->from_ns = opened_ns;
@@ -78,8 +78,8 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     sl_pipeline_lanes_read(p);
     sl_pipeline_ranges_close(p, closed_ns);
     sl_pipeline_ops_close(p, closed_ns);
-    /* At the window's end, the edges of its remaining waits are decided, so losses must be reported
-     * before. */
+    /* The edges of the window's remaining waits are decided when the window ends, so losses must be
+     * reported before the end. */
     if (sl_pipeline_delivered(p, 0))
         return -ENOBUFS;
     ev.u.window.number = number;

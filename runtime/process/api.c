@@ -20,7 +20,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* 0; -EAGAIN before the injection; -ENODEV: passive for good. */
+/* Returns 0, -EAGAIN before the injection, or -ENODEV if the process is passive for good. */
 static int is_there(void)
 {
     switch (sl_process_life()) {
@@ -76,8 +76,8 @@ EXPORT int sl_take_back(void)
     return err ? err : sl_peer_end();
 }
 
-/* The same without a system call. It does not recognise a child of a bare clone(); there the lanes
- * fill and nobody reads them, which is harmless. */
+/* Like is_there(), but makes no system call. This function does not recognise a child of a bare
+ * clone(). In such a child the lanes fill and nobody reads them, which is harmless. */
 static int is_armed(void)
 {
     switch (sl_process_life()) {
@@ -214,7 +214,7 @@ static void fill_status(struct sl_status *s, int passive_now)
     s->events_written = sl_stats_get(SL_STAT_EVENTS_WRITTEN);
     s->dropped = sl_process_dropped();
     /* A fork may have interrupted the writer while it published its last file. The child would wait
-     * forever for the rest. */
+     * forever for the writer's next change. */
     if (sl_process.recorder && getpid() == sl_process.pid) {
         sl_recorder_get_status(sl_process.recorder, &c, s->last_file, sizeof(s->last_file));
         s->state = c.started ? public_state(c.state) : SL_STATE_ARMED;
@@ -237,8 +237,8 @@ EXPORT int sl_status(struct sl_status *out)
 
     if (err == -EAGAIN)
         return err;
-    /* The caller's struct must include all numbers. A caller built with an older header may lack
-     * the texts, or have shorter ones. */
+    /* The caller's struct must include all numbers. In the struct of a caller built with an older
+     * header, the texts may be missing or shorter. */
     if (!out || out->size < offsetof(struct sl_status, last_file))
         return -EINVAL;
     size = out->size < sizeof(full) ? out->size : sizeof(full);

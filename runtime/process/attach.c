@@ -20,8 +20,8 @@
  * buffers would spend the cap on threads that launch little. */
 #define BUFFER_BYTES (512u * 1024u)
 /* Buffers prepared in advance (8 MiB, pages touched), because many threads may begin at once,
- * faster than the recorder prepares buffers. With 4 ready buffers, 5 of 8 threads that launched at
- * the same moment found none. */
+ * faster than the recorder prepares buffers. In a test with 4 ready buffers, 5 of 8 threads that
+ * launched at the same moment found no ready buffer. */
 #define READY_BUFFERS 16
 /* CUPTI 13.3. CUPTI 13.2 hides dropped records from subscribers, which causes wrong sync edges. */
 #define FIRST_TO_TELL_DROPS 130300
@@ -46,9 +46,9 @@ static void say_where(void)
                what, who->folder);
 }
 
-/* Turns on the kinds of the first window before any context exists. This is cheap at this time, and
- * the window misses nothing. If windows open on demand only, turns on only the kinds that must
- * never be off. */
+/* Turns on the kinds of the first window before any context exists. Turning kinds on takes little
+ * time before a context exists, and the window misses nothing. If windows open on demand only,
+ * turns on only the kinds that must never be off. */
 static int enable_kinds(uint32_t wanted, int *filter_api)
 {
     uint32_t now = wanted, done;
@@ -59,8 +59,8 @@ static int enable_kinds(uint32_t wanted, int *filter_api)
     return done & ~(uint32_t)SL_CUPTI_NAMES || !(now & ~(uint32_t)SL_CUPTI_NAMES) ? 0 : -EIO;
 }
 
-/* Whether another client began before us. Before the first session of any client, CUPTI's clock is
- * CLOCK_REALTIME; torch.profiler sets a clock of its own. */
+/* Returns whether another client of CUPTI began before us. CUPTI's clock is CLOCK_REALTIME before
+ * the first session of any client. torch.profiler sets another clock. */
 static int is_in_use(const struct sl_cupti_api *api)
 {
     struct sl_cupti_clock clock = {0};
@@ -69,7 +69,7 @@ static int is_in_use(const struct sl_cupti_api *api)
            sl_cupti_clock_look(&clock, api->fn.GetTimestamp) != SL_CUPTI_CLOCK_REALTIME;
 }
 
-/* CUPTI requires this order: first attributes, then callbacks, then kinds. */
+/* CUPTI requires that attributes are set first, then callbacks, then kinds. */
 static int attach_to_cupti(void)
 {
     struct sl_cupti_api *api = &sl_process.cupti;
@@ -101,9 +101,8 @@ static int attach_to_cupti(void)
     return err;
 }
 
-/* Chooses the CUPTI interface. Returns NULL, or the reason why nothing can be recorded. The older
- * interface, which torch.profiler uses, and the newer one cannot be used together in one
- * process. */
+/* Chooses the CUPTI interface. Returns NULL, or the reason why nothing can be recorded. One process
+ * cannot use both the older interface, which torch.profiler uses, and the newer interface. */
 static const char *choose_api(void)
 {
     enum sl_cupti_api_choice choice = sl_process.config.cupti_api;
@@ -158,7 +157,7 @@ const char *sl_process_attach(const struct sl_cupti_functions *cupti)
     if (err)
         return "not enough memory for CUPTI buffers: lower SYNCLINE_CUPTI_MEMORY";
     err = attach_to_cupti();
-    /* If graph nodes cannot be recorded, everything else still is. */
+    /* If graph nodes cannot be recorded, everything else is still recorded. */
     if (!err && sl_process.config.graph_edges)
         (void)sl_graph_nodes_start(&sl_process.cupti);
     if (err == -EBUSY || err == -ENOTSUP)

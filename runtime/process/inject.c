@@ -3,7 +3,7 @@
  *
  * The driver calls InitializeInjection() once inside cuInit, before any context, on the thread that
  * initialises CUDA. NVTX calls InitializeInjectionNvtx*() inside an NVTX call of the application,
- * on any thread. This file only dispatches; process.c does the work. It owns no memory.
+ * on any thread. This file only dispatches; process.c does the work. This file owns no memory.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,8 @@ static void after_fork_in_child(void)
     sl_process_fork_child();
 }
 
-/* Always returns 1, success: a profiler that cannot work must not make cuInit fail. */
+/* Always returns 1, which means success, because a profiler that cannot work must not make cuInit
+ * fail. */
 EXPORT int InitializeInjection(void)
 {
     int saved = errno;
@@ -41,8 +42,8 @@ EXPORT int InitializeInjection(void)
         has_fork_handlers =
             pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, after_fork_in_child) == 0;
     if (sl_process_inject()) {
-        /* Exit handlers run in reverse order. This one is registered after the driver was loaded,
-         * so it runs before the driver's own. */
+        /* Exit handlers run in reverse order. Our handler is registered after the driver was
+         * loaded, so it runs before the driver's handler. */
         atexit(sl_process_exit);
     }
     errno = saved;
@@ -59,8 +60,8 @@ __attribute__((destructor)) static void on_unload(void)
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
 EXPORT int InitializeInjectionNvtxExtension(void *module_info);
 
-/* Each copy of NVTX in the process calls this at its first use. If it returns 0, that copy stays
- * inactive. */
+/* Each copy of NVTX in the process calls this function at its first use. If the function returns 0,
+ * that copy stays inactive. */
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 {
     int saved = errno;
@@ -89,8 +90,8 @@ EXPORT int sl_hook_end(void)
     return 0;
 }
 
-/* Called by the Python package. Sets `distributedInfo` of later files. Also allowed before the
- * injection. */
+/* Called by the Python package. Sets `distributedInfo` of later files. The package may call this
+ * function before the injection, too. */
 EXPORT int sl_hook_groups(const char *json)
 {
     return sl_process_refuse_secure() ? -ENODEV : sl_distributed_set(json);

@@ -3,9 +3,9 @@
  *
  * Threads: the thread that initialises CUDA (inject), the thread whose call needs CUPTI's first
  * buffer (first use), any thread (public API), the thread that ends the process (exit), and the
- * child of a fork. This file owns the configuration, the identity and CUPTI's function table. It
- * starts the recorder, which owns everything else. All of it is static and lives as long as the
- * process.
+ * child of a fork. This file owns the configuration, the identity and CUPTI's function table. This
+ * file starts the recorder, which owns everything else. All these objects are static and live as
+ * long as the process.
  *
  * Every failure ends in passive(): one line on stderr and a reason for sl_status(). The job
  * continues without being recorded.
@@ -73,7 +73,8 @@ void sl_process_wake(void)
         sl_recorder_wake(sl_process.recorder);
 }
 
-/* Called when a peer profiler begins, whose thread then waits for us, or when the peer has left. */
+/* Called when a peer profiler begins, or when the peer has left. When the peer begins, its thread
+ * waits for us. */
 static void on_neighbour(void)
 {
     if (sl_process_life() != SL_LIFE_ARMED || getpid() != sl_process.pid) {
@@ -102,7 +103,8 @@ static void say_of_windows(const struct sl_config *config)
                (unsigned long long)config->window_steps, (unsigned long long)config->period_steps);
 }
 
-/* Lowers the memory options to what the host's limits leave. NULL, or why nothing can be recorded.
+/* Lowers the memory options to the memory that the host's limits leave. Returns NULL, or the reason
+ * why nothing can be recorded.
  */
 static const char *fit_memory(void)
 {
@@ -167,8 +169,8 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
 }
 
 /* The caller of a set-user-id program must not choose which code it loads or where it writes.
- * Nothing was started yet, so there is nothing to undo, and passive(), which touches more than
- * these two words, is not called. */
+ * passive() is not called, because nothing was started yet, and because passive() touches more than
+ * these two words. */
 int sl_process_refuse_secure(void)
 {
     static const char reason[] = "a set-user-id or set-group-id program is never recorded";

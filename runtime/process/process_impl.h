@@ -1,5 +1,5 @@
 /*
- * process_impl.h - shared by the files of the life cycle alone.
+ * process_impl.h - declarations that only the files of the life cycle share.
  *
  * process.c starts and ends syncline in a process. attach.c finds CUPTI and the program's own
  * sources of events. api.c serves the calls of the program.
@@ -27,14 +27,14 @@ struct sl_process {
     _Atomic int life;
     _Atomic int exiting;
     _Atomic int used;           /* set when CUPTI first requests a buffer */
-    const char *_Atomic reason; /* static text: why the process is passive */
+    const char *_Atomic reason; /* static text that says why the process is passive */
     int handed_over;            /* another client had CUPTI from the start */
     pid_t pid; /* the injected process; a child made by a bare clone() has another pid */
     struct sl_config config;
     struct sl_identity identity;
     struct sl_cupti_api cupti;
     struct sl_recorder *recorder;
-    char why[512]; /* the problem with libcupti, or with the host's memory */
+    char why[512]; /* text of the problem with libcupti, or with the host's memory */
 };
 
 extern struct sl_process sl_process;
@@ -53,7 +53,7 @@ void sl_process_wake(void); /* wakes the recorder, if there is one; any thread *
 
 void sl_process_on_first_use(void);
 
-uint64_t sl_process_dropped(void); /* events dropped for any reason */
+uint64_t sl_process_dropped(void); /* returns the number of events dropped for any reason */
 
 /* attach.c. Attaches to the given CUPTI functions, or to the process's CUPTI if `cupti` is NULL.
  * Returns NULL, or the reason why nothing is recorded. */

@@ -1,10 +1,10 @@
 /*
  * exit.c - ends recording when the process ends: fetches the last records and closes the file,
- * within a time budget.
+ * within a time limit.
  *
  * Threads: the exiting thread. If a call of CUPTI blocks the recorder thread for too long, the
- * exiting thread cuts it off and does the rest in its place. A recorder thread that runs our own
- * code is done soon. Memory: see recorder_impl.h.
+ * exiting thread cuts off the recorder thread and does the remaining work in its place. A recorder
+ * thread that runs our own code ends soon. Memory: see recorder_impl.h.
  */
 #include "recorder/recorder_impl.h"
 
@@ -19,10 +19,11 @@
 #include "collect/cupti/buffer.h"
 
 /*
- * How long the ending process waits for us, however slow CUPTI and the disk are. CUPTI gets 30 ms,
- * plus 1 us for each record that it still has. About 20 ms more are needed to compress, write and
- * rename the file. Decoding the records that CUPTI has delivered takes less than 1 us per record
- * and has its own, later limit. The whole never takes more than EXIT_MOST_NS.
+ * The longest time that the ending process waits for us, even if CUPTI and the disk are slow. CUPTI
+ * gets 30 ms, plus 1 us for each record that CUPTI still has. About 20 ms more are needed to
+ * compress, write and rename the file. Decoding the records that CUPTI has delivered takes less
+ * than 1 us per record and has a later deadline of its own (DECODE_NS). All steps together never
+ * take more than EXIT_MOST_NS.
  */
 #define CUPTI_BASE_NS   (30 * SL_NS_PER_MS)
 #define CUPTI_RECORD_NS 1000
@@ -31,8 +32,8 @@
 #define RECORDER_NS     (1700 * SL_NS_PER_MS)
 #define EXIT_MOST_NS    (2000 * SL_NS_PER_MS)
 
-/* Does the recorder thread's last work in its place, even if the time for it is over. If the
- * recorder failed before it had a pipeline, nothing is left to do. */
+/* Does the recorder thread's last work in place of that thread, even if the time for it is over. If
+ * the recorder failed before it had a pipeline, nothing is left to do. */
 static void stand_in(struct sl_recorder *r)
 {
     uint64_t now = sl_clock_monotonic();
@@ -45,11 +46,11 @@ static void stand_in(struct sl_recorder *r)
     sl_recorder_settle(r);
 }
 
-/* How long CUPTI has blocked the recorder thread. */
+/* How long CUPTI has blocked the recorder thread, in ns. */
 struct kept {
     uint64_t ns;
-    uint64_t napped_ns;  /* the same time, but each nap counts as at most SL_SESSION_NAP */
-    uint64_t counted_ns; /* the part of napped_ns in which no thread waited for a processor */
+    uint64_t napped_ns;  /* sum of the naps, in which each nap counts as at most SL_SESSION_NAP */
+    uint64_t counted_ns; /* part of napped_ns in which no thread waited for a processor */
 };
 
 static void keep(struct kept *kept, uint64_t ns)
@@ -72,9 +73,9 @@ static int is_used_up(const struct kept *kept, uint64_t given)
  * Waits until the recorder thread has ended, or cuts it off. Returns 0, or -ETIMEDOUT if neither
  * was possible.
  *
- * Only time in which CUPTI blocks the recorder thread counts against CUPTI's budget. A nap that
+ * Only time in which CUPTI blocks the recorder thread counts against CUPTI's time limit. A nap that
  * took longer than planned counts as one nap. A nap in which threads waited for a processor does
- * not count, because CUPTI's thread may have been one of them. Uncounted time has a limit, too: if
+ * not count, because CUPTI's thread may have been one of them. Uncounted time has a limit, too. If
  * another client has taken CUPTI without notice, CUPTI returns nothing to us, and time must be left
  * to close the file.
  */
@@ -104,8 +105,8 @@ static int wait_for_recorder(struct sl_recorder *r, uint64_t begun)
     return 0;
 }
 
-/* Waits until no status call uses the pipeline any more. Returns 0, or -ETIMEDOUT if one still
- * does. */
+/* Waits until no status call uses the pipeline any more. Returns 0, or -ETIMEDOUT if a status call
+ * still does. */
 static int close_status(struct sl_recorder *r, uint64_t deadline)
 {
     atomic_store(&r->closed, 1);
@@ -128,12 +129,12 @@ void sl_recorder_exit(struct sl_recorder *r)
         return;
     r->exit_turn = sl_cupti_pool_turn();
     r->exit_decode_until_ns = begun + DECODE_NS;
-    /* Release: a thread that sees `exiting` also sees the two fields above. */
+    /* Release order, so that a thread that sees `exiting` also sees the two fields above. */
     atomic_store_explicit(&r->exiting, 1, memory_order_release);
     sl_recorder_wake(r);
     if (wait_for_recorder(r, begun)) {
-        /* The recorder thread is still running our own code. It must not call CUPTI once the driver
-         * has ended. */
+        /* The recorder thread is still running our own code. The recorder thread must not call
+         * CUPTI once the driver has ended. */
         sl_session_forbid_cupti(&r->session);
         sl_log(SL_LOG_WARN,
                "the process ended before CUPTI returned its last records: the trace is incomplete "

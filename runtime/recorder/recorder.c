@@ -1,8 +1,8 @@
 /*
  * recorder.c - the recorder thread: flushes CUPTI, runs the window machine, and ends recording.
  *
- * Threads: the recorder thread; sl_recorder_settle() also on the exiting thread, once it has cut
- * off the recorder. recorder_impl.h says what other threads share with it, and who owns the memory.
+ * Threads: the recorder thread. The exiting thread may call sl_recorder_settle(), once it has cut
+ * off the recorder thread. recorder_impl.h says what the threads share, and who owns the memory.
  */
 #include "recorder/recorder_impl.h"
 
@@ -19,7 +19,7 @@
 
 #define CALIBRATE_NS (500 * SL_NS_PER_MS)
 #define RENEW_NS     (1000 * SL_NS_PER_MS)
-/* Time between the two checks, both of which must find that CUPTI has returned the buffers. */
+/* Time between two consecutive checks. Both must find that CUPTI has returned the buffers. */
 #define LOOK_AGAIN_NS (2 * SL_NS_PER_MS)
 
 static void nap(void *recorder)
@@ -46,15 +46,16 @@ static uint64_t decode_until_ns(void *recorder)
 
 /* ---- windows ---- */
 
-/* Whether all records of work that was enqueued before the window's end have arrived. */
+/* Returns whether all records of work that was enqueued before the window's end have arrived. */
 static int is_drained(struct sl_recorder *r)
 {
     return r->window.state == SL_WIN_DRAINING && sl_outstanding_is_drained(&r->session);
 }
 
-/* Returns the current times. Windows are defined on the wall clock, so our clock first follows it
- * if it was set. The exiting thread may call this at the same time as a recorder thread that it has
- * cut off. That is harmless: at worst, both discard the same clock calibration. */
+/* Returns the current times. Windows are defined by the wall clock. So if the wall clock was set,
+ * our clock is corrected first. The exiting thread and a recorder thread that it has cut off may
+ * call this function at the same time. This is harmless, because at worst both discard the same
+ * calibration of our clock. */
 static struct sl_window_now window_now(void)
 {
     sl_clock_follow();
@@ -62,8 +63,8 @@ static struct sl_window_now window_now(void)
 }
 
 /* Tells the pipeline which records belong to the open window. The end of a timed window is known
- * when it opens, so a late tick does not lengthen the window. The bounds are computed at each tick,
- * because the wall clock may have been set. */
+ * when the window opens, so a late tick does not lengthen the window. The bounds are computed at
+ * each tick, because the wall clock may have been set. */
 static void set_bounds(struct sl_recorder *r)
 {
     uint64_t from_ns, until_ns;
@@ -74,8 +75,9 @@ static void set_bounds(struct sl_recorder *r)
     sl_pipeline_bound(r->pipeline, from_ns, until_ns);
 }
 
-/* Pushes the event that opens or closes a window. This event must not be dropped, so if the ring is
- * full, waits for the writer; in an ending process, only until the time for decoding is over. */
+/* Pushes the event that opens or closes a window. This event must not be dropped. So if the ring is
+ * full, the function waits for the writer. In an ending process, it waits only until the time for
+ * decoding is over. */
 static void push_window(struct sl_recorder *r, int open)
 {
     const struct sl_window *w = &r->window;
@@ -100,7 +102,8 @@ static int begin_drain(struct sl_recorder *r)
     return sl_session_flush(&r->session, 0);
 }
 
-/* The host may have less memory left than when the process began. What is mapped stays. */
+/* The host may have less memory left than when the process began. Memory that is already mapped
+ * stays mapped. */
 static void limit_buffers(const struct sl_recorder *r)
 {
     struct sl_config config = *r->opt.config;
@@ -113,7 +116,8 @@ static void limit_buffers(const struct sl_recorder *r)
                             : (size_t)config.cupti_memory_bytes);
 }
 
-/* In the order of the bits. -ECANCELED: cut off; -EIO: no kind could be turned on. */
+/* Carries out the actions in the order of their bits. Returns 0, -ECANCELED if the recorder was cut
+ * off, or -EIO if no kind could be turned on. */
 static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
 {
     struct sl_session *s = &r->session;
@@ -126,11 +130,12 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&r->window_number, r->window.number, memory_order_relaxed);
         limit_buffers(r);
-        /* Before the window begins, so that its first calls have their operators and lines. */
+        /* Sources are turned on before the window begins, so that the window's first calls have
+         * their operators and lines. */
         sl_sources_enable(1);
         sl_window_ready(&r->window, window_now());
         /* Release pairs with the acquire in sl_recorder_get_status(). So if a thread has read the
-         * status "recording", its later work is in the window. */
+         * status "recording", the thread's later work is in the window. */
         atomic_store_explicit(&r->is_open, 1, memory_order_release);
         push_window(r, 1);
         set_bounds(r);
@@ -161,8 +166,8 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
 }
 
 /* Makes one step of the window machine and publishes its new state. If another thread changes the
- * requests meanwhile, the step is repeated on a fresh copy. Release: a thread that reads RECORDING
- * from `request` also sees the effects of turning the kinds on. */
+ * requests meanwhile, the step is repeated on a fresh copy. The exchange has release order, so that
+ * a thread that reads RECORDING from `request` also sees the effects of turning the kinds on. */
 static uint32_t step(struct sl_recorder *r, struct sl_window_now now, int drained)
 {
     uint64_t number, ns;
@@ -189,7 +194,7 @@ static void arm_step(struct sl_recorder *r)
         return;
     r->armed_step = r->window.await_step;
     /* The step that ends a window may have begun already. The step that opens a window must be a
-     * future one. */
+     * step that has not begun yet. */
     sl_step_await(r->armed_step, r->window.state == SL_WIN_RECORDING);
 }
 
@@ -226,9 +231,10 @@ static int see_step(void *recorder)
     return err;
 }
 
-/* A window of the whole run would stay without a file until the process ends; other windows are
- * short. At most one new file a second: a host may close descriptors in a loop. If the disk's limit
- * is reached, there is nothing more to record for. */
+/* Replaces a window whose file was lost. A window of the whole run would otherwise stay without a
+ * file until the process ends; other windows are short. There is at most one new file a second,
+ * because a host may close descriptors in a loop. If the disk's limit is reached, no window is
+ * opened, because nothing more could be written. */
 static void renew_lost(struct sl_recorder *r)
 {
     uint64_t now = sl_clock_monotonic(), renew_ns;
@@ -256,8 +262,8 @@ static int run_window(struct sl_recorder *r)
 
         if (err)
             return err;
-        /* At the beginning of a lead-in the deadline is 0. The next step of the machine sets it, so
-         * one more step is made. */
+        /* At the beginning of a lead-in the deadline is 0. The next step of the machine sets the
+         * deadline, so one more step is made. */
         if (!actions && !(r->window.state == SL_WIN_LEAD_IN && sl_window_deadline(&r->window) == 0))
             return 0;
     }
@@ -283,7 +289,8 @@ static int bring_in(struct sl_recorder *r)
     sl_sources_rescan();
     err = sl_handover_share(s);
     if (!err)
-        err = sl_handover_step(s, SL_OWN_EV_SIGN); /* turns off the kinds that are due */
+        err = sl_handover_step(s, SL_OWN_EV_SIGN); /* turns off the kinds that are due to be turned
+                                                    * off */
     if (err)
         return err;
     sl_pipeline_tick(r->pipeline);
@@ -318,7 +325,8 @@ static int run_until_exit(struct sl_recorder *r)
     while (r->session.ownership.never_asked && !is_exiting(r))
         nap(r);
     for (;;) {
-        /* Read before the checks below, so that a wake during them is not missed. */
+        /* The counter of wakes is read before the checks below, so that a wake during the checks is
+         * not missed. */
         uint32_t wakes = atomic_load_explicit(&r->wakes, memory_order_acquire);
         int err;
 
@@ -351,13 +359,14 @@ void sl_recorder_settle(struct sl_recorder *r)
         return; /* no window is open, so further records would not be written */
     end_window(r);
     sl_session_take_rest(s);
-    /* The edges of the records that have arrived are decided before any loss is reported. A mark
-     * counts as delivered only after two checks. */
+    /* The edges of the records that have arrived are decided before any loss is reported. A mark,
+     * which says up to which time all records have arrived, counts as delivered only after two
+     * checks. */
     sl_outstanding_deliver(s);
     sl_outstanding_deliver(s);
     sl_pipeline_flush(r->pipeline);
     held = sl_outstanding_look(s, r->exit_turn);
-    /* Some CUPTI versions may write a record only when they deliver the buffer. So launches without
+    /* Some CUPTI versions may write a record only when they return the buffer. So launches without
      * their operation are counted, too. */
     waiting = sl_pipeline_waiting(r->pipeline);
     if (sl_cupti_pool_missing(r->exit_turn))
@@ -379,15 +388,16 @@ static int finish(struct sl_recorder *r)
         return -ECANCELED;
     end_window(r);
     /* sl_session_flush() does nothing if another client has CUPTI. A flush would return none of our
-     * buffers, but pass that client's buffers to its callbacks. These may fail, because objects
-     * that libkineto has created at its first use are destroyed before this. */
+     * buffers, but pass that client's buffers to that client's callbacks. The callbacks may fail,
+     * because objects that libkineto has created at its first use are already destroyed at this
+     * time. */
     if (sl_session_flush(s, 1) || sl_session_take_buffers(s))
         return -ECANCELED;
     while (s->ownership.state != SL_OWN_TAKEN_OVER && !sl_cupti_pool_all_back(r->exit_turn)) {
         if (sl_session_wait_for_cupti(s) || sl_session_take_buffers(s))
             return -ECANCELED;
     }
-    sl_recorder_settle(r); /* also decodes buffers that have arrived since */
+    sl_recorder_settle(r); /* this call also decodes buffers that have arrived since */
     return 0;
 }
 
@@ -466,7 +476,7 @@ void *sl_recorder_run(void *user)
      * already. */
     err = run_window(r);
     if (s->ownership.state == SL_OWN_HANDED_OVER)
-        sl_pipeline_use(r->pipeline); /* another client uses the GPU: the file reports the gap */
+        sl_pipeline_use(r->pipeline); /* another client uses the GPU, so the file reports the gap */
     if (!err && r->is_started_at_exit)
         err = sl_handover_step(s, SL_OWN_EV_NEVER_ASKED);
     if (!err)
@@ -476,7 +486,7 @@ void *sl_recorder_run(void *user)
     else if (!err)
         err = finish(r);
     if (err)
-        return NULL; /* cut off: the exiting thread continues in our place */
+        return NULL; /* we were cut off, and the exiting thread continues in our place */
     sl_recorder_end(r);
     return NULL;
 }

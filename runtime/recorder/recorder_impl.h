@@ -1,9 +1,11 @@
 /*
  * recorder_impl.h - shared by the recorder's files: recorder.c (the thread), request.c (requests
- * and status calls of other threads) and exit.c (the end of the process). Only these include it.
+ * and status calls of other threads) and exit.c (the end of the process). Only these files include
+ * it.
  *
- * There is one static object per process. It is never freed, because CUPTI may call back until the
- * process is gone. Threads communicate through three atomic words, so that no lock is ever held:
+ * There is one static object per process. The object is never freed, because CUPTI may call back
+ * until the process is gone. Threads communicate through three atomic words, so that no lock is
+ * ever held:
  *   request        state of the window machine and requests to it (control/window.h)
  *   wakes          counts up at each wake; the recorder thread sleeps on it
  *   session.phase  whether the recorder thread is inside CUPTI, where the exiting thread may cut it
@@ -25,7 +27,7 @@ struct sl_recorder {
     _Atomic uint32_t started; /* 1: the thread was started, or must not be started any more */
     _Atomic uint32_t request; /* sl_window_pack() */
     _Atomic uint32_t window_number;
-    _Atomic uint32_t is_open; /* a window is open, and its recording has begun; set a moment after
+    _Atomic uint32_t is_open; /* a window is open, and its recording has begun; set shortly after
                                * the machine's state */
     _Atomic uint32_t wakes;
 
@@ -33,18 +35,19 @@ struct sl_recorder {
     _Atomic uint32_t exiting;
     uint64_t exit_turn;            /* number of CUPTI's last request before the exit; set before
                                     * `exiting` */
-    uint64_t exit_decode_until_ns; /* monotonic: end of the time for decoding; set before `exiting`,
-                                    * and later by stand_in() */
+    uint64_t exit_decode_until_ns; /* monotonic time at which the time for decoding ends; set before
+                                    * `exiting`, and later by stand_in() */
     _Atomic uint32_t ended;        /* the recorder has touched the pipeline for the last time */
-    _Atomic uint32_t status_users; /* threads inside the pipeline's status calls */
+    _Atomic uint32_t status_users; /* number of threads inside the pipeline's status calls */
     _Atomic uint32_t closed;       /* 1: status calls must not enter the pipeline any more */
 
     /* Used by the recorder thread, and by the exiting thread once it has cut off the recorder. */
     struct sl_window window;
     int is_started_at_exit;    /* started because CUPTI has never requested a buffer from us */
     uint64_t calibrate_due_ns; /* monotonic */
-    uint64_t renew_due_ns;     /* monotonic: earliest time at which a lost file is replaced */
-    uint64_t armed_step;       /* the step whose report was requested from collect/lane/step.h */
+    uint64_t renew_due_ns;     /* earliest monotonic time at which a lost file is replaced */
+    uint64_t armed_step;       /* number of the step whose report was requested from
+                                * collect/lane/step.h */
     int is_in_window;          /* the machine's actions are being carried out */
 };
 
@@ -61,8 +64,8 @@ void *sl_recorder_run(void *recorder);
 void sl_recorder_end(struct sl_recorder *r);
 
 /* Call when the process ends and we stop waiting for CUPTI. Decodes the buffers that CUPTI has
- * returned, counts the records in the others as lost, and ends the open window. On the recorder
- * thread, or on the exiting thread that has cut it off. */
+ * returned, counts the records in the other buffers as lost, and ends the open window. Runs on the
+ * recorder thread, or on the exiting thread that has cut off the recorder thread. */
 void sl_recorder_settle(struct sl_recorder *r);
 
 #endif

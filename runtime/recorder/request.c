@@ -1,9 +1,9 @@
 /*
- * request.c - passes requests of other threads to the recorder: start, open or close a window,
- * report the status.
+ * request.c - passes requests of other threads to the recorder: start the recorder, open or close a
+ * window, report the status.
  *
- * Threads: any; nothing here blocks. The start creates the recorder thread, once. Each other
- * request changes one word and wakes the recorder. Memory: see recorder_impl.h.
+ * Threads: any; nothing here blocks. The first start request creates the recorder thread. Each
+ * other request changes one word and wakes the recorder. Memory: see recorder_impl.h.
  */
 #include "recorder/recorder_impl.h"
 
@@ -14,8 +14,8 @@
 #include "base/thread.h"
 #include "collect/cupti/buffer.h"
 
-/* CUPTI runs on this stack too, and compiles instrumentation on it when a kind is first turned
- * on. */
+/* Stack size in bytes. CUPTI uses this stack too, and compiles instrumentation on it when a kind is
+ * first turned on. */
 #define STACK_BYTES (1024u * 1024u)
 
 static struct sl_recorder the_recorder;
@@ -60,7 +60,7 @@ int sl_recorder_start(struct sl_recorder *r)
 void sl_recorder_tell_never_asked(struct sl_recorder *r)
 {
     /* CUPTI has never requested a buffer from us. If the recorder runs nevertheless, it has handed
-     * CUPTI over, and start() does nothing. */
+     * CUPTI over, and sl_recorder_start() does nothing. */
     if (!sl_cupti_pool_turn())
         start(r, 1);
 }
@@ -86,8 +86,9 @@ int sl_recorder_request(struct sl_recorder *r, int (*ask)(struct sl_window *))
     return answer;
 }
 
-/* The pipeline, until unuse_pipeline(); NULL if there is none yet or no more. Sequentially
- * consistent with close_status(): either that waits for this thread, or this thread sees `closed`.
+/* Returns the pipeline, which is valid until unuse_pipeline(). Returns NULL if there is no pipeline
+ * yet, or no longer. Sequentially consistent with close_status(), so that either close_status()
+ * waits for this thread, or this thread sees `closed`.
  */
 static struct sl_pipeline *use_pipeline(struct sl_recorder *r)
 {

@@ -1,10 +1,11 @@
 /*
  * cupti_calls.c - makes the recorder's calls of CUPTI, and decodes the buffers that CUPTI returns.
  *
- * Threads: the recorder thread, and the exiting thread where session.h says so. Every call of CUPTI
- * is enclosed by sl_session_enter() and sl_session_leave(). So the exiting thread knows whether the
- * recorder thread is blocked inside CUPTI. While another client has CUPTI, we make no call that
- * changes settings or flushes buffers. Memory: see session.h; the buffers belong to the pool.
+ * Threads: the recorder thread. The exiting thread may call the functions for which session.h says
+ * so. Every call of CUPTI is enclosed by sl_session_enter() and sl_session_leave(). So the exiting
+ * thread knows whether the recorder thread is blocked inside CUPTI. While another client has CUPTI,
+ * we make no call that changes settings or flushes buffers. Memory: see session.h; the buffers
+ * belong to the pool.
  */
 #include "session/session.h"
 
@@ -16,26 +17,26 @@
 #include "collect/cupti/buffer.h"
 #include "collect/cupti/fields.h"
 
-/* Time between flushes, without which CUPTI returns only full buffers. The writer completes a frame
- * after a second at most, so events reach the disk in little more than a second. */
+/* Time between flushes. Without flushes, CUPTI returns only full buffers. The writer completes a
+ * frame after a second at most, so events reach the disk in little more than a second. */
 #define FLUSH_NS (250 * SL_NS_PER_MS)
-/* The same time while a window drains. It is shorter, because somebody may be waiting for the
- * file. */
+/* Time between flushes while a window drains. This time is shorter, because somebody may be waiting
+ * for the file. */
 #define DRAIN_FLUSH_NS (20 * SL_NS_PER_MS)
 /* How long we wait after a forced flush until CUPTI's thread has returned the buffers. */
 #define FORCED_WAIT_NS (100 * SL_NS_PER_MS)
 /* How long we wait for the tick counter's rate, which is known 50 ms after the first measurement
  * (base/clock.c). */
 #define RATE_NS (100 * SL_NS_PER_MS)
-/* Extension of the time for decoding at the process's end, because the machine may have given that
- * time to other processes. The time for closing the file is kept apart (recorder/exit.c). */
+/* Extension of the time for decoding at the process's end, because other processes may have used
+ * the processor meanwhile. The time for closing the file is separate (recorder/exit.c). */
 #define STOOD_STILL_NS (150 * SL_NS_PER_MS)
 #define DUMP_CAP_BYTES (1ull << 30)
 
 /* ---- inside CUPTI ---- */
 
-/* Acquire and release: of the recorder thread, which leaves CUPTI, and the exiting thread, which
- * cuts it off, exactly one has the pipeline. */
+/* The recorder thread leaves CUPTI while the exiting thread may cut it off. Acquire and release
+ * order ensures that exactly one of the two threads owns the pipeline. */
 static int change_phase(struct sl_session *s, uint32_t from, uint32_t to)
 {
     return atomic_compare_exchange_strong_explicit(&s->phase, &from, to, memory_order_acq_rel,
@@ -44,7 +45,8 @@ static int change_phase(struct sl_session *s, uint32_t from, uint32_t to)
                : -ECANCELED;
 }
 
-/* Fails where the exiting thread has forbidden CUPTI, which may be gone already. */
+/* The exchange fails if the exiting thread has forbidden calls of CUPTI, because CUPTI may have
+ * ended already. */
 int sl_session_enter(struct sl_session *s)
 {
     return change_phase(s, SL_PHASE_OURS, SL_PHASE_CUPTI);
@@ -80,8 +82,8 @@ int sl_session_wait_for_cupti(struct sl_session *s)
 
 /* ---- the clock ---- */
 
-/* Works on a copy of the clock, because the exiting thread may have cut us off by the time CUPTI
- * returns. */
+/* This function works on a copy of the clock, because the exiting thread may have cut us off by the
+ * time CUPTI returns. */
 int sl_session_look_at_clock(struct sl_session *s)
 {
     struct sl_cupti_clock clock = s->clock;
@@ -119,7 +121,7 @@ static int look_for_another(struct sl_session *s)
     return 0;
 }
 
-/* Windows begin and end by our clock, and another tool may have given CUPTI a different one. */
+/* Windows begin and end by our clock. Another tool may have set a different clock in CUPTI. */
 int sl_session_check_clock(struct sl_session *s)
 {
     enum sl_cupti_clock_domain before = s->clock.domain;
@@ -140,15 +142,15 @@ int sl_session_check_clock(struct sl_session *s)
 
 /* ---- flushes ---- */
 
-/* Whether CUPTI may hold pending records of ours. Otherwise a forced flush brings nothing more than
- * a plain one. */
+/* Returns whether CUPTI may hold pending records of ours. If not, a forced flush returns no more
+ * records than a plain flush. */
 static int is_force_of_use(const struct sl_session *s)
 {
     return sl_cupti_pool_outstanding() || sl_pipeline_waiting(s->pipeline);
 }
 
-/* The content of our buffers is examined only if CUPTI has requested and returned none since the
- * last flush. */
+/* The content of our buffers is examined only if CUPTI has neither requested nor returned a buffer
+ * since the last flush. */
 static void note_flush(struct sl_session *s)
 {
     struct sl_ownership_now now = sl_handover_now(s);
@@ -217,7 +219,7 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     int err;
 
     if (s->ownership.state == SL_OWN_HANDED_OVER)
-        return 0; /* CUPTI would report the drops of the other client */
+        return 0; /* CUPTI would report the other client's dropped records */
     if (sl_session_enter(s))
         return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
@@ -235,8 +237,8 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     return 0;
 }
 
-/* The list starts with the oldest buffer. It is stored in the session, so that the exiting thread
- * can continue with it. */
+/* The list starts with the oldest buffer. The list is stored in the session, so that the exiting
+ * thread can continue with it. */
 static int has_buffer(struct sl_session *s)
 {
     if (!s->taken)
@@ -303,8 +305,8 @@ static void decode(struct sl_session *s, const struct sl_cupti_buffer *b)
     sl_pipeline_buffer(s->pipeline, b->data, b->valid);
 }
 
-/* Waits until the tick counter's rate is known, without which ticks cannot be converted. A young
- * process has not measured it yet. */
+/* Waits until the tick counter's rate is known, because ticks cannot be converted without the rate.
+ * A young process has not measured the rate yet. */
 static int await_rate(struct sl_session *s)
 {
     uint64_t deadline = sl_clock_monotonic() + RATE_NS, ns;
@@ -317,8 +319,8 @@ static int await_rate(struct sl_session *s)
     return 0;
 }
 
-/* Finds out whether records may be stamped in ticks. If so, makes sure that ticks can be
- * converted. */
+/* Finds out whether records may have stamps of the tick counter. If they may, makes sure that ticks
+ * can be converted. */
 static int know_clock(struct sl_session *s)
 {
     if (s->ownership.state != SL_OWN_HANDED_OVER && !s->clock.is_mixed && look_for_another(s))

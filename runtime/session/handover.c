@@ -1,11 +1,12 @@
 /*
- * handover.c - carries out the ownership machine's actions: releases CUPTI for another profiler,
- * and takes it back.
+ * handover.c - carries out the actions of the ownership machine (ownership.c). The actions release
+ * CUPTI for another profiler and take CUPTI back.
  *
- * Threads: the recorder thread. session/peer.h notices when another profiler begins, and makes its
- * thread wait until we have fetched our records and turned off our kinds. Another client whose
- * calls do not go through our functions is noticed only after it has taken CUPTI. From then on we
- * do nothing that would spoil its trace, and our trace reports the gap. Memory: see session.h.
+ * Threads: the recorder thread. peer.c notices when another profiler begins, and makes that
+ * profiler's thread wait until we have fetched our records and turned off our kinds of records.
+ * Another client whose calls do not go through our functions is noticed only after it has taken
+ * CUPTI. From then on we do nothing that would spoil that client's trace, and our trace reports the
+ * gap. Memory: see session.h.
  */
 #include "session/session.h"
 
@@ -21,8 +22,8 @@
 /* How long we wait for pending GPU work before a forced flush truncates it. The other profiler's
  * thread waits for us meanwhile. */
 #define FINISH_NS (500 * SL_NS_PER_MS)
-/* Time between the peer's last call and our return. libkineto still changes an attribute after its
- * last flush. */
+/* Time between the peer's last call and the moment when we take CUPTI back. libkineto still changes
+ * an attribute after its last flush. */
 #define SETTLE_NS (20 * SL_NS_PER_MS)
 
 struct sl_ownership_now sl_handover_now(const struct sl_session *s)
@@ -47,7 +48,8 @@ void sl_handover_tell_gap(struct sl_session *s, uint64_t until_ns)
 
 static int begin_gap(struct sl_session *s)
 {
-    s->outstanding.marks = 0; /* the records that the marks wait for have arrived, or are lost */
+    s->outstanding.marks = 0; /* no mark is awaited any more, because our records have arrived or
+                               * are lost */
     sl_stats_add(SL_STAT_HANDOVERS, 1);
     sl_pipeline_kinds_off(s->pipeline);
     if (sl_pipeline_is_open(s->pipeline))
@@ -55,8 +57,8 @@ static int begin_gap(struct sl_session *s)
     return 0;
 }
 
-/* Reports the gap first, and only then clears it in the machine. So if the recorder is cut off in
- * between, the exiting thread reports the gap. */
+/* Reports the gap first, and only then clears the gap in the machine. So if the recorder thread is
+ * cut off in between, the exiting thread reports the gap. */
 static int end_gap(struct sl_session *s)
 {
     struct sl_ownership_now now = sl_handover_now(s);
@@ -85,8 +87,8 @@ static int empty_buffers(struct sl_session *s)
             return -ECANCELED;
         turn = s->outstanding.drain_turn = sl_cupti_pool_turn();
         back = sl_cupti_pool_all_back(turn) ? back + 1 : 0;
-        /* The buffers that CUPTI still holds have no records. All kinds are off, so none will be
-         * added. */
+        /* The buffers that CUPTI still holds have no records. All kinds are off, so no records will
+         * be added to them. */
         if (!back && !sl_outstanding_look(s, turn).records)
             break;
         if (sl_session_wait_for_cupti(s))
@@ -130,7 +132,7 @@ static int release(struct sl_session *s)
     if (turn_off(s) || empty_buffers(s))
         return -ECANCELED;
     sl_pipeline_flush(s->pipeline);
-    /* A mark counts as delivered only after two checks. */
+    /* A mark (session.h) counts as delivered only after two checks. */
     sl_outstanding_deliver(s);
     sl_outstanding_deliver(s);
     held = sl_outstanding_look(s, s->outstanding.drain_turn);

@@ -1,8 +1,8 @@
 /*
  * kept_buffers.c - keeps completed buffers of the peer until the peer flushes.
  *
- * Threads and memory: see kept_buffers.h. A delivery first waits until every put that has begun is
- * over, so that no buffer is left behind.
+ * Threads and memory: see kept_buffers.h. A delivery first waits until every call of put() that has
+ * begun is over, so that no buffer stays in the table.
  */
 #include "session/kept_buffers.h"
 
@@ -12,13 +12,13 @@
 
 #include "base/clock.h"
 
-/* Limit of that wait: a thread may be descheduled in the middle of a put, or may not exist after a
- * fork. */
+/* Limit of the wait for calls of put(). A thread may be descheduled in the middle of put(), or may
+ * not exist after a fork. */
 #define WAIT_MOST_NS 1000000000ull
 
 enum place_state {
     FREE,
-    BUSY, /* a thread works on it */
+    BUSY, /* a thread works on the entry */
     KEPT
 };
 
@@ -32,7 +32,7 @@ struct kept {
 
 static struct {
     _Atomic int is_open;
-    _Atomic int putting; /* threads inside a put */
+    _Atomic int putting; /* number of threads inside sl_kept_buffers_put() */
     struct place {
         _Atomic int state;
         struct kept kept;
@@ -49,14 +49,14 @@ void sl_kept_buffers_close(void)
     atomic_store(&held.is_open, 0);
 }
 
-/* Finds the first entry from `at` on that is in this state, and makes it BUSY. Returns NULL if
- * there is none. */
+/* Finds the first entry from `at` on that is in this state, and makes the entry BUSY. Returns NULL
+ * if no entry is in this state. */
 static struct place *take(struct place *at, int state)
 {
     for (; at < held.place + SL_KEPT_BUFFERS_MOST; at++) {
         int expected = state;
 
-        /* Acquire pairs with the release of the thread that used the entry before. */
+        /* Acquire pairs with the release store of the thread that used the entry before. */
         if (atomic_compare_exchange_strong_explicit(&at->state, &expected, BUSY,
                                                     memory_order_acquire, memory_order_relaxed))
             return at;
@@ -69,8 +69,8 @@ int sl_kept_buffers_put(sl_cupti_complete_fn complete, void *context, uint32_t s
 {
     struct place *p = NULL;
 
-    /* Sequentially consistent with the delivery: either the delivery waits for this thread, or this
-     * thread sees that buffers are no longer kept. */
+    /* Sequentially consistent with the delivery. So either the delivery waits for this thread, or
+     * this thread sees that buffers are no longer kept. */
     atomic_fetch_add(&held.putting, 1);
     if (atomic_load(&held.is_open))
         p = take(held.place, FREE);

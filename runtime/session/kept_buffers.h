@@ -4,11 +4,11 @@
  * A profiler turns its kinds off, and flushes CUPTI some time later. libkineto first processes all
  * CPU records, which may take minutes. If CUPTI has no more buffers of libkineto at that flush,
  * libkineto reads no GPU records at all. So if the recorder flushes on the peer's behalf, to get
- * CUPTI back, the peer's buffers are kept here until the peer's own flush.
+ * CUPTI back, this file keeps the peer's buffers until the peer's own flush.
  *
- * Threads: the recorder calls open, the thread on which CUPTI returns a buffer calls put, and any
- * thread of the application calls close and deliver. No lock is held. Memory: a static table; the
- * buffers still belong to the peer.
+ * Threads: the recorder thread calls the open function, the thread on which CUPTI returns a buffer
+ * calls the put function, and any thread of the application calls close and deliver. No lock is
+ * held. Memory: a static table; the buffers still belong to the peer.
  */
 #ifndef SL_SESSION_KEPT_BUFFERS_H
 #define SL_SESSION_KEPT_BUFFERS_H
@@ -19,7 +19,8 @@
 #include "collect/cupti/api.h"
 
 enum {
-    SL_KEPT_BUFFERS_MOST = 256 /* CUPTI has one buffer for each thread */
+    SL_KEPT_BUFFERS_MOST = 256 /* maximum number of kept buffers; CUPTI has one buffer for each
+                                * thread */
 };
 
 /* Starts keeping buffers. */

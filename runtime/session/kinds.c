@@ -1,5 +1,5 @@
 /*
- * kinds.c - turns on and off the kinds of records that are not needed between windows.
+ * kinds.c - turns on and off the kinds of CUPTI records that are not needed between windows.
  *
  * Threads: the recorder thread. The ownership machine (ownership.c) decides when kinds may be
  * turned off. Memory: see session.h.
@@ -32,7 +32,8 @@ int sl_kinds_turn_on(struct sl_session *s)
 
 int sl_kinds_turn_back_on(struct sl_session *s)
 {
-    /* sl_cupti_enable() has logged any other error, and recording continues without those kinds. */
+    /* sl_cupti_enable() has logged any other error, and recording continues without the refused
+     * kinds. */
     return sl_kinds_turn_on(s) == -ECANCELED ? -ECANCELED : 0;
 }
 

@@ -1,10 +1,11 @@
 /*
- * outstanding.c - examines the buffers that CUPTI has not returned: which records they hold,
- * whether all records of a window have arrived, and up to which time all records have.
+ * outstanding.c - examines the buffers that CUPTI has not returned. This file counts the records in
+ * these buffers, and finds out whether all records of a window have arrived, and up to which time
+ * all records have arrived.
  *
- * Threads: the recorder thread, or the exiting thread once it has cut off the recorder;
- * sl_outstanding_look() on any thread. Makes no call of CUPTI. Memory: see session.h; the buffers
- * belong to the pool, and CUPTI may be writing to them meanwhile.
+ * Threads: the recorder thread, or the exiting thread once it has cut off the recorder thread. Any
+ * thread may call sl_outstanding_look(). Makes no call of CUPTI. Memory: see session.h. The buffers
+ * belong to the pool, and CUPTI may be writing to the buffers meanwhile.
  */
 #include "session/session.h"
 
@@ -15,10 +16,11 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 
-/* Time until an early flush. It is made if the writer holds many events whose waits it can decide
- * only once it knows up to which time all records have arrived. */
+/* Time until an early flush. The flush is early if the writer holds many events whose sync edges
+ * are not decided. The writer can decide them only once it knows up to which time all records have
+ * arrived. */
 #define EARLY_FLUSH_NS (20 * SL_NS_PER_MS)
-/* A record may be written to its buffer up to this long after its end time. */
+/* CUPTI may write a record to its buffer up to this long after the record's end time. */
 #define STAMP_SLACK_NS (2 * SL_NS_PER_MS)
 
 struct sl_ownership_buffers sl_outstanding_buffers(void)
@@ -55,7 +57,7 @@ int sl_outstanding_is_complete(const struct sl_session *s, struct sl_ownership_b
 
     *records = held.records;
     /* A buffer that looks empty does not count as complete, because some CUPTI versions may write a
-     * record to it only when they deliver it. */
+     * record to a buffer only when they return the buffer. */
     return !held.unfinished && (buffers.count != 0) == (held.records != 0) &&
            !sl_pipeline_waiting(s->pipeline);
 }
@@ -68,9 +70,10 @@ void sl_outstanding_begin_drain(struct sl_session *s)
     s->outstanding.drain_back = 0;
 }
 
-/* A window is drained if CUPTI has returned all buffers that it had at the window's end, and if no
- * launch in the window waits for its GPU operation. Two consecutive checks must find this, because
- * a thread may be descheduled between a call's end stamp and its record. */
+/* A window is drained if CUPTI has returned all buffers that it held at the window's end, and if
+ * the GPU operations of all launches in the window have arrived. Two consecutive checks must find
+ * this, because a thread may be descheduled after it has stamped a call's end and before it writes
+ * the call's record. */
 int sl_outstanding_is_drained(struct sl_session *s)
 {
     struct sl_outstanding *o = &s->outstanding;
@@ -86,8 +89,8 @@ int sl_outstanding_is_drained(struct sl_session *s)
 
 /* ---- marks ---- */
 
-/* The turn is read after the time was. So records that ended before `ns` are in buffers that CUPTI
- * has requested by now. */
+/* The number of the last request is read after the time. So records that ended before `ns` are in
+ * buffers that CUPTI has requested by now. */
 struct sl_outstanding_mark sl_outstanding_mark_now(uint64_t ns)
 {
     return (struct sl_outstanding_mark){.ns = ns, .turn = sl_cupti_pool_turn()};
@@ -101,10 +104,11 @@ void sl_outstanding_add_mark(struct sl_session *s, struct sl_outstanding_mark ma
         o->mark[o->marks++] = mark;
 }
 
-/* Whether all records in buffers up to `turn` have arrived. CUPTI reserves a record's place in a
- * buffer at the launch, and does not return the buffer before the record is complete. So once the
- * buffers that it held at the flush are back, all records that ended before the flush have arrived.
- * Buffers without records need not be back, because only later records will be written to them. */
+/* Returns whether all records in buffers up to `turn` have arrived. CUPTI reserves a record's place
+ * in a buffer at the launch, and does not return the buffer before the record is complete. So once
+ * CUPTI has returned the buffers that it held at the flush, all records that ended before the flush
+ * have arrived. CUPTI need not have returned buffers without records, because only later records
+ * will be written to such buffers. */
 static int is_all_in(const struct sl_session *s, uint64_t turn)
 {
     uint64_t written_off = s->outstanding.written_off_turn;
@@ -146,7 +150,7 @@ void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
     if (!missing)
         return;
     s->outstanding.written_off_turn = turn;
-    /* CUPTI requested these buffers in advance and never wrote a record to them, so nothing is
+    /* CUPTI requested these buffers in advance and never wrote a record to them, so no record is
      * lost. */
     if (held->records == 0 && sl_pipeline_waiting(s->pipeline) == 0)
         return;

@@ -4,18 +4,18 @@
  * Threads: the recorder thread. Memory: the caller's.
  *
  * A client that takes CUPTI without notice need not change CUPTI's clock, and CUPTI does not report
- * whose callbacks are registered. But if ours are, CUPTI requests buffers from us and returns them.
- * We call such a request or return a sign. As long as there is no sign, we do nothing that would
- * spoil another client's trace. Two rules follow.
+ * whose callbacks are registered. But if our callbacks are registered, CUPTI requests buffers from
+ * us and returns them to us. A *sign* is such a request or return. As long as there is no sign, we
+ * do nothing that would spoil another client's trace. Two rules follow.
  *
- * First, kinds are turned off only at the next sign. If CUPTI is ours, waiting for the sign costs
+ * First, we turn kinds off only at the next sign. If CUPTI is ours, waiting for the sign costs
  * little, because CUPTI cannot record much without requesting or returning a buffer.
  *
- * Second, no flush is forced once CUPTI is silent. CUPTI documents that a plain flush returns every
+ * Second, we force no flush once CUPTI is silent. CUPTI documents that a plain flush returns every
  * buffer whose records are complete. Suppose that all our records in CUPTI are complete, and that
- * for a second of plain flushes CUPTI has neither returned a buffer, nor written to one, nor
- * requested another. Then it returns our buffers to another client. If it is only late, a forced
- * flush would not make it faster.
+ * in a second of plain flushes CUPTI has not returned, written to or requested any buffer. Then
+ * CUPTI returns our buffers to another client. If CUPTI is only late, a forced flush would not make
+ * CUPTI faster.
  */
 #include "session/ownership.h"
 
@@ -23,11 +23,11 @@
 
 /* Time between two flushes on the peer's behalf (the peer is another profiler, see peer.h). */
 #define STRANDED_NS (100 * NS_PER_MS)
-/* Time that the peer has, after it has turned off its last kind, for its own flush. libkineto first
- * processes all CPU records; after the flush it still changes an attribute. */
+/* How long the peer may take to flush after it has turned off its last kind. libkineto first
+ * processes all CPU records. After the flush, libkineto still changes an attribute. */
 #define MAY_FLUSH_NS (10000 * NS_PER_MS)
-/* CUPTI counts as silent only after this time and this number of flushes, because on a busy machine
- * CUPTI's thread may be late, and so may the recorder. */
+/* CUPTI counts as silent only after this time and this number of flushes, because both CUPTI's
+ * thread and the recorder thread may be late on a busy machine. */
 #define SILENT_NS      (1000 * NS_PER_MS)
 #define SILENT_FLUSHES 4
 
@@ -58,8 +58,8 @@ uint64_t sl_ownership_gap_from(const struct sl_ownership *o, uint64_t opened_ns)
 
 static uint32_t ask(struct sl_ownership *o, const struct sl_ownership_now *now)
 {
-    /* If CUPTI was taken over, the kinds that are on may be the peer's. If it was handed over, none
-     * is ours. In both cases there is nothing to release. */
+    /* If CUPTI was taken over, the kinds that are on may be the peer's kinds. If CUPTI was handed
+     * over, none of the kinds is ours. In both cases we have nothing to release. */
     if (o->state != SL_OWN_OURS)
         return SL_OWN_ACT_PEER_GOES_ON;
     o->is_off_due = 0;
@@ -119,9 +119,9 @@ static uint32_t refuse(struct sl_ownership *o)
     return SL_OWN_ACT_DETACH | SL_OWN_ACT_SAY_REFUSED | SL_OWN_ACT_PEER_RETURNED;
 }
 
-/* If CUPTI has requested a buffer from us since it was taken over, our callbacks are still
- * registered: another client has changed CUPTI's clock, and nothing else. So CUPTI is ours again. A
- * window may have opened meanwhile. */
+/* CUPTI has requested a buffer from us since it was taken over, so our callbacks are still
+ * registered. The other client has changed only CUPTI's clock, so CUPTI is ours again. A window may
+ * have opened meanwhile. */
 static uint32_t look_at_buffers(struct sl_ownership *o, const struct sl_ownership_now *now)
 {
     if (o->state != SL_OWN_TAKEN_OVER || now->buffers.turn == o->taken_over_turn)
@@ -142,7 +142,7 @@ static uint32_t fetch(struct sl_ownership *o, const struct sl_ownership_now *now
         o->fetch_due_ns = 0;
         return 0;
     }
-    /* The second condition is true if the peer has flushed since, which shortens the wait. */
+    /* The second condition is true if the peer has flushed since. Then the wait is shorter. */
     if (!o->fetch_due_ns || o->fetch_due_ns > now->monotonic_ns + wait_ns) {
         o->fetch_due_ns = now->monotonic_ns + wait_ns;
         return 0;

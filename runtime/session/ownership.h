@@ -2,9 +2,10 @@
  * ownership.h - decides who owns CUPTI: a pure state machine.
  *
  * CUPTI's activity API has one pair of callbacks, one set of kinds and one clock for the whole
- * process. Another profiler gets them from us, or takes them without notice. The machine gets an
- * event and the time, and returns the actions to carry out. It calls nothing, so every sequence can
- * be tested; handover.c carries the actions out. docs/architecture.md lists all transitions.
+ * process. Another profiler gets callbacks, kinds and clock from us, or takes them without notice.
+ * The machine gets an event and the time, and returns the actions to carry out. The machine calls
+ * nothing, so tests can run every sequence of events. handover.c carries the actions out.
+ * docs/architecture.md lists all transitions.
  *
  *   OURS --(a peer begins, and CUPTI is released)--> HANDED_OVER
  *   HANDED_OVER --(the peer left, CUPTI is attached)--> OURS
@@ -22,9 +23,9 @@
 
 enum sl_ownership_state {
     SL_OWN_OURS = 0,
-    SL_OWN_HANDED_OVER, /* we have given CUPTI to another client: nothing of ours is on */
-    SL_OWN_TAKEN_OVER /* another client took CUPTI without notice. The kinds that are on may be its,
-                       * so we turn off and force nothing any more */
+    SL_OWN_HANDED_OVER, /* we have given CUPTI to another client, and none of our kinds is on */
+    SL_OWN_TAKEN_OVER /* another client took CUPTI without notice; the kinds that are on may be that
+                       * client's, so we no longer turn kinds off or force a flush */
 };
 
 enum sl_ownership_event {
@@ -35,8 +36,8 @@ enum sl_ownership_event {
     SL_OWN_EV_PEER_COMPLETE,     /* there is no buffer that we would have to fetch for the peer */
     SL_OWN_EV_PEER_MAY_FLUSH, /* the peer's kinds are off, CUPTI has a buffer of the peer, and the
                                * peer may still flush */
-    SL_OWN_EV_PEER_STRANDED,  /* the same, but the peer has flushed already: nobody will fetch that
-                               * buffer */
+    SL_OWN_EV_PEER_STRANDED,  /* the peer's kinds are off, CUPTI has a buffer of the peer, and the
+                               * peer has flushed already, so nobody will fetch that buffer */
 
     /* Results of the actions with these names. */
     SL_OWN_EV_RELEASED,
@@ -46,7 +47,7 @@ enum sl_ownership_event {
     SL_OWN_EV_GAP_ENDED,
 
     /* Observations of CUPTI. */
-    SL_OWN_EV_CLOCK_KEPT,    /* CUPTI's clock was as before at now.real_ns */
+    SL_OWN_EV_CLOCK_KEPT,    /* at now.real_ns, CUPTI's clock was the same as at the last check */
     SL_OWN_EV_CLOCK_CHANGED, /* CUPTI's clock has changed from CLOCK_REALTIME to ticks, which
                               * profilers set */
     SL_OWN_EV_BUFFERS,       /* at each tick and at the process's end; has an effect in state
@@ -58,8 +59,8 @@ enum sl_ownership_event {
     /* From the window machine. */
     SL_OWN_EV_KINDS_WANTED,
     SL_OWN_EV_KINDS_UNWANTED,
-    SL_OWN_EV_WINDOW_ENDED, /* a window has ended: only later requests or returns of buffers are a
-                             * sign */
+    SL_OWN_EV_WINDOW_ENDED, /* a window has ended; from now on, only later requests or returns of
+                             * buffers are a sign */
 
     SL_OWN_EVENTS
 };
@@ -87,8 +88,8 @@ enum sl_ownership_action {
     SL_OWN_ACT_PEER_RETURNED = 1 << 18  /* the peer need not wait for our return any longer */
 };
 
-/* Our buffers: the number of CUPTI's last request, and how many buffers CUPTI holds. A change of
- * either number is a sign that our callbacks are registered. */
+/* The state of our buffers: the number of CUPTI's last request, and how many buffers CUPTI holds. A
+ * change of either number is a sign that our callbacks are registered. */
 struct sl_ownership_buffers {
     uint64_t turn;
     unsigned count;
@@ -102,11 +103,11 @@ struct sl_ownership_now {
 };
 
 /* Counts consecutive plain flushes at which CUPTI held only completed records of ours and yet
- * returned none. After too many of them we force no flush, because CUPTI may be returning our
- * buffers to another client. */
+ * returned no buffer. After too many such flushes we force no flush, because CUPTI may be returning
+ * our buffers to another client. */
 struct sl_ownership_silence {
     struct sl_ownership_buffers buffers;
-    size_t records;    /* records in the buffers that CUPTI holds */
+    size_t records;    /* number of records in the buffers that CUPTI holds */
     uint64_t since_ns; /* monotonic */
     unsigned flushes;
 };
@@ -114,25 +115,27 @@ struct sl_ownership_silence {
 struct sl_ownership {
     enum sl_ownership_state state;
     int never_asked;      /* the process ends, and CUPTI has never requested a buffer from us */
-    int are_kinds_wanted; /* whether the window machine wants the kinds, independent of who owns
-                           * CUPTI */
+    int are_kinds_wanted; /* whether the window machine wants our kinds to be on, independent of who
+                           * owns CUPTI */
     int is_off_due;       /* 1: kinds are turned off at the next sign */
-    struct sl_ownership_buffers awaited; /* the two numbers when the wait for a sign began */
-    uint64_t sure_ns;                    /* CLOCK_REALTIME: when a check last found that CUPTI was
-                                          * ours */
-    uint64_t release_ns;                 /* CLOCK_REALTIME: when the last release began */
-    uint64_t gap_since_ns; /* CLOCK_REALTIME: nothing is recorded since then; 0: recording works */
-    uint64_t taken_over_turn; /* number of CUPTI's last request when it was taken over */
-    uint64_t fetch_due_ns;    /* monotonic: when to flush on the peer's behalf; 0: never */
+    struct sl_ownership_buffers awaited; /* the two numbers at the moment when the wait for a sign
+                                          * began */
+    uint64_t sure_ns;                    /* CLOCK_REALTIME at which a check last found that CUPTI
+                                          * was ours */
+    uint64_t release_ns;                 /* CLOCK_REALTIME at which the last release began */
+    uint64_t gap_since_ns; /* CLOCK_REALTIME since which nothing is recorded; 0: recording works */
+    uint64_t taken_over_turn; /* number of CUPTI's last request when CUPTI was taken over */
+    uint64_t fetch_due_ns;    /* monotonic time at which to flush on the peer's behalf; 0: never */
     struct sl_ownership_silence silence;
 };
 
 /* `on_since_ns` is the time (CLOCK_REALTIME) since which all kinds are on, or would be on if CUPTI
- * were ours. It is 0 if the window machine does not want them yet. */
+ * were ours. `on_since_ns` is 0 if the window machine does not want the kinds to be on yet. */
 void sl_ownership_init(struct sl_ownership *o, int is_handed_over, uint64_t on_since_ns,
                        uint64_t now_ns);
 
-/* Returns enum sl_ownership_action bits, to be carried out in the order of their values. */
+/* Returns enum sl_ownership_action bits. The caller carries out the actions in the order of the
+ * bits. */
 uint32_t sl_ownership_step(struct sl_ownership *o, enum sl_ownership_event event,
                            const struct sl_ownership_now *now);
 
@@ -145,12 +148,12 @@ uint64_t sl_ownership_gap_from(const struct sl_ownership *o, uint64_t opened_ns)
 int sl_ownership_is_same(struct sl_ownership_buffers a, struct sl_ownership_buffers b);
 
 /* Call before each flush. Set `is_complete` if all our records in CUPTI are complete, so that a
- * plain flush would deliver them; `records` is their number. */
+ * plain flush would deliver them. `records` is the number of these records. */
 void sl_ownership_note_flush(struct sl_ownership *o, const struct sl_ownership_now *now,
                              int is_complete, size_t records);
 
-/* Whether a flush may be forced. It may not if another client's records could be truncated, or if
- * CUPTI has been silent. */
+/* Returns whether a flush may be forced. A forced flush is not allowed if it could truncate another
+ * client's records, or if CUPTI has been silent. */
 int sl_ownership_may_force(const struct sl_ownership *o, const struct sl_ownership_now *now);
 
 #endif

@@ -3,7 +3,7 @@
  * left.
  *
  * Threads: the recorder thread, and threads of the application that call CUPTI through our
- * functions in the import slots (peer_hooks.c). The latter may wait here, for a limited time.
+ * functions in the import slots (peer_hooks.c). Such a thread may wait here for a limited time.
  * Memory: static, atomic state; no lock is held.
  */
 #include "session/peer_impl.h"
@@ -141,7 +141,7 @@ enum sl_peer_stranded sl_peer_stranded(void)
 void sl_peer_fetch(void)
 {
     /* Sequentially consistent with flush() and finalize() of peer_hooks.c. So at least one of the
-     * two threads sees that the other is flushing. */
+     * two threads sees that the other thread is flushing. */
     atomic_store(&sl_peer_client.is_fetched, 1);
     if (!atomic_load(&sl_peer_client.flushing)) {
         sl_kept_buffers_open();
@@ -191,7 +191,7 @@ int sl_peer_end(void)
     atomic_store(&sl_peer_client.is_settled, 1);
     sl_peer_leave();
     if (sl_peer_state() != SL_PEER_LEFT) {
-        /* CUPTI is ours, or a client uses it that did not call sl_peer_begin(). */
+        /* CUPTI is ours, or a client that did not call sl_peer_begin() uses CUPTI. */
         atomic_store(&sl_peer_client.is_settled, 0);
         return 0;
     }
@@ -237,7 +237,7 @@ void sl_peer_watch(const struct sl_peer_options *opt, int is_here)
 
 void sl_peer_rescan(void)
 {
-    /* The first scan is left to the injecting thread, even if the recorder runs already. */
+    /* The injecting thread makes the first scan, even if the recorder runs already. */
     if (atomic_load_explicit(&is_scanned, memory_order_acquire) && sl_peer_state() != SL_PEER_OFF &&
         sl_peer_slots_are_new())
         sl_peer_slots_scan();
@@ -249,8 +249,8 @@ void sl_peer_let_go(void)
 
     if (change(SL_PEER_ASKED, SL_PEER_THEIRS) == 0 || !has_disabled)
         return;
-    /* The peer did not wait for us, so the kinds that it has turned off were those of its current
-     * session. */
+    /* The peer did not wait for us, so the kinds that the peer has turned off were kinds of its
+     * current session. */
     atomic_store(&sl_peer_client.has_disabled, 1);
     sl_peer_leave_if_over();
 }

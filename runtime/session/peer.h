@@ -5,9 +5,9 @@
  * CUPTI's activity API has one pair of callbacks, one set of kinds and one clock for the whole
  * process. A library that is linked with CUPTI (torch.profiler, which is libkineto inside
  * libtorch_cpu) calls CUPTI through its import slots. We redirect these slots to our own functions.
- * These delay the peer's first call until the recorder has released CUPTI, and then pass every call
- * on. They count the kinds that the peer has on, and the buffers of the peer that CUPTI holds. So
- * we know when the peer's session is over.
+ * Our functions delay the peer's first call until the recorder has released CUPTI, and then pass
+ * every call on. They count the kinds that the peer has turned on, and the buffers of the peer that
+ * CUPTI holds. So we know when the peer's session is over.
  *
  *   OURS   --(the peer begins)--------------> ASKED
  *   ASKED  --(CUPTI is released)------------> THEIRS
@@ -15,7 +15,8 @@
  *   LEFT   --(the recorder takes CUPTI)-----> OURS
  *   LEFT   --(the peer begins again)--------> THEIRS
  *
- * A peer that ends CUPTI for the whole process (cuptiFinalize) begins and leaves with that call.
+ * If a peer ends CUPTI for the whole process (cuptiFinalize), the peer begins and leaves with that
+ * call.
  *
  * Threads: sl_peer_watch() on the injecting thread, sl_peer_rescan() on the recorder thread, the
  * functions in the slots on any thread of the application. Any thread may read the state. Memory:
@@ -31,7 +32,7 @@
 enum sl_peer_state {
     SL_PEER_OURS,
     SL_PEER_ASKED,  /* an application thread waits for us to release CUPTI */
-    SL_PEER_THEIRS, /* the peer has CUPTI: except for sl_peer_fetch(), we make no call that changes
+    SL_PEER_THEIRS, /* the peer has CUPTI; except in sl_peer_fetch(), we make no call that changes
                      * or flushes anything */
     SL_PEER_LEFT,
     SL_PEER_OFF /* peers are not watched, or not any more */
@@ -39,12 +40,13 @@ enum sl_peer_state {
 
 struct sl_peer_options {
     const struct sl_cupti_api *api;
-    /* Called when the state has become ASKED or LEFT; any thread, also inside a CUPTI callback. */
+    /* Called when the state has become ASKED or LEFT, on any thread, and also inside a CUPTI
+     * callback. */
     void (*tell)(void);
 };
 
-/* Redirects the import slots to our functions. Set `is_here` if a peer has begun already; then the
- * state starts as THEIRS. */
+/* Redirects the import slots to our functions. Set `is_here` if a peer has begun to use CUPTI
+ * already. Then the state is THEIRS from the start. */
 void sl_peer_watch(const struct sl_peer_options *opt, int is_here);
 
 /* Any thread. A peer calls this before its first CUPTI call. Returns when the peer may use CUPTI:
@@ -55,7 +57,8 @@ int sl_peer_begin(void);
  * -ETIMEDOUT. */
 int sl_peer_end(void);
 
-/* Redirects the slots of objects that were loaded since the last scan. Cheap if there are none. */
+/* Redirects the slots of objects that were loaded since the last scan. Takes little time if no
+ * object was loaded. */
 void sl_peer_rescan(void);
 
 enum sl_peer_state sl_peer_state(void);
@@ -66,13 +69,13 @@ void sl_peer_let_go(void);
 /* Recorder thread. Takes CUPTI back if the state is LEFT. Returns 0, or -EBUSY if the state is not
  * LEFT, or not any more. */
 int sl_peer_take(void);
-/* Recorder thread. Whether CUPTI holds a buffer of the peer although the peer has turned all its
- * kinds off (in state THEIRS). */
+/* Says whether CUPTI holds a buffer of the peer although the peer has turned all its kinds off (in
+ * state THEIRS). Recorder thread. */
 enum sl_peer_stranded {
     SL_PEER_AFLOAT,    /* no */
-    SL_PEER_MAY_FLUSH, /* yes, but the peer has not flushed since, and may still do so */
-    SL_PEER_STRANDED   /* yes, and the peer has flushed: CUPTI has recorded a call of another thread
-                        * after that flush */
+    SL_PEER_MAY_FLUSH, /* yes, but the peer has not flushed since, and may still flush */
+    SL_PEER_STRANDED   /* yes, and the peer has flushed, because CUPTI has recorded a call of
+                        * another thread after the peer's flush */
 };
 enum sl_peer_stranded sl_peer_stranded(void);
 /* Recorder thread. Makes CUPTI return the peer's completed buffers by a plain flush, after which
@@ -82,14 +85,14 @@ void sl_peer_fetch(void);
 
 /* Recorder thread. Returns the monotonic time since which the state is LEFT. */
 uint64_t sl_peer_left_ns(void);
-/* Recorder thread. Whether the peer has called sl_peer_end(). Then it makes no more calls, not even
- * those that profilers make after their last flush. */
+/* Recorder thread. Returns whether the peer has called sl_peer_end(). Then the peer makes no more
+ * calls, not even the calls that profilers make after their last flush. */
 int sl_peer_is_settled(void);
-/* Recorder thread. Call when we use CUPTI again, or cannot. Threads that wait for it in
+/* Recorder thread. Call when we use CUPTI again, or when we cannot use CUPTI. Threads that wait in
  * sl_peer_end() continue. */
 void sl_peer_back(void);
 
-/* Any thread, async-signal-safe. From then on calls are passed on at once, and no thread waits. */
+/* Any thread, async-signal-safe. From now on, calls are passed on at once, and no thread waits. */
 void sl_peer_stop(void);
 
 /* Any thread. Returns whether a loaded object imports `function`. */

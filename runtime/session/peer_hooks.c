@@ -43,7 +43,8 @@ static void count_back(void)
         ;
 }
 
-/* A buffer of ours may arrive here late. It goes to our pool, because the peer does not know it. */
+/* One of our buffers may arrive here late. We put it into our pool, because the peer does not know
+ * the buffer. */
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                      size_t valid_size)
 {
@@ -93,8 +94,9 @@ static int register_callbacks(sl_cupti_request_fn of_request, sl_cupti_complete_
     return result;
 }
 
-/* CUPTI requires this call before kinds are turned on, so it means that the peer begins. But NULL
- * restores CUPTI's own clock, which a profiler may do when its session is over. */
+/* CUPTI requires this call before kinds are turned on, so the call means that the peer begins. A
+ * call with NULL restores CUPTI's own clock, and a profiler may make such a call when its session
+ * is over. */
 static int register_clock(sl_cupti_stamp_fn stamp)
 {
     int result;
@@ -111,8 +113,8 @@ static uint64_t bit_of(int kind)
     return kind >= 0 && kind < 64 ? 1ull << kind : 0;
 }
 
-/* Registers the peer's callbacks again, because ours have replaced them since. The peer itself may
- * register its callbacks only once, and then turn kinds on many times. */
+/* Registers the peer's callbacks again, because our callbacks have replaced them since. The peer
+ * itself may register its callbacks only once, and then turn kinds on many times. */
 static void put_back_callbacks(void)
 {
     static int said;
@@ -132,14 +134,15 @@ static void put_back_callbacks(void)
 static int enable(int kind)
 {
     uint64_t bit = bit_of(kind);
-    /* Counted before the call. Otherwise a buffer of the last session that comes back while CUPTI
-     * turns this kind on would find no kind on, and the peer would count as gone. */
+    /* The kind is counted before the call of CUPTI. Otherwise, if CUPTI returned a buffer of the
+     * last session while it turns this kind on, no kind would be on, and the peer would count as
+     * gone. */
     int was_on = (atomic_fetch_or(&sl_peer_client.kinds, bit) & bit) != 0, result;
 
     if (sl_peer_obtain())
         put_back_callbacks();
     sl_kept_buffers_close(); /* further buffers are passed to the peer at once; kept buffers wait
-                              * for its flush */
+                              * for the peer's flush */
     result = sl_peer_watched.api->v1.ActivityEnable(kind);
     if (result != SL_CUPTI_SUCCESS && !was_on) {
         atomic_fetch_and(&sl_peer_client.kinds, ~bit);
@@ -153,7 +156,7 @@ static int disable(int kind)
     enum sl_peer_state state = sl_peer_state();
     int result;
 
-    /* The peer has turned off its kinds before. The kinds that are on now are ours. */
+    /* The peer has already turned off its kinds. The kinds that are on now are ours. */
     if (state == SL_PEER_OURS || state == SL_PEER_ASKED)
         return SL_CUPTI_SUCCESS;
     result = sl_peer_watched.api->v1.ActivityDisable(kind);
@@ -164,7 +167,7 @@ static int disable(int kind)
     return result;
 }
 
-/* Passes the kept buffers to the peer's callback, as CUPTI would in a flush. */
+/* Passes the kept buffers to the peer's callback, like a flush of CUPTI. */
 static void deliver_kept(void)
 {
     sl_peer_wait_until_fetched();
@@ -185,36 +188,38 @@ static int flush(uint32_t flag)
     result = sl_peer_watched.api->v1.ActivityFlushAll(flag);
     atomic_fetch_sub(&sl_peer_client.flushing, 1);
     atomic_store(&sl_peer_client.has_flushed, 1);
-    /* Kinds that were on before we watched are not known, and are turned off one by one. We take a
-     * flush after that as the sign that all are off. */
+    /* Kinds that were on before we watched are not known, and are turned off one by one. A flush
+     * after these calls counts as the sign that all of the peer's kinds are off. */
     if (atomic_load(&sl_peer_client.has_disabled))
         atomic_store(&sl_peer_client.is_unknown, 0);
     sl_peer_leave_or_tell();
     return result;
 }
 
-/* CUPTI refuses a second subscriber. If it refused libkineto's, libkineto would not profile the GPU
- * for the rest of the process. So we end our own subscription first. */
+/* CUPTI refuses a second subscriber. If CUPTI refused libkineto's subscriber, libkineto would not
+ * profile the GPU for the rest of the process. So we end our own subscription before libkineto
+ * subscribes. */
 static int subscribe(void **subscriber, void *callback, void *user)
 {
     int result;
 
     if (!sl_peer_watched.api->is_v2) {
-        sl_graph_nodes_give_up(); /* also if we are passive, because we keep our subscription until
-                                   * then */
+        sl_graph_nodes_give_up(); /* also if we are passive, because even then we still have our
+                                   * subscription */
         return sl_peer_watched.api->v1.Subscribe(subscriber, callback, user);
     }
     sl_peer_obtain();
     result = sl_peer_watched.api->v1.Subscribe(subscriber, callback, user);
-    /* The peer does not record yet, so we go on until it does. */
+    /* The peer does not record yet, so we continue to record until the peer begins. */
     sl_peer_leave();
     return result;
 }
 
 /* cuptiFinalize ends CUPTI for the whole process, with the callbacks, kinds and buffers of every
- * client; CUPTI's next call initialises it again. So we fetch our records before. If TEARDOWN_CUPTI
- * is set, libkineto makes this call after a session, in a CUPTI callback at the end of the next
- * CUDA call. So the recorder takes CUPTI back only later, as after a session. */
+ * client; CUPTI's next call initialises it again. So we fetch our records before this call. If
+ * TEARDOWN_CUPTI is set, libkineto makes this call after a session, in a CUPTI callback at the end
+ * of the next CUDA call. So the recorder waits before it takes CUPTI back, just as it waits after a
+ * session. */
 static int finalize(void)
 {
     int result;
@@ -230,8 +235,8 @@ static int finalize(void)
                                                   * over */
     sl_graph_nodes_give_up();                    /* cuptiFinalize ends every subscription */
     result = sl_peer_watched.api->v1.Finalize();
-    /* Meanwhile the recorder may have taken CUPTI back, after another thread's last call. Finalize
-     * has ended that, too. */
+    /* Meanwhile the recorder may have taken CUPTI back, after another thread's last call.
+     * cuptiFinalize has ended our use of CUPTI, too. */
     sl_peer_obtain();
     atomic_store(&sl_peer_client.kinds, 0);
     atomic_store(&sl_peer_client.buffers, 0);
@@ -250,7 +255,7 @@ static struct sl_import imports[] = {
     {.name = "cuptiActivityDisable", .instead = (void *)disable},
     {.name = "cuptiActivityFlushAll", .instead = (void *)flush},
     {.name = "cuptiSubscribe", .instead = (void *)subscribe},
-    {.name = "cuptiFinalize"}, /* this CUPTI may not have it */
+    {.name = "cuptiFinalize"}, /* this CUPTI may lack the function */
 };
 
 static uint64_t generation; /* generation of the linker's list of objects at the last scan */

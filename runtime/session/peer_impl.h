@@ -1,6 +1,6 @@
 /*
  * peer_impl.h - shared by peer.c (when the peer begins and leaves) and peer_hooks.c (functions in
- * the peer's import slots). Only these two include it.
+ * the peer's import slots). Only these two files include it.
  *
  * Memory: static. Fields that are not atomic are set before the first slot is redirected.
  */
@@ -21,19 +21,19 @@ struct sl_peer_watched {
 
 struct sl_peer_client {
     _Atomic uint32_t state;
-    _Atomic uint64_t kinds; /* a bit for each kind that the peer has on */
-    _Atomic int buffers;    /* buffers of the peer that CUPTI has */
+    _Atomic uint64_t kinds; /* a bit for each kind of records that the peer has turned on */
+    _Atomic int buffers;    /* number of the peer's buffers that CUPTI has */
     _Atomic int is_unknown; /* the peer began before we watched, so the two fields above may be too
                              * low */
     _Atomic int has_disabled;
     _Atomic int has_flushed;  /* the peer has flushed since it last disabled a kind */
-    _Atomic uint64_t left_ns; /* monotonic: when the state became LEFT */
+    _Atomic uint64_t left_ns; /* monotonic time at which the state became LEFT */
     _Atomic int is_settled;   /* the peer has called sl_peer_end() */
     _Atomic uint32_t is_back; /* 1: since sl_peer_end(), the recorder has CUPTI back */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
     _Atomic uint32_t is_fetched; /* 1: we are flushing on the peer's behalf */
-    _Atomic int flushing;        /* threads of the peer that are flushing */
+    _Atomic int flushing;        /* number of the peer's threads that are flushing */
 };
 
 extern struct sl_peer_watched sl_peer_watched;
@@ -45,15 +45,16 @@ extern struct sl_peer_client sl_peer_client;
  * otherwise 0. */
 int sl_peer_obtain(void);
 
-/* The peer has left, and the recorder is told. Nothing happens if it had left before. */
+/* Sets the state LEFT and wakes the recorder. Does nothing if the peer had left before. */
 void sl_peer_leave(void);
-/* After a call of the peer that turned nothing on: it has left, unless something of it is on. */
+/* Call after a call of the peer that turned nothing on. The peer has left, unless one of its kinds
+ * is on. */
 void sl_peer_leave_if_idle(void);
-/* Call after each change of the peer's kinds or buffers. If all its kinds are off and its buffers
- * are back, it counts as gone. */
+/* Call after each change of the peer's kinds or buffers. If all kinds of the peer are off and CUPTI
+ * has returned the peer's buffers, the peer counts as gone. */
 void sl_peer_leave_if_over(void);
-/* Call after a call that may be the peer's last. The same; but if CUPTI still holds buffers of the
- * peer, wakes the recorder, which watches them. */
+/* Call after a call that may be the peer's last. Like the function above, but if CUPTI still holds
+ * buffers of the peer, wakes the recorder, which watches these buffers. */
 void sl_peer_leave_or_tell(void);
 
 /* Waits until a flush on the peer's behalf is over. During that flush, a buffer may be neither in
@@ -65,7 +66,7 @@ void sl_peer_wait_until_fetched(void);
 /* Call before the first scan. Stores the addresses of CUPTI's functions, by which slots are
  * recognised. */
 void sl_peer_slots_fill(void);
-/* Whether objects were loaded since the last scan. */
+/* Returns whether objects were loaded since the last scan. */
 int sl_peer_slots_are_new(void);
 /* Redirects the slots to our functions. */
 void sl_peer_slots_scan(void);

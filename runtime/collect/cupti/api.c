@@ -20,12 +20,12 @@
 #include "event/call_name.h"
 
 #define OLDEST_VERSION     18u /* CUDA 12.0 */
-#define PER_THREAD_VERSION 21u /* CUDA 12.3, the first version with a buffer per thread */
+#define PER_THREAD_VERSION 21u /* CUDA 12.3, the first version with a buffer for each thread */
 #define MOST_CALLS         1024
 
 struct function {
     const char *name; /* the function's name without "cupti" */
-    size_t offset;    /* offset of its pointer in struct sl_cupti_functions */
+    size_t offset;    /* offset of the function's pointer in struct sl_cupti_functions */
     int required;     /* 1: without this function nothing can be recorded */
     const char *consequence;
     int *said;
@@ -232,8 +232,8 @@ int sl_cupti_api_open(struct sl_cupti_api *api, char *why, size_t why_size)
     int err;
 
     *api = (struct sl_cupti_api){0};
-    /* Without a driver, CUPTI 13.2 never returns from its first call: it recurses until the stack
-     * is used up. 13.3 and later fail in that call. */
+    /* Without a driver, CUPTI 13.2 never returns from its first call, because it recurses until the
+     * stack is used up. In 13.3 and later, the first call fails. */
     if (!sl_loader_open("libcuda.so.1", RTLD_LAZY)) {
         snprintf(why, why_size, "there is no NVIDIA driver here (libcuda.so.1)");
         return -ENOENT;
@@ -270,7 +270,7 @@ int sl_cupti_api_adopt(struct sl_cupti_api *api, const struct sl_cupti_functions
     return examine(api, why, sizeof why);
 }
 
-/* Number of callback ids in this version. */
+/* Returns the number of callback ids in this CUPTI version. */
 static uint32_t callbacks_of(const struct sl_cupti_api *api, enum sl_event_kind domain)
 {
     for (unsigned i = sl_cupti_tables_layout_count; i-- > 0;) {
@@ -289,9 +289,9 @@ static void turn_off(int (*set)(uint32_t, uint8_t), enum sl_event_kind domain, u
             set(cbid, 0);
 }
 
-/* Turns the wanted calls of a domain on or off, one by one. Returns 0 if all are on, or if at least
- * one was turned off. If a call cannot be turned on, all are turned off again, and the caller
- * enables the whole kind. */
+/* Turns the wanted calls of a domain on or off, one by one. Returns 0 if all calls were turned on,
+ * or if at least one call was turned off. If one call cannot be turned on, this function turns all
+ * calls off again, and the caller enables the whole kind. */
 static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, uint8_t enable)
 {
     int (*set)(uint32_t, uint8_t) = domain == SL_EV_RUNTIME ? api->fn.ActivityEnableRuntimeApi
@@ -312,7 +312,8 @@ static int set_calls(const struct sl_cupti_api *api, enum sl_event_kind domain, 
             turn_off(set, domain, cbid);
             return -EIO;
         } else if (result != 0) {
-            return -EIO; /* the first call failed, so some hundred others would fail too */
+            return -EIO; /* the first call failed, so the other calls, some hundred, would fail
+                          * too */
         }
     }
     return result;
@@ -344,7 +345,8 @@ static int enable_listed(struct sl_cupti_api *api, const struct kind *k)
         if (sl_call_name_is_wanted(domain, cbid))
             list[n++] = cbid;
     if (api->fn.ActivityEnableCalls(k->kind, list, n) != SL_CUPTI_SUCCESS)
-        return -EIO; /* tried again as a whole kind, which logs the reason */
+        return -EIO; /* the caller now enables the whole kind; if that fails too, the caller logs
+                      * the reason */
     api->listed |= k->set;
     return 0;
 }
@@ -375,7 +377,7 @@ static int disable_calls(struct sl_cupti_api *api, const struct kind *k)
     return result;
 }
 
-/* Whether queries of pending work get records, too. */
+/* Sets whether CUPTI makes records of queries that find work pending, too. */
 static void set_queries(const struct sl_cupti_api *api, uint8_t on)
 {
     if (api->fn.ActivityEnableAllSyncRecords)
@@ -418,7 +420,7 @@ uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set)
     return done;
 }
 
-/* Reads an attribute of one byte. Returns 0 or -errno. */
+/* Reads a CUPTI attribute whose value is one byte. Returns 0 or -errno. */
 static int get_flag(const struct sl_cupti_api *api, int attribute, uint8_t *value)
 {
     size_t size = sizeof *value;
@@ -455,10 +457,10 @@ static void set_attributes(struct sl_cupti_api *api)
         api->zeroed = 0;
     set_flag(api, SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
     set_thread_ids(api, SL_CUPTI_THREAD_ID_TYPE_SYSTEM);
-    /* The setting for buffers per thread is not changed here; torch.profiler changes it when it
-     * stops. The size of the pool on the GPU (up to 250 buffers of 3.2 MB) is not changed either,
-     * because a limit of 8 buffers gave bad timestamps after 900 k records and no higher limit has
-     * been measured. */
+    /* We do not change the setting for buffers per thread here. torch.profiler changes this setting
+     * when it stops. The size of the pool on the GPU (up to 250 buffers of 3.2 MB) is not changed
+     * either, because a limit of 8 buffers gave bad timestamps after 900 k records and no higher
+     * limit has been measured. */
     if (api->version >= PER_THREAD_VERSION &&
         get_flag(api, SL_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, &api->per_thread) == 0) {
         if (!api->has_per_thread)

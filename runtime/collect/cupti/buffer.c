@@ -1,21 +1,21 @@
 /*
- * buffer.c - the pool of CUPTI buffers: lends them to CUPTI and takes them back.
+ * buffer.c - the pool of CUPTI buffers, which lends buffers to CUPTI and takes them back.
  *
- * Threads: any application thread and CUPTI's own (request, complete), the recorder thread (take,
- * recycle, refill). One address range of `cap_bytes` holds all buffers. So arithmetic turns a
- * pointer into its buffer, and a pointer that is not ours is recognised without touching it. A page
- * uses memory from the moment when the recorder thread prepares it, or when CUPTI first writes to
- * it after a burst of requests that found no ready buffer. No memory is freed before
- * sl_cupti_pool_reset().
+ * Threads: application threads and CUPTI's own thread request and complete buffers; the recorder
+ * thread takes, recycles and refills. One address range of `cap_bytes` holds all buffers. So
+ * arithmetic finds the buffer of a pointer, and recognises a pointer that is not ours without
+ * reading the memory there. A page uses memory from the moment when the recorder thread prepares
+ * it, or when CUPTI first writes to it after a burst of requests that found no ready buffer. No
+ * memory is freed before sl_cupti_pool_reset().
  *
- * Two lists, both lock-free:
- *   ready      popped by requests, pushed by the recorder thread. A popped buffer returns to the
- *              list later, so the head carries a tag that grows with each change. Without the tag,
- *              a slow popper could install a stale `next` (the ABA problem). The `next` indices are
- *              atomic, because a slow popper may read an index that another thread is rewriting;
- *              then the tag makes its exchange fail.
- *   completed  pushed by completions. The recorder thread takes the whole list, so no tag is
- * needed.
+ * The pool has two lock-free lists:
+ *   - ready: A request takes a buffer from this list, and the recorder thread puts buffers back. A
+ *     taken buffer returns to the list later, so the head contains a tag that grows with each
+ *     change. Without the tag, a slow request could install a stale `next` (the ABA problem). The
+ *     `next` indices are atomic, because a slow request may read an index that another thread is
+ *     rewriting. Then the tag makes the slow request's exchange fail.
+ *   - completed: A completion puts its buffer on this list. The recorder thread takes the whole
+ *     list, so the head needs no tag.
  */
 #include "collect/cupti/buffer.h"
 
@@ -30,26 +30,27 @@
 #define DISCARD_BYTES (64u << 10)
 #define PAGE_BYTES    4096u
 #define NO_SLOT       UINT32_MAX
-/* A mixed stream is half API records (40 bytes) and half kernels (about 216). */
+/* Average bytes of a record. Usually half of the records are API calls (40 bytes) and half are
+ * kernels (about 216 bytes). */
 #define TYPICAL_RECORD_BYTES 128u
 
 enum state {
-    UNUSED, /* no memory yet */
+    UNUSED, /* the slot has never been used and has no memory */
     READY,
-    OUT,       /* CUPTI holds it */
-    COMPLETED, /* CUPTI has returned it; it is on the completed list, or about to be */
-    BACK       /* the recorder thread has taken it */
+    OUT,       /* CUPTI holds the buffer */
+    COMPLETED, /* CUPTI has returned the buffer, which is on the completed list or about to be */
+    BACK       /* the recorder thread has taken the buffer */
 };
 
 struct slot {
     struct sl_cupti_buffer buffer;
     _Atomic uint32_t next_ready;
-    _Atomic uint64_t turn; /* number of its last request */
+    _Atomic uint64_t turn; /* number of the buffer's last request */
     _Atomic int state;
 };
 
 static struct {
-    /* fixed after init */
+    /* these fields do not change after init */
     uint8_t *base;
     size_t buffer_bytes;
     uint32_t slots;
@@ -66,15 +67,16 @@ static struct {
     _Atomic uint64_t turn; /* number of requests served so far */
     _Atomic int passive, used;
 
-    _Atomic uint32_t limit;    /* slots that may be used now; at most `slots` */
-    _Atomic uint32_t prepared; /* slots 0 .. prepared - 1 were used at some time */
+    _Atomic uint32_t limit;    /* number of slots that may be used now; at most `slots` */
+    _Atomic uint32_t prepared; /* number of slots used so far, which are slots 0 .. prepared - 1 */
 
     /* recorder thread */
     uint32_t ready_goal;
     _Atomic size_t mapped_bytes;
 } pool;
 
-/* The discard buffer. CUPTI writes to it on several threads at once, and nobody reads it. */
+/* The discard buffer. CUPTI writes to this buffer on several threads at once, and nobody reads the
+ * buffer. */
 static uint8_t discard[DISCARD_BYTES] __attribute__((aligned(64)));
 
 static void push_ready(uint32_t index)
@@ -111,7 +113,8 @@ static struct slot *pop_ready(void)
     return s;
 }
 
-/* Takes the next slot that was never used; its pages are untouched. Returns NULL at the cap. */
+/* Returns the next slot that was never used, whose pages are untouched. Returns NULL if all slots
+ * are used. */
 static struct slot *take_fresh(void)
 {
     uint32_t index = atomic_load_explicit(&pool.prepared, memory_order_relaxed);
@@ -129,8 +132,8 @@ static struct slot *take_fresh(void)
     return s;
 }
 
-/* Makes one more buffer ready. Touches the pages, so that no application thread gets the page
- * faults. Returns 0 at the cap. */
+/* Adds one more buffer to the ready list. Touches the buffer's pages, so that no application thread
+ * gets the page faults. Returns 0 if the pool is at its cap. */
 static int prepare_one(void)
 {
     struct slot *s = take_fresh();
@@ -206,23 +209,24 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     struct slot *s = NULL;
 
-    *max_records = 0; /* 0: CUPTI may write as many records as fit */
+    *max_records = 0; /* with 0, CUPTI may write as many records as fit */
     if (!atomic_load_explicit(&pool.passive, memory_order_relaxed)) {
         if (pool.on_first_use && !atomic_exchange_explicit(&pool.used, 1, memory_order_relaxed))
             pool.on_first_use();
         if (pool.base)
             s = pop_ready();
         if (!s) {
-            /* In a burst, or if there are more threads than ready buffers, this thread gets an
-             * untouched buffer. Then this thread gets the page faults, but no records are lost. */
+            /* No buffer is ready, because of a burst of requests, or because there are more threads
+             * than ready buffers. This thread gets an untouched buffer. The thread then takes the
+             * page faults, but no records are lost. */
             if (pool.base)
                 s = take_fresh();
             if (!s) {
                 sl_stats_add(SL_STAT_DROPPED_NO_BUFFER, 1);
                 atomic_fetch_add_explicit(&pool.discards, 1, memory_order_relaxed);
             }
-            /* Only the first request of a series wakes the recorder thread, which serves all of
-             * them. */
+            /* Only the first request of a series wakes the recorder thread, which then maps buffers
+             * for all requests. */
             if (atomic_fetch_add_explicit(&pool.starved, 1, memory_order_relaxed) == 0 && pool.wake)
                 pool.wake();
         }
@@ -232,9 +236,9 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
         uint64_t turn;
 
         atomic_store_explicit(&s->state, OUT, memory_order_relaxed);
-        /* Release pairs with the acquire in sl_cupti_pool_turn(): a thread that has read this turn
-         * sees the buffer's state as OUT. The slot's own turn, stored afterwards, may still be that
-         * of the buffer's previous request. */
+        /* Release pairs with the acquire in sl_cupti_pool_turn(), so that a thread that has read
+         * this turn sees the buffer's state as OUT. Such a thread may still see the turn of the
+         * buffer's previous request in the slot, because the slot's turn is stored afterwards. */
         turn = atomic_fetch_add_explicit(&pool.turn, 1, memory_order_release) + 1;
         atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
         *buffer = s->buffer.data;
@@ -257,15 +261,16 @@ static struct slot *slot_of(const uint8_t *buffer)
         offset / pool.buffer_bytes >= pool.slots)
         return NULL;
     s = &pool.slot[offset / pool.buffer_bytes];
-    /* Only one thread wins this exchange: a second completion of a buffer does nothing. */
+    /* Only one thread wins this exchange, so a second completion of the same buffer does
+     * nothing. */
     if (!atomic_compare_exchange_strong_explicit(&s->state, &expected, COMPLETED,
                                                  memory_order_relaxed, memory_order_relaxed))
         return NULL;
     return s;
 }
 
-/* Whether the buffer belongs to another client. CUPTI returned it to us because our callbacks are
- * registered now. */
+/* Returns whether the buffer belongs to another client. CUPTI returned such a buffer to us because
+ * our callbacks are registered now. */
 static int is_of_another(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                          size_t valid_size)
 {
@@ -351,7 +356,7 @@ void sl_cupti_pool_refill(void)
     if (!pool.base)
         return;
     /* A request found no ready buffer since the last call. So the process has more threads than
-     * ready buffers, and twice as many are kept ready. */
+     * ready buffers. From now on, twice as many buffers are kept ready. */
     if (atomic_exchange_explicit(&pool.starved, 0, memory_order_relaxed) > 0)
         pool.ready_goal = pool.ready_goal < pool.slots / 2 ? pool.ready_goal * 2 + 1 : pool.slots;
     while (atomic_load_explicit(&pool.ready_count, memory_order_relaxed) < pool.ready_goal &&
@@ -392,9 +397,9 @@ static unsigned count(uint64_t turn, enum state first, enum state last)
     return found;
 }
 
-/* A buffer counts as missing until the recorder thread has taken it, not only until CUPTI returns
- * it, because CUPTI's thread may be interrupted before it puts the buffer on the list. Relaxed
- * order is enough, because only the recorder thread ends this state. */
+/* A buffer counts as missing until the recorder thread has taken it. The moment when CUPTI returns
+ * the buffer would be too early, because CUPTI's thread may be interrupted before it puts the
+ * buffer on the list. Relaxed order is enough, because only the recorder thread ends this state. */
 unsigned sl_cupti_pool_missing(uint64_t turn)
 {
     return count(turn, OUT, COMPLETED);

@@ -1,14 +1,15 @@
 /*
- * buffer.h - the pool of CUPTI buffers: lends them to CUPTI and takes them back.
+ * buffer.h - the pool of CUPTI buffers, which lends buffers to CUPTI and takes them back.
  *
  * CUPTI requests a buffer on an application thread and returns it full on any thread. Both
- * callbacks are lock-free, allocation-free and take less than a microsecond. The recorder thread
+ * callbacks take no lock, allocate nothing, and take less than a microsecond. The recorder thread
  * maps buffers beforehand and keeps a few ready in a lock-free free list. Completed buffers go onto
  * a lock-free list, which the recorder thread takes as a whole.
  *
  * When the pool is at its cap, a request gets a *discard buffer* and the loss is counted. The
- * discard buffer is one small shared block. CUPTI may write to it from several threads at once,
- * which is harmless because nobody reads it. Returning NULL instead can crash CUPTI below API 27.
+ * discard buffer is one small shared block. CUPTI may write to this block from several threads at
+ * once, which is harmless because nobody reads the block. Returning NULL instead can crash CUPTI
+ * below API 27.
  *
  * Buffers that CUPTI holds are never freed, not even at exit.
  */
@@ -21,22 +22,22 @@
 struct sl_cupti_buffer {
     uint8_t *data;
     size_t size;
-    size_t valid;  /* bytes of records */
+    size_t valid;  /* number of bytes that hold records */
     void *context; /* the context that CUPTI passed, or sl_cupti_fields_mark() */
     uint32_t stream;
     struct sl_cupti_buffer *next;
 };
 
 /* Creates the process's only pool (CUPTI callbacks carry no user pointer) and maps its first
- * `ready` buffers. `buffer_bytes` is the size of a buffer, `cap_bytes` the limit for all together.
- * `wake` is called when the recorder thread should run before its tick: more than a quarter of the
- * pool is full, or no buffer was ready for a request. It must be async-safe (a futex wake) and is
- * called on any thread. Returns 0, -ENOMEM, -EALREADY, or -EINVAL if the cap is below one
- * buffer. */
+ * `ready` buffers. `buffer_bytes` is the size of a buffer, `cap_bytes` the limit for all buffers
+ * together. The pool calls `wake` when the recorder thread should run before its tick, because more
+ * than a quarter of the pool is full, or because no buffer was ready for a request. `wake` must be
+ * async-signal-safe (a futex wake) and is called on any thread. Returns 0, -ENOMEM, -EALREADY, or
+ * -EINVAL if the cap is below one buffer. */
 int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void));
 
-/* Recorder thread only. Maps no more buffers than these bytes; buffers that are mapped stay. At
- * most the cap of init. */
+/* Recorder thread only. Sets the pool's cap, but never above the cap given at creation. Buffers
+ * that are already mapped stay. */
 void sl_cupti_pool_limit(size_t bytes);
 
 /* The two callbacks to register. `request` also calls `on_first_use` once (see below). */
@@ -44,37 +45,39 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
 void sl_cupti_pool_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                             size_t valid_size);
 
-/* `stranger` is called, on a CUPTI thread, with each completed buffer that is not ours. It returns
- * 0 if it has passed the buffer to its owner; otherwise the buffer is counted. Set before the
- * callbacks are registered, or never. */
+/* The pool calls `stranger`, on a CUPTI thread, with each completed buffer that is not ours.
+ * `stranger` returns 0 if it has passed the buffer to the buffer's owner. Otherwise the pool counts
+ * the buffer. Call this function before the callbacks are registered, or never. */
 void sl_cupti_pool_set_stranger(int (*stranger)(void *context, uint32_t stream, uint8_t *buffer,
                                                 size_t size, size_t valid_size));
 
-/* Any thread. Whether the address is that of one of our buffers, or of the discard buffer. */
+/* Any thread. Returns whether the address belongs to one of our buffers, or to the discard
+ * buffer. */
 int sl_cupti_pool_owns(const uint8_t *buffer);
 
-/* `on_first_use` is called once, inside the first request for a buffer: from then on it is known
- * that the process uses CUDA. Call before registering the callbacks. */
+/* `on_first_use` is called once, inside the first request for a buffer, which shows that the
+ * process uses CUDA. Call this function before registering the callbacks. */
 void sl_cupti_pool_set_first_use(void (*on_first_use)(void));
 
-/* Recorder thread only. Takes all completed buffers. Returns the oldest, linked to the others by
- * `next`; NULL if there is none. */
+/* Recorder thread only. Takes all completed buffers. Returns the oldest, which is linked to the
+ * others by `next`. Returns NULL if no buffer is completed. */
 struct sl_cupti_buffer *sl_cupti_pool_take(void);
 
-/* Recorder thread only. Zeroes the buffer, as CUPTI wants, and makes it ready again. */
+/* Recorder thread only. Zeroes the buffer, because CUPTI expects zeroed buffers, and puts it back
+ * on the ready list. */
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer);
 
 /* Recorder thread only. If few buffers are ready, maps more, up to the cap. If a request has found
  * no ready buffer since the last call, doubles the number of buffers that are kept ready. */
 void sl_cupti_pool_refill(void);
 
-/* Any thread. How many buffers CUPTI holds now, discard buffers included; how many bytes are
- * mapped. If CUPTI returned a buffer of ours to another tool's callback, the buffer counts as held
- * for good. */
+/* Any thread. The first function returns how many buffers CUPTI holds now, discard buffers
+ * included. The second returns how many bytes are mapped. If CUPTI returned a buffer of ours to
+ * another tool's callback, the buffer counts as held for good. */
 unsigned sl_cupti_pool_outstanding(void);
 size_t sl_cupti_pool_mapped_bytes(void);
 
-/* Any thread. Whether CUPTI holds a discard buffer. */
+/* Any thread. Returns whether CUPTI holds a discard buffer. */
 int sl_cupti_pool_is_discarding(void);
 
 /* Any thread. The first function returns the number of the last request. The second returns how
@@ -82,7 +85,8 @@ int sl_cupti_pool_is_discarding(void);
  * recorder thread has taken it. */
 uint64_t sl_cupti_pool_turn(void);
 unsigned sl_cupti_pool_missing(uint64_t turn);
-/* How many of the missing buffers CUPTI still holds; whether no buffer is missing. */
+/* The first function returns how many of the missing buffers CUPTI still holds. The second returns
+ * whether no buffer is missing. */
 unsigned sl_cupti_pool_lent(uint64_t turn);
 int sl_cupti_pool_all_back(uint64_t turn);
 
@@ -90,7 +94,8 @@ int sl_cupti_pool_all_back(uint64_t turn);
 void sl_cupti_pool_look(uint64_t turn, void (*look)(void *user, const uint8_t *data, size_t size),
                         void *user);
 
-/* In the child after a fork: later requests get the discard buffer, completions are ignored. */
+/* Call in the child after a fork. Later requests get the discard buffer, and completions are
+ * ignored. */
 void sl_cupti_pool_set_passive(void);
 
 /* Unit tests only: returns to the state before init (no callback may be running). */

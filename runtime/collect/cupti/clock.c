@@ -10,7 +10,7 @@
 #include "base/clock.h"
 
 #define LOOKS 3
-/* A clock that differs from ours by more is not CLOCK_REALTIME. */
+/* Largest difference between our clock and a clock that counts as CLOCK_REALTIME. */
 #define OFF_NS 1000000
 /* Tolerance for stamps: records may be older than the first check of the clock, and the wall clock
  * may be set. */
@@ -28,8 +28,8 @@ static int offset(void *user, uint64_t *stamp)
     return get(stamp);
 }
 
-/* Whether CUPTI's clock is the tick counter: then its stamp is between two readings of the
- * counter. */
+/* Returns whether CUPTI's clock is the tick counter. If it is, CUPTI's stamp lies between two
+ * readings of the counter. */
 static int is_ticks(int (*get)(uint64_t *stamp))
 {
     uint64_t before = sl_clock_ticks(), stamp, after;

@@ -21,16 +21,17 @@ enum sl_cupti_clock_domain {
 };
 
 struct sl_cupti_clock {
-    enum sl_cupti_clock_domain domain; /* clock of new records, as the last check found it */
-    int is_mixed; /* CUPTI has used ticks, or may have: each stamp must be judged separately */
+    enum sl_cupti_clock_domain domain; /* clock of new records, found by the last check */
+    int is_mixed; /* CUPTI has used ticks, or may have used them, so each stamp must be judged
+                   * separately */
     uint64_t first_ns, last_ns; /* times of the first and the last check, CLOCK_REALTIME */
-    int64_t offset_ns;          /* CUPTI's clock minus ours; uncertainty_ns: half of the time
-                                 * between the two reads of ours */
+    int64_t offset_ns;          /* CUPTI's clock minus our clock; uncertainty_ns: half of the time
+                                 * between the two reads of our clock */
     uint64_t uncertainty_ns;
 };
 
-/* Reads CUPTI's clock by `get` between two reads of ours. Returns the domain. Call on the thread
- * that calibrates our clock. */
+/* Reads CUPTI's clock by `get` between two reads of our clock. Returns which clock CUPTI uses. Call
+ * on the thread that calibrates our clock. */
 enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
                                                int (*get)(uint64_t *stamp));
 

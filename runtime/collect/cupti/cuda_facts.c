@@ -35,7 +35,7 @@ static int find_driver(struct driver *d)
     *(void **)&d->uuid = sl_loader_symbol(library, "cuDeviceGetUuid");
     *(void **)&d->primary = sl_loader_symbol(library, "cuDevicePrimaryCtxGetState");
     *(void **)&d->current = sl_loader_symbol(library, "cuCtxGetCurrent");
-    sl_loader_close(library); /* the process keeps it loaded */
+    sl_loader_close(library); /* the process keeps the library loaded */
     return d->get && d->attribute ? 0 : -ENOENT;
 }
 
@@ -75,7 +75,7 @@ int sl_cuda_facts_device(uint32_t ordinal, struct sl_device *out)
     facts.core_clock_khz = ask(&d, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
     if (facts.warp_size)
         facts.max_warps_per_sm = facts.max_threads_per_sm / facts.warp_size;
-    /* Two transfers per clock; bus width in bits. */
+    /* Memory transfers data twice per clock cycle, and the bus width is in bits. */
     facts.memory_bandwidth_kbps =
         2ull * ask(&d, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
         (ask(&d, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8);

@@ -1,8 +1,9 @@
 /*
- * decode.c - turns CUPTI records of any supported version into events: walks through a buffer.
+ * decode.c - turns CUPTI records of any supported version into events. This file steps from record
+ * to record in a buffer.
  *
- * Threads: the recorder thread. Memory: its own small state. Records are decoded by kind in
- * decode_gpu.c (operations), decode_cpu.c (calls, waits, overhead) and decode_object.c (devices,
+ * Threads: the recorder thread. Memory: the decoder's own small state. Records are decoded by kind
+ * in decode_gpu.c (operations), decode_cpu.c (calls, waits, overhead) and decode_object.c (devices,
  * contexts, streams, names).
  *
  * Nothing in a buffer is trusted, because CUPTI has been seen to deliver truncated buffers, and
@@ -109,9 +110,9 @@ static int decode_record(struct sl_decode *d, const uint8_t *record, uint32_t ki
     return 0;
 }
 
-/* Returns the offset of the record after `last` (NULL: of the first), as the library's
- * GetNextRecord finds it. Negative if there are no more records; sets *damaged unless this is the
- * regular end. */
+/* Calls the library's GetNextRecord. Returns the offset of the record after `last`, or of the first
+ * record if `last` is NULL. Returns a negative value if there are no more records, and sets
+ * *damaged unless the buffer has ended regularly. */
 static ptrdiff_t next_by_library(const struct sl_decode *d, const uint8_t *buffer, size_t valid,
                                  const uint8_t *last, int *damaged)
 {
@@ -159,7 +160,7 @@ size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid
         last = buffer + at;
         kind = sl_load32(last);
         size = sl_cupti_layout_size(d->layout, kind);
-        if (size == 0 && by_library) { /* newer than the table */
+        if (size == 0 && by_library) { /* the record's kind is newer than the table of sizes */
             sl_stats_add(SL_STAT_RECORDS_UNKNOWN, 1);
             count++;
             continue;
@@ -184,8 +185,8 @@ void sl_decode_without_library(struct sl_decode *d)
     d->opt.get_next_record = NULL;
 }
 
-/* Reads a word that CUPTI may be writing at this moment. The race is intended: the word is either
- * still zero or complete. */
+/* Reads a word that CUPTI may be writing at this moment. The race is intended, because the word is
+ * either still zero or complete. */
 __attribute__((no_sanitize("thread"))) static uint32_t peek(const uint8_t *at)
 {
     typedef uint32_t __attribute__((aligned(1), may_alias)) word;
@@ -193,10 +194,10 @@ __attribute__((no_sanitize("thread"))) static uint32_t peek(const uint8_t *at)
     return *(const volatile word *)at;
 }
 
-/* The record's `end`, if this layout has the family. */
+/* Address of the record's end time; NULL if this layout lacks the record's family. */
 #define END_OF(family, record) ((family) ? (record) + (family)->end : NULL)
 
-/* Returns the address of the operation's end time, NULL if the record is not a GPU operation. */
+/* Returns the address of the operation's end time, or NULL if the record is not a GPU operation. */
 static const uint8_t *end_of(const struct sl_cupti_layout *layout, uint32_t kind,
                              const uint8_t *record)
 {

@@ -29,8 +29,8 @@ struct sl_decode_options {
     uint32_t version; /* cuptiGetVersion */
     /* NULL: record sizes are taken from the table */
     int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
-    /* Says whether the bytes at an address can be read; called before a text is read for the first
-     * time. NULL: sl_foreign_text_can_read() is used (tests pass their own function) */
+    /* Says whether the bytes at an address can be read. Called before a text is read for the first
+     * time. NULL: the decoder uses sl_foreign_text_can_read() (tests pass their own function) */
     int (*can_read)(uintptr_t address);
     int filter_api; /* skip calls outside the generated filter (SYNCLINE_API=default on a library
                        without the per-call filter) */
@@ -48,14 +48,14 @@ void sl_decode_destroy(struct sl_decode *d);
 
 /* Decodes one completed buffer. Calls `sink` for each event in record order, except that a wait in
  * an unknown context is held until a later buffer or sl_decode_settle(). Before the first event of
- * a thread, context, stream or device, `sink` gets an SL_EV_META_* event that describes it. At a
- * damaged record decoding stops; the record is counted. Returns the number of records seen. */
+ * a thread, context, stream or device, `sink` gets an SL_EV_META_* event that describes it.
+ * Decoding stops at a damaged record, which is counted. Returns the number of records seen. */
 size_t sl_decode_buffer(struct sl_decode *d, const uint8_t *buffer, size_t valid,
                         sl_decode_sink_fn sink, void *user);
 
 /* Sets the layout for decoding the next buffers. The decoder then finds the next record by the
- * layout's sizes and skips kinds that the layout lacks. NULL restores the initial layout, that of
- * the library's version. */
+ * layout's sizes and skips kinds that the layout lacks. NULL restores the layout of the library's
+ * version. */
 void sl_decode_set_layout(struct sl_decode *d, const struct sl_cupti_layout *layout);
 
 /* The caller guarantees that all records of operations that ended by `complete_ns` were decoded.
@@ -67,7 +67,8 @@ void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_
  * sizes. */
 void sl_decode_without_library(struct sl_decode *d);
 
-/* Facts that do not come from CUPTI records: a thread has events; an object has a name. */
+/* Two facts that do not come from CUPTI records. The first function reports that a thread has
+ * events, the second that an object has a name. */
 void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
                            sl_decode_sink_fn sink, void *user);
 void sl_decode_describe(struct sl_decode *d, const struct sl_named *what, uint32_t name,
@@ -78,8 +79,10 @@ void sl_decode_describe(struct sl_decode *d, const struct sl_named *what, uint32
  * are a snapshot. Any thread. */
 struct sl_decode_held {
     size_t records;
-    size_t of_use;     /* records other than those about devices, threads and CUPTI overhead */
-    size_t unfinished; /* operations without an end; launches without their operation */
+    size_t of_use;     /* number of records, except records about devices, threads and CUPTI
+                        * overhead */
+    size_t unfinished; /* number of operations without an end; number of launches without their
+                        * operation */
 };
 void sl_decode_look(const struct sl_cupti_layout *layout, const uint8_t *buffer, size_t size,
                     struct sl_decode_held *add_to);

@@ -11,7 +11,7 @@
 
 #define INVALID_VALUE UINT32_MAX /* CUPTI_SYNCHRONIZATION_INVALID_VALUE */
 
-/* Callback ids outside the table get a name with their number. */
+/* Calls whose callback id is outside the table get a name made from the id. */
 static uint32_t call_name(struct sl_decode *d, enum sl_event_kind domain, uint32_t cbid)
 {
     uint32_t once = 0, *names = domain == SL_EV_RUNTIME ? d->runtime_name : d->driver_name;
@@ -48,8 +48,8 @@ int sl_decode_api(struct sl_decode *d, const uint8_t *record)
     if (sl_decode_times(&ev, sl_load64(record + at->start), sl_load64(record + at->end)) != 0)
         return -1;
     if (!d->asked_early)
-        sl_decode_ask_early(d); /* this call may be the trace's first event, before there is a
-                                 * context */
+        sl_decode_ask_early(d); /* this call may be the trace's first event, when no context exists
+                                 * yet */
     if (sl_call_name_launches(domain, cbid))
         ev.flags |= SL_EVF_LAUNCH;
     ev.name = call_name(d, domain, cbid);
@@ -65,7 +65,7 @@ static uint32_t valid_or_zero(uint32_t value)
     return value == INVALID_VALUE ? 0 : value;
 }
 
-/* An invalid 64-bit id is 32 or 64 one bits, depending on the version. */
+/* An invalid 64-bit id has its lower 32 bits or all 64 bits set, depending on CUPTI's version. */
 static uint64_t sync_id(uint64_t value)
 {
     return value == INVALID_VALUE || value == UINT64_MAX ? 0 : value;
@@ -83,7 +83,7 @@ int sl_decode_sync(struct sl_decode *d, const uint8_t *record)
         .stream = sl_load32(record + at->stream),
     };
 
-    /* A query that found work pending did not wait for it. */
+    /* A query that found work pending did not wait for that work. */
     if (result == SL_RESULT_NOT_READY) {
         sl_stats_add(SL_STAT_RECORDS_FILTERED, 1);
         return 0;
@@ -110,7 +110,8 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record)
         .stream = sl_load32(record + at->stream),
     };
 
-    ev.start_ns = ev.end_ns = sl_load64_if(record, at->device_ns); /* opt-in: usually 0 */
+    ev.start_ns = ev.end_ns = sl_load64_if(record, at->device_ns); /* CUPTI fills this time only on
+                                                                    * request, so it is usually 0 */
     if (ev.start_ns == 0)
         ev.flags |= SL_EVF_NO_TIME;
     ev.u.sync.event_id = valid_or_zero(sl_load32(record + at->event));
@@ -119,7 +120,7 @@ int sl_decode_cuda_event(struct sl_decode *d, const uint8_t *record)
     return 0;
 }
 
-/* libkineto's names, which tools that read traces know. */
+/* The names that libkineto uses, because tools that read traces know them. */
 static const char *overhead_text(uint32_t type)
 {
     static const struct {
@@ -147,8 +148,8 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
 {
     const struct sl_cupti_overhead_layout *at = d->layout->overhead;
     uint32_t type = sl_load32(record + at->type), once = 0;
-    /* The numbers of CUPTI's own types are in the upper 16 bits, those of the driver's in the
-     * lower. */
+    /* CUPTI's own types have their numbers in the upper 16 bits, the driver's types in the lower 16
+     * bits. */
     uint32_t place = type >> 16 ? (type >> 16) + 1 : type;
     struct sl_event ev = {
         .kind = SL_EV_OVERHEAD,
@@ -159,8 +160,8 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
         return -1;
     if (!d->asked_early)
         sl_decode_ask_early(d);
-    /* User-defined records have no object kind. In these, thread 0 means that the object is not a
-     * thread. */
+    /* User-defined records have no object kind. In a user-defined record, thread 0 means that the
+     * object is not a thread. */
     if (at->object_kind ? sl_load32(record + at->object_kind) == SL_CUPTI_OBJECT_THREAD
                         : sl_load32(record + at->thread) != 0) {
         ev.thread = sl_load32(record + at->thread);

@@ -2,12 +2,13 @@
  * decode_gpu.c - decodes GPU operations: kernels, copies, memsets, whole graphs.
  *
  * Threads: the recorder thread. Memory: the decoder's. Values that are the same at every launch of
- * an operation are stored in its shape (event/shape.h), the others in the event.
+ * an operation are stored in the operation's shape (event/shape.h). Other values are stored in the
+ * event.
  */
 #include "collect/cupti/decode_impl.h"
 
-/* Reads the fields that every operation's record has, under the same names in each layout.
- * Evaluates to the result of sl_decode_times(). */
+/* Reads the fields that the records of all operations have, under the same names in each layout.
+ * The macro's value is the result of sl_decode_times(). */
 #define OPERATION(ev, shape, record, at)                                                           \
     operation((ev), (shape), sl_load32((record) + (at)->device),                                   \
               sl_load32((record) + (at)->context), sl_load32((record) + (at)->stream),             \
@@ -31,7 +32,7 @@ static inline int operation(struct sl_event *ev, struct sl_shape *shape, uint32_
 }
 
 /* Reports a new stream or device, adds the shape and emits the event. A kernel whose record has no
- * priority (SL_PRIORITY_UNKNOWN) gets its stream's. */
+ * priority (SL_PRIORITY_UNKNOWN) gets the priority of its stream. */
 static int finish(struct sl_decode *d, struct sl_event *ev, struct sl_shape *shape)
 {
     int32_t of_stream = sl_cupti_objects_stream(d->seen, ev->device, ev->context, ev->stream);
@@ -73,7 +74,8 @@ int sl_decode_kernel(struct sl_decode *d, const uint8_t *record)
     return finish(d, &ev, &shape);
 }
 
-/* Both kinds of copies have the same fields at their own offsets. */
+/* Reads the fields of a copy. Copies within a device and between devices have the same fields in
+ * their records, but at different offsets. */
 #define COPY(ev, shape, record, at)                                                                \
     do {                                                                                           \
         (ev)->u.op.bytes = sl_load64((record) + (at)->bytes);                                      \

@@ -6,8 +6,8 @@
  * context arrives. If all records up to the wait's end have arrived and none names the context, the
  * wait is emitted with device 0.
  *
- * Threads: the recorder thread. Memory: the decoder's. If it is full, the oldest wait is emitted
- * without its device.
+ * Threads: the recorder thread. Memory: the decoder's. If the table of held waits is full, the
+ * oldest wait is emitted without its device.
  */
 #include "collect/cupti/decode_impl.h"
 
@@ -45,8 +45,8 @@ void sl_decode_in_context(struct sl_decode *d, struct sl_event *ev)
         put(d, ev, device);
         return;
     }
-    if (ev->kind != SL_EV_SYNC) { /* a CUDA event record has no slice, and its readers need only its
-                                   * context */
+    if (ev->kind != SL_EV_SYNC) { /* a CUDA event record has no slice, and readers of the event need
+                                   * only the context */
         sl_decode_emit(d, ev);
         return;
     }

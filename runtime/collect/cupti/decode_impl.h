@@ -1,10 +1,11 @@
 /*
- * decode_impl.h - declarations that the decoder's files share. Only those files include it.
+ * decode_impl.h - declarations that the decoder's files share. Only the decoder's files include
+ * this file.
  *
  * Threads: the recorder thread. The caller of a decode function guarantees that the buffer holds
- * the whole record: as many bytes as the layout's size for its kind. Decode functions give events
- * to the sink. They return -1 if the record's values are impossible; then the caller counts the
- * record.
+ * the whole record, which has the layout's size for the record's kind. Decode functions give events
+ * to the sink. A decode function returns -1 if the record's values are impossible. Then the caller
+ * counts the record.
  */
 #ifndef SL_CUPTI_DECODE_IMPL_H
 #define SL_CUPTI_DECODE_IMPL_H
@@ -18,8 +19,8 @@
 
 #define SL_DECODE_TEXTS_KNOWN 1024 /* addresses of texts that were read before; a power of two */
 #define SL_DECODE_OVERHEADS   16
-#define SL_DECODE_CALLS       2048 /* the names of callback ids below this are cached */
-#define SL_DECODE_HELD        1024 /* how many waits in unknown contexts are held */
+#define SL_DECODE_CALLS       2048 /* the names of callback ids below this number are cached */
+#define SL_DECODE_HELD        1024 /* maximum number of held waits in unknown contexts */
 
 _Static_assert(SL_CUPTI_KIND_COUNT <= 64, "each kind has a bit in a 64-bit mask");
 
@@ -67,7 +68,7 @@ static inline uint64_t sl_load64(const uint8_t *at)
     return v;
 }
 
-/* For fields that some versions lack: offset 0 = absent. */
+/* Reads a field that some versions lack. Offset 0 means that the layout has no such field. */
 static inline uint32_t sl_load32_if(const uint8_t *record, uint16_t offset)
 {
     return offset ? sl_load32(record + offset) : 0;
@@ -91,7 +92,8 @@ static inline int sl_decode_times(struct sl_event *ev, uint64_t start_ns, uint64
     if (end_ns < start_ns) {
         if (end_ns != 0)
             return -1;
-        ev->flags |= SL_EVF_STILL_RUNNING; /* a forced flush gave the record before its end */
+        ev->flags |= SL_EVF_STILL_RUNNING; /* a forced flush returned the record before the
+                                            * operation had ended */
     } else if (end_ns == 0) {
         ev->flags |= SL_EVF_NO_TIME;
     }
@@ -102,10 +104,10 @@ static inline int sl_decode_times(struct sl_event *ev, uint64_t start_ns, uint64
  * table is full (counted). Returns -1 if the text cannot be read. */
 int sl_decode_text(struct sl_decode *d, const uint8_t *at, uint32_t *id);
 
-/* Returns the id of the operation's shape, 0 if the table is full (counted). */
+/* Returns the id of the operation's shape, or 0 if the table is full (counted). */
 uint32_t sl_decode_shape(struct sl_decode *d, const struct sl_shape *shape);
 
-/* Intern id of a constant text, cached in `*slot`. */
+/* Returns the intern id of a constant text, and caches the id in `*slot`. */
 uint32_t sl_decode_own_text(struct sl_decode *d, const char *text, uint32_t *slot);
 
 /* decode_gpu.c */

@@ -1,7 +1,7 @@
 /*
  * decode_object.c - decodes descriptions: context and stream records, and names given with
- * nvtxName*. It also queries the driver for device facts, at the first event and again when a
- * record names an unknown device.
+ * nvtxName*. This file also queries the driver for device facts, at the first event and again when
+ * a record names an unknown device.
  *
  * Threads: the recorder thread. Memory: the decoder's. objects.c emits an SL_EV_META_* event for
  * each description. The facts of a device are stored in the device table before its event is
@@ -20,8 +20,8 @@ static int ask_about_device(struct sl_decode *d, uint32_t device)
 
     if (!d->opt.query_device || d->opt.query_device(device, facts))
         return -ENOENT;
-    /* No name is passed, because the facts hold the device's own name; other names are given by the
-     * program. */
+    /* No name is passed, because the facts contain the device's own name. Only the program gives
+     * other names. */
     sl_cupti_objects_describe_device(d->seen, device, 0);
     return 0;
 }
@@ -56,8 +56,8 @@ int sl_decode_context(struct sl_decode *d, const uint8_t *record)
 
     if (context == 0 || device > UINT16_MAX)
         return -1;
-    /* The device comes first, because the trace's header, which lists devices, is written with the
-     * first event. */
+    /* The device is reported first, because the trace's header, which lists devices, is written
+     * with the first event. */
     if (sl_cupti_objects_is_new_device(d->seen, device))
         sl_decode_new_device(d, device);
     sl_cupti_objects_describe_context(d->seen, device, context, 0);
@@ -128,7 +128,7 @@ void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
     d->sink = sink;
     d->sink_user = user;
     if (!d->asked_early)
-        sl_decode_ask_early(d); /* the ranges of this thread may be the trace's first events */
+        sl_decode_ask_early(d); /* ranges of this thread may be the trace's first events */
     sl_cupti_objects_thread(d->seen, pid, thread);
 }
 

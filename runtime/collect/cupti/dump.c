@@ -1,7 +1,8 @@
 /*
  * dump.c - writes raw CUPTI buffers to a file.
  *
- * Threads: the recorder thread; after its end, the exiting thread. Memory: mapped at opening.
+ * Threads: the recorder thread, and after the end of the recorder thread the exiting thread.
+ * Memory: mapped at opening.
  *
  * The recorder thread itself writes the file. So a slow disk delays CUPTI buffers, but no buffer is
  * missing from the dump. If writing fails, the file ends after the last complete chunk.
@@ -26,8 +27,8 @@ _Static_assert(sizeof(struct sl_cupti_dump_device) == 344, "the dump's format ha
 _Static_assert(sizeof(struct sl_cupti_dump_buffer) == 48, "the dump's format has this size");
 
 struct known_text {
-    uint64_t buffer; /* number of the buffer that the address was seen in; it may mean another text
-                      * in a later one */
+    uint64_t buffer; /* number of the buffer in which the address was seen; in a later buffer, the
+                      * address may point to another text */
     uint64_t address;
     uint32_t text;
 };
@@ -37,8 +38,8 @@ struct sl_cupti_dump {
     const struct sl_cupti_layout *layout;
     struct sl_cupti_dump_file file;
     uint64_t buffers, records, texts_missing;
-    uint64_t devices_told;     /* a bit each */
-    struct sl_clock_line line; /* the last one written */
+    uint64_t devices_told;     /* a bit for each device that was written */
+    struct sl_clock_line line; /* the line that was written last */
     int is_line_told;
 
     /* texts of the current buffer */
@@ -117,7 +118,8 @@ static void refer(struct sl_cupti_dump *d, const uint8_t *data, size_t offset)
         d->ref[d->refs++] = (struct sl_cupti_dump_ref){(uint32_t)offset, text};
 }
 
-/* Collects the texts of records whose kind the table knows. Returns the bytes of these records. */
+/* Collects the texts of records whose kind the size table knows. Returns the number of bytes of
+ * these records. */
 static size_t walk(struct sl_cupti_dump *d, const uint8_t *data, size_t valid, uint32_t *records)
 {
     size_t at = 0, size;

@@ -1,11 +1,12 @@
 /*
  * dump.h - writes raw CUPTI buffers to a file, as input for replay and fixtures.
  *
- * For developers; off unless SYNCLINE_DUMP_CUPTI names a file. docs/cupti-dump.md describes the
- * format. The structs below are the file's content, little-endian like all machines with CUDA.
+ * The dump is for developers, and is off unless SYNCLINE_DUMP_CUPTI names a file.
+ * docs/cupti-dump.md describes the format. The structs below are the file's content, little-endian
+ * like all machines with CUDA.
  *
- * Threads: the recorder thread; after its end, the exiting thread. Every call accepts a NULL dump
- * and then does nothing.
+ * Threads: the recorder thread, and after the end of the recorder thread the exiting thread. Every
+ * call accepts a NULL dump and then does nothing.
  */
 #ifndef SL_CUPTI_DUMP_H
 #define SL_CUPTI_DUMP_H
@@ -38,7 +39,8 @@ enum sl_cupti_dump_type {
     SL_CUPTI_DUMP_TICKS = 7,
 };
 
-/* Precedes each chunk; `bytes` follow, then zeros up to a multiple of 8. */
+/* This header precedes each chunk. It is followed by `bytes` bytes, and then by zeros up to a
+ * multiple of 8. */
 struct sl_cupti_dump_chunk {
     uint32_t type, reserved;
     uint64_t bytes;
@@ -49,7 +51,7 @@ struct sl_cupti_dump_kind {
     uint32_t kind, record_bytes;
 };
 
-struct sl_cupti_dump_device { /* as in event/device.h */
+struct sl_cupti_dump_device { /* the same fields as in event/device.h */
     uint32_t id, compute_major, compute_minor, multiprocessors;
     uint32_t max_threads_per_block, max_threads_per_sm, max_blocks_per_sm, max_warps_per_sm;
     uint32_t max_registers_per_block, max_registers_per_sm;
@@ -59,7 +61,7 @@ struct sl_cupti_dump_device { /* as in event/device.h */
     char name[256];
 };
 
-struct sl_cupti_dump_clock { /* one moment on three clocks */
+struct sl_cupti_dump_clock { /* readings of three clocks at one moment */
     uint64_t realtime_ns, monotonic_ns;
     uint64_t cupti_ns; /* cuptiGetTimestamp; good to uncertainty_ns */
     uint64_t uncertainty_ns;
@@ -75,8 +77,9 @@ struct sl_cupti_dump_ticks {
 /* A completed buffer consists of this struct, `refs` entries of sl_cupti_dump_ref, `text_bytes`
  * bytes of texts, and `valid` bytes of records. Each part is padded to a multiple of 8 bytes. */
 struct sl_cupti_dump_buffer {
-    uint64_t number;                    /* counts from 1 */
-    uint64_t realtime_ns, monotonic_ns; /* time at which the recorder thread took the buffer */
+    uint64_t number;                    /* number of the buffer, counted from 1 */
+    uint64_t realtime_ns, monotonic_ns; /* CLOCK_REALTIME ns when the recorder thread took the
+                                         * buffer */
     uint32_t stream;                    /* the stream that CUPTI passed to the callback */
     uint32_t valid;
     uint32_t records, known; /* number of records that the dump's size table knows; bytes of these
@@ -89,10 +92,11 @@ struct sl_cupti_dump_buffer {
 /* The 8 bytes at `offset` in the buffer are the address of a text. */
 struct sl_cupti_dump_ref {
     uint32_t offset; /* offset of the address within the records */
-    uint32_t text;   /* offset in the texts, NUL-terminated; or SL_CUPTI_DUMP_NO_TEXT */
+    uint32_t text;   /* offset of the NUL-terminated text in the texts; or SL_CUPTI_DUMP_NO_TEXT */
 };
 
-struct sl_cupti_dump_dropped { /* result of cuptiActivityGetNumDroppedRecords after the buffer */
+struct sl_cupti_dump_dropped { /* result of cuptiActivityGetNumDroppedRecords after CUPTI returned
+                                * the buffer */
     uint64_t buffer, records;
 };
 
@@ -103,28 +107,29 @@ enum sl_cupti_dump_end_reason {
 
 struct sl_cupti_dump_end {
     uint64_t buffers, records;
-    uint64_t texts_missing; /* addresses whose text was unreadable or beyond the limit */
+    uint64_t texts_missing; /* number of addresses whose text was unreadable or beyond the limit */
     uint32_t reason, reserved;
 };
 
 struct sl_cupti_dump;
 
 struct sl_cupti_dump_options {
-    const char *path; /* "%p" in it becomes the process id */
+    const char *path; /* path of the file, in which "%p" becomes the process id */
     uint32_t version; /* cuptiGetVersion */
     uint32_t pid;
-    uint64_t cap_bytes; /* size limit of the file; the last chunk may exceed it */
-    const struct sl_device_table *devices; /* borrowed; each device is written once it is known */
+    uint64_t cap_bytes; /* size limit of the file in bytes; the last chunk may exceed the limit */
+    const struct sl_device_table *devices; /* borrowed table of devices; each device is written once
+                                            * it is known */
     sl_foreign_text_can_read_fn can_read;  /* NULL: sl_foreign_text_can_read() */
 };
 
-/* Creates a file with mode 0600; never overwrites an existing one. Logs a failure in one line.
- * Returns 0, -EEXIST, -ENOTSUP (CUPTI version), -ENOMEM or another -errno. */
+/* Creates a file with mode 0600; never overwrites an existing file. If creating the file fails,
+ * logs one line. Returns 0, -EEXIST, -ENOTSUP (CUPTI version), -ENOMEM or another -errno. */
 int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_options *opt);
 
-/* Writes a completed buffer. The caller guarantees that the texts to which its records point are
- * still valid. If writing fails or the file is full, the dump logs a line and closes the file;
- * recording goes on. */
+/* Writes a completed buffer. The caller guarantees that the texts to which the buffer's records
+ * point are still valid. If writing fails or the file is full, the dump logs a line and closes the
+ * file; recording goes on. */
 void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t valid,
                           uint32_t stream);
 
@@ -134,8 +139,8 @@ void sl_cupti_dump_dropped(struct sl_cupti_dump *d, uint64_t records);
  * clock cannot be read. */
 void sl_cupti_dump_clock(struct sl_cupti_dump *d, int64_t offset_ns, uint64_t uncertainty_ns);
 
-/* Call if CUPTI has used the tick counter. Writes the current conversion for the buffers that
- * follow, if it has changed. */
+/* Call if CUPTI has used the tick counter. If the conversion of ticks has changed, writes the new
+ * conversion for the buffers that follow. */
 void sl_cupti_dump_ticks(struct sl_cupti_dump *d);
 
 /* Writes the end mark. The memory is not freed, because the process ends. */

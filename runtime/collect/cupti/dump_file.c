@@ -49,8 +49,8 @@ static void fail(struct sl_cupti_dump_file *f, int error)
            "SYNCLINE_DUMP_CUPTI: cannot write %s: %s; the dump ends here, the traces are not "
            "affected; free some space or choose another file",
            f->path, strerror_r(-error, text, sizeof(text)));
-    /* Removes the partial chunk, which is of no use to a reader. If that fails too, a reader
-     * notices that the last chunk is shorter than its size. */
+    /* Removes the partial chunk, because readers cannot use it. If the removal fails too, a reader
+     * notices that the last chunk is shorter than its size field says. */
     if (sl_own_file_truncate(&f->own, f->bytes) != 0)
         sl_log(SL_LOG_DEBUG, "%s: the last chunk is incomplete", f->path);
     sl_cupti_dump_file_close(f);

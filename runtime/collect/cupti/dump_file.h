@@ -18,7 +18,7 @@
 
 struct sl_cupti_dump_file {
     struct sl_own_file own;
-    uint64_t bytes; /* written: the header and whole chunks */
+    uint64_t bytes; /* bytes written: the header and whole chunks */
     char path[PATH_MAX];
 };
 

@@ -12,25 +12,26 @@
 #include <string.h>
 
 #define SELECTIONS  16
-#define LARGEST     4096 /* bytes; NVIDIA's largest record has 248 */
-#define UNION_BYTES 2    /* size of a family's member: an offset */
+#define LARGEST     4096 /* largest record in bytes; NVIDIA's largest record has 248 */
+#define UNION_BYTES 2    /* bytes of each offset in a family's layout struct */
 
 /* Offsets of one kind. `at` has the form of a family's layout struct: the record's size, then the
  * offsets. */
 struct known {
-    uint16_t fields; /* number of fields that CUPTI gives */
+    uint16_t fields; /* number of fields in CUPTI's records */
     uint8_t is_whole;
     uint16_t at[SL_CUPTI_FIELDS_MOST];
 };
 
 static struct {
     _Atomic(const struct known *) of[SELECTIONS];
-    struct known slot[4 * SELECTIONS]; /* two threads may learn the same kind at once */
+    struct known slot[4 * SELECTIONS]; /* there are spare slots, because two threads may learn the
+                                        * same kind at once */
     _Atomic unsigned slots;
     char mark;
 } learned;
 
-/* Recorder thread: the data that `layout` points to. */
+/* The data to which `layout` points. Only the recorder thread uses this data. */
 static struct {
     struct sl_cupti_layout layout;
     uint16_t sizes[SL_CUPTI_KIND_COUNT];
@@ -51,7 +52,7 @@ int *sl_cupti_fields_select(uint32_t kind, size_t *count)
 
     for (unsigned i = 0; i < sl_cupti_tables_selection_count; i++) {
         const struct sl_cupti_selection *s = &sl_cupti_tables_selections[i];
-        size_t n = 1; /* the kind field, which must be the first: id 0 */
+        size_t n = 1; /* the kind field has id 0 and must be the first */
 
         if (s->kind != kind)
             continue;
@@ -80,7 +81,8 @@ static const struct sl_cupti_field_place *find_field(const struct sl_cupti_recor
     return NULL;
 }
 
-/* Whether the sizes are plausible. If they are not, no record of the kind can be read. */
+/* Returns whether the sizes are plausible. If the sizes are not plausible, no record of the kind
+ * can be read. */
 static int is_sane(const struct sl_cupti_record_places *places)
 {
     return places->record_size >= sizeof(uint32_t) && places->record_size <= LARGEST &&

@@ -1,14 +1,15 @@
 /*
- * fields.h - selects the fields of CUPTI's user-defined records: only those that we read.
+ * fields.h - selects the fields of CUPTI's user-defined records, so that records have only the
+ * fields that we read.
  *
  * A subscriber (v2.h) lists field ids when it enables a kind. CUPTI chooses the order of the fields
  * and passes their offsets with every buffer (13.3 and later). From 13.4 on it also accepts a list
- * of calls to record. We use the fields only with such a list: without it, CUPTI would record so
- * many more calls that the smaller records save nothing.
+ * of calls to record. We select fields only together with such a list. Without the list, CUPTI
+ * would record so many more calls that the smaller records would save nothing.
  *
- * Threads: sl_cupti_fields_select() on the thread that enables kinds, _learn() on CUPTI threads,
- * several at once, and _layout() on the recorder thread. Memory: static, one subscriber per
- * process.
+ * Threads: sl_cupti_fields_select() runs on the thread that enables kinds, sl_cupti_fields_learn()
+ * on CUPTI threads, several at once, and sl_cupti_fields_layout() on the recorder thread. Memory:
+ * static, one subscriber per process.
  */
 #ifndef SL_CUPTI_FIELDS_H
 #define SL_CUPTI_FIELDS_H
@@ -40,7 +41,8 @@ struct sl_cupti_config { /* CUpti_ActivityConfig */
         size_t count;
         int *ids;
     } fields;
-    struct sl_cupti_calls_option *option; /* which calls of RUNTIME or DRIVER; NULL: all */
+    struct sl_cupti_calls_option *option; /* the calls of RUNTIME or DRIVER to record; NULL: all
+                                           * calls */
 };
 
 struct sl_cupti_field_place { /* CUpti_ActivityFieldLayoutEntry */
@@ -57,24 +59,25 @@ struct sl_cupti_record_places { /* CUpti_ActivityRecordLayout */
 struct sl_cupti_complete_info { /* CUpti_BufferCallbackCompleteInfo */
     size_t struct_size;
     uint64_t thread;
-    struct sl_cupti_record_places **kinds; /* indexed by kind; NULL: not in the buffer */
+    struct sl_cupti_record_places **kinds; /* places of the fields of each kind, indexed by kind;
+                                            * NULL: the buffer has no records of this kind */
     size_t count;
 };
 
-/* Returns the field ids to request, in static memory. NULL if we do not record the kind. */
+/* Returns the field ids to request, in static memory. Returns NULL if we do not record the kind. */
 int *sl_cupti_fields_select(uint32_t kind, size_t *count);
 
-/* Reads the offsets that CUPTI passes with a buffer. Returns 0, or -EINVAL if they contradict an
- * earlier buffer, because its records would be misread. Records of a kind that lacks a field are
- * skipped. */
+/* Reads the offsets that CUPTI passes with a buffer. Returns 0, or -EINVAL if the offsets
+ * contradict the offsets of an earlier buffer, because the records would be misread. Records of a
+ * kind that lacks a field are skipped. */
 int sl_cupti_fields_learn(const struct sl_cupti_complete_info *info);
 
-/* Returns all offsets learned so far, valid until the next call. A record size of 0 means that the
- * kind was not seen, a family of NULL that the kind's records cannot be read. */
+/* Returns all offsets learned so far, valid until the next call. A record size of 0 means that no
+ * record of the kind was seen. A family of NULL means that the kind's records cannot be read. */
 const struct sl_cupti_layout *sl_cupti_fields_layout(void);
 
-/* Returns the value that marks a buffer with user-defined records. It is stored as the buffer's
- * context, because such a buffer has none. */
+/* Returns the value that marks a buffer with user-defined records. The value is stored in the place
+ * of the buffer's context, because a buffer of user-defined records has no context. */
 void *sl_cupti_fields_mark(void);
 
 /* Unit tests only: forgets everything. */

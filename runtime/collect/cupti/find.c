@@ -1,7 +1,7 @@
 /*
  * find.c - finds libcupti.
  *
- * Threads: one, at injection. Memory: none. The accepted library stays in the process for good,
+ * Threads: one, at injection. Memory: none. The accepted libcupti stays in the process for good,
  * because closing libcupti crashes on 13.0 and 13.1.
  */
 #include "collect/cupti/find.h"
@@ -29,11 +29,11 @@ struct search {
     void **handle;
     char *path, *why;
     size_t path_size, why_size;
-    int found; /* some library was found (it may be unusable) */
+    int found; /* a library was found (it may be unusable) */
 };
 
 struct in_process {
-    char cudart[PATH_MAX]; /* folder of the loaded libcudart; "": none */
+    char cudart[PATH_MAX]; /* folder of the loaded libcudart; "": no libcudart is loaded */
     int major;             /* major version of the loaded libcudart; 0: unknown */
 };
 
@@ -63,8 +63,8 @@ static int try_name(struct search *s, const char *name)
     return take(s, handle);
 }
 
-/* Tries every file that matches the pattern, in reverse order, because the newest version is last
- * by name. */
+/* Tries every file that matches the pattern, in reverse order of names, because the newest version
+ * has the last name. */
 static int try_pattern(struct search *s, const char *pattern)
 {
     int result = -ENOENT;
@@ -108,7 +108,8 @@ static int note_cudart(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Finds the CUDA version in the process: that of the loaded runtime, else the driver's. */
+/* Finds the CUDA version in the process. This is the version of the loaded runtime or, without a
+ * runtime, the driver's version. */
 static void look_around(struct in_process *p)
 {
     uint32_t driver, runtime;
@@ -123,9 +124,9 @@ static void look_around(struct in_process *p)
 
 static int try_major(struct search *s, const struct in_process *p, int major)
 {
-    /* Folders relative to that of libcudart, for these installations: nvidia/cu13/lib has both
-     * libraries; nvidia/cuda_runtime/lib goes with nvidia/cuda_cupti/lib; cuda/lib64 and
-     * cuda/targets/ARCH/lib go with cuda/extras/CUPTI/lib64. */
+    /* Folders of libcupti, relative to the folder of libcudart. Some installations have both
+     * libraries in nvidia/cu13/lib. Others have nvidia/cuda_runtime/lib and nvidia/cuda_cupti/lib,
+     * or cuda/lib64 (or cuda/targets/ARCH/lib) and cuda/extras/CUPTI/lib64. */
     static const char *const beside[] = {".", "../../cuda_cupti/lib", "../extras/CUPTI/lib64",
                                          "../../../extras/CUPTI/lib64", NULL};
     static const char *const toolkit[] = {"extras/CUPTI/lib64", "lib64", "lib", "targets/*/lib",
@@ -141,7 +142,8 @@ static int try_major(struct search *s, const struct in_process *p, int major)
     snprintf(name, sizeof name, "libcupti.so.%d", major);
     if (try_name(s, name) == 0 || try_below(s, p->cudart, beside, major) == 0)
         return 0;
-    /* secure_getenv(), so that the environment cannot choose the code of a set-user-id program */
+    /* secure_getenv() is used so that the environment cannot choose the code of a set-user-id
+     * program */
     for (int i = 0; toolkit_variable[i]; i++)
         if (try_below(s, secure_getenv(toolkit_variable[i]), toolkit, major) == 0)
             return 0;
@@ -180,7 +182,8 @@ int sl_cupti_find(sl_cupti_accept_fn accept, void *user, void **handle, char *pa
         snprintf(name, sizeof name, "libcupti.so.%d", major);
         loaded = sl_loader_open(name, OPEN_FLAGS | RTLD_NOLOAD);
         if (loaded)
-            return take(&s, loaded); /* even if it is unusable, a second copy must not be loaded */
+            return take(&s, loaded); /* even if the loaded copy is unusable, a second copy must not
+                                      * be loaded */
     }
     look_around(&here);
     if (here.major >= OLDEST_MAJOR && here.major <= NEWEST_MAJOR &&

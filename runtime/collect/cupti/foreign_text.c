@@ -1,7 +1,7 @@
 /*
  * foreign_text.c - checks that a pointer in a CUPTI record points to a readable text.
  *
- * Threads: any. Memory: none. No state except the kernel's view of memory.
+ * Threads: any. Memory: none. The functions have no state of their own.
  */
 #include "collect/cupti/foreign_text.h"
 
@@ -10,12 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TEXT_MAX   65536u /* longer than any kernel's name */
+#define TEXT_MAX   65536u /* a limit longer than any kernel's name */
 #define PAGE_BYTES 4096u
 
 /* rt_sigprocmask makes the kernel read the memory. With an invalid `how` the call changes nothing,
- * and unreadable memory gives EFAULT before EINVAL. Where the call is forbidden, addresses are
- * trusted. */
+ * and unreadable memory gives EFAULT before EINVAL. If a sandbox forbids the call, all addresses
+ * count as readable. */
 int sl_foreign_text_can_read(uintptr_t address)
 {
     return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||

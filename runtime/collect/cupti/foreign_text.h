@@ -14,7 +14,7 @@
 /* Says whether the bytes at an address can be read. */
 typedef int (*sl_foreign_text_can_read_fn)(uintptr_t address);
 
-/* Whether the 8 bytes around an address can be read, which is checked by a system call. */
+/* Checks by a system call whether the 8 bytes around an address can be read. */
 int sl_foreign_text_can_read(uintptr_t address);
 
 /* Writes the length of `text` (not NULL) without its final NUL. Returns 0, -EFAULT if the text runs

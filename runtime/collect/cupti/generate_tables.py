@@ -12,9 +12,9 @@
 Packages come from PyPI through pip, pinned by version and sha256, into --cache (default
 build/cupti-packages), and are reused. Record layouts are not parsed but compiled: a C program per
 version prints offsetof and sizeof. Which structure belongs to which kind is read from the
-documentation comments in NVIDIA's enum. What may not change between versions (a field's width, an
-attribute's value, the meaning of a callback id) is checked here, so that the decoder can rely on
-it. Python's standard library, a C compiler ($CC, else cc) and nm are all it needs."""
+documentation comments in NVIDIA's enum. This file checks that a field's width, an attribute's value
+and the meaning of a callback id do not change between versions, because the decoder relies on that.
+Python's standard library, a C compiler ($CC, else cc) and nm are all it needs."""
 import argparse
 import pathlib
 import re
@@ -37,12 +37,12 @@ def braces(cells) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Without the suffix of a per-thread default stream."""
+    """Returns the name without the suffix of a per-thread default stream."""
     return re.sub(r"_pt[sd][sz]$", "", name)
 
 
 def bits(name: str) -> str:
-    """What call_names.c says of a call."""
+    """Returns the entry of a call in call_names.c."""
     plain = plain_name(name)
     if tables_calls.LAUNCHING.match(plain):
         return "W | L"
@@ -65,14 +65,15 @@ class Tables:
     def __init__(self, versions: dict):
         self.rows = {}  # first API version -> (CUDA versions, Version); 12.0 and 12.1 share number 18
         for cuda, v in versions.items():
-            # From 13.0 the last two digits are the patch, and patches keep their minor's layouts
-            # (all that are on PyPI were compared; only GREEN_CONTEXT grew within 13.2).
+            # From 13.0 on, the last two digits are the patch. All patches of a minor version have
+            # the same layouts. (All versions on PyPI were compared. Only GREEN_CONTEXT grew within
+            # 13.2.)
             first = v.api if v.api < 100000 else v.api // 100 * 100
             if first in self.rows:
                 names, other = self.rows[first]
                 if v.sizes != other.sizes or v.fields != other.fields:
                     fail(f"CUDA {names[-1]} and {cuda} both say API version {v.api}, but differ in layout")
-                # the smaller set of callback ids is safe in both
+                # both versions have the callback ids of the version with fewer ids
                 self.rows[first] = (names + [cuda], other)
             else:
                 self.rows[first] = ([cuda], v)

@@ -1,14 +1,16 @@
 /*
  * graph_nodes.c - receives from CUPTI callbacks the nodes of CUDA graphs and their dependencies.
  *
- * Callbacks run on application threads, and neither lock nor allocate. If the queue is full, a fact
- * is dropped; the next fact in the queue carries the number of facts lost before it. State is
- * static, because a process has one subscriber.
+ * Callbacks run on application threads, and neither lock nor allocate. A callback puts a fact (a
+ * new node, a copy or a dependency) into a queue. If the queue is full, the fact is dropped. The
+ * next fact that enters the queue carries the number of facts lost before. State is static, because
+ * a process has one subscriber.
  *
- * A thread that is descheduled between reserving a slot and filling it delays the facts after that
- * slot until it runs again. The delay causes no wrong edges: the fact that a node is a copy is
- * queued after all facts about the original. So a launch whose copies are still delayed has unknown
- * nodes, and that is counted. Facts that find the queue full meanwhile are lost and counted.
+ * A thread may be descheduled between reserving a slot and filling it. The facts after that slot
+ * are then delayed until the thread runs again. The delay causes no wrong edges, because the fact
+ * that a node is a copy is queued after all facts about the original node. So the nodes of a launch
+ * whose copies are still delayed are unknown, and such a launch is counted. Facts that find the
+ * queue full meanwhile are lost and counted.
  */
 #include "collect/cupti/graph_nodes.h"
 
@@ -20,7 +22,7 @@
 #include "base/pages.h"
 #include "collect/cupti/v2.h"
 
-#define SLOTS 262144u /* all facts of a graph with 10^5 nodes; a power of two */
+#define SLOTS 262144u /* a power of two; enough for all facts of a graph with 10^5 nodes */
 
 enum {
     DOMAIN_RESOURCE = 3, /* CUpti_CallbackDomain */
@@ -31,12 +33,12 @@ enum {
     TYPE_GRAPH = 4 /* CUgraphNodeType */
 };
 
-/* The same in all of CUPTI 12.0 to 13.5. */
+/* These values are the same in all versions from CUPTI 12.0 to 13.5. */
 struct graph_data { /* CUpti_GraphData */
     void *graph, *original_graph;
     void *node, *original;
     int type;
-    void *dependent; /* depends on `node` */
+    void *dependent; /* the node that depends on `node` */
     void *exec;
 };
 
@@ -46,9 +48,9 @@ struct resource_data { /* CUpti_ResourceData */
 };
 
 struct fact {
-    _Atomic uint32_t turn; /* 2 * round if the slot is empty for that round of the ring, + 1 once it
-                            * is filled */
-    uint32_t lost;         /* total of facts that were dropped before this one */
+    _Atomic uint32_t turn; /* 2 * N if the slot is empty for the ring's round N; 2 * N + 1 once the
+                            * slot is filled */
+    uint32_t lost;         /* number of facts that were dropped before this fact */
     uint64_t node, other;
     uint32_t home;
     uint32_t what; /* enum sl_node_fact */
@@ -58,12 +60,12 @@ static struct {
     const struct sl_cupti_api *api;
     void *subscriber;
     int is_shared;     /* the subscriber belongs to v2.c */
-    _Atomic int is_on; /* we are subscribed, and facts are passed on */
+    _Atomic int is_on; /* we are subscribed, so facts are passed on */
     struct fact *fact;
-    _Atomic uint64_t tail; /* next slot to fill, by any thread */
+    _Atomic uint64_t tail; /* number of the next slot to fill; any thread */
     _Atomic uint32_t lost;
-    uint64_t head;      /* next slot to read; recorder thread only */
-    uint32_t lost_told; /* `lost` as reported so far; recorder thread only */
+    uint64_t head;      /* number of the next slot to read; recorder thread only */
+    uint32_t lost_told; /* number of lost facts reported so far; recorder thread only */
 } queue;
 
 /* ---- application threads ---- */
@@ -104,7 +106,8 @@ static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t 
     fact->other = other;
     fact->home = home;
     fact->what = what;
-    /* Release pairs with the acquire in take(), which sees the whole fact once it sees its turn. */
+    /* Release pairs with the acquire in take(), so that take() sees the whole fact once it sees the
+     * slot's turn. */
     atomic_store_explicit(&fact->turn, empty_turn(at) + 1, memory_order_release);
 }
 
@@ -167,11 +170,13 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 
 /* ---- the recorder thread ---- */
 
-/* `lost` is the total of losses up to the fact being taken or, if there is none, up to now. Returns
- * 1 and writes a loss event to *out if the total has grown; otherwise 0. */
+/* `lost` is the number of facts lost before the fact that is being taken. If no fact is being
+ * taken, `lost` is the number of facts lost up to now. If the number has grown, writes a loss event
+ * to *out and returns 1. Otherwise returns 0. */
 static int tell_loss(uint32_t lost, struct sl_event *out)
 {
-    /* Two threads may put facts at the same time, so a later fact may carry a smaller total. */
+    /* Two threads may put facts at the same time, so a later fact may carry a smaller number of
+     * losses. */
     if ((int32_t)(lost - queue.lost_told) <= 0)
         return 0;
     queue.lost_told = lost;
@@ -189,8 +194,8 @@ static int take(struct sl_event *out)
     fact = &queue.fact[queue.head % SLOTS];
     /* Acquire pairs with the release in put(), so that the whole fact is visible. */
     if (atomic_load_explicit(&fact->turn, memory_order_acquire) != empty_turn(queue.head) + 1) {
-        /* Acquire pairs with the release in put(). So if the next line finds the queue empty, all
-         * facts that were put before these losses have been taken. */
+        /* Acquire pairs with the release in put(). Suppose that the next line finds the queue
+         * empty. Then all facts that were put before these losses have been taken. */
         lost = atomic_load_explicit(&queue.lost, memory_order_acquire);
         return atomic_load_explicit(&queue.tail, memory_order_relaxed) == queue.head &&
                tell_loss(lost, out);
@@ -207,7 +212,7 @@ static int take(struct sl_event *out)
 
 int sl_graph_nodes_next(struct sl_event *out)
 {
-    /* Once we have unsubscribed, facts are skipped, because those about a node may be
+    /* Once we have unsubscribed, facts are skipped, because the facts about a node may be
      * incomplete. */
     while (take(out))
         if (out->fact == SL_NODE_FACTS_LOST ||

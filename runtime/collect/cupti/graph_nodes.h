@@ -9,8 +9,8 @@
  * slot.
  *
  * Threads: CUPTI calls back on application threads, which put facts into a lock-free queue; only
- * the recorder thread takes facts out. Memory: 8 MiB, mapped at the start, whose pages are touched
- * only when they are first used.
+ * the recorder thread takes facts out. Memory: 8 MiB, mapped by sl_graph_nodes_start(). Pages take
+ * memory only once they are used.
  */
 #ifndef SL_CUPTI_GRAPH_NODES_H
 #define SL_CUPTI_GRAPH_NODES_H
@@ -29,11 +29,11 @@ void sl_graph_nodes_on_made(void (*made)(uint64_t node));
 
 /* Any thread. Unsubscribes, so that another tool can subscribe. The facts received so far are
  * discarded, because the graphs may change from now on without a callback to us. The first call
- * logs it. */
+ * logs one line. */
 void sl_graph_nodes_give_up(void);
 
-/* Writes the next fact to *out, as an event of kind SL_EV_META_NODE. Returns 1, or 0 if there is
- * none. */
+/* Writes the next fact to *out, in the form of an SL_EV_META_NODE event. Returns 1, or 0 if no fact
+ * is in the queue. */
 int sl_graph_nodes_next(struct sl_event *out);
 
 #endif

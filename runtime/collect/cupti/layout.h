@@ -8,10 +8,11 @@
 
 #include "collect/cupti/tables.h"
 
-/* Returns the newest layout that is not newer than `version`, NULL below 12.0. */
+/* Returns the newest layout that is not newer than `version`, or NULL if `version` is below
+ * 12.0. */
 const struct sl_cupti_layout *sl_cupti_layout_find(uint32_t version);
 
-/* Returns the size in bytes of a record of this kind, 0 if the layout does not have the kind. */
+/* Returns the size in bytes of a record of this kind, or 0 if the layout does not have the kind. */
 uint16_t sl_cupti_layout_size(const struct sl_cupti_layout *layout, uint32_t kind);
 
 #endif

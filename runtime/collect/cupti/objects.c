@@ -16,14 +16,14 @@
 #include "base/pages.h"
 #include "base/stats.h"
 
-#define SLOTS     32768u /* a power of two; at most half of them are used */
+#define SLOTS     32768u /* number of slots, a power of two; at most half of the slots are used */
 #define NO_STREAM UINT32_MAX
 #define NO_DEVICE UINT32_MAX
 
 struct object {
     uint32_t context; /* CUPTI counts contexts from 1: 0 = free slot */
     uint32_t stream;  /* NO_STREAM: the context itself */
-    uint32_t device;  /* NO_DEVICE: a stream described before its context was seen */
+    uint32_t device;  /* NO_DEVICE: the stream was described before its context was seen */
     uint32_t flags;
     int32_t priority;
     uint32_t name;
@@ -36,11 +36,12 @@ struct thread {
 
 struct sl_cupti_objects {
     struct sl_cupti_objects_options opt;
-    struct object *last; /* consecutive records are mostly of one stream */
+    struct object *last; /* object of the last record, because consecutive records mostly belong to
+                          * one stream */
     uint32_t last_thread;
     uint32_t objects, threads;
-    uint32_t nowhere; /* streams with NO_DEVICE */
-    uint64_t devices; /* a bit each */
+    uint32_t nowhere; /* number of streams whose device is not known yet (NO_DEVICE) */
+    uint64_t devices; /* a bit for each device that was described */
     uint32_t device_name[SL_DEVICE_MAX];
     struct object object[SLOTS];
     struct thread thread[SLOTS];
@@ -124,7 +125,7 @@ static void place_streams(struct sl_cupti_objects *s, const struct object *conte
     }
 }
 
-/* Updates and returns the context. NULL: it is not remembered. */
+/* Updates and returns the context. Returns NULL if the table has no room for the context. */
 void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
                                        uint32_t context, uint32_t name)
 {
@@ -165,7 +166,7 @@ int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uin
 
         if (sl_cupti_objects_context_device(s, context, &known))
             sl_cupti_objects_describe_context(s, device, context, 0);
-        /* the context may just have taken the free slot that was found */
+        /* the context may just have taken the free slot that this function found */
         o = find_object(s, context, stream);
         if (!o)
             return SL_PRIORITY_UNKNOWN;
@@ -186,7 +187,8 @@ int sl_cupti_objects_context_device(struct sl_cupti_objects *s, uint32_t context
     return 0;
 }
 
-/* There is no room, but edges need the flags of every stream. */
+/* The table has no room for the stream. Its flags are reported nevertheless, because edges need the
+ * flags of every stream. */
 static void tell_unremembered(struct sl_cupti_objects *s, uint32_t context, uint32_t stream,
                               uint32_t flags, int32_t priority)
 {
@@ -270,8 +272,8 @@ static void tell_thread(struct sl_cupti_objects *s, uint32_t pid, const struct t
     s->opt.sink(s->opt.sink_user, &ev);
 }
 
-/* Returns the intern id of the thread's own name, 0 if the thread has ended or belongs to another
- * process. */
+/* Returns the intern id of the thread's own name, or 0 if the thread has ended or belongs to
+ * another process. */
 static uint32_t name_from_proc(struct sl_cupti_objects *s, uint32_t thread)
 {
     char path[64], text[64];

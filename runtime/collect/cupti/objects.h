@@ -4,10 +4,12 @@
  *
  * Records may arrive before the description of their stream or context. If the profiler was loaded
  * late, the description never arrives. At the first record of an object, an SL_EV_META_* event is
- * emitted before the record's own event. A later description of the object emits another.
+ * emitted before the record's own event. A later description of the object causes another
+ * SL_EV_META_* event.
  *
- * Threads: the recorder thread. Memory is fixed at creation, for 16384 threads, and for as many
- * contexts and streams together. Further objects are not remembered and count as lost names.
+ * Threads: the recorder thread. Memory is fixed at creation. It has room for 16384 threads, and for
+ * 16384 contexts and streams together. Objects beyond these limits are not remembered and count as
+ * lost names.
  */
 #ifndef SL_CUPTI_OBJECTS_H
 #define SL_CUPTI_OBJECTS_H
@@ -35,11 +37,11 @@ void sl_cupti_objects_destroy(struct sl_cupti_objects *s); /* NULL is fine */
  * /proc. */
 void sl_cupti_objects_thread(struct sl_cupti_objects *s, uint32_t pid, uint32_t thread);
 
-/* Whether the device was neither seen nor described before. If so, the caller must describe it
- * before it emits the record's event. */
+/* Returns whether the device was neither seen nor described before. Then the caller must describe
+ * the device before it emits the record's event. */
 int sl_cupti_objects_is_new_device(const struct sl_cupti_objects *s, uint32_t device);
 
-/* Call for the stream that a record names. Returns the stream's priority, SL_PRIORITY_UNKNOWN if
+/* Call for the stream that a record names. Returns the stream's priority, or SL_PRIORITY_UNKNOWN if
  * the stream was not described yet. */
 int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
                                 uint32_t stream);
@@ -48,14 +50,14 @@ int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uin
  * has arrived. */
 int sl_cupti_objects_context_device(struct sl_cupti_objects *s, uint32_t context, uint32_t *device);
 
-/* Describe an object; `name` is 0 if it has none. An event is emitted if the description adds
- * something new. */
+/* These functions describe an object. `name` is 0 if the object has no name. An event is emitted if
+ * the description adds something new. */
 void sl_cupti_objects_describe_thread(struct sl_cupti_objects *s, uint32_t pid, uint32_t thread,
                                       uint32_t name);
 void sl_cupti_objects_describe_device(struct sl_cupti_objects *s, uint32_t device, uint32_t name);
 void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
                                        uint32_t context, uint32_t name);
-/* Flags of 0 and a priority of SL_PRIORITY_UNKNOWN leave the known values as they are. */
+/* Flags of 0 and a priority of SL_PRIORITY_UNKNOWN do not change the known values. */
 void sl_cupti_objects_describe_stream(struct sl_cupti_objects *s, uint32_t context, uint32_t stream,
                                       uint32_t flags, int32_t priority, uint32_t name);
 

@@ -32,7 +32,7 @@ CALLS = {  # purpose -> patterns
     "Load code, which takes long": """cudaLibrary{LoadData,LoadFromFile,Unload} cuModule{Load*,Unload}
         cuLibrary{LoadData,LoadFromFile,Unload} cuLink{Create,Complete}""",
 }
-# Examples of the others, for the documentation.
+# Examples of calls that are not recorded by default, for the documentation.
 LEFT_OUT = {
     "queries that frameworks make at every step": "cudaGetDevice cudaSetDevice cudaGetLastError cudaStreamIsCapturing "
                                          "cudaStreamGetCaptureInfo cuCtxGetCurrent",

@@ -10,7 +10,8 @@ import zipfile
 
 from tables_wanted import ENUMS, FAMILIES, SELECTIONS, selection
 
-# CUDA version -> (PyPI requirement, sha256): the newest patch of each minor. There was no 12.7.
+# CUDA version -> (PyPI requirement, sha256). Each entry is the newest patch of a minor version.
+# NVIDIA released no CUDA 12.7.
 PACKAGES = {
     "12.0": ("nvidia-cuda-cupti-cu12==12.0.146", "218901bafaef99588bc3681a2af61ea1b884b78c53e554fc8d94056d893920a0"),
     "12.1": ("nvidia-cuda-cupti-cu12==12.1.105", "e54fde3983165c624cb79254ae9818a456eb6e87a7fd4d56a2352c24ee542d7e"),
@@ -28,8 +29,8 @@ PACKAGES = {
     "13.4": ("nvidia-cuda-cupti==13.4.92", "037b561575e6983bc4fe1caae644d7a296a8367f451bf6c2a3194f4d0765431c"),
     "13.5": ("nvidia-cuda-cupti==13.5.25", "9dcca41c12a734192b14e7128ae116bc9ce1b9da686e2ebf48ae7a4415f76650"),
 }
-# cuda.h and the few headers that it needs. CUPTI's headers take only type names from them, so one
-# version serves all.
+# cuda.h and the few headers that it needs. CUPTI's headers need only type names from these headers,
+# so one version of them is enough for all CUPTI versions.
 CUDA_PACKAGES = [
     ("nvidia-cuda-runtime==13.0.96", "7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548"),
     ("nvidia-cuda-crt==13.0.88", "2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4"),
@@ -72,7 +73,8 @@ def folder_of(package: pathlib.Path, header: str) -> pathlib.Path:
 # ---- one version ----------------------------------------------------------------------------------
 
 class Version:
-    """The content of one CUPTI version's headers; `functions` only if its library is given."""
+    """The content of one CUPTI version's headers. `functions` is filled only if the version's
+    library is given."""
 
     def __init__(self, include: pathlib.Path, cuda_includes: list, library: pathlib.Path = None):
         text = (include / "cupti_activity.h").read_text(errors="replace")
@@ -112,7 +114,8 @@ class Version:
         return re.sub(r"/\*.*?\*/", "", self.everything[self.everything.rindex("typedef struct", 0, end):end], flags=re.S)
 
     def compile(self, include: pathlib.Path, cuda_includes: list):
-        """Gets every number from the compiler, so that packing and alignment are NVIDIA's."""
+        """Gets every number from the compiler, so that packing and alignment are as in NVIDIA's
+        headers."""
         lines = []
         for name, (value, struct) in self.structs.items():
             lines.append(f'printf("size {value} %zu\\n", sizeof({struct}));')

@@ -2,8 +2,9 @@
 generate_tables.py."""
 import re
 
-# Fields that the decoder reads: family -> (kinds, {our name: (NVIDIA's name, bytes)}). A name that ends
-# in "?" is missing in some versions. Its offset is then 0, where every record has `kind`.
+# Fields that the decoder reads: family -> (kinds, {our name: (NVIDIA's name, bytes)}). A name that
+# ends in "?" is missing in some versions. The offset of a missing field is 0, which no field but
+# `kind` has.
 GPU = {"start": ("start", 8), "end": ("end", 8), "device": ("deviceId", 4), "context": ("contextId", 4),
        "stream": ("streamId", 4), "correlation": ("correlationId", 4), "graph": ("graphId", 4)}
 OP = {**GPU, "graph_node": ("graphNodeId", 8), "channel": ("channelID", 4), "channel_type": ("channelType", 4)}

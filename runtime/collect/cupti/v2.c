@@ -1,9 +1,9 @@
 /*
- * v2.c - replaces CUPTI's functions by those that take a subscriber of our own.
+ * v2.c - replaces CUPTI's functions by functions that use a subscriber of our own.
  *
- * Each function here has the signature of an older CUPTI function and calls the newer one (`_v2`)
- * with our subscriber. If the library lacks the newer function (13.2 has only some), the older one
- * is used if that does no harm.
+ * Each function here has the signature of an older CUPTI function and calls the newer function
+ * (`_v2`) with our subscriber. CUPTI 13.2 has only some of the newer functions. If a newer function
+ * is missing, the older function is used where that does no harm.
  *
  * Threads: CUPTI calls back on any thread. Memory: static.
  */
@@ -19,7 +19,7 @@
 #include "collect/cupti/fields.h"
 #include "collect/cupti/tables.h"
 
-#define HOLDER_BYTES 64 /* the size that CUPTI requires */
+#define HOLDER_BYTES 64 /* bytes of the holder's name; CUPTI requires this size */
 
 /* A copy of the struct in NVIDIA's header of 13.2. New versions only append members. */
 struct subscriber_params {
@@ -37,7 +37,7 @@ typedef void (*complete_v2_fn)(uint8_t *buffer, size_t size, size_t valid,
 
 static struct {
     void *subscriber;
-    int with_fields; /* constant once callbacks are registered */
+    int with_fields; /* constant after callbacks are registered */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
 
@@ -69,7 +69,7 @@ static void on_complete(uint8_t *buffer, size_t size, size_t valid,
     void *context = v2.with_fields ? sl_cupti_fields_mark() : NULL;
 
     if (v2.with_fields && valid && sl_cupti_fields_learn(info)) {
-        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* one count for the whole buffer, because its
+        sl_stats_add(SL_STAT_RECORDS_INVALID, 1); /* the whole buffer counts as one, because its
                                                    * records cannot be counted */
         valid = 0;
     }
@@ -132,7 +132,7 @@ static int enable_all_sync_records(uint8_t on)
 
 static int get_next_record(uint8_t *buffer, size_t valid, void **record)
 {
-    /* Also called after we have unsubscribed. */
+    /* CUPTI also calls this function after we have unsubscribed. */
     return v2.subscriber ? v2.GetNextRecord(v2.subscriber, buffer, valid, record)
                          : v2.OldGetNextRecord(buffer, valid, record);
 }
@@ -196,8 +196,8 @@ static int has_functions(void *handle)
            v2.SetAttribute && v2.GetAttribute;
 }
 
-/* Calls are selected by a list when the kind is enabled, or one by one. If neither has a newer
- * form, whole kinds are enabled and the decoder filters the calls. */
+/* Calls are selected by a list when the kind is enabled, or one by one. If the library has a newer
+ * form of neither, whole kinds are enabled and the decoder filters the calls. */
 static void replace(struct sl_cupti_functions *fn)
 {
     fn->ActivityRegisterCallbacks = register_callbacks;
@@ -221,7 +221,7 @@ static void replace(struct sl_cupti_functions *fn)
 
 static _Atomic(sl_cupti_callback_fn) listener;
 
-/* The subscriber's callback. CUPTI requires one even if no callback is enabled. */
+/* The subscriber's callback. CUPTI requires a function here even if no callback is enabled. */
 static void pass_on(void *user, int domain, uint32_t cbid, const void *data)
 {
     /* Acquire pairs with the release in sl_cupti_v2_listen(), so that the listener's data is

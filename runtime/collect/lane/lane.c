@@ -2,8 +2,8 @@
  * lane.c - the queue of records from an application thread to the recorder thread.
  *
  * Threads, memory: see lane.h. Lanes that no thread holds are on a lock-free stack. The stack's
- * head holds the index + 1 of the top lane and a count of changes. By the count, a thread notices
- * that another thread has popped the top and pushed it again (the ABA problem).
+ * head holds the index + 1 of the top lane, and counts changes of the stack. The count shows a
+ * thread that another thread has popped the top lane and pushed it again (the ABA problem).
  */
 #include "collect/lane/lane.h"
 
@@ -17,26 +17,26 @@
 #include "base/log.h"
 #include "base/pages.h"
 
-/* The writer wakes the recorder thread when this many words of its ring are unread. If twice as
- * many are unread, the ring may grow when the writer reaches the ring's end, or when the ring is
- * full. */
+/* The writer wakes the recorder thread when this many words of the writer's ring are unread. If
+ * twice as many words are unread, the ring may grow when the writer reaches the ring's end, or when
+ * the ring is full. */
 #define CHECKPOINT(lane) ((lane)->words / 8)
-/* Lanes may grow only up to this part of the memory, so that the rest is free for lanes of new
- * threads. */
+/* Lanes may grow only up to this part of the memory. The rest of the memory stays free for lanes of
+ * new threads. */
 #define GROWTH(bytes) ((bytes) / 4 * 3)
 /* THREAD_END must always fit. */
 #define END_WORDS 2
-/* Bytes of a lane that has not grown. */
+/* Size in bytes of a lane that has not grown. */
 #define EACH (SL_LANE_WORDS * sizeof(uint64_t) + sizeof(struct sl_lane))
 
 static struct {
     struct sl_lane *lane;
     unsigned lanes;
-    uint64_t bytes; /* limit for all lanes */
+    uint64_t bytes; /* memory limit in bytes for all lanes */
     _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
     _Atomic uint64_t free; /* index + 1; count of changes in the upper half */
-    _Atomic uint64_t lost; /* records lost by threads without a lane, or counted by
+    _Atomic uint64_t lost; /* number of records lost by threads without a lane, or reported to
                             * sl_lanes_lose() */
     void (*_Atomic wake)(void);
     pthread_key_t key;
@@ -45,8 +45,8 @@ static struct {
     _Atomic int is_ready;
 } all;
 
-/* Stands for the lane of a thread that has returned its lane because it is ending. Its later
- * records are lost. */
+/* Takes the place of a thread's lane once the ending thread has returned its lane. Later records of
+ * that thread are lost. */
 static struct sl_lane ended;
 
 _Thread_local struct sl_lane *sl_lane_mine;
@@ -71,7 +71,7 @@ static void give(struct sl_lane *lane)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* Returns 0, or -ENOMEM if the total would exceed `most`. */
+/* Adds to the bytes of all lanes. Returns 0, or -ENOMEM if the total would exceed `most`. */
 static int take_bytes(uint64_t bytes, uint64_t most)
 {
     uint64_t taken = atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
@@ -178,10 +178,11 @@ static struct sl_lane_record *lose(struct sl_lane *lane)
     return NULL;
 }
 
-/* Doubles the ring if much of it is unread and the memory limit allows it. Called when the writer
- * has reached the ring's end, or when the ring is full. If no unread record lies between the writer
- * and the old end, the writer continues at its position. Otherwise it jumps to the new half, and
- * wraps round to the beginning only after the reader has followed it there. */
+/* Doubles the ring if much of the ring is unread and the memory limit allows the growth. Called
+ * when the writer has reached the ring's end, or when the ring is full. If no unread record lies
+ * between the writer and the old end, the writer continues at its position. Otherwise the writer
+ * jumps to the new half of the ring. The writer returns to the ring's beginning only after the
+ * reader has also reached the new half. */
 static int grow(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t waiting = lane->at - tail, more = lane->words, next;
@@ -190,8 +191,8 @@ static int grow(struct sl_lane *lane, uint64_t tail)
     if (waiting < 2 * CHECKPOINT(lane) || more == SL_LANE_WORDS_MAX ||
         take_bytes(more * sizeof(uint64_t), GROWTH(all.bytes)))
         return 0;
-    /* The record always fits, because more words are reserved than it takes, in the new half
-     * too. */
+    /* The record always fits, because more words are reserved than the record takes. This is true
+     * in the new half, too. */
     next = goes_on ? lane->offset + 2 : more;
     *sl_lane_reserved(lane) =
         (struct sl_lane_record){.what = SL_LANE_GROW, .pairs = 1, .aux = (uint32_t)next};
@@ -212,8 +213,8 @@ void sl_lanes_wake(void)
         wake();
 }
 
-/* Sets the position at which the writer must read `tail` again. Returns the position at which the
- * ring is full. */
+/* Sets the position at which the writer must read the reader's position `tail` again. Returns the
+ * position at which the ring is full. */
 static uint64_t set_limit(struct sl_lane *lane, uint64_t tail)
 {
     uint64_t most = tail + lane->words - lane->reserved;
@@ -258,7 +259,7 @@ int sl_lane_skip(struct sl_lane *lane, unsigned domain)
 {
     if (lane == &ended)
         return -1;
-    if (lane->skipped[domain]) /* the loss of the outermost is counted already */
+    if (lane->skipped[domain]) /* the loss of the outermost range is counted already */
         lose(lane);
     return lane->depth[domain] + lane->skipped[domain]++;
 }
@@ -267,7 +268,7 @@ void sl_lane_op_skip(struct sl_lane *lane)
 {
     if (lane == &ended)
         return;
-    if (lane->ops_skipped) /* the loss of the outermost is counted already */
+    if (lane->ops_skipped) /* the loss of the outermost operator is counted already */
         lose(lane);
     lane->ops_skipped++;
 }
@@ -385,7 +386,7 @@ static void pass(struct sl_lane *lane, uint64_t words)
                           memory_order_release);
 }
 
-/* Stops reading a damaged lane: a signal handler has recorded something while its thread was
+/* Stops reading a damaged lane. A signal handler has recorded something while its thread was
  * writing a record, so the beginning of the next record is unknown. */
 static void give_up(struct sl_lane *lane)
 {

@@ -6,17 +6,18 @@
  *
  * A lane is a ring of records with one writer, the thread that holds it, and one reader, the
  * recorder thread. A thread takes a lane at its first record and returns it when the thread ends,
- * even with unread records. The next holder appends to the same ring. So the number of lanes is the
- * largest number of threads that recorded at the same time, not the number of all threads.
+ * even with unread records. The next thread that takes the lane appends to the same ring. So the
+ * number of lanes is the largest number of threads that recorded at the same time, not the number
+ * of all threads.
  *
- * A lane stays small while it is read in time. If its writer gets far ahead of the recorder thread,
- * the lane grows; all lanes share one memory limit.
+ * A lane stays small as long as the recorder thread reads it in time. If the writer gets far ahead
+ * of the recorder thread, the lane grows. All lanes share one memory limit.
  *
- * A push reserves the room for its pop, so a pop always finds room. So a full lane drops whole
- * ranges, and the nesting of the other ranges stays right.
+ * The push of a range reserves the room for the record of its pop. So a full lane drops whole
+ * ranges, and the nesting of the other ranges stays correct.
  *
- * Threads: any, each for its own lane; nothing blocks or allocates. Memory: mapped at init, touched
- * as lanes are used, and never unmapped, because a thread may be writing at any time.
+ * Threads: any thread, for its own lane. Nothing blocks or allocates. Memory: mapped at init,
+ * touched as lanes are used, and never unmapped, because a thread may be writing at any time.
  */
 #ifndef SL_LANE_H
 #define SL_LANE_H
@@ -32,43 +33,45 @@
 enum {
     SL_LANE_WORDS = 8192,                /* first size of a lane, in words of 8 bytes: 64 KiB */
     SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* largest size of a lane */
-    SL_LANE_DOMAINS = 1024, /* each takes 8 bytes of address space per lane, of which few are ever
-                             * touched */
-    /* Longest texts, in bytes; longer ones are truncated. Together they fit into a record. */
+    SL_LANE_DOMAINS = 1024, /* number of domains; each domain takes 8 bytes of address space in each
+                             * lane, of which few are touched */
+    /* Longest texts, in bytes; longer texts are truncated. A record has room for one text of each
+     * kind. */
     SL_LANE_TEXT_MAX = SL_TEXT_MAX,
     SL_LANE_JSON_MAX = 2559,
     SL_LANE_RECORD_WORDS = 510,
-    SL_LANE_TOLD = 256,       /* nested operators reported by NVTX texts */
-    SL_LANE_OPS = 512,        /* open operators; more than operators are ever nested */
-    SL_LANE_STARTS = 64,      /* open operators that may end on any thread, and for whose ends room
-                               * is reserved */
-    SL_LANE_FINISH_WORDS = 8, /* room for a finish record, padding at the ring's end, and a pop */
+    SL_LANE_TOLD = 256,       /* most nested operators that NVTX texts report */
+    SL_LANE_OPS = 512,        /* most open operators; operators are never nested so deeply */
+    SL_LANE_STARTS = 64,      /* most open operators that may end on any thread, and for whose ends
+                               * room is reserved */
+    SL_LANE_FINISH_WORDS = 8, /* words for a finish record, padding at the ring's end, and a pop */
 };
 
 enum sl_lane_what {
     SL_LANE_PAD,  /* padding up to the end of the ring */
-    SL_LANE_GROW, /* from here on the ring is twice as long; aux: offset of the next record */
+    SL_LANE_GROW, /* the ring is twice as long for the following records; aux: offset of the next
+                   * record */
     SL_LANE_PUSH,
     SL_LANE_POP,
     SL_LANE_START,
     SL_LANE_END,
     SL_LANE_MARK,
-    SL_LANE_THREAD_BEGIN, /* aux: the thread's system id. The records that follow are from this
-                           * thread */
+    SL_LANE_THREAD_BEGIN, /* the following records are from another thread; aux: the thread's system
+                           * id */
     SL_LANE_THREAD_END,   /* closes all ranges that the thread has pushed and not popped */
-    SL_LANE_ACQUIRE,      /* the thread waits for a lock of the program; aux: the lock's number in
-                           * names.h */
+    SL_LANE_ACQUIRE,      /* the thread waits for a lock of the program; aux: the lock's number
+                           * (nvtx/names.h) */
     SL_LANE_ACQUIRED,     /* the wait succeeded */
     SL_LANE_NOT_ACQUIRED, /* the wait failed */
     SL_LANE_RELEASE,      /* the lock was released */
-    SL_LANE_PAST,         /* an event in the past, which carries its start and end */
-    SL_LANE_STEP,         /* the same for a step of the job */
+    SL_LANE_PAST,         /* an event in the past, whose record contains its start and end */
+    SL_LANE_STEP,         /* a step of the job, whose record contains its start and end */
     SL_LANE_OP_BEGIN,     /* struct sl_lane_op */
-    SL_LANE_OP_END,       /* aux: lower half of the operator's handle */
+    SL_LANE_OP_END,       /* ends an operator; aux: lower half of the operator's handle */
     SL_LANE_OP_START,     /* struct sl_lane_op of an operator that may end on any thread, by
                            * SL_LANE_OP_FINISH */
-    SL_LANE_OP_FINISH,    /* ends an operator, which may have begun in another lane, or more than
-                           * SL_LANE_OPS operators ago; its handle is in aux and one word */
+    SL_LANE_OP_FINISH,    /* ends an operator that may have begun in another lane, or more than
+                           * SL_LANE_OPS operators ago; aux and one word: the operator's handle */
     SL_LANE_OP_NODE,      /* the innermost operator created a CUDA graph node; one word: the node's
                            * id */
 };
@@ -78,11 +81,14 @@ enum sl_lane_part {
     SL_LANE_HAS_STRING = 1 << 0,   /* no words: `aux` is the number of a registered string */
     SL_LANE_HAS_CATEGORY = 1 << 1, /* low half of a word, shared with... */
     SL_LANE_HAS_COLOR = 1 << 2,    /* ...ARGB, high half */
-    SL_LANE_HAS_VALUE = 1 << 3,    /* one word: enum sl_note_value; one word: its bits */
+    SL_LANE_HAS_VALUE = 1 << 3,    /* one word: type of the value (enum sl_note_value); one word:
+                                    * the value's bits */
     SL_LANE_HAS_ID = 1 << 4,       /* one word: id of a range that is started and ended */
-    SL_LANE_HAS_TEXT = 1 << 5,     /* one word: length; then the bytes, mostly UTF-8 */
-    SL_LANE_HAS_JSON = 1 << 6,     /* one word: length; then members of a JSON object */
-    SL_LANE_HAS_TIMES = 1 << 7,    /* two words before all others: start and end, ns */
+    SL_LANE_HAS_TEXT = 1 << 5,     /* one word: length of the text; then the text's bytes, mostly
+                                    * UTF-8 */
+    SL_LANE_HAS_JSON = 1 << 6,     /* one word: length of the text; then the text, which is members
+                                    * of a JSON object */
+    SL_LANE_HAS_TIMES = 1 << 7,    /* two words before all other parts: start and end, ns */
 };
 
 struct sl_lane_record {
@@ -97,10 +103,12 @@ struct sl_lane_record {
 _Static_assert(sizeof(struct sl_lane_record) == 16, "the most frequent record has two words");
 _Static_assert(SL_LANE_DOMAINS == 1 << 10, "a record has 10 bits for the domain");
 
-/* Beginning of a PyTorch operator. This struct is followed, without padding, by the operator's
- * name, further JSON members for its slice's args, and its inputs (event/op_inputs_format.h). */
+/* Beginning of a PyTorch operator. After this struct come, without padding, the operator's name,
+ * further JSON members for the args of the operator's slice, and the operator's inputs
+ * (event/op_inputs_format.h). */
 struct sl_lane_op {
-    struct sl_lane_record record; /* aux: result of sl_python_line(), or 0 */
+    struct sl_lane_record record; /* aux: number of the Python line, from sl_python_line(); 0: no
+                                   * line */
     uint64_t handle;
     int64_t sequence;                /* -1: none */
     uint32_t thread, forward_thread; /* PyTorch's numbers; 0: none */
@@ -113,48 +121,50 @@ struct sl_lane_op {
 
 /* An open operator that was reported by an NVTX text (collect/torch/nvtx_fallback.h). */
 struct sl_lane_told {
-    uint32_t handle; /* lower half; 0: not recorded */
-    int depth;       /* how many ranges of the default domain around it are not operators */
+    uint32_t handle; /* lower half of the operator's handle; 0: not recorded */
+    int depth;       /* number of ranges of the default domain around this operator that are not
+                      * operators */
     uint8_t is_user, is_evaluation;
 };
 
 /* An open operator that has a record. */
 struct sl_lane_open {
-    uint32_t handle; /* lower half */
-    int is_plain;    /* it ends on the thread where it began, so Python calls until then are inside
-                      * it */
+    uint32_t handle; /* lower half of the operator's handle */
+    int is_plain;    /* the operator ends on the thread where it began, so Python calls until its
+                      * end are inside it */
 };
 
 struct sl_lane {
     /* writer */
-    uint64_t at;           /* position after the last record; published as `head` */
+    uint64_t at;           /* position after the last record; the reader sees it as `head` */
     uint64_t offset;       /* the position `at` within the ring */
     uint64_t words;        /* the ring's length */
     uint64_t limit;        /* position that only pops may pass until `tail` is read again */
-    uint32_t reserved;     /* words reserved for open ranges' pops and the thread's end */
-    int ops, ops_skipped;  /* open operators that have a record; open operators inside these that
-                            * have none */
-    int ops_plain;         /* how many of `ops` are plain */
+    uint32_t reserved;     /* words reserved for the pops of open ranges and for the thread's end */
+    int ops, ops_skipped;  /* number of open operators with a record; number of open operators
+                            * inside these without a record */
+    int ops_plain;         /* number of open operators (`ops`) that are plain */
     const void *ops_frame; /* Python's frame when the outermost plain operator began */
     uint64_t left, wall;   /* no record may pass position `wall` until the reader reaches `left`
                             * (grow() in lane.c) */
     uint32_t thread;       /* system id */
     int announced;         /* THREAD_BEGIN was written */
-    int depth[SL_LANE_DOMAINS];   /* pushed ranges with a record */
-    int skipped[SL_LANE_DOMAINS]; /* ranges inside these that were dropped because the lane was
-                                   * full */
-    uint32_t told, told_number;   /* number of open operators; the thread's number in
-                                   * nvtx_fallback.c */
+    int depth[SL_LANE_DOMAINS];   /* number of pushed ranges with a record */
+    int skipped[SL_LANE_DOMAINS]; /* number of ranges inside these that were dropped because the
+                                   * lane was full */
+    uint32_t told, told_number;   /* number of open operators reported by NVTX texts; the thread's
+                                   * number in nvtx_fallback.c */
     struct sl_lane_told told_op[SL_LANE_TOLD];
     struct sl_lane_open op_open[SL_LANE_OPS]; /* `ops` entries, the outermost first */
-    unsigned starts;                          /* open operators whose ends have reserved room */
+    unsigned starts;                          /* number of open operators for whose ends room is
+                                               * reserved */
     struct sl_python_code_cache seen;
 
     /* shared */
     alignas(64) _Atomic uint64_t head;
-    uint64_t *word; /* not on the cache line that the reader keeps changing */
+    uint64_t *word; /* these fields are not on the cache line that the reader keeps changing */
     alignas(64) _Atomic uint64_t tail;
-    _Atomic uint64_t lost;      /* records dropped because the lane was full */
+    _Atomic uint64_t lost;      /* number of records dropped because the lane was full */
     _Atomic uint32_t next_free; /* index + 1 of the next free lane; valid while no thread holds this
                                  * lane */
 
@@ -174,8 +184,8 @@ int sl_lanes_init(size_t bytes);
 void sl_lanes_set_wake(void (*wake)(void));
 void sl_lanes_wake(void);
 
-/* Returns the calling thread's lane; the first call takes one. Returns NULL if no lane is free, or
- * if the thread is ending and has returned its lane; the loss is counted. */
+/* Returns the calling thread's lane. A thread's first call takes a free lane. Returns NULL and
+ * counts the loss if no lane is free, or if the ending thread has returned its lane. */
 struct sl_lane *sl_lane_take(void);
 
 extern _Thread_local struct sl_lane *sl_lane_mine;
@@ -187,16 +197,16 @@ static inline struct sl_lane *sl_lane_get(void)
     return __builtin_expect(lane != NULL, 1) ? lane : sl_lane_take();
 }
 
-/* Slow path of sl_lane_begin(): checks how far the reader has read, and may enlarge the lane.
- * Returns NULL if there is no room; the loss is counted. */
+/* Slow path of sl_lane_begin(), which checks how far the reader has read and may enlarge the lane.
+ * Returns NULL and counts the loss if there is no room. */
 struct sl_lane_record *sl_lane_room(struct sl_lane *lane, unsigned words);
 
-/* Returns room for a record of `words`, an even number up to SL_LANE_RECORD_WORDS. Returns NULL if
- * there is no room; the loss is counted. The reader sees the record after sl_lane_put(). */
+/* Returns room for a record of `words`, an even number up to SL_LANE_RECORD_WORDS. Returns NULL and
+ * counts the loss if there is no room. The reader sees the record after sl_lane_put(). */
 static inline struct sl_lane_record *sl_lane_begin(struct sl_lane *lane, unsigned words)
 {
-    /* Checks for two words more, which are the pop of a push. The slow path also runs at the ring's
-     * end, where the ring may grow. */
+    /* Checks for two words more than the record, because a push also reserves room for its pop. The
+     * slow path also runs at the ring's end, where the ring may grow. */
     if (__builtin_expect(lane->at + words + 2 > lane->limit || lane->offset + words >= lane->words,
                          0))
         return sl_lane_room(lane, words);
@@ -208,7 +218,7 @@ static inline struct sl_lane_record *sl_lane_begin(struct sl_lane *lane, unsigne
 void sl_lane_put_past(enum sl_lane_what what, const char *name, size_t length, uint64_t start_ns,
                       uint64_t end_ns);
 
-/* Returns the room for a record of two words that was reserved before. */
+/* Returns room for a record of two words. The room was reserved before. */
 static inline struct sl_lane_record *sl_lane_reserved(const struct sl_lane *lane)
 {
     return (struct sl_lane_record *)&lane->word[lane->offset];
@@ -241,8 +251,8 @@ static inline int sl_lane_popped(struct sl_lane *lane, unsigned domain)
     return --lane->depth[domain];
 }
 
-/* Call when a push was not recorded. Then its pop and the ranges inside it are not recorded either.
- * Returns the range's level. */
+/* Call when the push of a range was not recorded. Then the range's pop and the ranges inside it are
+ * not recorded either. Returns the range's level. */
 int sl_lane_skip(struct sl_lane *lane, unsigned domain);
 
 /* Returns the position of an open operator in `op_open`, counted from 1; 0 if the operator has no
@@ -256,8 +266,8 @@ static inline int sl_lane_op_find(const struct sl_lane *lane, uint32_t handle)
     return place;
 }
 
-/* Removes the operator at `place` and frees the room that was reserved for its end, which the
- * caller writes there. */
+/* Removes the operator at `place` and frees the room that was reserved for the operator's end. The
+ * caller writes the end there. */
 static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
 {
     lane->reserved -= 2;
@@ -268,8 +278,8 @@ static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
         lane->op_open[i] = lane->op_open[i + 1];
 }
 
-/* Adds an open operator and reserves room for its end. If too many are open, removes the outermost,
- * which may have ended on another thread. */
+/* Adds an open operator and reserves room for its end. If too many operators are open, removes the
+ * outermost, which may have ended on another thread. */
 static inline void sl_lane_op_begun(struct sl_lane *lane, uint32_t handle, int is_plain)
 {
     if (__builtin_expect(lane->ops == SL_LANE_OPS, 0))
@@ -293,7 +303,8 @@ static inline void sl_lane_op_started(struct sl_lane *lane)
     lane->limit -= SL_LANE_FINISH_WORDS;
 }
 
-/* Call when such an operator ends on this thread. Frees the reserved room. */
+/* Call when an operator for which sl_lane_op_started() was called ends on this thread. Frees the
+ * reserved room. */
 static inline void sl_lane_op_finished(struct sl_lane *lane)
 {
     if (!lane->starts)
@@ -303,19 +314,21 @@ static inline void sl_lane_op_finished(struct sl_lane *lane)
     lane->limit += SL_LANE_FINISH_WORDS;
 }
 
-/* Counts records as lost that their source did not try to write. */
+/* Counts records as lost that a source did not try to write. */
 void sl_lanes_lose(uint64_t records);
 
 /* Reader. */
-unsigned sl_lanes_used(void); /* lanes 0 .. n - 1 were taken at some time */
+unsigned sl_lanes_used(void); /* returns the number of lanes used so far, which are lanes 0 .. n -
+                               * 1 */
 struct sl_lane *sl_lane_at(unsigned index);
-/* Returns the next unread record, valid until sl_lane_read(). NULL if there is none. */
+/* Returns the next unread record, which is valid until sl_lane_read(). Returns NULL if all records
+ * are read. */
 const struct sl_lane_record *sl_lane_next(struct sl_lane *lane);
 void sl_lane_read(struct sl_lane *lane, const struct sl_lane_record *record);
-uint64_t sl_lanes_lost(void); /* lost records of all lanes */
+uint64_t sl_lanes_lost(void); /* returns the number of lost records of all lanes */
 uint64_t sl_lanes_bytes(void);
-/* Writes a clock reading from sl_lanes_init(), before which few records were made. Returns 0 or
- * -EAGAIN. */
+/* Writes the clock reading that sl_lanes_init() took. Few records are older than this reading.
+ * Returns 0 or -EAGAIN. */
 int sl_lanes_point(uint64_t *stamp, uint64_t *ns);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * lane_read.c - reads the lanes in the order of each thread's calls, and turns stamps into times.
+ * lane_read.c - reads the lanes (collect/lane/lane.h) in the order of each thread's calls, and
+ * turns stamps into times.
  *
- * Threads, memory: see lane_read.h. Stamps are converted by two clock readings: the current one,
- * and one that is a second or two old. So the counter's rate need not be known exactly.
+ * Threads, memory: see lane_read.h. Two clock readings convert stamps to times: the current
+ * reading, and a reading that is a second or two old. So the rate of the tick counter need not be
+ * known exactly.
  */
 #include "collect/lane/lane_read.h"
 
@@ -36,8 +38,8 @@ static int look_at_clock(struct sl_lane_reader *r)
     return 0;
 }
 
-/* Converts a stamp. Within a lane times never decrease, except by a second or more, which means
- * that the wall clock was set back. */
+/* Converts a stamp. Times within a lane never decrease, with one exception: if the wall clock is
+ * set back, times decrease by a second or more. */
 static uint64_t time_of(const struct sl_lane_reader *r, struct sl_lane *lane, uint64_t stamp)
 {
     double ago = (double)(int64_t)(r->now.stamp - stamp) * r->ns_per_tick;
@@ -49,8 +51,8 @@ static uint64_t time_of(const struct sl_lane_reader *r, struct sl_lane *lane, ui
     return ns;
 }
 
-/* Whether the record was made after this pass began. A stamp more than a second ahead was taken
- * before the wall clock was set back. */
+/* Returns whether the record was made after this pass began. A stamp more than a second ahead was
+ * taken before the wall clock was set back. */
 static int is_from_after(const struct sl_lane_reader *r, uint64_t stamp)
 {
     double ahead_ns = (double)(int64_t)(stamp - r->now.stamp) * r->ns_per_tick;

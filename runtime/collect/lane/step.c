@@ -1,9 +1,9 @@
 /*
  * step.c - decides when a step of the job ends and the next begins, and which source counts.
  *
- * Threads, memory: see step.h. Several threads may end a step at once. Each reads the running
- * step's begin and replaces it by the next step's begin in one atomic exchange, so no step is
- * recorded twice.
+ * Threads, memory: see step.h. Several threads may end a step at once. Each thread replaces the
+ * running step's begin by the next step's begin in one atomic exchange, so no step is recorded
+ * twice.
  */
 #include "collect/lane/step.h"
 
@@ -18,11 +18,11 @@
 
 #define NAME_PREFIX "ProfilerStep#"
 /* Once other sources would have ended this many steps in a row, the job is assumed to make no more
- * named ranges. Those that it made belonged to a torch.profiler session in the middle of the
+ * named ranges. The earlier named ranges belonged to a torch.profiler session in the middle of the
  * job. */
 #define NAMED_IS_OVER 3u
-/* Stored instead of that count while a named range is open whose end will be reported. Until then,
- * no other source ends a step. */
+/* Stored instead of the number of steps while a named range is open whose end will be reported.
+ * Until that end, no other source ends a step. */
 #define NAMED_IS_OPEN UINT32_MAX
 #define KEPT          64u
 /* Maximum number of digits in a range's name, so that the number fits into 32 bits. */
@@ -30,22 +30,24 @@
 
 static struct {
     _Atomic int best;             /* best source so far */
-    _Atomic uint32_t since_named; /* 1 + steps that other sources would have ended since the last
-                                   * named range; 0: no named ranges */
-    _Atomic uint64_t ahead;       /* step numbers minus the numbers in the job's names */
+    _Atomic uint32_t since_named; /* 1 + number of steps that other sources would have ended since
+                                   * the last named range; 0: no named ranges */
+    _Atomic uint64_t ahead;       /* difference between step numbers and the numbers in the job's
+                                   * names */
     _Atomic uint64_t number;      /* number of the running step */
-    _Atomic uint64_t began_ns;    /* begin of the running step; 0: not known, or a named range of
-                                   * the job shows the step */
+    _Atomic uint64_t began_ns;    /* begin of the running step; 0: the begin is not known, or a
+                                   * named range of the job shows the step */
     _Atomic uint64_t awaited;     /* number of the awaited step; UINT64_MAX: none */
     _Atomic uint64_t reached_ns;  /* begin of the awaited step; 0: not reached yet */
     _Atomic uint64_t reached;     /* number of the step that was reached */
-    /* The last steps: number (0 while being written) and begin. */
+    /* The last steps, each with its number (0 while the entry is being written) and its begin. */
     struct {
         _Atomic uint64_t number, ns;
     } kept[KEPT];
 } step = {.awaited = UINT64_MAX};
 
-/* Whether this source may end a step now. Writes the best source before this call to *before. */
+/* Returns whether this source may end a step now. Writes the best source before this call to
+ * *before. */
 static int counts(enum sl_step_source source, int *before)
 {
     int best = atomic_load_explicit(&step.best, memory_order_relaxed);
@@ -87,13 +89,13 @@ static void put_row(uint64_t number, uint64_t began_ns, uint64_t ended_ns)
 
 static void keep(uint64_t number, uint64_t ns)
 {
-    /* Releases pair with the acquires in find_kept(). */
+    /* The release stores pair with the acquire loads in find_kept(). */
     atomic_store_explicit(&step.kept[number % KEPT].number, 0, memory_order_release);
     atomic_store_explicit(&step.kept[number % KEPT].ns, ns, memory_order_release);
     atomic_store_explicit(&step.kept[number % KEPT].number, number, memory_order_release);
 }
 
-/* Returns the begin of the step, 0 if it is not kept. */
+/* Returns the begin of the step, or 0 if the step is no longer kept. */
 static uint64_t find_kept(uint64_t number)
 {
     uint64_t ns = 0;
@@ -105,8 +107,8 @@ static uint64_t find_kept(uint64_t number)
                : 0;
 }
 
-/* If the step is awaited, the first thread that reaches it stores the time and wakes the recorder
- * thread. */
+/* If the step is awaited, the first thread that reaches the step stores the time and wakes the
+ * recorder thread. */
 static void reach(uint64_t number, uint64_t ns)
 {
     uint64_t none = 0;
@@ -140,11 +142,11 @@ void sl_step_take(enum sl_step_source source)
     if (!counts(source, &before))
         return;
     began = atomic_exchange(&step.began_ns, ns);
-    /* The first batch of a loader ends no step. */
+    /* The first batch of a DataLoader ends no step. */
     if (source == SL_STEP_LOADER && !began)
         return;
-    /* The job's first sl_step() belongs to the iteration that the optimizer has just ended as a
-     * step, so it does not end another. */
+    /* The optimizer has just ended this iteration as a step, so the job's first sl_step() does not
+     * end another step. */
     if (source == SL_STEP_JOB && before == SL_STEP_OPTIMIZER && began) {
         begin_anew(began, ns);
         return;
@@ -172,7 +174,7 @@ int sl_step_read_name(const char *text, size_t length, uint32_t *given)
 }
 
 /* Returns the number of the step that this name begins. If the running step began with the same
- * name, returns the running step's number. */
+ * name, returns the number of the running step. */
 static uint64_t number_of(uint32_t given, int was_named)
 {
     uint64_t number = atomic_load(&step.number), told;
@@ -229,7 +231,7 @@ void sl_step_await(uint64_t number, int or_past)
 {
     uint64_t past_ns;
 
-    /* First prevents any match, then sets the new number. */
+    /* First makes sure that no step matches, and only then stores the new number. */
     atomic_store_explicit(&step.awaited, UINT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&step.reached_ns, 0, memory_order_relaxed);
     atomic_store(&step.awaited, number);

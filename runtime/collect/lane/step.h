@@ -1,20 +1,23 @@
 /*
- * step.h - decides when a step of the job ends and the next begins, and which source counts.
+ * step.h - decides when a step of the job ends and the next begins, and which source of steps
+ * counts.
  *
- * The job may mark steps itself, by sl_step() or by ranges named `ProfilerStep#N` as torch.profiler
- * makes them. Otherwise a step is one step of its optimizer, or else one batch of a DataLoader.
- * Once a better source has reported a step, lower sources are ignored. If the job makes named
- * ranges, the other sources are ignored only as long as it keeps making them. If the optimizer's
- * steps have counted, the first sl_step() ends no step, because the optimizer has just ended the
- * same iteration. The running step then begins at that sl_step().
+ * The job may mark steps itself, by sl_step() or by ranges named `ProfilerStep#N`, like the ranges
+ * of torch.profiler. Otherwise a step is one step of the job's optimizer. Without an optimizer, a
+ * step is one batch of a DataLoader. Once a better source has reported a step, lower sources are
+ * ignored. If the job makes named ranges, the other sources are ignored only as long as the job
+ * keeps making named ranges. If the optimizer's steps have counted, the first sl_step() ends no
+ * step, because the optimizer has just ended the same iteration. The running step then begins at
+ * that sl_step().
  *
- * The running step has number 0 until the first step has ended. At its end, a step is recorded in
- * the lane of the thread that ended it, unless the job has made a range for it. The numbers in the
- * names of these ranges are used as step numbers as long as they rise. A torch.profiler session in
- * the middle of a job begins at 0 again. Then step numbers continue, and the ranges are shown with
- * the step numbers.
+ * The running step has number 0 until the first step has ended. When a step ends, it is recorded in
+ * the lane (lane.h) of the thread that ended it, unless the job has made a named range for the
+ * step. The numbers in the names of the job's ranges are used as step numbers as long as they rise.
+ * A torch.profiler session in the middle of a job begins at 0 again. Then the step numbers
+ * continue, and the ranges are shown with the step numbers.
  *
- * Threads: any thread ends steps; the recorder thread awaits them. Nothing blocks. Memory: static.
+ * Threads: any thread may end a step; the recorder thread awaits steps. Nothing blocks. Memory:
+ * static.
  */
 #ifndef SL_LANE_STEP_H
 #define SL_LANE_STEP_H
@@ -28,36 +31,36 @@ enum sl_step_source {
     SL_STEP_JOB /* sl_step() */
 };
 
-/* The name to show for a range whose number is not its step's. */
+/* The name to show for a range whose own number differs from the step's number. */
 struct sl_step_name {
     char name[40]; /* NUL-terminated, like `more` */
-    char more[56]; /* a member of a JSON object: the job's own name */
+    char more[56]; /* a member of a JSON object that contains the job's own name for the range */
 };
 
-/* Ends the running step and begins the next. Does nothing if a better source counts. */
+/* Ends the running step and begins the next. Does nothing if a better source of steps counts. */
 void sl_step_take(enum sl_step_source source);
 
 /* Parses a range name of the form `ProfilerStep#N`. Returns 0 with N in *given, or -EINVAL for any
  * other name. */
 int sl_step_read_name(const char *text, size_t length, uint32_t *given);
 
-/* Call when a named range with the number `given` begins. It begins a step, unless the step of that
- * number is running already. Set `tells_end` if sl_step_end_named() will follow; until then no
- * other source ends a step. Returns 0 if the range keeps its name, 1 if it must be shown with the
- * name in *out. */
+/* Call when a named range with the number `given` begins. The range begins a step, unless the step
+ * of that number is running already. Set `tells_end` if sl_step_end_named() will follow; until then
+ * no other source ends a step. Returns 0 if the range keeps its name, or 1 if the range must be
+ * shown with the name in *out. */
 int sl_step_begin_named(uint32_t given, int tells_end, struct sl_step_name *out);
 void sl_step_end_named(void);
 
 /* Returns the number of the running step. Each step raises it by at least one. */
 uint64_t sl_step_number(void);
 
-/* Recorder thread. Awaits the first step that begins from now on and has this number or a higher
- * one; does not block. Replaces the previous request. UINT64_MAX awaits no step. With `or_past`, a
- * step with exactly this number counts even if it has begun before, provided it is one of the last
- * 64. */
+/* Recorder thread. Requests a report of the first step that begins from now on and has this number
+ * or a higher number; does not block. Replaces the previous request. UINT64_MAX requests no report.
+ * With `or_past`, one of the last 64 steps is reported, too, if it has exactly this number and
+ * began before this call. */
 void sl_step_await(uint64_t number, int or_past);
 /* Writes the number and the begin (CLOCK_REALTIME ns) of the awaited step. Returns 0, or -EAGAIN if
- * it has not begun. */
+ * that step has not begun. */
 int sl_step_awaited(uint64_t *number, uint64_t *ns);
 
 #endif

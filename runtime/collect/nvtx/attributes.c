@@ -16,22 +16,23 @@
 
 enum {
     STRINGS = 65536,
-    MORE_SLOTS = 1024,                       /* a power of two */
-    CATEGORIES = 1024,                       /* a power of two */
-    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX + 64, /* for the payloads of a range's start and end */
+    MORE_SLOTS = 1024,                       /* slots of the cache; a power of two */
+    CATEGORIES = 1024,                       /* maximum number of categories; a power of two */
+    PAYLOAD_MAX = 2 * SL_LANE_JSON_MAX + 64, /* largest size in bytes of the payloads of a range's
+                                              * start and end */
 };
 
 static const char too_many[] = "(more names than are kept)";
 static const char unnamed[] = "NVTX range";
 
-/* Cache: domain, category and color -> text of the slice's args. */
+/* A cache that maps domain, category and color to the text of the slice's args. */
 struct more {
     uint64_t key;
     uint32_t color, id;
 };
 
 struct category {
-    uint64_t key; /* domain and category, + 1; 0 = free */
+    uint64_t key; /* 1 + a number made of domain and category; 0: the entry is free */
     uint32_t name;
 };
 
@@ -76,7 +77,7 @@ uint64_t sl_nvtx_attributes_lost(const struct sl_nvtx_attributes *l)
 
 uint32_t sl_nvtx_attributes_text(struct sl_nvtx_attributes *l, const char *text, size_t length)
 {
-    const size_t each = 32; /* bytes for the entry and the index, in addition to the text */
+    const size_t each = 32; /* bytes that each text takes for its entry and the index */
     uint32_t id = sl_intern_find(l->intern, text, length);
 
     if (id)
@@ -141,7 +142,8 @@ void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, 
     }
     c->key = ((uint64_t)domain << 32 | category) + 1;
     c->name = name;
-    memset(l->more, 0, sizeof(l->more)); /* forget cached texts, which show the category's number */
+    memset(l->more, 0, sizeof(l->more)); /* drop the cached texts, because they show the category's
+                                          * number instead of its name */
 }
 
 static char *put_string(char *at, uint32_t string)
@@ -164,7 +166,8 @@ static char *put_color(char *at, uint32_t argb)
     return SL_JSON_LITERAL(at, "\"");
 }
 
-/* Returns the id, but 0 for the id of the replacement text: here no text is better than that. */
+/* Returns the id, or 0 for the id of the replacement text, because no text is better here than the
+ * replacement text. */
 static uint32_t unless_too_many(const struct sl_nvtx_attributes *l, uint32_t id)
 {
     return id == l->too_many ? 0 : id;

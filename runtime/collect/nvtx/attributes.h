@@ -32,14 +32,15 @@ void sl_nvtx_attributes_make(struct sl_nvtx_attributes *l, const struct sl_lane_
  * together). */
 void sl_nvtx_attributes_add(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
                             struct sl_range_look *look);
-/* The same, but takes attributes that were made from the end's record before. */
+/* Like sl_nvtx_attributes_add(), but uses attributes that were made from the end's record
+ * before. */
 void sl_nvtx_attributes_join(struct sl_nvtx_attributes *l, struct sl_range_look *look,
                              const struct sl_range_look *end);
 /* Adds JSON members to the payload. */
 void sl_nvtx_attributes_add_payload(struct sl_nvtx_attributes *l, struct sl_range_look *look,
                                     const char *json, size_t length);
 
-/* Returns the intern id of a registered string, 0 if there is none. */
+/* Returns the intern id of a registered string, or 0 if no string has this number. */
 uint32_t sl_nvtx_attributes_string(struct sl_nvtx_attributes *l, uint32_t string);
 uint32_t sl_nvtx_attributes_text(struct sl_nvtx_attributes *l, const char *text, size_t length);
 

@@ -2,7 +2,7 @@
  * calls.c - NVTX calls that report events: ranges, marks, locks.
  *
  * Each function parses NVTX's arguments and passes them to event.c. Threads: any thread of the
- * application; nothing blocks, allocates or logs. Memory: uses only that of the lanes.
+ * application; nothing blocks, allocates or logs. Memory: only the lanes (collect/lane/lane.h).
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -17,7 +17,7 @@
 
 /* ---- arguments ---- */
 
-/* A handle is a number. It is never dereferenced, so that a wrong handle from the application does
+/* A handle is a number. A handle is never dereferenced, so a wrong handle from the application does
  * no harm. */
 unsigned sl_nvtx_domain_of(const void *handle)
 {
@@ -73,8 +73,8 @@ static void take_event(struct sl_nvtx_event *ev, const nvtxEventAttributes_t *gi
         take_value(ev, a);
 }
 
-/* Whether the event has a registered string and nothing else, which is by far the most common
- * case. */
+/* Returns whether the event has a registered string and nothing else. Nearly all events are of this
+ * form. */
 static int is_plain(const nvtxEventAttributes_t *a)
 {
     return a && a->size == sizeof(*a) && a->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
@@ -118,7 +118,7 @@ static void on_domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAttribut
     sl_nvtx_record_event(SL_LANE_MARK, sl_nvtx_domain_of(domain), &ev, 0);
 }
 
-/* The handle NULL stands for the default domain. */
+/* The handle NULL means the default domain. */
 static void on_mark_ex(const nvtxEventAttributes_t *a)
 {
     on_domain_mark_ex(NULL, a);
@@ -230,7 +230,8 @@ static void on_not_acquired(nvtxSyncUser_t lock)
     sync_event(SL_LANE_NOT_ACQUIRED, lock);
 }
 
-/* Called also when the lock is destroyed, because nobody holds a destroyed lock. */
+/* NVTX also calls this function when the lock is destroyed, because nobody holds a destroyed
+ * lock. */
 static void on_release(nvtxSyncUser_t lock)
 {
     sync_event(SL_LANE_RELEASE, lock);

@@ -1,8 +1,8 @@
 /*
- * calls.h - the functions to which NVTX slots point, and declarations that they share.
+ * calls.h - the functions to which NVTX slots point, and declarations that these functions share.
  *
- * Threads: any thread of the application. The functions do not block, allocate or log, and keep
- * errno. Memory: uses only that of the lanes.
+ * Threads: any thread of the application. The functions do not block, allocate or log, and preserve
+ * errno. Memory: only the lanes (collect/lane/lane.h).
  */
 #ifndef SL_NVTX_CALLS_H
 #define SL_NVTX_CALLS_H
@@ -40,17 +40,18 @@ extern const struct sl_nvtx_slot sl_nvtx_payload_slots[];
 /* deferred_calls.c: the extension's deferred events, and the clocks of their timestamps. */
 extern const struct sl_nvtx_slot sl_nvtx_deferred_slots[];
 
-/* Returns the domain of a handle that DomainCreate returned; 0 for any other handle. */
+/* Returns the domain of a handle that DomainCreate returned, or 0 for any other handle. */
 unsigned sl_nvtx_domain_of(const void *handle);
 
-/* Writes payloads of the extension (nvtxPayloadData_t) as a member of a JSON object, after `key`
- * (at most 20 bytes). Returns the bytes written, at most `room`. `domain`: owner of the schemas. */
+/* Writes payloads of NVTX's payload extension (nvtxPayloadData_t) as a member of a JSON object.
+ * `key` (at most 20 bytes) is the member's name. Returns the bytes written, at most `room`.
+ * `domain` is the domain in which the schemas are registered. */
 size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned domain,
                             const void *payloads, size_t count);
 
 struct sl_nvtx_message {
     uint32_t string;  /* a registered string; 0: see `text` */
-    const char *text; /* used if `string` is 0: a text of `length` bytes; NULL: none */
+    const char *text; /* a text of `length` bytes, used if `string` is 0; NULL: none */
     size_t length;
 };
 
@@ -67,39 +68,41 @@ struct sl_nvtx_event {
     uint32_t step;    /* the step number + 1, if a registered string names a step */
 };
 
-/* Writes a record and returns its lane. Returns NULL if the lane is full; the loss is counted. `id`
- * is that of the range that starts or ends (0: none). */
+/* Writes a record and returns the lane that contains it. Returns NULL and counts the loss if the
+ * lane is full. `id` is the id of the range that starts or ends (0: no range). */
 struct sl_lane *sl_nvtx_record_event(enum sl_lane_what what, unsigned domain,
                                      const struct sl_nvtx_event *ev, uint64_t id);
 
-/* Return the range's nesting level, -2 if it is not known. The first function is for ranges that
- * have a registered string and nothing else. */
+/* These functions return the range's nesting level, or -2 if the level is not known. The first
+ * function is for ranges that have a registered string and nothing else. */
 int sl_nvtx_push_string(unsigned domain, uint32_t string);
 int sl_nvtx_push(unsigned domain, const struct sl_nvtx_event *ev);
 int sl_nvtx_pop(unsigned domain, const struct sl_nvtx_event *ev); /* `ev` NULL: no attributes */
 
-/* Begins a range that nests like a push but is ended by its id: sl_nvtx_finish() closes exactly
- * this range, on any thread, even if other ranges were pushed since. The end may be written to
- * another thread's lane. So no room is reserved for it, and it may be dropped. sl_nvtx_begin()
- * returns 0 if it could not record the range. */
+/* Begins a range that nests like a pushed range but is ended by its id. sl_nvtx_finish() closes
+ * exactly this range, on any thread, even if other ranges were pushed since. The end may be written
+ * to another thread's lane, so no room is reserved for the end, and a full lane drops the end.
+ * sl_nvtx_begin() returns 0 if the range could not be recorded. */
 uint64_t sl_nvtx_begin(unsigned domain, const struct sl_nvtx_event *ev);
 void sl_nvtx_finish(unsigned domain, uint64_t id);
 
-uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev); /* the range's id */
+uint64_t sl_nvtx_start(unsigned domain, const struct sl_nvtx_event *ev); /* returns the range's
+                                                                          * id */
 void sl_nvtx_end(unsigned domain, uint64_t id, const struct sl_nvtx_event *ev);
 
 /* Records a past event: SL_LANE_PAST, SL_LANE_STEP. Times are CLOCK_REALTIME ns. */
 void sl_nvtx_record_past(enum sl_lane_what what, unsigned domain, const struct sl_nvtx_event *ev,
                          uint64_t start_ns, uint64_t end_ns);
 
-/* Lets another source take over texts that are pushed in the default domain. PyTorch reports its
- * operators as such texts if no observer is installed. Each function returns 1 if it has handled
- * the push or pop. */
+/* Lets another source handle texts that are pushed in the default domain. If no observer is
+ * installed, PyTorch reports its operators by pushing such texts. Each function returns 1 if it has
+ * handled the push or pop. */
 struct sl_nvtx_text_taker {
     int (*push)(struct sl_lane *lane, const char *text, size_t length);
-    int (*pop)(struct sl_lane *lane); /* called only if lane->told is not 0 */
+    int (*pop)(struct sl_lane *lane); /* called only if lane->told is not 0, so that an operator
+                                       * reported by NVTX is open */
 };
-/* Any thread. The taker stays set for the rest of the process. */
+/* Any thread. The two functions stay set for the rest of the process. */
 void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker);
 
 const struct sl_nvtx_ids *sl_nvtx_get_ids(void);

@@ -45,7 +45,7 @@ const struct sl_nvtx_ids *sl_nvtx_cuda_ids(void *cupti)
     *(void **)&cuda.get_device_id = sl_loader_symbol(cupti, "cuptiGetDeviceId");
     *(void **)&cuda.get_stream_id = sl_loader_symbol(cupti, "cuptiGetStreamIdEx");
     *(void **)&cuda.get_current = sl_loader_symbol(driver, "cuCtxGetCurrent");
-    sl_loader_close(driver); /* the process still holds it */
+    sl_loader_close(driver); /* the process still holds the library */
     return cuda.get_context_id && cuda.get_device_id && cuda.get_stream_id && cuda.get_current
                ? &ids
                : NULL;

@@ -1,9 +1,9 @@
 /*
  * deferred_calls.c - NVTX's payload extension: deferred events, and the clocks of their timestamps.
  *
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: uses only that
- * of the lanes and of time.c. The program's functions that read its clocks are called here, inside
- * its own NVTX calls (collect/nvtx/time.h).
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: only the lanes
+ * (collect/lane/lane.h) and the tables of time.c. The program's functions that read its clocks are
+ * called here, inside the program's own NVTX calls (collect/nvtx/time.h).
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -29,8 +29,7 @@ static int64_t on_timestamp(void)
     return (int64_t)sl_clock_now();
 }
 
-/* `clock` is the clock of timestamps that name no clock. If it is 0, they are on the trace's
- * clock. */
+/* `clock` is the clock of timestamps that name no clock; 0 means the trace's clock. */
 static int time_of(unsigned domain, const struct sl_nvtx_moment *m, uint64_t clock, uint64_t *ns)
 {
     if (m->clock)
@@ -84,7 +83,7 @@ static void on_submit_batch(nvtxDomainHandle_t handle, const nvtxEventBatch_t *b
 
 /* ---- clocks ---- */
 
-/* A scope has no track of its own. It is used only to find the clock of a batch. */
+/* A scope has no track of its own. We use the scope only to find the clock of a batch. */
 static uint64_t on_scope(nvtxDomainHandle_t domain, const nvtxScopeAttr_t *a)
 {
     static _Atomic uint64_t made;
@@ -113,7 +112,7 @@ static void on_timer(nvtxDomainHandle_t domain, uint64_t id, uint64_t flags, int
 {
     const struct sl_nvtx_timer timer = {.read = read};
 
-    (void)flags; /* the flags say when the function may be called; we call it only inside the
+    (void)flags; /* the flags say when the clock function may be called; we call it only inside the
                   * program's NVTX calls */
     if (read)
         sl_nvtx_time_set_timer(sl_nvtx_domain_of(domain), id, &timer);

@@ -26,7 +26,7 @@ struct globals {
 struct object {
     uintptr_t code[SEGMENTS][2];
     unsigned codes;
-    uintptr_t relro[2]; /* made read-only by the linker, so no state is in it */
+    uintptr_t relro[2]; /* this segment is read-only after relocation, so it contains no state */
 };
 
 static int is_code(const struct object *o, uintptr_t address)
@@ -37,8 +37,9 @@ static int is_code(const struct object *o, uintptr_t address)
     return 0;
 }
 
-/* Recognises NVTX's state: the sizes of both tables and the version are constants, and the other
- * fields point to functions of the object. Other threads may be writing these words meanwhile. */
+/* Recognises NVTX's state by its fields. The sizes of both tables and the version are constants,
+ * and the other fields point to functions of the object. Other threads may be writing these words
+ * meanwhile. */
 __attribute__((no_sanitize("address", "thread"))) static int is_globals(
     const struct object *o, const volatile struct globals *g)
 {

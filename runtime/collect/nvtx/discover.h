@@ -3,22 +3,22 @@
  *
  * NVTX looks for its tool once, in the environment, at a shared object's first NVTX call. After
  * that call, or if the environment must not be changed, this module finds the copy by its state in
- * memory: the object's data contains an nvtxGlobals_t (NVTX 3), whose constants and pointers
- * nothing else has. The payload extension has no such state. So it cannot be found in an object
- * that has already called it.
+ * memory. The object's data contains an nvtxGlobals_t (NVTX 3), whose constants and pointers occur
+ * nowhere else. NVTX's payload extension has no such state. So the extension cannot be found in an
+ * object that has already called the extension.
  *
- * Threads: one at a time. The dynamic linker's list is locked during the search, so that no object
- * is unloaded. Memory: none.
+ * Threads: any thread, but only one at a time. The dynamic linker's list is locked during the
+ * search, so that no object is unloaded. Memory: none.
  */
 #ifndef SL_NVTX_DISCOVER_H
 #define SL_NVTX_DISCOVER_H
 
 #include <stdint.h>
 
-/* A copy's own data, as NVTX passes it to a tool. */
+/* A copy's own data. NVTX passes the same data to a tool. */
 struct sl_nvtx_copy {
-    /* state of the copy, as NVTX's enum: 0: NVTX was never called; 2: NVTX has looked for its
-     * tool */
+    /* state of the copy, a value of NVTX's enum. 0: NVTX was never called. 2: NVTX has looked for
+     * its tool */
     volatile unsigned *state;
     int (*get_table)(unsigned module, void ****table, unsigned *size);
 };

@@ -1,7 +1,8 @@
 /*
- * event.c - writes ranges and marks of the application into its thread's lane.
+ * event.c - writes the application's ranges and marks into the lane of the calling thread.
  *
- * Threads: any; each writes to its own lane. Memory: uses only that of the lane.
+ * A lane is a thread's queue of records (collect/lane/lane.h). Threads: any thread, for its own
+ * lane. Memory: only the lane.
  */
 #include <string.h>
 
@@ -17,8 +18,8 @@ static const struct sl_nvtx_text_taker *_Atomic text_taker;
 
 void sl_nvtx_set_text_taker(const struct sl_nvtx_text_taker *taker)
 {
-    /* Release pairs with the acquires in push_text() and pop_text(), so that they see the taker's
-     * data. */
+    /* Release pairs with the acquires in push_text() and pop_text(), so that these functions see
+     * the other source's data. */
     atomic_store_explicit(&text_taker, taker, memory_order_release);
 }
 
@@ -87,7 +88,7 @@ static unsigned most_words(const struct sl_nvtx_event *ev)
     return (words + 1) & ~1u;
 }
 
-/* `times` holds the start and end of a past event. If it is NULL, the event happens now. */
+/* `times` holds the start and end of a past event. If `times` is NULL, the event happens now. */
 static struct sl_lane *put_record(enum sl_lane_what what, unsigned domain,
                                   const struct sl_nvtx_event *ev, uint64_t id,
                                   const uint64_t *times)
@@ -220,8 +221,8 @@ static void put_pop(struct sl_lane *lane, unsigned domain)
 {
     struct sl_lane_record *r = sl_lane_reserved(lane);
 
-    /* All fields are set explicitly. Otherwise gcc 12 first clears the record, and then reads back
-     * what it has just written. */
+    /* All fields are set explicitly. Otherwise gcc 12 first clears the record, and then reads the
+     * cleared bytes back. */
     *r = (struct sl_lane_record){.what = SL_LANE_POP,
                                  .parts = 0,
                                  .pairs = 1,

@@ -2,7 +2,7 @@
  * getenv_hook.c - makes NVTX find this library when a copy of NVTX looks for its tool.
  *
  * Threads, memory: see getenv_hook.h. The path of this library is a string that the dynamic linker
- * owns. It stays valid because the library is never unloaded.
+ * owns. The string stays valid because this library is never unloaded.
  */
 #include "collect/nvtx/getenv_hook.h"
 
@@ -58,7 +58,8 @@ int sl_nvtx_getenv_hook_set(void)
     atomic_store(&invite.path, self.dli_fname);
     if (!has_one_thread())
         return -EBUSY;
-    if (setenv(VARIABLE, self.dli_fname, 1)) /* 1: replace an empty value too */
+    if (setenv(VARIABLE, self.dli_fname, 1)) /* 1 means that setenv() also replaces an empty
+                                              * value */
         return -errno;
     atomic_store(&invite.invited, 1);
     return 0;
@@ -75,7 +76,7 @@ int sl_nvtx_has_other_tool(void)
 }
 
 /* Replaces getenv() in objects that have a copy of NVTX. Returning a constant string is safe,
- * because NVTX only reads it. */
+ * because NVTX only reads the string. */
 static char *answer(const char *name)
 {
     char *value = getenv(name);
@@ -88,9 +89,9 @@ static char *answer(const char *name)
 
 void sl_nvtx_getenv_hook_add_object(const void *inside)
 {
-    /* Identified by its address, not by dlsym(): the caller holds the lock of the linker's list of
-     * objects. dlsym() would wait for a thread that is loading an object, and that thread would
-     * wait for the list. */
+    /* The function is identified by its address and not by dlsym(), because the caller holds the
+     * lock of the linker's list of objects. dlsym() would wait for a thread that is loading an
+     * object, and that thread would wait for the list. */
     struct sl_import import = {.name = "getenv",
                                .instead = (void *)(uintptr_t)answer,
                                .function = (void *)(uintptr_t)getenv,

@@ -21,7 +21,7 @@ int sl_nvtx_layout_may_go_on(const struct sl_nvtx_blob *b)
     return 1;
 }
 
-/* Levels of nested structs that are examined. */
+/* Maximum number of levels of nested structs that are examined. */
 #define DEPTH 8
 
 static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *in,
@@ -63,7 +63,8 @@ static size_t field_align(const struct sl_nvtx_blob *b, const struct sl_nvtx_sch
 
 static size_t size_of(const struct sl_nvtx_blob *b, uint64_t type, unsigned depth);
 
-/* Returns the bytes that a field takes, or SIZE_MAX if they depend on its content. */
+/* Returns the number of bytes that a field takes, or SIZE_MAX if the number depends on the field's
+ * content. */
 static size_t static_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_field *f,
                           unsigned depth)
 {
@@ -82,8 +83,8 @@ static size_t static_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_fie
     return each * count;
 }
 
-/* Returns the size of a struct or union that was registered without a size, as a compiler would lay
- * it out; 0 if it is not known. */
+/* Returns the size of a struct or union that was registered without a size. This is the size that a
+ * compiler would choose, or 0 if the size is not known. */
 static size_t schema_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                           unsigned depth)
 {
@@ -111,7 +112,7 @@ static size_t schema_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_sch
     return (most + strictest - 1) / strictest * strictest;
 }
 
-/* For an enum, this is the size that it was registered with. */
+/* An enum has the size with which it was registered. */
 static size_t size_of(const struct sl_nvtx_blob *b, uint64_t type, unsigned depth)
 {
     const struct sl_nvtx_schema *s;
@@ -165,8 +166,8 @@ int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_sc
     return integer_at(b, s, i, 0, out);
 }
 
-/* Returns the value of a length field, 0 if it holds no length. An array of lengths has an item for
- * each dimension. */
+/* Returns the value of a length field, or 0 if the field holds no length. An array of lengths has
+ * an item for each dimension. */
 static size_t told_length(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     const struct sl_nvtx_field *f = sl_nvtx_schema_field(s, i);
@@ -202,7 +203,8 @@ size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_s
             n++;
         return n;
     case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_LENGTH_INDEX:
-        /* Only a length field that precedes its array is accepted, which rules out circles. */
+        /* A length field is accepted only if it precedes its array, so that fields cannot refer to
+         * each other in a circle. */
         return f->detail < (size_t)(f - sl_nvtx_schema_field(s, 0))
                    ? told_length(b, s, (size_t)f->detail)
                    : 0;
@@ -224,7 +226,7 @@ size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_s
     }
 }
 
-/* Bytes that a field takes inside the payload. */
+/* Returns the number of bytes that a field takes inside the payload. */
 static size_t field_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                          const struct sl_nvtx_field *f, size_t offset)
 {
@@ -243,8 +245,8 @@ static size_t field_size(const struct sl_nvtx_blob *b, const struct sl_nvtx_sche
     return count > b->size / (each ? each : 1) ? b->size : count * each;
 }
 
-/* Returns the registered offset. A field without one starts at the aligned end of the field before
- * it. */
+/* Returns the registered offset. A field without a registered offset starts at the aligned end of
+ * the previous field. */
 size_t sl_nvtx_layout_offset(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     size_t offset = 0, at = i, align;
@@ -293,7 +295,8 @@ struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, 
     struct sl_nvtx_blob b = {all[i].payload, all[i].size, domain, all, count, left};
 
     if (b.size == SIZE_MAX && !sl_nvtx_value_is_string(all[i].schemaId)) {
-        b.size = 0; /* the payload counts as empty while the size of its schema is computed */
+        b.size = 0; /* size 0: the payload counts as empty until the size of its schema is
+                     * computed */
         b.size = sl_nvtx_layout_size(&b, all[i].schemaId);
     }
     return b;

@@ -2,8 +2,8 @@
  * layout.h - finds the fields of a payload by its schema, for payload.c and payload_event.c.
  *
  * No function reads memory outside the payload. sl_nvtx_layout_follow() returns an address outside
- * it, and how many bytes there belong to the value. Pure functions except for the registered
- * schemas; any thread.
+ * the payload, and the number of bytes there that belong to the value. Pure functions except for
+ * the registered schemas; any thread.
  */
 #ifndef SL_NVTX_LAYOUT_H
 #define SL_NVTX_LAYOUT_H
@@ -20,32 +20,35 @@ enum {
     SL_NVTX_PAYLOAD_STEPS = 20000,
 };
 
-/* Flags that make a field an array. Each value is one way of giving the array's length. */
+/* Flags that make a field an array. Each flag says where the array's length is stored. */
 #define SL_NVTX_IS_ARRAY (7u << 4)
 
-/* One payload: its bytes, and the other payloads of the event, which its fields may refer to. */
+/* The bytes of one payload, and the event's other payloads, to which the fields of this payload may
+ * refer. */
 struct sl_nvtx_blob {
     const char *data;
     size_t size;
     unsigned domain;
     const nvtxPayloadData_t *all; /* all payloads of the event */
     size_t count;
-    unsigned *left; /* how many more steps may be spent on the event */
+    unsigned *left; /* number of steps that may still be spent on the event */
 };
 
-/* Payload `i` of an event. If its size is not given, the schema's size is used. */
+/* Returns payload `i` of an event. If the payload's size is not given, the schema's size is
+ * used. */
 struct sl_nvtx_blob sl_nvtx_blob(unsigned domain, const nvtxPayloadData_t *all, size_t count,
                                  size_t i, unsigned *left);
 
-/* Takes one step of the event's budget. Returns 0 if the budget is used up. Schemas may refer to
- * each other, even in circles, so the budget bounds the time. */
+/* Uses one step of the event's budget of steps. Returns 0 if the budget is used up. The budget
+ * limits the time, because schemas may refer to each other, even in circles. */
 int sl_nvtx_layout_may_go_on(const struct sl_nvtx_blob *b);
 
-/* Size in bytes of a value of the type. A struct whose schema gives no size gets the size that a
- * compiler would choose. 0 if it is not known. */
+/* Size in bytes of a value of the type. A struct whose schema gives no size has the size that a
+ * compiler would choose. Returns 0 if the size is not known. */
 size_t sl_nvtx_layout_size(const struct sl_nvtx_blob *b, uint64_t type);
 
-/* Offset of field `i` of a struct. If it is not known, the result is beyond the payload's end. */
+/* Returns the offset of field `i` of a struct. If the offset is not known, the result is beyond the
+ * payload's end. */
 size_t sl_nvtx_layout_offset(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                              size_t i);
 
@@ -54,12 +57,13 @@ size_t sl_nvtx_layout_offset(const struct sl_nvtx_blob *b, const struct sl_nvtx_
 int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i,
                            int64_t *out);
 
-/* Number of items of an array, or of characters of a text, as the field declares it. */
+/* Returns the number of items of an array, or of characters of a text, according to the field's
+ * declaration. */
 size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                             const struct sl_nvtx_field *f, const char *from, size_t room);
 
-/* Whether the value is stored outside the payload. The second function returns its address there,
- * NULL if it is not known. */
+/* The first function returns whether the value is stored outside the payload. The second returns
+ * the value's address there, or NULL if the address is not known. */
 int sl_nvtx_layout_is_indirect(const struct sl_nvtx_field *f);
 const char *sl_nvtx_layout_follow(const struct sl_nvtx_blob *b, const struct sl_nvtx_field *f,
                                   size_t offset, size_t *room);

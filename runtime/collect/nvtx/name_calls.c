@@ -2,8 +2,8 @@
  * name_calls.c - NVTX calls that register something: strings, domains, names, locks.
  *
  * The functions parse NVTX's arguments for names.c. A handle is the number that names.c returns.
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: uses only that
- * of names.c.
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: only the
+ * tables of names.c.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtCuda.h>

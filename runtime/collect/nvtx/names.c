@@ -2,7 +2,8 @@
  * names.c - the domains and names that programs register with NVTX.
  *
  * Threads, memory: see names.h. A thread that adds a name reserves an entry, fills it, and then
- * publishes it by a store with release order: of the domain's string, or of the entry's own flag.
+ * publishes the entry with release order. Writing the number of the domain's string publishes a
+ * domain; setting the entry's flag publishes any other name.
  */
 #include "collect/nvtx/names.h"
 
@@ -26,7 +27,7 @@ struct name {
 static struct {
     struct name name[NAMES];
     _Atomic uint32_t names;
-    _Atomic uint32_t domain[SL_LANE_DOMAINS]; /* string; 0 = free */
+    _Atomic uint32_t domain[SL_LANE_DOMAINS]; /* number of the domain's string; 0: free entry */
 } table;
 
 static uint32_t lose(void)
@@ -44,8 +45,8 @@ unsigned sl_nvtx_domain(const char *name, size_t length)
     for (unsigned i = 1; string && i < SL_LANE_DOMAINS - 1; i++) {
         uint32_t there = 0;
 
-        /* The release half of one thread's exchange pairs with the acquire half of another's, so
-         * that the other thread sees the string's text. */
+        /* The release half of one thread's exchange pairs with the acquire half of another thread's
+         * exchange, so that the other thread sees the string's text. */
         if (atomic_compare_exchange_strong_explicit(&table.domain[i], &there, string,
                                                     memory_order_acq_rel, memory_order_acquire) ||
             there == string)

@@ -2,8 +2,8 @@
  * nvtx.c - attaches to the copies of NVTX in this process.
  *
  * Threads: see nvtx.h. Memory: static. A copy of NVTX belongs to a shared object that may be
- * unloaded. So sl_nvtx_detach() clears a slot only if it still holds our function. It reads the
- * slot by a system call, because the page may be unmapped.
+ * unloaded. So sl_nvtx_detach() clears a slot only if it still holds our function. sl_nvtx_detach()
+ * reads the slot by a system call, because the page may be unmapped.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -25,14 +25,16 @@
 #include "collect/nvtx/schema.h"
 #include "collect/nvtx/time.h"
 
-/* Memory limit of the lanes if NVTX attaches before the options were read. */
+/* Memory limit of the lanes (collect/lane/lane.h) if a copy of NVTX attaches before the options
+ * were read. */
 #define EARLY_BYTES ((size_t)16 << 20)
 
 /* Enough for copies in a hundred shared objects. */
 #define SLOTS_MAX  8192
 #define NVTX_TABLE 64 /* number of slots of the largest module */
 
-/* A slot that we have set: its address, our function, and the value that turns the slot off. */
+/* A slot that we have set, with its address, our function, and the value that turns the slot
+ * off. */
 struct taken {
     void *_Atomic *_Atomic slot; /* NULL: the other fields are not written yet */
     void *function, *off;
@@ -40,7 +42,7 @@ struct taken {
 
 static struct {
     struct taken taken[SLOTS_MAX];
-    _Atomic unsigned count; /* slots requested so far; may exceed SLOTS_MAX */
+    _Atomic unsigned count; /* number of slots requested so far; may exceed SLOTS_MAX */
     _Atomic unsigned copies;
     _Atomic int begun, detached;
     uint64_t generation; /* generation of the linker's list of objects at the last search */
@@ -89,8 +91,8 @@ static void clear_slot(struct taken *t)
     atomic_store_explicit(slot, t->off, memory_order_release);
 }
 
-/* Returns 0, or -ENOSPC if our table is full. Then the slot is not set, because it could not be
- * cleared later. */
+/* Returns 0, or -ENOSPC if our table is full. Then the slot is not set, because we could not clear
+ * it later. */
 static int set_slot(void *_Atomic *slot, sl_nvtx_function function, void *off)
 {
     void *to = (void *)(uintptr_t)function;
@@ -118,8 +120,8 @@ void sl_nvtx_detach(void)
     int saved = errno;
     unsigned count;
 
-    /* Sequentially consistent with attach(): if a copy attaches at this moment, either we see its
-     * slots, or its thread sees `detached`. */
+    /* Sequentially consistent with attach(). If a copy attaches at this moment, either we see the
+     * copy's slots, or the attaching thread sees `detached`. */
     atomic_store(&nvtx.detached, 1);
     count = atomic_load(&nvtx.count);
     for (unsigned i = 0; i < count && i < SLOTS_MAX; i++)
@@ -185,7 +187,8 @@ enum {
     COMPLETE
 };
 
-/* Calls `see` for each slot of the copy until `see` returns 1. Returns 1 if it has. */
+/* Calls `see` for each slot of the copy until `see` returns 1. Returns 1 if `see` has returned 1,
+ * otherwise 0. */
 static int any_slot(const struct sl_nvtx_copy *copy, int (*see)(void **slot))
 {
     void ***table;
@@ -207,8 +210,8 @@ static int is_claimed(void **slot)
     return *slot != NULL;
 }
 
-/* NVTX does the same after its tool has set the slots that it wants, so that the other calls cost
- * nothing. */
+/* Clears the slots that we have not set, so that their calls cost nothing. NVTX also does this
+ * after its tool has set slots. */
 static int clear(void **slot)
 {
     __atomic_store_n(slot, NULL, __ATOMIC_RELEASE);
@@ -228,7 +231,8 @@ static int set_found(const struct sl_nvtx_copy *copy)
 }
 
 /* Initialises a fresh copy in place of NVTX, or attaches to a copy that found no tool. Threads that
- * call the copy meanwhile wait for its state to change, as they do while NVTX initialises it. */
+ * call the copy meanwhile wait for the copy's state to change, just as they wait while NVTX
+ * initialises the copy. */
 static void take_copy(const struct sl_nvtx_copy *copy)
 {
     unsigned fresh = FRESH, state = __atomic_load_n(copy->state, __ATOMIC_ACQUIRE);
@@ -244,7 +248,7 @@ static void take_copy(const struct sl_nvtx_copy *copy)
         __atomic_store_n(copy->state, COMPLETE, __ATOMIC_RELEASE);
     }
     atomic_fetch_add_explicit(&nvtx.copies, (unsigned)set, memory_order_relaxed);
-    /* The object's payload extension looks for its tool separately, later. */
+    /* The object's payload extension looks for its tool later, in a search of its own. */
     sl_nvtx_getenv_hook_add_object((const void *)copy->state);
 }
 

@@ -1,9 +1,10 @@
 /*
- * payload.c - writes payloads of the extension as JSON, by their registered schemas.
+ * payload.c - writes payloads of NVTX's payload extension as JSON, according to their registered
+ * schemas.
  *
  * Threads, bounds: see payload.h. Memory: the caller's. A member that does not fit into the output
- * is left out as a whole, so that the output is valid JSON; "cut payload":true marks such an
- * output.
+ * is left out as a whole, so that the output is valid JSON. The member "cut payload":true marks an
+ * output in which something was left out.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -77,7 +78,7 @@ static void put_bytes(struct out *o, const char *bytes, size_t count)
 
 /* ---- texts ---- */
 
-/* Up to `most` characters, or to a 0. */
+/* Writes up to `most` characters of a text, or up to a 0 character. */
 static void put_characters(struct out *o, size_t each, const char *from, size_t most)
 {
     char text[TEXT_BYTES];
@@ -119,7 +120,7 @@ static void put_enum(struct out *o, const struct sl_nvtx_schema *s, const char *
             !has_room(o, length * SL_JSON_ESCAPE_MAX + 2))
             continue;
         o->at = SL_JSON_LITERAL(o->at, "\"");
-        o->at -= any; /* overwrite the closing quote of the name before */
+        o->at -= any; /* the next write overwrites the closing quote of the previous name */
         if (any)
             o->at[-1] = '|';
         o->at = sl_json_escape(o->at, name, length);
@@ -246,7 +247,8 @@ static int is_shown(const struct sl_nvtx_field *f)
            !(f->flags & NVTX_PAYLOAD_ENTRY_FLAG_HIDE);
 }
 
-/* Whether to show the field. A union with its own selector shows only the selected member. */
+/* Returns whether to show the field. A union that selects one of its members shows only that
+ * member. */
 static int is_selected(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s, size_t i)
 {
     int64_t which;
@@ -327,7 +329,7 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
     }
     if (!shown)
         return 0;
-    /* One payload is written as it is, several as a list. */
+    /* A single payload is written alone, several payloads as a list. */
     memmove(out + before_all + (shown > 1), out, (size_t)(o.at - out));
     o.at += before_all + (shown > 1);
     sl_json_raw(out, key, before_all);

@@ -1,10 +1,10 @@
 /*
- * payload.h - decodes payloads of the extension by their registered schemas.
+ * payload.h - decodes payloads of NVTX's payload extension according to their registered schemas.
  *
  * Decoding happens inside the application's call, because memory that a payload points to may be
  * freed afterwards. Limits apply to each payload's size, the output, the nesting, and the length of
- * texts and arrays. Pointers are followed where the schema declares them: a program that registers
- * a schema guarantees that its pointers are valid.
+ * texts and arrays. Pointers are followed only where the schema declares a pointer. A program that
+ * registers a schema guarantees that such pointers are valid.
  *
  * Pure functions except for the registered schemas and strings; any thread.
  */
@@ -26,11 +26,12 @@ struct sl_nvtx_moment {
 struct sl_nvtx_payload_event {
     struct sl_nvtx_event ev; /* borrows the payloads and `text` */
     int has_start, has_end;
-    struct sl_nvtx_moment start, end; /* of a deferred event: its first and last timestamp */
+    struct sl_nvtx_moment start, end; /* the first and last timestamp of a deferred event */
     char text[SL_LANE_TEXT_MAX];
 };
 
-/* Reads it from payloads (nvtxPayloadData_t; may be NULL) of a domain. Returns `&out->ev`. */
+/* Reads the event from payloads (nvtxPayloadData_t; may be NULL) of a domain. Returns
+ * `&out->ev`. */
 const struct sl_nvtx_event *sl_nvtx_payload_event(struct sl_nvtx_payload_event *out,
                                                   unsigned domain, const void *payloads,
                                                   size_t count);

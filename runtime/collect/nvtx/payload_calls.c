@@ -2,8 +2,8 @@
  * payload_calls.c - NVTX's payload extension: schemas, and events that consist of payloads.
  * deferred_calls.c handles deferred events.
  *
- * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: uses only that
- * of the lanes and of schema.c.
+ * Threads: any thread of the application; nothing blocks, allocates or logs. Memory: only the lanes
+ * (collect/lane/lane.h) and the tables of schema.c.
  */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
@@ -18,9 +18,9 @@
 #include "collect/nvtx/schema.h"
 
 #define HAS(attr, what, field) ((attr)->fieldMask & NVTX_PAYLOAD_##what##_ATTR_FIELD_##field)
-/* More fields than any real schema has. */
+/* Maximum number of fields of a schema; real schemas have fewer. */
 #define FIELDS_MAX    1024
-#define SEMANTICS_MAX 16 /* limit for one field, because the list is not trusted */
+#define SEMANTICS_MAX 16 /* most semantics of one field that are read; the list is not trusted */
 
 static uint32_t string_of(const char *text)
 {
@@ -29,7 +29,7 @@ static uint32_t string_of(const char *text)
 
 /* ---- schemas ---- */
 
-/* Returns the clock of a timestamp, 0 if the field does not give it. */
+/* Returns the clock of a timestamp, or 0 if the field does not name a clock. */
 static uint64_t clock_of(const nvtxPayloadSchemaEntry_t *e)
 {
     const nvtxSemanticsHeader_t *s = e->semantics;

@@ -1,6 +1,6 @@
 /*
- * payload_event.c - reads an event's message, category, color and times from its payloads, in
- * fields that a schema marks as such.
+ * payload_event.c - reads an event's message, category, color and times from the payload fields
+ * that a schema marks for this purpose.
  *
  * Threads, bounds: see payload.h. Memory: the caller's.
  */
@@ -46,7 +46,7 @@ static void take_message(struct sl_nvtx_payload_event *e, const struct sl_nvtx_b
         length = each == 2 ? sl_utf8_from_utf16(e->text, sizeof(e->text), from, most)
                            : sl_utf8_from_utf32(e->text, sizeof(e->text), from, most);
     }
-    /* A registered string in another payload is the message. */
+    /* The message may be a registered string in another payload. */
     if (!e->ev.message.string)
         e->ev.message = (struct sl_nvtx_message){0, e->text, length};
 }

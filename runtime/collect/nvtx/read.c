@@ -1,5 +1,5 @@
 /*
- * read.c - turns NVTX records of the lanes into ranges, marks and names.
+ * read.c - turns the NVTX records in the lanes (collect/lane/lane.h) into ranges, marks and names.
  *
  * Threads, memory: see read.h.
  */
@@ -16,12 +16,13 @@
 #define ROWS      256
 #define PAST_ROW  (FIRST_ROW + ROWS)
 #define STEP_ROW  (PAST_ROW + 1)
-#define ORPHANS   256 /* a power of two */
-#define LOCKS     256 /* a power of two */
+#define ORPHANS   256 /* maximum number of ends without a start; a power of two */
+#define LOCKS     256 /* maximum number of locks; a power of two */
 #define RELEASES  64
-/* Id of a range that shows how long a thread holds a lock. */
+/* The ids of ranges that show how long a thread holds a lock. */
 #define LOCK_ID(lock, thread) (1ull << 63 | (uint64_t)(lock) << 32 | (thread))
-/* Waits for a lock use a domain per lock, so that they nest separately. */
+/* The waits for each lock have a domain of their own, so that waits for different locks need not
+ * nest. */
 #define LOCK_DOMAIN 0x10000u
 
 struct sl_nvtx_read {
@@ -34,13 +35,13 @@ struct sl_nvtx_read {
         uint64_t id, ns;
         struct sl_range_look look;
     } orphan[ORPHANS];
-    /* The thread that acquired a lock last; another thread may release it. */
+    /* The thread that acquired a lock last. Another thread may release the lock. */
     struct {
         uint32_t lock, thread;
         uint64_t ns;
     } holder[LOCKS];
-    /* Releases by a thread that did not acquire the lock. The lane with the acquisition may be read
-     * later. */
+    /* The releases of a lock by a thread that did not acquire the lock. The lane with the
+     * acquisition may be read later. */
     struct {
         uint32_t lock;
         uint64_t ns;
@@ -91,7 +92,7 @@ static void tell_row(struct sl_nvtx_read *r, uint32_t row, const char *name)
     r->opt.sink(r->opt.user, &ev);
 }
 
-/* Returns a free track. If there is none, further ranges share the last track. */
+/* Returns a free track. If all tracks are used, further ranges share the last track. */
 static uint32_t take_row(struct sl_nvtx_read *r)
 {
     unsigned i = 0;
@@ -103,8 +104,8 @@ static uint32_t take_row(struct sl_nvtx_read *r)
     return FIRST_ROW + i;
 }
 
-/* `look` holds further attributes from the end. Returns 1, or 0 if no range with this id has
- * begun. */
+/* `look` holds further attributes, which the range's end has given. Returns 1, or 0 if no range
+ * with this id has begun. */
 static int end_range(struct sl_nvtx_read *r, uint64_t id, uint64_t ns,
                      const struct sl_range_look *look)
 {
@@ -170,8 +171,8 @@ static struct sl_range_look look_of_lock(struct sl_nvtx_read *r, uint32_t name, 
     return look;
 }
 
-/* Lanes are read one after the other. So two threads that held the lock in turn may seem to hold it
- * at the same time. */
+/* Lanes are read one after the other. So two threads that held the lock one after the other may
+ * seem to hold it at the same time. */
 static void hold(struct sl_nvtx_read *r, uint32_t thread, uint32_t lock, uint32_t name, uint64_t ns)
 {
     struct sl_range_look look;
@@ -214,7 +215,7 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     struct sl_range_look look, *waiting;
     struct sl_named name;
 
-    /* The handle is not ours. */
+    /* We did not create this handle. */
     if (sl_nvtx_name_get(lock, &name) || name.what != SL_NAMED_OTHER)
         return;
     switch (record->what) {
@@ -240,8 +241,8 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
 
 /* ---- records ---- */
 
-/* Steps have their own track, because a step ends inside another range of its thread: that of the
- * optimizer. */
+/* Steps have their own track, because a step ends inside another range of the same thread, the
+ * optimizer's range. */
 static void take_past(struct sl_nvtx_read *r, const struct sl_lane_record *record)
 {
     const uint64_t *times = (const uint64_t *)(record + 1);
@@ -274,7 +275,7 @@ static void take_mark(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     r->opt.sink(r->opt.user, &ev);
 }
 
-/* Starts a range of sl_nvtx_begin(), which is ended by its id. */
+/* Starts a range that sl_nvtx_begin() has recorded and that is ended by its id. */
 static void take_begin(struct sl_nvtx_read *r, uint32_t thread, const struct sl_lane_record *record,
                        uint64_t ns)
 {
@@ -375,7 +376,8 @@ void sl_nvtx_read_done(struct sl_nvtx_read *r)
     r->releases = 0;
 }
 
-/* Stops at a name that another thread is still writing; the next call reads it. */
+/* Stops at a name that another thread is still writing. The next call of this function reads that
+ * name. */
 void sl_nvtx_read_names(struct sl_nvtx_read *r)
 {
     struct sl_named name;

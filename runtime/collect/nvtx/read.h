@@ -1,8 +1,8 @@
 /*
- * read.h - turns NVTX records of the lanes into ranges, marks and names.
+ * read.h - turns the NVTX records in the lanes (collect/lane/lane.h) into ranges, marks and names.
  *
- * Threads: the recorder thread. Memory: fixed tables. Interned texts have a limit of their own. So
- * a program that keeps making new names leaves room for kernel names.
+ * Threads: the recorder thread. Memory: fixed tables. The texts that this module interns have a
+ * limit of their own. So even a program that keeps making new names leaves room for kernel names.
  */
 #ifndef SL_NVTX_READ_H
 #define SL_NVTX_READ_H
@@ -19,12 +19,12 @@ struct sl_nvtx_read;
 struct sl_nvtx_read_options {
     struct sl_intern *intern;
     struct sl_ranges *ranges;
-    size_t texts_bytes; /* limit for interned texts made here */
+    size_t texts_bytes; /* maximum bytes of texts that this module interns */
     void *user;
-    /* Gets SL_EV_NVTX_RANGE_MARK events, and SL_EV_META_THREAD events of tracks that belong to no
-     * thread. */
+    /* Receives SL_EV_NVTX_RANGE_MARK events, and SL_EV_META_THREAD events of tracks that belong to
+     * no thread. */
     void (*sink)(void *user, const struct sl_event *ev);
-    /* The program named a thread, device, context, stream or event. */
+    /* Called when the program has named a thread, device, context, stream or event. */
     void (*named)(void *user, const struct sl_named *what, uint32_t name);
 };
 
@@ -34,14 +34,14 @@ void sl_nvtx_read_destroy(struct sl_nvtx_read *r); /* NULL is fine */
 
 /* Reads names that were given since the last call. Call before reading records. */
 void sl_nvtx_read_names(struct sl_nvtx_read *r);
-/* Reads one record of a thread (collect/lane/lane_read.h). Skips records of other sources. */
+/* Call with each record of a thread (collect/lane/lane_read.h). Skips records of other sources. */
 void sl_nvtx_read_record(struct sl_nvtx_read *r, uint32_t thread,
                          const struct sl_lane_record *record, uint64_t ns);
 
 /* Call after each pass over all lanes. */
 void sl_nvtx_read_done(struct sl_nvtx_read *r);
 
-/* Number of texts that were dropped. */
+/* Returns the number of texts that were dropped. */
 uint64_t sl_nvtx_read_texts_lost(const struct sl_nvtx_read *r);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * schema.c - the payload layouts that applications register with NVTX.
  *
- * Threads, memory: see schema.h. A new schema reserves an entry and its fields, fills them, and
- * then publishes the entry in the index.
+ * Threads, memory: see schema.h. A thread that adds a schema reserves an entry and fields, fills
+ * them, and then publishes the entry in the index.
  */
 #include "collect/nvtx/schema.h"
 
@@ -13,7 +13,7 @@
 
 enum {
     SCHEMAS = 4096,
-    INDEX = 2 * SCHEMAS, /* a power of two */
+    INDEX = 2 * SCHEMAS, /* number of index slots; a power of two */
     FIELDS = 65536,
 };
 
@@ -23,11 +23,11 @@ enum {
 static struct {
     struct sl_nvtx_schema schema[SCHEMAS];
     struct sl_nvtx_field field[FIELDS];
-    _Atomic uint32_t index[INDEX]; /* place + 1 */
+    _Atomic uint32_t index[INDEX]; /* place of the schema + 1; 0: free slot */
     _Atomic uint32_t schemas, fields;
 } table;
 
-/* The index slot of the schema, or the free slot where it belongs. */
+/* Returns the index slot of the schema, or the free slot where the schema belongs. */
 static _Atomic uint32_t *probe(unsigned domain, uint64_t id)
 {
     uint64_t hash = (id ^ (uint64_t)domain << 48) * 0x9e3779b97f4a7c15u;
@@ -71,7 +71,7 @@ uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
         domain = s->domain = 0;
     for (size_t i = 0; i < s->fields; i++)
         fill(user, &table.field[field + i], i);
-    /* If two threads register schemas with the same id, the first one stays valid. */
+    /* If two threads register schemas with the same id, the first schema stays valid. */
     while (!atomic_compare_exchange_strong_explicit(probe(domain, s->id), &none, place + 1,
                                                     memory_order_acq_rel, memory_order_acquire)) {
         if (table.schema[none - 1].id == s->id && table.schema[none - 1].domain == domain)

@@ -1,9 +1,9 @@
 /*
  * schema.h - the payload layouts that applications register with NVTX.
  *
- * Threads: any thread registers and looks up; nothing blocks. Memory: static, touched as it
- * fills. A schema that finds no room is counted as SL_STAT_NAMES_LOST; its payloads are shown as
- * bytes.
+ * Threads: any thread may register or look up a schema; nothing blocks. Memory: static tables,
+ * whose pages are touched only when entries are added. A schema that finds no room is counted as
+ * SL_STAT_NAMES_LOST. Payloads of such a schema are shown as bytes.
  */
 #ifndef SL_NVTX_SCHEMA_H
 #define SL_NVTX_SCHEMA_H
@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A field of a struct or union, or a value of an enum (`detail`; flags 1: a set of bits). */
+/* A field of a struct or union, or a value of an enum. An enum's value is in `detail`; flags 1
+ * means that the value is a set of bits. */
 struct sl_nvtx_field {
     uint64_t flags, type, detail, offset; /* values that the program has registered */
-    uint64_t clock;                       /* time domain of a timestamp; 0: not given */
+    uint64_t clock;                       /* clock of a timestamp field; 0: the field names no
+                                           * clock */
     uint32_t name;                        /* registered string; 0: none */
 };
 
@@ -31,16 +33,16 @@ struct sl_nvtx_schema {
     uint32_t domain;
     uint32_t kind;           /* enum sl_nvtx_schema_kind */
     uint32_t field, fields;  /* index of the first field; number of fields */
-    size_t size, pack_align; /* bytes; 0: not given */
+    size_t size, pack_align; /* size and packing in bytes; 0: not given */
 };
 
-/* Returns the schema's id: the given one, or a new one if that is 0; 0: no room. If the id is
- * registered again, the first registration stays. */
+/* Returns the given id, or a new id if the given id is 0. Returns 0 if there is no room. If an id
+ * is registered again, the first registration stays valid. */
 uint64_t sl_nvtx_schema_add(const struct sl_nvtx_schema *schema,
                             void (*fill)(void *user, struct sl_nvtx_field *field, size_t i),
                             void *user);
 
-/* Returns NULL if there is none. */
+/* Returns NULL if no schema has this id. */
 const struct sl_nvtx_schema *sl_nvtx_schema_find(unsigned domain, uint64_t id);
 const struct sl_nvtx_field *sl_nvtx_schema_field(const struct sl_nvtx_schema *s, size_t i);
 

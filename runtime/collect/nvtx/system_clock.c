@@ -43,8 +43,9 @@ static int64_t read_ticks(void)
     return (int64_t)sl_clock_ticks();
 }
 
-/* C++ clocks are those of libstdc++. Two sorts are left out: CPU-time clocks of a process or
- * thread, because they stop at times, and clocks of other operating systems. */
+/* C++ clocks are the clocks of libstdc++. Two sorts of clocks are left out: CPU-time clocks of a
+ * process or thread, because they stop while the thread waits, and clocks of other operating
+ * systems. */
 static const struct sl_nvtx_system_clock clocks[] = {
     {NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED, NULL, NS_PER_S},
     {NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME, NULL, NS_PER_S},

@@ -10,7 +10,7 @@
 
 struct sl_nvtx_system_clock {
     uint64_t type;         /* NVTX_TIMESTAMP_TYPE_* */
-    int64_t (*read)(void); /* NULL: the trace's clock, perhaps in another unit */
+    int64_t (*read)(void); /* NULL: the clock is the trace's clock, perhaps in another unit */
     int64_t ticks_per_s;   /* 0: must be measured */
 };
 

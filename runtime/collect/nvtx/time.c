@@ -18,20 +18,21 @@
 #include "base/stats.h"
 #include "collect/nvtx/system_clock.h"
 
-/* How long a reading of a clock is used for later events. A clock that is slewed by 1 ppm is then
- * wrong by at most 100 ns. */
+/* How long a reading of a clock is used for later events. In this time, a clock that is slewed by 1
+ * ppm becomes wrong by at most 100 ns. */
 #define REFRESH_NS (100u * 1000 * 1000)
 /* Shortest time between two readings from which a rate is computed. A reading error of 50 ns is 50
- * ppm of it. */
+ * ppm of this time. */
 #define SPAN_MIN_NS (1000u * 1000)
 
 enum {
     CLOCKS = 64,
     LINKS = 128,
-    POINTS = 16, /* points of a link; when it is full, every second point is dropped */
-    ROUNDS = 3,  /* tries to read two clocks at the same moment; the best one is kept */
+    POINTS = 16, /* maximum number of points of a link; when a link is full, every second point is
+                  * dropped */
+    ROUNDS = 3,  /* number of tries to read two clocks at the same moment; the best try is kept */
     TRIES = 1000,
-    TRACE = 0, /* node of the trace's clock */
+    TRACE = 0, /* number of the node of the trace's clock */
 };
 
 /* The values of the link's two clocks at one moment. */
@@ -44,13 +45,13 @@ struct link {
     unsigned points;
     double rate;                /* ticks of end[1] per tick of end[0]; 0: computed from the
                                  * points */
-    struct point point[POINTS]; /* sorted by at[0] */
+    struct point point[POINTS]; /* readings of both clocks, sorted by at[0] */
 };
 
 struct node {
     struct sl_nvtx_clock clock;
     struct sl_nvtx_timer timer;
-    unsigned scope_domain; /* domain of the clock's scope; an assigned id has no domain */
+    unsigned scope_domain; /* domain of the clock's scope; an assigned id belongs to no domain */
     uint64_t read_ns;      /* when the clock was last read (monotonic); 0: never */
 };
 
@@ -64,8 +65,9 @@ static struct {
 
 /* ---- the table's lock ---- */
 
-/* Locks the table. Returns 0 if its owner does not free it, because the owner is not running: it
- * may even be this thread, if we are in a signal handler that interrupted it. */
+/* Locks the table. Returns 0 if another owner of the lock does not free it in time. The owner may
+ * be descheduled. If we are in a signal handler, the owner may even be the thread that the handler
+ * interrupted. */
 static int take_table(void)
 {
     for (unsigned i = 0; i < TRIES; i++) {
@@ -128,7 +130,7 @@ static void add_point(struct link *l, struct point p)
     l->points++;
 }
 
-/* If `rate` is 0, adds only the point. */
+/* If `rate` is 0, adds only the point, without a rate. */
 static void add_to_link(unsigned a, unsigned b, struct point p, double rate)
 {
     struct link *l = find_link(a, b), *turned = find_link(b, a);
@@ -197,14 +199,14 @@ static unsigned add_node(const struct sl_nvtx_clock *clock)
     return n;
 }
 
-/* Returns the domain that an id belongs to, 0 for ids that hold in the whole process: those of
- * system clocks, and assigned ids. */
+/* Returns the domain to which an id belongs. Returns 0 for ids that are valid in the whole process,
+ * which are assigned ids and the ids of system clocks. */
 static unsigned owner_of(unsigned domain, uint64_t id)
 {
     return sl_nvtx_system_clock(id) || id >= NVTX_TIME_DOMAIN_ID_DYNAMIC_START ? 0 : domain;
 }
 
-/* Returns CLOCKS if the clock is not known. */
+/* Returns the number of the clock's node, or CLOCKS if the clock is not known. */
 static unsigned find_node(unsigned domain, uint64_t id)
 {
     unsigned n = 0;
@@ -216,7 +218,8 @@ static unsigned find_node(unsigned domain, uint64_t id)
     return n < table.nodes ? n : CLOCKS;
 }
 
-/* Returns CLOCKS if the table is full. */
+/* Finds a clock, and adds the clock if it is new. Returns the number of the clock's node, or CLOCKS
+ * if the table is full. */
 static unsigned node_of(unsigned domain, uint64_t id)
 {
     const struct sl_nvtx_system_clock *s = sl_nvtx_system_clock(id);
@@ -238,8 +241,9 @@ static unsigned node_of(unsigned domain, uint64_t id)
 
 /* ---- reading clocks ---- */
 
-/* Reads the program's clock between two readings of ours, and keeps the try with the shortest
- * interval. Returns 0, or -EAGAIN if our clock went backwards in every try. */
+/* Reads the program's clock between two readings of our clock. Tries several times and keeps the
+ * try with the shortest interval. Returns 0, or -EAGAIN if our clock went backwards in every
+ * try. */
 static int read_both(const struct sl_nvtx_timer *t, struct point *out)
 {
     uint64_t best = UINT64_MAX;
@@ -262,7 +266,7 @@ static int is_readable(const struct sl_nvtx_timer *t)
     return t->read || t->read_with;
 }
 
-/* Whether the clock must be read before its times can be converted well. */
+/* Returns whether the clock must be read before its times can be converted accurately. */
 static int is_due(unsigned n)
 {
     const struct node *node = &table.node[n];
@@ -276,8 +280,8 @@ static int is_due(unsigned n)
     return !node->read_ns || age >= REFRESH_NS;
 }
 
-/* The caller has locked the table. This function unlocks it while it reads the clock, and locks it
- * again. If it returns 0, the table is not locked. */
+/* The caller has locked the table. This function unlocks the table while it reads the clock, and
+ * then locks the table again. If it returns 0, the table is not locked. */
 static int read_clock(unsigned n)
 {
     const struct sl_nvtx_timer timer = table.node[n].timer;
@@ -286,7 +290,7 @@ static int read_clock(unsigned n)
 
     if (!is_readable(&timer))
         return 1;
-    /* Set before the reading, so that other threads do not read the clock too. */
+    /* Set before the clock is read, so that other threads do not read the clock too. */
     table.node[n].read_ns = sl_clock_monotonic();
     free_table();
     err = read_both(&timer, &p);
@@ -431,7 +435,7 @@ void sl_nvtx_time_factor(unsigned domain, uint64_t a, uint64_t b, double b_per_a
         return;
     na = node_of(domain, a);
     nb = node_of(domain, b);
-    /* A program cannot set links between system clocks, because we measure those. */
+    /* A program cannot set links between system clocks, because we measure these links. */
     if (na != CLOCKS && nb != CLOCKS && na != nb &&
         !(sl_nvtx_system_clock(a) && sl_nvtx_system_clock(b)))
         add_to_link(na, nb, (struct point){{at_a, at_b}}, b_per_a);

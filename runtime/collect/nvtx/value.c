@@ -22,7 +22,7 @@ enum form {
     REAL,
     HALF,  /* float16 */
     BRAIN, /* bfloat16 */
-    HEX,   /* addresses, colors, 128 bits, bytes */
+    HEX,   /* addresses, colors, 128-bit values, and bytes */
     CHARACTER,
     STRING,
     HANDLE, /* handle of a registered string */
@@ -132,7 +132,7 @@ int sl_nvtx_value_integer(uint64_t type, const void *at, int64_t *out)
          t.form != HEX) ||
         t.size > sizeof(bits))
         return 0;
-    memcpy(&bits, at, t.size); /* little-endian, like every machine that CUDA runs on */
+    memcpy(&bits, at, t.size); /* the value is little-endian, because every machine with CUDA is */
     *out = t.form == SIGNED ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
     return 1;
 }

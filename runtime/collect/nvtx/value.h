@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Size and alignment in bytes of a value of the type. The size is 0 if the type has no fixed
- * size. */
+/* Returns the size and the alignment, in bytes, of a value of the type. The size is 0 if the type
+ * has no fixed size. */
 size_t sl_nvtx_value_size(uint64_t type);
 size_t sl_nvtx_value_align(uint64_t type);
 
@@ -18,7 +18,7 @@ size_t sl_nvtx_value_align(uint64_t type);
  * aligned. */
 int sl_nvtx_value_integer(uint64_t type, const void *at, int64_t *out);
 
-/* Bytes of one character: 1, 2 or 4. 0 if the type has no characters. */
+/* Returns the bytes of one character: 1, 2 or 4. Returns 0 if the type has no characters. */
 size_t sl_nvtx_value_character(uint64_t type);
 int sl_nvtx_value_is_string(uint64_t type);
 

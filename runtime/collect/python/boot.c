@@ -2,9 +2,10 @@
  * boot.c - starts our Python package in the interpreter of the process.
  *
  * Threads: the thread that initialises CUDA queues a call in the interpreter. The recorder thread
- * queues it again if there was no interpreter then, or if a PyTorch without an observer is found.
- * Python's main thread runs the call with the GIL. Memory: static. Python's functions are looked up
- * by name, because the process may have no Python, and because we use no Python version's headers.
+ * queues the call again if there was no interpreter yet, or if it finds a PyTorch without an
+ * observer. Python's main thread runs the call with the GIL. Memory: static. Python's functions are
+ * looked up by name, because the process may have no Python, and because we use no Python version's
+ * headers.
  */
 #include "collect/python/boot.h"
 
@@ -21,8 +22,8 @@
 #define PY_FILE_INPUT 257
 
 /* The file that this script runs reports its own failures. The only exceptions that leave the
- * script are those raised by the program's signal handlers (such as KeyboardInterrupt), which the
- * program must get. */
+ * script are exceptions of the program's signal handlers, such as KeyboardInterrupt. The program
+ * must get these exceptions. */
 static const char script[] = "try:\n"
                              "    with open(path, 'rb') as file:\n"
                              "        code = compile(file.read(), path, 'exec')\n"
@@ -40,7 +41,7 @@ enum state {
 
 static struct {
     _Atomic int state;
-    _Atomic int pid; /* process that called first; 0: none yet */
+    _Atomic int pid; /* id of the process that called first; 0: none yet */
     char path[PATH_MAX];
 } boot;
 
@@ -119,8 +120,8 @@ static int run_script(void *scope)
         python.Clear();
         return 0;
     }
-    /* PyRun_String() is not used, because it handles a KeyboardInterrupt itself, so that the
-     * program would not get it. */
+    /* PyRun_String() is not used, because it handles a KeyboardInterrupt itself. The program would
+     * not get the exception. */
     result = python.Evaluate(code, scope, scope);
     python.Drop(code);
     if (!result)
@@ -202,7 +203,7 @@ int sl_python_boot(const char *home)
         !atomic_compare_exchange_strong(&boot.state, &expected, QUEUED))
         return -EALREADY;
     err = queue(home);
-    /* An unsupported interpreter is never tried again. */
+    /* We never try an unsupported interpreter again. */
     if (err)
         atomic_store(&boot.state, err == -ENOTSUP ? RUN : IDLE);
     errno = saved;

@@ -24,9 +24,9 @@ static uint64_t kept_hash(const struct sl_python_layout *l, const void *code, si
     return sl_python_is_a(str, l->str_type) ? sl_python_word_at(str, SL_PYTHON_STR_HASH) : NO_HASH;
 }
 
-/* Whether the slot's code object is still the same. Its memory may have been reused for another
- * object of the same name and file. That object differs in its version number or in its line
- * table. */
+/* Returns whether the slot still describes this code object. CPython may have reused the object's
+ * memory for another code object of the same name and file. The other object differs in its version
+ * number or in its line table. */
 static int is_same(const struct sl_python_layout *l, const struct sl_python_code_cache_code *s)
 {
     const void *table = sl_python_pointer_at(s->code, l->code_table);
@@ -67,7 +67,7 @@ uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
     return 0;
 }
 
-/* Returns the entry to use for a code object, NULL if the code object cannot be identified
+/* Returns the entry to use for a code object, or NULL if the code object cannot be identified
  * cheaply. */
 static struct sl_python_code_cache_code *code_of(struct sl_python_code_cache *seen,
                                                  const struct sl_python_layout *l,

@@ -4,7 +4,8 @@
  *
  * A thread runs nearly all its code repeatedly. A few comparisons then recognise a code object,
  * which is cheaper than the hash over everything that identifies a place (collect/python/frames.c).
- * Its address alone does not identify it, because CPython reuses the memory of freed code objects.
+ * The address alone does not identify a code object, because CPython reuses the memory of freed
+ * code objects.
  *
  * Threads: the thread that runs the frames. Memory: the caller's.
  */
@@ -14,20 +15,19 @@
 #include <stdint.h>
 
 enum {
-    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* powers of two */
+    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* numbers of slots; powers of two */
     SL_PYTHON_CODE_CACHE_CODES = 8,
     SL_PYTHON_CODE_CACHE_LINES = 16,
     SL_PYTHON_CODE_CACHE_TABLE = 512, /* bytes */
 };
 
-/* Each cache is used by one thread at a time. Initially it is all zeros. */
+/* Each cache is used by one thread at a time. A new cache is all zeros. */
 struct sl_python_code_cache {
     /* Code objects in library files. Many frames of such code may lie between an operator and the
      * user's code. */
     struct {
         const void *code;
-        uint64_t file; /* hash of the characters of the file's path; the hashes below are of
-                        * characters too */
+        uint64_t file; /* hash of the characters of the file's path, like the other hashes below */
     } library[SL_PYTHON_CODE_CACHE_LIBRARY];
     struct sl_python_code_cache_code {
         const void *code;
@@ -36,7 +36,7 @@ struct sl_python_code_cache {
         uint32_t version;
         int first_line;
         struct {
-            uint32_t offset, line; /* line 0: none */
+            uint32_t offset, line; /* offset of the instruction, and its line; line 0: none */
         } place[SL_PYTHON_CODE_CACHE_LINES];
         uint8_t table[SL_PYTHON_CODE_CACHE_TABLE];
     } code[SL_PYTHON_CODE_CACHE_CODES];
@@ -45,8 +45,8 @@ struct sl_python_code_cache {
 struct sl_python_layout;
 struct sl_python_place;
 
-/* Returns the line of the innermost frame outside of libraries. Returns 0 if that place, or a frame
- * inside of it, is not cached. */
+/* Returns the line of the innermost frame outside of libraries. Returns 0 if the place of this
+ * frame, or of a frame that it has called, is not cached. */
 uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
                                    const struct sl_python_layout *l, const void *frame);
 

@@ -2,13 +2,13 @@
  * frames.c - finds the line of the user's Python code that the calling thread is running.
  *
  * Threads, memory: see frames.h. Results are kept in a table, whose key is a hash of everything
- * that identifies a place in the code. The address of a code object is not enough, because it is
- * reused after the object is freed. So the hash also covers the object's file, its name, and its
- * version number (from 3.12 on) or its whole line table. An entry is one word, 40 bits of the hash
- * and the result, so that no lock is needed.
+ * that identifies a place in the code. The address of a code object is not enough, because CPython
+ * reuses the memory of a freed object. So the hash also covers the object's file, its name, and its
+ * version number (from 3.12 on) or its whole line table. An entry is one word, with 40 bits of the
+ * hash and the result, so that no lock is needed.
  *
- * When Python ends, it frees the states of threads that still run. We read no frames then, because
- * Py_IsInitialized() returns 0 well before that.
+ * When Python ends, it frees the states of threads that still run. We read no frames at that time,
+ * because Py_IsInitialized() returns 0 long before Python frees the states.
  */
 #include "collect/python/frames.h"
 
@@ -24,10 +24,11 @@
 #include "collect/python/text.h"
 
 enum {
-    KEPT = 16384,        /* 128 KiB; a power of two */
-    WAYS = 4,            /* entries per hash */
-    TABLE_MAX = 1 << 24, /* bytes; longer line tables are damaged */
-    LONG_TABLE = 512,    /* bytes; a multiple of 64 */
+    KEPT = 16384,        /* entries of 8 bytes, 128 KiB in all; a power of two */
+    WAYS = 4,            /* number of entries that a hash may use */
+    TABLE_MAX = 1 << 24, /* largest line table in bytes; a longer table is damaged */
+    LONG_TABLE = 512,    /* line tables of at least this many bytes are summed several words at a
+                          * time; a multiple of 64 */
     TEXT_BITS = 24,
     LINES = 16384, /* maximum number of texts, so that the table has room for NVTX names too */
 };
@@ -44,7 +45,7 @@ static struct {
     struct sl_python_layout layout;
     unsigned depth;
     _Atomic int is_ready;
-    _Atomic unsigned lines; /* texts requested so far; may exceed LINES */
+    _Atomic unsigned lines; /* number of texts requested so far; may exceed LINES */
     _Atomic uint64_t kept[KEPT];
 } python;
 
@@ -92,8 +93,9 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Returns a checksum made of two sums over the words, of which the second depends on their order.
- * It adds several words at a time, so that the long table of a long script takes little time. */
+/* Returns a checksum made of two sums over the words. The second sum depends on the order of the
+ * words. The function adds several words at a time, so that the long table of a long script takes
+ * little time. */
 static uint64_t sum_of_long(const char *data, size_t length, uint64_t sum)
 {
     typedef uint64_t words __attribute__((vector_size(64)));
@@ -110,7 +112,7 @@ static uint64_t sum_of_long(const char *data, size_t length, uint64_t sum)
 }
 
 /* Returns a checksum of the bytes. Most tables are short and are summed word by word. The last word
- * may overlap the one before. */
+ * may overlap the word before it. */
 static uint64_t sum_of(const char *data, size_t length)
 {
     uint64_t first = length, second = 0, word = 0;
@@ -133,8 +135,8 @@ static uint64_t sum_of(const char *data, size_t length)
     return mix(mix(first, second), word);
 }
 
-/* A str that was used as a dictionary key stores a hash of its characters, which we use. Nearly all
- * file and function names were keys. */
+/* A str that was used as a dictionary key stores a hash of its characters, and this function uses
+ * that hash. Nearly all file and function names were dictionary keys. */
 static uint64_t hash_of_text(const struct sl_python_layout *l, const void *text)
 {
     uint64_t hash = sl_python_word_at(text, SL_PYTHON_STR_HASH);

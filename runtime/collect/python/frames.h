@@ -2,15 +2,15 @@
  * frames.h - finds the line of the user's Python code that the calling thread is running.
  *
  * The line is that of the innermost frames outside of libraries (Python's own, PyTorch's, Triton's,
- * ours). A thread that has only library frames, such as autograd's, has no line. The line is read
- * from the thread's own frames in memory, without taking CPython's lock. This is safe because the
- * caller is C code that Python code has called: until it returns, the thread's frames do not
- * change, and the frames and the objects they refer to stay alive, with or without the lock. We
- * change nothing, not even reference counts.
+ * ours). A thread that runs only library code, such as a thread of autograd, has no line. The line
+ * is read from the thread's own frames in memory, without taking CPython's lock. Reading is safe
+ * because the caller is C code that Python code has called. Until the caller returns, the thread's
+ * frames do not change. The frames and the objects to which they refer stay alive, with or without
+ * the lock. We change nothing, not even reference counts.
  *
- * Threads: any; nothing blocks or allocates. A call takes some 15 ns if this thread has run the
- * same place recently, 50 ns if only another thread has, and a few microseconds otherwise. Memory:
- * a fixed table. base/text_table.h keeps each text once.
+ * Threads: any; nothing blocks or allocates. A call takes some 15 ns if this thread has recently
+ * run the same place in the code, 50 ns if only another thread has run it, and otherwise a few
+ * microseconds. Memory: a fixed table. base/text_table.h keeps each text once.
  */
 #ifndef SL_PYTHON_FRAMES_H
 #define SL_PYTHON_FRAMES_H
@@ -27,17 +27,17 @@ struct sl_python_code_cache;
  * there is no Python, -ENOTSUP if this Python is not supported, or -ENOMEM. */
 int sl_python_lines_init(unsigned depth);
 
-/* Ends the finding of lines for good (in a forked child). */
+/* Turns the finding of lines off for good (in a forked child). */
 void sl_python_lines_stop(void);
 
-/* Returns the calling thread's innermost frame, NULL if there is none. If the result differs from
- * an earlier one inside the same C call, Python code was entered in between. */
+/* Returns the calling thread's innermost frame, or NULL if the thread has no frame. If two results
+ * inside the same C call differ, the C code has called Python code in between. */
 const void *sl_python_frame(void);
 
-/* The line of the calling thread's innermost frame, as a number of its text in
- * base/text_table.h ("FILE:LINE FUNCTION"; several are joined by " < ", the innermost first). 0:
- * the thread runs only library code, or there is no room for the text. `seen` makes repetition
- * cheaper; may be NULL. */
+/* Returns the line of the calling thread's innermost frame outside of libraries, as the number of
+ * the line's text in base/text_table.h. The text is "FILE:LINE FUNCTION"; several lines are joined
+ * by " < ", the innermost first. Returns 0 if the thread runs only library code, or if there is no
+ * room for the text. `seen` makes repeated calls cheaper; may be NULL. */
 uint32_t sl_python_line(const void *frame, struct sl_python_code_cache *seen);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * layout.c - finds the offsets of the fields that we read in CPython's objects.
  *
- * Threads, memory: see layout.h. The numbers are offsetof() values of CPython's structs, the same
- * on every machine with 8-byte pointers. tests/python checks them with all supported versions.
+ * Threads, memory: see layout.h. The numbers are offsetof() values of CPython's structs, which are
+ * the same on every machine with 8-byte pointers. The tests in tests/python check the numbers with
+ * all supported versions.
  */
 #include "collect/python/layout.h"
 
@@ -21,18 +22,20 @@
 #define FIRST            9
 #define FIRST_THAT_TELLS 13
 #define COOKIE           "xdebugpy"
-/* smallest value of a version's lowest byte for a release candidate or a final release */
+/* smallest value of the lowest byte of the version number of a release candidate or a final
+ * release */
 #define RELEASED   0xc0u
 #define OFFSET_MAX 4096u
 
 struct known {
     struct sl_python_layout layout;
-    uint16_t code_size; /* size of a code object, as its type object gives it */
+    uint16_t code_size; /* size of a code object in bytes, which its type object contains */
 };
 
 #define STR_3_9  .ascii_text = 48, .compact_text = 72
 #define STR_3_12 .ascii_text = 40, .compact_text = 56
-/* What 3.9 and 3.10 have in common, and those from 3.13 on. */
+/* Offsets that 3.9 and 3.10 have in common. Below are offsets that all versions from 3.13 on have
+ * in common. */
 #define LAYOUT_3_9                                                                                 \
     .thread_frame = 24, .cframe_frame = SL_PYTHON_NOWHERE, .frame_back = 24, .frame_code = 32,     \
     .frame_owner = SL_PYTHON_NOWHERE, .code_file = 104, .code_name = 112, .code_table = 120,       \
@@ -40,7 +43,7 @@ struct known {
 #define LAYOUT_3_13                                                                                \
     .cframe_frame = SL_PYTHON_NOWHERE, .code_version = 92, STR_3_12, .table = SL_PYTHON_LOCATIONS
 
-/* From 3.13 on, the other offsets are those that CPython publishes. */
+/* From 3.13 on, CPython publishes the other offsets. */
 static const struct known known[VERSIONS] = {
     {{LAYOUT_3_9, .frame_at = 104, .index_bytes = 1, .table = SL_PYTHON_LNOTAB}, 176},
     {{LAYOUT_3_9, .frame_at = 96, .index_bytes = 2, .table = SL_PYTHON_LINETABLE}, 176},
@@ -89,7 +92,7 @@ static const struct told {
     [15 - FIRST] = {208, 320, 384},
 };
 
-/* Index of each word in its group. */
+/* Index of each word in its group of offsets. */
 enum {
     FRAME_BACK,
     FRAME_CODE,
@@ -161,7 +164,8 @@ static int read_told(struct sl_python_layout *l, unsigned minor)
     return all_somewhere(l) ? 0 : -ENOTSUP;
 }
 
-/* Returns the minor version in a text such as "3.11.7 (main, ...", 0 if it is not known. */
+/* Returns the minor version in a text such as "3.11.7 (main, ...", or 0 if the text has another
+ * form. */
 static unsigned minor_version(void)
 {
     const char *(*get)(void) =

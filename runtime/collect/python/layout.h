@@ -2,9 +2,10 @@
  * layout.h - finds the offsets of the fields that we read in CPython's objects.
  *
  * CPython has no stable interface that reads a thread's frames without the GIL, so we read the
- * frames in memory. Offsets differ from version to version. Up to 3.12 they are listed in layout.c;
- * from 3.13 on CPython publishes them (_Py_DebugOffsets). No layout is given for a Python that we
- * do not know exactly: a newer version, another build or implementation, or one without the GIL.
+ * frames in memory. Offsets differ from version to version. Up to 3.12, layout.c lists the offsets.
+ * From 3.13 on, CPython publishes them (_Py_DebugOffsets). There is no layout for a Python that we
+ * do not know exactly: a newer version, another build or implementation, or a build without the
+ * GIL.
  *
  * Threads: sl_python_layout_find() is called once, before any thread reads frames. Memory: none.
  */
@@ -21,24 +22,27 @@
 struct sl_python_layout {
     /* CPython's own functions and types. */
     int (*is_initialized)(void);
-    void *(*this_thread)(void); /* returns the calling thread's state; NULL: it has none */
+    void *(*this_thread)(void); /* returns the calling thread's state; NULL: the thread has no
+                                 * state */
     const void *code_type, *str_type, *bytes_type;
 
-    uint16_t thread_frame; /* in a thread's state: pointer to its innermost frame, or to a struct
-                            * with that pointer */
-    uint16_t cframe_frame; /* offset of the frame's pointer in that struct; SL_PYTHON_NOWHERE: there
-                            * is no such struct */
+    uint16_t thread_frame; /* offset, in a thread's state, of the pointer to its innermost frame, or
+                            * to a struct with that pointer */
+    uint16_t cframe_frame; /* offset of the frame's pointer in the struct; SL_PYTHON_NOWHERE: the
+                            * state itself has the pointer */
     uint16_t frame_back;
     uint16_t frame_code;
-    uint16_t frame_at;    /* position in the code: an address, or an index (3.9, 3.10) */
+    uint16_t frame_at;    /* position in the code, which is an address, or in 3.9 and 3.10 an
+                           * index */
     uint16_t frame_owner; /* SL_PYTHON_NOWHERE: all frames run Python code */
     uint16_t code_file, code_name, code_table, code_line;
-    uint16_t code_version; /* a number that no other code object has (0: not numbered);
-                            * SL_PYTHON_NOWHERE: this Python has no such number */
-    uint16_t code_start;   /* first instruction; SL_PYTHON_NOWHERE: `frame_at` is an index */
+    uint16_t code_version; /* number that no other code object has (0: not numbered);
+                            * SL_PYTHON_NOWHERE: this Python does not number code objects */
+    uint16_t code_start;   /* offset of the first instruction; SL_PYTHON_NOWHERE: `frame_at` is an
+                            * index */
     uint16_t index_bytes;  /* bytes per step of the index */
-    uint16_t ascii_text;   /* in a str: its characters, if all are ASCII */
-    uint16_t compact_text; /* in a str: its characters, if not all are ASCII */
+    uint16_t ascii_text;   /* in a str whose characters are all ASCII: its characters */
+    uint16_t compact_text; /* in another str: its characters */
     enum sl_python_table table;
     unsigned version; /* minor */
 };
@@ -59,7 +63,7 @@ enum {
 };
 
 /* Finds the layout of the CPython in this process. Returns 0, -ENOENT if there is no CPython, or
- * -ENOTSUP if it is not supported. */
+ * -ENOTSUP if this CPython is not supported. */
 int sl_python_layout_find(struct sl_python_layout *out);
 
 #endif

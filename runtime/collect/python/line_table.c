@@ -5,14 +5,15 @@
  */
 #include "collect/python/line_table.h"
 
-/* In 3.10: line difference of an entry whose instructions have no line. */
+/* The line difference of an entry whose instructions have no line, in 3.10. */
 #define NO_LINE (-128)
-/* From 3.11 on: flag in the first byte of an entry. */
+/* A flag in the first byte of an entry, from 3.11 on. */
 #define ENTRY_BEGINS 0x80u
 #define UNIT_BYTES   2u
 
 enum entry_code {
-    ONE_LINE_0 = 10, /* the same line, with columns; 11 and 12 mean one and two lines further */
+    ONE_LINE_0 = 10, /* code of an entry on the same line, with columns; 11 and 12 mean one and two
+                      * lines further */
     ONE_LINE_2 = 12,
     NO_COLUMNS = 13, /* a line difference */
     LONG = 14,       /* a line difference and more data */
@@ -23,7 +24,8 @@ static int as_signed(uint8_t byte)
     return byte < 128 ? byte : byte - 256;
 }
 
-/* Returns the line, which is a sum of differences from the table; 0 if the sum is out of range. */
+/* Returns the line, which is a sum of differences from the table, or 0 if the sum is out of
+ * range. */
 static int checked(long long line)
 {
     return line > 0 && line <= INT32_MAX ? (int)line : 0;
@@ -60,8 +62,8 @@ static int find_linetable(const uint8_t *table, size_t length, int first, size_t
     return 0;
 }
 
-/* Reads a signed number, which is stored in six bits per byte, the lowest first. The lowest bit of
- * the number is its sign. */
+/* Reads a signed number, which is stored with six bits in each byte, the lowest bits first. The
+ * lowest bit of the number is its sign. */
 static long long read_difference(const uint8_t *at, const uint8_t *end)
 {
     uint64_t value = 0;

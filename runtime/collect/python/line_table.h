@@ -2,8 +2,8 @@
  * line_table.h - finds the source line of a CPython instruction.
  *
  * A code object has a table that maps its instructions to lines. The table's form has changed twice
- * since 3.9. All three forms are parsed here as CPython describes them (Objects/lnotab_notes.txt,
- * Objects/locations.md). Nothing in a table is trusted.
+ * since 3.9. CPython describes the three forms in Objects/lnotab_notes.txt and
+ * Objects/locations.md; this file parses all three. Nothing in a table is trusted.
  *
  * Threads: any; pure functions. Memory: the caller's.
  */
@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 enum sl_python_table {
-    SL_PYTHON_LNOTAB,    /* 3.9: pairs of an instruction offset and a line, as differences */
-    SL_PYTHON_LINETABLE, /* 3.10: pairs of a length and a line difference */
+    SL_PYTHON_LNOTAB,    /* 3.9: pairs of two differences, of the instruction offset and of the
+                          * line */
+    SL_PYTHON_LINETABLE, /* 3.10: pairs of a number of bytes and a line difference */
     SL_PYTHON_LOCATIONS, /* 3.11 and later: entries that also have columns */
 };
 

@@ -60,7 +60,7 @@ static inline uint64_t sl_python_offset_in(const struct sl_python_layout *l, con
     return sl_python_word_at(frame, l->frame_at) - (uint64_t)(uintptr_t)code - l->code_start;
 }
 
-/* Returns the frame's code object, NULL if the frame runs no Python code. */
+/* Returns the frame's code object, or NULL if the frame runs no Python code. */
 static inline const void *sl_python_code_of(const struct sl_python_layout *l, const void *frame)
 {
     /* From 3.14 on the lowest bits of a reference are flags. */

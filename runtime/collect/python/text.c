@@ -65,7 +65,8 @@ static size_t put_chars(char *out, size_t size, const struct sl_python_chars *ch
     }
 }
 
-/* Returns how many characters to drop from the beginning so that the rest certainly fits. */
+/* Returns how many characters to drop from the beginning of the text so that the rest certainly
+ * fits. */
 static size_t surplus(const struct sl_python_chars *chars, size_t size)
 {
     size_t fit = chars->is_ascii ? size : size / (chars->kind == 1 ? 2 : UTF8_MOST);
@@ -176,9 +177,9 @@ static int is_pythons_own(const char *path)
     return at && *at == '/';
 }
 
-/* Recognises code that torch.compile's inductor has generated, wherever its cache is:
- * ".../wv/cwvx...q.py". The file's name is a hash in base 32, and the folder's name is the
- * beginning of that hash. */
+/* Recognises code that torch.compile's inductor has generated, such as ".../wv/cwvx...q.py", in any
+ * cache folder. The file's name is a hash in base 32, and the folder's name is the beginning of
+ * that hash. */
 static int is_inductors(const char *path)
 {
     enum {
@@ -206,7 +207,7 @@ int sl_python_is_library(const struct sl_python_layout *l, const void *file)
     for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
         if (begins(path, made[i]))
             return 1;
-    /* Our own Python wrappers may be between PyTorch and its caller. */
+    /* Frames of our own Python wrappers may lie between PyTorch and its caller. */
     if (strstr(path, "/torchinductor_") || is_inductors(path) ||
         strstr(path, "/python/syncline/_") || is_in_own_folder(path))
         return 1;

@@ -1,5 +1,6 @@
 /*
- * discover.c - finds the PyTorch loaded in this process, and the observer that was built for it.
+ * discover.c - finds the PyTorch loaded in this process, and the observer that was built for this
+ * PyTorch.
  *
  * Threads, memory: see discover.h.
  */
@@ -35,7 +36,8 @@ int sl_torch_version(struct sl_torch *torch, const char *text)
         return -EINVAL;
     torch->major = (int)major;
     torch->minor = (int)minor;
-    /* "0+cu130", but not "0a0+git" or "0.dev20260101". */
+    /* The rest of the version shows whether this is a release. "0+cu130" is the rest of a release;
+     * "0a0+git" and "0.dev20260101" are not. */
     strtol(end + 1, &end, 10);
     torch->is_release = *end == '\0' || *end == '+';
     return 0;
@@ -100,7 +102,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Looks for the package's own library: ".../torch/_C.cpython-311-x86_64-linux-gnu.so". */
+/* Checks whether this object is the package's own library, such as
+ * ".../torch/_C.cpython-311-x86_64-linux-gnu.so". */
 static int look_for_part(struct dl_phdr_info *info, size_t size, void *user)
 {
     static const char begins[] = "/torch/_C.";

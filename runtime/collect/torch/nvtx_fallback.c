@@ -1,8 +1,9 @@
 /*
- * nvtx_fallback.c - records PyTorch operators from the NVTX ranges that PyTorch pushes for them.
+ * nvtx_fallback.c - records PyTorch operators from the NVTX ranges that PyTorch pushes for
+ * operators.
  *
- * Threads, memory: see nvtx_fallback.h. Each range's text is turned into the call that the observer
- * would have made (collect/torch/ops_abi.h), with the facts that the text holds.
+ * Threads, memory: see nvtx_fallback.h. This file parses each range's text, and makes the same call
+ * that an observer would make (collect/torch/ops_abi.h).
  */
 #include "collect/torch/nvtx_fallback.h"
 
@@ -17,9 +18,9 @@
 #define DIMS    "\"Input Dims\":"
 
 static struct {
-    _Atomic uint32_t threads; /* highest thread number given so far */
-    _Atomic uint32_t forward; /* number of the thread with forward operators; 0: none yet; SEVERAL:
-                               * more than one */
+    _Atomic uint32_t threads; /* highest thread number assigned so far */
+    _Atomic uint32_t forward; /* number of the thread that runs forward operators; 0: none yet;
+                               * SEVERAL: more than one thread */
 } numbers;
 
 /* ---- facts that the texts lack ---- */
@@ -34,9 +35,9 @@ static uint32_t number_of(struct sl_lane *lane)
     return lane->told_number;
 }
 
-/* Each thread counts sequence numbers of its own. The text of a backward operator does not say to
- * which thread its sequence number belongs. So that thread is known only as long as a single thread
- * runs forward operators. */
+/* Each thread counts its own sequence numbers. The text of a backward operator does not say which
+ * thread has counted its sequence number. So we know the forward thread only as long as a single
+ * thread runs forward operators. */
 static void note_forward(uint32_t number)
 {
     uint32_t nobody = 0;

@@ -108,8 +108,8 @@ static int has_colons(const char *name, size_t length)
     return 0;
 }
 
-/* Whether a scope without a sequence number is a user's. The names of operators contain a
- * namespace, except those listed here. */
+/* Returns whether a scope without a sequence number is a user scope. The names of operators contain
+ * a namespace, except the names listed here. */
 static int is_user(const char *name, size_t length)
 {
     static const char *const ops[] = {"record_param_comms", "detach", "detach_"};
@@ -130,7 +130,7 @@ static int is_user(const char *name, size_t length)
 
 /* ---- the whole text ---- */
 
-/* Returns the beginning of the last occurrence, NULL if there is none. */
+/* Returns the beginning of the last occurrence, or NULL if there is no occurrence. */
 static const char *find_last(const char *text, size_t length, const char *what)
 {
     size_t size = strlen(what);

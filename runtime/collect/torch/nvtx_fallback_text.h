@@ -3,8 +3,8 @@
  *
  *     NAME[, seq = N], op_id = N[, sizes = [[2, 3], [], ...]][, input_op_ids = [(op,place), ...]]
  *
- * Names are not escaped and may contain commas, so the text is read from its end. Any program may
- * have pushed the text: nothing in it is trusted.
+ * Names are not escaped and may contain commas, so the text is read from its end. Nothing in the
+ * text is trusted, because any program may have pushed the text.
  *
  * Pure functions; any thread.
  */
@@ -18,14 +18,14 @@ struct sl_nvtx_fallback_text {
     size_t name_length; /* the name is the beginning of the text; not 0 */
     uint64_t handle;    /* id of the record function; the lower half is not 0 */
     int64_t sequence;   /* -1: none */
-    const char *sizes;  /* sizes of the inputs, as JSON; borrowed; NULL: none */
+    const char *sizes;  /* borrowed JSON text with the sizes of the inputs; NULL: none */
     size_t sizes_length;
     uint8_t was_cut;       /* the sizes were truncated */
-    uint8_t is_user;       /* by its name, it is a scope of the user and not an operator */
+    uint8_t is_user;       /* the name shows that this is a user scope and not an operator */
     uint8_t is_evaluation; /* a scope that autograd's engine opens around a node of its graph */
 };
 
-/* Returns 0, or -EINVAL if the text is not that of an operator. */
+/* Returns 0, or -EINVAL if the text does not describe an operator. */
 int sl_nvtx_fallback_text_read(struct sl_nvtx_fallback_text *out, const char *text, size_t length);
 
 #endif

@@ -25,7 +25,7 @@
 #include "collect/torch/ops_abi.h"
 #include "collect/torch/wait_sites.h"
 
-/* Up to this length, put() copies without calling memcpy. */
+/* Longest text in bytes that put() copies without calling memcpy(). */
 #define SHORT_BYTES 128
 
 static struct {
@@ -33,9 +33,10 @@ static struct {
     enum sl_torch_ops_mode mode;
     uint64_t generation;
     struct sl_torch torch;
-    int is_met, is_found, is_enabled; /* discovered; attached; enabled */
+    int is_met, is_found, is_enabled; /* PyTorch was discovered; an observer is attached; the
+                                       * observer is enabled */
     _Atomic int is_wanted, is_stopped;
-    _Atomic int missing;   /* `mode`, if a PyTorch without an observer was found */
+    _Atomic int missing;   /* value of `mode` if a PyTorch without an observer was found */
     _Atomic uint32_t step; /* lower half of the handle of the user scope that marks the running
                             * step */
 } ops;
@@ -49,8 +50,9 @@ static unsigned words_of(size_t name, size_t more, size_t inputs)
     return (unsigned)((bytes + 15) / 16 * 2);
 }
 
-/* Copies bytes and returns the end. Nearly all copies are short. These are made word by word, which
- * takes less time than a call of memcpy(); the last word may overlap the one before. */
+/* Copies bytes and returns the end of the copy. Nearly all copies are short. Short copies are made
+ * word by word, which takes less time than a call of memcpy(). The last word may overlap the word
+ * before it. */
 static char *put(char *to, const void *from, size_t length)
 {
     char *end = to + length;
@@ -110,15 +112,15 @@ static struct sl_lane_op *put_begin(struct sl_lane *lane, const struct sl_torch_
     return to;
 }
 
-/* Whether an operator of this scope ends on the thread where it began. Then calls that Python code
- * makes until its end are inside it. */
+/* Returns whether an operator of this scope ends on the thread where it began. Then the operator
+ * contains all calls that Python code makes until the operator's end. */
 static int is_plain(uint8_t scope)
 {
     return scope != SL_TORCH_SCOPE_USER && scope != SL_TORCH_SCOPE_SCRIPT;
 }
 
-/* Returns the Python line for an operator. Operators that Python code calls have a line; operators
- * that these call in turn have none. */
+/* Returns the Python line for an operator. An operator that Python code calls has a line. An
+ * operator that another operator calls has none. */
 static uint32_t line_of(struct sl_lane *lane, const struct sl_torch_op *op)
 {
     const void *frame;
@@ -198,8 +200,9 @@ static void put_word(struct sl_lane *lane, enum sl_lane_what what, uint64_t word
 }
 
 /* Ends an operator that is not open in this lane. Some scopes end on another thread although they
- * were not marked as asynchronous: a TorchScript function that waits for a fork continues on the
- * fork's thread, and the scope of a generator on the thread of its next caller. */
+ * were not marked as asynchronous. A TorchScript function that waits for a fork continues on the
+ * fork's thread. The scope of a generator continues on the thread of the generator's next
+ * caller. */
 static void end_elsewhere(struct sl_lane *lane, uint64_t handle, int is_async, uint64_t stamp)
 {
     if (!is_async && lane->ops_skipped) {
@@ -239,8 +242,8 @@ void sl_torch_ops_end(uint64_t handle, uint8_t scope, int is_async)
     sl_lane_put(lane, 2);
 }
 
-/* A wait inside an operator that the same Python frame has called gets the operator's line, so it
- * needs no record. */
+/* A wait inside an operator that the same Python frame has called gets the operator's line. So such
+ * a wait needs no record. */
 int sl_torch_ops_site_begin(void)
 {
     const struct sl_torch_op site = {.name = "", .sequence = -1, .scope = SL_TORCH_SCOPE_SITE};
@@ -261,8 +264,8 @@ void sl_torch_ops_site_end(void)
     sl_torch_ops_end(0, SL_TORCH_SCOPE_SITE, 0);
 }
 
-/* Inside an operator without a record, nodes are dropped. Otherwise they would be recorded for the
- * operator around it. */
+/* Nodes inside an operator without a record are dropped. Otherwise such a node would be recorded
+ * for the operator around this operator. */
 void sl_torch_ops_node(uint64_t node)
 {
     struct sl_lane *lane = sl_lane_mine;
@@ -277,8 +280,9 @@ static const struct sl_torch_ops_host host = {SL_TORCH_OPS_ABI, sl_torch_ops_beg
 
 /* ---- finding PyTorch ---- */
 
-/* Enables or disables the observer as wanted. PyTorch locks its list of observers for that. A fork
- * must not happen meanwhile, because the child would inherit the locked lock. */
+/* Enables the observer if operators are wanted, otherwise disables it. PyTorch then locks its list
+ * of observers. A fork must not happen meanwhile, because the child would inherit the locked
+ * lock. */
 static void follow(void)
 {
     int on = atomic_load(&ops.is_wanted) && !atomic_load(&ops.is_stopped), err;

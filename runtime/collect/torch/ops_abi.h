@@ -1,11 +1,12 @@
 /*
- * ops_abi.h - the interface between libsyncline.so and the observer of one PyTorch version.
+ * ops_abi.h - the interface between libsyncline.so and an observer, the library that reports the
+ * operators of one PyTorch version.
  *
  * Only the observer (python_hook/torch_ops.cpp) is compiled against PyTorch's headers, once for
  * each minor version. The observer and the library call each other only through two structs of C
  * functions. The first member of each struct is the version of this interface.
  *
- * Threads: begin() and end() are called on the operator's thread; they neither block nor allocate.
+ * Threads: begin() and end() are called on the operator's thread, and neither block nor allocate.
  * watch(), enable() and disable() are called by one thread.
  */
 #ifndef SL_TORCH_OPS_ABI_H
@@ -29,21 +30,23 @@ enum {
     SL_TORCH_SCOPE_BACKWARD = 1,
     SL_TORCH_SCOPE_SCRIPT = 2, /* a TorchScript function */
     SL_TORCH_SCOPE_USER = 7,
-    SL_TORCH_SCOPE_SITE = 255, /* no scope of PyTorch: sl_torch_ops_site_begin() */
+    SL_TORCH_SCOPE_SITE = 255, /* not a scope of PyTorch, but a wait that sl_torch_ops_site_begin()
+                                * records */
 };
 
 /* An operator that begins. Its pointers are valid only during the call. */
 struct sl_torch_op {
     const char *name;
     size_t name_length;
-    uint64_t handle;                 /* id of its record function */
+    uint64_t handle;                 /* id of the operator's record function */
     int64_t sequence;                /* -1: none */
-    uint32_t thread, forward_thread; /* PyTorch's thread numbers; forward_thread is 0 if this is no
-                                      * backward operator */
+    uint32_t thread, forward_thread; /* PyTorch's thread numbers; forward_thread is 0 if the
+                                      * operator is no backward operator */
     uint32_t caller; /* in a backward pass, the system id of the thread that called backward();
-                      * otherwise the thread's own id, or 0 if that is not known */
+                      * otherwise the thread's own id; 0: not known */
     uint8_t scope;
-    uint8_t is_async; /* may end on another thread, and out of nesting order */
+    uint8_t is_async; /* the operator may end on another thread, and before operators that began
+                       * inside it */
     uint8_t was_cut;  /* inputs were truncated */
     /* JSON members (arguments of a collective, keyword arguments), without a comma at either
      * end. */
@@ -64,10 +67,11 @@ struct sl_torch_ops_host {
 struct sl_torch_ops_observer {
     uint32_t abi;
     const char *built_for; /* "2.11" */
-    /* Reports user scopes (record_function()) from now on, for the rest of the process. Operators
-     * get no slower by it. */
+    /* Reports user scopes (record_function()) from now on, for the rest of the process. Reporting
+     * user scopes does not make operators slower. */
     int (*watch)(int with_inputs);
-    /* Reports operators too. Call again while enabled to change `with_inputs`. */
+    /* Reports operators too. To change `with_inputs`, call this function again while operators are
+     * enabled. */
     int (*enable)(int with_inputs);
     int (*disable)(void);
 };

@@ -1,5 +1,6 @@
 /*
- * ops_read.c - turns PyTorch records of the lanes into operators and user ranges.
+ * ops_read.c - turns the PyTorch records in the lanes (collect/lane/lane.h) into operators and user
+ * ranges.
  *
  * Threads, memory: see ops_read.h.
  */
@@ -16,21 +17,22 @@
 #include "event/op_detail.h"
 #include "event/pattern.h"
 
-/* User scopes have a domain of their own, which is none of NVTX's, and are identified by their
+/* User scopes have a domain of their own, which is no NVTX domain, and are identified by their
  * handles. */
 #define USER_DOMAIN 0x20000u
-/* Flag in the ids of ranges that may end on any thread. Handles are far too small to contain it. */
+/* Flag in the ids of ranges that may end on any thread. Handles are so small that they never
+ * contain this bit. */
 #define USER_ID     (1ull << 62)
-#define LINES       4096 /* a power of two */
+#define LINES       4096 /* number of cached lines; a power of two */
 #define LATE        256
 #define DETAIL_MOST (SL_OP_DETAIL_HEAD + PARTS_MOST)
-/* Maximum size of JSON members and inputs, which is what a record can hold. A line is added if
- * there is room. */
+/* Maximum size of JSON members and inputs, which is the most that a record can hold. The Python
+ * line is added if there is room. */
 #define PARTS_MOST  (SL_LANE_RECORD_WORDS * 8)
 #define SOURCE_MORE 16 /* bytes of JSON that are written around the line */
 
 _Static_assert(DETAIL_MOST <= SL_OP_DETAIL_MOST,
-               "readers of a detail have SL_OP_DETAIL_MOST bytes");
+               "readers of a detail have buffers of SL_OP_DETAIL_MOST bytes");
 
 struct sl_torch_ops_read {
     struct sl_torch_ops_read_options opt;
@@ -121,7 +123,8 @@ static void add_source(const struct sl_torch_ops_read *r, struct sl_op_detail *d
     detail->more_length = (size_t)(at - out);
 }
 
-/* `line` is the line of a collective, whose slice shows it; otherwise 0. */
+/* `line` is the Python line of a collective, because the slice of a collective shows its line.
+ * `line` is 0 for other operators. */
 static uint32_t detail_of(struct sl_torch_ops_read *r, const struct sl_lane_op *op, uint32_t line)
 {
     const char *more = (const char *)(op + 1) + op->name_length;
@@ -227,7 +230,8 @@ static int finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
     return is_user < 0 ? is_user : 0;
 }
 
-/* Lanes are read one after the other, so the beginning, in another lane, may be read later. */
+/* Lanes are read one after the other. So the operator's beginning, in another lane, may be read
+ * later. */
 static void take_finish(struct sl_torch_ops_read *r, uint64_t handle, uint64_t ns)
 {
     if (finish(r, handle, ns) == 0 || r->lates == LATE)

@@ -1,8 +1,9 @@
 /*
- * ops_read.h - turns PyTorch records of the lanes into operators and user ranges.
+ * ops_read.h - turns the PyTorch records in the lanes (collect/lane/lane.h) into operators and user
+ * ranges.
  *
- * Threads: the recorder thread. Memory: fixed tables. Names are interned in the table that all
- * sources share, up to a limit; details in a table of their own.
+ * Threads: the recorder thread. Memory: fixed tables. Names are interned, up to a limit, in the
+ * table that all sources share. Details have a table of their own.
  */
 #ifndef SL_TORCH_OPS_READ_H
 #define SL_TORCH_OPS_READ_H
@@ -21,12 +22,12 @@ struct sl_torch_ops_read_options {
     struct sl_intern *details; /* event/op_detail.h */
     struct sl_ops *ops;
     struct sl_ranges *ranges;
-    size_t names_bytes; /* limit for the names that this reader interns */
+    size_t names_bytes; /* maximum bytes of names that this reader interns */
 };
 
 struct sl_torch_ops_lost {
-    uint64_t names;  /* operators without a name */
-    uint64_t inputs; /* operators that lack some or all of their inputs */
+    uint64_t names;  /* number of operators without a name */
+    uint64_t inputs; /* number of operators that lack some or all of their inputs */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -34,7 +35,7 @@ int sl_torch_ops_read_create(struct sl_torch_ops_read **out,
                              const struct sl_torch_ops_read_options *opt);
 void sl_torch_ops_read_destroy(struct sl_torch_ops_read *r); /* NULL is fine */
 
-/* Reads one record of a thread (collect/lane/lane_read.h). Skips records of other sources. */
+/* Call with each record of a thread (collect/lane/lane_read.h). Skips records of other sources. */
 void sl_torch_ops_read_record(struct sl_torch_ops_read *r, uint32_t thread,
                               const struct sl_lane_record *record, uint64_t ns);
 /* Call after each pass over all lanes. */

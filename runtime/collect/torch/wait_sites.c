@@ -1,8 +1,8 @@
 /*
  * wait_sites.c - finds the Python line of PyTorch waits that are not inside operators.
  *
- * Threads, memory: see wait_sites.h. We need not keep the CUDA runtime loaded, because PyTorch's
- * libraries depend on it and are never unloaded.
+ * Threads, memory: see wait_sites.h. We need not keep the CUDA runtime loaded. PyTorch's libraries
+ * depend on the CUDA runtime and are never unloaded.
  */
 #include "collect/torch/wait_sites.h"
 
@@ -14,14 +14,14 @@
 #include "base/log.h"
 #include "collect/torch/ops.h"
 
-/* How many libraries are watched: libc10_cuda, libtorch_cuda and libtorch_python. Calls from
+/* Number of watched libraries, which are libc10_cuda, libtorch_cuda and libtorch_python. Calls from
  * PyTorch's other libraries are always inside operators. */
 #define LIBRARIES 3
-/* PyTorch uses the CUDA runtime that this library is linked with. */
+/* PyTorch uses the CUDA runtime with which this library is linked. */
 #define RUNTIME_OF "libc10_cuda.so"
 
-/* The CUDA runtime's own functions. They are set before any slot points to our functions. Results
- * are cudaError_t. */
+/* The CUDA runtime's own functions. These pointers are set before any slot points to our functions.
+ * The functions return cudaError_t. */
 static struct {
     int (*device_synchronize)(void);
     int (*stream_synchronize)(void *stream);
@@ -88,7 +88,7 @@ static int free_host(void *memory)
 
 struct libraries {
     const void *within[LIBRARIES]; /* an address inside each library; NULL: not loaded */
-    char runtime_of[4096];         /* path of RUNTIME_OF */
+    char runtime_of[4096];         /* path of the library RUNTIME_OF */
 };
 
 static int note(struct dl_phdr_info *info, size_t size, void *user)
@@ -126,9 +126,9 @@ static const struct {
 
 #define WAITS (sizeof(waits) / sizeof(*waits))
 
-/* Looks up the functions through the library at `path`, so that they are those of the CUDA runtime
- * that this library is linked with, even if several are loaded. Leaves out functions that are not
- * found. Returns how many were found. */
+/* Looks up the functions through the library at `path`. So even if several CUDA runtimes are
+ * loaded, the functions belong to the one with which this library is linked. Leaves out functions
+ * that are not found. Returns the number of functions found. */
 static size_t find_functions(const char *path, struct sl_import *imports)
 {
     void *library = sl_loader_open(path, RTLD_LAZY | RTLD_NOLOAD), *function;
