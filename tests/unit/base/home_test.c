@@ -1,4 +1,4 @@
-/* home_test.c - the folder beside the library, or the one that is named instead. */
+/* home_test.c - finds syncline's own folder: beside the library, or where the user says. */
 #include "test.h"
 #include <errno.h>
 #include <limits.h>

@@ -66,7 +66,8 @@ static int load_in_a_child(void)
     return result_of(child);
 }
 
-/* Before, and where glibc does not free the lock: killed by the alarm. */
+/* A child loads a library after fork(). Without syncline's fork handlers the child would hang on
+ * the linker's lock, and alarm() would kill the child. */
 static void a_fork_waits_for_a_look_and_the_looks_in_it(void)
 {
     pthread_t thread;
@@ -156,7 +157,7 @@ static void neither_waits_for_ever(void **state)
     unlink(path);
 }
 
-/* The look and the fork of the parent's are none of the child's. */
+/* The parent forks while it iterates and holds a fork back. The child starts without either. */
 static void a_child_begins_anew(void)
 {
     pid_t child;

@@ -1,4 +1,5 @@
-/* own_file_test.c - a file takes our bytes only while its descriptor and its name are ours. */
+/* own_file_test.c - syncline writes to a file only while the descriptor and the name still belong
+ * to that file. */
 #include "test.h"
 
 #include <errno.h>
@@ -67,7 +68,7 @@ static int is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Opens the host's own file. It has 4 bytes, and the offset is at its end. */
+/* Opens the host's own file of 4 bytes. The file offset is at the end of the file. */
 static int open_hosts(void)
 {
     int fd = open(in_folder("host"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -298,7 +299,8 @@ static void reused_by_another_file(void **state)
     }
 }
 
-/* The host opens the same descriptor number again. A lost file is never used again. */
+/* The host opens another file with the same descriptor number. syncline never uses a lost file
+ * again. */
 static void lost_for_good(void **state)
 {
     int hosts = open_hosts(), ours, high;

@@ -1,5 +1,5 @@
-/* api_test.c - which kinds and calls are asked of CUPTI, in which way, and what happens when
- * it refuses: the others go on, and a line on stderr says what is lost and what to do. */
+/* api_test.c - which kinds and calls syncline enables in CUPTI, and how. If CUPTI refuses one kind,
+ * the other kinds are still recorded, and a line on stderr says what is lost and what to do. */
 #include "unit/stderr.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct {
     int all_sync, thread_id_type;
     uint8_t attribute[16];
     int refused_kind, refuse_calls, refuse_attributes, code;
-    uint32_t refused_from; /* the first refused call id */
+    uint32_t refused_from; /* the lowest call id that CUPTI refuses */
 } cupti;
 
 static int get_version(uint32_t *version)
@@ -212,8 +212,7 @@ static void everything_on_and_off_with_the_per_call_filter(void **state)
     assert_int_equal(filter, 0);
     for (int k = 0; k < SL_CUPTI_KIND_COUNT; k++)
         on += cupti.kind[k];
-    assert_int_equal(on, sizeof kinds /
-                             sizeof *kinds); /* KERNEL, which serializes, is not among them */
+    assert_int_equal(on, sizeof kinds / sizeof *kinds); /* KERNEL is off: it serializes */
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         assert_int_equal(cupti.kind[kinds[i]], 1);
     assert_int_equal(cupti.all_sync, 0);
@@ -234,7 +233,7 @@ static void calls_that_a_version_does_not_know_are_not_asked_of_it(void **state)
 {
     int filter;
 
-    adopt(23, &complete_table); /* 12.5: runtime ids below 470, driver ids below 761 */
+    adopt(23, &complete_table); /* CUPTI 12.5 has runtime ids below 470 and driver ids below 761 */
     sl_cupti_enable(&api, ALL, 0, &filter);
     for (unsigned i = 470; i < sizeof cupti.runtime; i++)
         assert_int_equal(cupti.runtime[i], 0);
@@ -303,7 +302,7 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
 {
     static const struct {
         int kind;
-        uint32_t set; /* the kinds that are lost completely */
+        uint32_t set; /* the kinds of which no record arrives */
         const char *words;
     } want[] = {
         {SL_CUPTI_KIND_CONCURRENT_KERNEL, SL_CUPTI_KERNEL, "(CONCURRENT_KERNEL) failed"},
@@ -324,7 +323,8 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
         cupti.refused_kind = want[i].kind;
         listen_to_stderr();
         assert_int_equal(sl_cupti_enable(&api, ALL, 0, &filter), ALL & ~want[i].set);
-        sl_cupti_enable(&api, ALL, 0, &filter); /* reported once, however often it fails */
+        /* printed once, although the call fails each time */
+        sl_cupti_enable(&api, ALL, 0, &filter);
         line = stop_listening();
         assert_non_null(strstr(line, want[i].words));
         assert_non_null(strstr(line, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)"));
@@ -376,8 +376,8 @@ static void buffers_are_zeroed_by_us_and_threads_are_the_systems(void **state)
     assert_non_null(strstr(stop_listening(), "cuptiActivitySetAttribute failed"));
 }
 
-/* Another client changes CUPTI's settings. It finds the original ones at first, and syncline's
- * settings are restored afterwards. */
+/* Another client changes CUPTI's settings. That client first finds CUPTI's original settings, and
+ * syncline sets its own again afterwards. */
 static void another_client_finds_everything_as_it_was(void **state)
 {
     uint8_t *zeroed = &cupti.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER];

@@ -1,5 +1,5 @@
-/* decode_cpu_test.c - calls, waits, event records and overhead, from the record layouts of
- * every known version; the filter at decode; ids that mean "none". */
+/* decode_cpu_test.c - decodes calls, waits, event records and overhead from the record layouts of
+ * every known version. Also tests the filter of calls, and ids that mean "none". */
 #include "test.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* objects_test.c - first sightings stay first in tables of a fixed size: twenty thousand threads
- * and streams, far more than are remembered, never repeat and never loop. */
+/* objects_test.c - each thread and stream is reported once, although the tables have a fixed size.
+ * Twenty thousand objects, far more than fit, are never reported twice, and no search is
+ * endless. */
 #include "test.h"
 
 #include "base/stats.h"
