@@ -1,4 +1,4 @@
-/* fixture_driver.h - the loaded fixture_driver.c: what its functions return. */
+/* fixture_driver.h - sets the values that the functions of fixture_driver.c return. */
 #ifndef SL_NVTX_FIXTURE_DRIVER_H
 #define SL_NVTX_FIXTURE_DRIVER_H
 

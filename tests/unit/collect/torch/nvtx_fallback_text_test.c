@@ -1,5 +1,5 @@
-/* nvtx_fallback_text_test.c - the texts that PyTorch gives NVTX for operators, those that only look
- * like them, and those that somebody made to hurt. */
+/* nvtx_fallback_text_test.c - parses the NVTX texts that PyTorch writes for operators, texts that
+ * only resemble these, and harmful texts. */
 #include "test.h"
 
 #include <errno.h>
@@ -156,7 +156,7 @@ static void cut_anywhere(void **state)
 
     for (size_t length = 0; length < strlen(ADDMM); length++)
         (void)read_text(&t, ADDMM, length);
-    /* Truncated inside the ids of inputs, after all needed parts. */
+    /* The text is truncated inside the ids of inputs, after all needed parts. */
     assert_int_equal(read_text(&t, ADDMM, strlen(ADDMM) - 3), 0);
     assert_true(t.sizes && !t.was_cut);
 }
