@@ -1,4 +1,5 @@
-/* correlation_test.c - slots by id; the done are forgotten first, oldest first. */
+/* correlation_test.c - finds slots by correlation id. If memory is full, completed slots are
+ * forgotten first, from the oldest to the newest. */
 #include "test.h"
 
 #include <errno.h>

@@ -44,7 +44,7 @@ static inline int tear_down(void **state)
     return folder_remove();
 }
 
-static uint32_t correlation; /* of the last launch */
+static uint32_t correlation; /* the correlation id of the last launch */
 
 /* Delivers one launch and its kernel, which starts `wait` ns after the call. */
 static inline void deliver_from(uint32_t thread, const char *name, uint64_t call_ns, uint64_t wait)

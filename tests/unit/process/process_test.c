@@ -1,5 +1,5 @@
 /*
- * process_test.c - the life cycle as seen by the host and the public API: armed, forked, or
+ * process_test.c - the life cycle of syncline, observed through the public API: armed, forked, or
  * permanently passive.
  */
 #include "life.h"
@@ -34,7 +34,8 @@ static void status_fills_what_fits(void)
     } old = {.s.size = offsetof(struct sl_status, reason)};
 
     CHECK(inject("SYNCLINE_WINDOW=run"));
-    CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls once, others may call again */
+    /* the driver calls this function once, and other callers may call it again */
+    CHECK(!inject("SYNCLINE_WINDOW=run"));
     memset(old.s.reason, 'x', sizeof(old.s.reason));
     memset(old.guard, 'g', sizeof(old.guard));
     CHECK(sl_status(&old.s) == 0); /* an older, shorter struct */

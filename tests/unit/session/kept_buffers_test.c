@@ -1,6 +1,6 @@
 /*
- * kept_buffers_test.c - buffers that are kept until their client flushes: none is lost, and none is
- * delivered twice.
+ * kept_buffers_test.c - completed buffers of another client are kept until that client flushes. No
+ * buffer is lost, and none is delivered twice.
  */
 #include "test.h"
 
