@@ -101,7 +101,7 @@ static void test_what_waits_and_is_no_operator(void **state)
     assert_int_equal(line_at(105, &op), 5);
     assert_int_equal(op, 0);
     assert_int_equal(line_at(131, &op), 7);
-    assert_int_equal(op, 11); /* the line of the operator around this call */
+    assert_int_equal(op, 11); /* the operator around this call */
     assert_int_equal(line_at(133, &op), 8);
     assert_int_equal(line_at(145, &op), 6);
     begin(160, 0, 9, 1);

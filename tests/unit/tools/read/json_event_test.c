@@ -1,5 +1,5 @@
 /*
- * json_event_test.c - parses events to rows. Everything that is not JSON is refused.
+ * json_event_test.c - parses trace events to rows. Text that is not JSON is refused.
  *
  * Threads: one. Memory: the parser's.
  */
