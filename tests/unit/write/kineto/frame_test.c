@@ -1,4 +1,5 @@
-/* frame_test.c - the members before and after the rows, as readers search for them. */
+/* frame_test.c - writes the members before and after the rows in the form in which readers search
+ * for them. */
 #include "base/software.h"
 #include "unit/write/kineto/fixture.h"
 
