@@ -2,7 +2,7 @@
 # Runs clang-tidy (checks in .clang-tidy) on the sources of the library and the tool. Fails if it
 # reports something. Needs the compile commands of build/release.
 #
-#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: that of tests/venv.sh lint
+#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: the folder that tests/venv.sh lint makes
 #
 # Without --all, it analyses only files that changed since the branch left the main branch (on the main
 # branch: in its last commit), including uncommitted changes. A changed header is analysed in the source
@@ -51,7 +51,7 @@ sources_of() {
             if [[ -e ${path%.h}.c ]]; then
                 echo "${path%.h}.c"
             else
-                # Includes begin below runtime/ or tools/.
+                # Paths in include lines are relative to runtime/ or tools/.
                 git grep -lF "#include \"${path#*/}\"" -- 'runtime/*.c' 'tools/*.c' 'tools/*.cpp' | head -n 1
             fi
             ;;

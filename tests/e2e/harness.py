@@ -184,8 +184,7 @@ class Run:
         return [line for line in self.truth if line["t"] == what]
 
     def operations(self) -> list[dict]:
-        """Returns the GPU operations that have a CUPTI record: those that finished and whose records were not
-        lost."""
+        """Returns the GPU operations that finished and whose CUPTI records were not lost."""
         gone = {line["op"] for line in self.lost()}
         return [op for op in self.truth_of("op")
                 if op["kind"] in ("kernel", "memcpy", "memset") and op["finished"]
@@ -196,9 +195,9 @@ class Run:
         return [line for line in self.log if line.get("what") in LOST]
 
     def calls(self) -> dict[int, dict]:
-        """Returns the calls that must have a row, by correlation id: those whose records were on and not
-        lost. Of a nested pair only the outer call has a row. CUPTI before 12.5 can only enable all calls,
-        so syncline's own filter leaves out the others."""
+        """Returns the calls that must have a row, by correlation id. Their records were enabled and not lost.
+        Of a nested pair only the outer call has a row. CUPTI before 12.5 can only enable all calls, so
+        syncline's own filter leaves out the others."""
         since: dict[str, int] = {}
         for line in self.log:
             if line.get("what") == "enabled":
@@ -287,8 +286,8 @@ def demangled(name: str) -> str:
 
 
 def difference(expected: list, found: list, is_cut: bool = False) -> str:
-    """Returns "" if both lists have the same elements in any order (`is_cut`: elements may be missing). Else
-    returns a text with the missing and the surplus elements."""
+    """Returns "" if both lists have the same elements in any order. With `is_cut`, elements may be missing.
+    Otherwise returns a text with the missing and the surplus elements."""
     want, have = collections.Counter(expected), collections.Counter(found)
     missing, surplus = list((want - have).elements()), list((have - want).elements())
     if not surplus and (is_cut or not missing):
@@ -324,15 +323,16 @@ def written_operation(event: dict) -> tuple:
 
 
 def operations_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """Returns "" if the traces contain exactly the operations of the truth minus the log (`is_cut`: or a part
-    of them); else the difference."""
+    """Returns "" if the traces contain exactly the operations of the truth minus the log. With `is_cut`,
+    operations may be missing. Otherwise returns the difference."""
     written = [written_operation(e) for t in traces for e in t.of("kernel", "gpu_memcpy", "gpu_memset")]
     return difference([expected_operation(op) for op in run_.operations()], written, is_cut)
 
 
 def calls_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """Returns "" if the traces contain exactly the calls of the truth minus the log (`is_cut`: or a part of
-    them); else the difference. Each call must be on its thread if CUPTI reports the system's thread ids."""
+    """Returns "" if the traces contain exactly the calls of the truth minus the log. With `is_cut`, calls may
+    be missing. Otherwise returns the difference. Each call must be on its thread if CUPTI reports the
+    system's thread ids."""
     no_threads = run_.failed("cuptiSetThreadIdType")
     expected = [(call["corr"], "cuda_" + call["domain"], plain(call["name"]), call["cbid"],
                  call["start"], call["end"], call["result"], no_threads or call["thread"])
@@ -378,9 +378,9 @@ def correct_clock(run_: Run, traces: list[Trace]) -> None:
 
 
 def waits_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """Returns "" if the traces contain exactly the waits of the truth minus the log (`is_cut`: or a part of
-    them); else the difference. A wait whose record was delivered twice may have two rows, because syncline
-    remembers only the most recent waits."""
+    """Returns "" if the traces contain exactly the waits of the truth minus the log. With `is_cut`, waits may
+    be missing. Otherwise returns the difference. A wait whose record was delivered twice may have two rows,
+    because syncline remembers only the most recent waits."""
     head = traces[0].object if traces else {}
     expected = sync_rows.expected(run_.truth, run_.lost(), head.get("cupti_version", 0),
                                   head.get("syncline", {}).get("detail") == "full")
@@ -393,7 +393,7 @@ def waits_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
 
 
 def check_calls(run_: Run, trace: Trace) -> None:
-    """Checks that the rows of calls are those of the truth, and that every launch has its row."""
+    """Checks that the calls in the trace equal the calls in the truth, and that every launch has a row."""
     assert not calls_differ(run_, [trace]), calls_differ(run_, [trace])
     rows = {row["args"]["correlation"] for row in trace.of("cuda_runtime", "cuda_driver")}
     launched = {op["corr"] for op in run_.operations()}

@@ -8,8 +8,8 @@
  * LIBRARY must not be loaded yet. Prints `child N`, the child's exit status (2: the linker was busy
  * when the process forked), or that the child hung.
  *
- * Runs in the main thread, and in the library's threads. They call this program's dl_iterate_phdr()
- * and dlopen(), because a program's functions precede libc's.
+ * The main thread and the library's threads run this code. The library calls this program's
+ * dl_iterate_phdr() and dlopen(), because a program's functions precede libc's.
  */
 #include <dlfcn.h>
 #include <link.h>

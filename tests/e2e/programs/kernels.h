@@ -6,7 +6,7 @@
  *     kernel[:N]       runs N kernels of 20 us, then waits for them
  *     sleep:MS
  *
- * One thread; the state is static. Include it from only one file of a program.
+ * One thread; the state is static. Include this header in only one file of a program.
  */
 #ifndef SL_E2E_KERNELS_H
 #define SL_E2E_KERNELS_H

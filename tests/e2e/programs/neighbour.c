@@ -97,8 +97,8 @@ static void on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackI
 {
 }
 
-/* Set only on the thread that ends CUPTI, because callbacks of other threads (also the profiler's)
- * arrive here as well. */
+/* 1 only on the thread that ends CUPTI, because callbacks of other threads, also of the profiler's,
+ * run this code, too. */
 static _Thread_local int tears_down;
 
 static void teardown_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,

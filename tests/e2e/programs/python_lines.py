@@ -298,8 +298,8 @@ def paths():
 
 
 def again():
-    """Code objects are created, run and freed in a loop. A new one often has the address of a freed one, and
-    the same addresses of its tables."""
+    """Code objects are created, run and freed in a loop. A new code object often has the address of a freed
+    one, and its tables have the old addresses, too."""
     wrong = 0
     for i in range(6000):
         above, inside = i % 7, i // 7 % 5
@@ -321,7 +321,8 @@ def again():
 
 
 def long():
-    """A function of many lines asks at many of them. It jumps back over more than 127 lines."""
+    """A function has many lines, and asks for its line at many of them. The function jumps back over more
+    than 127 lines."""
     lines = ["def g(ask, out):\n", "    for _ in range(2):\n"]
     for i in range(4000):
         lines.append("        out.append(ask())\n" if i % 100 == 0 else "        x = [1,\n")
@@ -379,7 +380,8 @@ def typing():
 
 
 def threads():
-    """Many threads ask at once. Each gets its own lines, also lines that are new."""
+    """Many threads ask for their lines at once. Each thread gets its own lines, also lines that were never
+    asked for before."""
     wrong = []
 
     def work(number):
@@ -399,7 +401,7 @@ def threads():
 
 
 def many():
-    """More lines are asked for than fit into memory. There is no line then, and never a wrong one."""
+    """More lines are asked for than fit into memory. The answer is then no line, but never a wrong line."""
     wrong = lost = 0
     for i in range(80000):
         answer = run("x = ask()", f"/a/path/that/takes/some/room/{i}.py", ask=ask)["x"]
@@ -422,7 +424,7 @@ def depth():
 
 
 def interpreters():
-    """Other interpreters of the process get no line, or right ones."""
+    """Code in other interpreters of the process gets no line, or the right line."""
     try:
         import _testcapi
     except ImportError:

@@ -3,11 +3,12 @@
  *
  *     random_waits FILE
  *
- * A line is a step (`#`: a comment): its thread, a verb, numbers. Thread `*` means that all threads
- * wait for each other there. Objects are named by slot. A step that needs a missing object is
- * skipped, so any part of a legal program is a legal program. test_random_waits.py makes programs
- * from seeds and shrinks failing ones by leaving out lines. Results of calls are ignored, because
- * the programs contain failing calls.
+ * Each line is a step: a thread, a verb and numbers. A line that begins with `#` is a comment.
+ * Thread `*` means that all threads wait for each other at this line. Steps name objects by the
+ * number of their slot. A step that needs a missing object is skipped, so any part of a legal
+ * program is a legal program. test_random_waits.py makes programs from seeds and shrinks failing
+ * ones by leaving out lines. Results of calls are ignored, because the programs contain failing
+ * calls.
  *
  * Verbs (API: 0 driver, 1 runtime, 2 runtime with per-thread default streams):
  *     use C                     context C becomes the thread's: 0 to 3 the primary one of device C
@@ -28,7 +29,7 @@
  *     start   stop              a window, by the public API; `start` waits until it is open
  *     sleep US
  *
- * A slot belongs to one thread, or is filled before the threads meet and never emptied.
+ * Each slot belongs to one thread, or is filled before the threads first meet and is never emptied.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -233,7 +234,7 @@ static void bad(const int *arg)
     case 2: /* no event */
         arg[1] ? rt.cudaEventSynchronize(&nothing) : (int)cu.EventSynchronize((CUevent)&nothing);
         break;
-    case 3: /* the memory is not CUDA's */
+    case 3: /* the memory was not allocated by CUDA */
         arg[1] ? rt.cudaFree(&nothing) : (int)cu.MemFree((CUdeviceptr)&nothing);
         break;
     default:

@@ -1,5 +1,5 @@
-/* ranges_deferred.c - `ranges deferred:CLOCK`: an event that is reported after it has ended. The
- * clocks:
+/* ranges_deferred.c - runs the step `deferred:CLOCK` of `ranges`, which reports an event after the
+ * event has ended. The clocks are:
  *
  *     deferred:            nvtxTimestampGet()
  *     deferred:monotonic, raw, boottime, realtime, tsc    the system's clocks
@@ -68,7 +68,7 @@ static int64_t counter(void)
 #endif
 }
 
-/* Counts down by three a nanosecond, so that no other clock resembles it. */
+/* Counts down by three per nanosecond, so that no other clock resembles this clock. */
 static int64_t backwards(void)
 {
     return -3 * monotonic_raw();

@@ -1,5 +1,5 @@
-/* ranges_schema.c - `ranges schema`: a range with payloads of NVTX's extension. One payload's
- * schema has every type of entry. */
+/* ranges_schema.c - runs the step `schema` of `ranges`, which makes a range with payloads of NVTX's
+ * extension. One payload's schema has every type of entry. */
 #include "ranges.h"
 
 #include <stddef.h>

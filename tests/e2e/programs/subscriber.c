@@ -1,7 +1,7 @@
 /*
- * subscriber.c - another subscriber of CUPTI 13.3 or later. It chooses its records' fields, as
- * torch.profiler's newer collectors do. It is not linked with CUPTI. Its arguments are steps, which
- * run one after the other:
+ * subscriber.c - another subscriber of CUPTI 13.3 or later. This subscriber chooses the fields of
+ * its records, like newer collectors of torch.profiler. The program is not linked with CUPTI. Its
+ * arguments are steps, which run one after the other:
  *
  *     subscribe        and chooses a kernel's fields; allows others beside it
  *     alone            the same, and does not allow others
@@ -35,10 +35,10 @@
 #define CLOCK        22           /* CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK */
 #define TICKS_MOST   (1ull << 60) /* the wall clock passed this value in 2006 */
 
-/* KERNEL_FIELD_KIND, _START, _END, _NAME; and all but _START */
+/* `fields`: KERNEL_FIELD_KIND, _START, _END and _NAME. `fewer`: these fields without _START. */
 static int fields[] = {0, 7, 8, 24}, fewer[] = {0, 8, 24};
 
-/* The layout in NVIDIA's header of 13.3. */
+/* The layout of the struct in NVIDIA's header of CUPTI 13.3. */
 struct params {
     size_t size;
     const char *name;
@@ -82,7 +82,7 @@ static struct {
     int (*FlushAll)(uint32_t flag);
 } cupti;
 static void *subscriber;
-static char name[256]; /* of the last kernel; name_lock guards it */
+static char name[256]; /* the last kernel's name, guarded by name_lock */
 static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int kernels, odd, by_ticks, startless;
 
