@@ -70,7 +70,7 @@ def test_every_edge_is_a_dependency(tmp_path, name):
 @real
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_is_there_with_its_own_time(tmp_path, name):
-    """Each GPU operation has one node. The nodes of a CPU row cover the time that no row inside it covers."""
+    """Each GPU operation has one node. The nodes of a CPU row cover the time in which no inner row runs."""
     trace = TRACES / f"{name}.json.gz"
     et = convert(trace, tmp_path)
     rows = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]

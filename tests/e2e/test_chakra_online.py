@@ -98,9 +98,9 @@ def same(online: chakra.Et, converted: chakra.Et) -> None:
 
 
 def lingers(run: harness.Run) -> bool:
-    """Says whether a launch returned long after its kernel had begun, as on a busy machine. Such a launch
-    becomes two nodes if the kernel's record arrives before the launch is written, so runs may differ. The
-    first launch is not counted, because it always is two nodes."""
+    """Says whether a launch returned long after its kernel had begun, which happens on a busy machine. Such a
+    launch becomes two nodes if the kernel's record arrives before the launch is written, so runs may differ.
+    The first launch is not counted, because the first launch always becomes two nodes."""
     returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
     kernels = sorted((op for op in run.truth_of("op") if op["kind"] == "kernel"), key=lambda op: op["corr"])
     return any(op["start"] + 20_000 < returned.get(op["corr"], 0) for op in kernels[1:])
@@ -198,12 +198,13 @@ def test_a_full_disk_is_said_once_and_what_fitted_stays(go, small_disk):
     run = go("context " + "kernel:3000 syncall sleep:1100 " * 6 + "return:3", log="warn",
              output=str(small_disk))
     assert run.status == 3
-    # Of each file that it hit: one of the two, or both. Or the window ended before.
+    # syncline prints one line for each file that could not be written: the Kineto file, the Chakra file, or
+    # both. The window may also have ended before the disk was full.
     said = [line.split("cannot write ")[-1].split(": ")[0] for line in run.said()
             if "No space left" in line or "stay free" in line]
     assert 1 <= len(said) == len(set(said)), said
-    for path in run.files("*.et*"):  # none if it was hit before its first sync
-        assert check(path).returncode in (0, 1)  # at most cut: the disk may be full between two nodes
+    for path in run.files("*.et*"):  # no file is left if the disk was full before the file's first sync
+        assert check(path).returncode in (0, 1)  # 1: the file is truncated between two nodes
     assert "1" in run.files()[0].name and harness.Trace(run.files()[0]).events
 
 

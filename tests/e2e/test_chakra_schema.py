@@ -1,5 +1,5 @@
-"""Checks the bytes that the Chakra writer encodes by hand. They must be readable with the schema typed in
-chakra.py and with our chakra.proto as compiled by protoc, and both schemas must agree."""
+"""Checks the bytes that the Chakra writer encodes by hand. These bytes must be readable with the schema typed
+in chakra.py and with our chakra.proto, compiled by protoc. Both schemas must agree."""
 import json
 import pathlib
 import subprocess
@@ -83,8 +83,8 @@ def test_both_schemas_read_the_same(compiled, tmp_path):
 
 
 def test_bytes_are_as_the_standard_library_writes_them(tmp_path):
-    """A file that is read and serialized again has the same bytes: fields are in order, defaults are not
-    written, and lengths are as short as possible."""
+    """A file that protobuf reads and serializes again has the same bytes. So fields are in order, default
+    values are not written, and lengths are encoded as short as possible."""
     et = chakra.Et(convert(tmp_path))
     assert len(et.nodes) == 10
     for message, node in zip(et.messages[1:], et.nodes, strict=True):

@@ -169,10 +169,10 @@ def test_own_waits_of_gpu_operations_count_for_the_step_of_their_launch(tmp_path
     assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {"ProfilerStep#7": 1300}
 
 
-# A copy releases the wait: the blamed operation is the one that took the time
+# A copy releases the wait. The blamed operation is the operation on which the time was spent.
 
 def blocking_copy(correlation, ts, dur, start, end, stream=7, name="Memcpy DtoH (Device -> Pageable)"):
-    """Returns the rows of a blocking copy, as `.item()` and `.cpu()` make them: the call returns when its own
+    """Returns the rows of a blocking copy, like `.item()` and `.cpu()` make. The call returns when its own
     copy has completed."""
     return [row("cuda_runtime", "cudaMemcpyAsync", correlation, ts, dur, 42, cbid=41),
             row("gpu_memcpy", name, correlation, start, end - start, stream, device=0, context=1,

@@ -1,5 +1,5 @@
-"""Python in the process: how syncline's package is imported, and that the job is not affected. The tests use
-a stand-in where PyTorch is needed; tests/torch uses the real one."""
+"""Tests how syncline's package is imported into a Python process, and that the job is not affected. Where
+PyTorch is needed, these tests use a stand-in for it. tests/torch uses the real PyTorch."""
 import pathlib
 import shutil
 import subprocess

@@ -195,7 +195,7 @@ def test_operations_that_end_while_a_query_runs(tmp_path):
 
 # Guards: the comparison notices wrong edges
 
-# The first kernel is long, so that everything behind it is waited for even on a busy machine.
+# The first kernel is long, so that even on a busy machine each call waits for the work after that kernel.
 STEPS = """# sim --devices 1
 0 use 0
 0 stream 2 1
@@ -430,7 +430,8 @@ def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
         window = (about["opened_ns"], about["closed_ns"])
         return to, edge_compare.compare(truth, found, lost, False, window).wrong
 
-    # The graph was launched before the wait, which may have waited for it. No edge of the wait is reported.
+    # A graph was launched before a wait, so the wait may have waited for the graph. No edge of the wait is
+    # reported.
     assert not any(edge["dst_correlation"] == wait["corr"] for edge in edges) and lost["no_record"]
     kernel = next(line for line in lines if line["t"] == "op" and line["corr"] != launch["corr"])
     edges.append({"kind": "stream_sync", "src_correlation": kernel["corr"], "src_stream": kernel["stream"],
@@ -455,8 +456,8 @@ def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
 
 
 def test_a_free_in_a_context_without_work(tmp_path):
-    """A thread frees memory in a context without work. Its last launch was in another context, and no record
-    says that it changed contexts."""
+    """A thread frees memory in a context without work. The thread's last launch was in another context, and
+    no record says that the thread changed contexts."""
     (tmp_path / "steps").write_text("0 use 0\n0 kernel 0 20\n0 use 1\n0 alloc 8 1 0\n0 free 8 1\n0 use 0\n"
                                     "0 alloc 9 1 0\n0 free 9 1\n")
     run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", sim=["--devices", "2"])
