@@ -12,7 +12,7 @@ import tempfile
 
 CORE = ["base", "event", "sync", "write", "write/sink"]
 OUTPUTS = ["write/kineto", "write/chakra"]
-# Lanes and the reader of Python frames, which sources may include.
+# The lanes (ring buffers of threads) and the reader of Python frames. Sources may include these layers.
 LOW = ["collect/lane", "collect/frames"]
 SOURCES = ["collect/cupti", "collect/nvtx", "collect/torch", "collect/python", "collect/nccl"]
 COLLECT = [*LOW, *SOURCES, "collect"]

@@ -1,4 +1,4 @@
-"""Checks windows, disabled recording, killed processes, and the exports of the shared library."""
+"""Checks windows, processes without recording, killed processes, and the exports of the shared library."""
 
 import re
 import shutil

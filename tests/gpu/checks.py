@@ -3,8 +3,8 @@
 
     checks.py --build DIR --out DIR [--simulated] [--budget SECONDS] [--only GROUP]
 
-It needs only the standard library. tests/gpu/run.sh builds syncline and calls this program. Exit status 1
-if a check failed."""
+This program needs only Python's standard library. tests/gpu/run.sh builds syncline and calls this program.
+Exit status 1 if a check failed."""
 
 import argparse
 import pathlib

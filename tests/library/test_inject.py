@@ -1,5 +1,5 @@
-"""Tests the exports of inject.c in processes without CUDA. The driver's entry point never makes its host
-fail."""
+"""Tests the exports of inject.c in processes without CUDA. The entry point that the driver calls never makes
+the host process fail."""
 import subprocess
 import sys
 

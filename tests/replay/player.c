@@ -7,7 +7,7 @@
  * CUDA program: cuInit() loads the injected library and its CUPTI. Then CUPTI delivers the
  * recording's records, as fast as the client accepts them, or at X times the recorded speed.
  *
- * Threads: the main thread plays; all others belong to the client or CUPTI.
+ * Threads: the main thread plays. All other threads belong to the client or to CUPTI.
  */
 #include <cuda.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-"""Runs the benchmarks that compare with other profilers, at their smallest. Every way of recording runs, and
-every number is printed."""
+"""Runs the benchmarks that compare syncline with other profilers, with the smallest sizes. Every way of
+recording runs, and every number is printed."""
 import json
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_vs_kineto(tmp_path, job):
     # Both recorded the same job, so both have rows for the same operations.
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells if row[0] in RECORDING}
     assert counts["syncline"] > 100 and counts["kineto cuda"] > 100
-    # The default also records operators.
+    # By default, syncline also records operators.
     assert counts["syncline, all of it"] > counts["syncline"] + 100
     ratios = {row["metric"]: row for row in rows if row["metric"].startswith(f"{job}: libkineto's")}
     assert {row["goal"] for row in ratios.values()} == {6, 12} and len(ratios) == 4

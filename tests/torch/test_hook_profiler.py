@@ -1,5 +1,5 @@
-"""torch.profiler receives CUPTI at the exact call. syncline's trace has everything launched before and after
-a session; the session's trace has everything launched in it."""
+"""syncline releases CUPTI exactly when torch.profiler starts a session. syncline's trace has all operations
+launched before and after the session. The session's trace has all operations launched in the session."""
 import json
 import re
 

@@ -1,4 +1,4 @@
-"""The simulated libraries have every symbol that PyTorch imports, and no other."""
+"""The simulated libraries have exactly the symbols that PyTorch imports."""
 import subprocess
 import sys
 

@@ -1,5 +1,5 @@
-"""Source lines of waiting calls, with only the one environment variable set: in the trace and in `syncline
-edges --summary`."""
+"""Tests the source lines of waiting calls in the trace and in `syncline edges --summary`. Only
+CUDA_INJECTION64_PATH is set."""
 import collections
 import json
 import re
@@ -52,7 +52,7 @@ def test_every_line_that_waits_is_named(torch, before, options):
     assert set(told) == wanted
     assert told["item"] == "item" and told["thread"] == "thread.<locals>.run"
     assert told["backward"] == "Doubled.backward"
-    # The summary of the same file names the same lines.
+    # The summary of the file names the same lines as the trace.
     text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     groups = {group["name"]: group for group in json.loads(text)["by_line"]}
@@ -61,7 +61,7 @@ def test_every_line_that_waits_is_named(torch, before, options):
         assert not waited or groups[line]["waits"] >= len(waited)
         assert not waited or groups[line]["total_ns"] >= sum(waited)
         assert all(source["name"] for source in groups.get(line, {}).get("sources", ()))
-    # Each of these lines ends with a copy, but waits for kernels.
+    # Each of these lines ends with a copy, but the time is spent on kernels.
     for line, group in groups.items():
         if line and mark_of(line)[0] in ("item", "cpu", "nonzero", "truth"):
             longest = max(group["sources"], key=lambda source: source["longest_ns"])
@@ -70,8 +70,8 @@ def test_every_line_that_waits_is_named(torch, before, options):
 
 @pytest.mark.full(seconds=3.8)
 def test_a_pytorch_that_lies_elsewhere(torch, tmp_path):
-    """PyTorch is in another folder, as after `pip install --target`. The folder's name does not show that its
-    files are a library. The waiting lines are still those of the program."""
+    """PyTorch is in another folder, for example after `pip install --target`. The folder's name does not show
+    that its files are a library. The waiting lines are still those of the program."""
     packages = tmp_path / "packages"
     packages.mkdir()
     for path in torch.libraries.parents[1].iterdir():
@@ -101,7 +101,7 @@ def test_collectives_name_their_line(torch):
 @pytest.mark.full(seconds=10)
 def test_collectives_of_pytorchs_own_code_have_no_line(torch):
     """fully_shard starts collectives in the backward pass, in Python code that no line of the job called.
-    They have no line."""
+    These collectives have no line."""
     if torch.minor < 6:
         pytest.skip("this PyTorch has the FSDP of before")
     scatter, gather = (("reduceScatterSingleImpl", "allGatherSingleImpl") if torch.minor >= 15 else

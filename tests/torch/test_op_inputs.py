@@ -1,4 +1,4 @@
-"""The args of operator rows other than names and times: inputs, and texts that the program chose."""
+"""Tests the args of operator rows: inputs, and texts that the program chose."""
 import pathlib
 import subprocess
 

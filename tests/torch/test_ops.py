@@ -1,5 +1,6 @@
-"""PyTorch's operators, with only the one environment variable set. They equal those of torch.profiler in the
-same session, compared by record function id, and so do the operators of all launches."""
+"""Tests PyTorch's operators. Only CUDA_INJECTION64_PATH is set. syncline's operators equal torch.profiler's
+operators in the same session, compared by record function id. The operators of all launches are equal,
+too."""
 import collections
 import json
 import pathlib
@@ -10,7 +11,7 @@ from test_jobs import ONE_PROCESS, RANKS, UNPROFILED
 from tiers import full_but
 
 UNDER = pathlib.Path(__file__).with_name("under_profiler.py")
-# The args in which torch.profiler writes inputs. A collective also has args of its own.
+# The args in which torch.profiler writes inputs. A collective also has further args.
 INPUTS = ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"]
 COLLECTIVE = ["Collective name", "dtype", "In msg nelems", "Out msg nelems", "Group size",
               "Process Group Name", "Process Group Description", "Process Group Ranks", "Rank"]
@@ -100,8 +101,8 @@ def test_same_as_profiler_in_ranks(torch, name):
 
 def test_compiled_regions_and_subclasses(torch):
     """A compiled region has a row with its name and its operators inside. If a tensor subclass runs operators
-    inside an operator, they are inside that operator's row, and their launches belong to the inner
-    operator."""
+    inside an operator, the inner operators are inside that operator's row. Launches belong to the inner
+    operators."""
     trace = torch.job("regions").trace()
     rows = whole(trace.events, "cpu_op", "user_annotation")
     inside = parents(rows, lambda e: e["start"], lambda e: e["end"])
@@ -223,7 +224,8 @@ def test_unknown_version(torch):
 
 
 def test_windows(torch, tmp_path):
-    """Operators are not recorded between windows. Each window has the operators that began in it."""
+    """Operators are not recorded between windows. Each window's file has the operators that began in the
+    window."""
     job = tmp_path / "windows.py"
     job.write_text("""
 import ctypes, os, time, torch

@@ -1,4 +1,4 @@
-"""Unusual PyTorch jobs and environments, with only the one environment variable set. The job behaves as
+"""Tests unusual PyTorch jobs and environments. Only CUDA_INJECTION64_PATH is set. Each job behaves like
 without syncline, and its file is complete."""
 import os
 
