@@ -14,7 +14,7 @@ from edge_truth import INFERRED, NONE, RECORDED, Destination, Truth, edge_of
 
 # if streams are unknown, some of these edges are missing and counted
 OF_A_CONTEXT = {"device_sync", "context_sync"}
-# not counted when records are lost, because no record reports such waits
+# edges of these kinds are not counted when records are lost, because no record reports the waits
 UNCOUNTED = {"legacy_default", "graph"}
 # Each of these reasons can explain only missing edges of the listed kinds. All other reasons can explain
 # missing edges of any kind.
@@ -118,7 +118,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         out.unsure += 1
         out.wrong += [f"impossible at {key}: {edge}" for edge in have
                       if not any(d.nameless or is_possible(truth, d, edge) for d in to)]
-        # Two rules can give an edge to the same source. The order of the calls decides which kind is
+        # Two rules can give an edge from the same source. The order of the calls decides which kind is
         # reported.
         sure = {printed(edge) for edge in found if edge["basis"] == "exact"}
         allowed = {edge[1:] for d in to for edge in d.must + d.may + d.covered}
@@ -234,7 +234,7 @@ def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
 
 def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
     """Says whether the edge's source is an operation that precedes another source of the same destination. If
-    operations were lost, this source may be the last one that the destination really waited for."""
+    operations were lost, this source may be the last operation for which the destination really waited."""
     point, last = edge[5], to.start if edge[5] == "start" else to.end
     frees = possible_frees(truth, to, point) if truth.lost_ops else {to.free}
     return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, free, last, to.stream)

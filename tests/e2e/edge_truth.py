@@ -11,10 +11,10 @@ Each edge is demanded, allowed or false:
   of 0 that depend on facts without a record (work of destroyed streams, waits before the window);
 - false: all others.
 
-If several threads use the same stream, event or executable graph at the same time, records do not
-determine the order: such destinations are `unsure`. A destination is `blurred` if it would be unsure in
-case a graph, launched on a stream that no record names, had been launched elsewhere. The edges of a
-blurred destination are the same, but syncline need not report them as certain."""
+If several threads use the same stream, event or executable graph at the same time, records do not determine
+the order. The destinations are then `unsure`. A destination is `blurred` if it would be unsure in case a
+graph, launched on a stream that no record names, had been launched elsewhere. The edges of a blurred
+destination are the same, but syncline need not report these edges as certain."""
 import collections
 import dataclasses
 

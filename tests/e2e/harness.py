@@ -101,8 +101,8 @@ class Trace:
         return [e for e in self.events if e["ph"] in "sf" and e["cat"] == cat]
 
     def edges(self) -> list[dict]:
-        """Returns the args of the `sync_edge` rows without the node ids of graphs. Names of GPU operations
-        are stored in rows of their own and are filled in here."""
+        """Returns the args of the `sync_edge` rows without the node ids of graphs. The trace stores names of
+        GPU operations in separate rows. This function adds the names to the edges."""
         rows = [e for e in self.events if e["ph"] == "M"]
         names = {e["id"]: e["args"]["name"] for e in rows if e["name"] == "sync_name"}
         return [{key: names.get(value) if key.endswith("_name") and isinstance(value, int) else value
@@ -176,8 +176,8 @@ class Run:
         return Trace(files[0])
 
     def said(self) -> list[str]:
-        """Returns syncline's lines on stderr (with log="warn": only warnings). Such a line may follow an
-        unfinished line that another thread of the program wrote."""
+        """Returns syncline's lines on stderr (with log="warn": only warnings). A line of syncline may follow
+        an unfinished line that another thread of the program wrote."""
         return [line.rstrip("\n") for line in SAID.findall(self.stderr)]
 
     def truth_of(self, what: str) -> list[dict]:
@@ -197,7 +197,7 @@ class Run:
     def calls(self) -> dict[int, dict]:
         """Returns the calls that must have a row, by correlation id. Their records were enabled and not lost.
         Of a nested pair only the outer call has a row. CUPTI before 12.5 can only enable all calls, so
-        syncline's own filter leaves out the others."""
+        syncline's own filter leaves out the other calls."""
         since: dict[str, int] = {}
         for line in self.log:
             if line.get("what") == "enabled":
@@ -311,7 +311,7 @@ def expected_operation(op: dict) -> tuple:
 
 
 def written_operation(event: dict) -> tuple:
-    """Returns the same tuple as expected_operation(), from a row of a trace."""
+    """Converts a row of a trace to a tuple like the result of expected_operation()."""
     args = event["args"]
     assert (event["pid"], event["tid"]) == (args["device"], args["stream"])
     place = (args["correlation"], args["device"], args["context"], args["stream"], event["start"],
@@ -348,7 +348,7 @@ OPERATION_ROWS = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_mem
 
 
 def row_of(line: dict) -> tuple:
-    """Returns a key that distinguishes the truth's call, operation or wait from others with the same
+    """Returns a key that distinguishes a call, operation or wait of the truth from others with the same
     correlation id."""
     if line["t"] == "call":
         return ("cuda_" + line["domain"], line["corr"])

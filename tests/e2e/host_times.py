@@ -50,8 +50,8 @@ class Host:
         return found
 
     def by_names(self) -> list[list[dict]]:
-        """Returns the calls of each thread. Threads are sorted by their lists of calls, so their order is the
-        same in every run."""
+        """Returns the calls of each thread. Threads are sorted by their lists of calls, so the order of
+        threads is the same in every run."""
         return sorted(self.threads.values(), key=lambda calls: [call["name"] for call in calls])
 
     def enqueued_ns(self, call: dict) -> int:

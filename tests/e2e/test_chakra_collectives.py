@@ -158,8 +158,8 @@ def test_collectives_that_are_not_told_whole_are_computation(tmp_path, args):
 @pytest.mark.parametrize("name, type_", [("all_to_allv", chakra.COLL), ("send", chakra.SEND),
                                          ("barrier", chakra.COMP)])
 def test_a_rank_that_puts_in_nothing_takes_part(tmp_path, name, type_):
-    """A rank contributes no elements, such as an expert that received no token. The rank's file still has a
-    communication node, because the nodes of the other ranks wait for this node."""
+    """A rank contributes no elements, for example because its expert received no token. The rank's file still
+    has a communication node, because the nodes of the other ranks wait for this node."""
     rows = collective_rows([0, 1], name=name)
     rows[1]["args"].update({"In msg nelems": 0, "Dst Rank": 1})
     node, = convert(write(tmp_path / "t.json", rows,

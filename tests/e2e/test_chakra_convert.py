@@ -1,5 +1,5 @@
-"""Runs `syncline convert --to chakra` as a user does, on torch.profiler's traces, on made traces, and on
-damaged and hostile ones."""
+"""Runs `syncline convert --to chakra` as a user does, on traces of torch.profiler, on made traces, and on
+damaged and hostile traces."""
 import collections
 import gzip
 import json

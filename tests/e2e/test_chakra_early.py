@@ -11,7 +11,7 @@ from test_chakra_convert import convert, slice_, write
 
 
 def early_rows(early, count, sync):
-    """Returns launches on an idle stream. The GPU's clock is `early` us behind, so each kernel begins before
+    """Returns launches on an idle stream. The GPU's clock is `early` us late, so each kernel begins before
     its call. With `sync`, the thread waits after each launch."""
     rows = []
     for i in range(count):

@@ -210,7 +210,7 @@ def test_a_full_disk_is_said_once_and_what_fitted_stays(go, small_disk):
 
 @pytest.mark.sanitize
 def test_a_busy_job(go):
-    """Threads launch as fast as they can. The file has every operation in order, and no edge was given up."""
+    """Threads launch as fast as they can. The file has every operation in order, and no edge is left out."""
     run = go("context threads:8 " + "kernel:2000 " * 5 + "syncall", log="warn")
     et, trace = the_et(run), run.trace()
     assert not chakra.broken(et)

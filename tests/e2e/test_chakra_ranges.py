@@ -49,8 +49,8 @@ def test_a_range_has_its_own_time(ranges):
 
 
 def test_a_name_that_is_no_utf8(ranges):
-    """A range's name is not UTF-8. The bad byte is replaced, because protobuf readers reject a whole file for
-    one such name."""
+    """A range's name is not UTF-8. The invalid byte is replaced, because readers of protobuf reject a whole
+    file with such a name."""
     run = ranges("context kernel push:na\udcffme kernel pop sync")  # \udcff is Python's form of the byte 0xff
     et = the_et(run)
     assert not chakra.broken(et) and own_time(et, "na?me") > 0

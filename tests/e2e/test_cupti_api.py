@@ -199,7 +199,8 @@ def test_windows(go, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.3"]))
 def test_linked_with_cupti_means_the_older_one(tmp_path, version):
-    """The program is linked with CUPTI. syncline uses the older interface, because the two cannot be mixed."""
+    """The program is linked with CUPTI. syncline uses the older interface, because a process cannot use both
+    interfaces of CUPTI."""
     run = harness.run(tmp_path, NEIGHBOUR, "context", "kernel:3", sim=["--cupti", version])
     assert subscriptions(run) == []
     assert len(run.trace().of("kernel")) == 3

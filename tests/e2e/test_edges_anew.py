@@ -26,7 +26,7 @@ def anew(path, members, **how):
 
 
 def behind(members):
-    """Returns the same object with all other members after the events."""
+    """Returns the object with all other members moved after the events."""
     return {"traceEvents": members["traceEvents"], **members}
 
 
@@ -135,7 +135,7 @@ def test_processes_named_by_texts(tmp_path):
 
 def test_processes_with_one_number(tmp_path):
     """Two containers have the same pid. The tool notices the second process by its repeated ids. A driver
-    call inside a runtime call with the same id is not taken for a second process."""
+    call inside a runtime call has the same id, and is not mistaken for a second process."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     inside = {**rows[2], "cat": "cuda_driver", "name": "cuStreamSynchronize", "ts": 121, "dur": 84}
     write(tmp_path / "one.json", [inside, *rows])

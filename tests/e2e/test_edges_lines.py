@@ -225,7 +225,8 @@ def test_a_wait_for_a_copy_that_waited_for_another_stream(tmp_path):
 
 
 def test_own_waits_for_copies(tmp_path):
-    """syncline's own files are read without sorting. Waits for copies are blamed in the same way."""
+    """syncline's own files are read without sorting. The time of waits for copies is blamed in the same way
+    as in other files."""
     def operation(cat, name, correlation, start, end, stream):
         return row(cat, name, correlation, start, end - start, stream, device=0, context=1,
                    stream=stream)

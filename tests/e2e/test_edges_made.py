@@ -307,7 +307,8 @@ def test_long_names_can_be_told_apart(tmp_path):
 
 @pytest.mark.sanitize
 def test_letters_that_are_escaped(tmp_path):
-    """Letters are escaped in the args that decide a row's type. The edges are the same."""
+    """Letters are escaped in the args that decide a row's type. The tool finds the same edges as without
+    escapes."""
     rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46) + [
         row("cuda_runtime", "cudaMemcpyAsync", 12, 70, 40, 42, cbid=41),
         operation("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 12, 75, 100)]

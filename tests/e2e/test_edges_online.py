@@ -363,8 +363,8 @@ OWN = """0 use 0
 
 
 def test_a_graph_on_streams_of_its_own(tmp_path):
-    """No record says where a graph was launched. Waits for the launch stream get no edges; waits for the
-    context do."""
+    """No record says on which stream a graph was launched. Waits for the launch stream get no edges. Waits
+    for the context get edges."""
     (tmp_path / "steps").write_text(OWN)
     run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", tmp_path / "steps",
                       sim=["--graph-own-streams"])
@@ -396,8 +396,8 @@ def key(edge):
     "context threads:6 syncall kernel sync"])
 @pytest.mark.sanitize
 def test_the_tool_gives_the_same(go, tmp_path, steps):
-    """`syncline edges` prints the same edges when it reads them from rows and when it computes them from a
-    file without these rows."""
+    """`syncline edges` prints the same edges in two cases: it reads the edges from their rows, or it computes
+    the edges from a file without these rows."""
     trace = go(steps).trace()
     edges = trace.edges()
     assert printed(trace.path) == edges

@@ -260,7 +260,8 @@ def test_left_alone(tmp_path):
 
 @pytest.mark.parametrize("end", ["", "disable flush told"])
 def test_left_alone_by_the_last_flush(tmp_path, end):
-    """The process ends before the next check of the clock. The last flush notices that CUPTI was taken."""
+    """The process ends before the next check of the clock. The last flush shows that another client took
+    CUPTI."""
     run = play(tmp_path, f"context kernel:5 {CALM} sleep:1000 clock register enable kernel:7 {end}",
                handover="0")
     assert not harness.intrusions(run)

@@ -138,8 +138,8 @@ def test_domains_and_categories(ranges):
 
 
 def test_more_domains_than_a_byte_counts(ranges):
-    """A program has 1100 domains. The first 1022 keep their names and nesting. The others share one domain
-    without a name."""
+    """A program has 1100 domains. The first 1022 keep their names and nesting. The other domains share one
+    domain without a name."""
     steps = " ".join(f"domain:d{n} full:r{n}" for n in range(1100))
     trace = ranges(f"context kernel {steps} sync").trace()
     domains = {e["name"]: e["args"].get("domain") for e in notes(trace)}

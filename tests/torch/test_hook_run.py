@@ -86,8 +86,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("before", full_but([VARIABLE], [RUN, VARIABLE], seconds=6),
                          ids=["run", "variable"])
 def test_workers_that_use_cuda(torch, before):
-    """A loader's workers use CUDA. They have files like all processes, although multiprocessing ends them by
-    os._exit(). The reading process uses no CUDA and has no file."""
+    """A loader's workers use CUDA. The workers have files like all processes, although
+    multiprocessing ends them by os._exit(). The process that reads the batches does not use CUDA and has no
+    file."""
     job = torch.tmp / "job.py"
     job.write_text(GPU_WORKERS)
     run = torch.run(*before, torch.python, job, inject=not before, sim=torch.processes())

@@ -63,8 +63,8 @@ print(sorted(asked.items()))
 
 @pytest.mark.full(seconds=3.6)
 def test_texts_of_the_programs(torch, tmp_path):
-    """The program chooses the name of a group, or a keyword of a record function. The row has it as text,
-    whatever characters it contains."""
+    """The program chooses the name of a group, or a keyword of a record function. The row contains this
+    text, whatever characters are in it."""
     job = tmp_path / "job.py"
     job.write_text(r"""
 import torch

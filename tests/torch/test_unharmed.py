@@ -205,8 +205,8 @@ def test_a_program_that_hooks_do_not_fit(torch, text, steps, before):
 @pytest.mark.full(seconds=6)
 @pytest.mark.parametrize("trouble", ["a file", "no right"])
 def test_where_nothing_can_be_written(torch, trouble):
-    """The output folder cannot be written. One line says so and names the folder, and the job is not
-    affected."""
+    """The output folder cannot be written. One line reports this with the folder's name, and the job is
+    not affected."""
     folder = torch.tmp / "theirs"
     before = []
     if trouble == "a file":

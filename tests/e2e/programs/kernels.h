@@ -53,7 +53,8 @@ static void do_sleep(long ms)
         ;
 }
 
-/* Runs all steps. `own_step` runs a step of the program and says whether it knows the step. */
+/* Runs all steps. `own_step` runs a step of the program, and returns whether the program has such a
+ * step. */
 static void do_steps(int argc, char **argv, int (*own_step)(const char *name, long n))
 {
     for (int i = 1; i < argc; i++) {

@@ -303,14 +303,15 @@ def again():
     wrong = 0
     for i in range(6000):
         above, inside = i % 7, i // 7 % 5
-        # The table has the same length and the same first line, but other lines.
+        # Each code object has a line table of the same length and with the same first line, but with other
+        # lines.
         body = ["    x = 1\n", "\n"] if i % 2 else ["\n", "    x = 1\n"]
         source = "\n" * above + "def g(ask):\n" + "".join(body) * (inside + 1)
         source += "    return ask()\n"
         line = above + 1 + 2 * (inside + 1) + 1
         wrong += run(source, "<again>")["g"](ask).decode() != f"<again>:{line} g"
     for i in range(3000):
-        # Only the middle of a table of the same length differs.
+        # Each code object has a line table of the same length, which differs only in the middle.
         lines = ["    x = 1\n"] * 40
         lines[i % 40] = "\n    x = 1\n"
         lines[(i * 7) % 40] = "    return ask()\n"

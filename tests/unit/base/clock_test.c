@@ -134,8 +134,8 @@ static void a_clock_set_back_and_a_counter_restarted(void **state)
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
 
-/* The wall clock is set, forwards and backwards. The next check notices it, however recent the last
- * calibration is. */
+/* The wall clock is set, forwards and backwards. The next check notices the change, even directly
+ * after a calibration. */
 static void a_clock_set_by_hand_is_followed(void **state)
 {
     calibrate_over(SECOND, 0);

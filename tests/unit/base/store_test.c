@@ -87,7 +87,7 @@ static void an_object_larger_than_a_block_is_refused(void **state)
     sl_pool_free(&pool);
 }
 
-/* Keys that probe the same few places are put and dropped at random. The map always agrees with an
+/* Keys with the same few hash slots are put and dropped at random. The map always agrees with an
  * array. */
 static void the_map_is_an_array_with_holes(void **state)
 {

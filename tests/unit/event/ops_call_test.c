@@ -1,5 +1,5 @@
-/* ops_call_test.c - finds the operator around a call, in whatever order and however late calls
- * arrive, and which operators are forgotten. */
+/* ops_call_test.c - finds the operator around a call, although calls arrive late and in any order.
+ * Also tests which operators are forgotten if memory is full. */
 #include "event/ops_rig.h"
 
 #define MANY 200000
@@ -165,7 +165,7 @@ static void places_that_are_taken_again_are_not_taken_for_parents(void **state)
 {
     for (uint64_t i = 0; i < MANY; i++) {
         begin(10 + i, 50);
-        if (i % 100) /* every hundredth operator keeps running and is the parent of later ones */
+        if (i % 100) /* every hundredth keeps running, as a parent */
             end(10 + i, 50);
     }
     assert_int_equal(call_at(60).u.call.op, 10 + MANY - 100);

@@ -41,8 +41,8 @@ static void memory_is_bounded(void **state)
     assert_true(counts.lost > 0 && counts.lost < 100000);
 }
 
-/* The range that ended first is forgotten together with its GPU times. Open ranges, and those that
- * ended last, are kept. */
+/* The range that ended first is forgotten together with its GPU times. Open ranges, and the ranges
+ * that ended last, are kept. */
 static void what_ended_first_gives_way(void **state)
 {
     uint32_t ended = 0;

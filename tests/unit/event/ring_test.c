@@ -1,5 +1,5 @@
-/* ring_test.c - events come out of the ring in order, also at its end, when it is full, and with
- * two threads. Some slots are reserved for control events. */
+/* ring_test.c - events come out of the ring in order, also at the ring's end, when the ring is
+ * full, and with two threads. Some slots are reserved for control events. */
 #include "test.h"
 
 #include <errno.h>

@@ -111,7 +111,7 @@ static inline int count(const char *text, const char *what)
     return n;
 }
 
-/* Returns a time that is clearly separate from all earlier and later ones. */
+/* Returns a time that is far from all times returned before and after. */
 static inline uint64_t apart(void)
 {
     uint64_t now;

@@ -4,7 +4,7 @@
  */
 #include "life.h"
 
-/* No handler of fork() runs in such a child. */
+/* This child is made without the handlers of fork(). */
 static void a_child_of_a_bare_clone_does_nothing(void)
 {
     pid_t child;

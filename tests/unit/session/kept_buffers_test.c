@@ -87,7 +87,8 @@ static void *put_all(void *first)
     return NULL;
 }
 
-/* Threads keep buffers during a delivery. Afterwards none is left, until new ones are kept. */
+/* Threads keep buffers during a delivery. Afterwards no kept buffer is left, until threads keep new
+ * buffers. */
 static void threads_leave_none_behind(void **state)
 {
     pthread_t putting[THREADS];

@@ -17,7 +17,7 @@ enum fact {
     WANTED = 1 << 0,     /* kinds are wanted */
     OFF_DUE = 1 << 1,    /* kinds are not wanted, and are disabled when CUPTI next serves us */
     SIGN = 1 << 2,       /* CUPTI has requested a buffer since syncline began to wait for it */
-    ASKED = 1 << 3,      /* CUPTI has requested a buffer since it was taken */
+    ASKED = 1 << 3,      /* CUPTI has requested a buffer since another client took CUPTI */
     UNUSED = 1 << 4,     /* CUPTI has never requested a buffer */
     SUBSCRIBER = 1 << 5, /* CUPTI's newer interface */
     GAP = 1 << 6,        /* a gap has begun */
@@ -310,7 +310,7 @@ static void a_silent_cupti_is_not_forced(void **state)
     assert_true(may_force(&o, 1999, 0)); /* CUPTI was silent for less than a second */
     assert_false(may_force(&o, 2000, 0));
     assert_true(may_force(&o, 2000, 1)); /* a subscriber's buffers belong to no other client */
-    /* Four flushes are needed, whatever the time between them. */
+    /* Four flushes are needed. The time between the flushes does not matter. */
     sl_ownership_init(&o, 0, 10, 10);
     note(&o, 1000, 1, 0, 2);
     for (int i = 1; i <= 3; i++)

@@ -1,6 +1,6 @@
 /*
- * peer_rig.h - a CUPTI, another profiler that is linked with it, and a recorder that releases CUPTI
- * and takes it back.
+ * peer_rig.h - a fake CUPTI, another profiler that is linked with CUPTI, and a recorder that
+ * releases CUPTI and takes it back.
  *
  * The state belongs to the process, so every case runs in a child (child.h).
  *

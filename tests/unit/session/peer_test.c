@@ -69,7 +69,7 @@ static void one_that_began_before_is_seen_to_the_end(void)
     CHECK(client.enable(10) == 0);
     buffer = ask();
     CHECK(client.disable(10) == 0);
-    usleep(20000); /* time for a recorder that takes CUPTI back too early */
+    usleep(20000); /* a faulty recorder would take CUPTI back now */
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(atomic_load(&returns) == 1);
     give_back(buffer);
@@ -169,7 +169,7 @@ static void give_late(void)
 {
     cupti->on_flush = NULL;
     CHECK(pthread_create(&flushing, NULL, flush_it, NULL) == 0);
-    usleep(20000); /* time for a flush that wrongly does not wait */
+    usleep(20000); /* gives a faulty flush, which does not wait, time to end */
     cupti->complete(NULL, 0, fetched, sizeof(*room), 8);
     CHECK(back == 0);
 }
@@ -266,7 +266,7 @@ static void come_late(void)
 {
     cupti->on_enable = NULL;
     give_back(late);
-    usleep(20000); /* time for a recorder that takes CUPTI back too early */
+    usleep(20000); /* a faulty recorder would take CUPTI back now */
 }
 
 /* CUPTI returns the last buffer of the previous session while the client enables the first kind of

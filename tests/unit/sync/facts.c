@@ -149,7 +149,7 @@ static void name_destination(const struct facts *f, const struct sl_edge *edge, 
         snprintf(name + strlen(name), END - strlen(name), "(thread %u)", edge->dst_thread);
 }
 
-/* Edges of these kinds end at an operation's start, the others at a call's return. */
+/* Edges of these kinds end at an operation's start. Other edges end at a call's return. */
 static int ends_at_start(enum sl_edge_kind kind)
 {
     return kind == SL_EDGE_STREAM_WAIT || kind == SL_EDGE_LEGACY_DEFAULT || kind == SL_EDGE_GRAPH;

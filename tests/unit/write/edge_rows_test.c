@@ -230,8 +230,8 @@ static void after_a_loss_rows_go_out_bare(void **state)
     assert_string_equal(counter("edges_lost_gave_up"), "1");
 }
 
-/* A wait is held back until its event's record has arrived or cannot arrive any more, although each
- * report says that records may be lost. */
+/* A wait is held back until its event's record has arrived, or cannot arrive any more. Here each
+ * report of delivered records says that records may be lost. */
 static void rows_go_out_though_all_is_lossy(void **state)
 {
     struct sl_event sync = synced(6, 21, 65);

@@ -1,5 +1,5 @@
-/* outputs_test.c - when a window's files are tried again after a failure, and what is deleted at
- * the disk's limit. */
+/* outputs_test.c - when files are opened again after a failure, and which files are deleted at the
+ * disk limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -250,8 +250,8 @@ static void a_passive_pool_gives_and_takes_nothing(void **state)
     assert_int_equal(atomic_load(&wakes), 0);
 }
 
-/* Many threads use the pool. No buffer is ever used twice at the same time, none is lost, and none
- * is read before it is complete. */
+/* Many threads use the pool. No buffer is used twice at the same time, no buffer is lost, and no
+ * buffer is read before it is complete. */
 
 enum {
     THREADS = 4,

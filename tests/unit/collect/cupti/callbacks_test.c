@@ -16,7 +16,7 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 
-/* Sanitizers replace the same functions, so they cannot be replaced here. */
+/* Sanitizers replace the same functions, so this program cannot replace them. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -124,8 +124,8 @@ enum {
     BUFFERS = 8
 };
 
-/* Takes every path through the callbacks: a normal buffer, no buffer left, a quarter full, a
- * foreign buffer, a buffer that is returned twice. */
+/* Runs every path through the callbacks: a normal buffer, no buffer left, a quarter of the buffers
+ * in use, a foreign buffer, and a buffer that is returned twice. */
 static void *application(void *arg)
 {
     static uint8_t strange[64];

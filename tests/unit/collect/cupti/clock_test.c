@@ -132,7 +132,7 @@ static void a_setting_of_the_wall_clock_is_no_other_clock(void **state)
         assert_int_equal(sl_cupti_clock_look(&clock, settable), SL_CUPTI_CLOCK_REALTIME);
         assert_in_range(machine_realtime() - clock.last_ns, 0, MS);
         assert_false(clock.is_mixed);
-        /* Another clock is still recognized as different. */
+        /* syncline still notices that another clock is different. */
         assert_int_equal(sl_cupti_clock_look(&clock, another), SL_CUPTI_CLOCK_UNKNOWN);
     }
     sl_clock_set_source(NULL);

@@ -171,7 +171,7 @@ static void a_newer_library_steps_by_itself(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 1);
     fake_results = 0;
 
-    /* A step outside the buffer or backwards is not followed. */
+    /* A record's size leads outside of the buffer or backwards. The decoder stops there. */
     sl_decode_destroy(b->decode);
     opt.get_next_record = step_back;
     assert_int_equal(sl_decode_create(&b->decode, &opt), 0);

@@ -94,8 +94,8 @@ static void test_another_layout_later(void **state)
                      told.of[SL_CUPTI_KIND_MEMSET].record_size - 8);
 }
 
-/* A later layout has the same fields and size in another order. It is refused, because numbers
- * would be read from the wrong fields. */
+/* A later layout has the same fields and size in another order. syncline refuses this layout,
+ * because numbers would be read from the wrong fields. */
 static void test_fields_in_another_order_later(void **state)
 {
     tell(SL_CUPTI_KIND_MEMSET, 0);

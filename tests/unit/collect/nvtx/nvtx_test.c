@@ -154,8 +154,8 @@ static void what_is_still_ours_is_cleared(void)
     CHECK(set_slots(&ours) == 0);
 }
 
-/* There are more copies of NVTX than syncline can remember. The slots of the others are not set,
- * because they could not be cleared later. */
+/* There are more copies of NVTX than syncline can remember. The slots of the other copies are not
+ * set, because syncline could not clear these slots later. */
 static void more_copies_than_are_kept_are_refused(void)
 {
     enum {

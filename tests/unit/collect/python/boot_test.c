@@ -1,6 +1,6 @@
 /* boot_test.c - the start of the Python package is queued once, if there is a suitable interpreter.
- * A failure leaves no reference or exception behind. The state belongs to the process, so every
- * case runs in a child. */
+ * After a failure, no reference and no exception is left. The state belongs to the process, so
+ * every case runs in a child. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

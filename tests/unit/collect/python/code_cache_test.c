@@ -1,5 +1,5 @@
-/* code_cache_test.c - known places in code are recognized. Nothing else is mistaken for them:
- * neither later code at the same address, nor code that did not fit into the cache. */
+/* code_cache_test.c - known places in code are recognized. Other code is never mistaken for a known
+ * place, neither later code at the same address nor code that did not fit into the cache. */
 #include <pthread.h>
 
 #include "collect/python/code_cache.h"
@@ -202,7 +202,7 @@ static void the_later_one_takes_the_place_of_the_former(void **state)
     free_code(code);
 }
 
-/* User code is at the address of a library's code. It is not skipped. */
+/* User code is at the address of a library's code. The user code is not skipped. */
 static void code_at_the_address_of_a_library_s(void **state)
 {
     void *mine = new_code("/home/me/model.py", "forward", 10), *torch = new_code(LIBRARY, "f", 5);
@@ -245,8 +245,8 @@ static void a_number_of_its_own_stands_for_the_table(void **state)
 
 /* ---- code that is not cached ---- */
 
-/* Names that were never keys of a dict have no hash. They cannot be compared cheaply, so such code
- * is not cached. */
+/* Names that were never keys of a dict have no hash. Such names cannot be compared cheaply, so code
+ * that contains them is not cached. */
 static void without_hashes_nothing_is_kept(void **state)
 {
     static const char *const text[] = {"/home/me/model.py", "forward"};
@@ -392,7 +392,7 @@ static void more_libraries_than_there_is_room_for(void **state)
     free_code(mine);
 }
 
-/* Equally many frames are checked with and without the cache. */
+/* The search stops after the same number of frames with and without the cache. */
 static void a_stack_is_looked_at_to_its_bound(void **state)
 {
     void *mine = new_code("/home/me/model.py", "f", 10), *torch = new_code(LIBRARY, "f", 5);

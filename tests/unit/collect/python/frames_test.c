@@ -24,7 +24,7 @@ static int with_hashes(void **state)
     return 0;
 }
 
-/* Sets up this version. The module must find the same layout as that of the objects. */
+/* Sets up this version. The module must find the layout in which the objects were made. */
 static void be(unsigned minor, unsigned depth)
 {
     objects_of_python(minor);

@@ -51,7 +51,7 @@ static void none_is_loaded(void **state)
     assert_int_equal(sl_torch_discover(&t), -ENOENT);
 }
 
-/* Returns what is found for a package with this version.py. */
+/* Searches for PyTorch if its package has this version.py. Returns the result. */
 static struct sl_torch find(const char *library, const char *version_py)
 {
     struct torch_tree tree;

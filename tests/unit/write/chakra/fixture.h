@@ -28,7 +28,7 @@ struct chakra_fixture {
     size_t size;
     int sink_fails, open, have_dom;
     struct dom_file dom;
-    struct sl_collective collective; /* of every NCCL kernel; bytes 0: the size is unknown */
+    struct sl_collective collective; /* NCCL kernels; bytes 0: size unknown */
     struct {
         uint64_t correlation, end_ns;
         int gpu;

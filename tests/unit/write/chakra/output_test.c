@@ -1,5 +1,5 @@
 /* output_test.c - writes the Chakra execution trace of each window. A failure of one output of a
- * window does not affect the others. */
+ * window does not affect the other outputs. */
 #include "unit/test.h"
 
 #include <errno.h>

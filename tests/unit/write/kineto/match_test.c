@@ -185,7 +185,7 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
     for (i = 0; i < events; i++) {
         struct sl_event ev = some_event();
 
-        /* The head of an arrow directly after its operation has the same time. */
+        /* An arrow's head is directly after its operation, and has the operation's time. */
         if (ev.kind == SL_EV_FLOW && last.kind == SL_EV_KERNEL && pick(4))
             ev.u.flow.head_ns = last.start_ns;
         last = ev;
