@@ -1,7 +1,7 @@
 """Reads Chakra execution traces with the standard protobuf library.
 
-The schema is typed here by hand from the field numbers of MLCommons' et_def.proto. It is not generated
-from syncline's own schema, because an error in that schema would then go unnoticed."""
+The schema is typed here by hand from the field numbers of MLCommons' et_def.proto. This schema is not
+generated from syncline's own schema, because a test could then not notice an error in that schema."""
 import dataclasses
 import functools
 import gzip

@@ -12,9 +12,9 @@ Each edge is demanded, allowed or false:
 - false: all others.
 
 If several threads use the same stream, event or executable graph at the same time, records do not determine
-the order. The destinations are then `unsure`. A destination is `blurred` if it would be unsure in case a
-graph, launched on a stream that no record names, had been launched elsewhere. The edges of a blurred
-destination are the same, but syncline need not report these edges as certain."""
+the order. The destinations are then `unsure`. A graph may be launched on a stream that no record names. A
+destination is `blurred` if it would be unsure had the graph been launched on another stream. The edges of a
+blurred destination are the same, but syncline need not report these edges as certain."""
 import collections
 import dataclasses
 
@@ -22,7 +22,7 @@ import harness
 
 INFERRED = {"free", "implicit"}
 QUERIES = {"event_query", "stream_query"}  # queries do not wait, even if an operation ends meanwhile
-UNRECORDED = INFERRED | {"copy", "memset"}  # waits without a record of their own
+UNRECORDED = INFERRED | {"copy", "memset"}  # waits for which CUPTI makes no record
 NONE = 0xffffffff  # stands for a missing stream or event
 LEGACY = 7
 RECORDED = ("kernel", "memcpy", "memset")
@@ -61,11 +61,11 @@ class Action:
     # further streams and events that the call may read and change
     anywhere: set = dataclasses.field(default_factory=set)
     ops: list = dataclasses.field(default_factory=list)
-    untold: bool = False  # no record says when one of its operations ended
+    untold: bool = False  # no record says when one of the call's operations ended
     waits: bool = False
     record: bool = False
-    unsure: bool = False  # it overlaps a conflicting call
-    tainted: bool = False  # it depends on an unsure call
+    unsure: bool = False  # the call overlaps a conflicting call
+    tainted: bool = False  # the call depends on an unsure call
 
 
 class Truth:
@@ -93,7 +93,7 @@ class Truth:
                       if line["t"] == "object" and line["kind"] == "stream" and line["created"]}
         self.destroyed = {(line["context"], line["stream"]) for line in lines
                           if line["t"] == "object" and line["kind"] == "stream" and not line["created"]}
-        self.before: dict[int, dict] = {}  # operation -> the previous one on its stream
+        self.before: dict[int, dict] = {}  # operation -> the previous operation on its stream
         last: dict[tuple, dict] = {}
         for _, op in sorted(self.ops.items()):
             place = place_of(op)

@@ -1,7 +1,7 @@
 """Runs a program on the simulated GPU with the real library injected. Reads the trace, the simulator's truth,
 and the simulator's log of the records that it dropped, failed or gave to another client.
 
-Tests use it to prove that syncline's events are exactly the truth minus the log."""
+Tests use this module to prove that syncline's events are exactly the truth minus the log."""
 import collections
 import dataclasses
 import functools
@@ -248,7 +248,7 @@ def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
 def run(tmp: pathlib.Path, *command, sim: list[str] | None = None, inject: bool = True,
         timeout: float = 60, cwd: pathlib.Path | None = None, **options: str) -> Run:
     """Runs `command` on the simulated GPU. Keyword arguments are environment variables. A lower-case name is
-    an option of syncline (`window="demand"` sets SYNCLINE_WINDOW); other names are used unchanged."""
+    an option of syncline, so `window="demand"` sets SYNCLINE_WINDOW. Other names are used unchanged."""
     out = tmp / "out"
     env = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job"}
     if inject:
@@ -360,7 +360,7 @@ def row_of(line: dict) -> tuple:
 
 def correct_clock(run_: Run, traces: list[Trace]) -> None:
     """Replaces a row's times with the truth's if they differ by at most CLOCK_NS. Another client set CUPTI's
-    clock in this run, and its ticks cannot be converted to the exact nanosecond."""
+    clock in this run, and the ticks of that clock cannot be converted to the exact nanosecond."""
     true = collections.defaultdict(list)
     for line in run_.truth:
         if line["t"] in ("call", "op", "wait", "follow"):

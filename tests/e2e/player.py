@@ -9,7 +9,7 @@ sys.path[:0] = [str(REPLAY)]
 
 
 def play(tmp, recording, *sim, cupti=None, speed=None, **options):
-    """Plays a recording to syncline. Lower-case keywords are options of syncline; other keywords are
+    """Plays a recording to syncline. Lower-case keywords are options of syncline. Other keywords are
     environment variables."""
     out = tmp / "out"
     env = {"SYNCLINE_OUTPUT": str(out), "CUDA_INJECTION64_PATH": str(harness.LIBRARY)}

@@ -5,8 +5,8 @@
     tests/e2e/random_waits.py --steps FILE       runs the program in FILE (`#` lines are its options)
 
 A rare failure may not recur in thousands of runs. Therefore each failing run is kept in its own folder:
-program, trace files, log, truth, and the list of errors. The folder's path is printed. It is below
-`random_waits/` of the build folder, or in the folder that --keep names."""
+program, trace files, log, truth, and the list of errors. The folder's path is printed. The run's folder is
+below `random_waits/` of the build folder, or in the folder that --keep names."""
 import argparse
 import collections
 import pathlib

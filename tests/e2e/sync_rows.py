@@ -22,7 +22,7 @@ def name_of(line: dict) -> str | None:
 class Told:
     """The streams and events that waits name, as far as CUPTI has described these objects."""
     devices: dict[int, int]  # by context
-    records: list[dict]  # event records: the truth's lines without the lost ones
+    records: list[dict]  # event records: the lines of the truth without the lost records
     has_sync_ids: bool
 
     def record_of(self, wait: dict) -> dict | None:

@@ -13,8 +13,8 @@ STEPS = "context kernel:10 sync return:3"
 
 
 def one_line(run: harness.Run, *words: str) -> None:
-    """Checks that the program ended as without syncline, and that syncline printed exactly one line, which
-    contains these words."""
+    """Checks that the program ended like without syncline, and that syncline printed exactly one line with
+    these words."""
     assert (run.status, run.stdout) == (3, "done\n"), run.stderr
     assert len(run.said()) == 1, run.stderr
     for word in words:

@@ -190,7 +190,7 @@ def test_a_call_inside_an_operator_takes_the_collective_around_it(tmp_path):
 
 
 def test_a_graph_whose_nodes_have_no_ids(tmp_path):
-    """Graph nodes have no ids, as in older files of torch.profiler. A wait for the stream depends on the
+    """Graph nodes have no ids, like in older files of torch.profiler. A wait for the stream depends on the
     launch's last operation on each stream, not on any operation with its correlation id."""
     gpu = dict(device=0, context=1)
     rows = [slice_("cuda_runtime", "cudaLaunchKernel", 10, 0, 5, cbid=211, correlation=1),
@@ -358,7 +358,7 @@ def own_edge(source, stream, destination, wait_ns=0):
 @pytest.mark.full(seconds=7.7)
 def test_a_wait_for_what_ended_long_ago(tmp_path):
     """The program waits for all streams. One stream has run nothing for 100 000 calls. The converted file
-    still has its edge."""
+    still has the edge of this stream."""
     last, rows = 100000, []
     for i in range(1, last + 1):
         stream = 9 if i == 1 else 7

@@ -90,8 +90,8 @@ def content(et: chakra.Et) -> collections.Counter:
 
 
 def same(online: chakra.Et, converted: chakra.Et) -> None:
-    """Checks that both files have the same nodes, times and dependencies. The order may differ, because it
-    depends on when records arrived."""
+    """Checks that both files have the same nodes, times and dependencies. The order of nodes may differ,
+    because the order depends on when records arrived."""
     assert online.header == converted.header
     one, other = content(online), content(converted)
     assert one == other, (list((one - other).items())[:2], list((other - one).items())[:2])

@@ -174,7 +174,7 @@ def test_streams_of_two_contexts_with_one_number(tmp_path):
 
 
 def test_an_operation_whose_call_outlasts_the_window(tmp_path):
-    """A copy's call returned after the window closed, so it is not in the file. The copy begins at its
+    """A copy's call returned after the window closed, so the call is not in the file. The copy begins at its
     recorded time, and a longer kernel before it still delays it."""
     rows = [*edges_tool.launch(1, 10, 15, 60), edges_tool.operation("gpu_memcpy", "Memcpy", 2, 5000, 5100)]
     et = convert(edges_tool.write(tmp_path / "t.json", rows), tmp_path)

@@ -33,7 +33,7 @@ def facts(file: descriptor_pb2.FileDescriptorProto) -> dict:
 
 def test_our_schema_is_that_of_the_format(compiled):
     ours, typed = facts(compiled), facts(chakra.schema())
-    # No message uses this enum; attributes contain its values.
+    # No message uses this enum, but attributes contain its values.
     collectives = {key[1]: ours.pop(key) for key in list(ours) if key[0] == "CollectiveCommType"}
     assert ours == typed
     assert list(collectives) == ["ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER",

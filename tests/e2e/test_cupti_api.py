@@ -24,7 +24,8 @@ def subscriptions(run):
 
 
 def chosen(run):
-    """Returns kind -> (bytes of its records, bytes of complete records), for kinds whose fields were chosen."""
+    """Returns a dictionary from each kind whose fields were chosen to two sizes in bytes: of its records, and
+    of complete records."""
     return {line["kind"]: (line["bytes"], line["whole_bytes"])
             for line in run.log if line["what"] == "chosen"}
 
@@ -46,8 +47,8 @@ def content(trace):
 
 
 def check_said(run, version, api):
-    """Checks that syncline printed nothing. Exception: with a subscriber of 13.2, it reports that drops are
-    hidden."""
+    """Checks that syncline printed nothing. With a subscriber of CUPTI 13.2, syncline prints a line that
+    drops are hidden."""
     if version == "13.2" and api != "v1":
         (line,) = run.said()
         assert "does not report dropped records to subscribers" in line
@@ -180,7 +181,8 @@ def test_in_trouble(go, trouble, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_dropped_records_are_counted(go, version):
-    """CUPTI drops records of a subscriber. They are counted, which the older function could not do."""
+    """CUPTI drops records of a subscriber. syncline counts the dropped records. The older function of CUPTI
+    does not count drops of a subscriber."""
     run = go(STEPS, sim=["--cupti", version, "--cupti-drop", "0.2", "--seed", "3"], cupti_api="v2")
     dropped = [line for line in run.log if line["what"] == "dropped"]
     assert dropped and run.trace().counters["dropped_cupti"] == len(dropped)

@@ -1,6 +1,6 @@
 """Runs unmodified PyTorch on the simulated GPU. SL_TEST_TORCH is the name of an environment (tests/venv.sh;
 default: torch-2.11), or the path of an interpreter with another PyTorch. SL_TEST_BUILD is the build under
-test, as in tests/e2e."""
+test, like in tests/e2e."""
 import os
 import pathlib
 import re

@@ -109,15 +109,15 @@ def test_windows_of_steps(torch, mode):
         cut = trace is traces[-1] and first + 2 >= 60 * epochs  # the job ended in this window
         wanted = range(first, min(first + 3, 60 * epochs))
         assert first > 0 and numbers(trace) == list(wanted)
-        # The optimizer counted the first step; the job's first own step starts the count again.
+        # The optimizer counted the first step. The first step that the job reports starts the count again.
         may_be_late = mode == "api" and trace is traces[0]
         assert rows[0]["start"] == meta["opened_ns"] or may_be_late and rows[0]["start"] > meta["opened_ns"]
         assert rows[-1]["end"] == meta["closed_ns"] or cut and rows[-1]["end"] < meta["closed_ns"]
         calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
         for op in trace.of(*GPU):
             call = calls.get(op["args"]["correlation"])
-            # A step's last kernels may still run when the next step begins. They are in the file of the
-            # window in which they began.
+            # A step's last kernels may still run when the next step begins. These kernels are in the file of
+            # the window in which they began.
             if not call:
                 assert op["start"] >= meta["opened_ns"] > launched[op["args"]["correlation"]]
             else:

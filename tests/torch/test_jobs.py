@@ -33,7 +33,7 @@ SPLIT = "fmha|flash_fwd|cudnn_generated_fort_native_sdpa_.*fprop"
 ONE_PROCESS = {
     "mlp": Job([GEMM, "nll_loss_forward", "FusedAdam|multi_tensor_apply"], 19,
                [").cuda()", "loss.item()"]),
-    # The GradScaler checks for infinities; the waiting line is the one that calls the GradScaler.
+    # The GradScaler checks for infinities. The waiting line is the line that calls the GradScaler.
     "transformer": Job(["nvjet_hsh_", SPLIT, "vectorized_layer_norm_kernel", "softmax_warp_forward"],
                        9, ["Model().cuda()", "scaler.step"]),
     # cuDNN measures algorithms in the forward pass and, on autograd's thread, in the backward pass.
@@ -83,7 +83,7 @@ ONE_PROCESS = {
                     has_gaps=True),
 }
 UNPROFILED = [name for name, job in ONE_PROCESS.items() if not job.has_gaps]
-# NCCL's watchdog queries events on its own thread. The allocator queries them when a later tensor needs
+# NCCL's watchdog queries events on its own thread. The allocator queries events when a later tensor needs
 # memory.
 RANKS = {
     "collectives": Job(["ncclDevKernel"], 0, [").cuda()", "p.cpu()", "dist.barrier()"],

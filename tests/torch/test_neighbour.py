@@ -1,5 +1,6 @@
-"""syncline and torch.profiler in one process. CUPTI serves one of them at a time. torch.profiler's traces are
-the same as without syncline. syncline's trace has all other operations, and states the gap."""
+"""syncline and torch.profiler in one process. CUPTI serves only one of the two profilers at a time.
+torch.profiler's traces are the same as without syncline. syncline's trace has all other operations, and
+states the gap."""
 import collections
 import json
 import re

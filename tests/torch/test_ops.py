@@ -213,7 +213,7 @@ def test_off_is_nothing(torch, python):
 
 @pytest.mark.full(seconds=6.1)
 def test_unknown_version(torch):
-    """There is no observer for this PyTorch. One line says so, and the job is not affected."""
+    """There is no observer for this PyTorch. One line reports this, and the job is not affected."""
     nowhere = torch.tmp / "home"
     nowhere.mkdir()
     bare = torch.job("mlp", inject=False)
@@ -291,8 +291,9 @@ torch.cuda.synchronize()
 
 
 def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
-    """Returns kind, name and operator of each GPU operation of one of the job's functions: of the direct run
-    in launch order, and of each replay of its graph in node order."""
+    """Returns the kind, name and operator of each GPU operation of one of the job's functions. The operations
+    of the direct run are in the order of launches. The operations of each replay of the function's graph are
+    in the order of nodes."""
     ops = {row["args"]["External id"]: row["name"] for row in trace.of("cpu_op")}
     gpu = trace.of("kernel", "gpu_memcpy", "gpu_memset")
     calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
@@ -313,9 +314,9 @@ def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
 
 @pytest.mark.parametrize("api", full_but(["v2"], ["v1", "v2"], seconds=2.9))
 def test_replays_name_what_captured_them(torch, api):
-    """No operator launches a replayed node. Each node names the operator that captured it, which is the one
-    that launches the same operation without capture. The graph has copies, memsets, nodes of a second
-    stream, and nodes of autograd's thread."""
+    """No operator launches a replayed node. Each node names the operator that captured it. This operator
+    launches the same operation without capture. The graph has copies, memsets, nodes of a second stream, and
+    nodes of autograd's thread."""
     if api == "v2" and torch.cupti.startswith("12"):
         pytest.skip("CUPTI 12 has the older calls alone")
     run = torch.job("captured", graph_edges="1", sim=["--cupti", "13.5"] if api == "v2" else [],
@@ -339,8 +340,8 @@ def test_replays_name_what_captured_them(torch, api):
 @pytest.mark.full(seconds=2.9)
 @pytest.mark.parametrize("options", [{}, {"graph_edges": "1", "ops": "off"}], ids=["edges", "ops"])
 def test_captures_are_told_where_both_are_asked_for(torch, options):
-    """Captures need both CUPTI's subscriber and operators. If one of them is off, rows of replays are
-    unchanged."""
+    """Captures need both CUPTI's subscriber and operators. If the subscriber or the recording of operators is
+    off, rows of replays are unchanged."""
     run = torch.job("captured", **options)
     assert run.status == 0, run.stderr
     nodes = [row for row in run.trace().of("kernel") if row["args"].get("graph id")]

@@ -81,7 +81,8 @@ def test_ranks(torch, name, size):
         assert max(op["start"] for op in ops) < ops[0]["end"]
 
 
-# Reduces all pairs of 8-bit values. (PyTorch supports no product, average or integer reduction of them.)
+# Reduces all pairs of 8-bit values. (PyTorch supports no product, average or integer reduction of 8-bit
+# values.)
 FLOAT8 = """
 import os
 import torch

@@ -93,7 +93,7 @@ def test_lines_that_wait(torch):
     waits = lines_of(run.trace())
     assert not [ns for ns in waits.pop(None, ()) if ns > 1_000_000]
     told = {mark_of(line)[0] for line in waits}
-    assert set(MARKS.values()) - told <= {"accelerator"}  # some versions of PyTorch do not have it
+    assert set(MARKS.values()) - told <= {"accelerator"}  # some versions of PyTorch lack this operator
 
 
 def test_off(torch):

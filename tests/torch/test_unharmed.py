@@ -34,7 +34,7 @@ a.cosh().sum().backward()
 torch.cuda.synchronize()
 raise IndexError("the job's last word")
 """
-# Signal handlers run at any moment. One of them raises, and one ends the job.
+# Signal handlers run at any moment. One handler raises an exception, and another ends the job.
 SIGNALS = """
 import os, signal, sys, torch
 ticks = 0

@@ -299,7 +299,7 @@ def paths():
 
 def again():
     """Code objects are created, run and freed in a loop. A new code object often has the address of a freed
-    one, and its tables have the old addresses, too."""
+    code object, and its tables have the old addresses, too."""
     wrong = 0
     for i in range(6000):
         above, inside = i % 7, i // 7 % 5
