@@ -170,7 +170,7 @@ def test_it_becomes_the_subscriber(tmp_path, version):
     assert ours == outside and len(ours) >= 6
 
 
-# ---- the client ends CUPTI, also for syncline ----
+# ---- the client ends CUPTI, which also ends it for syncline ----
 
 # The number of gaps: two if the machine stood still during the 20 ms in which syncline takes CUPTI back.
 AT_ONCE = (1, 2)

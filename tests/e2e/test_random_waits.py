@@ -1,5 +1,5 @@
 """Runs random programs on the simulated GPU and compares every edge with the truth. A failing seed is printed
-with the shrunk program. Such a program can be stored in programs/waits/, where it becomes a test case."""
+with the shrunk program. A failing program can be stored in programs/waits/, where it becomes a test case."""
 import collections
 import pathlib
 
@@ -185,7 +185,8 @@ def test_what_a_failed_run_left_is_kept(tmp_path):
 
 
 def test_operations_that_end_while_a_query_runs(tmp_path):
-    """Operations end while a query runs. Nothing waited for them, so the edges have a wait of 0."""
+    """Operations end while a query runs. No call waited for these operations, so the edges have a wait of
+    0."""
     poll = "0 equery 0 0\n" * 60 + "0 squery 2 0\n" * 10
     steps = "0 use 0\n0 stream 2 1\n0 event 0\n" + ("0 kernel 2 30\n0 record 0 2 0\n" + poll) * 60
     outcome = random_waits.check(random_waits.from_text(steps), tmp_path)
@@ -255,7 +256,8 @@ def waits_of(example, kind):
     ("stream_sync", ["before_window", "gave_up"], ["ambiguous", "no_record", "flag_unknown", "graph_inside"]),
     ("stream_wait", ["before_window", "gave_up", "no_record"], ["ambiguous", "flag_unknown"])])
 def test_what_is_left_out_needs_its_own_reason(example, kind, reasons, others):
-    """Records are lost and edges are missing. A count for another kind of wait does not explain them."""
+    """Records are lost and edges are missing. A count for another kind of wait does not explain the missing
+    edges."""
     judged = waits_of(example, kind)
     assert judged()
     for reason in reasons:
@@ -313,9 +315,9 @@ def test_who_released_is_noticed(example, point):
 
 
 def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
-    """A kernel follows unseen work on its stream. Its edge's times are only right if the edge is marked as
-    inferred. It depends on the machine's timing whether the unseen work delays the kernel, so the test
-    repeats the run until it does."""
+    """A kernel follows unseen work on its stream. The times of the kernel's edge are only right if the edge
+    is marked as inferred. It depends on the machine's timing whether the unseen work delays the kernel, so
+    the test repeats the run until it does."""
     program = random_waits.from_text((KEPT[0].parent / "behind_unseen_work.steps").read_text())
     (tmp_path / "steps").write_text(program.text())
     for attempt in range(20):

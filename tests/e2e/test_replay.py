@@ -26,7 +26,7 @@ EXACT = {"correlation", "cbid", "device", "context", "grid", "block", "registers
          "inDevice", "toDevice", "fromContext", "inContext", "toContext", "cuda_sync_kind",
          "wait_on_stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id"}
 BANDWIDTH = "memory bandwidth (GB/s)"
-# libkineto writes the versioned symbol of this call; syncline writes names without a version
+# libkineto writes the versioned symbol of this call. syncline writes names without a version
 # (tests/replay/README.md).
 SUFFIXED = {"cudaStreamGetCaptureInfo_v2": "cudaStreamGetCaptureInfo"}
 # Args computed from the kernel and the device. These args are compared to as many digits as both files have.
@@ -83,8 +83,8 @@ def check_computed(recorded, trace):
 
 
 def check_bandwidth(recorded, trace):
-    """Compares bandwidths. syncline computes them from the row's own duration. libkineto used nanoseconds,
-    although the file may have whole microseconds."""
+    """Compares bandwidths. syncline computes a row's bandwidth from the row's own duration. libkineto used
+    nanoseconds, although the file may have whole microseconds."""
     ours = {(e["cat"], e["args"]["correlation"], e["start"]): e for e in trace.of(*GPU[1:])}
     theirs = kineto.rows(recorded, *GPU[1:])
     step = 1 if any(event["dur"] % 1 for event in kineto.rows(recorded, *GPU)) else 1000
@@ -406,7 +406,7 @@ def launches(path, count):
 
 @pytest.mark.full(seconds=3.4)
 def test_a_pool_at_its_cap_is_waited_for(tmp_path):
-    """No buffer is completed for a second, and the client has no more buffers. A replay waits for a buffer; a
+    """No buffer is completed for a second, and the client has no more buffers. A replay waits for a buffer. A
     real run would lose records."""
     path = launches(tmp_path / "many.replay", 60000)
     trace = played(tmp_path, path, "--cupti-hold", "1", "--cupti-per-thread-buffers", "0",

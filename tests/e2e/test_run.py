@@ -42,8 +42,8 @@ def torch(tmp_path) -> pathlib.Path:
 
 
 def both(tmp: pathlib.Path, command: list, told=3, **variables):
-    """Runs the command with and without `syncline run`. Fails if the results differ. `told` is how many of
-    (status, stdout, stderr) are compared."""
+    """Runs the command with and without `syncline run`. Fails if the results differ. `told` is the number of
+    compared values of the tuple (status, stdout, stderr)."""
     env = harness.environment({"SYNCLINE_OUTPUT": str(tmp / "out"), **variables})
     results = []
     for prefix in ([], RUN):
@@ -179,7 +179,7 @@ def test_pytorch_is_absent(tmp_path):
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_multiprocessing(tmp_path, torch, method):
-    """Child processes behave as without syncline."""
+    """Child processes behave like without syncline."""
     (tmp_path / "child.py").write_text(
         f"import sys\nsys.path.append({str(torch)!r})\nimport torch\n"
         "def work(n):\n    torch.optim.optimizer.SGD().step()\n    return n * n\n")

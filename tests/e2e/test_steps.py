@@ -143,8 +143,8 @@ work(4)
 
 
 def test_dump_in_the_middle_of_work(tmp_path):
-    """dump() is called while kernels run. Nothing is recorded until the first file is complete; everything
-    else is in the two files."""
+    """dump() is called while kernels run. Nothing is recorded until the first file is complete. All other
+    operations are in the two files."""
     script = tmp_path / "job.py"
     script.write_text(DUMPS_AT_WORK)
     run = harness.run(tmp_path, sys.executable, script, log="warn")
@@ -168,8 +168,8 @@ work(4)
 
 
 def test_start_right_behind_a_stop_from_python(tmp_path):
-    """start() is called while the last window is closing. The next window opens after that, and start()
-    returns that it was requested."""
+    """start() is called while the last window is closing. The next window opens after that. start() returns
+    that the window was requested."""
     script = tmp_path / "job.py"
     script.write_text(STARTS)
     run = harness.run(tmp_path, sys.executable, script, log="warn", lead_in="0")

@@ -23,7 +23,7 @@ def test_versions(go, version):
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 def test_queries_of_unfinished_work_are_no_waits(go, version):
     """CUPTI before 12.8 makes records for queries of unfinished work, and those records lack the result.
-    syncline writes no wait for them."""
+    syncline writes no wait for such queries."""
     run = go("context stream query", sim=["--cupti", version])
     assert "unfinished 600 600" in run.stdout
     trace = run.trace()
@@ -226,7 +226,7 @@ CLOSEFDS = harness.BUILD / "tests" / "e2e" / "closefds"
 
 
 def check_part(part):
-    """Checks that a lost file's .part can be made whole if anything was written to it."""
+    """Checks that `convert` can complete the .part file of a lost file if anything was written to it."""
     kind = "chakra" if ".et" in part.name else "kineto"
     whole = part.with_name(part.name + ".whole")
     result = subprocess.run([harness.TOOL, "convert", part, "--to", kind, "-o", whole],
@@ -253,7 +253,8 @@ def test_host_that_closes_all_descriptors(tmp_path, window):
     for line in ("program closed or replaced the descriptor of a trace file", "SYNCLINE_DUMP_CUPTI"):
         assert sum(line in said for said in run.said()) == 1, run.stderr
     assert [path for path in run.files() if path.suffix == ".part"]
-    # The last file's window had no closed descriptors. Its counters mention the earlier lost files.
+    # The last file's window had no closed descriptors. The counters of the last file include the earlier lost
+    # files.
     last = max(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     assert last.counters["files_lost"] > 0 and (last.of("kernel") or window != "run")
     for trace in run.traces():

@@ -1,6 +1,6 @@
 """Checks that dumps of CUPTI buffers are complete. Each dump is kept among the results beside the trace of
-its run. On a machine without a GPU, `tests/replay/run` plays them, and `tests/replay/compare.py` checks that
-the replay gives the same trace."""
+its run. On a machine without a GPU, `tests/replay/run` plays the dumps, and `tests/replay/compare.py` checks
+that the replay gives the same trace."""
 
 import gzip
 import os

@@ -78,8 +78,8 @@ def steps_are_those_of_the_optimizer(trace, steps):
 
 
 def waits_name_their_line(trace, path, text):
-    """Checks that each wait of the main thread names a line of the job, and that the lines with the text are
-    among them."""
+    """Checks that each wait of the main thread names a line of the job. The lines with the text must be among
+    the named lines."""
     lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     waits = [e for e in trace.cpu if e["args"].get("wait_ns") and e["tid"] == e["pid"]]
     places = collections.Counter(e["args"].get("wait_at", "no line") for e in waits)

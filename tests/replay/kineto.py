@@ -112,8 +112,8 @@ def fault(event):
 
 def awaited(args):
     """Returns the context and stream in which a wait's event was recorded, and the recording call (0 if not
-    stated). Returns None if the row does not name them. syncline's rows state it in three ways
-    (docs/trace-format.md). libkineto writes -1 for unknown."""
+    stated). Returns None if the row does not name them. syncline's rows name the stream and the call in three
+    ways (docs/trace-format.md). libkineto writes -1 for unknown."""
     if "wait_on_context" in args:
         return (args["wait_on_context"], unsigned(args["wait_on_context_stream"]),
                 args["wait_on_context_record_corr_id"])
@@ -206,7 +206,7 @@ class Converter:
 
     def event_of(self, args, place):
         """Returns the number that connects a wait with its event's record. Adds that record if it does not
-        exist and the row says where the event was recorded."""
+        exist and the row names the stream on which the event was recorded."""
         known, event = awaited(args), args.get("wait_on_cuda_event_id", NO_STREAM)
         if (known, event) in self.recorded:
             return self.recorded[known, event]
@@ -257,8 +257,8 @@ class Converter:
         return rows(self.trace, "kernel", "gpu_memcpy", "gpu_memset", "cuda_sync")
 
     def objects(self):
-        """Yields the contexts and streams. The thread with the first call creates them before all other
-        records."""
+        """Yields the contexts and streams. The thread with the first call creates these objects before all
+        other records."""
         maker = min(self.calls.values(), key=lambda call: call[1:], default=None)
         thread = {"pid": maker[0]["pid"], "tid": unsigned(maker[0]["tid"])} if maker else {}
         contexts, streams = {}, {}

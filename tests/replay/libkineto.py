@@ -33,7 +33,7 @@ DRIVER_KEPT = {"cuLaunchKernel", "cuLaunchKernelEx"}
 
 RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
 RECORD_ELSEWHERE = ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id")
-TELLS_RECORDS = 26  # CUPTI 12.8: a wait names the event record that it waited for
+TELLS_RECORDS = 26  # from CUPTI 12.8 on, a wait names the awaited event record
 CUPTI_ID = 0xffffffff  # the bits of a correlation id that CUPTI reports
 # The newest known PyTorch version whose libkineto leaves out waits of streams whose first work is later than
 # the wait.
@@ -61,7 +61,7 @@ NOT_READY = 600
 WAIT_ROWS = 1000000  # the tid of our rows of waits is this plus the stream
 DEVICE_WIDE = 1  # libkineto's number for waits without a stream
 START_NS, LENGTH_NS, LENGTH_PART = 1000, 5, 0.001
-# Rows this close to the ends of libkineto's recording may be in it or not.
+# Rows this close to the ends of libkineto's recording may be inside or outside of the recording.
 MARGIN_NS = 20000
 
 
@@ -126,8 +126,8 @@ class Comparison:
     # ---- time ----
 
     def align(self):
-        """Fits a line that converts times of libkineto's clock to syncline's. It uses all rows that are
-        unique in both traces."""
+        """Fits a line that converts times of libkineto's clock to syncline's. The line is computed from all
+        rows that are unique in both traces."""
         pairs = [(rows[0]["start"], self.ours.by_key[key][0]["start"])
                  for key, rows in self.theirs.by_key.items()
                  if len(rows) == len(self.ours.by_key.get(key, ())) == 1]

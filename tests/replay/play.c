@@ -44,7 +44,7 @@ static void three(uint32_t out[3], const struct replay_line *line, enum replay_f
     }
 }
 
-/* ---- facts that must be known beforehand ---- */
+/* ---- facts that must be known before the first record ---- */
 
 static int survey_device(struct survey *s, const struct replay_line *line)
 {

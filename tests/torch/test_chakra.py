@@ -1,5 +1,5 @@
 """The Chakra file of a PyTorch job has operators and ranges with their own times, and equals the file that
-`convert` makes from the Kineto file. PyTorch's own execution trace can be joined with it."""
+`convert` makes from the Kineto file. PyTorch's own execution trace can be joined with this file."""
 import collections
 import json
 import subprocess

@@ -114,8 +114,7 @@ def check_gpu(trace, row: dict) -> None:
 @pytest.mark.full(seconds=18)
 def test_graphs_of_inductor(torch):
     """Each call of a compiled graph has one row with PyTorch's name for the graph, with and without PyTorch's
-    profiler. torch.compile does not trace the code
-    that makes this row."""
+    profiler. torch.compile does not trace the code that makes this row."""
     job = torch.tmp / "job.py"
     job.write_text(INDUCTOR)
     bare = torch.run(torch.python, job, inject=False, timeout=300)

@@ -26,7 +26,7 @@ def test_process_groups(torch, window):
 
 
 # torch.distributed tells torch.profiler the groups when a session begins. If there are no groups yet,
-# libkineto derives them from the collectives.
+# libkineto derives the groups from the collectives.
 GROUPS = """
 import os
 import torch

@@ -132,8 +132,8 @@ def test_both_are_whole(torch, mode):
 @pytest.mark.full(seconds=7.3)
 def test_it_ends_cupti_behind_each_session(torch):
     """TEARDOWN_CUPTI=1: libkineto ends CUPTI at the first CUDA call after a session. syncline has taken CUPTI
-    back by then. This makes another gap. syncline takes CUPTI back after it, unless the next session begins
-    first. Here the next session begins one step later."""
+    back by then. This makes another gap. syncline takes CUPTI back after this gap, unless the next session
+    begins first. Here the next session begins one step later."""
     bare, without = play(torch, "ended", inject=False, TEARDOWN_CUPTI="1")
     run, sessions = play(torch, "ended", log="warn", TEARDOWN_CUPTI="1")
     assert len([line for line in run.log if line["what"] == "finalize"]) == 3

@@ -41,8 +41,8 @@ def parents(rows: dict[int, dict], start, end) -> dict[int, int]:
 def compare(ours: harness.Trace, theirs: list[dict]) -> None:
     mine, its, lost = whole(ours.events, "cpu_op"), whole(theirs, "cpu_op"), ours.lost()
     assert its, "torch.profiler has no operators"
-    # torch.profiler records the thread that started it and autograd's threads. syncline records all threads,
-    # from the first CUDA call on.
+    # torch.profiler records the thread that started the profiler, and autograd's threads. syncline records
+    # all threads, from the first CUDA call on.
     first = min(mine)
     late = {i: e for i, e in its.items() if i >= first}
     missing = set(late) - set(mine)
@@ -250,8 +250,8 @@ torch.cuda.synchronize()
 
 
 def test_operators_that_run_when_a_window_opens(torch, tmp_path):
-    """A window opens while an operator runs. The operator has a row from then on, marked as truncated, and
-    its later kernels name it."""
+    """A window opens while an operator runs. The operator has a row from the window's beginning on, marked as
+    truncated. The operator's later kernels name it."""
     job = tmp_path / "spans.py"
     job.write_text("""
 import time, torch

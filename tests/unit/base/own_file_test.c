@@ -151,7 +151,7 @@ static void not_where_the_host_may_print(void)
     CHECK(sl_own_file_close(&f) == 0);
 }
 
-/* ---- lost while it is opened ---- */
+/* ---- files that are lost while they are opened ---- */
 
 static void close_all(void)
 {

@@ -14,7 +14,7 @@ enum {
     LAUNCH_KERNEL = 211
 };
 
-/* ---- what the fake CUPTI of life.h lacks ---- */
+/* ---- functions that the fake CUPTI of life.h lacks ---- */
 
 static int fake_EnableRuntimeApi(uint32_t cbid, uint8_t on)
 {

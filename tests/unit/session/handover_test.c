@@ -166,7 +166,7 @@ static void never_asked_and_no_window(void)
     CHECK(files("*") == 0);
 }
 
-/* ---- those that ask ---- */
+/* ---- clients that ask before they take CUPTI ---- */
 
 static int set_clock(sl_cupti_stamp_fn stamp)
 {

@@ -309,7 +309,7 @@ static void an_end_does_not_wait_where_another_thread_begins(void)
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
 }
 
-/* ---- clients that say so themselves ---- */
+/* ---- clients that announce their sessions themselves ---- */
 
 static void a_client_may_say_when_it_begins_and_ends(void)
 {

@@ -34,7 +34,7 @@ static void check(int fact, int line)
 
 #define CHECK(fact) check(fact, __LINE__)
 
-/* ---- the writer: numbered records of any length, filled with their number ---- */
+/* ---- the writer, which writes records of any length, filled with their number ---- */
 
 static uint32_t put(uint32_t number, unsigned words)
 {
@@ -61,7 +61,7 @@ static void put_end(uint32_t number)
     sl_lane_put(lane, 2);
 }
 
-/* ---- the reader: no record is missing, and none is read twice ---- */
+/* ---- the reader, which reads each record exactly once ---- */
 
 static uint32_t read_on(struct sl_lane *lane, uint32_t seen, uint32_t most)
 {

@@ -119,7 +119,7 @@ static int end(void **state)
     return 0;
 }
 
-/* ---- the cases; each continues where the one before ended ---- */
+/* ---- the cases, each of which continues the previous case ---- */
 
 static void nothing_is_read_where_there_is_nothing(void **state)
 {

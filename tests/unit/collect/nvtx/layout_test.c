@@ -144,7 +144,7 @@ static void schemas_without_end_end(void **state)
     assert_true(offset_of(schema, 63) <= 63 || offset_of(schema, 63) == SIZE_MAX);
 }
 
-/* ---- values in other memory ---- */
+/* ---- values outside of the payload ---- */
 
 static void an_integer_behind_a_pointer(void **state)
 {

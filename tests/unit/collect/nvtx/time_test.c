@@ -19,7 +19,7 @@
 #define EPOCH      (1700000000ll * S)
 #define BOOT       (5000ll * S)
 
-/* ---- clocks that stand still until a test advances them ---- */
+/* ---- clocks that advance only when a test advances them ---- */
 
 static int64_t passed, was_set; /* how far the wall clock was set forward, in ns */
 

@@ -59,7 +59,7 @@ static const char *line_of(void *file, void *function, int line)
     return line_behind("", file, function, line, MOST);
 }
 
-/* A str has 1, 2 or 4 bytes per character. Its largest character decides. */
+/* A str has 1, 2 or 4 bytes per character. The str's largest character decides. */
 static void characters_of_all_sizes(void **state)
 {
     static const uint16_t two[] = {'n', 0xe9, 0x4e2d};

@@ -12,7 +12,7 @@
 #include "event/pattern.h"
 #include "sync/edge.h"
 
-/* ---- words of a line, by where they go ---- */
+/* ---- words of a line, and the members that they set ---- */
 
 struct field {
     const char *word;
@@ -147,7 +147,7 @@ static int next_word(char **line, char **word, char **value)
     return 1;
 }
 
-/* ---- texts, each as the event holds it ---- */
+/* ---- texts, in the form in which an event holds them ---- */
 
 static uint32_t pattern(const char *written, uint64_t *numbers)
 {
