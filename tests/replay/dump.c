@@ -2,8 +2,8 @@
  * dump.c - reads a dump of CUPTI buffers and replays them as buffers of the simulated CUPTI.
  *
  * One thread. This reader was written from docs/cupti-dump.md and shares no code with the writer of
- * dumps. So reader and writer check each other. If a dump ends in the middle of a chunk because its
- * process was killed, the part before is played.
+ * dumps. So reader and writer check each other. If a process was killed, its dump may end in the
+ * middle of a chunk. The complete chunks are played.
  */
 #include "dump.h"
 

@@ -11,8 +11,9 @@ libkineto's times come from its own clock, so one offset and one rate are remove
 (threads on which it was not started, event records, calls that it leaves out) are compared with the
 recording.
 
-If there is a difference that docs/kineto-compatibility.md does not list, prints the earliest and exits
-with status 1. Otherwise prints how often each listed difference occurred."""
+If there is a difference that docs/kineto-compatibility.md does not list, the program prints the
+earliest such difference and exits with status 1. Otherwise it prints how often each listed difference
+occurred."""
 import collections
 import itertools
 import re

@@ -1,5 +1,5 @@
 /*
- * neighbour.c - another CUPTI client, linked with CUPTI as torch.profiler's library is. Its
+ * neighbour.c - another CUPTI client, which is linked with CUPTI like torch.profiler's library. Its
  * arguments are steps, which run one after the other:
  *
  *     clock            makes the tick counter CUPTI's clock, as torch.profiler does

@@ -134,7 +134,7 @@ static void below_a_low_limit_as_high_as_fits(void)
     CHECK(open_under(100, "e") == 98);
     CHECK(open_under(5, "f") == 4);
     CHECK(open_under(5, "g") == 3);
-    /* Only descriptor 0 is free. */
+    /* Only descriptor 0 is free when the file is opened. */
     CHECK(open_under(5, "h") == -EMFILE);
     CHECK(!is_open(STDIN_FILENO));
     CHECK(size_of(in_folder("h")) == -1);

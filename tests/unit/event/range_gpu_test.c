@@ -191,7 +191,7 @@ static void a_row_for_each_stream_of_each_device(void **state)
     launch_on(110, 0, 7, 500, 600);
     launch_on(120, 0, 8, 520, 530);
     launch_on(130, 1, 7, 540, 550);
-    launch_on(140, 0, 7, 400, 450); /* records arrive in any order */
+    launch_on(140, 0, 7, 400, 450); /* records of operations arrive in any order */
     launch_on(150, 0, 7, 700, 800);
     pop(0, 200);
     sl_ranges_complete(ranges, 10000);

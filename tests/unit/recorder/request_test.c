@@ -70,7 +70,7 @@ static void threads_that_start_and_stop_all_the_time(void)
     for (uintptr_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, ask_all_the_time, (void *)(i + 1)) == 0);
     UNTIL(status_now().windows_completed >= 5);
-    sl_process_exit(); /* other threads still make requests */
+    sl_process_exit(); /* other threads still send requests during the exit */
     stop_asking = 1;
     for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);

@@ -29,7 +29,7 @@ struct scenario_row {
     int call_only, record_only;
     int peer;    /* a copy between devices */
     int failed;  /* the call returned an error */
-    int pending; /* the query found work pending */
+    int pending; /* the query found pending work */
 };
 
 /* Returns NULL if the word is unknown. */

@@ -1,4 +1,4 @@
-/* captures_test.c - finds the operator of a running graph node. The node has the operator of the
+/* captures_test.c - finds the operator that captured a graph node. The node has the operator of the
  * captured node from which it was copied, directly or through other copies. The order of the
  * reports does not matter, and a job may make any number of nodes. */
 #include "unit/test.h"

@@ -136,7 +136,8 @@ static void a_wait_is_written_when_it_is_decided(void **state)
 
     open_at(0);
     wait_for_kernel(5, 0);
-    assert_int_equal(sl_kineto_written(f.kineto), 3); /* all rows except the waiting call's */
+    /* all rows except the row of the waiting call */
+    assert_int_equal(sl_kineto_written(f.kineto), 3);
     delivered(66, 0);
     assert_int_equal(sl_kineto_written(f.kineto), 3);
     delivered(200, 0);

@@ -255,7 +255,7 @@ static void without_the_per_call_filter_whole_kinds_and_a_filter_at_decode(void 
     assert_int_equal(sl_cupti_disable(&api, SL_CUPTI_RUNTIME), SL_CUPTI_RUNTIME);
     assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 0);
 
-    adopt(130001, &complete_table); /* the user wants all calls */
+    adopt(130001, &complete_table); /* the user wants all calls recorded */
     assert_int_equal(sl_cupti_enable(&api, SL_CUPTI_RUNTIME, 1, &filter), SL_CUPTI_RUNTIME);
     assert_int_equal(filter, 0);
     assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 1);
@@ -277,7 +277,8 @@ static void a_filter_that_fails_falls_back_to_the_whole_kind(void **state)
     assert_int_equal(filter, 1);
     assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 1);
     assert_non_null(strstr(line, "cuptiActivityEnableRuntimeApi failed"));
-    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1); /* counted once, not once per call */
+    /* the failure is counted once, not once per call */
+    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1);
 }
 
 /* CUPTI refuses some of the listed calls, which would then be missing. The whole kind is enabled

@@ -113,7 +113,7 @@ static void at_the_cap_cupti_gets_a_buffer_that_nobody_reads(void **state)
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
 }
 
-/* The host has less memory left than at the start, so no more buffers are mapped for now. */
+/* The host has less free memory than at the start, so syncline maps no more buffers for now. */
 static void a_lower_limit_maps_no_more(void **state)
 {
     uint8_t *one, *spare;

@@ -52,7 +52,7 @@ static void damage_ends_the_buffer_and_is_counted(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    add_memset(b, 1); /* a record whose end is missing */
+    add_memset(b, 1); /* the end of this record is missing */
     add_memset(b, 2);
     b->valid -= 8;
     check_invalid(b, 1, 1, 1);
@@ -61,7 +61,7 @@ static void damage_ends_the_buffer_and_is_counted(void **state)
     b->valid += 3;
     check_invalid(b, 1, 1, 1);
 
-    add_memset(b, 1); /* kinds that do not exist */
+    add_memset(b, 1); /* these kinds do not exist */
     put32(add_memset(b, 2), 0, SL_CUPTI_KIND_COUNT);
     add_memset(b, 3);
     check_invalid(b, 1, 1, 1);

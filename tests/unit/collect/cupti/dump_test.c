@@ -265,8 +265,8 @@ static void addresses_that_lead_nowhere(void **state)
     record_close(b);
 }
 
-/* A buffer has an unknown kind, or a truncated record. All its bytes are dumped, with the position
- * up to which they were decoded. */
+/* A buffer has an unknown kind, or a truncated record. The dump contains all bytes of the buffer,
+ * and the position up to which they were decoded. */
 static void records_that_are_not_known(void **state)
 {
     struct record_rig *b = record_open(VERSION, 0);

@@ -4,7 +4,7 @@
 
 struct fixture_driver {
     void *current;
-    int no_current, no_context, no_device, no_stream; /* 1: the call fails */
+    int no_current, no_context, no_device, no_stream; /* 1: the function returns an error */
 };
 
 #endif

@@ -56,7 +56,7 @@ static void what_has_no_room_is_counted(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST), id = 10000;
 
-    assert_int_equal(add(1, 20000, 1u << 20, 1), 0); /* more fields than there are places */
+    assert_int_equal(add(1, 20000, 1u << 20, 1), 0); /* more fields than fit into the table */
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 1);
     while (add(4, id, 1, (uint32_t)id))
         id++;

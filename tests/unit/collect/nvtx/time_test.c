@@ -76,8 +76,8 @@ static void clocks_of_the_system(void **state)
     assert_time_of(1, TYPE(CPP_STEADY_CLOCK), BOOT - 3ll * S, EPOCH - 3ll * S);
 }
 
-/* The wall clock was set. Times from before that get the old time, like all other rows of the trace
- * from then. */
+/* The wall clock was set. Times of events before that are converted with the old setting, like all
+ * other rows from that time. */
 static void the_wall_clock_is_set(void **state)
 {
     const uint64_t clock = TYPE(CPU_CLOCK_GETTIME_MONOTONIC);

@@ -138,7 +138,7 @@ static void test_copies_count_together_too(void **state)
 
 static void test_a_kernel_that_runs_at_the_same_time_counts_once(void **state)
 {
-    /* Nodes of a graph with the same stream number. */
+    /* Several nodes of a graph have the same stream number. */
     kernel(7, 10, 1000, 1100);
     kernel(7, 10, 1000, 1100);
     kernel(7, 10, 1000, 1100);

@@ -1,6 +1,6 @@
 /*
  * begun_test.c - operators and ranges are reported when they begin, and again when they end. The
- * file equals the one made from complete rows, whenever nodes are written.
+ * file equals a file made from complete rows. The times at which nodes are written do not matter.
  */
 #include "event/pattern.h"
 #include "unit/write/chakra/say.h"

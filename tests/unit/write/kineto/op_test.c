@@ -57,7 +57,7 @@ static void texts_of_any_length(void **state)
     const struct json *e;
 
     assert_true(name && members);
-    memset(name, '\x01', 2999); /* each byte is escaped with six */
+    memset(name, '\x01', 2999); /* each byte is escaped as six bytes */
     name[2999] = '\0';
     memset(members, 'm', 5999);
     memcpy(members, "\"n\":\"", 5);

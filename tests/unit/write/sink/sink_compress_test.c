@@ -38,7 +38,7 @@ static size_t unzstd(void *out, size_t room, const void *data, size_t size)
     return n;
 }
 
-/* Decompresses all members, as `gzip -d` does. */
+/* Decompresses all members of a gzip file, like `gzip -d`. */
 static size_t ungzip(void *out, size_t room, const void *data, size_t size)
 {
     z_stream z = {0};
