@@ -174,7 +174,7 @@ int replay_dump_survey(const uint8_t *file, size_t size, struct sim_device_info 
         if (c.type == DEVICE && c.bytes >= DEVICE_BYTES) {
             read_device(&c, devices, cap, count);
         } else if (c.type == BUFFER && c.bytes >= BUFFER_BYTES) {
-            /* Everything in the buffer happened before syncline took it. */
+            /* All records in the buffer are from before syncline received the buffer. */
             span->last_ns = load64(c.at + 8);
         }
     }

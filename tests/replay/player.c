@@ -113,7 +113,7 @@ static void wait_for_flushes(const struct sim_probe *probe, uint64_t count)
     }
 }
 
-/* The process's clock starts before the recording and ends after it. */
+/* The process's clock starts before the recording's start and ends after the recording's end. */
 static int play(struct recording *r)
 {
     sim_replay_begin(r->devices, r->device_count);

@@ -49,7 +49,7 @@ static inline int remove_folder(void **state)
     return folder_remove();
 }
 
-/* Starts the library as the driver does, with one additional variable. */
+/* Starts the library like the CUDA driver, with one additional environment variable. */
 static inline int inject_cupti(const struct sl_cupti_functions *cupti, const char *variable)
 {
     static char output[128], option[256];

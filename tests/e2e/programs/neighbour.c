@@ -12,8 +12,8 @@
  *     teardown         subscribes, and ends CUPTI in the callback after a CUDA call, as
  *                      libkineto does with TEARDOWN_CUPTI=1
  *     long:MS          a kernel that still runs when the next step begins
- *     told             prints the records that it has received
- *     stranger         waits until it receives a buffer that is not its own
+ *     told             prints the number of records that the client has received
+ *     stranger         waits until the client receives a buffer that is not its own
  *
  * and the steps of kernels.h. An injected profiler is loaded at `context`.
  *

@@ -314,7 +314,7 @@ static void finish(void)
     fflush(stdout);
 }
 
-/* Ends the process if the step is one of the ends; else does nothing. */
+/* Ends the process if the step is an end, such as `exit`. Otherwise does nothing. */
 static void do_end(const char *step, long n)
 {
     if (!strcmp(step, "exit")) {

@@ -75,7 +75,8 @@ static void a_fork_waits_for_a_look_and_the_looks_in_it(void)
     CHECK(!dlopen(NOT_LOADED_YET, RTLD_NOW | RTLD_NOLOAD));
     pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, sl_loader_fork_child);
     pthread_create(&thread, NULL, look_slowly, NULL);
-    pthread_detach(thread); /* ThreadSanitizer reports that the child does not join it */
+    /* detached, because ThreadSanitizer would report that the child does not join this thread */
+    pthread_detach(thread);
     wait_until(&is_inside);
     CHECK(load_in_a_child() == 0);
     CHECK(atomic_load(&has_left));

@@ -87,7 +87,7 @@ static inline const char *read_window(int number)
     FILE *f;
 
     snprintf(path, sizeof(path), "%s/%d.pt.trace.json", folder, number);
-    while (access(path, R_OK)) /* the file has another name until it is complete */
+    while (access(path, R_OK)) /* an incomplete file has another name */
         usleep(1000);
     do
         sl_pipeline_last(pipeline, last, sizeof(last), &windows);

@@ -41,7 +41,7 @@ static void status_fills_what_fits(void)
     CHECK(sl_status(&old.s) == 0); /* an older, shorter struct */
     CHECK(old.s.size == offsetof(struct sl_status, reason));
     CHECK(old.s.reason[0] == 'x');
-    old.s.size = sizeof(old); /* a newer, longer one */
+    old.s.size = sizeof(old); /* a newer, longer struct */
     CHECK(sl_status(&old.s) == 0);
     CHECK(old.s.reason[0] == '\0');
     CHECK(old.guard[0] == 'g');

@@ -11,8 +11,8 @@ static void demand_records_between_start_and_stop(void)
     CHECK(sl_stop() == -EALREADY);
     fake_launch("k_before", 1);
     record_window("k_first", 50);
-    CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* another thread enables, because it may
-                                                         * take seconds */
+    /* another thread enables the kinds, because enabling may take seconds */
+    CHECK(fake.enabling_thread != syscall(SYS_gettid));
     fake_launch("k_between", 1);
     UNTIL(!fake.on[10]);
     CHECK(fake.on[5]); /* otherwise the nodes of graphs captured now would never be known */

@@ -13,7 +13,7 @@ static void kinds_that_are_refused_make_it_passive(void)
     CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_PASSIVE);
     CHECK(stderr_has("CUPTI refused to record any kind"));
-    CHECK(!fake.on[5]); /* CUPTI is left unchanged for other clients */
+    CHECK(!fake.on[5]); /* syncline leaves CUPTI unchanged for other clients */
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     CHECK(sl_start() == -ENODEV);
     sl_process_exit();

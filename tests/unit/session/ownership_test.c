@@ -16,7 +16,7 @@ enum {
 enum fact {
     WANTED = 1 << 0,     /* kinds are wanted */
     OFF_DUE = 1 << 1,    /* kinds are not wanted, and are disabled when CUPTI next serves us */
-    SIGN = 1 << 2,       /* CUPTI has requested a buffer since syncline began to wait for it */
+    SIGN = 1 << 2,       /* CUPTI has requested a buffer since syncline began to wait for this */
     ASKED = 1 << 3,      /* CUPTI has requested a buffer since another client took CUPTI */
     UNUSED = 1 << 4,     /* CUPTI has never requested a buffer */
     SUBSCRIBER = 1 << 5, /* CUPTI's newer interface */

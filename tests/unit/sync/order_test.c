@@ -203,7 +203,7 @@ static void a_call_that_was_held_up_goes_behind_those_that_returned_before_it_be
     put_call(2, 200, 10, 12);
     put_call(3, 300, 80, 90); /* held up too */
     put_call(4, 200, 20, 22);
-    put_call(5, 200, 55, 57); /* overlaps the first call, so the ids decide the order */
+    put_call(5, 200, 55, 57); /* this call overlaps the first call, so the ids decide the order */
     put_call(6, 200, 70, 75);
     assert_int_equal(sl_order_sort(&order), 0);
     assert_first(2);

@@ -1,4 +1,4 @@
-/* event_join_test.c - a wait finds its own cudaEventRecord or none, but never another one. */
+/* event_join_test.c - a wait finds its own cudaEventRecord call or none, but never a wrong call. */
 #include "unit/test.h"
 
 #include <stdlib.h>

@@ -222,7 +222,8 @@ static struct json *json_number(struct json_reader *r, struct json *j)
     }
     j->type = JSON_NUMBER;
     j->length = (size_t)(r->at - from);
-    /* strndup() is not used, because with strict checks it reads to the file's end. */
+    /* strndup() is not used, because under strict checks strndup() reads to the end of the whole
+     * text. */
     j->text = malloc(j->length + 1);
     memcpy(j->text, from, j->length);
     j->text[j->length] = '\0';

@@ -131,7 +131,7 @@ static void what_cannot_be_gives_zero(void **state)
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
 }
 
-/* If the driver does not report a limit, there is none. */
+/* If the driver does not report a limit, syncline assumes that there is no limit. */
 static void limits_that_are_not_told(void **state)
 {
     struct sl_device d = gpu(9, 0, 132, 2048, 0, 0);

@@ -212,7 +212,8 @@ static void everything_on_and_off_with_the_per_call_filter(void **state)
     assert_int_equal(filter, 0);
     for (int k = 0; k < SL_CUPTI_KIND_COUNT; k++)
         on += cupti.kind[k];
-    assert_int_equal(on, sizeof kinds / sizeof *kinds); /* KERNEL is off: it serializes */
+    /* the kind KERNEL is off, because it serializes kernels */
+    assert_int_equal(on, sizeof kinds / sizeof *kinds);
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         assert_int_equal(cupti.kind[kinds[i]], 1);
     assert_int_equal(cupti.all_sync, 0);
@@ -397,7 +398,7 @@ static void another_client_finds_everything_as_it_was(void **state)
     assert_int_equal(*per_thread, 1);
     assert_int_equal(cupti.thread_id_type, SL_CUPTI_THREAD_ID_TYPE_DEFAULT);
     assert_int_equal(cupti.all_sync, 1);
-    *per_thread = 0; /* another profiler changes the attribute, as torch.profiler does at its end */
+    *per_thread = 0; /* another profiler changes the attribute, like torch.profiler at its end */
     assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0);
     assert_int_equal(*zeroed, 1);
     assert_int_equal(*per_thread, 1);

@@ -93,7 +93,7 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
 
     assert_ptr_not_equal(text, MAP_FAILED);
     assert_int_equal(munmap(text + page, (size_t)page), 0);
-    memcpy(text + page - 5, "_Z1f", 5); /* the text ends at the end of its page */
+    memcpy(text + page - 5, "_Z1f", 5); /* the text ends at the end of a page */
     memset(text, 'x', 100);             /* the rest of the buffer is zeros */
     const uintptr_t address[] = {8, (uintptr_t)text + (uintptr_t)page, UINTPTR_MAX - 3,
                                  (uintptr_t)text + (uintptr_t)page - 5};

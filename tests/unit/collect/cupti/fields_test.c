@@ -162,7 +162,7 @@ static void test_decoding(void **state)
     assert_int_equal(ev->end_ns, 3000);
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_UNKNOWN), 1);
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 0);
-    /* Records have the version's own layout again. */
+    /* Afterwards records have the layout of their CUPTI version again. */
     sl_decode_set_layout(b->decode, NULL);
     b->layout = record_layout(130401);
     add_memset(b, 42);

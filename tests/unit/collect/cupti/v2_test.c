@@ -196,7 +196,7 @@ static void calls_name_our_subscriber(void **state)
     assert_int_equal(fn.ActivityGetNextRecord(buffer, 64, &record), 0);
     assert_ptr_equal(record, buffer);
     assert_int_equal(cupti->strangers, 0);
-    cupti->result = 7; /* results are CUPTI's own */
+    cupti->result = 7; /* the functions return CUPTI's own results */
     assert_int_equal(fn.ActivityEnable(10), 7);
     sl_cupti_v2_unsubscribe(&fn, &old);
 }

@@ -272,7 +272,7 @@ static void a_clock_that_stands(void **state)
     mark(30);
     for (int i = 0; i < 3; i++)
         read_until(at + 1);
-    assert_int_equal(got_count, 0); /* the first read had already returned it */
+    assert_int_equal(got_count, 0); /* the first read has already returned this record */
     mark(31);
     read_until(at + 1);
     assert_int_equal(got_count, 1);

@@ -23,7 +23,7 @@ enum {
 
 struct copy {
     NvtxFunctionPointer slot[SLOTS], *table[SLOTS + 1];
-    unsigned size; /* slots of the core module, the only one */
+    unsigned size; /* slots of the core module; this fake copy has no other module */
 };
 
 static struct copy *asking;

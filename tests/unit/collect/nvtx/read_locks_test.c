@@ -68,7 +68,7 @@ static void a_lock_that_another_thread_gives_back(void **state)
     plain(SL_LANE_ACQUIRED, lock, ONE, 50);
     sl_nvtx_read_done(reader);
     assert_lock("semaphore", HELD, 2, 50, 60);
-    /* The lock was released before it was acquired. */
+    /* The release of the lock has an earlier time than the acquisition. */
     plain(SL_LANE_RELEASE, lock, TWO, 70);
     plain(SL_LANE_ACQUIRED, lock, ONE, 80);
     sl_nvtx_read_done(reader);

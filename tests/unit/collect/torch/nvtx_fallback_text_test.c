@@ -13,7 +13,7 @@
     "aten::addmm, seq = 1, op_id = 5, sizes = [[8], [2, 8], [8, 8], [], []], input_op_ids = "      \
     "[(0,-1), (0,-1), (2,0), (0,-1), (0,-1)]"
 
-/* Reads the text from memory that ends with it. */
+/* Reads the text from memory that ends where the text ends. */
 static int read_text(struct sl_nvtx_fallback_text *out, const char *text, size_t length)
 {
     char *copy = malloc(length ? length : 1);

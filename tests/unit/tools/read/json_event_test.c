@@ -92,7 +92,7 @@ static void test_kernel(void **state)
                                   SL_HAS_EXTERNAL_ID | SL_HAS_WAIT_RECORD | SL_HAS_WAIT_STREAM);
 }
 
-/* Rows as several versions of torch.profiler write them. */
+/* Rows in the forms that several versions of torch.profiler write. */
 static void test_foreign(void **state)
 {
     struct sl_trace_row row;

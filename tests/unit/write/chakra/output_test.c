@@ -143,7 +143,7 @@ static int tear_down(void **state)
 
 static void open_window(void)
 {
-    outputs.failed = 0; /* no window of these tests waits for an earlier one */
+    outputs.failed = 0; /* no window of these tests waits because an earlier window failed */
     sl_outputs_open(&outputs, &meta, 1);
     sl_edge_rows_open(rows, OPENED);
 }
