@@ -1,12 +1,14 @@
-/* ranges_deferred.c - runs the step `deferred:CLOCK` of `ranges`, which reports an event after the
+/*
+ * ranges_deferred.c - runs the step `deferred:CLOCK` of `ranges`, which reports an event after the
  * event has ended. The clocks are:
  *
- *     deferred:            nvtxTimestampGet()
- *     deferred:monotonic, raw, boottime, realtime, tsc    the system's clocks
- *     deferred:us          the monotonic clock in us, for a domain of its own
- *     deferred:timer       a clock whose function is given to NVTX
- *     deferred:points      a clock described by two points in time
- *     deferred:nobodys     a clock that is not described at all */
+ *     deferred:              nvtxTimestampGet()
+ *     deferred:monotonic     The system's monotonic clock. Also: raw, boottime, realtime, tsc.
+ *     deferred:us            The monotonic clock in us, in a separate NVTX domain.
+ *     deferred:timer         A clock whose function is given to NVTX.
+ *     deferred:points        A clock that two points in time describe.
+ *     deferred:nobodys       A clock that is not described to NVTX.
+ */
 #include "ranges.h"
 
 #include <nvtx3/nvToolsExtSemanticsTime.h>

@@ -1,22 +1,26 @@
 /*
  * subscriber.c - another subscriber of CUPTI 13.3 or later. This subscriber chooses the fields of
- * its records, like newer collectors of torch.profiler. The program is not linked with CUPTI. Its
- * arguments are steps, which run one after the other:
+ * its records, like newer collectors of torch.profiler. The program is not linked with CUPTI.
  *
- *     subscribe        and chooses a kernel's fields; allows others beside it
- *     alone            the same, and does not allow others
- *     clock noclock    makes the tick counter CUPTI's clock; restores the wall clock
- *     fewer            chooses the kernels' ends and names alone: prints whether it may
- *     enable disable   kernels
- *     flush            by force
- *     unsubscribe
- *     until:N          waits until it has received N kernels, for a limited time
- *     told             prints the number of received kernels and the last one's name; also how many
- *                      have times of the tick counter, and how many have no start
+ * Its arguments are steps, which run one after the other:
  *
- * and the steps of kernels.h. An injected profiler is loaded at `context`.
+ *     subscribe        Subscribes, chooses a kernel's fields, and allows other subscribers.
+ *     alone            Subscribes in the same way, but does not allow other subscribers.
+ *     clock            Makes the tick counter CUPTI's clock.
+ *     noclock          Restores the wall clock as CUPTI's clock.
+ *     fewer            Chooses only the end and the name of kernels. Prints whether CUPTI agrees.
+ *     enable           Enables kernels.
+ *     disable          Disables kernels.
+ *     flush            Flushes CUPTI by force.
+ *     unsubscribe      Ends the subscription.
+ *     until:N          Waits until N kernels were received, for a limited time.
+ *     told             Prints the number of received kernels and the last kernel's name. Also
+ *                      prints how many kernels have times of the tick counter, and how many have
+ *                      no start.
  *
- * One thread, and CUPTI's in the callbacks.
+ * The steps of kernels.h are allowed, too. The step `context` loads an injected profiler.
+ *
+ * Threads: one, and the threads on which CUPTI runs the callbacks.
  */
 #include <dlfcn.h>
 #include <pthread.h>
