@@ -37,7 +37,7 @@ SAMPLES = {
 # Further programs whose recorded times are replayed: a graph with dependencies between its nodes, and two
 # devices.
 REPLAYED = {**SAMPLES, "graph": ["graph"], "peer_copy": ["peer_copy"]}
-# One second of kernels and few calls, so a busy machine changes the total little.
+# Kernels run for one second with few calls, so a busy machine changes the total time little.
 WAITS_MOST = ["scenario", "context", "stream", *["long:100", "long:100", "sync", "sleep:50"] * 5]
 
 

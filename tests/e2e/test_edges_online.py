@@ -88,7 +88,7 @@ def check_arrows(trace, edges, calls) -> None:
         assert around(every, heads[id_]) or around(calls.values(), heads[id_])
 
 
-# Every kind of edge, on every CUPTI
+# Every kind of edge, with every CUPTI version
 
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 @pytest.mark.sanitize

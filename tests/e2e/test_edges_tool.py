@@ -146,7 +146,7 @@ def hta():
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0|warmup|forward]", 1, None),
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0]", 0, None),
     ("simple_add", "[param|cuda]", 0, None),
-    # The last step of each trace is truncated, and HTA fails on it with its own error.
+    # The last step of each trace is truncated, and HTA raises an error of its own for this step.
     ("nccl_3steps", "ProfilerStep#4", 0, None),
     ("nccl_3steps", "ProfilerStep#5", 0, None),
     ("two_ranks.rank-0", "ProfilerStep#551", 0, None),

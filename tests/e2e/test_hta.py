@@ -1,4 +1,5 @@
-"""HTA loads syncline's traces, every analyzer runs, and its numbers equal those computed from the truth."""
+"""HTA loads syncline's traces, and every analyzer runs. HTA's numbers equal numbers computed from the
+truth."""
 import collections
 import itertools
 import json

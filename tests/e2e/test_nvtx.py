@@ -171,7 +171,8 @@ def test_deferred_events_have_their_own_times(ranges):
 @pytest.mark.parametrize("clock", ["monotonic", "raw", "boottime", "realtime", "tsc", "us", "timer",
                                    "points"])
 def test_deferred_events_by_other_clocks(ranges, clock):
-    """A deferred event has timestamps of another clock. The trace shows it at its time on the wall clock."""
+    """A deferred event has timestamps of another clock. The trace shows the event at the matching time of the
+    wall clock."""
     run = ranges(f"context kernel deferred:{clock} sync")
     trace = run.trace()
     row = note(trace, "over")

@@ -7,8 +7,9 @@
  * effect of a flush while a kernel runs. If an answer differs from the simulated GPU, the
  * simulation must be corrected.
  *
- * Threads: the main thread; CUPTI's callbacks run on the main thread and on CUPTI's own threads,
- * and only count and chain buffers under `collected.lock`. Buffers live until the end.
+ * Threads: the main thread. CUPTI's callbacks run on the main thread and on CUPTI's own threads.
+ * The callbacks only count buffers and link them in a list, under `collected.lock`. Buffers live
+ * until the end.
  *
  * usage: cupti_facts [--only-cuda-event] [--late]
  *   --only-cuda-event  enables CUDA_EVENT without SYNCHRONIZATION

@@ -27,9 +27,10 @@
 #define LEAD_NS (60 * NS_PER_S)
 /* The player waits at most this long for a client to flush by itself. */
 #define CLIENT_WAIT_NS (5 * NS_PER_S)
-/* The first flush may already be running. The second delivers all complete buffers, and the third
- * shows that the client has processed them. By the fourth, a client with its own clock has noticed
- * that the wall clock was set: syncline checks twice a second and flushes four times. */
+/* The first flush may already be running. The second flush delivers all complete buffers. The third
+ * flush shows that the client has processed these buffers. At the fourth flush, a client with its
+ * own clock has noticed that the wall clock was set, because syncline checks its clock twice a
+ * second and flushes four times. */
 #define FLUSHES_FOR_ALL 4
 
 struct recording {

@@ -1,6 +1,6 @@
-/* handover_test.c - another profiler takes CUPTI without notice. The recorder notices it by CUPTI's
- * clock or by missing records, and reports it once. The file reports the gap. Also tests the case
- * that CUPTI cannot be taken back from a profiler that asks first (peer_test.c). */
+/* handover_test.c - another profiler takes CUPTI without notice. The recorder notices this by
+ * CUPTI's clock or by missing records, and prints one message. The file reports the gap. Also tests
+ * the case that CUPTI cannot be taken back from a profiler that asks first (peer_test.c). */
 #include "life.h"
 
 #include "base/clock.h"

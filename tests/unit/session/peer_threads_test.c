@@ -1,5 +1,5 @@
-/* peer_threads_test.c - threads that act at the same time: threads of clients, one that searches
- * for import slots, and one that waits for syncline when the process ends. */
+/* peer_threads_test.c - several threads act at the same time: threads of clients, a thread that
+ * searches for import slots, and a thread that waits for syncline when the process ends. */
 #include <errno.h>
 
 #include "unit/session/peer_rig.h"

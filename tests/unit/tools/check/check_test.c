@@ -3,7 +3,7 @@
  * this problem, and the documentation explains it. Each case in cases/ is a test of its own
  * (cases/README.md has the format).
  *
- * Threads: one. Memory: the check's.
+ * Threads: one. Memory: the check.
  */
 #include "unit/cases.h"
 

@@ -47,7 +47,8 @@ static const char *read_words(char *at, struct sl_event *ev)
     return "";
 }
 
-/* Reads "collective TYPE BYTES GROUP", the collective of NCCL's kernels. Their peer is rank 2. */
+/* Reads "collective TYPE BYTES GROUP", the collective of NCCL's kernels. The peer of these kernels
+ * is rank 2. */
 static int set_collective(const char *line)
 {
     static const char *const types[] = {"ALL_REDUCE", "REDUCE",    "ALL_GATHER", "GATHER",
