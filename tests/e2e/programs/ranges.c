@@ -4,7 +4,8 @@
  *     ranges context push:forward kernel:2 pop sync
  *
  * The steps are (`:N` may be left out):
- *     context          Makes the primary context of device 0. Earlier NVTX calls precede CUDA.
+ *     context          Makes the primary context of device 0. NVTX calls of earlier steps
+ *                      are made before CUDA is initialised.
  *     push:NAME        Begins a nested range. `wide:NAME` passes wide characters, and `string:NAME`
  *                      passes a registered string.
  *     pop              Ends the innermost nested range.

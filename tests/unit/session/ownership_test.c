@@ -40,7 +40,7 @@ struct transition {
 #define TAKE (ACT(NEED_FILE) | ACT(BEGIN_GAP) | ACT(YIELD))
 
 static const struct transition table[] = {
-    /* A peer asks for CUPTI. It may continue when syncline has released everything. */
+    /* A peer asks for CUPTI. The peer may continue when syncline has released everything. */
     {OURS, WANTED, EV(PEER_ASKED), OURS, ACT(RELEASE), WANTED},
     {OURS, OFF_DUE, EV(PEER_ASKED), OURS, ACT(RELEASE), 0},
     {HANDED, GAP, EV(PEER_ASKED), HANDED, ACT(PEER_GOES_ON), GAP},
