@@ -1,5 +1,5 @@
 /* demangle_test.c - a C program finds a demangler in its process. Names that are not mangled do not
- * need one. */
+ * need a demangler. */
 #include "unit/test.h"
 
 #include <stdlib.h>
