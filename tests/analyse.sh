@@ -2,11 +2,11 @@
 # Runs clang-tidy (checks in .clang-tidy) on the sources of the library and the tool. Fails if it
 # reports something. Needs the compile commands of build/release.
 #
-#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: that of tests/venv.sh lint
+#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: the folder that tests/venv.sh lint makes
 #
 # Without --all, it analyses only files that changed since the branch left the main branch (on the main
-# branch: in its last commit), including uncommitted changes. A changed header is analysed in the source
-# of the same name, else in the first source that includes it. All files are analysed if git cannot list
+# branch: in its last commit), including uncommitted changes. A changed header is analysed in the source of
+# the same name, or in the first source that includes the header. All files are analysed if git cannot list
 # the changes, or if the checks or clang-tidy itself changed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -26,7 +26,7 @@ if [[ ! -f build/release/compile_commands.json ]]; then
     exit 1
 fi
 
-# Prints the commit with which the files are compared. Fails if there is none.
+# Prints the commit with which the files are compared. Fails if there is no such commit.
 find_base() {
     local ref base=''
     for ref in origin/HEAD origin/main main; do
@@ -51,7 +51,7 @@ sources_of() {
             if [[ -e ${path%.h}.c ]]; then
                 echo "${path%.h}.c"
             else
-                # Includes begin below runtime/ or tools/.
+                # Paths in include lines are relative to runtime/ or tools/.
                 git grep -lF "#include \"${path#*/}\"" -- 'runtime/*.c' 'tools/*.c' 'tools/*.cpp' | head -n 1
             fi
             ;;

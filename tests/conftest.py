@@ -1,5 +1,5 @@
-"""Hooks for all tests that pytest runs: they measure the CPU time of each test and check the marks of the
-tiers (tests/pytest.ini)."""
+"""Hooks for all tests that pytest runs. The hooks measure the CPU time of each test, and check the marks of
+the tiers (tests/pytest.ini)."""
 import itertools
 import os
 import resource

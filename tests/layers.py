@@ -12,7 +12,7 @@ import tempfile
 
 CORE = ["base", "event", "sync", "write", "write/sink"]
 OUTPUTS = ["write/kineto", "write/chakra"]
-# Lanes and the reader of Python frames, which sources may include.
+# The lanes (ring buffers of threads) and the reader of Python frames. Sources may include these layers.
 LOW = ["collect/lane", "collect/frames"]
 SOURCES = ["collect/cupti", "collect/nvtx", "collect/torch", "collect/python", "collect/nccl"]
 COLLECT = [*LOW, *SOURCES, "collect"]
@@ -22,7 +22,7 @@ FRAMES = re.compile(r"runtime/collect/python/(frames|code_cache|layout|line_tabl
 TOOLS = ["tools/args", "tools/print", "tools/read"]
 SUBCOMMANDS = ["check", "collectives", "convert", "ctl", "doctor", "edges", "report"]
 
-# Layer -> the layers that it may include besides itself, and the rule in words.
+# Layer -> the other layers that this layer may include, and the rule as text.
 RULES = {
     "base": ([], "base includes nothing above it"),
     "control": (["base"], "base < control"),
@@ -48,8 +48,8 @@ RULES = {
               "a command includes its folder, the core and control"),
 }
 
-# FILE -> files that it may include although a rule forbids it, and why. An exception that is no longer needed
-# is a breach.
+# File -> files that this file may include although a rule forbids it, and the reason. An exception that is no
+# longer needed is a breach.
 EXCEPTIONS = {
     # `doctor` searches for CUPTI in the same way as a job.
     "tools/doctor/gpu.c": ["collect/cupti/api.h"],
@@ -68,7 +68,8 @@ def layer(path: str) -> str:
 
 
 def find(root: pathlib.Path, file: pathlib.Path, name: str) -> "str | None":
-    """Returns the included file relative to `root`; None if it is not in runtime/ or tools/."""
+    """Returns the path of the included file relative to `root`; None if the file is not in runtime/ or
+    tools/."""
     for folder in (root / "runtime", root / "tools", file.parent):
         if (folder / name).is_file():
             return (folder / name).resolve().relative_to(root).as_posix()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Counts individual tests in JUnit files (from ctest and pytest): prints `PASSED FAILED SKIPPED`
-and then one line per failed test. A ctest entry that is a cmocka program counts as its cases; a
-program that died counts as one failure more.
+"""Counts individual tests in JUnit files (from ctest and pytest): prints `PASSED FAILED SKIPPED` and then one
+line per failed test. A ctest entry that is a cmocka program counts as its cases. A program that died counts
+as one more failure.
 
     tests/report.py FILE.xml...
     tests/report.py --times FOLDER WALL_S

@@ -214,22 +214,23 @@ torch_hooks() {
         "tests/torch/test_ops.py tests/torch/test_lines.py $(echo tests/torch/test_hook_*.py)"
 }
 
-# (intercept_tls_get_addr=0: if a library's thread-local block begins 16 bytes into a page, the
-# interceptor mistakes the bytes before it for a header of an old glibc, and the search for leaks crashes.
-# Without the interceptor the blocks are still found, as memory of the linker.)
+# (intercept_tls_get_addr=0 is needed because of a fault in the interceptor. If a library's thread-local block
+# begins 16 bytes into a page, the interceptor mistakes the bytes before the block for a header of an old
+# glibc, and the search for leaks crashes. Without the interceptor the blocks are still found, because they
+# are memory of the linker.)
 asan=abort_on_error=0:detect_leaks=1:strict_string_checks=1:intercept_tls_get_addr=0
 export ASAN_OPTIONS=${ASAN_OPTIONS:-$asan}
 export LSAN_OPTIONS=${LSAN_OPTIONS:-print_suppressions=0:suppressions=$PWD/tests/lsan.supp}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:suppressions=$PWD/tests/tsan.supp}
 
-# Downloads run while the build uses the processors. A stage that needs an environment waits for it and
-# reports its errors; here it is only started early.
+# Downloads run while the build uses the processors. A stage that needs an environment waits for its download
+# and reports errors. Here the download is only started early.
 environments=(test hta)
 ((level > 0 && torch)) && environments+=(torch-2.11)
 ((level > 0)) && environments+=(lint)
 if [[ -z $only ]]; then
-    # Not a child of this shell, so that its CPU time is not counted for another stage.
+    # The download is not a child of this shell, so that its CPU time is not counted for another stage.
     (
         (
             for environment in "${environments[@]}"; do
@@ -276,7 +277,8 @@ if stage build-release build release; then
                 stage unit-tsan unit tsan unit-tsan 'no_threads|simgpu|fuzz'
             fi
         elif stage build-tsan build tsan; then
-            # AddressSanitizer already shows what damaged input does to memory.
+            # Only AddressSanitizer runs these tests, because it already finds the errors that damaged input
+            # causes in memory.
             stage unit-tsan unit tsan unit-tsan 'one_thread|fuzz'
             stage e2e-tsan python_tests tsan e2e-tsan tests/e2e \
                 "sanitize${tier_marks:+ and $tier_marks}" -n "$workers"

@@ -18,8 +18,8 @@ sl_setup_progress() {
     [[ ! -t 1 ]] || printf '\r%76s\r' ''
 }
 
-# sl_setup_missing GROUP...: prints the missing packages, one a line. It searches for the used command,
-# header or module, so a machine that has them without the package needs no package.
+# sl_setup_missing GROUP...: prints the missing packages, one a line. The function searches for the used
+# command, header or module. A machine that has these files without the package needs no package.
 sl_setup_missing() {
     local group
     sl_setup_command() { command -v "$1" >/dev/null 2>&1 || echo "$2"; }

@@ -21,7 +21,7 @@ fi
 venv=$PWD/build/venv/$name
 stamp=$venv/.complete
 mkdir -p build/venv
-# If two runs start at once, the second waits and uses the environment that the first made.
+# If two runs start at once, the second run waits and uses the environment that the first run made.
 exec 9>"build/venv/.$name.lock"
 flock 9
 if ! cmp -s "$requirements" "$stamp" || ! "$venv/bin/python" -c '' 2>/dev/null; then

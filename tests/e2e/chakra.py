@@ -1,7 +1,7 @@
 """Reads Chakra execution traces with the standard protobuf library.
 
-The schema is typed here by hand from the field numbers of MLCommons' et_def.proto. It is not generated
-from syncline's own schema, because an error in that schema would then go unnoticed."""
+The schema is typed here by hand from the field numbers of MLCommons' et_def.proto. This schema is not
+generated from syncline's own schema, because a test could then not notice an error in that schema."""
 import dataclasses
 import functools
 import gzip
@@ -24,7 +24,7 @@ MESSAGES = {
 }
 VALUES = {"double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15,
           "sint64": 17, "fixed32": 19, "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27,
-          "string": 29, "bytes": 31}  # the list of each type has the next number
+          "string": 29, "bytes": 31}  # the list of each type has the number after the type's own
 NODE_TYPES = ["INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE",
               "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"]
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
@@ -94,7 +94,7 @@ def messages(data: bytes) -> list[bytes]:
 
 
 def attributes(message) -> dict:
-    """Returns a dictionary: attribute name -> (member of the oneof, value)."""
+    """Returns the attributes as a dictionary from the name to the member of the oneof and the value."""
     found = {}
     for a in message.attr:
         assert a.name not in found, f"{a.name} twice in {message}"
@@ -106,8 +106,8 @@ def attributes(message) -> dict:
 @dataclasses.dataclass
 class Node:
     proto: object
-    attr: dict  # name -> value
-    kind: dict  # name -> member of the oneof
+    attr: dict  # attribute name -> value
+    kind: dict  # attribute name -> member of the oneof
 
     def __post_init__(self):
         self.id, self.name, self.type = self.proto.id, self.proto.name, self.proto.type
@@ -146,7 +146,7 @@ class Et:
         return [n for n in self.nodes if n.cpu]
 
     def lane(self, node: Node) -> tuple:
-        """Returns the queue in which a simulator runs the node: its thread, or its stream."""
+        """Returns the queue in which a simulator runs the node: the node's thread or stream."""
         if node.cpu:
             return ("thread", node.attr["tid"])
         return ("stream", node.attr.get("device", self.device), node.attr.get("context"),
@@ -196,7 +196,8 @@ def broken(et: Et, groups: set[str] | None = None) -> list[str]:
             rule(node.attr.get("pg_name", "") in ({""} | (groups or set())), "pg_name", node)
         if node.type == COLL:
             rule(node.attr.get("comm_type") in (0, 2, 5, 6, 7), "comm_type", node)
-    # CPU times are exclusive: the nodes of a thread never overlap, and each depends on the one before it.
+    # CPU times are exclusive. The nodes of a thread never overlap, and each node depends on the previous
+    # node.
     last: dict[tuple, Node] = {}
     for node in et.cpu:
         before = last.get(et.lane(node))

@@ -1,7 +1,7 @@
-"""The simplest simulator of an execution trace: it computes the longest path through the dependencies.
+"""Simulates an execution trace in the simplest way, by computing the longest path through the dependencies.
 
-A node starts `delay_ns` after its last parent has ended and its queue (one per stream and per thread) is
-free. It lasts `duration_ns`. A node without a parent starts at its recorded time."""
+Each stream and each thread has a queue. A node starts `delay_ns` after its last parent has ended and its
+queue is free. A node lasts `duration_ns`. A node without a parent starts at its recorded time."""
 import types
 from collections.abc import Callable, Mapping
 
@@ -30,7 +30,7 @@ def replay(et: Et, duration: Callable[[Node], float] = lambda node: node.duratio
 
 
 def without_sync_edges(parent: Node, node: Node) -> bool:
-    """Keeps every dependency except those of a CPU node on a GPU operation."""
+    """Keeps every dependency, except the dependencies of CPU nodes on GPU operations."""
     return parent.cpu or not node.cpu
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the end-to-end tests. They test the build in SL_TEST_BUILD (default: build/release)."""
+"""Fixtures of the end-to-end tests. The tests use the build in SL_TEST_BUILD (default: build/release)."""
 import pathlib
 import subprocess
 
@@ -22,7 +22,7 @@ def pytest_sessionstart(session):
 @pytest.fixture
 def go(tmp_path: pathlib.Path):
     """Returns a function that runs a scenario: go("context kernel sync", window="run", sim=["--cuda", "12"])
-    returns a harness.Run. Each call in a test gets its own folder."""
+    returns a harness.Run. Each call of that function uses a new folder."""
     count = 0
 
     def start(steps: str, **options) -> harness.Run:
@@ -37,7 +37,8 @@ def go(tmp_path: pathlib.Path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Yields an empty file system of 256 KiB. Skips the test if mounting is not permitted (it needs root)."""
+    """Yields an empty file system of 256 KiB. Skips the test if mounting is not permitted. Mounting needs
+    root."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "syncline-test", folder],

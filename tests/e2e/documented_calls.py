@@ -10,8 +10,8 @@ DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "trace-format-
 
 @functools.cache
 def lists() -> tuple[list[str], list[str]]:
-    """Returns the patterns of the documented table, braces included, and the names of the calls that the text
-    below the table gives as examples of calls that are left out."""
+    """Returns two lists: the patterns of the documented table, with their braces, and the names of calls that
+    the text below the table lists as not recorded."""
     section = DOCUMENT.read_text().split("\n## Calls that are recorded by default\n")[1].split("\n## ")[0]
     head, table, below = section.strip().split("\n\n")
     assert "`{a,b}` stands for either, `*` for any letters and digits" in " ".join(head.split())

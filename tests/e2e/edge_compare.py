@@ -1,10 +1,10 @@
 """Compares the edges that syncline found with the edges that the simulator's truth requires (edge_truth.py).
 
-A destination is `unsure` if its call overlaps a conflicting call of another thread. Unsure destinations
-are counted separately; their edges must be possible and have the right numbers, and may have the basis
+A destination is `unsure` if its call overlaps a conflicting call of another thread. Unsure destinations are
+counted separately. Their edges must be possible and have the right times. These edges may have the basis
 `overlapping`. A destination is `blurred` if a graph, launched on a stream that no record names, may have
-overlapped. A blurred destination may have the basis `overlapping` too; its edges are otherwise checked
-like all others."""
+overlapped. Edges of a blurred destination may also have the basis `overlapping`. Everything else about these
+edges is checked like about all other edges."""
 import collections
 import dataclasses
 import itertools
@@ -12,8 +12,9 @@ import itertools
 import harness
 from edge_truth import INFERRED, NONE, RECORDED, Destination, Truth, edge_of
 
-OF_A_CONTEXT = {"device_sync", "context_sync"}  # partly found if streams are unknown; the rest is counted
-# not counted when records are lost, because no record reports such waits
+# if streams are unknown, some of these edges are missing and counted
+OF_A_CONTEXT = {"device_sync", "context_sync"}
+# edges of these kinds are not counted when records are lost, because no record reports the waits
 UNCOUNTED = {"legacy_default", "graph"}
 # Each of these reasons can explain only missing edges of the listed kinds. All other reasons can explain
 # missing edges of any kind.
@@ -39,9 +40,9 @@ def printed(edge: dict) -> tuple:
 class Outcome:
     wrong: list[str] = dataclasses.field(default_factory=list)
     right: int = 0  # number of right edges
-    # the right edges by kind
+    # number of right edges of each kind
     kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)
-    unsure: int = 0  # destinations whose calls overlap other calls
+    unsure: int = 0  # number of destinations whose calls overlap other calls
     left_out: list["LeftOut"] = dataclasses.field(default_factory=list)
 
 
@@ -49,7 +50,7 @@ class Outcome:
 class LeftOut:
     """A call, or a set of GPU operations, that lacks edges which it must have."""
     text: str
-    reasons: frozenset[str]  # each of them can be the reason
+    reasons: frozenset[str]  # each of these reasons can explain the missing edges
 
 
 def why_left_out(truth: Truth, corr: int, kinds: set[str], lost: collections.Counter) -> frozenset[str]:
@@ -89,8 +90,8 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     for key in sorted(set(found) | set(wanted), key=str):
         one(out, truth, key, wanted.get(key, []), found.get(key, []), whole, window, lost)
     counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
-    # Counted are frees without a known context. Overlapping calls without a known order also count, each at
-    # most once.
+    # syncline counts frees whose context is unknown. It also counts each overlapping call whose order is
+    # unknown, at most once.
     expected = lost["ambiguous"] if len(truth.contexts) > 1 else min(lost["ambiguous"], out.unsure)
     expected += lost["cycle"] if out.unsure else 0  # the calls may have had another order
     expected += lost["no_record"] if truth.placeless_launches() else 0
@@ -106,7 +107,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         lost: collections.Counter):
     """Compares the edges of one call, or of the operations that one call enqueued on one stream."""
     must = collections.Counter(edge for d in to for edge in d.must)
-    # The earlier wait that covered this edge may itself have been left out.
+    # An earlier wait covered this edge, but the edges of that wait may have been left out.
     may = collections.Counter(edge for d in to for edge in d.may + ([] if whole else d.covered))
     out.wrong += [text for edge in found for text in misnamed(truth, to, edge)]
     have = collections.Counter(printed(edge) for edge in found)
@@ -117,7 +118,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         out.unsure += 1
         out.wrong += [f"impossible at {key}: {edge}" for edge in have
                       if not any(d.nameless or is_possible(truth, d, edge) for d in to)]
-        # Two rules can give an edge to the same source. The order of the calls decides which kind is
+        # Two rules can give an edge from the same source. The order of the calls decides which kind is
         # reported.
         sure = {printed(edge) for edge in found if edge["basis"] == "exact"}
         allowed = {edge[1:] for d in to for edge in d.must + d.may + d.covered}
@@ -129,7 +130,9 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                       and any(wanted[7] > edge["wait_ns"] for d in to for wanted in d.must)]
         return
     if not to and truth.broken and {edge["kind"] for edge in found} <= INFERRED:
-        return  # a reset does not wait for a broken context, but its record does not say so
+        # a reset does not wait for a broken context, but the reset's record does not show that the context is
+        # broken
+        return
     if not to and found:
         out.wrong.append(f"false: nobody waits here: {found}")
         return
@@ -173,7 +176,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
 
 
 def misnamed(truth: Truth, to: list[Destination], edge: dict) -> list[str]:
-    """Returns a message for each name or thread in the edge that is not the true one. If a call has no
+    """Returns a message for each name or thread in the edge that differs from the truth. If a call has no
     record, neither its name nor its thread can be known."""
     def named(correlation, stream):
         return {harness.expected_operation(op)[1] for op in truth.ops.values()
@@ -200,8 +203,8 @@ def is_told_as_inferred(found: list[dict]) -> bool:
 def is_partly_told(to: list[Destination], have: collections.Counter,
                    missing: collections.Counter) -> bool:
     """Says whether some required edges of a destination were found and others were not. Graph nodes on one
-    stream are several destinations with the same key here, so an edge of one node may be found while
-    another node's is not."""
+    stream are several destinations with the same key here, so the edge of one node may be found while the
+    edge of another node is missing."""
     if len(to) == 1:
         return bool(have)
     return any(missing.keys() & set(d.must) and have.keys() & set(d.must + d.may) for d in to)
@@ -218,9 +221,9 @@ def possible_frees(truth: Truth, to: Destination, point: str) -> set[int]:
 
 
 def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
-    """Says whether the edge is true for some order of the overlapping calls: its source was enqueued before
-    the wait returned, completed by then (within one tick between the GPU's and the host's clock), and the
-    edge's times match those of source and destination."""
+    """Says whether the edge is true for some order of the overlapping calls. The source must have been
+    enqueued and completed before the wait returned (within one tick between the GPU's and the host's clock).
+    The edge's times must match the times of source and destination."""
     point = edge[5]
     last = to.start if point == "start" else to.end
     return any(edge == edge_of(edge[0], op, to.corr, point, free, last, to.stream)
@@ -231,7 +234,7 @@ def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
 
 def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
     """Says whether the edge's source is an operation that precedes another source of the same destination. If
-    operations were lost, this source may be the last one that the destination really waited for."""
+    operations were lost, this source may be the last operation for which the destination really waited."""
     point, last = edge[5], to.start if edge[5] == "start" else to.end
     frees = possible_frees(truth, to, point) if truth.lost_ops else {to.free}
     return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, free, last, to.stream)
@@ -239,8 +242,8 @@ def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
 
 
 def by_another_rule(truth: Truth, to: list[Destination], edge: tuple) -> tuple | None:
-    """Returns the required edge that syncline reports as `legacy_default` instead of `stream_wait`, because
-    the record of the stream wait was lost; None if there is no such edge."""
+    """Returns the required `stream_wait` edge that syncline reports as `legacy_default`, because the record
+    of the stream wait was lost. Returns None if there is no such edge."""
     same = ("stream_wait", *edge[1:])
     told = truth.lossy and edge[0] == "legacy_default" and any(same in d.must for d in to)
     return same if told else None
@@ -256,8 +259,8 @@ def comes_after_unseen(truth: Truth, to: Destination, window: tuple[int, int]) -
 
 
 def by_who_saw_less(truth: Truth, to: list[Destination], edge: tuple, window) -> tuple | None:
-    """Returns the required edge if the found one differs from it only in times, because syncline did not see
-    the destination's predecessor on its stream; else None."""
+    """Returns the required edge if the found edge differs only in its times, because syncline did not see the
+    destination's predecessor on the stream. Otherwise returns None."""
     for d in to:
         if comes_after_unseen(truth, d, window) and is_possible(truth, d, edge):
             for wanted in d.must + d.may:
@@ -273,8 +276,8 @@ def sources(truth: Truth, to: list[Destination]) -> set[int]:
 
 
 def released(out: Outcome, key, found: list[dict]):
-    """Checks that exactly the source with the longest wait is marked `released`, and none if nothing was
-    waited for."""
+    """Checks that exactly the source with the longest wait is marked `released`. If no time was spent
+    waiting, no source may be marked."""
     longest = max(edge["wait_ns"] for edge in found)
     marked = [edge for edge in found if edge["released"]]
     if (len(marked) != (longest > 0)) or (marked and marked[0]["wait_ns"] != longest):

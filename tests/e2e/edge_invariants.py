@@ -1,4 +1,5 @@
-"""Checks rules that every set of edges must follow. They need no truth, so they apply to any file:
+"""Checks rules that every set of edges must follow. The rules do not need the simulator's truth, so they
+apply to any file:
 
 - a source had completed when the wait returned (within one tick of the GPU's clock), and its launch had
   begun by then;
@@ -26,15 +27,16 @@ class Spans:
     """All calls and GPU operations of a file."""
 
     def __init__(self, calls: Iterable[Span], operations: Iterable[Span]):
-        """The lane of a call is (thread,), that of an operation (device, context, stream)."""
+        """`lane` is (thread,) for a call, and (device, context, stream) for an operation."""
         self.calls = {call.correlation: call for call in calls}
-        self.operations = collections.defaultdict(list)  # the launch of a graph has several on one stream
+        # the launch of a graph has several operations on one stream
+        self.operations = collections.defaultdict(list)
         for op in operations:
             self.operations[op.correlation, op.lane[-1]].append(op)
 
     def source(self, edge: dict) -> list[Span]:
-        """Returns the operations with the edge's source id; none if the source was enqueued before the file
-        begins."""
+        """Returns the operations with the edge's source id. Returns an empty list if the source was enqueued
+        before the file begins."""
         return self.operations.get((edge["src_correlation"], edge["src_stream"]), [])
 
     def destination(self, edge: dict) -> list[Span]:
@@ -79,8 +81,8 @@ def _times(edges: list[dict], spans: Spans) -> Iterable[str]:
 
 
 def _cycles(edges: list[dict], spans: Spans) -> Iterable[str]:
-    """Reports cycles. All operations of one launch on one stream count as one node here; only the comparison
-    with the truth checks dependencies among them."""
+    """Reports cycles. Here all operations of one launch on one stream count as one node. Only the comparison
+    with the truth checks dependencies between these operations."""
     order = graphlib.TopologicalSorter()
     lanes = collections.defaultdict(list)
     for call in spans.calls.values():

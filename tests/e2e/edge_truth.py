@@ -11,19 +11,19 @@ Each edge is demanded, allowed or false:
   of 0 that depend on facts without a record (work of destroyed streams, waits before the window);
 - false: all others.
 
-If several threads use the same stream, event or executable graph at the same time, records do not
-determine the order: such destinations are `unsure`. A destination is `blurred` if it would be unsure in
-case a graph, launched on a stream that no record names, had been launched elsewhere. The edges of a
-blurred destination are the same, but syncline need not report them as certain."""
+If several threads use the same stream, event or executable graph at the same time, records do not determine
+the order. The destinations are then `unsure`. A graph may be launched on a stream that no record names. A
+destination is `blurred` if it would be unsure had the graph been launched on another stream. The edges of a
+blurred destination are the same, but syncline need not report these edges as certain."""
 import collections
 import dataclasses
 
 import harness
 
 INFERRED = {"free", "implicit"}
-QUERIES = {"event_query", "stream_query"}  # they do not wait, even if an operation ends meanwhile
-UNRECORDED = INFERRED | {"copy", "memset"}  # waits without a record of their own
-NONE = 0xffffffff  # in place of a stream or an event
+QUERIES = {"event_query", "stream_query"}  # queries do not wait, even if an operation ends meanwhile
+UNRECORDED = INFERRED | {"copy", "memset"}  # waits for which CUPTI makes no record
+NONE = 0xffffffff  # stands for a missing stream or event
 LEGACY = 7
 RECORDED = ("kernel", "memcpy", "memset")
 
@@ -36,16 +36,17 @@ class Destination:
     thread: int
     start: int
     end: int
-    stream: int | None = None  # that of a GPU operation
+    stream: int | None = None  # the stream of a GPU operation; None for a call
     must: list[tuple] = dataclasses.field(default_factory=list)
     may: list[tuple] = dataclasses.field(default_factory=list)
     covered: list[tuple] = dataclasses.field(default_factory=list)  # edges that an earlier wait covers
-    behind: set[int] = dataclasses.field(default_factory=set)  # operations that precede these
+    # operations that precede the operations in `must`
+    behind: set[int] = dataclasses.field(default_factory=set)
     free: int = 0  # when the destination could have continued
-    unsure: bool = False  # its call overlaps others
-    blurred: bool = False  # it may be unsure, as far as the records show
-    bereft: bool = False  # the records that would show it are lost
-    nameless: bool = False  # its call has no record, so it has the times of others
+    unsure: bool = False  # the destination's call overlaps conflicting calls
+    blurred: bool = False  # the records do not show whether the destination is unsure
+    bereft: bool = False  # the records that show the wait were lost
+    nameless: bool = False  # the destination's call has no record, so syncline uses times of other records
 
 
 @dataclasses.dataclass
@@ -57,13 +58,14 @@ class Action:
     end: int
     reads: set = dataclasses.field(default_factory=set)
     writes: set = dataclasses.field(default_factory=set)
-    anywhere: set = dataclasses.field(default_factory=set)  # further places that it may read and write
+    # further streams and events that the call may read and change
+    anywhere: set = dataclasses.field(default_factory=set)
     ops: list = dataclasses.field(default_factory=list)
-    untold: bool = False  # no record says when one of its operations ended
+    untold: bool = False  # no record says when one of the call's operations ended
     waits: bool = False
     record: bool = False
-    unsure: bool = False  # it overlaps a conflicting call
-    tainted: bool = False  # it depends on an unsure call
+    unsure: bool = False  # the call overlaps a conflicting call
+    tainted: bool = False  # the call depends on an unsure call
 
 
 class Truth:
@@ -91,7 +93,7 @@ class Truth:
                       if line["t"] == "object" and line["kind"] == "stream" and line["created"]}
         self.destroyed = {(line["context"], line["stream"]) for line in lines
                           if line["t"] == "object" and line["kind"] == "stream" and not line["created"]}
-        self.before: dict[int, dict] = {}  # operation -> the previous one on its stream
+        self.before: dict[int, dict] = {}  # operation -> the previous operation on its stream
         last: dict[tuple, dict] = {}
         for _, op in sorted(self.ops.items()):
             place = place_of(op)
@@ -227,8 +229,8 @@ class Truth:
         return self.began(a["corr"]) < self.began(b["corr"])
 
     def nameless_follows(self) -> list[dict]:
-        """Returns the stream waits whose event record is unknown: it was lost, or it was made in another
-        context and CUPTI is older than 12.8."""
+        """Returns the stream waits whose event record is unknown. The record was lost, or it was made in
+        another context and CUPTI is older than 12.8."""
         found = []
         for follow in self.follows:
             of = [r for r in self.records if r["event"] == follow["event"] and self._is_before(r, follow)]
@@ -243,10 +245,10 @@ class Truth:
                                                and op["id"] not in self.lost_ops}
 
     def _gone(self, wait: dict, call: dict) -> list[tuple]:
-        """Returns edges to work that the simulator no longer lists when the call waits: streams of the
-        context that were destroyed after they had completed, branches of graphs launched on such streams,
-        and the events that such streams waited for. No record says that a stream was destroyed, so
-        syncline may report these edges."""
+        """Returns edges to work that the simulator no longer lists when the call waits. This is work of
+        streams that were destroyed after they had completed, of graphs launched on destroyed streams, and of
+        events that destroyed streams had waited for. No record says that a stream was destroyed, so syncline
+        may report these edges."""
         awaited = set()
         for follow in self.follows:
             if (follow["context"], follow["stream"]) in self.destroyed and self._is_before(follow, wait):
@@ -340,8 +342,8 @@ class Truth:
         return sorted(actions.values(), key=lambda action: (action.start, action.corr))
 
     def _looks(self, action, context, stream):
-        """Adds the reads of a stream's tail: the stream's own operations, and those that legacy ordering
-        adds."""
+        """Adds the operations that a wait for a stream depends on: the stream's own operations, and
+        operations that the ordering of the legacy stream adds."""
         action.reads.add((context, stream))
         if stream == LEGACY:
             action.reads.add(("blocking", context))
@@ -357,7 +359,7 @@ class Truth:
     def _taint(self):
         actions = self._actions()
         unsure = tainted(actions)
-        placeless = self.placeless_launches()  # each of them may be on any stream
+        placeless = self.placeless_launches()  # each of these operations may be on any stream
         places = {x for a in actions for x in a.reads | a.writes if x[0] not in ("all", "event", "graph")}
         blurred = set()
         if placeless:
@@ -404,7 +406,7 @@ def tainted(actions: list[Action]) -> set[int]:
             dirty -= {x for x in written if x[0] != "blocking"}
             dirty -= {("blocking", x[0]) for x in written if x[1] == LEGACY}
         for context in {x[1] for x in a.writes if x[0] == "all"}:
-            # A wait for a context reads the tails of all its streams.
+            # A wait for a context depends on the last operations of all its streams.
             if any(x[0] == context for x in dirty):
                 dirty.add(("all", context))
             else:

@@ -36,7 +36,7 @@ def operation(cat, name, correlation, start, end, stream=7):
 
 
 def launch(correlation, ts, start, end, stream=7, thread=42, **args):
-    """Returns the rows of a call of 2 us and of the kernel that it launched."""
+    """Returns the rows of a call of 2 us and of the kernel launched by the call."""
     return [row("cuda_runtime", "cudaLaunchKernel", correlation, ts, 2, thread, cbid=211),
             row("kernel", f"k{correlation}", correlation, start, end - start, stream, device=0,
                 context=1, stream=stream, **args)]

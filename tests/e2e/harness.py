@@ -1,7 +1,7 @@
 """Runs a program on the simulated GPU with the real library injected. Reads the trace, the simulator's truth,
 and the simulator's log of the records that it dropped, failed or gave to another client.
 
-Tests use it to prove that syncline's events are exactly the truth minus the log."""
+Tests use this module to prove that syncline's events are exactly the truth minus the log."""
 import collections
 import dataclasses
 import functools
@@ -101,8 +101,8 @@ class Trace:
         return [e for e in self.events if e["ph"] in "sf" and e["cat"] == cat]
 
     def edges(self) -> list[dict]:
-        """Returns the args of the `sync_edge` rows without the node ids of graphs. Names of GPU operations
-        are stored in rows of their own and are filled in here."""
+        """Returns the args of the `sync_edge` rows without the node ids of graphs. The trace stores names of
+        GPU operations in separate rows. This function adds the names to the edges."""
         rows = [e for e in self.events if e["ph"] == "M"]
         names = {e["id"]: e["args"]["name"] for e in rows if e["name"] == "sync_name"}
         return [{key: names.get(value) if key.endswith("_name") and isinstance(value, int) else value
@@ -176,16 +176,15 @@ class Run:
         return Trace(files[0])
 
     def said(self) -> list[str]:
-        """Returns syncline's lines on stderr (with log="warn": only warnings). Such a line may follow an
-        unfinished line that another thread of the program wrote."""
+        """Returns syncline's lines on stderr (with log="warn": only warnings). A line of syncline may follow
+        an unfinished line that another thread of the program wrote."""
         return [line.rstrip("\n") for line in SAID.findall(self.stderr)]
 
     def truth_of(self, what: str) -> list[dict]:
         return [line for line in self.truth if line["t"] == what]
 
     def operations(self) -> list[dict]:
-        """Returns the GPU operations that have a CUPTI record: those that finished and whose records were not
-        lost."""
+        """Returns the GPU operations that finished and whose CUPTI records were not lost."""
         gone = {line["op"] for line in self.lost()}
         return [op for op in self.truth_of("op")
                 if op["kind"] in ("kernel", "memcpy", "memset") and op["finished"]
@@ -196,9 +195,9 @@ class Run:
         return [line for line in self.log if line.get("what") in LOST]
 
     def calls(self) -> dict[int, dict]:
-        """Returns the calls that must have a row, by correlation id: those whose records were on and not
-        lost. Of a nested pair only the outer call has a row. CUPTI before 12.5 can only enable all calls,
-        so syncline's own filter leaves out the others."""
+        """Returns the calls that must have a row, by correlation id. Their records were enabled and not lost.
+        Of a nested pair only the outer call has a row. CUPTI before 12.5 can only enable all calls, so
+        syncline's own filter leaves out the other calls."""
         since: dict[str, int] = {}
         for line in self.log:
             if line.get("what") == "enabled":
@@ -249,7 +248,7 @@ def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
 def run(tmp: pathlib.Path, *command, sim: list[str] | None = None, inject: bool = True,
         timeout: float = 60, cwd: pathlib.Path | None = None, **options: str) -> Run:
     """Runs `command` on the simulated GPU. Keyword arguments are environment variables. A lower-case name is
-    an option of syncline (`window="demand"` sets SYNCLINE_WINDOW); other names are used unchanged."""
+    an option of syncline, so `window="demand"` sets SYNCLINE_WINDOW. Other names are used unchanged."""
     out = tmp / "out"
     env = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job"}
     if inject:
@@ -287,8 +286,8 @@ def demangled(name: str) -> str:
 
 
 def difference(expected: list, found: list, is_cut: bool = False) -> str:
-    """Returns "" if both lists have the same elements in any order (`is_cut`: elements may be missing). Else
-    returns a text with the missing and the surplus elements."""
+    """Returns "" if both lists have the same elements in any order. With `is_cut`, elements may be missing.
+    Otherwise returns a text with the missing and the surplus elements."""
     want, have = collections.Counter(expected), collections.Counter(found)
     missing, surplus = list((want - have).elements()), list((have - want).elements())
     if not surplus and (is_cut or not missing):
@@ -312,7 +311,7 @@ def expected_operation(op: dict) -> tuple:
 
 
 def written_operation(event: dict) -> tuple:
-    """Returns the same tuple as expected_operation(), from a row of a trace."""
+    """Converts a row of a trace to a tuple like the result of expected_operation()."""
     args = event["args"]
     assert (event["pid"], event["tid"]) == (args["device"], args["stream"])
     place = (args["correlation"], args["device"], args["context"], args["stream"], event["start"],
@@ -324,15 +323,16 @@ def written_operation(event: dict) -> tuple:
 
 
 def operations_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """Returns "" if the traces contain exactly the operations of the truth minus the log (`is_cut`: or a part
-    of them); else the difference."""
+    """Returns "" if the traces contain exactly the operations of the truth minus the log. With `is_cut`,
+    operations may be missing. Otherwise returns the difference."""
     written = [written_operation(e) for t in traces for e in t.of("kernel", "gpu_memcpy", "gpu_memset")]
     return difference([expected_operation(op) for op in run_.operations()], written, is_cut)
 
 
 def calls_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """Returns "" if the traces contain exactly the calls of the truth minus the log (`is_cut`: or a part of
-    them); else the difference. Each call must be on its thread if CUPTI reports the system's thread ids."""
+    """Returns "" if the traces contain exactly the calls of the truth minus the log. With `is_cut`, calls may
+    be missing. Otherwise returns the difference. Each call must be on its thread if CUPTI reports the
+    system's thread ids."""
     no_threads = run_.failed("cuptiSetThreadIdType")
     expected = [(call["corr"], "cuda_" + call["domain"], plain(call["name"]), call["cbid"],
                  call["start"], call["end"], call["result"], no_threads or call["thread"])
@@ -348,7 +348,7 @@ OPERATION_ROWS = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_mem
 
 
 def row_of(line: dict) -> tuple:
-    """Returns a key that distinguishes the truth's call, operation or wait from others with the same
+    """Returns a key that distinguishes a call, operation or wait of the truth from others with the same
     correlation id."""
     if line["t"] == "call":
         return ("cuda_" + line["domain"], line["corr"])
@@ -360,7 +360,7 @@ def row_of(line: dict) -> tuple:
 
 def correct_clock(run_: Run, traces: list[Trace]) -> None:
     """Replaces a row's times with the truth's if they differ by at most CLOCK_NS. Another client set CUPTI's
-    clock in this run, and its ticks cannot be converted to the exact nanosecond."""
+    clock in this run, and the ticks of that clock cannot be converted to the exact nanosecond."""
     true = collections.defaultdict(list)
     for line in run_.truth:
         if line["t"] in ("call", "op", "wait", "follow"):
@@ -378,9 +378,9 @@ def correct_clock(run_: Run, traces: list[Trace]) -> None:
 
 
 def waits_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
-    """Returns "" if the traces contain exactly the waits of the truth minus the log (`is_cut`: or a part of
-    them); else the difference. A wait whose record was delivered twice may have two rows, because syncline
-    remembers only the most recent waits."""
+    """Returns "" if the traces contain exactly the waits of the truth minus the log. With `is_cut`, waits may
+    be missing. Otherwise returns the difference. A wait whose record was delivered twice may have two rows,
+    because syncline remembers only the most recent waits."""
     head = traces[0].object if traces else {}
     expected = sync_rows.expected(run_.truth, run_.lost(), head.get("cupti_version", 0),
                                   head.get("syncline", {}).get("detail") == "full")
@@ -393,7 +393,7 @@ def waits_differ(run_: Run, traces: list[Trace], is_cut: bool = False) -> str:
 
 
 def check_calls(run_: Run, trace: Trace) -> None:
-    """Checks that the rows of calls are those of the truth, and that every launch has its row."""
+    """Checks that the calls in the trace equal the calls in the truth, and that every launch has a row."""
     assert not calls_differ(run_, [trace]), calls_differ(run_, [trace])
     rows = {row["args"]["correlation"] for row in trace.of("cuda_runtime", "cuda_driver")}
     launched = {op["corr"] for op in run_.operations()}

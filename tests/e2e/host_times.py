@@ -1,9 +1,9 @@
-"""Replaces the host's times in a recorded run with those of another run of the same program.
+"""Replaces the host's times in a recorded run by the host's times in another run of the same program.
 
 On a busy machine, the host's times of two runs differ by more than the error of a good prediction. The
-simulator's truth says for both runs how long each call took apart from waiting for the GPU, and how long
-the thread took between calls. A replay of one run can therefore use the host's times of the other. The
-order of waits and the GPU's times remain those of the trace, so the prediction tests the sync edges."""
+simulator's truth says for both runs how long each call took apart from waiting for the GPU, and how long the
+thread took between calls. A replay of one run can therefore use the host's times of the other run. The order
+of waits and the GPU's times remain those of the trace, so the prediction tests the sync edges."""
 import collections
 
 import harness
@@ -15,8 +15,9 @@ CUT_NS = 20000  # if a launch lasts this long after the enqueue, the machine del
 
 
 def is_free(name: str) -> bool:
-    """Says whether the call frees memory. Its waits are inferred from operations that ended during the call,
-    which are different ones in another run. Its whole duration is counted as the host's."""
+    """Says whether the call frees memory. The waits of such a call are inferred from operations that ended
+    during the call. In another run, other operations end during the call, so the call's whole duration is
+    counted as the host's."""
     return "Free" in name
 
 
@@ -49,13 +50,13 @@ class Host:
         return found
 
     def by_names(self) -> list[list[dict]]:
-        """Returns the calls of each thread. Threads are sorted by their lists of calls, so their order is the
-        same in every run."""
+        """Returns the calls of each thread. Threads are sorted by their lists of calls, so the order of
+        threads is the same in every run."""
         return sorted(self.threads.values(), key=lambda calls: [call["name"] for call in calls])
 
     def enqueued_ns(self, call: dict) -> int:
-        """Returns when the call's operation was enqueued if the call lasted long after that; else the call's
-        end."""
+        """Returns the time at which the call's operation was enqueued, if the call lasted long after that
+        time. Otherwise returns the call's end."""
         queued = [op["queued"] for op in self.launched[call["corr"]]]
         if queued and call["corr"] not in self.sources and min(queued) + CUT_NS < call["end"]:
             return max(call["start"], min(queued))
@@ -63,7 +64,7 @@ class Host:
 
 
 def same_calls(first: Host, other: Host) -> dict[int, dict]:
-    """Returns a dictionary: correlation id in the first run -> the same call in the other run."""
+    """Returns a dictionary from each correlation id in the first run to the same call in the other run."""
     same = {}
     for mine, theirs in zip(first.by_names(), other.by_names(), strict=True):
         assert [call["name"] for call in mine] == [call["name"] for call in theirs]
@@ -72,7 +73,7 @@ def same_calls(first: Host, other: Host) -> dict[int, dict]:
 
 
 def of_other_run(et: Et, same: dict[int, dict], first: Host, other: Host) -> dict[int, int]:
-    """Returns durations for the CPU nodes of `et`, a trace of the run `first`, as they were in the run
+    """Returns the durations that the CPU nodes of `et`, a trace of the run `first`, had in the run
     `other`."""
     lanes = collections.defaultdict(list)
     for node in et.cpu:

@@ -1,6 +1,6 @@
 """Runs HolisticTraceAnalysis' critical path on the trace argv[1], annotation argv[2], instance argv[3].
 Prints the sync edges that it found as JSON: [source correlation, destination correlation, "start" or
-"end"]. It runs in the environment of `tests/venv.sh hta`; see test_edges_tool.py."""
+"end"]. test_edges_tool.py runs this program in the environment of `tests/venv.sh hta`."""
 import json
 import sys
 import warnings

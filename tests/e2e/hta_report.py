@@ -1,5 +1,5 @@
-"""Runs HolisticTraceAnalysis on the folder argv[1] and prints its numbers as JSON. It is a separate program
-because it needs the environment of `tests/venv.sh hta`; see test_hta.py."""
+"""Runs HolisticTraceAnalysis on the folder argv[1] and prints its numbers as JSON. test_hta.py runs this
+program in the environment of `tests/venv.sh hta`, because HTA is installed only there."""
 import json
 import os
 import sys
@@ -8,7 +8,7 @@ import warnings
 os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
 warnings.simplefilter("ignore")
 
-from hta.trace_analysis import TraceAnalysis  # noqa: E402  (the variable above comes first)
+from hta.trace_analysis import TraceAnalysis  # noqa: E402  (HTA reads the variable above when it is imported)
 
 
 def rows(frame):

@@ -9,7 +9,7 @@ sys.path[:0] = [str(REPLAY)]
 
 
 def play(tmp, recording, *sim, cupti=None, speed=None, **options):
-    """Plays a recording to syncline. Lower-case keywords are options of syncline; other keywords are
+    """Plays a recording to syncline. Lower-case keywords are options of syncline. Other keywords are
     environment variables."""
     out = tmp / "out"
     env = {"SYNCLINE_OUTPUT": str(out), "CUDA_INJECTION64_PATH": str(harness.LIBRARY)}
@@ -35,7 +35,7 @@ def played(tmp, recording, *sim, **options):
             if count and ("dropped_" in name or "undelivered" in name or "invalid" in name
                           or name in ("outside_window", "names_lost", "records_unknown"))}
     lost.pop("nested_dropped", None)
-    lost.pop("dropped_no_buffer", None)  # the player asks again, so nothing is lost
+    lost.pop("dropped_no_buffer", None)  # the player requests a buffer again, so nothing is lost
     assert not lost
     return trace
 

@@ -1,5 +1,6 @@
-"""Generates random but legal CUDA programs as steps for programs/random_waits, and the troubles in which they
-run. A seed always gives the same program and troubles. Only the times differ between runs."""
+"""Generates random but legal CUDA programs as steps for programs/random_waits. Also chooses troubles for each
+run, such as lost records or failing calls. A seed always gives the same program and troubles. Only the times
+differ between runs."""
 import dataclasses
 import random
 
@@ -15,7 +16,8 @@ FAILING = ["cuLaunchKernel", "cuMemcpy", "cuMemcpyAsync", "cuMemsetD8Async", "cu
            "cudaMemcpyAsync", "cudaEventRecord", "cudaStreamWaitEvent", "cudaStreamSynchronize",
            "cudaDeviceSynchronize", "cudaMemcpy", "cuModuleUnload", "cudaLibraryUnload", "cudaMemset"]
 ERRORS = [1, 2, 700]
-# Functions of CUPTI that may be made to fail. The number bounds which of their calls fails.
+# Functions of CUPTI that may be made to fail. The number is the highest number of a call that is made to
+# fail.
 FAILING_CUPTI = {"cuptiActivityFlushAll": 8, "cuptiActivityEnableDriverApi": 60,
                  "cuptiActivityEnableRuntimeApi": 60}
 
@@ -31,7 +33,7 @@ class Program:
 
 
 class Thread:
-    """The objects that one thread may use: slots of its own, and slots that all threads share."""
+    """The objects that one thread may use: in the thread's own slots, and in slots that all threads share."""
 
     def __init__(self, g: "Generator", number: int):
         self.g, self.r, self.number = g, g.random, number
@@ -89,7 +91,7 @@ class Thread:
                       int(self.r.random() < 0.2))
 
     def blocking(self):
-        """Adds a blocking copy or memset. Such calls use only the block of host memory."""
+        """Adds a blocking copy or memset. Blocking calls use only the common block of host memory."""
         if self.r.random() < 0.6:
             self.step("copy", 0, self.r.choice([0, 0, 1, 1, 2, 4]), self.r.randint(0, 1), 0,
                       self.r.choice([4, 64, 400]), self.api())
@@ -365,7 +367,7 @@ class Generator:
         return sim + self.losses() + self.failures()
 
     def losses(self) -> list[str]:
-        """Returns options that make records get lost, lack their times, or be delivered twice."""
+        """Returns options with which records are lost, lack their times, or are delivered twice."""
         r = self.random
         what = r.random()
         if what < 0.08:

@@ -5,8 +5,8 @@
     tests/e2e/random_waits.py --steps FILE       runs the program in FILE (`#` lines are its options)
 
 A rare failure may not recur in thousands of runs. Therefore each failing run is kept in its own folder:
-program, trace files, log, truth, and the list of errors. The folder's path is printed. It is below
-`random_waits/` of the build folder, or in the folder given by --keep."""
+program, trace files, log, truth, and the list of errors. The folder's path is printed. The run's folder is
+below `random_waits/` of the build folder, or in the folder that --keep names."""
 import argparse
 import collections
 import pathlib
@@ -78,7 +78,8 @@ def check_in_temporary(program: random_program.Program) -> edge_compare.Outcome:
 
 def check_and_keep(program: random_program.Program, name: str,
                    keep: pathlib.Path) -> tuple[edge_compare.Outcome, pathlib.Path | None]:
-    """Returns the outcome, and the folder that keeps the run's files if something is wrong (else None)."""
+    """Returns the outcome, and the folder with the run's files if something is wrong. The folder is None
+    otherwise."""
     with tempfile.TemporaryDirectory(prefix="syncline-waits-") as folder:
         outcome = check(program, pathlib.Path(folder))
         if not outcome.wrong:

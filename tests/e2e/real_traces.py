@@ -1,6 +1,7 @@
-"""Finds traces of real GPUs. They are not part of the repository. $SL_TEST_TRACES (default: shared/traces
-beside the repository) holds HolisticTraceAnalysis's test data: cuda_event_sync, nccl_3steps, simple_add,
-two_ranks.rank-0 and two_ranks.rank-1, each .json.gz. Tests that need them are skipped if they are missing."""
+"""Finds traces of real GPUs. These traces are not part of the repository. $SL_TEST_TRACES (default:
+shared/traces beside the repository) holds HolisticTraceAnalysis's test data: cuda_event_sync, nccl_3steps,
+simple_add, two_ranks.rank-0 and two_ranks.rank-1, each .json.gz. Tests that need missing traces are
+skipped."""
 import os
 import pathlib
 

@@ -1,11 +1,11 @@
 """Repeats tests that failed while the machine stood still.
 
 On a shared machine, a virtual processor or the disk may stop for seconds. Some of syncline's deadlines are
-shorter: a process that exits has two seconds. A test that failed during such a stop is run once more, with
-a warning. A test that failed without a stop has failed.
+shorter than such a stop. For example, a process that exits has two seconds. A test that failed during such a
+stop is run once more, with a warning. A test that failed without a stop has failed.
 
-A conftest.py imports the hooks. Only the end-to-end and PyTorch tests use them, because unit tests use a
-fake clock."""
+Each conftest.py that needs the hooks imports them. Only the end-to-end and PyTorch tests use the hooks,
+because unit tests use a fake clock."""
 import pathlib
 import subprocess
 import sys
@@ -18,11 +18,12 @@ from _pytest.runner import runtestprotocol
 import standstill_watch
 from standstill_watch import LATE_S, STEP_S
 
-_late: list[float] = []  # the times that standstill_watch.py has printed
+_late: list[float] = []  # times at which the machine stood still, printed by standstill_watch.py
 
 
 def _waited_for_the_disk_s() -> float:
-    """Returns how long (s) some process has waited for the disk; 0 if the kernel does not report it."""
+    """Returns the number of seconds for which some process has waited for the disk; 0 if the kernel does not
+    report this time."""
     try:
         some, _ = pathlib.Path("/proc/pressure/io").read_text().splitlines()
     except (OSError, ValueError):
@@ -48,7 +49,7 @@ def pytest_configure(config):
 def _run(item, nextitem):
     since, disk_s = time.monotonic(), _waited_for_the_disk_s()
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    # by then the watcher has printed a stop
+    # after this time the watcher has printed a stop, if there was one
     time.sleep(STEP_S if any(report.failed for report in reports) else 0)
     return reports, stood_still(since, disk_s)
 

@@ -1,6 +1,6 @@
 """Watches every processor with short sleeps until it is killed. Prints the time (of time.monotonic()) at
-which a sleep ended much too late. It is a separate program because a test's own process may be too busy to
-schedule a watching thread (see standstill.py)."""
+which a sleep ended much too late. This is a separate program, because a thread in the test's own process may
+not be scheduled in time (see standstill.py)."""
 import os
 import threading
 import time
@@ -9,7 +9,7 @@ STEP_S, LATE_S = 0.05, 0.4
 
 
 def watch(processor: int) -> None:
-    os.sched_setaffinity(0, {processor})  # applies to this thread
+    os.sched_setaffinity(0, {processor})  # pins only this thread to the processor
     while True:
         begin = time.monotonic()
         time.sleep(STEP_S)

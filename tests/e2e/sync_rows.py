@@ -6,7 +6,7 @@ import dataclasses
 KINDS = {"event_sync": "Event Sync", "event_query": "Event Sync", "stream_sync": "Stream Sync",
          "stream_query": "Stream Sync", "context_sync": "Context Sync", "device_sync": "Context Sync",
          "stream_wait": "Stream Wait Event"}
-NONE = 0xffffffff  # in place of a stream or an event
+NONE = 0xffffffff  # stands for a missing stream or event
 NOT_READY = 600
 FIRST_SYNC_IDS = 26  # CUPTI 12.8: a wait's record names the event record, and contains a result
 RECORD_ARGS = ("wait_on_stream", "wait_on_cuda_event_record_corr_id", "wait_on_context",
@@ -14,20 +14,20 @@ RECORD_ARGS = ("wait_on_stream", "wait_on_cuda_event_record_corr_id", "wait_on_c
 
 
 def name_of(line: dict) -> str | None:
-    """Returns the name of the row that a line of the truth must have; None if it has no row."""
+    """Returns the name of the row that a line of the truth must have; None if the line has no row."""
     return KINDS.get({"wait": line.get("kind"), "follow": "stream_wait"}.get(line["t"]))
 
 
 @dataclasses.dataclass
 class Told:
-    """The objects that waits name, as far as CUPTI had described them."""
+    """The streams and events that waits name, as far as CUPTI has described these objects."""
     devices: dict[int, int]  # by context
-    records: list[dict]  # event records: the truth's lines without the lost ones
+    records: list[dict]  # event records: the lines of the truth without the lost records
     has_sync_ids: bool
 
     def record_of(self, wait: dict) -> dict | None:
-        """Returns the event record that a wait's row must name. If records have numbers, it is the one with
-        the wait's number. Otherwise it is the last record in the context before the wait."""
+        """Returns the event record that a wait's row must name. If event records have numbers, this is the
+        record with the wait's number. Otherwise it is the last record in the context before the wait."""
         if self.has_sync_ids:
             found = [line for line in self.records if line["sync"] == wait["sync"]]
         else:
@@ -73,15 +73,15 @@ class Expected:
     untold: set[tuple] = dataclasses.field(default_factory=set)  # rows that may be missing
 
     def settled(self, found: list[tuple]) -> list[tuple]:
-        """Returns the found rows without those that may be missing, on their true devices."""
+        """Returns the found rows on their true devices, without the rows that may be missing."""
         return [self.unplaced.get(each, each) for each in found if each not in self.untold]
 
 
 def expected(truth: list[dict], lost: list[dict], version: int, full: bool) -> Expected:
-    """Returns the rows of the truth minus the lost ones. `version` is the version of CUPTI's interface;
+    """Returns the rows of the truth without the lost rows. `version` is the version of CUPTI's interface;
     `full` means detail "full". If the description of a context was lost, its waits may be on device 0. A
-    query that found its work unfinished has no row; if neither its record nor its call's record contains
-    the result, it may have one."""
+    query that found unfinished work has no row. If neither the query's record nor its call's record contains
+    the result, the query may have a row."""
     tells = told(truth, lost, version)
     gone = {kind: {line["correlation"] for line in lost if line["kind"] == kind}
             for kind in ("sync", "context", "runtime", "driver")}
@@ -109,6 +109,6 @@ def expected(truth: list[dict], lost: list[dict], version: int, full: bool) -> E
 
 
 def written(event: dict) -> tuple:
-    """Returns a tuple like that of row(), from a row of a trace."""
+    """Returns a row of a trace as a tuple like the result of row()."""
     return (event["args"]["correlation"], event["name"], event["pid"], event["tid"], event["start"],
             event["end"], *sorted(event["args"].items()))

@@ -1,5 +1,6 @@
-"""Problems around the job: a full or read-only disk, wrong options, and a CUPTI that is missing, too old,
-taken or failing. Each gives one clear line on stderr, and the job continues with its own result."""
+"""Tests problems around the job: a full or read-only disk, wrong options, and a CUPTI that is missing, too
+old, used by another client, or failing. For each problem, syncline prints one clear line on stderr, and the
+job continues with its own result."""
 import glob
 import os
 import subprocess
@@ -12,8 +13,8 @@ STEPS = "context kernel:10 sync return:3"
 
 
 def one_line(run: harness.Run, *words: str) -> None:
-    """Checks that the program ended as without syncline, and that syncline printed exactly one line, which
-    contains these words."""
+    """Checks that the program ended like without syncline, and that syncline printed exactly one line with
+    these words."""
     assert (run.status, run.stdout) == (3, "done\n"), run.stderr
     assert len(run.said()) == 1, run.stderr
     for word in words:
@@ -90,7 +91,8 @@ def test_missing_parents_are_made(go, tmp_path):
 
 
 def said_of_disk(run: harness.Run) -> list[str]:
-    """The lines about a full disk, at most one a file: it is full, or a part of it stays free."""
+    """Patterns of the lines about a full disk, at most one line per file. Either the disk is full, or
+    syncline leaves a part of it free."""
     said = [line for line in run.said() if "No space left on device" in line or "stay free" in line]
     files = [line.split("cannot write ")[-1].split(": ")[0] for line in said]
     assert 1 <= len(said) == len(set(files)), run.stderr
@@ -98,8 +100,8 @@ def said_of_disk(run: harness.Run) -> list[str]:
 
 
 def test_full_disk(go, small_disk):
-    """The window ends when a part of the disk is still free, or what fitted stays readable. Each file
-    that the full disk hit is reported once."""
+    """The window ends while a part of the disk is still free, or the disk becomes full and the written part
+    stays readable. Each file that could not be written is reported once."""
     run = go("context " + "kernel:3000 syncall sleep:1100 " * 6 + "return:3", log="warn",
              output=str(small_disk))
     assert (run.status, run.stdout) == (3, "done\n")
@@ -110,7 +112,7 @@ def test_full_disk(go, small_disk):
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "zstd"])
 def test_full_disk_before_the_first_second_is_over(go, small_disk, compression):
-    """The disk is full in the first second: what was written by then stays."""
+    """The disk is full in the first second. The bytes that were written before stay readable."""
     run = go("context kernel:20000 syncall return:3", log="warn", output=str(small_disk),
              compression=compression)
     assert (run.status, run.stdout) == (3, "done\n")
@@ -158,7 +160,7 @@ def test_no_kind_can_be_enabled(go):
     assert run.said()[-1].endswith("nothing is recorded, the job is not affected")
 
 
-# Each function at each call: tests/unit/process/cupti_failures_test.c.
+# tests/unit/process/cupti_failures_test.c lets each function fail at each call.
 @pytest.mark.parametrize("function, call", [
     ("cuptiActivityRegisterCallbacks", 0), ("cuptiActivityEnable", 1), ("cuptiActivityGetNextRecord", 2)])
 def test_cupti_function_fails(go, function, call):
@@ -168,7 +170,7 @@ def test_cupti_function_fails(go, function, call):
              sim=["--fail", f"{function}:{call}:999"])
     assert (run.status, run.stdout) == (3, "done\n")
     failed = run.failed(function)
-    if failed and function != "cuptiActivityGetNextRecord":  # (that one only steps through a buffer)
+    if failed and function != "cuptiActivityGetNextRecord":  # (GetNextRecord only steps through a buffer)
         assert run.said(), f"{function} failed and nothing was said"
     if failed and function == "cuptiActivityRegisterCallbacks":
         assert run.files() == [] and "nothing is recorded" in run.said()[-1]
@@ -191,8 +193,8 @@ def test_cupti_function_for_graphs_fails(go, function, call):
 
 
 def test_no_cupti(tmp_path):
-    """CUPTI is not installed: syncline says so, and nothing is recorded. An installed CUDA toolkit is hidden
-    for this run."""
+    """CUPTI is not installed. syncline prints a message, and nothing is recorded. An installed CUDA toolkit
+    is hidden for this run."""
     hide = []
     if glob.glob("/usr/local/cuda*"):
         hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/local && exec "$@"', "sh"]
@@ -207,7 +209,8 @@ def test_no_cupti(tmp_path):
 
 
 def test_cupti_that_is_too_old(go):
-    """The process has loaded the CUPTI of CUDA 11. syncline does not load another CUPTI; nothing is recorded."""
+    """The process has loaded the CUPTI of CUDA 11. syncline does not load another CUPTI, and nothing is
+    recorded."""
     old = harness.BUILD / "tests" / "e2e" / "old_cupti" / "libcupti.so.12"
     run = go(STEPS, log="warn", LD_PRELOAD=str(old))
     one_line(run, "libcupti.so.12", "older than CUDA 12.0", "use a newer", "nothing is recorded")

@@ -43,7 +43,8 @@ def test_default_filter_leaves_getters_out(go):
 
 
 def test_synchronization_rows(go):
-    """Each wait has one row, on the thread that waited and inside the time of its call."""
+    """Each wait has one row. The row is on the thread that waited, and inside the time of the waiting
+    call."""
     run = go("context stream kernel:2 event sync syncall")
     trace = run.trace()
     calls = {call["corr"]: call for call in run.truth_of("call")}
@@ -72,7 +73,8 @@ def changed(row, part, key):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.6", "13.0"]))
 def test_a_false_wait_is_noticed(go, version):
-    """Guards waits_differ(): it notices a change of any arg of any row, a surplus row, and a missing row."""
+    """Guards waits_differ(), which must notice a change of any arg of any row, a surplus row, and a missing
+    row."""
     run = go("context stream kernel:3 event query copy sync syncall", detail="full",
              sim=["--cupti", version])
     trace = run.trace()
@@ -211,8 +213,8 @@ def test_bandwidth_of_copies(go):
 
 
 def test_a_second_run_does_not_overwrite(go):
-    """Two runs have the same host, rank and pid, as in containers. The second run leaves the files of the
-    first unchanged."""
+    """Two runs have the same host, rank and process id, which happens in containers. The second run leaves
+    the files of the first unchanged."""
     first = go("context kernel sync")
     before = {path: path.read_bytes() for path in first.files()}
     second = go("context kernel:2 sync", output=str(first.out))

@@ -27,7 +27,7 @@ def node(ident: int, *deps: int, kind: int = 4, micros: int = 12) -> bytes:
             + field(5, b"".join(map(varint, deps))) + field(7, micros) + field(10, is_cpu))
 
 
-# A node with an attribute that protobuf readers reject, so they reject the whole node.
+# A node has an attribute that readers of protobuf reject. Such readers reject the whole node.
 TEXT = field(10, field(1, b"shape") + field(29, b"\xff"))
 
 
@@ -53,7 +53,8 @@ def test_valid_trace(tmp_path):
 
 
 def test_metadata_of_mlcommons_converter(tmp_path):
-    """The metadata has attributes and no version, as MLCommons' converter writes it. The file is valid."""
+    """The metadata has attributes and no version. MLCommons' converter writes such metadata. The file is
+    valid."""
     attributes = [field(1, b"schema") + field(29, b"1.1.1-chakra.0.0.4"), field(1, b"pid") + field(13, 4711)]
     metadata = b"".join(field(2, each) for each in attributes)
     path = tmp_path / "t.0.et"
@@ -91,7 +92,7 @@ def test_broken_traces(tmp_path):
 
 
 def test_what_is_called_a_trace_is_checked_as_one(tmp_path):
-    """A file called .et is checked as a Chakra trace whatever its first bytes are, unless it is JSON."""
+    """A file whose name ends in .et is checked as a Chakra trace, unless its first bytes are JSON."""
     path = tmp_path / "1.0.et"
     path.write_bytes(b"\x05\x08\x01\x18\x04\x20")
     done = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True, check=False)

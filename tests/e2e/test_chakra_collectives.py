@@ -25,8 +25,8 @@ def collective_rows(*ranks_of, name="allreduce"):
 
 
 def test_ranks_add_their_groups_to_one_file(tmp_path):
-    """Four ranks add their groups to one file. A group has the same number on each of its ranks, whatever its
-    local name is."""
+    """Four ranks add their groups to one file. A group has the same number on each of its ranks, although
+    each rank may name the group differently."""
     for rank, groups in enumerate([([0, 1], [0, 2]), ([1, 3], [0, 1]), ([0, 2], [2, 3]),
                                    ([2, 3], [1, 3])]):
         trace = write(tmp_path / "t.json", collective_rows(*groups),
@@ -110,8 +110,8 @@ def test_who_may_read_the_file_of_groups_still_may(tmp_path):
 
 
 def test_what_an_earlier_run_left_is_in_the_way(tmp_path):
-    """A temporary file of an earlier run with the same process id exists, as in a container. syncline asks to
-    remove it, and does not take it for another job's groups."""
+    """A temporary file of an earlier run with the same process id exists, which happens in containers.
+    syncline asks the user to remove that file, and does not read groups from it."""
     trace = write(tmp_path / "t.json", collective_rows([0, 2]),
                   distributedInfo={"rank": 0, "world_size": 4})
     path = tmp_path / "job.comm_groups.json"
@@ -158,8 +158,8 @@ def test_collectives_that_are_not_told_whole_are_computation(tmp_path, args):
 @pytest.mark.parametrize("name, type_", [("all_to_allv", chakra.COLL), ("send", chakra.SEND),
                                          ("barrier", chakra.COMP)])
 def test_a_rank_that_puts_in_nothing_takes_part(tmp_path, name, type_):
-    """A rank contributes no elements, such as an expert that received no token. It still gets a communication
-    node, because the nodes of the other ranks wait for it."""
+    """A rank contributes no elements, for example because its expert received no token. The rank's file still
+    has a communication node, because the nodes of the other ranks wait for this node."""
     rows = collective_rows([0, 1], name=name)
     rows[1]["args"].update({"In msg nelems": 0, "Dst Rank": 1})
     node, = convert(write(tmp_path / "t.json", rows,

@@ -1,5 +1,5 @@
-"""Runs `syncline convert --to chakra` as a user does, on torch.profiler's traces, on made traces, and on
-damaged and hostile ones."""
+"""Runs `syncline convert --to chakra` as a user does, on traces of torch.profiler, on made traces, and on
+damaged and hostile traces."""
 import collections
 import gzip
 import json
@@ -70,7 +70,7 @@ def test_every_edge_is_a_dependency(tmp_path, name):
 @real
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_is_there_with_its_own_time(tmp_path, name):
-    """Each GPU operation has one node. The nodes of a CPU row cover the time that no row inside it covers."""
+    """Each GPU operation has one node. The nodes of a CPU row cover the time in which no inner row runs."""
     trace = TRACES / f"{name}.json.gz"
     et = convert(trace, tmp_path)
     rows = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
@@ -190,7 +190,7 @@ def test_a_call_inside_an_operator_takes_the_collective_around_it(tmp_path):
 
 
 def test_a_graph_whose_nodes_have_no_ids(tmp_path):
-    """Graph nodes have no ids, as in older files of torch.profiler. A wait for the stream depends on the
+    """Graph nodes have no ids, like in older files of torch.profiler. A wait for the stream depends on the
     launch's last operation on each stream, not on any operation with its correlation id."""
     gpu = dict(device=0, context=1)
     rows = [slice_("cuda_runtime", "cudaLaunchKernel", 10, 0, 5, cbid=211, correlation=1),
@@ -358,7 +358,7 @@ def own_edge(source, stream, destination, wait_ns=0):
 @pytest.mark.full(seconds=7.7)
 def test_a_wait_for_what_ended_long_ago(tmp_path):
     """The program waits for all streams. One stream has run nothing for 100 000 calls. The converted file
-    still has its edge."""
+    still has the edge of this stream."""
     last, rows = 100000, []
     for i in range(1, last + 1):
         stream = 9 if i == 1 else 7

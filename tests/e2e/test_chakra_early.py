@@ -11,7 +11,7 @@ from test_chakra_convert import convert, slice_, write
 
 
 def early_rows(early, count, sync):
-    """Returns launches on an idle stream. The GPU's clock is `early` us behind, so each kernel begins before
+    """Returns launches on an idle stream. The GPU's clock is `early` us late, so each kernel begins before
     its call. With `sync`, the thread waits after each launch."""
     rows = []
     for i in range(count):
@@ -44,8 +44,8 @@ def test_kernels_that_begin_before_their_call(tmp_path, early, sync):
 
 
 def test_kernels_that_begin_far_before_their_call(tmp_path):
-    """Kernels begin further before their calls than clocks can differ. Such a call is not taken for the
-    launch of its kernel."""
+    """Kernels begin further before their calls than clocks can differ. The converter does not use such a call
+    as the launch of its kernel."""
     et = convert(write(tmp_path / "t.json", early_rows(101, 10, False)), tmp_path)
     assert not chakra.broken(et)
     assert all("no_launch" in n.attr for n in et.gpu)
@@ -53,8 +53,8 @@ def test_kernels_that_begin_far_before_their_call(tmp_path):
 
 @pytest.mark.sanitize
 def test_kernels_that_begin_before_the_one_before_them_has_ended(tmp_path):
-    """Programmatic dependent launch: 200 kernels of 10 us each start 5 us after the one before. In a replay,
-    the wait for them ends at its recorded time."""
+    """Programmatic dependent launch: each of 200 kernels of 10 us starts 5 us after the previous kernel. In a
+    replay, the wait for the kernels ends at its recorded time."""
     rows = []
     for i in range(200):
         rows += [slice_("cuda_runtime", "cudaLaunchKernel", 10, 10 + i * 2, 1, cbid=211, correlation=i + 1),

@@ -1,4 +1,5 @@
-"""Tests `convert --et`: nodes of PyTorch's own execution trace are joined to ours by record function."""
+"""Tests `convert --et`, which joins nodes of PyTorch's own execution trace with syncline's nodes by their
+record function."""
 import gzip
 import json
 import subprocess
@@ -42,7 +43,7 @@ def test_joined_with_pytorch_s_execution_trace(tmp_path, suffix):
     assert (first.kind["scope"], first.attr["scope"]) == ("uint64_val", 7)
     assert first.attr["op_schema"] == 'aten::add("T" a) -> \u00e4'
     assert "kernel_backend" not in first.attr
-    # Only an operator's first node gets them, even if it has several nodes.
+    # Only the first node of an operator gets these attributes, even if the operator has several nodes.
     assert not second.proto.HasField("inputs") and "et_id" not in second.attr
     assert not any("et_id" in n.attr for n in et.cpu if n.attr.get("rf_id") in (1, 4, 5))
 
@@ -125,8 +126,8 @@ def test_attributes_that_only_the_writer_tells(tmp_path):
 
 
 def test_an_attribute_that_the_other_trace_has_twice(tmp_path):
-    """The execution trace has an attribute twice: as a member (as in traces of 2023) and as an attribute, or
-    as two attributes. The node gets it once."""
+    """The execution trace has an attribute twice: as a member (like in traces of 2023) and as an attribute,
+    or as two attributes. The joined node has the attribute once."""
     node = et_node(2, 1, 2) | {"fw_parent": 9}
     node["attrs"] += [{"name": name, "type": "int64", "value": value}
                       for name, value in [("fw_parent", 8), ("extra", 1), ("extra", 2)]]

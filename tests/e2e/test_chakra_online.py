@@ -90,17 +90,17 @@ def content(et: chakra.Et) -> collections.Counter:
 
 
 def same(online: chakra.Et, converted: chakra.Et) -> None:
-    """Checks that both files have the same nodes, times and dependencies. The order may differ, because it
-    depends on when records arrived."""
+    """Checks that both files have the same nodes, times and dependencies. The order of nodes may differ,
+    because the order depends on when records arrived."""
     assert online.header == converted.header
     one, other = content(online), content(converted)
     assert one == other, (list((one - other).items())[:2], list((other - one).items())[:2])
 
 
 def lingers(run: harness.Run) -> bool:
-    """Says whether a launch returned long after its kernel had begun, as on a busy machine. Such a launch
-    becomes two nodes if the kernel's record arrives before the launch is written, so runs may differ. The
-    first launch is not counted, because it always is two nodes."""
+    """Says whether a launch returned long after its kernel had begun, which happens on a busy machine. Such a
+    launch becomes two nodes if the kernel's record arrives before the launch is written, so runs may differ.
+    The first launch is not counted, because the first launch always becomes two nodes."""
     returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
     kernels = sorted((op for op in run.truth_of("op") if op["kind"] == "kernel"), key=lambda op: op["corr"])
     return any(op["start"] + 20_000 < returned.get(op["corr"], 0) for op in kernels[1:])
@@ -198,18 +198,19 @@ def test_a_full_disk_is_said_once_and_what_fitted_stays(go, small_disk):
     run = go("context " + "kernel:3000 syncall sleep:1100 " * 6 + "return:3", log="warn",
              output=str(small_disk))
     assert run.status == 3
-    # Of each file that it hit: one of the two, or both. Or the window ended before.
+    # syncline prints one line for each file that could not be written: the Kineto file, the Chakra file, or
+    # both. The window may also have ended before the disk was full.
     said = [line.split("cannot write ")[-1].split(": ")[0] for line in run.said()
             if "No space left" in line or "stay free" in line]
     assert 1 <= len(said) == len(set(said)), said
-    for path in run.files("*.et*"):  # none if it was hit before its first sync
-        assert check(path).returncode in (0, 1)  # at most cut: the disk may be full between two nodes
+    for path in run.files("*.et*"):  # no file is left if the disk was full before the file's first sync
+        assert check(path).returncode in (0, 1)  # 1: the file is truncated between two nodes
     assert "1" in run.files()[0].name and harness.Trace(run.files()[0]).events
 
 
 @pytest.mark.sanitize
 def test_a_busy_job(go):
-    """Threads launch as fast as they can. The file has every operation in order, and no edge was given up."""
+    """Threads launch as fast as they can. The file has every operation in order, and no edge is left out."""
     run = go("context threads:8 " + "kernel:2000 " * 5 + "syncall", log="warn")
     et, trace = the_et(run), run.trace()
     assert not chakra.broken(et)

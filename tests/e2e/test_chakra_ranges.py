@@ -36,7 +36,7 @@ def test_a_range_has_its_own_time(ranges):
     for name, sleeps in (("outer", 30), ("inner", 30)):
         row = next(e for e in trace.events if e["name"] == name and e["cat"] == "user_annotation")
         assert sleeps * 10**6 <= own_time(et, name) < row["end"] - row["start"]
-    # Calls inside the ranges are unchanged: each is in order and has its operation.
+    # Calls inside the ranges are unchanged. Each call is in order and has its operation.
     launches = {n.correlation for n in et.cpu if n.name == "cuLaunchKernel"}
     assert launches == {n.correlation for n in et.gpu} and len(launches) == 5
     assert trace.counters["chakra_edges"] == trace.counters["edges"] > 0
@@ -49,8 +49,8 @@ def test_a_range_has_its_own_time(ranges):
 
 
 def test_a_name_that_is_no_utf8(ranges):
-    """A range's name is not UTF-8. The bad byte is replaced, because protobuf readers reject a whole file for
-    one such name."""
+    """A range's name is not UTF-8. The invalid byte is replaced, because readers of protobuf reject a whole
+    file with such a name."""
     run = ranges("context kernel push:na\udcffme kernel pop sync")  # \udcff is Python's form of the byte 0xff
     et = the_et(run)
     assert not chakra.broken(et) and own_time(et, "na?me") > 0
@@ -61,8 +61,8 @@ STEPS = {
     "nested": "context kernel push:a kernel push:b kernel pop push:b kernel sync pop pop kernel sync",
     "domains that overlap": "context kernel push:one sleep:2 domain:other push:two sleep:2 domain: "
                             "pop sleep:2 kernel domain:other pop sync sleep:2 kernel sync",
-    # These ranges last longer than the writer waits: their beginnings are written before their ends are
-    # known.
+    # These ranges last longer than the writer waits, so the writer writes their beginnings before their ends
+    # are known.
     "long": "context kernel push:epoch sleep:1500 push:step kernel:3 sync sleep:1500 kernel:2 sync pop "
             "push:step kernel sync pop sleep:1500 pop kernel sync",
     "numbers": "context kernel push:step_0 kernel pop push:step_1 kernel pop push:epoch_3_batch_17 "

@@ -1,8 +1,9 @@
-"""A simulator can replay syncline's Chakra files: the longest path through the dependencies gives the
-recorded times, waits for the GPU delay the CPU, and longer kernels have the same effect as in reality.
+"""A simulator can replay syncline's Chakra files. The longest path through the dependencies gives the
+recorded times. Waits for the GPU delay the CPU. Longer kernels delay a replay by as much as they delay the
+real program.
 
-Tolerances: the end of each step and of the window must match within 1 % of the time since the window's
-start; the end of each operation within 20 us plus 1 %."""
+The end of each step and of the window must be within 1 % of the time since the window's start. The end of
+each operation must be within 20 us plus 1 %."""
 import bisect
 import collections
 import json
@@ -36,7 +37,7 @@ SAMPLES = {
 # Further programs whose recorded times are replayed: a graph with dependencies between its nodes, and two
 # devices.
 REPLAYED = {**SAMPLES, "graph": ["graph"], "peer_copy": ["peer_copy"]}
-# One second of kernels and few calls, so a busy machine changes the total little.
+# Kernels run for one second with few calls, so a busy machine changes the total time little.
 WAITS_MOST = ["scenario", "context", "stream", *["long:100", "long:100", "sync", "sleep:50"] * 5]
 
 
@@ -62,10 +63,10 @@ def record_sample(tmp: pathlib.Path, name: str) -> harness.Run:
 
 
 def held_up(et: chakra.Et, run: harness.Run) -> dict[int, int]:
-    """Returns by node the delays in ns that a busy machine causes and no record shows. The causes: a thread
-    wakes late in a copy from pageable memory, and so enqueues the copy late; a graph launch enqueues a
-    node late; a thread is preempted inside a launch; a host function between two operations runs late. A
-    delay is returned only if, by the simulator's truth, the operation waited for nothing else."""
+    """Returns by node the delays in ns that a busy machine causes and no record shows. There are four causes.
+    A thread wakes late in a copy from pageable memory, so the thread enqueues the copy late. A graph launch
+    enqueues a node late. A thread is preempted inside a launch. A host function between two operations runs
+    late. A delay is returned only if, by the simulator's truth, the operation waited for nothing else."""
     ops = run.truth_of("op")
     returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
     woke = {wait["corr"] for wait in run.truth_of("wait") if wait["kind"] == "copy"}
@@ -114,7 +115,9 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
             end, slack = max(cpu[row["args"]["correlation"]], default=None), OPERATION_NS
         elif category == "user_annotation" and row["name"].startswith("ProfilerStep#"):
             end, slack = max(steps[row["name"]], default=None), 0
-            if end is None:  # a row of the process, as in our files: it ends with its threads' last work
+            # a row of the process, like in syncline's files, which ends with the last work of the process's
+            # threads
+            if end is None:
                 recorded, replayed = cpu_ends[bisect.bisect(cpu_ends, (wanted, math.inf)) - 1]
                 end = wanted + replayed - recorded
         else:
@@ -171,7 +174,7 @@ def test_streams_of_two_contexts_with_one_number(tmp_path):
 
 
 def test_an_operation_whose_call_outlasts_the_window(tmp_path):
-    """A copy's call returned after the window closed, so it is not in the file. The copy begins at its
+    """A copy's call returned after the window closed, so the call is not in the file. The copy begins at its
     recorded time, and a longer kernel before it still delays it."""
     rows = [*edges_tool.launch(1, 10, 15, 60), edges_tool.operation("gpu_memcpy", "Memcpy", 2, 5000, 5100)]
     et = convert(edges_tool.write(tmp_path / "t.json", rows), tmp_path)
@@ -197,7 +200,7 @@ def test_a_replay_of_a_real_trace(tmp_path, name):
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
     """A trace of 2023 has no synchronization rows. Threads and steps keep their times in a replay. Streams
-    run too early, because nothing says what they waited for; `convert` prints a warning."""
+    run too early, because the file does not contain their waits. `convert` prints a warning."""
     trace = TRACES / f"two_ranks.rank-{rank}.json.gz"
     out = tmp_path / "t.et"
     told = subprocess.run([harness.TOOL, "convert", trace, "--to", "chakra", "-o", out], check=True,
@@ -225,8 +228,8 @@ def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
 # Predictions
 
 class WhatIf:
-    """A run, a second run with kernels twice as long, and the prediction of the second from the first's
-    trace. The prediction takes the host's own times from the second run."""
+    """A first run, a second run with kernels twice as long, and a prediction of the second run from the first
+    run's trace. The prediction uses the host's own times of the second run."""
 
     def __init__(self, folder: pathlib.Path, name: str):
         runs = [record(folder / factor, SAMPLES[name], "--kernel-factor", factor) for factor in ("5", "10")]
@@ -260,7 +263,7 @@ class WhatIf:
         return worst / (self.twice.end - self.twice.begin)
 
 
-GROWS = 1.1  # the least factor; below it, kernels are too small a part of the run
+GROWS = 1.1  # the smallest accepted factor: with a smaller factor, kernels are too small a part of the run
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
@@ -282,8 +285,9 @@ def test_what_if_kernels_took_twice_as_long(what_if):
 
 
 def what_if_alone(folder: pathlib.Path) -> tuple[float, float, float]:
-    """Returns three numbers: by which factor a run with kernels twice as long is longer, and the relative
-    error of its predicted end with and without sync edges. The prediction uses only the first run's trace."""
+    """Returns three numbers: the factor by which a run with kernels twice as long is longer, the relative
+    error of its predicted end with sync edges, and the error without sync edges. The prediction uses only the
+    first run's trace."""
     folder.mkdir()
     once, twice = (convert(record(folder / factor, WAITS_MOST, "--kernel-factor", factor).trace().path,
                                folder / factor) for factor in ("1", "2"))

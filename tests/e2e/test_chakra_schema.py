@@ -1,5 +1,5 @@
-"""Checks the bytes that the Chakra writer encodes by hand. They must be readable with the schema typed in
-chakra.py and with our chakra.proto as compiled by protoc, and both schemas must agree."""
+"""Checks the bytes that the Chakra writer encodes by hand. These bytes must be readable with the schema typed
+in chakra.py and with our chakra.proto, compiled by protoc. Both schemas must agree."""
 import json
 import pathlib
 import subprocess
@@ -33,7 +33,7 @@ def facts(file: descriptor_pb2.FileDescriptorProto) -> dict:
 
 def test_our_schema_is_that_of_the_format(compiled):
     ours, typed = facts(compiled), facts(chakra.schema())
-    # No message uses this enum; attributes contain its values.
+    # No message uses this enum, but attributes contain its values.
     collectives = {key[1]: ours.pop(key) for key in list(ours) if key[0] == "CollectiveCommType"}
     assert ours == typed
     assert list(collectives) == ["ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER",
@@ -83,8 +83,8 @@ def test_both_schemas_read_the_same(compiled, tmp_path):
 
 
 def test_bytes_are_as_the_standard_library_writes_them(tmp_path):
-    """A file that is read and serialized again has the same bytes: fields are in order, defaults are not
-    written, and lengths are as short as possible."""
+    """A file that protobuf reads and serializes again has the same bytes. So fields are in order, default
+    values are not written, and lengths are encoded as short as possible."""
     et = chakra.Et(convert(tmp_path))
     assert len(et.nodes) == 10
     for message, node in zip(et.messages[1:], et.nodes, strict=True):

@@ -1,6 +1,6 @@
 """Tests CUPTI's two interfaces: the process-wide one, and from 13.2 on a subscriber of syncline's own. From
 13.4 on, a subscriber's records contain only the fields that syncline reads. Both interfaces give the same
-traces, and other clients work beside either."""
+traces, and other clients work beside both."""
 import collections
 import json
 import re
@@ -24,7 +24,8 @@ def subscriptions(run):
 
 
 def chosen(run):
-    """Returns kind -> (bytes of its records, bytes of complete records), for kinds whose fields were chosen."""
+    """Returns a dictionary from each kind whose fields were chosen to two sizes in bytes: of its records, and
+    of complete records."""
     return {line["kind"]: (line["bytes"], line["whole_bytes"])
             for line in run.log if line["what"] == "chosen"}
 
@@ -36,8 +37,8 @@ WAITED = {"wait_kind", "wait_ns", "wake_ns", "released_by", "wait_basis"}
 
 
 def content(trace):
-    """Returns all events without values that differ between runs. Ids are only checked for presence; waits
-    are not compared at all."""
+    """Returns all events without values that differ between runs. Only the presence of ids is checked. Waits
+    are not compared."""
     return collections.Counter(
         (e["ph"], e.get("cat"), e["name"], *(
             (key, "" if key in IDS else repr(value))
@@ -46,8 +47,8 @@ def content(trace):
 
 
 def check_said(run, version, api):
-    """Checks that syncline printed nothing. Exception: with a subscriber of 13.2, it reports that drops are
-    hidden."""
+    """Checks that syncline printed nothing. With a subscriber of CUPTI 13.2, syncline prints a line that
+    drops are hidden."""
     if version == "13.2" and api != "v1":
         (line,) = run.said()
         assert "does not report dropped records to subscribers" in line
@@ -72,7 +73,7 @@ def test_the_same_traces_from_both(go, version, detail):
     assert content(traces[0]) == content(traces[1]) == content(traces[2])
 
 
-# Every field of every record has a different value, so that a confusion shows.
+# Every field of every record has a different value, so that the test notices confused fields.
 RECORDED = """syncline-replay 1
 device device=0 capability=9,0 sms=132 warp=32 threads=1024,2048 blocks=32 registers=65536,65536 \
 shared=49152,233472 name=H
@@ -180,7 +181,8 @@ def test_in_trouble(go, trouble, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_dropped_records_are_counted(go, version):
-    """CUPTI drops records of a subscriber. They are counted, which the older function could not do."""
+    """CUPTI drops records of a subscriber. syncline counts the dropped records. The older function of CUPTI
+    does not count drops of a subscriber."""
     run = go(STEPS, sim=["--cupti", version, "--cupti-drop", "0.2", "--seed", "3"], cupti_api="v2")
     dropped = [line for line in run.log if line["what"] == "dropped"]
     assert dropped and run.trace().counters["dropped_cupti"] == len(dropped)
@@ -188,7 +190,8 @@ def test_dropped_records_are_counted(go, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_windows(go, version):
-    """Kinds are disabled and enabled again between two windows. Each window has its own kernels."""
+    """Kinds are disabled and enabled again between two windows. Each window has exactly the kernels launched
+    in it."""
     run = go("context kernel:3 start sleep:50 kernel:6 sync stop windows:1 kernel:2 start sleep:50 "
              "kernel:4 sync stop windows:2", sim=["--cupti", version], window="demand",
              lead_in="10ms", cupti_api="v2")
@@ -198,7 +201,8 @@ def test_windows(go, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.3"]))
 def test_linked_with_cupti_means_the_older_one(tmp_path, version):
-    """The program is linked with CUPTI. syncline uses the older interface, because the two cannot be mixed."""
+    """The program is linked with CUPTI. syncline uses the older interface, because a process cannot use both
+    interfaces of CUPTI."""
     run = harness.run(tmp_path, NEIGHBOUR, "context", "kernel:3", sim=["--cupti", version])
     assert subscriptions(run) == []
     assert len(run.trace().of("kernel")) == 3
@@ -212,8 +216,8 @@ def test_alone_the_newer_one(go):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(NEWER))
 def test_an_older_client_comes_later(tmp_path, version):
-    """A client of the older interface starts later. CUPTI would refuse it beside a subscriber, so syncline
-    gives its subscriber up."""
+    """A client of the older interface starts later. CUPTI would refuse this client beside a subscriber, so
+    syncline unsubscribes."""
     run = play(tmp_path, "context kernel:5 clock register enable kernel:7 disable flush told "
                          "sleep:400 kernel:4", sim=["--cupti", version], cupti_api="v2")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -227,7 +231,8 @@ def test_an_older_client_comes_later(tmp_path, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["13.2", "13.3"]))
 def test_edges_where_drops_are_hidden(go, version):
-    """Version 13.2 hides dropped records from subscribers. No edges are found there, rather than wrong ones."""
+    """CUPTI 13.2 hides dropped records from subscribers. syncline finds no edges there, because they could be
+    wrong."""
     run = go("context stream kernel:3 sync blocking kernel:2 sync sleep:300 kernel:2 sync",
              sim=["--cupti", version], cupti_api="v2")
     counters = run.trace().counters
@@ -238,7 +243,8 @@ def test_edges_where_drops_are_hidden(go, version):
 
 
 def beside(tmp_path, steps, version, trouble=(), **options):
-    """Runs syncline beside another subscriber. Returns the run, and the lines that the other one printed."""
+    """Runs syncline beside another subscriber. Returns the run, and the lines that the other subscriber
+    printed."""
     run = harness.run(tmp_path, SUBSCRIBER, *steps.split(), sim=["--cupti", version, *trouble],
                       log="warn", **options)
     assert run.status == 0, run.stderr
@@ -249,7 +255,8 @@ def beside(tmp_path, steps, version, trouble=(), **options):
 @pytest.mark.parametrize("api", ["v2", "v2-whole"])
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4", "13.5"]))
 def test_another_subscriber_comes_later(tmp_path, version, api):
-    """Another subscriber starts and ends. Both get all their records, and syncline's trace has no gap."""
+    """Another subscriber starts and ends. syncline and the other subscriber get all their records, and
+    syncline's trace has no gap."""
     run, said = beside(tmp_path, "context kernel:5 subscribe enable kernel:7 disable flush told "
                                  "unsubscribe kernel:4", version, cupti_api=api)
     assert said == ["subscribed beside 'CUPTI for syncline'",
@@ -286,7 +293,7 @@ def check_times(run, trace):
 @pytest.mark.parametrize("steps", ["subscribe clock enable context", "context subscribe clock enable"])
 def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api):
     """Another subscriber installs its own clock, before or after the context exists. syncline's times stay
-    right; CUPTI honours the clock only for a subscriber that is alone."""
+    right, because CUPTI uses such a clock only if there is a single subscriber."""
     run, said = beside(tmp_path, steps + " kernel:7 noclock kernel:2 disable flush told kernel:3",
                        version, cupti_api=api)
     assert said[1:] == ["kernels 9 odd 0 called 'plain_spin_ns'", "done"]
@@ -298,8 +305,8 @@ def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api
 
 @pytest.mark.parametrize("version", cupti_versions(["13.2", "13.3", "13.4"]))
 def test_a_subscriber_alone_has_its_clock(tmp_path, version):
-    """Checks the simulator without syncline: a subscriber that is alone gets its own clock. Earlier records
-    keep the earlier clock."""
+    """Checks the simulator without syncline. A single subscriber gets its own clock. Earlier records keep the
+    earlier clock."""
     run, said = beside(tmp_path, "context subscribe enable kernel:1 clock kernel:7 noclock kernel:2 "
                                  "disable flush told", version, enabled="0")
     told = {"13.2": "kernels 0 odd 1 called ''"}.get(
@@ -312,8 +319,8 @@ def test_a_subscriber_alone_has_its_clock(tmp_path, version):
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_another_subscriber_chooses_other_fields(tmp_path, version):
     """Another subscriber chooses fewer fields. CUPTI accepts the choice only after a forced flush has
-    delivered the earlier records; syncline's own flush counts too. Late buffers keep the fields with which
-    they were filled."""
+    delivered the earlier records; A flush by syncline is enough. Late buffers keep the fields with which they
+    were filled."""
     run, said = beside(tmp_path, "context subscribe enable kernel:3 fewer flush fewer kernel:4 "
                                  "disable flush until:7 told kernel:2 sleep:1000", version,
                        trouble=["--cupti-late", "0.05"])
@@ -325,16 +332,16 @@ def test_another_subscriber_chooses_other_fields(tmp_path, version):
 
 
 def test_another_subscriber_beside_the_older_calls(tmp_path):
-    """syncline uses the older interface, so CUPTI refuses another subscriber. Both can record if syncline
-    uses the newer one, as the tests above show."""
+    """syncline uses the older interface, so CUPTI refuses another subscriber. The tests above show that both
+    can record if syncline uses the newer interface."""
     run, said = beside(tmp_path, "context kernel:5 subscribe kernel:4", "13.4", cupti_api="v1")
     assert said == ["refused beside 'CUPTI'", "done"]
     assert run.said() == [] and len(run.trace().of("kernel")) == 9
 
 
 def test_another_subscriber_that_wants_to_be_alone(tmp_path):
-    """Another subscriber demands exclusive use. If it started first, syncline stays passive and names it. If
-    it starts later, CUPTI refuses it."""
+    """Another subscriber demands exclusive use. If that subscriber started first, syncline stays passive and
+    names the subscriber. If it starts later, CUPTI refuses it."""
     run, said = beside(tmp_path, "alone enable context kernel:7 disable flush told", "13.4")
     assert said == ["subscribed beside ''", "kernels 7 odd 0 called 'plain_spin_ns'", "done"]
     (line,) = run.said()
@@ -357,7 +364,7 @@ def test_an_older_client_was_there(tmp_path):
     assert run.files() == []
 
 
-# Each function of the older calls at each call: tests/unit/process/cupti_failures_test.c.
+# tests/unit/process/cupti_failures_test.c lets each function of the older interface fail at each call.
 @pytest.mark.parametrize("function, call", [
     ("cuptiSubscribe_v2", 1), ("cuptiActivitySetAttribute_v2", 1), ("cuptiActivityEnable_v2", 2)])
 def test_cupti_function_fails(go, function, call):

@@ -1,4 +1,4 @@
-"""How much of the disk traces take, and what becomes of windows that cannot be written."""
+"""Tests how much of the disk traces use, and what happens to windows that cannot be written."""
 import pathlib
 import re
 import subprocess
@@ -10,7 +10,7 @@ WORK = "context stream flood:"
 
 
 def sizes(out: pathlib.Path) -> dict[str, int]:
-    """Size in bytes of each file below a folder, by name."""
+    """Returns the size in bytes of each file below a folder, by name."""
     return {path.name: path.stat().st_size for path in out.rglob("*") if path.is_file()}
 
 
@@ -19,8 +19,8 @@ def window_of(name: str) -> int:
 
 
 def test_run_ends_its_window_at_the_limit(go):
-    """SYNCLINE_DISK=1MiB in `run`: the window ends as a valid file of about that size, one line
-    says so, and the job runs on."""
+    """SYNCLINE_DISK=1MiB with the window `run`. The window ends with a valid file of about 1 MiB, one line
+    reports this, and the job continues."""
     run = go(WORK + "2500 sync status", disk="1MiB", log="warn")
     assert (run.status, run.stdout.splitlines()[-1]) == (0, "done"), run.stderr
     (said,) = run.said()
@@ -30,14 +30,14 @@ def test_run_ends_its_window_at_the_limit(go):
                              check=False)
     assert "valid and complete Kineto trace" in checked.stdout.splitlines()[0]
     assert "state 1 " in run.stdout  # armed: nothing is recorded any more
-    # Half a second passes between two looks at the disk.
+    # syncline checks the disk only every half second.
     assert 1 << 20 <= sum(sizes(run.out).values())
     assert not [name for name in sizes(run.out) if name.endswith(".part")]
 
 
 def test_old_windows_are_deleted_at_the_limit(go):
-    """By time: the oldest windows go, the first and the newest stay, a file that somebody changed
-    stays, and the trace counts them."""
+    """Windows by time exceed the limit. syncline deletes the oldest windows, but keeps the first window, the
+    newest windows, and a file that another program changed. The trace counts the deleted windows."""
     run = go("context stream kernel sync windows:3 append flood:3000 sync",
              window=TIME, lead_in="0", disk="2MiB", log="warn")
     assert run.status == 0, run.stderr

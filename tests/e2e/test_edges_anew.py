@@ -1,5 +1,5 @@
-"""Runs `syncline edges` and `convert` on files that other programs rewrote: traces of syncline with their
-members in another order, and files with several processes."""
+"""Runs `syncline edges` and `convert` on files that other programs rewrote. These are traces of syncline with
+their members in another order, and files with several processes."""
 import json
 import subprocess
 
@@ -26,7 +26,7 @@ def anew(path, members, **how):
 
 
 def behind(members):
-    """Returns the same object with all other members after the events."""
+    """Returns the object with all other members moved after the events."""
     return {"traceEvents": members["traceEvents"], **members}
 
 
@@ -120,8 +120,8 @@ def test_processes_in_one_file(tmp_path):
 
 
 def test_processes_named_by_texts(tmp_path):
-    """SGLang merges traces and writes the rank into the pid, which becomes a text. The second process is
-    noticed."""
+    """SGLang merges traces and writes the rank into the pid, which becomes a text. The tool notices the
+    second process."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     merged = [{**each, "pid": f"[TP{rank:02}] {each['pid']}"} for rank in range(2) for each in rows]
     write(tmp_path / "two.json", merged)
@@ -134,8 +134,8 @@ def test_processes_named_by_texts(tmp_path):
 
 
 def test_processes_with_one_number(tmp_path):
-    """Two containers have the same pid. The second process is noticed by its repeated ids. A driver call
-    inside a runtime call with the same id is not taken for a second process."""
+    """Two containers have the same pid. The tool notices the second process by its repeated ids. A driver
+    call inside a runtime call has the same id, and is not mistaken for a second process."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     inside = {**rows[2], "cat": "cuda_driver", "name": "cuStreamSynchronize", "ts": 121, "dur": 84}
     write(tmp_path / "one.json", [inside, *rows])

@@ -13,12 +13,12 @@ from real_traces import REAL
 MADE = sorted(pathlib.Path(__file__).with_name("profiler_traces").glob("*.json.gz"))
 OPERATIONS = ("kernel", "gpu_memcpy", "gpu_memset")
 CUTS = 20
-NOTHING_US = 2  # a copy within this time counts as one of 0 bytes
+NOTHING_US = 2  # a copy that is shorter than this counts as a copy of 0 bytes
 
 
 def waited(found, *basis):
-    """Returns the edges with a wait above 0 and one of these bases. A wait of 0 only says that the operation
-    had completed."""
+    """Returns the edges that have a wait above 0 and one of these bases. A wait of 0 only means that the
+    operation had already completed."""
     return {(e["kind"], e["src_correlation"], e["src_stream"], e["dst_correlation"], e["dst_point"],
              e["dst_stream"], e["wait_ns"], e["released"])
             for e in found if e["wait_ns"] and e["basis"] in basis}

@@ -169,10 +169,10 @@ def test_own_waits_of_gpu_operations_count_for_the_step_of_their_launch(tmp_path
     assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {"ProfilerStep#7": 1300}
 
 
-# A copy releases the wait: the blamed operation is the one that took the time
+# A copy releases the wait. The blamed operation is the operation on which the time was spent.
 
 def blocking_copy(correlation, ts, dur, start, end, stream=7, name="Memcpy DtoH (Device -> Pageable)"):
-    """Returns the rows of a blocking copy, as `.item()` and `.cpu()` make them: the call returns when its own
+    """Returns the rows of a blocking copy, like `.item()` and `.cpu()` make. The call returns when its own
     copy has completed."""
     return [row("cuda_runtime", "cudaMemcpyAsync", correlation, ts, dur, 42, cbid=41),
             row("gpu_memcpy", name, correlation, start, end - start, stream, device=0, context=1,
@@ -225,7 +225,8 @@ def test_a_wait_for_a_copy_that_waited_for_another_stream(tmp_path):
 
 
 def test_own_waits_for_copies(tmp_path):
-    """syncline's own files are read without sorting. Waits for copies are blamed in the same way."""
+    """syncline's own files are read without sorting. The time of waits for copies is blamed in the same way
+    as in other files."""
     def operation(cat, name, correlation, start, end, stream):
         return row(cat, name, correlation, start, end - start, stream, device=0, context=1,
                    stream=stream)

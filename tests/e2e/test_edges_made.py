@@ -11,7 +11,7 @@ from test_tool import check, run
 
 
 def test_ids_that_wrap(tmp_path):
-    """Correlation ids wrap around at 32 bits, as in PyTorch's files. The edge is still found."""
+    """Correlation ids wrap around at 32 bits, like in PyTorch's files. The edge is still found."""
     rows = launch(4294967295, 10, 15, 60) + stream_sync(3, 20, 46)
     found, _ = edges(write(tmp_path / "t", rows))
     assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
@@ -19,8 +19,8 @@ def test_ids_that_wrap(tmp_path):
 
 
 def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
-    """A graph's nodes have no ids, as in PyTorch's files. All operations of the launch,
-    on several streams, count as its nodes."""
+    """A graph's nodes have no ids, like in PyTorch's files. All operations of the graph's launch, on several
+    streams, count as nodes of the graph."""
     rows = [*launch(50, 1, 3, 9, stream=20), row("cuda_runtime", "cudaGraphLaunch", 54, 140, 5, 42, cbid=311),
             operation("kernel", "a", 54, 145, 170, 20), operation("kernel", "b", 54, 146, 190, 13),
             *stream_sync(55, 150, 50, stream=20)]
@@ -35,8 +35,9 @@ def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
 
 @pytest.mark.parametrize("how", ["event_sync", "stream_sync"])
 def test_a_graph_on_a_stream_that_has_nothing_else(tmp_path, how):
-    """No record says where the graph was launched: stream 20 may be the launch stream or a branch. A wait for
-    stream 20, or for an event recorded there, may include b on the other stream, so no edge is given."""
+    """No record says on which stream the graph was launched, so stream 20 may be the launch stream or a
+    branch. A wait for stream 20, or for an event recorded there, may include b on the other stream. The tool
+    therefore gives no edge."""
     waits = stream_sync(61, 35, 65, 20) if how == "stream_sync" else [
         row("cuda_runtime", "cudaEventRecord", 60, 30, 1, 42, cbid=135),
         row("cuda_runtime", "cudaEventSynchronize", 61, 35, 65, 42, cbid=137),
@@ -79,17 +80,17 @@ def test_an_event_recorded_in_another_context(tmp_path, theirs, edge):
 
 
 def test_a_wait_on_a_device_that_kineto_did_not_know_yet(tmp_path):
-    """Kineto writes device 0 in a wait's row until it has seen a kernel of the wait's context, as in most
-    jobs' first buffer. The tool finds the right device."""
+    """Kineto writes device 0 in a wait's row until Kineto has seen a kernel of the wait's context. This
+    happens in most jobs' first buffer. The tool finds the right device."""
     rows = [*launch(1, 10, 15, 60), *stream_sync(2, 20, 46), *launch(3, 70, 75, 120, stream=13),
             row("cuda_runtime", "cudaEventRecord", 4, 73, 1, 42, cbid=135),
             *stream_wait(5, 75, 7, 4, 13), *launch(6, 80, 122, 130),
             row("cuda_runtime", "cudaDeviceSynchronize", 7, 90, 46, 42, cbid=165),
             row("cuda_sync", "Context Sync", 7, 91, 44, -1, device=1, context=1, stream=-1)]
-    told = edges(write(tmp_path / "zero", rows))  # in this file all rows are on GPU 0...
+    told = edges(write(tmp_path / "zero", rows))  # in this file all rows are on GPU 0
     for each in rows:
         if each["cat"] == "kernel":
-            each["args"]["device"] = 1  # ...and in this one only the last wait has the right device
+            each["args"]["device"] = 1  # in the second file only the last wait has the right device
     found, lost = edges(write(tmp_path / "one", rows))
     assert {(e["kind"], e["src_correlation"], e["dst_correlation"]) for e in found} == {
         ("stream_sync", 1, 2), ("stream_wait", 3, 6), ("device_sync", 3, 7), ("device_sync", 6, 7)}
@@ -173,7 +174,7 @@ def test_a_copy_in_a_graph(tmp_path, ends):
 
 @pytest.mark.parametrize("memory, waits", [("Pinned", [("memset", 2, 2, 110000)]), ("Device", [])])
 def test_memsets(tmp_path, memory, waits):
-    """A memset of pinned host memory makes the call wait; a memset of device memory does not."""
+    """A memset of pinned host memory makes the call wait. A memset of device memory does not make it wait."""
     rows = [*launch(1, 10, 15, 100), row("cuda_runtime", "cudaMemset", 2, 20, 115, 42, cbid=49),
             operation("gpu_memset", f"Memset ({memory})", 2, 103, 130)]
     found, _ = edges(write(tmp_path / "t", rows))
@@ -213,8 +214,8 @@ def devices_of(et):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("pid, device", [(3, 3), ("3", 3), (4711, None), (-1, None), ("GPU", None)])
 def test_operations_that_name_no_device(tmp_path, pid, device):
-    """Rows without a `device` arg. The row's pid is the device if it is the number of a GPU; else the device
-    is unknown. Waits find their operations in either case."""
+    """Rows without a `device` arg. If the row's pid is the number of a GPU, the pid is the device. Otherwise
+    the device is unknown. Waits find their operations in both cases."""
     rows = without_device(launch(10, 10, 15, 60) + launch(13, 20, 62, 66, stream=13), pid)
     path = write(tmp_path / "t", rows + stream_wait(12, 18, 13, 11, 7) + stream_sync(14, 30, 46, stream=13))
     found, _ = edges(path)
@@ -229,7 +230,8 @@ def test_operations_that_name_no_device(tmp_path, pid, device):
 
 
 def test_a_device_that_another_operation_names(tmp_path):
-    """One operation of a context names its device. All others of the context are on the same device."""
+    """One operation of a context names its device. All other operations of the context are on the same
+    device."""
     rows = without_device(launch(10, 10, 15, 60), "GPU") + stream_sync(11, 20, 46)
     rows += launch(12, 70, 75, 80, stream=13)
     rows[-1]["args"]["device"] = 2
@@ -305,7 +307,8 @@ def test_long_names_can_be_told_apart(tmp_path):
 
 @pytest.mark.sanitize
 def test_letters_that_are_escaped(tmp_path):
-    """Letters are escaped in the args that decide a row's type. The edges are the same."""
+    """Letters are escaped in the args that decide a row's type. The tool finds the same edges as without
+    escapes."""
     rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46) + [
         row("cuda_runtime", "cudaMemcpyAsync", 12, 70, 40, 42, cbid=41),
         operation("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 12, 75, 100)]
@@ -319,7 +322,7 @@ def test_letters_that_are_escaped(tmp_path):
         path.write_text(plain.replace(f'"{word}"', f'"{escaped}"'))
         assert edges(path) == wanted, word
         assert set(check(path)["categories"]) == {"kernel", "gpu_memcpy", "cuda_runtime", "cuda_sync"}, word
-    path.write_text(plain.replace("->", "-\\u003e"))  # Go writes `>` in this way
+    path.write_text(plain.replace("->", "-\\u003e"))  # Go's JSON library writes `>` in this way
     assert [e["kind"] for e in edges(path)[0]] == [e["kind"] for e in wanted[0]]
 
 
@@ -350,7 +353,7 @@ def test_versions_of_torch_profiler(tmp_path, path):
     ("cudaLaunchKernel", 211, 5, True), ("cudaGraphLaunch", 311, 5, True), ("cudaMemsetAsync", 51, 5, True),
     ("cudaMemsetAsync", 51, 0.9, False), ("cudaMemcpyAsync", 41, 2, False)])
 def test_a_launch_without_the_row_of_its_operation(tmp_path, name, cbid, dur, is_missed):
-    """A launch has no row for its operation, which may be the one that the wait waited for. The edge is
+    """A launch has no row for its operation. The wait may have waited for this operation. The edge is
     `inferred` and counted until the stream is known again. An empty memset has no row and is ignored."""
     path = write(tmp_path / "t", [
         *launch(1, 0, 2, 5, 13), *launch(2, 5, 8, 40, 13), row("cuda_runtime", name, 3, 10, dur, 42, cbid=cbid),

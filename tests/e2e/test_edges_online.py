@@ -1,5 +1,5 @@
 """Edges found while the job runs equal the simulator's truth, whatever CUPTI does to the records. Also tests
-how the trace shows them and how `syncline edges` prints them."""
+how the trace shows edges and how `syncline edges` prints edges."""
 import collections
 import json
 
@@ -24,8 +24,8 @@ def lost(trace: harness.Trace) -> collections.Counter:
 
 
 def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -> edge_compare.Outcome:
-    """Compares the file's edges with the truth: none is missing, false, or left out without a counted reason.
-    `whole` None: records were lost, so a destination may lack edges without a reason."""
+    """Compares the file's edges with the truth. No edge may be missing, false, or left out without a counted
+    reason. If `whole` is None, records were lost, so a destination may lack edges without a reason."""
     assert run.status == 0, run.stderr
     window = trace.object["syncline"]
     out = edge_compare.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), lost(trace), whole=whole,
@@ -88,7 +88,7 @@ def check_arrows(trace, edges, calls) -> None:
         assert around(every, heads[id_]) or around(calls.values(), heads[id_])
 
 
-# Every kind of edge, on every CUPTI
+# Every kind of edge, with every CUPTI version
 
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 @pytest.mark.sanitize
@@ -103,8 +103,8 @@ def test_versions(go, version):
 def test_samples(tmp_path, sample, version):
     run = harness.run(tmp_path, harness.BUILD / "samples" / sample,
                       sim=["--cupti", version, "--devices", "2"])
-    # Before CUPTI 12.8, no record says in which context an event was recorded if another context waits for
-    # it.
+    # A context waits for an event of another context. Before CUPTI 12.8, no record says in which context the
+    # event was recorded.
     whole = sample != "peer_copy" or version != "12.0"
     assert outcome(run, run.trace(), whole).right > 0
 
@@ -153,7 +153,8 @@ def test_after_a_loss_none_is_false(go, sim):
 
 
 def none_false(run: harness.Run, trace: harness.Trace) -> int:
-    """Checks that no edge of a call is false; fast enough for many edges. Returns the number of edges."""
+    """Checks that no edge of a call is false, in a way that is fast enough for many edges. Returns the number
+    of edges."""
     assert run.status == 0, run.stderr
     waits = {wait["corr"]: {(s["corr"], s["stream"]): s["end"] for s in wait["sources"]}
              for wait in run.truth_of("wait")}
@@ -181,7 +182,7 @@ def test_the_smallest_memory(go, options):
 @pytest.mark.full(seconds=2.7)
 def test_more_than_memory_holds(go):
     """Many operations are enqueued behind a kernel that delays all records. Operations that do not fit in
-    memory are given up and counted; no edge is guessed."""
+    memory are forgotten and counted. No edge is guessed."""
     run = go("context stream long:1500 stream " + "kernel:500 sync " * 60 + "sleep:1200 syncall "
              + "kernel:3 sync sleep:700 " * 3, memory="16M", timeout=120)
     trace = run.trace()
@@ -192,7 +193,7 @@ def test_more_than_memory_holds(go):
 # Windows
 
 def test_window_that_opens_while_work_is_pending(go):
-    """Work enqueued in the lead-in releases waits in the window. It has edges but no rows."""
+    """Work enqueued in the lead-in releases waits in the window. This work has edges but no rows."""
     run = go("context stream kernel:3 sync start sleep:150 kernel:2 long:700 sleep:400 sync kernel:2 "
              "event sync syncall stop windows:1", window="demand", lead_in="300ms")
     (trace,) = run.traces()
@@ -362,8 +363,8 @@ OWN = """0 use 0
 
 
 def test_a_graph_on_streams_of_its_own(tmp_path):
-    """No record says where a graph was launched. Waits for the launch stream get no edges; waits for the
-    context do."""
+    """No record says on which stream a graph was launched. Waits for the launch stream get no edges. Waits
+    for the context get edges."""
     (tmp_path / "steps").write_text(OWN)
     run = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", tmp_path / "steps",
                       sim=["--graph-own-streams"])
@@ -395,8 +396,8 @@ def key(edge):
     "context threads:6 syncall kernel sync"])
 @pytest.mark.sanitize
 def test_the_tool_gives_the_same(go, tmp_path, steps):
-    """`syncline edges` prints the same edges when it reads them from rows and when it computes them from a
-    file without these rows."""
+    """`syncline edges` prints the same edges in two cases: it reads the edges from their rows, or it computes
+    the edges from a file without these rows."""
     trace = go(steps).trace()
     edges = trace.edges()
     assert printed(trace.path) == edges

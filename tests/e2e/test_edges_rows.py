@@ -23,8 +23,8 @@ def facts(found):
 
 
 def test_a_stream_that_may_have_been_made_to_wait(tmp_path):
-    """Stream 13 may have waited for stream 20: a stream wait has no row. The wait after it gets no edge;
-    kernel 1 or kernel 2 may have released it."""
+    """A stream wait has no row, so stream 13 may have waited for stream 20. The next wait gets no edge,
+    because kernel 1 or kernel 2 may have released the wait."""
     rows = [*launch(1, 100, 105, 200, 20), *launch(2, 103, 106, 150, 13), record(3, 106),
             untold_wait(4, 109), *stream_sync(5, 115, 90, 13), *launch(6, 210, 215, 250, 13),
             *stream_sync(7, 213, 45, 13)]
@@ -34,8 +34,8 @@ def test_a_stream_that_may_have_been_made_to_wait(tmp_path):
 
 
 def test_a_stream_without_work(tmp_path):
-    """A stream without work waits for an event without a row. An event recorded on it, and waits for that
-    event, get no edges."""
+    """A stream without work waits for an event, and this wait has no row. An event is then recorded on the
+    stream. Waits for the second event get no edges."""
     rows = [*launch(1, 50, 55, 60, 13), record(2, 53), *stream_wait(3, 58, 13, 2, 13),
             *launch(4, 100, 105, 200, 20), record(5, 106), untold_wait(6, 109), record(7, 112),
             *stream_wait(8, 115, 13, 7, 21), *launch(9, 118, 202, 230, 13),
@@ -48,8 +48,8 @@ def test_a_stream_without_work(tmp_path):
 @pytest.mark.parametrize("steps", [1, 10, 2000])
 @pytest.mark.parametrize("told_first", [False, True])
 def test_device_syncs_without_rows(tmp_path, steps, told_first):
-    """Half of the device synchronizations have rows, either the first or the last ones. Each wait has its
-    edge."""
+    """Half of the device synchronizations have rows, either the first half or the last half. Each of these
+    waits has its edge."""
     rows = []
     for i in range(2 * steps):
         correlation, ts = 2 * i + 1, 100 * (i + 1)
@@ -69,8 +69,8 @@ def test_device_syncs_without_rows(tmp_path, steps, told_first):
 
 @pytest.mark.parametrize("steps", [1, 2000])
 def test_another_context_that_comes_late(tmp_path, steps):
-    """A second context has its first operation at the end of the file. Waits without a
-    row may have been waits for this context, so none of them is certain."""
+    """A second context has its first operation at the end of the file. Waits without a row may have been
+    waits for this context, so no edge of such a wait is certain."""
     rows = []
     for i in range(steps):
         ts = 100 * (i + 1)

@@ -1,5 +1,6 @@
-"""Runs `syncline edges` and `convert` on files whose thread ids are not the system's. pthread_self() has 47
-bits. Kineto may write negative ids for threads that PyTorch does not know, such as NCCL's watchdog."""
+"""Runs `syncline edges` and `convert` on files whose thread ids are not those of the operating system.
+pthread_self() has 47 bits. Kineto may write negative ids for threads that PyTorch does not know, such as
+NCCL's watchdog."""
 import json
 
 import pytest
@@ -13,7 +14,7 @@ STRANGE = [1, 42, 2**31 - 1, 2**31, 3000000000, 2**32 - 1, 2**32, 14000000000000
 
 
 def waits(correlation, thread, ts=0, stream=7):
-    """Returns a launch and a wait of 40 us for its kernel."""
+    """Returns a launch, its kernel, and a wait of 40 us for the kernel."""
     return (launch(correlation, ts + 10, ts + 15, ts + 60, stream, thread)
             + stream_sync(correlation + 1, ts + 20, 46, stream, thread))
 
@@ -80,8 +81,8 @@ def test_what_is_no_thread(tmp_path, thread):
 
 @pytest.mark.sanitize
 def test_more_than_are_kept(tmp_path):
-    """Ids above 31 bits are kept for 100000 threads. The thread after that is unknown. Smaller ids do not
-    count."""
+    """Ids above 31 bits are kept for 100000 threads. The next such thread is unknown. Smaller ids need no
+    memory."""
     rows = [row("cpu_op", "op", 0, i / 100, 0.001, 2**40 + i) for i in range(100_001)]
     path = write(tmp_path / "t", rows + waits(10, 2**40 + 99_999, 2000) + waits(20, 2**40 + 100_000, 3000)
                  + waits(30, 43, 4000))

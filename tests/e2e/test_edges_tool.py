@@ -1,5 +1,5 @@
-"""Runs `syncline edges` on real traces of torch.profiler and compares with HTA; on syncline's own files,
-compares with the truth."""
+"""Runs `syncline edges` on real traces of torch.profiler, and compares the edges with HTA's. Also runs it on
+syncline's own files, and compares the edges with the truth."""
 import collections
 import gzip
 import json
@@ -96,16 +96,16 @@ def test_every_sync_call_is_accounted_for(path):
     groups = unresolved_stream_waits(unknown + events_of(path, *GPU))
     unaccounted = len(set(waits) - told - done) + groups
     counted = sum(n for reason, n in lost.items() if reason != "flag_unknown")
-    # Two or three reasons are counted in addition: streams not seen before the first wait for all of them,
-    # and the first operation on the legacy default stream.
+    # Two or three edges are also counted as left out. Some streams were not seen before the first wait for
+    # all streams, and the first operation runs on the legacy default stream.
     assert unaccounted <= counted <= unaccounted + (2 if rows else 3), (unaccounted, lost)
 
 
 @real
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
 def test_what_must_hold_of_every_edge(path):
-    """No edge contradicts the rows, the times follow the definition, and one source of each set released the
-    wait."""
+    """No edge contradicts the rows. The edges' times follow the definition. Among the sources of a wait, one
+    is marked `released`."""
     every = edges(path)[0]
     spans = edge_invariants.of_rows(events_of(path, *GPU, *CALLS), nanoseconds)
     assert not edge_invariants.contradictions(every, spans)
@@ -146,14 +146,14 @@ def hta():
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0|warmup|forward]", 1, None),
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0]", 0, None),
     ("simple_add", "[param|cuda]", 0, None),
-    # The last step of each trace is truncated, and HTA fails on it with its own error.
+    # The last step of each trace is truncated, and HTA raises an error of its own for this step.
     ("nccl_3steps", "ProfilerStep#4", 0, None),
     ("nccl_3steps", "ProfilerStep#5", 0, None),
     ("two_ranks.rank-0", "ProfilerStep#551", 0, None),
     ("two_ranks.rank-1", "ProfilerStep#551", 0, None),
 ])
 def test_beside_hta(hta, name, annotation, instance, listed):
-    """HTA finds no edge that syncline does not find. HTA misses edges for two known reasons."""
+    """syncline finds all edges that HTA finds. HTA misses edges for two known reasons."""
     path = TRACES / f"{name}.json.gz"
     done = subprocess.run([hta, harness.REPO / "tests" / "e2e" / "hta_edges.py", path, annotation,
                            str(instance)], capture_output=True, text=True, check=False)
@@ -272,7 +272,8 @@ def test_own_file_beside_the_truth(go, steps):
         assert edge["basis"] == "exact"
         if edge["released"] and wait["released"]:
             assert source["op"] == wait["released"]
-        if edge["released"]:  # the truth names no releaser if nothing was pending when the wait began
+        # the truth names no releasing operation if no work was pending when the wait began
+        if edge["released"]:
             assert source["end"] == max(s["end"] for s in wait["sources"])
     wanted = {wait["corr"] for wait in truth.values() if wait["released"]}
     missing = wanted - {e["dst_correlation"] for e in ends if e["released"]}
@@ -281,8 +282,8 @@ def test_own_file_beside_the_truth(go, steps):
 
 
 def test_own_file_with_stream_order(tmp_path):
-    """GPU operations wait for others, by an event or by the legacy default stream. Only the stream's metadata
-    says that it is blocking."""
+    """GPU operations wait for other operations, by an event or by the legacy default stream. Only a stream's
+    metadata says that the stream is blocking."""
     traced = harness.run(tmp_path, harness.BUILD / "samples" / "streams_and_waits")
     assert traced.status == 0, traced.stderr
     found, _ = edges(traced.trace().path)

@@ -1,5 +1,5 @@
-"""Runs `syncline edges` on files that are no traces, or are damaged, hostile or endless. It reports the
-problem and uses bounded memory."""
+"""Runs `syncline edges` on files that are not traces, or are damaged, hostile or endless. The tool reports
+the problem and uses bounded memory."""
 import gzip
 import json
 import os
@@ -78,8 +78,8 @@ def test_rows_without_sense(tmp_path):
 @pytest.mark.parametrize("dur", ["", '"dur": null, ', '"dur": "45", ', '"dur": 1e400, '])
 @pytest.mark.parametrize("category", ["kernel", "cuda_runtime", "cuda_sync", "cpu_op"])
 def test_rows_without_an_end(tmp_path, category, dur):
-    """A row has no `dur`, so its end is unknown and no edge is made from it. A wait's own row has times;
-    without that row, the call's times are used."""
+    """A row has no `dur`, so its end is unknown, and the row gives no edge. A wait's own row has times.
+    Without that row, the tool uses the call's times."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46) + [row("cpu_op", "aten::add", 9, 5, 70, 42)]
     rows += launch(3, 100, 105, 160) + stream_sync(4, 110, 56)
     bad = {"kernel": 1, "cuda_runtime": 2, "cuda_sync": 3, "cpu_op": 4}[category]
@@ -102,7 +102,7 @@ def test_rows_without_an_end(tmp_path, category, dur):
 
 @pytest.mark.sanitize
 def test_calls_without_numbers(tmp_path):
-    """Calls have no `cbid`, as in ROCm's traces. The tool reports that it cannot know what they did."""
+    """Calls have no `cbid`, like in ROCm's traces. The tool reports that it cannot identify these calls."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
     words = "no call has a `cbid`"
     assert words not in run("edges", write(tmp_path / "t", rows))[1]
@@ -117,7 +117,7 @@ def test_calls_without_numbers(tmp_path):
 
 
 def numbers(call, op):
-    """Returns wait_ns and wake_ns by their definition."""
+    """Returns wait_ns and wake_ns, computed by the definitions in docs/sync-edges.md."""
     start, end, source = (1000 * us for us in (call["ts"], call["ts"] + call["dur"], op["ts"] + op["dur"]))
     return max(0, source - start), end - max(source, start)
 
@@ -233,7 +233,7 @@ def test_no_room_for_sorting(tmp_path):
 
 
 def test_a_line_without_end(tmp_path):
-    """A name has 5 MB or 20 MB. The row is skipped and reported, and all others are read."""
+    """A name has 5 MB or 20 MB. The tool skips and reports the row, and reads all other rows."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46) + launch(3, 80, 85, 90)
     rows[4]["name"] = "x" * 5_000_000
     out, error = run("edges", "--json", write(tmp_path / "t", rows), status=1)
@@ -257,7 +257,7 @@ def test_cycles_and_repeated_ids(tmp_path):
     rows = (launch(1, 10, 15, 900, 13) + wait(3, 12, 14, 2, 13) + launch(4, 14, 20, 800, 14)
             + wait(6, 16, 13, 5, 14) + launch(7, 18, 30, 700, 13) + launch(1, 20, 40, 50, 15)
             + launch(7, 22, 60, 70, 13) + stream_sync(8, 30, 100, 13) + stream_sync(8, 200, 900, 14)
-            # Later rows contradict nothing.
+            # Later rows contradict no other row.
             + launch(20, 1200, 1205, 1260, 13) + launch(20, 1210, 1215, 1240, 14)
             + stream_sync(21, 1220, 46, 13) + stream_sync(22, 1270, 6, 14)
             + stream_sync(23, 1280, 6, 13) + stream_sync(23, 1290, 6, 14))

@@ -1,4 +1,4 @@
-"""How a process ends: which files exist then, and that the program's own exit is unchanged."""
+"""Tests how a process ends: which files exist afterwards, and that the program's own exit is unchanged."""
 import os
 import re
 import signal
@@ -47,7 +47,7 @@ def test_sudden_end_leaves_what_was_flushed(go, end, status):
 
 @pytest.mark.sanitize
 def test_fork_leaves_the_child_alone(go):
-    # In the child no other thread exists, so memory that only those threads reference looks leaked.
+    # The child has no other threads, so memory that only the parent's other threads reference looks leaked.
     run = go("context kernel:5 sync fork kernel:5 sync exit:2", log="warn",
              ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
     assert run.status == 2

@@ -1,4 +1,5 @@
-"""HTA loads syncline's traces, every analyzer runs, and its numbers equal those computed from the truth."""
+"""HTA loads syncline's traces, and every analyzer runs. HTA's numbers equal numbers computed from the
+truth."""
 import collections
 import itertools
 import json
@@ -73,8 +74,8 @@ def test_temporal_breakdown(analysed):
 
 
 def test_idle_breakdown(analysed):
-    """Idle time per stream: a gap counts for the host if the operation was launched after its predecessor had
-    ended. Otherwise it counts for the kernel if it is below 30 us."""
+    """HTA's idle time per stream. A gap counts for the host if the operation was launched after its
+    predecessor had ended. Otherwise a gap below 30 us counts for the kernel."""
     run, report = analysed
     launched = {call["corr"]: call["start"] for call in run.truth_of("call")}
     wanted = collections.Counter()
@@ -142,7 +143,7 @@ def test_overlap_with_communication(python, tmp_path):
     assert 0 < both < communication, "the sample must have both"
     (row,) = report["overlap"]
     assert row["comp_comm_overlap_pctg"] == pytest.approx(100 * both / communication, abs=0.01)
-    # HTA cuts each time to whole microseconds and then rounds the percentages to one decimal.
+    # HTA truncates each time to whole microseconds, and rounds the percentages to one decimal.
     shares = {frozenset(row["kernel_type"].split(" overlapping ")): row["percentage"]
               for row in report["types"]}
     for classes in times.keys() | shares.keys():

@@ -1,5 +1,5 @@
-"""Hosts with little memory: they end as they do without syncline, which takes a small part of what
-is left, or nothing."""
+"""Jobs run with little memory. Each job ends like without syncline. syncline uses a small part of the
+remaining memory, or none."""
 import json
 import os
 import pathlib
@@ -16,8 +16,8 @@ UNIFIED = pathlib.Path("/sys/fs/cgroup")
 
 @pytest.fixture
 def limited(tmp_path):
-    """limited(BYTES, command) runs a command in a memory cgroup with this limit, and returns the
-    result and the most memory that was used (bytes). Only root can make a cgroup."""
+    """limited(BYTES, command) runs a command in a memory cgroup with this limit. It returns the result and
+    the peak memory use in bytes. Only root can make a cgroup."""
     name = f"syncline-test-{os.getpid()}"
     if (MEMORY / "memory.limit_in_bytes").exists():
         group, limit, peak = MEMORY / name, "memory.limit_in_bytes", "memory.max_usage_in_bytes"
@@ -33,7 +33,7 @@ def limited(tmp_path):
 
     def run(limit_bytes: int, steps: tuple[str, ...], **env: str):
         (group / limit).write_text(str(limit_bytes))
-        # A shell joins the group and becomes the program, so that all of its memory counts.
+        # A shell joins the cgroup and then becomes the program, so that all memory of the program counts.
         join = ["sh", "-c", f'echo $$ > {group / "cgroup.procs"} && exec "$@"', "sh"]
         result = subprocess.run(
             [*join, harness.SIMGPU, "--build", harness.BUILD, harness.SCENARIO, *steps],
@@ -52,8 +52,9 @@ def injected(out: pathlib.Path, **more: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("megabytes", [60, 100, 150, 300])
 def test_container_with_little_memory(limited, tmp_path, megabytes):
-    """The host floods the GPU under a memory limit. It ends as without syncline. Where syncline's
-    minima do not fit in an eighth of the rest, nothing is recorded, and one line has the figures."""
+    """The job launches very many kernels under a memory limit, and ends like without syncline. If syncline's
+    smallest buffers do not fit in an eighth of the remaining memory, nothing is recorded, and one line states
+    the sizes."""
     out = tmp_path / "out"
     result, peak = limited(megabytes * 1000000, STEPS, **injected(out))
     said = harness.SAID.findall(result.stderr)
@@ -73,8 +74,8 @@ def test_container_with_little_memory(limited, tmp_path, megabytes):
 
 
 def test_the_ranks_of_a_machine_share_its_memory(limited, tmp_path):
-    """Of 300 MB, one rank may take an eighth, which is enough. One of two ranks may take half of
-    that, which is not."""
+    """syncline in one rank may use an eighth of 300 MB, which is enough. With two ranks, each may use a
+    sixteenth, which is not enough."""
     out = tmp_path / "out"
     result, _ = limited(300000000, ("context", "kernel", "sync"),
                         **injected(out, RANK="1", WORLD_SIZE="2", LOCAL_WORLD_SIZE="2"))
@@ -84,7 +85,8 @@ def test_the_ranks_of_a_machine_share_its_memory(limited, tmp_path):
 
 @pytest.mark.parametrize("megabytes", [320, 520])
 def test_limited_address_space(tmp_path, megabytes):
-    """`ulimit -v`: a host that is left enough is recorded with smaller buffers."""
+    """`ulimit -v` limits the address space. A job with enough remaining memory is recorded with smaller
+    buffers."""
     out = tmp_path / "out"
     # The limit is set by a shell, because Python itself starts the simulator.
     result = subprocess.run(

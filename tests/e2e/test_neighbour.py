@@ -1,5 +1,5 @@
-"""Another CUPTI client in the process is linked with CUPTI. syncline hands CUPTI over before that client
-records, and takes it back afterwards. (tests/torch has the same with torch.profiler as the client.)"""
+"""Another CUPTI client in the process is linked with CUPTI. syncline releases CUPTI before that client
+records, and takes CUPTI back afterwards. (tests/torch tests this with torch.profiler as the client.)"""
 import harness
 import pytest
 from tiers import cupti_versions
@@ -41,7 +41,8 @@ def test_handed_over_and_taken_back(tmp_path, version):
 
 @pytest.mark.sanitize
 def test_there_before_cuda(tmp_path):
-    """CUDA starts, and syncline with it, while the client records. syncline waits until the client is done."""
+    """CUDA and syncline start while the client records. syncline waits until the client has ended its
+    session."""
     run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 "
                          "kernel:4", sim=["--cupti", "13.0"])
     assert (run.stdout, run.said()) == ("kernels 7 calls some strangers 0\ndone\n", [])
@@ -62,8 +63,8 @@ def test_sessions_without_a_pause(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.5"]))
 def test_it_leaves_its_records_with_cupti(tmp_path, version):
-    """The client flushes long after it disabled its kinds, as libkineto does while it processes CPU events.
-    syncline has taken CUPTI back by then. The client's flush still gives it its own records, and no
+    """The client flushes long after it disabled its kinds, like libkineto, which processes CPU events first.
+    syncline has already taken CUPTI back. The client's flush still delivers the client's records, and no
     others."""
     run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:800 kernel:3 sleep:10500 "
                          "told kernel:4 flush told", sim=["--cupti", version])
@@ -77,8 +78,8 @@ def test_it_leaves_its_records_with_cupti(tmp_path, version):
 
 
 def test_it_leaves_its_records_and_ends_cupti(tmp_path):
-    """The client ends CUPTI while CUPTI still holds its records. It gets them, but their names are lost with
-    CUPTI."""
+    """The client ends CUPTI while CUPTI still holds its records. The client gets these records, but their
+    names are lost with CUPTI."""
     run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:10500 kernel:3 finalize told "
                          "sleep:400 kernel:4")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -99,7 +100,7 @@ def test_it_leaves_its_records_for_good(tmp_path):
 
 def test_enabled_again_without_registering(tmp_path):
     """The client enables kinds again without registering callbacks. syncline restores the client's earlier
-    callbacks, so it gets its records."""
+    callbacks, so the client gets its records."""
     run = play(tmp_path, f"context {SESSION} sleep:400 kernel:3 enable kernel:7 disable flush told "
                          "sleep:400 kernel:4")
     assert run.stdout.endswith("kernels 14 calls some strangers 0\ndone\n")
@@ -110,7 +111,7 @@ def test_enabled_again_without_registering(tmp_path):
 
 def test_one_from_before_begins_again_without_registering(tmp_path):
     """The client registered before syncline existed and enables kinds again without registering. syncline
-    does not know its callbacks, and warns that it gets nothing."""
+    does not know the client's callbacks, and warns that the client gets no records."""
     run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 kernel:3 "
                          "enable kernel:7 disable flush told sleep:400 kernel:4", sim=["--cupti", "13.0"])
     first, again = [line for line in run.stdout.splitlines() if line.startswith("kernels ")]
@@ -119,8 +120,8 @@ def test_one_from_before_begins_again_without_registering(tmp_path):
 
 
 def test_a_kernel_that_goes_on(tmp_path):
-    """A kernel runs for two seconds when the client starts. syncline waits for it for a limited time, then
-    records it without an end."""
+    """A kernel of two seconds runs when the client starts. syncline waits for the kernel for a limited time,
+    then records the kernel without an end."""
     run = play(tmp_path, f"context kernel:2 long:2000 {SESSION} sleep:400 kernel:4")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
     trace = run.trace()
@@ -138,8 +139,8 @@ def test_tidying_up_twice_does_not_end_ours(tmp_path):
 
 
 def test_windows_go_on_meanwhile(tmp_path):
-    """The client owns CUPTI when a window ends. That window ends with a gap, and the next one begins with a
-    gap."""
+    """The client owns CUPTI when a window ends. That window ends with a gap, and the next window begins with
+    a gap."""
     run = play(tmp_path, "context kernel:3 clock register enable kernel:7 sleep:900 disable flush "
                          "sleep:700 kernel:4", window="time:300ms/400ms", lead_in="10ms")
     traces = run.traces()
@@ -157,8 +158,8 @@ def test_windows_go_on_meanwhile(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.5"]))
 def test_it_becomes_the_subscriber(tmp_path, version):
-    """CUPTI has only one subscriber. When the client becomes it, syncline stops recording edges between graph
-    nodes and says so."""
+    """CUPTI allows only one subscriber. When the client subscribes, syncline stops recording edges between
+    graph nodes and prints a message."""
     run = play(tmp_path, f"context kernel:2 subscribe {SESSION} sleep:400 kernel:4",
                graph_edges="1", sim=["--cupti", version])
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -169,9 +170,9 @@ def test_it_becomes_the_subscriber(tmp_path, version):
     assert ours == outside and len(ours) >= 6
 
 
-# ---- the client ends CUPTI, also for syncline ----
+# ---- the client ends CUPTI, which also ends it for syncline ----
 
-# Two if the machine stood still for the 20 ms that syncline needs to return.
+# The number of gaps: two if the machine stood still during the 20 ms in which syncline takes CUPTI back.
 AT_ONCE = (1, 2)
 ENDED = {  # steps, the client's last output of `told`, gaps, syncline's kernels
     "in a callback": (f"context {SESSION} sleep:400 kernel:3 teardown sleep:400 kernel:4",
@@ -196,8 +197,8 @@ ENDED = {  # steps, the client's last output of `told`, gaps, syncline's kernels
 @pytest.mark.parametrize("version, api", [("13.0", "auto"), ("13.5", "auto"), ("13.5", "v2")])
 @pytest.mark.parametrize("when", ENDED)
 def test_it_ends_cupti(tmp_path, when, version, api):
-    """The client ends CUPTI. syncline fetches its records before, and returns afterwards. The trace states
-    the gap."""
+    """The client ends CUPTI. syncline fetches its own records before that, and records again afterwards. The
+    trace states the gap."""
     steps, told, gaps, kernels = ENDED[when]
     run = play(tmp_path, steps, cupti_api=api, sim=["--cupti", version])
     assert (run.stdout, run.said()) == (f"{told}\ndone\n", [])
@@ -237,13 +238,13 @@ def test_it_ends_cupti_between_windows(tmp_path):
 
 # ---- SYNCLINE_HANDOVER=0: the client takes CUPTI without a hand-over ----
 
-# After this step CUPTI holds no buffer of syncline: the first flush makes a record of itself in a new buffer,
-# and the second flush delivers that buffer.
+# After this step CUPTI holds no buffer of syncline. The first flush creates a record about itself in a new
+# buffer, and the second flush delivers that buffer.
 CALM = "flush flush"
 
 
 def test_left_alone(tmp_path):
-    """syncline notices by the clock that the client took CUPTI, and never touches CUPTI again."""
+    """syncline notices by CUPTI's clock that the client took CUPTI, and does not call CUPTI again."""
     run = play(tmp_path, f"context kernel:5 {CALM} sleep:400 clock register enable sleep:600 kernel:7 "
                          "sleep:300 disable flush told sleep:300 kernel:4", handover="0")
     assert run.stdout.startswith("kernels 7 calls some")
@@ -259,7 +260,8 @@ def test_left_alone(tmp_path):
 
 @pytest.mark.parametrize("end", ["", "disable flush told"])
 def test_left_alone_by_the_last_flush(tmp_path, end):
-    """The process ends before the next check of the clock. The last flush notices that CUPTI was taken."""
+    """The process ends before the next check of the clock. The last flush shows that another client took
+    CUPTI."""
     run = play(tmp_path, f"context kernel:5 {CALM} sleep:1000 clock register enable kernel:7 {end}",
                handover="0")
     assert not harness.intrusions(run)
@@ -273,8 +275,8 @@ UNTOLD = pytest.mark.parametrize("window, clock", [("run", ""), ("run", "wall"),
 
 @UNTOLD
 def test_its_clock_does_not_tell(tmp_path, window, clock):
-    """The clock does not reveal the client. CUPTI holds no buffer of syncline when it is taken, so the
-    client's trace is complete."""
+    """The clock does not reveal the client. CUPTI holds no buffer of syncline when the client takes CUPTI, so
+    the client's trace is complete."""
     run = play(tmp_path, f"context kernel:5 {CALM} {clock} register enable kernel:7 sleep:4500 "
                          "kernel:7 disable flush told", handover="0", window=window)
     assert run.stdout == "kernels 14 calls some strangers 0\ndone\n"
@@ -285,7 +287,7 @@ def test_its_clock_does_not_tell(tmp_path, window, clock):
 @UNTOLD
 def test_its_clock_does_not_tell_and_it_has_a_buffer_of_ours(tmp_path, window, clock):
     """The clock does not reveal the client, and CUPTI holds a buffer of syncline with a running kernel.
-    Records behind it, until a flush returns the buffer, are lost to both."""
+    Records after that kernel, until a flush returns the buffer, are lost for syncline and for the client."""
     run = play(tmp_path, f"context {CALM} long:1500 {clock} register enable kernel:7 stranger kernel:7 "
                          "sleep:4500 kernel:2 disable flush told", handover="0", window=window)
     assert run.stdout == "kernels 9 calls some strangers 1\ndone\n"

@@ -131,15 +131,15 @@ def test_domains_and_categories(ranges):
                    "category:of_mine pop full:c push:d domain: pop domain:mine pop pop sync").trace()
     found = {e["name"]: (e["args"].get("domain"), e["args"].get("category")) for e in notes(trace)}
     assert found["a"] == (None, "of the default")
-    # the category got its name after the range had begun
+    # the program named the category after the range had begun
     assert found["b"] in (("mine", 7), ("mine", "of mine"))
     assert found["c"] == ("mine", "of mine")
     assert found["d"] == ("mine", None)
 
 
 def test_more_domains_than_a_byte_counts(ranges):
-    """A program has 1100 domains. The first 1022 keep their names and nesting. The others share one domain
-    without a name."""
+    """A program has 1100 domains. The first 1022 keep their names and nesting. The other domains share one
+    domain without a name."""
     steps = " ".join(f"domain:d{n} full:r{n}" for n in range(1100))
     trace = ranges(f"context kernel {steps} sync").trace()
     domains = {e["name"]: e["args"].get("domain") for e in notes(trace)}
@@ -171,12 +171,13 @@ def test_deferred_events_have_their_own_times(ranges):
 @pytest.mark.parametrize("clock", ["monotonic", "raw", "boottime", "realtime", "tsc", "us", "timer",
                                    "points"])
 def test_deferred_events_by_other_clocks(ranges, clock):
-    """A deferred event has timestamps of another clock. The trace shows it at its time on the wall clock."""
+    """A deferred event has timestamps of another clock. The trace shows the event at the matching time of the
+    wall clock."""
     run = ranges(f"context kernel deferred:{clock} sync")
     trace = run.trace()
     row = note(trace, "over")
     _, began, ended = map(int, run.stdout.split("deferred ")[1].split()[:3])
-    # Two clocks cannot be compared more exactly on a busy machine.
+    # On a busy machine, two clocks cannot be compared more exactly than this.
     slack = 500_000
     assert began - slack <= row["start"] < row["end"] <= ended + slack
     assert row["end"] - row["start"] > 2_000_000 - slack
@@ -239,8 +240,8 @@ def test_names_of_events(ranges, api):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("kind", ["push", "wide", "string"])
 def test_steps_that_the_program_names(ranges, kind):
-    """The program marks its steps with NVTX ranges. Windows of steps follow them for each way to pass the
-    name."""
+    """The program marks its steps with NVTX ranges. Windows of steps begin and end with these ranges, however
+    the program passes their names."""
     steps = "".join(f"{kind}:ProfilerStep#{n} kernel sync sleep:10 pop " for n in range(40))
     run = ranges("context kernel sync " + steps, window="steps:2/20")
     assert run.status == 0 and len(run.traces()) == 2
@@ -311,8 +312,8 @@ def test_another_tool_keeps_nvtx(ranges):
 
 
 def test_nvtx_before_cuda(ranges):
-    """NVTX_INJECTION64_PATH is set, so NVTX loads syncline before CUDA does. Ranges from before are
-    truncated."""
+    """NVTX_INJECTION64_PATH is set, so NVTX loads syncline before CUDA does. Ranges that began before CUDA
+    was initialised are truncated."""
     run = ranges("push:early context push:late kernel pop pop sync",
                  NVTX_INJECTION64_PATH=str(harness.LIBRARY))
     trace = run.trace()
@@ -328,7 +329,8 @@ def test_a_forked_child_is_left_alone(ranges):
 
 
 def test_nothing_of_ours_without_cuda(tmp_path):
-    """A process uses NVTX but not CUDA. There is no file and no message, and its exit status is unchanged."""
+    """A process uses NVTX but not CUDA. There is no file and no message, and the process's exit status is
+    unchanged."""
     run = harness.run(tmp_path, RANGES, "push:a", "pop", NVTX_INJECTION64_PATH=str(harness.LIBRARY))
     assert run.status == 0 and not run.files() and not run.stderr
 
@@ -362,7 +364,7 @@ def test_a_copy_that_does_not_ask_is_found(ranges, steps):
 
 
 def test_libraries_loaded_while_copies_are_looked_for(ranges):
-    """The program loads libraries while syncline searches the loaded ones for copies of NVTX. Neither waits
-    for the other's lock."""
+    """The program loads libraries while syncline searches the loaded libraries for copies of NVTX. Neither
+    thread waits for a lock of the other."""
     trace = ranges("threads context loading:1500 push:late kernel pop sync", timeout=60).trace()
     assert [e["name"] for e in notes(trace)] == ["late"]

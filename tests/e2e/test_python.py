@@ -58,8 +58,8 @@ WITHOUT_LOCK = {v.split()[0]: path for v, path in EVERY_PYTHON.items() if v not 
 
 @pytest.mark.parametrize("version", WITHOUT_LOCK)
 def test_python_without_a_lock_is_left_alone(tmp_path, version):
-    """Python without a global lock: the package is not imported, GPU work is recorded, and a message says so
-    at debug level."""
+    """This Python has no global lock. syncline does not import its package, records GPU work, and reports
+    this at debug level."""
     code = CUDA + ("cuda.cuCtxSynchronize()\nfor _ in range(1000): pass\n"
                    "print([name for name in sys.modules if 'syncline' in name], sys.exc_info())\n")
     for prefix, inject in (([], True), ([harness.TOOL, "run"], False)):
@@ -124,8 +124,8 @@ def test_a_module_of_the_jobs_that_has_the_name(tmp_path):
 
 @pythons
 def test_there_is_one_package_whatever_its_name(tmp_path, interpreter):
-    """`syncline run`: a job without such a module imports our package, also if it removed our folder from its
-    path. It is the same package that the hook uses."""
+    """A job without a module called `syncline` runs under `syncline run`. The job can import our package,
+    also if the job removed our folder from its path. The imported package is the one that the hook uses."""
     code = ("import sys\nprint(sys.path[-1])\n"
             "if sys.argv[1] == 'scrubbed':\n    sys.path.pop()\n    " + "\n    ".join(CUDA.splitlines()) +
             "\nimport syncline, syncline._library\nprint(*('syncline._' + name in sys.modules and\n"
@@ -338,8 +338,8 @@ print('syncline._hook' in sys.modules, sys.version_info >= (3, 12))
 @pythons
 def test_a_subinterpreter_is_left_alone(tmp_path, interpreter):
     """A sub-interpreter initialises CUDA. The package is imported only into the main interpreter. Before
-    3.12, Python asks the interpreter that holds the lock; if that is the sub-interpreter, nothing is
-    imported and a debug message says so."""
+    3.12, Python runs the queued import in the interpreter that holds the lock. If this is the
+    sub-interpreter, nothing is imported, and a debug message reports this."""
     for library in ("CDLL", "PyDLL"):
         run = python(tmp_path, SUB.replace("CDLL", library), interpreter=interpreter, log="debug")
         assert run.status == 0, run.stderr
@@ -400,7 +400,8 @@ def test_pytorch_is_absent(tmp_path):
     assert [line.split()[1] for line in run.said()] == ["recording", "wrote"]
 
 
-# The parts of PyTorch that syncline uses in every version, and those that it calls if there is no observer.
+# The parts of PyTorch that syncline uses in every version, and the parts that it calls if there is no
+# observer.
 TORCH = {
     "__init__.py": """\
 import ctypes, os
@@ -449,8 +450,8 @@ def build_torch(folder: pathlib.Path, version: str) -> None:
 @pytest.mark.parametrize("version", ["1.13.1+cu117", "2.3.1", "2.99.0+cu140", "3.0.0a0+git1234567"])
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_a_pytorch_too_old_or_too_new_for_an_observer(tmp_path, version, order):
-    """There is no observer for this version of PyTorch. One line says what is missing and that operators are
-    recorded by other means. PyTorch is imported before or after CUDA is initialised."""
+    """There is no observer for this version of PyTorch. One line reports that the observer is missing and
+    that operators are recorded by other means. PyTorch is imported before or after CUDA is initialised."""
     build_torch(tmp_path / "site", version)
     load = f"import sys\nsys.path.append({str(tmp_path / 'site')!r})\nimport torch\n"
     wait = ("import os, time\ndeadline = time.time() + 60\n"
@@ -478,8 +479,8 @@ def build_slow_observer(home: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("window", ["time:60ms/200ms", "time:100ms/100ms", "demand"])
 def test_operators_are_told_all_of_a_window(tmp_path, window):
-    """Windows of several kinds open and close while the observer takes long to switch. Operators are recorded
-    from before each window opens until after it closes, and not between windows."""
+    """Windows of several kinds open and close, and the observer needs a long time to switch. Operators are
+    recorded from before each window opens until after it closes, and not between windows."""
     build_torch(tmp_path / "site", "2.99.0")
     build_slow_observer(tmp_path / "home")
     run = python(tmp_path, f"import sys\nsys.path.append({str(tmp_path / 'site')!r})\nimport torch\n" +

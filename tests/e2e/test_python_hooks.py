@@ -24,8 +24,8 @@ def told(tmp: pathlib.Path, interpreter, code: str) -> list:
     return json.loads(done.stdout)
 
 
-# A loader like those of wrapt and ddtrace: its own methods are in the instance, and it forwards other
-# attributes to the wrapped loader.
+# A loader like the loaders of wrapt and ddtrace. Its own methods are in the instance, and other attributes
+# are forwarded to the wrapped loader.
 CHAINED = """
 import importlib.machinery
 from syncline import _imports

@@ -1,6 +1,6 @@
-"""Tests the source lines of Python code (runtime/collect/python/frames) on every installed Python: the one
-that runs the tests, those on the PATH, pyenv's, and those in SL_TEST_PYTHONS (paths joined by colons).
-Without --full, only the oldest and the newest are tested."""
+"""Tests the source lines of Python code (runtime/collect/python/frames) on every installed Python. These are
+the Python that runs the tests, all on the PATH, pyenv's, and those in SL_TEST_PYTHONS (paths joined by
+colons). Without --full, only the oldest and the newest are tested."""
 
 import os
 import re
@@ -53,7 +53,7 @@ PYTHONS = {v: path for v, path in EVERY_PYTHON.items() if "free-threading" not i
 
 
 def each_python(argument):
-    """Parametrizes a test by interpreter. Without --full: the oldest and the newest."""
+    """Parametrizes a test by interpreter. Without --full, the test runs only on the oldest and the newest."""
     ordered = sorted(PYTHONS, key=lambda v: [int(n) for n in re.findall(r"\d+", v)[:3]])
     kept = [PYTHONS[ordered[0]], PYTHONS[ordered[-1]]]
     return pytest.mark.parametrize(

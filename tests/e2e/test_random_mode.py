@@ -11,7 +11,7 @@ import harness
 from tiers import SEED
 
 BATCH = 10
-AT_ONCE = 5  # a run sleeps most of the time
+AT_ONCE = 5  # several runs at once, because a run sleeps most of the time
 PAUSE = 1_000_000  # us
 
 

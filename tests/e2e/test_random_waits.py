@@ -1,5 +1,5 @@
 """Runs random programs on the simulated GPU and compares every edge with the truth. A failing seed is printed
-with the shrunk program. Such a program can be stored in programs/waits/, where it becomes a test case."""
+with the shrunk program. A failing program can be stored in programs/waits/, where it becomes a test case."""
 import collections
 import pathlib
 
@@ -185,7 +185,8 @@ def test_what_a_failed_run_left_is_kept(tmp_path):
 
 
 def test_operations_that_end_while_a_query_runs(tmp_path):
-    """Operations end while a query runs. Nothing waited for them, so the edges have a wait of 0."""
+    """Operations end while a query runs. No call waited for these operations, so the edges have a wait of
+    0."""
     poll = "0 equery 0 0\n" * 60 + "0 squery 2 0\n" * 10
     steps = "0 use 0\n0 stream 2 1\n0 event 0\n" + ("0 kernel 2 30\n0 record 0 2 0\n" + poll) * 60
     outcome = random_waits.check(random_waits.from_text(steps), tmp_path)
@@ -195,7 +196,7 @@ def test_operations_that_end_while_a_query_runs(tmp_path):
 
 # Guards: the comparison notices wrong edges
 
-# The first kernel is long, so that everything behind it is waited for even on a busy machine.
+# The first kernel is long, so that even on a busy machine each call waits for the work after that kernel.
 STEPS = """# sim --devices 1
 0 use 0
 0 stream 2 1
@@ -255,7 +256,8 @@ def waits_of(example, kind):
     ("stream_sync", ["before_window", "gave_up"], ["ambiguous", "no_record", "flag_unknown", "graph_inside"]),
     ("stream_wait", ["before_window", "gave_up", "no_record"], ["ambiguous", "flag_unknown"])])
 def test_what_is_left_out_needs_its_own_reason(example, kind, reasons, others):
-    """Records are lost and edges are missing. A count for another kind of wait does not explain them."""
+    """Records are lost and edges are missing. A count for another kind of wait does not explain the missing
+    edges."""
     judged = waits_of(example, kind)
     assert judged()
     for reason in reasons:
@@ -313,9 +315,9 @@ def test_who_released_is_noticed(example, point):
 
 
 def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
-    """A kernel follows unseen work on its stream. Its edge's times are only right if the edge is marked as
-    inferred. It depends on the machine's timing whether the unseen work delays the kernel, so the test
-    repeats the run until it does."""
+    """A kernel follows unseen work on its stream. The times of the kernel's edge are only right if the edge
+    is marked as inferred. It depends on the machine's timing whether the unseen work delays the kernel, so
+    the test repeats the run until it does."""
     program = random_waits.from_text((KEPT[0].parent / "behind_unseen_work.steps").read_text())
     (tmp_path / "steps").write_text(program.text())
     for attempt in range(20):
@@ -430,7 +432,8 @@ def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
         window = (about["opened_ns"], about["closed_ns"])
         return to, edge_compare.compare(truth, found, lost, False, window).wrong
 
-    # The graph was launched before the wait, which may have waited for it. No edge of the wait is reported.
+    # A graph was launched before a wait, so the wait may have waited for the graph. No edge of the wait is
+    # reported.
     assert not any(edge["dst_correlation"] == wait["corr"] for edge in edges) and lost["no_record"]
     kernel = next(line for line in lines if line["t"] == "op" and line["corr"] != launch["corr"])
     edges.append({"kind": "stream_sync", "src_correlation": kernel["corr"], "src_stream": kernel["stream"],
@@ -455,8 +458,8 @@ def test_a_graph_launched_nobody_knows_where_during_a_wait(tmp_path):
 
 
 def test_a_free_in_a_context_without_work(tmp_path):
-    """A thread frees memory in a context without work. Its last launch was in another context, and no record
-    says that it changed contexts."""
+    """A thread frees memory in a context without work. The thread's last launch was in another context, and
+    no record says that the thread changed contexts."""
     (tmp_path / "steps").write_text("0 use 0\n0 kernel 0 20\n0 use 1\n0 alloc 8 1 0\n0 free 8 1\n0 use 0\n"
                                     "0 alloc 9 1 0\n0 free 9 1\n")
     run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", sim=["--devices", "2"])

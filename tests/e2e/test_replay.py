@@ -13,7 +13,7 @@ import harness
 from player import dumped, play, played
 from real_traces import REAL, TRACES, real
 
-import kineto  # its folder is on the path since `player` was imported
+import kineto  # importing `player` has added the folder of this module to the path
 from tiers import cupti_versions
 
 NAMES = [path.name for path in REAL]
@@ -26,10 +26,10 @@ EXACT = {"correlation", "cbid", "device", "context", "grid", "block", "registers
          "inDevice", "toDevice", "fromContext", "inContext", "toContext", "cuda_sync_kind",
          "wait_on_stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id"}
 BANDWIDTH = "memory bandwidth (GB/s)"
-# libkineto writes the versioned symbol of this call; syncline writes names without a version
+# libkineto writes the versioned symbol of this call. syncline writes names without a version
 # (tests/replay/README.md).
 SUFFIXED = {"cudaStreamGetCaptureInfo_v2": "cudaStreamGetCaptureInfo"}
-# Args computed from the kernel and the device. They are compared to as many digits as both files have.
+# Args computed from the kernel and the device. These args are compared to as many digits as both files have.
 COMPUTED = ("blocks per SM", "warps per SM", "est. achieved occupancy %")
 
 
@@ -83,8 +83,8 @@ def check_computed(recorded, trace):
 
 
 def check_bandwidth(recorded, trace):
-    """Compares bandwidths. syncline computes them from the row's own duration. libkineto used nanoseconds,
-    although the file may have whole microseconds."""
+    """Compares bandwidths. syncline computes a row's bandwidth from the row's own duration. libkineto used
+    nanoseconds, although the file may have whole microseconds."""
     ours = {(e["cat"], e["args"]["correlation"], e["start"]): e for e in trace.of(*GPU[1:])}
     theirs = kineto.rows(recorded, *GPU[1:])
     step = 1 if any(event["dur"] % 1 for event in kineto.rows(recorded, *GPU)) else 1000
@@ -143,7 +143,8 @@ def check_recording(recorded, trace):
 @real
 @pytest.mark.parametrize("name", NAMES)
 def test_real_trace(tmp_path, name):
-    """Plays a real trace: syncline's trace has every call, operation and wait of it, and nothing else."""
+    """Plays a real trace. syncline's trace has every call, operation and wait of the real trace, and no
+    others."""
     recorded = kineto.load(TRACES / name)
     trace = played(tmp_path, TRACES / name, api="all")
     assert len(trace.of("kernel")) == len(kineto.rows(recorded, "kernel")) > 0
@@ -191,7 +192,7 @@ def test_edges_of_a_real_trace(tmp_path, name, waits):
 def test_real_trace_under_sanitizers(tmp_path):
     trace = played(tmp_path, TRACES / "simple_add.json.gz", api="all")
     check_recording(kineto.load(TRACES / "simple_add.json.gz"), trace)
-    # The first hundred rows are all calls; the header still lists the devices.
+    # The first hundred rows are calls. The header still lists the devices.
     assert len(trace.object["deviceProperties"]) == 8
 
 
@@ -209,7 +210,7 @@ def test_real_trace_with_trouble(tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_default_filter(tmp_path, name, version):
     """By default exactly the calls that the filter does not name are left out. CUPTI 12.0 cannot filter
-    calls, so syncline does."""
+    calls, so syncline filters them."""
     recorded = kineto.load(TRACES / name)
     trace = played(tmp_path, TRACES / name, cupti=version)
     difference = rows_differ(recorded, trace, lambda event:
@@ -318,9 +319,9 @@ def waits_of(trace):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.8", "13.0"]))
 def test_waits_that_name_their_event_in_every_way(tmp_path, version):
-    """Waits name their event in every documented way (docs/trace-format.md): an event of the own stream, of
-    another context, with an unknown record, and of a call that recorded it on two streams. The args are
-    unchanged after a replay."""
+    """Waits name their event in every way that docs/trace-format.md describes. The events were recorded on
+    the waiting stream, in another context, by an unknown record, and by a call that recorded the event on two
+    streams. The args are unchanged after a replay."""
     rows = {
         11: {"wait_on_context": 1, "wait_on_context_stream": 7,
              "wait_on_context_record_corr_id": 3, "wait_on_cuda_event_id": 1},
@@ -358,8 +359,8 @@ def test_waits_of_which_torch_profiler_knows_no_record(tmp_path, version):
 
 
 def test_priorities_come_back(tmp_path):
-    """Kernel records of CUPTI 13.0 have no priority, so it is the stream's. The stream's description is in
-    another thread's buffer, which never becomes full."""
+    """Kernel records of CUPTI 13.0 have no priority, so a kernel has the priority of its stream. The stream's
+    description is in another thread's buffer, which never becomes full."""
     def launch(n):
         shape = {"grid": [1, 1, 1], "block": [32, 1, 1], "priority": -3}
         call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 10 * n,
@@ -405,7 +406,7 @@ def launches(path, count):
 
 @pytest.mark.full(seconds=3.4)
 def test_a_pool_at_its_cap_is_waited_for(tmp_path):
-    """No buffer is completed for a second, and the client has no more buffers. A replay waits for a buffer; a
+    """No buffer is completed for a second, and the client has no more buffers. A replay waits for a buffer. A
     real run would lose records."""
     path = launches(tmp_path / "many.replay", 60000)
     trace = played(tmp_path, path, "--cupti-hold", "1", "--cupti-per-thread-buffers", "0",
@@ -418,7 +419,7 @@ def test_a_pool_at_its_cap_is_waited_for(tmp_path):
 
 @pytest.mark.sanitize
 def test_recorded_threads_have_buffers_of_their_own(tmp_path):
-    """CUPTI 13 has one buffer per thread. A replay uses one for each recorded thread."""
+    """CUPTI 13 has one buffer per thread. A replay uses one buffer for each recorded thread."""
     path = launches(tmp_path / "many.replay", 9999)
     run = play(tmp_path, path, cupti="13.0", log="warn", dump_cupti=str(tmp_path / "dump"))
     assert (run.status, run.stderr) == (0, "")
@@ -429,7 +430,8 @@ def test_recorded_threads_have_buffers_of_their_own(tmp_path):
 
 
 def test_speed(tmp_path):
-    """Half a second is played at a hundredth of the speed. The rows are the same."""
+    """A recording of half a second is played at a hundredth of its speed. The rows are the same as at full
+    speed."""
     path = odd_trace(tmp_path / "odd.json")
     check_recording(kineto.load(path), played(tmp_path, path, speed="0.01", api="all"))
 

@@ -8,7 +8,7 @@ import pytest
 from harness import in_default_filter
 from player import chunks, play, played
 
-import compare  # the folder of both is on the path since `player` was imported
+import compare  # importing `player` has added the folder of both modules to the path
 import kineto
 from tiers import cupti_versions
 
@@ -44,7 +44,8 @@ def test_dump_and_replay(go, tmp_path, version):
     ["--cupti-drop", "0.1"], ["--cupti-no-time", "0.3"], ["--cupti-shuffle", "--cupti-late", "0.1"],
     ["--cupti-twice", "0.2"], ["--devices", "2"]])
 def test_dump_of_a_run_with_trouble(go, tmp_path, trouble):
-    """Records that were lost, incomplete or delivered twice are so in the replay as well."""
+    """Records that were lost, incomplete or delivered twice in the run are also lost, incomplete or delivered
+    twice in the replay."""
     dump = tmp_path / "run.dump"
     steps = STEPS + " peer syncall" if "--devices" in trouble else STEPS
     run = go(steps, sim=[*trouble, "--seed", "4"], log="error", api="all", dump_cupti=str(dump))
@@ -92,7 +93,8 @@ def test_dump_with_times_that_cannot_be_placed(go, tmp_path):
 
 
 def test_dump_played_to_other_options(go, tmp_path):
-    """A dump of all kinds is played to a client that enables fewer kinds. It gets only those."""
+    """A dump of all kinds is played to a client that enables fewer kinds. The client gets only records of
+    these kinds."""
     dump = tmp_path / "run.dump"
     run = go(STEPS, log="error", api="all", dump_cupti=str(dump))
     less = play(tmp_path, dump, kinds="kernel,runtime,driver", log="warn")
@@ -136,7 +138,8 @@ def test_damaged_dumps(go, tmp_path):
 
 
 def test_dump_in_a_job_of_several_processes(go, tmp_path):
-    """Several processes dump. With %p in the name each has its own file; without it the first file is kept."""
+    """Several processes write dumps. If the name contains %p, each process has its own file. Otherwise only
+    the first process writes the file."""
     for _ in range(2):
         assert go("context kernel sync", dump_cupti=f"{tmp_path}/%p.dump").status == 0
     assert len(list(tmp_path.glob("*.dump"))) == 2

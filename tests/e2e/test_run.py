@@ -1,5 +1,5 @@
-"""Tests `syncline run`: the command behaves as without it, and the Python package is active from the start. A
-stand-in replaces PyTorch."""
+"""Tests `syncline run`. The command behaves like without syncline, and the Python package is active from the
+start. A stand-in replaces PyTorch."""
 import ast
 import pathlib
 import signal
@@ -11,7 +11,7 @@ import harness
 import pytest
 
 RUN = [str(harness.TOOL), "run"]
-# The parts of PyTorch that the hook uses. They count their calls.
+# Stand-ins for the parts of PyTorch that the hook uses, which count their calls.
 TORCH = {
     "__init__.py": "import torch.optim.optimizer, torch.nn.modules.module, torch.autograd.profiler\n"
                    "import torch.utils.data.dataloader\n__version__ = '2.99'\n",
@@ -42,8 +42,8 @@ def torch(tmp_path) -> pathlib.Path:
 
 
 def both(tmp: pathlib.Path, command: list, told=3, **variables):
-    """Runs the command with and without `syncline run`. Fails if the results differ. `told` is how many of
-    (status, stdout, stderr) are compared."""
+    """Runs the command with and without `syncline run`. Fails if the results differ. `told` is the number of
+    compared values of the tuple (status, stdout, stderr)."""
     env = harness.environment({"SYNCLINE_OUTPUT": str(tmp / "out"), **variables})
     results = []
     for prefix in ([], RUN):
@@ -112,8 +112,8 @@ def test_without_one_it_is_as_if_there_were_none(tmp_path):
 
 
 def test_no_permission_to_write(tmp_path, torch):
-    """The package's folder is read-only, as installed ones are, and the output folder cannot be created. The
-    command is not affected."""
+    """The package's folder is read-only, like an installed package, and the output folder cannot be created.
+    The command is not affected."""
     code = f"import sys\nsys.path.append({str(torch)!r})\nimport torch\nprint(torch.__version__)\n"
     both(tmp_path, [sys.executable, "-c", code], SYNCLINE_OUTPUT="/proc/nothing",
          PYTHONDONTWRITEBYTECODE="1")
@@ -149,7 +149,8 @@ def test_pytorch_is_hooked_when_it_is_imported(tmp_path, torch):
 
 
 def test_a_pytorch_that_is_not_as_expected(tmp_path, torch):
-    """PyTorch lacks what the hook expects. One line for each missing part says so, and the job continues."""
+    """PyTorch lacks parts that the hook expects. syncline prints one line for each missing part, and the job
+    continues."""
     (torch / "torch/optim/optimizer.py").write_text("")
     (torch / "torch/autograd/profiler.py").write_text("profile = None\n")
     run = play(tmp_path, "import torch\nprint(torch.__version__)\n", torch, log="warn")
@@ -178,7 +179,7 @@ def test_pytorch_is_absent(tmp_path):
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_multiprocessing(tmp_path, torch, method):
-    """Child processes behave as without syncline."""
+    """Child processes behave like without syncline."""
     (tmp_path / "child.py").write_text(
         f"import sys\nsys.path.append({str(torch)!r})\nimport torch\n"
         "def work(n):\n    torch.optim.optimizer.SGD().step()\n    return n * n\n")
@@ -215,7 +216,8 @@ def test_steps_of_the_stand_in(tmp_path, torch):
 
 
 def test_a_fork_before_cuda(tmp_path):
-    """A child process initialises CUDA and is recorded. Its parent does not, and is not recorded."""
+    """A child process initialises CUDA and is recorded. The parent does not initialise CUDA and is not
+    recorded."""
     code = ("import os, sys, ctypes, syncline\n"
             "print(syncline.status(), flush=True)\npid = os.fork()\n"
             "if pid == 0:\n"

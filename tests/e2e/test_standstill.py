@@ -1,4 +1,4 @@
-"""A test that fails while the machine stands still is run again; other failing tests are not."""
+"""A test that fails while the machine stands still is run again. Other failing tests are not run again."""
 import select
 import signal
 import subprocess

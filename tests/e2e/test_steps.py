@@ -1,5 +1,5 @@
-"""Steps of the job: their rows, and windows that begin and end with steps. Also ranges and marks of the
-public API. tests/torch has the steps of PyTorch."""
+"""Tests the rows of a job's steps, and windows that begin and end with steps. Also tests ranges and marks of
+the public API. tests/torch tests the steps of PyTorch."""
 import re
 import sys
 
@@ -18,7 +18,8 @@ def names(rows: list[dict]) -> list[str]:
 
 @pytest.mark.sanitize
 def test_rows_of_steps(go):
-    """Each step's row begins where the one before ends. The launches of the step lie inside its row."""
+    """Each step's row begins where the previous step's row ends. The launches of a step are inside its
+    row."""
     run = go("context step " + "kernel:2 sync step " * 5 + "kernel sync", log="warn")
     assert run.status == 0 and run.said() == []
     trace = run.trace()
@@ -142,8 +143,8 @@ work(4)
 
 
 def test_dump_in_the_middle_of_work(tmp_path):
-    """dump() is called while kernels run. Nothing is recorded until the first file is complete; everything
-    else is in the two files."""
+    """dump() is called while kernels run. Nothing is recorded until the first file is complete. All other
+    operations are in the two files."""
     script = tmp_path / "job.py"
     script.write_text(DUMPS_AT_WORK)
     run = harness.run(tmp_path, sys.executable, script, log="warn")
@@ -167,8 +168,8 @@ work(4)
 
 
 def test_start_right_behind_a_stop_from_python(tmp_path):
-    """start() is called while the last window is closing. The next window opens after that, and start()
-    returns that it was requested."""
+    """start() is called while the last window is closing. The next window opens after that. start() returns
+    that the window was requested."""
     script = tmp_path / "job.py"
     script.write_text(STARTS)
     run = harness.run(tmp_path, sys.executable, script, log="warn", lead_in="0")
@@ -225,7 +226,7 @@ def test_ranges_of_coroutines_that_take_turns(tmp_path):
 
 @pytest.mark.parametrize("nvtx", ["1", "0"])
 def test_ranges_and_marks(go, nvtx):
-    """With and without NVTX: one pop too many, and one range that is never ended."""
+    """With and without NVTX, the program pops one range too many, and never ends another range."""
     run = go("pop context pop push:a push:b kernel sync pop mark:m pop pop push:open kernel sync",
              nvtx=nvtx, log="warn")
     assert run.status == 0 and run.said() == []

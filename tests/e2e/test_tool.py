@@ -37,13 +37,13 @@ def problems(report):
 
 
 def one_line(text):
-    """Checks that an error is a single line which names the command, and returns it."""
+    """Checks that an error is a single line which names the command. Returns the line."""
     assert text.startswith("syncline") and text.count("\n") == 1, text
     return text
 
 
 def make_trace(calls=50):
-    """Returns a trace as syncline writes it: one row a line, calls with their kernels and arrows."""
+    """Returns a trace in syncline's format: one row per line, and calls with their kernels and arrows."""
     rows = ['{"ph":"M","name":"process_name","pid":42,"tid":0,"ts":0.000,"args":{"name":"python"}}',
             '{"ph":"M","name":"process_name","pid":0,"tid":0,"ts":0.000,"args":{"name":"python"}}']
     for i in range(1, calls + 1):
@@ -69,8 +69,8 @@ def frames(data, size):
 
 
 def frames_as_pzstd(data, size):
-    """Compresses data as pzstd does: a skippable frame with the length precedes each frame, so the file
-    begins with a skippable frame."""
+    """Compresses data like pzstd. A skippable frame with the length precedes each frame, so the file begins
+    with a skippable frame."""
     packed = [frames(data[i:i + size], size) for i in range(0, len(data), size)]
     return b"".join(struct.pack("<III", 0x184D2A50, 4, len(frame)) + frame for frame in packed)
 
@@ -320,7 +320,7 @@ def test_random_damage(tmp_path):
             json.loads(out.read_bytes())
 
 
-# Impossible requests: one clear line, exit status 2
+# Impossible requests give one clear line and exit status 2.
 
 @pytest.mark.parametrize("content, words", [
     (b"", "empty"),

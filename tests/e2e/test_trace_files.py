@@ -1,4 +1,4 @@
-"""Guards trace_files.py: it notices each broken rule."""
+"""Guards trace_files.py, which must notice each broken rule."""
 import pytest
 
 import edge_invariants

@@ -1,5 +1,5 @@
-"""CUPTI at its worst: late, shuffled, repeated, dropped and stolen records, in every version. syncline's
-events are exactly the truth minus the simulator's log."""
+"""CUPTI delivers records late, shuffled or repeatedly, drops them, or gives them to another client, in every
+version. syncline's events are exactly the truth minus the simulator's log."""
 import json
 import os
 import subprocess
@@ -23,7 +23,7 @@ def test_versions(go, version):
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 def test_queries_of_unfinished_work_are_no_waits(go, version):
     """CUPTI before 12.8 makes records for queries of unfinished work, and those records lack the result.
-    syncline writes no wait for them."""
+    syncline writes no wait for such queries."""
     run = go("context stream query", sim=["--cupti", version])
     assert "unfinished 600 600" in run.stdout
     trace = run.trace()
@@ -106,8 +106,8 @@ def test_records_without_a_time(go):
 
 
 def test_no_buffer_left(go):
-    """No buffer is free. CUPTI keeps small buffers of its own until it has none; records after that are lost
-    and counted."""
+    """No buffer of syncline is free. CUPTI uses small buffers of its own while it has some. Records after
+    that are lost and counted."""
     run = go("context kernel:60 syncall sleep:600", cupti_memory="8MiB",
              sim=["--cupti-buffer-records", "2", "--cupti-hold", "0.3"])
     trace = run.trace()
@@ -127,8 +127,8 @@ def test_unfinished_kernels(go):
 
 
 def test_stolen_callbacks(go):
-    """A second client registers its callbacks. syncline gets no more records and does not touch the other's
-    buffers."""
+    """A second client registers its callbacks. syncline gets no more records and does not touch the other
+    client's buffers."""
     run = go("context kernel:40 syncall sleep:2500 kernel:40 syncall", sim=["--cupti-steal", "60"],
              log="warn")
     assert (run.status, run.stdout) == (0, "done\n")
@@ -147,7 +147,7 @@ def test_stolen_callbacks(go):
 @pytest.mark.parametrize("at, version", [("1", "13.0"), ("1", "12.1"), ("60", "13.0")])
 def test_another_clock(go, at, version):
     """A second client replaces CUPTI's clock by the tick counter, early or late. No record is lost, and all
-    have their threads."""
+    rows are on the right threads."""
     run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", log="warn",
              sim=["--cupti", version, "--cupti-clock", at, "--cupti-buffer-records", "8"])
     assert (run.status, run.stdout) == (0, "done\n")
@@ -160,12 +160,13 @@ def test_another_clock(go, at, version):
     assert not trace.counters["records_other_clock"]
     (gap,) = trace.object["syncline"]["gaps"]
     assert gap[1] < trace.object["syncline"]["closed_ns"], "CUPTI asks us for buffers again"
-    # (On a busy machine the last flush makes records of its own overhead. They are not delivered.)
+    # (On a busy machine the last flush makes records of its own overhead. These records are not delivered.)
     assert "another profiler took CUPTI" in run.said()[0]
 
 
 def undelivered(run: harness.Run) -> int:
-    """Counts the records that the simulator kept, or gave to the other client in a buffer of syncline."""
+    """Counts the records that the simulator did not deliver, or delivered to the other client in a buffer of
+    syncline."""
     return sum(line["what"] in ("undelivered", "given") for line in run.log)
 
 
@@ -225,7 +226,7 @@ CLOSEFDS = harness.BUILD / "tests" / "e2e" / "closefds"
 
 
 def check_part(part):
-    """Checks that a lost file's .part can be made whole if anything was written to it."""
+    """Checks that `convert` can complete the .part file of a lost file if anything was written to it."""
     kind = "chakra" if ".et" in part.name else "kineto"
     whole = part.with_name(part.name + ".whole")
     result = subprocess.run([harness.TOOL, "convert", part, "--to", kind, "-o", whole],
@@ -237,8 +238,8 @@ def check_part(part):
 
 @pytest.mark.parametrize("window", ["run", "time:60ms/100ms"])
 def test_host_that_closes_all_descriptors(tmp_path, window):
-    """The program calls closefrom(3) at any moment and opens its own files. No file gets a byte of
-    syncline's, and none is closed by syncline."""
+    """The program calls closefrom(3) at any moment and opens its own files. syncline writes no byte to the
+    program's files and closes none of them."""
     out = tmp_path / "out"
     env = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job", "SYNCLINE_WINDOW": window,
            "SYNCLINE_LEAD_IN": "0", "SYNCLINE_LOG": "warn",
@@ -252,7 +253,8 @@ def test_host_that_closes_all_descriptors(tmp_path, window):
     for line in ("program closed or replaced the descriptor of a trace file", "SYNCLINE_DUMP_CUPTI"):
         assert sum(line in said for said in run.said()) == 1, run.stderr
     assert [path for path in run.files() if path.suffix == ".part"]
-    # The last file's window had no closed descriptors. Its counters mention the earlier lost files.
+    # The last file's window had no closed descriptors. The counters of the last file include the earlier lost
+    # files.
     last = max(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     assert last.counters["files_lost"] > 0 and (last.of("kernel") or window != "run")
     for trace in run.traces():

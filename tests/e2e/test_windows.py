@@ -1,4 +1,5 @@
-"""When syncline records: the whole run, by time, or on demand. Also the public API from C and through ctypes."""
+"""Tests when syncline records: the whole run, by time, or on demand. Also tests the public API from C and
+through ctypes."""
 import re
 
 import pytest
@@ -94,8 +95,8 @@ def test_window_open_at_exit_is_completed(go):
 
 
 def test_time_windows(go):
-    """200 ms of every second are recorded. There are several complete files, none longer than that; together
-    they have fewer kernels than ran."""
+    """200 ms of every second are recorded. There are several complete files, and none is longer than 200 ms.
+    All files together have fewer kernels than the program launched."""
     run = go("context " + "kernel:5 sync sleep:50 " * 50, window="time:200ms/1s", lead_in="100ms")
     traces = run.traces()
     assert len(traces) >= 2

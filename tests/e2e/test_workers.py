@@ -1,5 +1,5 @@
-"""Worker processes of pools: they live long, are started in various ways, and run the job's code on threads
-while their main thread waits."""
+"""Tests worker processes of pools. Such processes live long, are started in various ways, and run the job's
+code on threads while their main thread waits."""
 import subprocess
 import sys
 
@@ -7,7 +7,7 @@ import harness
 import pytest
 
 RUN = [str(harness.TOOL), "run"]
-# A worker's GPU work: TASKS times an operation and a wait.
+# A worker's GPU work: an operation and a wait, repeated TASKS times.
 TASKS = 5
 WORK = f"""\
 import ctypes
@@ -81,8 +81,8 @@ def check_traces(run: harness.Run, processes: int) -> None:
 @pytest.mark.parametrize("prefix", [[], RUN], ids=["variable", "run"])
 @pytest.mark.parametrize("kept", ["SYNCLINE_|CUDA_INJECTION", "SYNCLINE_"])
 def test_workers_of_a_pool_like_rays(tmp_path, prefix, kept):
-    """Workers like Ray's are recorded if the one variable is passed on, even if all others are lost.
-    Otherwise they are left alone."""
+    """Workers like Ray's are recorded if CUDA_INJECTION64_PATH is passed on to them, even if all other
+    variables are lost. Without that variable, syncline is not in the worker."""
     command = ["sh", "-c", PARENT, "parent", sys.executable, "-c", WORKER]
     bare = start(tmp_path, "bare", *command, inject=False, KEPT=kept)
     run = start(tmp_path, "run", *prefix, *command, inject=not prefix, KEPT=kept, log="warn")
@@ -113,8 +113,8 @@ def test_multiprocessing(tmp_path, prefix, method):
 
 
 def test_workers_that_their_pool_terminates(tmp_path):
-    """A pool terminates its workers by a signal, as `with Pool() as pool` does. `convert` makes their files
-    whole."""
+    """A pool terminates its workers by a signal, like at the end of `with Pool() as pool`. `convert` makes
+    the workers' files complete."""
     (tmp_path / "tasks.py").write_text(WORK + """\
 import pathlib, sys, time
 RESULT = pathlib.Path(__file__).with_name("result")

@@ -9,7 +9,7 @@ SEED = int(os.environ.get("SL_TEST_SEED", "1"))
 
 
 def full_but(kept, cases, seconds):
-    """Returns `cases` for parametrize. Only those in `kept` run without --full; each of the others takes
+    """Returns `cases` for parametrize. Without --full, only the cases in `kept` run. Each other case needs
     `seconds` of CPU time."""
     cases = list(cases)
     assert all(case in cases for case in kept), f"{kept} are not all among {cases}"

@@ -1,6 +1,6 @@
-"""Checks rules that the files of every run must follow. They need no truth: the Kineto file and its Chakra
-file have the same operations and edges, each follows its format, and the tool confirms it and prints the
-same edges."""
+"""Checks rules that the files of every run must follow, without the simulator's truth. The Kineto file and
+its Chakra file have the same operations and edges, and each file follows its format. The tool finds both
+valid, and prints the same edges."""
 import collections
 import json
 import pathlib

@@ -1,6 +1,6 @@
 /*
- * decode_fuzz.c - decoding a CUPTI buffer with any content does not crash, and every event that it
- * yields is valid.
+ * decode_fuzz.c - decodes CUPTI buffers with any content. The decoder must not crash, and every
+ * resulting event must be valid.
  *
  * Input: one byte that chooses the CUPTI version (and whether records are filtered), then the
  * buffer.
@@ -16,7 +16,7 @@
 static struct sl_intern *intern;
 static struct sl_shape_table *shapes;
 static struct sl_device_table devices;
-static struct mix m; /* owns the names to which undamaged kernel records point */
+static struct mix m; /* the memory of the names to which undamaged kernel records point */
 
 /* A damaged address may point at existing memory that a sanitizer guards. Only our own names may be
  * read. */

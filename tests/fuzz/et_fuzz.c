@@ -9,7 +9,7 @@
  *
  * Threads: one. Memory: the input, and the reader's.
  */
-#undef NDEBUG /* the assertions are the test, also in release builds */
+#undef NDEBUG /* assertions are needed in release builds, too, because they are the test */
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -106,7 +106,7 @@ static char *put_message(char *at, const char *message, const char *end)
 static char *put_node(char *at, uint64_t id, uint32_t seed)
 {
     char message[512], deps[32];
-    uint64_t first = seed & 64 ? 1ull << 40 : 0; /* half of the nodes have large ids */
+    uint64_t first = seed & 64 ? 1ull << 40 : 0; /* every second node has a large id */
     char *m = sl_wire_u64(message, 1, first + id), *d = deps;
 
     m = sl_wire_bytes(m, 2, "kernel_of_some_kind", 1 + seed % 18);

@@ -1,15 +1,15 @@
 /*
  * read_fuzz.c - reads any bytes with the tool's trace reader.
  *
- * For any input, the reader must terminate without a crash or a sanitizer report. Spans with the
- * text before them must be the whole input, byte for byte. All edges must be printable, and no call
- * may end before its source. The seeds are the files of corpus/read. With libFuzzer, name that
- * folder:
+ * For any input, the reader must terminate without a crash or a sanitizer report. The spans and the
+ * texts before them must together equal the whole input, byte for byte. All edges must be
+ * printable, and no call may end before its source. The seeds are the files of corpus/read. With
+ * libFuzzer, name that folder:
  *   build/fuzz/tests/fuzz/read_fuzz /tmp/found tests/fuzz/corpus/read
  *
  * Threads: one, and the helper that decompresses. Memory: the input, and the reader's.
  */
-#undef NDEBUG /* the assertions are the test, also in release builds */
+#undef NDEBUG /* assertions are needed in release builds, too, because they are the test */
 #include <assert.h>
 #include <dirent.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ static FILE *nowhere;
 static void print_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!edges[i].at_start) /* times of old files are rounded to microseconds */
+        if (!edges[i].at_start) /* old files have times in whole microseconds */
             assert(edges[i].source.end_ns <= edges[i].dst_end_ns + 1000);
         sl_edges_print_json(nowhere, user, &edges[i]);
         sl_edges_print_text(nowhere, user, &edges[i]);

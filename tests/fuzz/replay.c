@@ -1,6 +1,6 @@
 /*
- * replay.c - a fuzzer without libFuzzer. Runs the given files (to reproduce findings). Without
- * arguments, runs well-formed inputs with some damaged bytes, always the same ones.
+ * replay.c - a fuzzer without libFuzzer. Runs the given files, to reproduce findings. Without
+ * arguments, runs well-formed inputs with some damaged bytes. The damage is the same in each run.
  */
 #include <stdio.h>
 #include <stdlib.h>

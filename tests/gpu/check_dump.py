@@ -1,6 +1,6 @@
-"""Checks dumps of CUPTI buffers: they are complete. Each dump is kept among the results beside the trace of
-its run. On a machine without a GPU, `tests/replay/run` plays them, and `tests/replay/compare.py` checks
-that the same trace results."""
+"""Checks that dumps of CUPTI buffers are complete. Each dump is kept among the results beside the trace of
+its run. On a machine without a GPU, `tests/replay/run` plays the dumps, and `tests/replay/compare.py` checks
+that the replay gives the same trace."""
 
 import gzip
 import os
@@ -18,7 +18,7 @@ BUFFER, DROPPED, END = 4, 5, 6
 
 
 def chunks(data):
-    """Yields (type, bytes) of each chunk; see docs/cupti-dump.md."""
+    """Yields the type and the bytes of each chunk (docs/cupti-dump.md describes chunks)."""
     magic, version, at = struct.unpack_from("<8sII", data)
     assert (magic, version) == (b"SLCUPTI\n", 1), f"header: {magic} {version}"
     while at < len(data):

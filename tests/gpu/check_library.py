@@ -1,4 +1,4 @@
-"""Checks windows, disabled recording, killed processes, and the exports of the shared library."""
+"""Checks windows, processes without recording, killed processes, and the exports of the shared library."""
 
 import re
 import shutil
@@ -116,7 +116,7 @@ def doctor_is_content(machine):
 
 
 def threads_and_descriptors(machine):
-    """A recorded process has at most two threads of syncline. Reports how much memory it uses."""
+    """A recorded process has at most two threads of syncline. Reports how much memory syncline uses."""
     train = machine.program("train_like")
     script = (f"{train} --steps 100000 & p=$!; sleep 2; cat /proc/$p/task/*/comm; "
               "grep VmRSS /proc/$p/status; kill -KILL $p; wait $p 2>/dev/null; true")

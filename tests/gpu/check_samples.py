@@ -1,4 +1,4 @@
-"""Runs the samples with and without syncline: they behave the same, and the traces show the programs'
+"""Runs the samples with and without syncline. The samples behave the same, and the traces show the programs'
 operations."""
 
 import collections

@@ -13,7 +13,7 @@ from suite import Skip
 JOB = str(ROOT / "tests/gpu/torch_job.py")
 FEW, MANY = 10, 30
 WARM_UP = 3  # the job's own steps before the requested ones
-WAITS = ".item()"  # this text is in a line that waits for the GPU in each step
+WAITS = ".item()"  # a text in a source line that waits for the GPU in each step
 
 
 def have_torch(machine):
@@ -47,7 +47,8 @@ def same_names(ours, theirs, what, lost=0):
 
 
 def launches_name_their_operator(trace):
-    """Checks that each GPU operation names the operator around its launch. Replays of graphs have none."""
+    """Checks that each GPU operation names the operator around its launch. Operations of replayed graphs name
+    no operator."""
     operators = {e["args"]["External id"]: e for e in trace.operators}
     calls = {e["args"]["correlation"]: e for e in trace.cpu}
     wrong, named = [], 0
@@ -69,16 +70,16 @@ def launches_name_their_operator(trace):
 
 
 def steps_are_those_of_the_optimizer(trace, steps):
-    """Checks the number of steps. The first step is missing because its beginning is unknown; without an
-    optimizer there are none."""
+    """Checks the number of steps. The first step is missing, because its beginning is unknown. A job without
+    an optimizer has no steps."""
     names = {e["name"] for e in trace.annotations if re.fullmatch(r"ProfilerStep#\d+", e["name"])}
     assert len(names) == steps, f"{len(names)} steps, expected {steps}"
     return f"{len(names)} steps"
 
 
 def waits_name_their_line(trace, path, text):
-    """Checks that each wait of the main thread names a line of the job, and that the lines with the text are
-    among them."""
+    """Checks that each wait of the main thread names a line of the job. The lines with the text must be among
+    the named lines."""
     lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     waits = [e for e in trace.cpu if e["args"].get("wait_ns") and e["tid"] == e["pid"]]
     places = collections.Counter(e["args"].get("wait_at", "no line") for e in waits)
@@ -129,7 +130,7 @@ def check_mode(suite, machine, mode):
 
 
 def beside_torch_profiler(suite, machine):
-    """Runs torch.profiler and syncline in one process. Only notes the results."""
+    """Runs torch.profiler and syncline in one process. Only reports the results, and does not check them."""
     file = machine.out / "torch-profiler-beside.json"
     run = machine.record(job("train", FEW, "--profiler", str(file)))
     theirs = len(invariants.Trace(file).kernels) if file.exists() else "no file"

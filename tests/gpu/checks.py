@@ -3,8 +3,8 @@
 
     checks.py --build DIR --out DIR [--simulated] [--budget SECONDS] [--only GROUP]
 
-It needs only the standard library. tests/gpu/run.sh builds syncline and calls this program. Exit status 1
-if a check failed."""
+This program needs only Python's standard library. tests/gpu/run.sh builds syncline and calls this program.
+Exit status 1 if a check failed."""
 
 import argparse
 import pathlib
@@ -18,7 +18,7 @@ import measure
 from machine import Machine, NoGpu
 from suite import Suite
 
-# The most informative groups are first, because the last ones are skipped when time runs out.
+# The most informative groups are first, because the last groups are skipped when the time budget is used up.
 GROUPS = {"samples": check_samples, "library": check_library, "dumps": check_dump,
           "torch": check_torch, "measure": measure}
 

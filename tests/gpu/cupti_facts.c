@@ -1,14 +1,15 @@
 /*
  * cupti_facts.c - measures behaviour of CUPTI that its documentation does not state.
  *
- * It is a small profiler without syncline that runs a known workload and prints one JSON object:
- * the default attributes, the cost of enabling, the threads of callbacks, the order of records, the
- * relation between the times of synchronization records, calls and kernels, and the effect of a
- * flush while a kernel runs. If an answer differs from the simulated GPU, the simulation must be
- * corrected.
+ * This program is a small profiler without syncline. It runs a known workload and prints one JSON
+ * object: the default attributes, the cost of enabling, the threads of callbacks, the order of
+ * records, the relation between the times of synchronization records, calls and kernels, and the
+ * effect of a flush while a kernel runs. If an answer differs from the simulated GPU, the
+ * simulation must be corrected.
  *
- * Threads: the main thread; CUPTI's callbacks run on the main thread and on CUPTI's own threads,
- * and only count and chain buffers under `collected.lock`. Buffers live until the end.
+ * Threads: the main thread. CUPTI's callbacks run on the main thread and on CUPTI's own threads.
+ * The callbacks only count buffers and link them in a list, under `collected.lock`. Buffers live
+ * until the end.
  *
  * usage: cupti_facts [--only-cuda-event] [--late]
  *   --only-cuda-event  enables CUDA_EVENT without SYNCHRONIZATION
@@ -246,8 +247,8 @@ static struct call *call_of(uint32_t correlation)
     return &calls[call_count++];
 }
 
-/* A summary of the buffers: counts and order; times are in the table `calls`. Records without times
- * of interest are only counted. */
+/* A summary of the buffers: counts and orders. Times are in the table `calls`. Other records are
+ * only counted. */
 static struct {
     unsigned kernels, nodes, nodes_without_id, nodes_on_other_streams, calls, syncs, events,
         overheads, other, backwards, without_end;
@@ -446,7 +447,7 @@ int main(int argc, char **argv)
     if (open_cupti())
         return 1;
     cupti.GetVersion(&version);
-    /* The structs of this program are those of the installed headers. */
+    /* This program uses the structs of the installed headers. */
     if (version != CUPTI_API_VERSION) {
         printf("{\"error\": \"built with CUPTI %d headers, running on %u\"}\n", CUPTI_API_VERSION,
                version);

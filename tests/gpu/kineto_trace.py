@@ -99,8 +99,8 @@ def every_operation_has_its_call(trace):
 
 
 def _captured(trace):
-    """Returns the correlation ids of calls made on a thread during its stream capture. They create graph
-    nodes and enqueue nothing."""
+    """Returns the correlation ids of calls made on a thread during its stream capture. Such calls create
+    graph nodes and enqueue no operation."""
     captured, capturing = set(), collections.Counter()
     for event in sorted(trace.cpu, key=lambda e: e["ts"]):
         thread = event["tid"]
@@ -129,8 +129,8 @@ def operations_follow_their_launch(trace):
 
 
 def streams_do_not_overlap(trace):
-    """Checks that each operation of a stream begins after the one before it has ended. Graph nodes are left
-    out, because branches of a graph run at the same time and may all name the launch stream."""
+    """Checks that each operation of a stream begins after the previous operation has ended. Graph nodes are
+    left out, because branches of a graph run at the same time and may all name the launch stream."""
     streams = collections.defaultdict(list)
     for event in trace.gpu:
         if not event["args"].get("graph id"):

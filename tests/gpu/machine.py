@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class NoGpu(Exception):
-    """There is no GPU to check on. The text says why."""
+    """Raised if there is no usable GPU. The text says why."""
 
 
 @dataclasses.dataclass
@@ -47,7 +47,7 @@ class Machine:
         self.recordings = 0
 
     def _find(self, name):
-        """Returns a built file by its name, also if it is a symbolic link."""
+        """Returns the path of a built file with this name. The file may be a symbolic link."""
         found = [p for p in sorted(self.build.rglob(name)) if p.is_file()]
         assert found, f"no {name} below {self.build}: build it first"
         return found[0]
@@ -71,7 +71,7 @@ class Machine:
                    time.time_ns())
 
     def record(self, command, environment=None, timeout=90):
-        """Runs the command with syncline. The output is in a folder of its own."""
+        """Runs the command with syncline. The output is in a new folder."""
         self.recordings += 1
         folder = self.out / "traces" / f"{self.recordings:03}-{pathlib.Path(command[0]).name}"
         folder.mkdir(parents=True)
@@ -85,7 +85,8 @@ class Machine:
                               capture_output=True, timeout=timeout, check=False)
 
     def traces(self, run, expected=1):
-        """Returns the run's complete traces. Each is accepted by `syncline check`, converted and parsed."""
+        """Returns the run's complete traces. Checks each trace with `syncline check`, and converts and parses
+        it."""
         files = run.files("*.pt.trace.json.zst")
         left = run.files("*.part")
         assert not left, f"incomplete files: {[p.name for p in left]}; stderr: {run.stderr[-500:]}"

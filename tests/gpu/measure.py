@@ -8,7 +8,8 @@ from suite import Skip
 
 
 def interleaved(ways, repeats, suite):
-    """Returns {name: [values]}. All ways are measured in turns, so that drift affects them equally."""
+    """Returns a dictionary from the name of each way to its values. All ways are measured in turns, so that
+    drift affects all ways equally."""
     values = {name: [] for name in ways}
     for _ in range(repeats):
         for name, measure in ways.items():

@@ -23,7 +23,7 @@ static uint64_t now_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Returns the us since the last call. */
+/* Returns the time since the last call, in us. */
 static double lap_us(void)
 {
     static uint64_t last;

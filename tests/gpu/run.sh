@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds syncline and checks it end to end on a real GPU; with --simulated, on the simulated one.
-# Needs no network, no root and no Python package. It skips checks that are not possible, and says so.
+# Builds syncline and checks it end to end on a real GPU; with --simulated, on the simulated one. Needs no
+# network, no root and no Python package. Checks that are not possible are skipped and reported.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -44,7 +44,7 @@ if [ -e "$out/results.md" ] || [ -e "$out/traces" ]; then
     mkdir "$out"
 fi
 
-# The simulated GPU is built with the tests. They need cmocka, which a bare machine lacks.
+# The build of the tests includes the simulated GPU. The tests need cmocka, which a bare machine lacks.
 tests=OFF
 [ ${#simulated[@]} -gt 0 ] && tests=ON
 

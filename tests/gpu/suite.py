@@ -1,6 +1,6 @@
 """Runs checks one after the other, isolates their failures, and writes the results.
 
-A check is a function that returns nothing or a line to show. It fails by raising an exception; the other
+A check is a function that returns nothing or a line to show. A check fails by raising an exception. The other
 checks still run. Outcomes are pass, fail, skip (the check does not apply here) and fact (a number or
 observation that is neither right nor wrong). All results are written to results.json and results.md."""
 
@@ -10,7 +10,7 @@ import traceback
 
 
 class Skip(Exception):
-    """The check does not apply on this machine. The text says why."""
+    """Raised if a check does not apply on this machine. The text says why."""
 
 
 class Suite:
@@ -37,7 +37,8 @@ class Suite:
             return self._add("skip", name, str(reason))
         except AssertionError as problem:
             return self._add("fail", name, str(problem) or "assertion failed")
-        except Exception as problem:  # pylint: disable=broad-except  (a check must not end others)
+        # pylint: disable=broad-except  (a failing check must not end the other checks)
+        except Exception as problem:
             where = traceback.extract_tb(problem.__traceback__)[-1]
             return self._add("fail", name, f"{type(problem).__name__}: {problem} "
                                            f"({where.filename.rsplit('/', 1)[-1]}:{where.lineno})")

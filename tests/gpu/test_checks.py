@@ -1,4 +1,4 @@
-"""Tests the checks themselves: each one notices the fault for which it exists."""
+"""Tests the checks. Each check must notice the fault for which it exists."""
 
 import copy
 import gzip

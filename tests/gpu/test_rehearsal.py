@@ -1,4 +1,5 @@
-"""Runs all checks on the simulated GPU. They must pass there, and the results must say where they ran."""
+"""Runs all checks on the simulated GPU. The checks must pass there, and the results must name the simulated
+GPU."""
 
 import json
 import os

@@ -2,10 +2,10 @@
  * windows.c - two windows on demand, with work before, between and after them.
  *
  * Kernel names say when they are launched, so a test sees missing and surplus kernels in a file.
- * graph_off_* belong to a graph that was captured while nothing was recorded, graph_on_* to one
- * captured inside the first window. Without the library the program does the same work. One thread.
- * Prints one line that is the same with and without the library. The library's results are printed
- * on stderr.
+ * Kernels graph_off_* belong to a graph that was captured while nothing was recorded. Kernels
+ * graph_on_* belong to a graph that was captured inside the first window. Without the library the
+ * program does the same work. One thread. Prints one line that is the same with and without the
+ * library. The library's results are printed on stderr.
  */
 #include "cuda_load.h"
 
@@ -56,8 +56,7 @@ static void replay(CUgraphExec executable, int launches)
     CHECK(cu.StreamSynchronize(stream));
 }
 
-/* Waits, ten seconds at most, until the library is in `state` and `completed` files are
- * complete. */
+/* Waits until the library is in `state` and `completed` files are complete, ten seconds at most. */
 static int wait_for(int32_t state, uint64_t completed)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};

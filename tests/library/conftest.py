@@ -1,4 +1,4 @@
-"""The tests use the build in SL_TEST_BUILD (a CMake build folder; default: build/release)."""
+"""The tests use the build in SL_TEST_BUILD, which is a CMake build folder (default: build/release)."""
 import os
 import pathlib
 

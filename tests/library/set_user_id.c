@@ -1,6 +1,6 @@
 /* set_user_id.c - loads the given library as libcuda and NVTX do, and prints the results. The test
- * installs it set-user-id. The loader then ignores LD_PRELOAD and similar variables, so the path is
- * an argument. */
+ * installs this program set-user-id. The loader then ignores LD_PRELOAD and similar variables, so
+ * the library's path is an argument. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdint.h>

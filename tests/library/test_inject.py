@@ -1,5 +1,5 @@
-"""Tests the exports of inject.c in processes without CUDA. The driver's entry point never makes its host
-fail."""
+"""Tests the exports of inject.c in processes without CUDA. The entry point that the driver calls never makes
+the host process fail."""
 import subprocess
 import sys
 
@@ -29,7 +29,8 @@ def inject():
 
 
 def play(library, code: str, folder, **environment) -> tuple[list[str], str]:
-    """Runs the code and returns the lines that it printed, and what the library printed on stderr."""
+    """Runs the code. Returns the lines that the code printed on stdout and that the library printed on
+    stderr."""
     environment = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": "", **environment}
     result = subprocess.run([sys.executable, "-c", PRELUDE + code, str(library)], cwd=folder,
                             capture_output=True, text=True, env=environment, check=False)

@@ -1,5 +1,5 @@
-"""Tests libsyncline.so as the loader sees it: its exports, its dependencies, the code that runs at load time,
-and how it works beside a process's own libraries."""
+"""Tests libsyncline.so as a shared library: its exports, its dependencies, and the code that runs at load
+time. Also tests the library beside a process's own copies of its dependencies."""
 import pathlib
 import re
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-# Libraries that every program uses. syncline may need no others.
+# Libraries that every program uses. syncline may depend on no other library.
 LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"}
 
 
@@ -19,7 +19,7 @@ def run(*command) -> str:
 
 def defined_symbols(library: pathlib.Path) -> set[str]:
     lines = run("nm", "-D", "--defined-only", "--format=posix", library).splitlines()
-    # nm lists the version node itself as an absolute symbol.
+    # nm lists the name of the symbol version as an absolute symbol.
     return {line.split("@")[0].split()[0] for line in lines if line.split()[1] != "A"}
 
 

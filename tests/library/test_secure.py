@@ -1,4 +1,4 @@
-"""A set-user-id program loads the library. The user who starts the program cannot influence it."""
+"""A set-user-id program loads the library. The user who starts the program cannot influence the library."""
 import os
 import pathlib
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares two traces of syncline: that of a run, and that of a replay of the run's dump.
+"""Compares two traces of syncline: the trace of a run, and the trace of a replay of the run's dump.
 
     tests/replay/compare.py TRACE REPLAYED
 

@@ -1,9 +1,9 @@
 /*
  * dump.c - reads a dump of CUPTI buffers and replays them as buffers of the simulated CUPTI.
  *
- * One thread. It is written from docs/cupti-dump.md and shares no code with the writer of dumps, so
- * the two check each other. If a dump ends in the middle of a chunk because its process was killed,
- * the part before is played.
+ * One thread. This reader was written from docs/cupti-dump.md and shares no code with the writer of
+ * dumps. So reader and writer check each other. If a process was killed, its dump may end in the
+ * middle of a chunk. The complete chunks are played.
  */
 #include "dump.h"
 
@@ -24,13 +24,13 @@ enum {
     DEVICE_BYTES = 344,
     BUFFER_BYTES = 48,
     MAX_KINDS = 256,
-    MIN_RECORD = 8, /* bytes: the kind, and at least one field */
+    MIN_RECORD = 8, /* smallest size of a record in bytes: the kind, and at least one field */
     MAX_RECORD = 4096,
     TICKS_BYTES = 24
 };
 
-/* A record may be older than the dump, and the wall clock may have been set, by at most this
- * much. */
+/* A record may be older than the dump by at most this time. The wall clock may have been set by at
+ * most this time. */
 #define SLACK_NS 3600000000000ull
 
 struct chunk {
@@ -49,9 +49,9 @@ struct reader {
     size_t size, at;
     uint32_t record_bytes[MAX_KINDS];
     struct {
-        uint64_t ticks, ns, rate; /* ns per tick, 32.32 fixed point; 0: not known */
+        uint64_t ticks, ns, rate; /* ns per tick, 32.32 fixed point; 0: unknown */
     } line;                       /* converts ticks to ns; valid for later chunks of the file */
-    uint64_t first_ns, last_ns;   /* times of the recorded process, as far as dumped */
+    uint64_t first_ns, last_ns;   /* times of the dump's start and of its latest buffer */
     uint64_t records, unplaced;
     bool is_unplaced; /* the current record has a time that cannot be converted */
 };
@@ -174,7 +174,7 @@ int replay_dump_survey(const uint8_t *file, size_t size, struct sim_device_info 
         if (c.type == DEVICE && c.bytes >= DEVICE_BYTES) {
             read_device(&c, devices, cap, count);
         } else if (c.type == BUFFER && c.bytes >= BUFFER_BYTES) {
-            /* Everything in the buffer happened before syncline took it. */
+            /* All records in the buffer are from before syncline received the buffer. */
             span->last_ns = load64(c.at + 8);
         }
     }
@@ -221,7 +221,7 @@ static bool is_of_the_process(const struct reader *r, uint64_t ns)
 }
 
 /* CUPTI's clock is CLOCK_REALTIME or the tick counter, and one buffer may have records of both. The
- * two differ by decades. A time that fits neither is left unchanged. */
+ * two differ by decades. A time that fits neither clock is left unchanged. */
 static uint64_t real_time(void *user, uint64_t stamp)
 {
     struct reader *r = user;

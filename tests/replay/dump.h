@@ -19,8 +19,9 @@
 int replay_dump_survey(const uint8_t *file, size_t size, struct sim_device_info *devices,
                        uint32_t cap, uint32_t *count, struct replay_span *span);
 
-/* Delivers every buffer as it was recorded. Before each buffer it calls `wait_until` with the time
- * at which CUPTI had delivered it. Returns 0, or -EINVAL after printing the error to stderr. */
+/* Delivers every buffer with its recorded bytes. Before each buffer, calls `wait_until` with the
+ * time at which CUPTI had delivered the buffer. Returns 0, or -EINVAL after printing the error to
+ * stderr. */
 int replay_dump_play(const uint8_t *file, size_t size, const struct sim_probe *probe,
                      void (*wait_until)(uint64_t ns));
 

@@ -1,5 +1,5 @@
 /*
- * heap.c - the operations that have not ended: a binary heap ordered by their end. One thread.
+ * heap.c - the operations that have not ended, in a binary heap ordered by their ends. One thread.
  */
 #include "heap.h"
 

@@ -1,5 +1,5 @@
 /*
- * heap.h - the operations that have not ended; the one that ends next is on top.
+ * heap.h - a heap of the operations that have not ended. The operation that ends next is on top.
  *
  * One thread. The heap does not own its operations.
  */

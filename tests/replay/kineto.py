@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Converts a real Kineto trace into a replay stream (README.md), that is into the CUPTI records from which
-such a trace was made.
+"""Converts a real Kineto trace into a replay stream (README.md). The stream contains the CUPTI records from
+which such a trace is made.
 
     tests/replay/kineto.py TRACE [STREAM]
 
-A fact that the trace lacks is 0 (which part of a kernel's shared memory is static; the result of a call)
-or is derived: contexts and streams exist from the start, and if a wait names the stream of its event, the
-event was recorded there. A wait that names no stream gets no event record, because its event is unknown."""
+Some facts are not in the trace. The static part of a kernel's shared memory and the results of calls are 0.
+Contexts and streams exist from the start. If a wait names the stream of its event, the event was recorded on
+that stream. A wait that names no stream gets no event record, because its event is unknown."""
 import decimal
 import gzip
 import json
@@ -29,7 +29,7 @@ OPERATION = ("correlation", "device", "context", "stream")
 NEEDED = {"cuda_runtime": CALL, "cuda_driver": CALL,
           "kernel": (*OPERATION, "grid", "block"), "gpu_memcpy": (*OPERATION, "bytes"),
           "gpu_memset": (*OPERATION, "bytes"), "cuda_sync": (*OPERATION, "cuda_sync_kind")}
-# Args that a row has either all or not at all.
+# Groups of args. A row has either all args of a group or none.
 TOGETHER = (("fromDevice", "fromContext", "inDevice", "inContext", "toDevice", "toContext"),
             ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id"))
 # CUPTI's flags of a stream. A trace does not say which streams wait for the legacy stream.
@@ -43,7 +43,8 @@ UNKNOWN_GPU = {"name": "unknown", "computeMajor": 8, "computeMinor": 0, "numSms"
 
 
 class Unplayable(Exception):
-    """A row lacks something that every such row must have. The text names the row and the missing part."""
+    """Raised if a row lacks a part that every such row must have. The text names the row and the missing
+    part."""
 
 
 def unpack(path):
@@ -111,8 +112,8 @@ def fault(event):
 
 def awaited(args):
     """Returns the context and stream in which a wait's event was recorded, and the recording call (0 if not
-    stated); None if the row does not say. syncline's rows state it in three ways (docs/trace-format.md).
-    libkineto writes -1 for unknown."""
+    stated). Returns None if the row does not name them. syncline's rows name the stream and the call in three
+    ways (docs/trace-format.md). libkineto writes -1 for unknown."""
     if "wait_on_context" in args:
         return (args["wait_on_context"], unsigned(args["wait_on_context_stream"]),
                 args["wait_on_context_record_corr_id"])
@@ -125,7 +126,7 @@ def awaited(args):
 class Converter:
     def __init__(self, trace):
         self.trace = trace
-        self.records = []  # (time at which the record gets its place, order at equal times, line)
+        self.records = []  # (time at which CUPTI makes the record, order at equal times, line)
         self.calls = {}  # correlation -> the row of the call, its start and end
         self.recorded = {}  # the result of awaited() and the event -> sync id of its record
         for event in rows(trace, *NEEDED):
@@ -141,8 +142,8 @@ class Converter:
         self.used |= self.calls.keys()
 
     def place(self, event):
-        """Returns when and on which thread CUPTI makes the row's record: those of the call, if the trace has
-        the call."""
+        """Returns the time at which CUPTI makes the row's record, and the thread on which it does so. If the
+        trace has the row's call, these are the end and the thread of the call."""
         call = self.calls.get(event["args"].get("correlation"))
         if not call:
             return {"at": times(self.trace, event)[1]}
@@ -196,7 +197,8 @@ class Converter:
         return free
 
     def sync_id_of(self, args):
-        """Returns the row's number of the event record, or one that no other row has."""
+        """Returns the row's number of the event record. If the row has none, returns a number that no other
+        row has."""
         if "cuda_event_sync_id" in args:
             return args["cuda_event_sync_id"]
         self.sync_ids += 1
@@ -204,7 +206,7 @@ class Converter:
 
     def event_of(self, args, place):
         """Returns the number that connects a wait with its event's record. Adds that record if it does not
-        exist and the row says where the event was recorded."""
+        exist and the row names the stream on which the event was recorded."""
         known, event = awaited(args), args.get("wait_on_cuda_event_id", NO_STREAM)
         if (known, event) in self.recorded:
             return self.recorded[known, event]
@@ -255,7 +257,8 @@ class Converter:
         return rows(self.trace, "kernel", "gpu_memcpy", "gpu_memset", "cuda_sync")
 
     def objects(self):
-        """Yields the contexts and streams. They are created before all else by the thread that calls first."""
+        """Yields the contexts and streams. The thread with the first call creates these objects before all
+        other records."""
         maker = min(self.calls.values(), key=lambda call: call[1:], default=None)
         thread = {"pid": maker[0]["pid"], "tid": unsigned(maker[0]["tid"])} if maker else {}
         contexts, streams = {}, {}

@@ -4,15 +4,16 @@
     tests/replay/libkineto.py KINETO SYNCLINE RECORDING
 
 KINETO is the trace that tests/torch/under_profiler.py exported of a run on the simulated GPU. RECORDING is
-the simulator's recording of that run (`tests/simgpu/run --record`). SYNCLINE is the trace of the
-recording, played with SYNCLINE_API=all. Compared are the rows of kernels, copies, memsets, calls and waits
-with all args, the arrows from calls to GPU operations, and the descriptions of devices, streams and
-threads. libkineto's times come from its own clock, so one offset and one rate are removed. Facts that
-libkineto lacks (threads on which it was not started, event records, calls that it leaves out) are compared
-with the recording.
+the simulator's recording of that run (`tests/simgpu/run --record`). SYNCLINE is the trace of the recording,
+played with SYNCLINE_API=all. The program compares the rows of kernels, copies, memsets, calls and waits with
+all args, the arrows from calls to GPU operations, and the descriptions of devices, streams and threads.
+libkineto's times come from its own clock, so one offset and one rate are removed. Facts that libkineto lacks
+(threads on which it was not started, event records, calls that it leaves out) are compared with the
+recording.
 
-If there is a difference that docs/kineto-compatibility.md does not list, prints the earliest and exits
-with status 1. Otherwise prints how often each listed difference occurred."""
+If there is a difference that docs/kineto-compatibility.md does not list, the program prints the
+earliest such difference and exits with status 1. Otherwise it prints how often each listed difference
+occurred."""
 import collections
 import itertools
 import re
@@ -33,12 +34,13 @@ DRIVER_KEPT = {"cuLaunchKernel", "cuLaunchKernelEx"}
 
 RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
 RECORD_ELSEWHERE = ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id")
-TELLS_RECORDS = 26  # CUPTI 12.8: a wait names the event record that it waited for
+TELLS_RECORDS = 26  # from CUPTI 12.8 on, a wait names the awaited event record
 CUPTI_ID = 0xffffffff  # the bits of a correlation id that CUPTI reports
-# The newest known PyTorch whose libkineto leaves out waits of streams that have work only later.
+# The newest known PyTorch version whose libkineto leaves out waits of streams whose first work is later than
+# the wait.
 LEAVES_EARLY_OUT = (2, 7)
 
-# Args that only one of the two writes: syncline, or libkineto for PyTorch's operators.
+# Args that only syncline writes, and args that only libkineto writes, for PyTorch's operators.
 OURS = {
     "kernel": {"priority", "static shared memory", "dynamic shared memory", "cluster", "channel",
                "channel type", "graph id", "graph node id"},
@@ -52,20 +54,20 @@ OPERATORS = {"External id", "Collective name", "dtype", "In msg nelems", "Out ms
              "Group size", "In split size", "Out split size", "Process Group Name",
              "Process Group Description", "Process Group Ranks", "Src Rank", "Dst Rank", "Seq",
              "Rank", "Comms Id"}
-# Rows of a file that are not compared: those of PyTorch's operators, of the session and of the profiler
-# itself. Also header entries that only a live process knows, and those of under_profiler.py.
+# Rows that are not compared: rows of PyTorch's operators, of the session and of the profiler. Also header
+# entries that only a live process knows, and entries of under_profiler.py.
 OTHER_ROWS = {"cpu_op", "user_annotation", "gpu_user_annotation", "fwdbwd", "overhead", "Trace"}
 OTHER_FACTS = {"cuda_runtime_version", "under_profiler"}
 NOT_READY = 600
 WAIT_ROWS = 1000000  # the tid of our rows of waits is this plus the stream
 DEVICE_WIDE = 1  # libkineto's number for waits without a stream
 START_NS, LENGTH_NS, LENGTH_PART = 1000, 5, 0.001
-# Rows this close to the ends of libkineto's recording may be in it or not.
+# Rows this close to the ends of libkineto's recording may be inside or outside of the recording.
 MARGIN_NS = 20000
 
 
 class Unlike(Exception):
-    """The two traces are not of the same run."""
+    """Raised if the two traces are not of the same run."""
 
 
 class File:
@@ -125,8 +127,8 @@ class Comparison:
     # ---- time ----
 
     def align(self):
-        """Fits a line that converts times of libkineto's clock to syncline's. It uses all rows that are
-        unique in both traces."""
+        """Fits a line that converts times of libkineto's clock to syncline's. The line is computed from all
+        rows that are unique in both traces."""
         pairs = [(rows[0]["start"], self.ours.by_key[key][0]["start"])
                  for key, rows in self.theirs.by_key.items()
                  if len(rows) == len(self.ours.by_key.get(key, ())) == 1]
@@ -214,8 +216,8 @@ class Comparison:
             self.known["place-of-waits"] += 1
 
     def check_threads(self):
-        """Checks libkineto's thread ids that are not the system's: they are truncated results of
-        pthread_self(). After a thread has ended, the next one may get the same id."""
+        """Checks the thread ids of libkineto that are not ids of the operating system. These are truncated
+        results of pthread_self(). After a thread has ended, the next one may get the same id."""
         back = collections.defaultdict(set)
         for theirs, several in self.threads.items():
             turns = sorted((self.our_threads[ours] for ours in several), key=min)
@@ -388,7 +390,7 @@ class Comparison:
                 self.differ(f"{key} is {ours['distributedInfo'][key]}, {there[key]} in theirs")
 
     def check_names(self):
-        """Checks the names and the order of tracks that both traces have."""
+        """Checks the names and the order of the tracks that are in both traces."""
         used = {(row["pid"], row["tid"]) for row in self.theirs.rows if row["cat"] in OPERATIONS}
         used |= {(device, 0) for device, _ in used}
         for name in ("process_labels", "process_sort_index", "thread_name", "thread_sort_index"):

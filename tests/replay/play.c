@@ -2,7 +2,8 @@
  * play.c - plays the lines of a replay stream as records of the simulated CUPTI.
  *
  * One thread. The record of a kernel or copy is created at its line, as on a real GPU, and becomes
- * complete when the lines reach its end. If the recording has no end for it, it never does.
+ * complete when the lines reach its end. If the recording has no end of the operation, its record
+ * never becomes complete.
  */
 #include "play.h"
 
@@ -43,7 +44,7 @@ static void three(uint32_t out[3], const struct replay_line *line, enum replay_f
     }
 }
 
-/* ---- facts that must be known beforehand ---- */
+/* ---- facts that must be known before the first record ---- */
 
 static int survey_device(struct survey *s, const struct replay_line *line)
 {
@@ -109,7 +110,7 @@ int replay_play_survey(const char *text, size_t size, struct sim_device_info *de
 /* ---- records ---- */
 
 /* Names live until the end of the recording, because CUPTI keeps the pointer of a kernel's name.
- * Equal texts get the same pointer, as from the driver. */
+ * Equal texts get the same pointer, because the driver also returns one pointer for equal names. */
 static const char *keep_name(struct play *p, const char *name)
 {
     char *copy = strdup(name ? name : "");
@@ -262,7 +263,8 @@ static void end_ops(struct play *p, uint64_t ns)
     struct sim_op *op;
 
     while ((op = replay_heap_pop(&p->running, ns))) {
-        /* Release pairs with the acquire in CUPTI's thread: the times are written. */
+        /* The release order pairs with the acquire order in CUPTI's thread, so that this thread
+         * sees the times. */
         atomic_store_explicit(&op->done, 1, memory_order_release);
         p->probe->op_done(op);
         sim_op_unref(op);

@@ -11,7 +11,7 @@
 
 #include "core/probe.h"
 
-struct replay_span { /* the time that the recording covers, ns */
+struct replay_span { /* first and last time of the recording, in ns */
     uint64_t first_ns, last_ns;
 };
 
@@ -20,7 +20,7 @@ struct replay_span { /* the time that the recording covers, ns */
 int replay_play_survey(const char *text, size_t size, struct sim_device_info *devices, uint32_t cap,
                        uint32_t *count, struct replay_span *span);
 
-/* Passes everything to CUPTI in the stream's order. Before each line it calls `wait_until` with the
+/* Passes all records to CUPTI in the stream's order. Before each line, calls `wait_until` with the
  * line's time. Returns 0, or -EINVAL or -ENOMEM after printing the error to stderr. */
 int replay_play(const char *text, size_t size, const struct sim_probe *probe,
                 void (*wait_until)(uint64_t ns));

@@ -7,7 +7,7 @@
  * CUDA program: cuInit() loads the injected library and its CUPTI. Then CUPTI delivers the
  * recording's records, as fast as the client accepts them, or at X times the recorded speed.
  *
- * Threads: the main thread plays; all others belong to the client or CUPTI.
+ * Threads: the main thread plays. All other threads belong to the client or to CUPTI.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -27,9 +27,10 @@
 #define LEAD_NS (60 * NS_PER_S)
 /* The player waits at most this long for a client to flush by itself. */
 #define CLIENT_WAIT_NS (5 * NS_PER_S)
-/* The first flush may already be running. The second delivers all complete buffers, and the third
- * shows that the client has processed them. By the fourth, a client with its own clock has noticed
- * that the wall clock was set: syncline checks twice a second and flushes four times. */
+/* The first flush may already be running. The second flush delivers all complete buffers. The third
+ * flush shows that the client has processed these buffers. At the fourth flush, a client with its
+ * own clock has noticed that the wall clock was set, because syncline checks its clock twice a
+ * second and flushes four times. */
 #define FLUSHES_FOR_ALL 4
 
 struct recording {
@@ -113,7 +114,7 @@ static void wait_for_flushes(const struct sim_probe *probe, uint64_t count)
     }
 }
 
-/* The process's clock starts before the recording and ends after it. */
+/* The process's clock starts before the recording's start and ends after the recording's end. */
 static int play(struct recording *r)
 {
     sim_replay_begin(r->devices, r->device_count);

@@ -1,5 +1,5 @@
-"""Reads the simulated GPU's recording of a run (`tests/simgpu/run --record`): which thread made each call,
-and which event record each wait waited for. Ids are CUPTI's, with 32 bits."""
+"""Reads the simulated GPU's recording of a run (`tests/simgpu/run --record`). The recording says which thread
+made each call, and for which event record each wait waited. Ids are CUPTI's, with 32 bits."""
 import pathlib
 
 NEVER = 0  # sync_id of an event that was never recorded

@@ -80,7 +80,7 @@ struct replay_line {
     enum replay_word word;
     unsigned number;                  /* number of the line in the file, from 1 */
     uint64_t value[REPLAY_FIELDS][3]; /* up to three numbers each; 0 if the line lacks the field */
-    const char *name;                 /* NULL if there is none */
+    const char *name;                 /* NULL if the line has no name */
 };
 
 /* Passes every line to `take`, which returns 0, or an error that stops the reading. Returns 0;

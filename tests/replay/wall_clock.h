@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* Sets CLOCK_REALTIME to `ns`. It continues at its normal rate. */
+/* Sets CLOCK_REALTIME to `ns`. The clock continues at its normal rate. */
 void replay_wall_clock_set(uint64_t ns);
 uint64_t replay_wall_clock_now(void);
 

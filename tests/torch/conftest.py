@@ -1,6 +1,6 @@
 """Runs unmodified PyTorch on the simulated GPU. SL_TEST_TORCH is the name of an environment (tests/venv.sh;
 default: torch-2.11), or the path of an interpreter with another PyTorch. SL_TEST_BUILD is the build under
-test, as in tests/e2e."""
+test, like in tests/e2e."""
 import os
 import pathlib
 import re
@@ -63,7 +63,7 @@ def build_observer(python: pathlib.Path) -> None:
 
 
 class Torch:
-    """The PyTorch environment: its interpreter, and functions that run jobs with it."""
+    """The PyTorch environment: its interpreter, and functions that run jobs with this interpreter."""
 
     def __init__(self, tmp: pathlib.Path):
         self.python = interpreter()
@@ -79,7 +79,7 @@ class Torch:
         return next(self.python.parents[1].glob("lib/python*/site-packages/torch/lib"))
 
     def run(self, *command, sim: list[str] | None = None, **options) -> harness.Run:
-        """Runs a command in its own folder, as harness.run() does."""
+        """Runs a command in a new folder, with the arguments of harness.run()."""
         self.count += 1
         folder = self.tmp / str(self.count)
         folder.mkdir()
@@ -92,8 +92,8 @@ class Torch:
         return self.run(*before, self.python, *under, JOBS / f"{name}.py", *arguments, **options)
 
     def ranks(self, name: str, ranks: int, before=(), under=(), sim=(), **options) -> harness.Run:
-        """Runs a job under torchrun with one device per rank. Each process has its own truth and log, as with
-        processes()."""
+        """Runs a job under torchrun with one device per rank. Each process has its own truth and log, like
+        with processes()."""
         return self.run(*before, self.python.parent / "torchrun", "--nproc-per-node", str(ranks),
                         "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
                         "localhost:0", *under, JOBS / f"{name}.py",

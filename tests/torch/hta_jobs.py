@@ -1,6 +1,6 @@
 """Runs every analyzer of HolisticTraceAnalysis, including its critical path, on the traces of a job. Prints
-the results as JSON: {analyzer: number of rows, or the exception}. It is a separate program because it
-needs the environment of `tests/venv.sh hta`; see test_jobs.py.
+the results as JSON: {analyzer: number of rows, or the exception}. test_jobs.py runs this program in the
+environment of `tests/venv.sh hta`.
 
     hta_jobs.py SCRATCH {rank: file, ...}"""
 import collections
@@ -13,7 +13,7 @@ import warnings
 os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
 warnings.simplefilter("ignore")
 
-from hta.trace_analysis import TraceAnalysis  # noqa: E402  (the variable above comes first)
+from hta.trace_analysis import TraceAnalysis  # noqa: E402  (HTA reads the variable above when it is imported)
 
 
 def count(answer):
@@ -78,7 +78,7 @@ def report(files, folder):
         try:
             answer = run()
             answers[name] = answer if "path" in name else count(answer)
-        except Exception as error:  # noqa: BLE001 - what it raises is the answer
+        except Exception as error:  # noqa: BLE001 - the exception is the result
             answers[name] = f"{type(error).__name__}: {error}"
     return answers
 

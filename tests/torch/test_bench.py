@@ -1,5 +1,5 @@
-"""Runs the benchmarks that compare with other profilers, at their smallest. Every way of recording runs, and
-every number is printed."""
+"""Runs the benchmarks that compare syncline with other profilers, with the smallest sizes. Every way of
+recording runs, and every number is printed."""
 import json
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_vs_kineto(tmp_path, job):
     # Both recorded the same job, so both have rows for the same operations.
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells if row[0] in RECORDING}
     assert counts["syncline"] > 100 and counts["kineto cuda"] > 100
-    # The default also records operators.
+    # By default, syncline also records operators.
     assert counts["syncline, all of it"] > counts["syncline"] + 100
     ratios = {row["metric"]: row for row in rows if row["metric"].startswith(f"{job}: libkineto's")}
     assert {row["goal"] for row in ratios.values()} == {6, 12} and len(ratios) == 4
@@ -76,13 +76,13 @@ def test_in_turns(tmp_path):
 @pytest.mark.full(seconds=23)
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 def test_pytorch(tmp_path):
-    """Runs every comparison of bench/pytorch. All ways that record operators record the same ones."""
+    """Runs every comparison of bench/pytorch. All ways that record operators record the same operators."""
     (heads, *cells), rows = run(tmp_path, "pytorch", "mlp")
     recording = ["syncline", "syncline lean", "syncline full", "kineto cpu+cuda",
                  "kineto cpu+cuda shapes", "kineto cpu+cuda shapes stack"]
     assert [row[0] for row in cells] == ["bare", *recording]
     counts = {row[0]: int(row[heads.index("rows")]) for row in cells[1:]}
-    # Operators add rows to those from CUPTI.
+    # Operators are additional rows beside the rows from CUPTI.
     assert min(counts["syncline lean"], counts["syncline full"]) > counts["syncline"] > 0
     found = {row["metric"]: row for row in rows}
     ratio = found["mlp: full / torch.profiler with record_shapes"]

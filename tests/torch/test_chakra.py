@@ -1,5 +1,5 @@
 """The Chakra file of a PyTorch job has operators and ranges with their own times, and equals the file that
-`convert` makes from the Kineto file. PyTorch's own execution trace can be joined with it."""
+`convert` makes from the Kineto file. PyTorch's own execution trace can be joined with this file."""
 import collections
 import json
 import subprocess
@@ -30,7 +30,7 @@ def test_operators_of_a_training_step(torch, tmp_path):
     assert not chakra.broken(et)
     names = collections.Counter(n.name for n in et.cpu)
     assert names["aten::addmm"] and any(name.startswith("autograd::") for name in names)
-    # Every operation depends on a CPU node: the one that launched it.
+    # Every operation depends on the CPU node that launched the operation.
     by_id = et.by_id
     assert all(any(by_id[d].cpu for d in n.deps) for n in et.gpu)
     assert {n.attr["rf_id"] for n in et.cpu if "rf_id" in n.attr} <= \
@@ -73,7 +73,7 @@ def test_a_backward_pass_is_of_the_thread_that_called_it(torch, tmp_path):
     for thread in autograd:
         assert {(caller, thread), (thread, caller)} <= pairs
         assert not {(sleeper, thread), (thread, sleeper)} & pairs
-    # The sleeping thread's time is not split; the caller's is.
+    # The sleeping thread's time is not split. The time of the calling thread is split.
     assert sum(n.duration for n in et.cpu if n.name == "sleeps") > 300_000_000
     assert not run.trace().counters["chakra_callers_unknown"]
     same_nodes(et, convert(run.trace().path, tmp_path))
@@ -89,7 +89,7 @@ def what_pytorch_says(path) -> dict[int, dict]:
     said = {}
     for node in json.loads(path.read_text())["nodes"]:
         attrs = {a["name"]: a["value"] for a in node["attrs"] if a["value"] != ""}
-        if rf_id := attrs["rf_id"]:  # 0 for threads and the process, which are left out
+        if rf_id := attrs["rf_id"]:  # 0 for the nodes of threads and of the process, which are left out
             said[rf_id] = {
                 "name": node["name"], "et_id": node["id"], "et_parent": node["ctrl_deps"],
                 **{(io, what): node[io][what] for io in ("inputs", "outputs")
@@ -126,7 +126,8 @@ def test_joined_with_what_pytorch_s_observer_wrote(torch, tmp_path):
 
 
 def communication(et: chakra.Et) -> list[tuple]:
-    """Returns type, place and size of each communicating node, in the order of its lane."""
+    """Returns the type, place and size of each communicating node, in the order of the nodes on their thread
+    or stream."""
     return sorted((et.lane(n), n.start, n.name, n.type, *(n.attr.get(key) for key in (
         "comm_type", "comm_size", "pg_name", "comm_src", "comm_dst", "collective")))
         for n in et.gpu if "comm_size" in n.attr)
@@ -149,7 +150,7 @@ def test_collectives_of_a_running_job(torch, tmp_path):
         subprocess.run([harness.TOOL, "convert", kineto, "--to", "chakra", "-o", made], check=True)
         found = communication(et)
         assert found == communication(chakra.Et(made))
-        # Ranges that any thread may end are nodes in neither file.
+        # Neither file has nodes for ranges that any thread may end.
         assert any(row["args"].get("async") and row["name"].startswith("nccl:")
                    for row in harness.Trace(kineto).of("user_annotation"))
         names = {n.name for n in et.cpu}
@@ -159,7 +160,7 @@ def test_collectives_of_a_running_job(torch, tmp_path):
         groups = [json.loads((place / "1.comm_groups.json").read_text())
                   if (place / "1.comm_groups.json").exists() else {} for place in (path.parent, folder)]
         assert not chakra.broken(et, set(groups[0])) and check(path).returncode == 0
-        # The header that `convert` reads also has groups on which this rank did nothing.
+        # The header that `convert` reads also has groups that this rank did not use.
         assert groups[0].items() <= groups[1].items()
         assert {row[6] for row in found} <= {"", *groups[0]}
         assert all(sorted(ranks) == ranks and rank in ranks for ranks in groups[0].values())

@@ -1,4 +1,4 @@
-"""Runs samples/demo.sh --torch as a newcomer does, and checks what it prints about a training loop."""
+"""Runs samples/demo.sh --torch like a new user, and checks the lines that it prints about a training loop."""
 import re
 import subprocess
 
@@ -22,7 +22,7 @@ def test_demo(tmp_path):
     lines = {int(n): function for n, function in re.findall(r"train_transformer\.py:(\d+) (\w+)", tables)}
     made_to_wait = {(function, script[number - 1].strip()) for number, function in lines.items()}
     assert ("accuracy", "guesses = logits.argmax(dim=-1).cpu()") in made_to_wait
-    # It depends on this machine's speed whether other lines wait too.
+    # Other lines may wait too, depending on this machine's speed.
     assert {function for function, _ in made_to_wait} <= {"main", "train_step", "accuracy"}
     assert all(".cuda()" in line or ".cpu()" in line or ".item()" in line for _, line in made_to_wait)
     for title in ("GPU busy, of", "Top operators", "Top kernels", "the CPU waited at"):

@@ -1,4 +1,5 @@
-"""Runs the checks of PyTorch jobs for a real GPU (tests/gpu) on the simulated GPU. They must pass there."""
+"""Runs the checks of PyTorch jobs for a real GPU (tests/gpu) on the simulated GPU. The checks must pass
+there."""
 import json
 import subprocess
 

@@ -48,8 +48,8 @@ print(graphs)
 @pytest.mark.parametrize("inject", full_but([True], [False, True], seconds=5),
                          ids=["bare", "recorded"])
 def test_calls_of_the_package_break_no_graph(torch, inject):
-    """Calls of the package in compiled code break no graph and are not part of it, with and without the
-    library."""
+    """Compiled code calls functions of the package, with and without the library. These calls break no graph,
+    and no graph contains them."""
     run = torch.run(torch.python, "-c", OFFERED, inject=inject,
                     PYTHONPATH=str(harness.REPO / "python_hook"))
     assert (run.status, run.stdout) == (0, "[[2], [2], [2], [2]]\n"), run.stderr
@@ -114,7 +114,7 @@ def check_gpu(trace, row: dict) -> None:
 @pytest.mark.full(seconds=18)
 def test_graphs_of_inductor(torch):
     """Each call of a compiled graph has one row with PyTorch's name for the graph, with and without PyTorch's
-    profiler. torch.compile's traces do not contain it."""
+    profiler. torch.compile does not trace the code that makes this row."""
     job = torch.tmp / "job.py"
     job.write_text(INDUCTOR)
     bare = torch.run(torch.python, job, inject=False, timeout=300)

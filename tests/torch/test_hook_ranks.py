@@ -7,7 +7,8 @@ from tiers import full_but
 
 @pytest.mark.parametrize("window", full_but(["steps:2/4"], ["run", "steps:2/4"], seconds=8.1))
 def test_process_groups(torch, window):
-    """Process groups are in the header. If the file began before the groups existed, they follow the rows."""
+    """Process groups are in the header. If the file began before the groups existed, the groups follow the
+    rows."""
     run = torch.ranks("ddp", 2, window=window, log="warn")
     assert run.status == 0 and run.said() == [], run.stderr
     traces = run.traces()
@@ -25,7 +26,7 @@ def test_process_groups(torch, window):
 
 
 # torch.distributed tells torch.profiler the groups when a session begins. If there are no groups yet,
-# libkineto derives them from the collectives.
+# libkineto derives the groups from the collectives.
 GROUPS = """
 import os
 import torch
@@ -64,7 +65,7 @@ def test_process_groups_as_libkineto_says_them(torch):
         assert ours == after
         first = ours["pg_config"][0]
         as_text = {**first, "ranks": json.dumps(first["ranks"])}
-        # (PyTorch 2.4 and 2.15 write none; 2.7, 2.9, 2.11 and 2.13 do.)
+        # (PyTorch 2.4 and 2.15 write no groups. 2.7, 2.9, 2.11 and 2.13 write groups.)
         assert before == (None if torch.minor in (4, 15) else
                           {**ours, "pg_count": 1, "pg_config": [as_text], "nccl_version": "unknown"})
 

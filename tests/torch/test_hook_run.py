@@ -1,5 +1,6 @@
 """Jobs with many processes under `syncline run -- COMMAND`. The package is in each process from the start of
-Python. A process that uses CUDA has a complete file, others have none, and the job is not affected."""
+Python. A process that uses CUDA has a complete file, and other processes have no file. The job is not
+affected."""
 import re
 
 import harness
@@ -13,14 +14,15 @@ VARIABLE = []  # no variable precedes the command
 
 
 def check_said(run: harness.Run, processes: int) -> None:
-    """Checks that each process that uses CUDA printed where it writes, and that nothing else was printed."""
+    """Checks that each process that uses CUDA printed its output folder, and that nothing else was
+    printed."""
     assert sorted(line.split()[1] for line in run.said()) == ["recording"] * processes + \
         ["wrote"] * processes, run.stderr
 
 
 def check_files(torch, run: harness.Run, processes: int) -> list[harness.Trace]:
     """Returns the traces. Checks that each of the processes has a folder and a complete trace, and that there
-    are no others."""
+    are no other folders."""
     assert len(list(run.out.glob("*/*"))) == processes and not run.files("*.part"), run.files("*")
     found = per_rank(run, torch.tmp / str(torch.count))
     assert len(found) == processes
@@ -33,7 +35,8 @@ def check_files(torch, run: harness.Run, processes: int) -> list[harness.Trace]:
 
 @pytest.mark.full(seconds=17)
 def test_torchrun(torch):
-    """torchrun's agent uses no CUDA. Each rank's trace has its operators from the first call on."""
+    """torchrun's agent does not use CUDA. Each rank's trace has the rank's operators from the first CUDA call
+    on."""
     bare = torch.ranks("ddp", 2, inject=False)
     run = torch.ranks("ddp", 2, before=RUN, inject=False)
     assert bare.status == 0, bare.stderr
@@ -45,15 +48,15 @@ def test_torchrun(torch):
 
 
 def told_by_job(run: harness.Run) -> tuple[int, str, str]:
-    """Returns told()'s result without an occasional warning of Python: if a program ends while a queue's
-    thread releases its semaphore, Python reports the semaphore as leaked."""
+    """Returns the result of told() without an occasional warning of Python. If a program ends while a queue's
+    thread releases the queue's semaphore, Python reports the semaphore as leaked."""
     status, out, err = told(run)
     return status, out, re.sub(r".*resource_tracker\.py:\d+: UserWarning: .*\n  warnings\.warn\(.*\n", "", err)
 
 
 @pytest.mark.parametrize("method", full_but(["fork"], ["fork", "spawn"], seconds=28))
 def test_workers_of_a_loader(torch, method):
-    """A loader's workers use no CUDA. They leave no files and print nothing."""
+    """A data loader's workers do not use CUDA. The workers leave no files and print nothing."""
     bare = torch.job("loader", method, inject=False)
     assert bare.status == 0, bare.stderr
     for before in (RUN, VARIABLE):
@@ -83,8 +86,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("before", full_but([VARIABLE], [RUN, VARIABLE], seconds=6),
                          ids=["run", "variable"])
 def test_workers_that_use_cuda(torch, before):
-    """A loader's workers use CUDA. They have files like all processes, although multiprocessing ends them by
-    os._exit(). The reading process uses no CUDA and has no file."""
+    """A loader's workers use CUDA. The workers have files like all processes, although
+    multiprocessing ends them by os._exit(). The process that reads the batches does not use CUDA and has no
+    file."""
     job = torch.tmp / "job.py"
     job.write_text(GPU_WORKERS)
     run = torch.run(*before, torch.python, job, inject=not before, sim=torch.processes())

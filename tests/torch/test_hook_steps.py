@@ -57,7 +57,7 @@ def test_the_jobs_own_steps_are_not_doubled(torch):
 @pytest.mark.parametrize("python", full_but(["on"], ["on", "off"], seconds=3.3))
 def test_windows_of_the_jobs_own_steps(torch, python):
     """The job marks its steps only with record_function(), which is also observed between windows. Step 0 is
-    left out. Each file has its steps with all their operators."""
+    left out. Each file has the steps of its window with all operators."""
     run = torch.job("steps", "scopes", "80", window="steps:3/20", python=python, log="warn")
     assert (run.status, run.said()) == (0, [])
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
@@ -92,8 +92,8 @@ def test_a_session_of_torch_profilers_goes_on_counting(torch):
 @pytest.mark.parametrize("mode", full_but(
     ["plain"], ["plain", "gan", "amp", "accumulate", "inference", "api"], seconds=6.6))
 def test_windows_of_steps(torch, mode):
-    """Windows of three steps out of every twenty, in a job of sixty. Each file has exactly its own complete
-    steps."""
+    """A job of sixty steps records three steps out of every twenty. Each file has exactly the complete steps
+    of its window."""
     run = play(torch, mode, "60", window="steps:3/20")
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     if len(traces) > 1 and not steps_of(traces[-1]):
@@ -109,15 +109,15 @@ def test_windows_of_steps(torch, mode):
         cut = trace is traces[-1] and first + 2 >= 60 * epochs  # the job ended in this window
         wanted = range(first, min(first + 3, 60 * epochs))
         assert first > 0 and numbers(trace) == list(wanted)
-        # The optimizer counted the first step; the job's first own step starts the count again.
+        # The optimizer counted the first step. The first step that the job reports starts the count again.
         may_be_late = mode == "api" and trace is traces[0]
         assert rows[0]["start"] == meta["opened_ns"] or may_be_late and rows[0]["start"] > meta["opened_ns"]
         assert rows[-1]["end"] == meta["closed_ns"] or cut and rows[-1]["end"] < meta["closed_ns"]
         calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
         for op in trace.of(*GPU):
             call = calls.get(op["args"]["correlation"])
-            # A step's last kernels may still run when the next step begins. They are in the file of the
-            # window in which they began.
+            # A step's last kernels may still run when the next step begins. These kernels are in the file of
+            # the window in which they began.
             if not call:
                 assert op["start"] >= meta["opened_ns"] > launched[op["args"]["correlation"]]
             else:

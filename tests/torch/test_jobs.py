@@ -18,10 +18,10 @@ class Job:
     kernels: list[str]  # patterns of kernel names that must occur
     steps: int  # number of step rows: all steps that end except the first, whose beginning is unknown
     waits: list[str]  # texts of the lines that wait for the GPU
-    may_wait: tuple = ()  # texts of lines that wait only if the GPU still works when they are reached
+    may_wait: tuple = ()  # texts of lines that wait only if the GPU is still busy when the line runs
     first_waits: tuple = ()  # with several ranks: texts of further waiting lines of the first rank
     sim: tuple = ()  # options of the simulator
-    arguments: tuple = ()  # {} is replaced by a folder
+    arguments: tuple = ()  # arguments of the job; {} is replaced by a folder
     has_gaps: bool = False  # torch.profiler owns CUPTI for some time
     # waits on threads that run no code of the job, such as autograd's or a loader's that pins memory
     without_line: bool = False
@@ -33,7 +33,7 @@ SPLIT = "fmha|flash_fwd|cudnn_generated_fort_native_sdpa_.*fprop"
 ONE_PROCESS = {
     "mlp": Job([GEMM, "nll_loss_forward", "FusedAdam|multi_tensor_apply"], 19,
                [").cuda()", "loss.item()"]),
-    # The GradScaler checks for infinities; the waiting line is the one that calls the GradScaler.
+    # The GradScaler checks for infinities. The waiting line is the line that calls the GradScaler.
     "transformer": Job(["nvjet_hsh_", SPLIT, "vectorized_layer_norm_kernel", "softmax_warp_forward"],
                        9, ["Model().cuda()", "scaler.step"]),
     # cuDNN measures algorithms in the forward pass and, on autograd's thread, in the backward pass.
@@ -65,7 +65,7 @@ ONE_PROCESS = {
     "threads": Job([GEMM], 0, [").cuda().eval()", "float(which)).cuda()", "out.cpu()"]),
     "modules": Job([GEMM], 0, [".cuda()", "cuda.synchronize"]),
     "ranges": Job([GEMM], 2, [".cuda()", "loss.item()"]),
-    # Code traced by torch.compile contains no hook. In PyTorch 2.7, nothing waits there.
+    # Code traced by torch.compile contains no hook. In PyTorch 2.7, no line of that code waits.
     "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"],
                     may_wait="optimizer.step()"),
     "regions": Job([GEMM], 0, [").cuda()", ".item()"]),
@@ -83,7 +83,7 @@ ONE_PROCESS = {
                     has_gaps=True),
 }
 UNPROFILED = [name for name, job in ONE_PROCESS.items() if not job.has_gaps]
-# NCCL's watchdog queries events on its own thread. The allocator queries them when a later tensor needs
+# NCCL's watchdog queries events on its own thread. The allocator queries events when a later tensor needs
 # memory.
 RANKS = {
     "collectives": Job(["ncclDevKernel"], 0, [").cuda()", "p.cpu()", "dist.barrier()"],
@@ -173,7 +173,7 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
         named.add(int(number))
     allowed = {n for n, line in lines.items() if any(text in line for text in job.may_wait)}
     assert named <= wanted | allowed
-    # A wait without a line may have been on a wanted line.
+    # A wait without a line may belong to one of the expected lines.
     assert len(wanted - allowed - named) <= len(nameless) <= trace.lost(), nameless[:3]
     text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
@@ -287,8 +287,8 @@ def test_graph_replays(torch):
                                                         "cuMemSetAccess", "cuMemUnmap", "cuMemRelease"}),
                           ("backend:cudaMallocAsync", {"cudaMallocAsync", "cudaFreeAsync"})])
 def test_other_allocators(torch, allocator, calls):
-    """With another allocator the job does the same work with the same number of bytes, and the trace has the
-    allocator's driver calls."""
+    """The job uses another allocator of PyTorch. The job does the same work with the same number of bytes,
+    and the trace has the allocator's driver calls."""
     usual = torch.job("memory", inject=False)
     runs = [torch.job("memory", inject=inject, api="all", PYTORCH_CUDA_ALLOC_CONF=allocator)
             for inject in (False, True)]
@@ -318,7 +318,8 @@ def test_peer_copies(torch):
 
 @pytest.mark.full(seconds=2)
 def test_durations_are_modelled(torch):
-    """The duration of a matrix product follows its number of operations; that of a copy follows its bytes."""
+    """The duration of a matrix product depends on its number of operations. The duration of a copy depends on
+    its number of bytes."""
     script = torch.tmp / "large.py"
     script.write_text("import torch\n"
                       "for n in (1024, 4096):\n"
@@ -358,8 +359,8 @@ def test_the_same_from_each_interface(torch):
 
 @pytest.mark.full(seconds=4.6)
 def test_long_training(torch):
-    """A hundred steps with several records each: nothing is lost. (On a busy machine the recorder may be late
-    once.)"""
+    """A hundred steps make several records each, and no record is lost. (On a busy machine the recorder may
+    be late once.)"""
     for _ in range(2):
         run = torch.job("mlp", "100")
         assert run.stdout == "mlp: 100 steps, loss read 10 times\n"

@@ -86,7 +86,7 @@ def test_without_syncs(torch):
     check_same(theirs, play(torch, folder / "recording"), folder / "recording")
 
 
-# Two streams wait for an event, and only one of them has work later.
+# Two streams wait for an event, and only one of the streams has work later.
 IDLE = """
 import torch
 x = torch.ones(8, device="cuda")

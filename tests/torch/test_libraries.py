@@ -1,4 +1,4 @@
-"""The simulated libraries have every symbol that PyTorch imports, and no other."""
+"""The simulated libraries have exactly the symbols that PyTorch imports."""
 import subprocess
 import sys
 
@@ -99,7 +99,7 @@ def run_script(torch, text, *arguments, **options):
 
 @pytest.mark.full(seconds=3.2)
 def test_what_models_are_made_of(torch):
-    """Runs common layers. Each has its launches and kernels in the trace."""
+    """Runs common layers. Each of these models has its launches and kernels in the trace."""
     run = run_script(torch, LAYERS)
     assert (run.status, run.stdout) == (0, "all of it ran\n"), run.stderr
     assert "not simulated" not in run.stderr
@@ -110,8 +110,8 @@ def test_what_models_are_made_of(torch):
 @pytest.mark.parametrize("backend, said", [("eager", "compiled"), ("aot_eager", "compiled"),
                                            ("cudagraphs", "compiled"), ("inductor", "TritonMissing")])
 def test_compiled(torch, backend, said):
-    """Compiles with several backends. inductor needs Triton, which the environment lacks, and PyTorch's error
-    says so."""
+    """Compiles with several backends. inductor needs Triton, which the environment lacks, so PyTorch raises
+    its own error."""
     run = run_script(torch, COMPILED, backend)
     assert (run.status, run.stdout) == (0, f"{said}\n"), run.stderr
     if said == "compiled":

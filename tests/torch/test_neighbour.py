@@ -1,5 +1,6 @@
-"""syncline and torch.profiler in one process. CUPTI serves one of them at a time. torch.profiler's traces are
-as without syncline. syncline's trace has everything else, and states the gap."""
+"""syncline and torch.profiler in one process. CUPTI serves only one of the two profilers at a time.
+torch.profiler's traces are the same as without syncline. syncline's trace has all other operations, and
+states the gap."""
 import collections
 import json
 import re
@@ -55,9 +56,9 @@ def of_truth(run, events):
 
 
 def check_ours(run, theirs, gaps, left=()):
-    """Checks syncline's trace: it has everything launched outside the stated gaps, and nothing that
-    torch.profiler has. `left`: the simulator's lines about records that were undelivered when the process
-    ended, because an exit does not wait long for a late CUPTI."""
+    """Checks that syncline's trace has every operation launched outside the stated gaps, and no operation
+    that torch.profiler has. `left`: the simulator's lines about records that were undelivered when the
+    process ended, because an exit does not wait long for a late CUPTI."""
     trace = run.trace()
     stated = trace.object["syncline"].get("gaps", [])
     assert len(stated) == gaps and trace.counters["handovers"] == gaps
@@ -102,7 +103,8 @@ def check_ours(run, theirs, gaps, left=()):
         assert abs(row["end"] - row["start"] - (op["end"] - op["start"])) < 1000, row
     for name in ("foreign_buffers", "dropped_cupti", "records_other_clock"):
         assert trace.counters[name] == 0, name
-    # A hand-over loses nothing. Only the exit may leave a buffer undelivered, and it counts its records.
+    # A hand-over loses no record. Only the exit may leave a buffer undelivered, and syncline counts the
+    # buffer's records.
     undelivered = trace.counters["undelivered_at_exit"]
     assert trace.counters["undelivered_buffers"] <= undelivered <= len(left)
     return trace, wanted
@@ -130,8 +132,8 @@ def test_both_are_whole(torch, mode):
 @pytest.mark.full(seconds=7.3)
 def test_it_ends_cupti_behind_each_session(torch):
     """TEARDOWN_CUPTI=1: libkineto ends CUPTI at the first CUDA call after a session. syncline has taken CUPTI
-    back by then. This makes another gap, after which syncline takes CUPTI back again, unless the next
-    session begins first (here: one step later)."""
+    back by then. This makes another gap. syncline takes CUPTI back after this gap, unless the next session
+    begins first. Here the next session begins one step later."""
     bare, without = play(torch, "ended", inject=False, TEARDOWN_CUPTI="1")
     run, sessions = play(torch, "ended", log="warn", TEARDOWN_CUPTI="1")
     assert len([line for line in run.log if line["what"] == "finalize"]) == 3
@@ -147,8 +149,8 @@ def test_it_ends_cupti_behind_each_session(torch):
 
 @pytest.mark.full(seconds=7)
 def test_graph_edges(torch):
-    """libkineto needs to be CUPTI's subscriber to record the GPU. syncline is the subscriber until then, and
-    gives the subscription up."""
+    """libkineto must be CUPTI's subscriber to record the GPU. syncline is the subscriber until then, and
+    unsubscribes."""
     _, without = play(torch, "error", inject=False)
     run, sessions = play(torch, "error", log="warn", graph_edges="1")
     assert [content(events) for events in sessions] == [content(events) for events in without]
@@ -190,8 +192,8 @@ def test_profiler_that_has_cupti_all_along(torch):
 @pytest.mark.parametrize("mode", full_but(
     ["everything"], ["plain", "schedule", "everything", "cuda", "twice"], seconds=7))
 def test_every_way_to_profile(torch, mode):
-    """torch.profiler records shapes, stacks, memory, synchronization and schedules as without syncline.
-    Python stacks also have the few functions that run after an optimizer step."""
+    """torch.profiler records shapes, stacks, memory, synchronization and schedules in the same way as without
+    syncline. Python stacks also have the few functions that run after an optimizer step."""
     traces = {}
     for inject in (False, True):
         path = torch.tmp / f"{inject}.json"
@@ -212,13 +214,13 @@ def test_profiler_in_trouble(torch):
     _, without = play(torch, "thrice", inject=False)
     run, sessions = play(torch, "thrice", log="warn",
                          sim=["--cupti-shuffle", "--cupti-late", "0.1", "--seed", "5"])
-    # libkineto does not wait for late records: its trace may lack rows, but has no surplus ones.
+    # libkineto does not wait for late records. libkineto's trace may lack rows, but has no surplus rows.
     theirs = set()
     for events, whole in zip(sessions, without):
         theirs |= of_truth(run, events)
         assert not {key[:2] for key in content(events)} - {key[:2] for key in content(whole)}
-    # The exit waits at most 30 ms on an idle machine, less than CUPTI's delay. By then only records of
-    # CUPTI's own overhead are left; each delivery creates one more.
+    # The exit waits at most 30 ms on an idle machine, less than CUPTI's delay. After that time only records
+    # of CUPTI's own overhead are left. Each delivery creates one more such record.
     left = [line for line in run.log if line["what"] == "undelivered"]
     assert {line["kind"] for line in left} <= {"overhead"}
     check_ours(run, theirs, len(run.trace().object["syncline"]["gaps"]), left)
@@ -227,7 +229,7 @@ def test_profiler_in_trouble(torch):
 @pytest.mark.full(seconds=6.9)
 def test_not_foreseen_before_our_first_record(torch):
     """SYNCLINE_HANDOVER=0, and torch.profiler starts before syncline has a record. torch.profiler's trace is
-    complete. syncline's trace states that it has nothing."""
+    complete. syncline's trace states that nothing was recorded."""
     _, without = play(torch, "first", inject=False)
     run, sessions = play(torch, "first", log="warn", handover="0")
     (taken,) = run.said()
@@ -242,8 +244,8 @@ def test_not_foreseen_before_our_first_record(torch):
 
 @pytest.mark.full(seconds=7.1)
 def test_not_foreseen(torch):
-    """SYNCLINE_HANDOVER=0: torch.profiler takes CUPTI without warning. Nothing crashes. Everything that
-    begins after syncline's buffers were returned is in torch.profiler's trace. syncline says since when it
+    """SYNCLINE_HANDOVER=0: torch.profiler takes CUPTI without warning. Nothing crashes. All operations that
+    begin after syncline's buffers were returned are in torch.profiler's trace. syncline prints since when it
     records nothing."""
     bare, without = play(torch, "warmup", inject=False)
     run, sessions = play(torch, "warmup", log="warn", handover="0")

@@ -1,5 +1,5 @@
-"""PyTorch's NVTX ranges, with only the one environment variable set: on the CPU, on the GPU (including
-launches of autograd's thread), and at the waiting calls."""
+"""Tests PyTorch's NVTX ranges on the CPU, on the GPU (including launches of autograd's thread), and at the
+waiting calls. Only CUDA_INJECTION64_PATH is set."""
 import pytest
 
 import harness
@@ -28,8 +28,8 @@ def test_ranges_of_a_training_step(torch, beside):
             cpu = rows(trace, "user_annotation", name)[step]
             gpu = rows(trace, "gpu_user_annotation", name)[step]
             assert outer["start"] <= cpu["start"] and cpu["end"] <= outer["end"]
-            # A launch by any thread during the range counts for the range, even if its thread has a range of
-            # its own.
+            # A launch by any thread during the range counts for the range, even if the launching thread has a
+            # range of its own.
             own = [o for o in operations if o["args"]["correlation"] in launches and
                    cpu["start"] <= launches[o["args"]["correlation"]]["start"] < cpu["end"]]
             assert gpu["start"] == min(o["start"] for o in own)

@@ -1,4 +1,4 @@
-"""The args of operator rows other than names and times: inputs, and texts that the program chose."""
+"""Tests the args of operator rows: inputs, and texts that the program chose."""
 import pathlib
 import subprocess
 
@@ -63,8 +63,8 @@ print(sorted(asked.items()))
 
 @pytest.mark.full(seconds=3.6)
 def test_texts_of_the_programs(torch, tmp_path):
-    """The program chooses the name of a group, or a keyword of a record function. The row has it as text,
-    whatever characters it contains."""
+    """The program chooses the name of a group, or a keyword of a record function. The row contains this
+    text, whatever characters are in it."""
     job = tmp_path / "job.py"
     job.write_text(r"""
 import torch

@@ -1,5 +1,6 @@
-"""PyTorch's operators, with only the one environment variable set. They equal those of torch.profiler in the
-same session, compared by record function id, and so do the operators of all launches."""
+"""Tests PyTorch's operators. Only CUDA_INJECTION64_PATH is set. syncline's operators equal torch.profiler's
+operators in the same session, compared by record function id. The operators of all launches are equal,
+too."""
 import collections
 import json
 import pathlib
@@ -10,7 +11,7 @@ from test_jobs import ONE_PROCESS, RANKS, UNPROFILED
 from tiers import full_but
 
 UNDER = pathlib.Path(__file__).with_name("under_profiler.py")
-# The args in which torch.profiler writes inputs. A collective also has args of its own.
+# The args in which torch.profiler writes inputs. A collective also has further args.
 INPUTS = ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"]
 COLLECTIVE = ["Collective name", "dtype", "In msg nelems", "Out msg nelems", "Group size",
               "Process Group Name", "Process Group Description", "Process Group Ranks", "Rank"]
@@ -40,8 +41,8 @@ def parents(rows: dict[int, dict], start, end) -> dict[int, int]:
 def compare(ours: harness.Trace, theirs: list[dict]) -> None:
     mine, its, lost = whole(ours.events, "cpu_op"), whole(theirs, "cpu_op"), ours.lost()
     assert its, "torch.profiler has no operators"
-    # torch.profiler records the thread that started it and autograd's threads. syncline records all threads,
-    # from the first CUDA call on.
+    # torch.profiler records the thread that started the profiler, and autograd's threads. syncline records
+    # all threads, from the first CUDA call on.
     first = min(mine)
     late = {i: e for i, e in its.items() if i >= first}
     missing = set(late) - set(mine)
@@ -100,8 +101,8 @@ def test_same_as_profiler_in_ranks(torch, name):
 
 def test_compiled_regions_and_subclasses(torch):
     """A compiled region has a row with its name and its operators inside. If a tensor subclass runs operators
-    inside an operator, they are inside that operator's row, and their launches belong to the inner
-    operator."""
+    inside an operator, the inner operators are inside that operator's row. Launches belong to the inner
+    operators."""
     trace = torch.job("regions").trace()
     rows = whole(trace.events, "cpu_op", "user_annotation")
     inside = parents(rows, lambda e: e["start"], lambda e: e["end"])
@@ -212,7 +213,7 @@ def test_off_is_nothing(torch, python):
 
 @pytest.mark.full(seconds=6.1)
 def test_unknown_version(torch):
-    """There is no observer for this PyTorch. One line says so, and the job is not affected."""
+    """There is no observer for this PyTorch. One line reports this, and the job is not affected."""
     nowhere = torch.tmp / "home"
     nowhere.mkdir()
     bare = torch.job("mlp", inject=False)
@@ -223,7 +224,8 @@ def test_unknown_version(torch):
 
 
 def test_windows(torch, tmp_path):
-    """Operators are not recorded between windows. Each window has the operators that began in it."""
+    """Operators are not recorded between windows. Each window's file has the operators that began in the
+    window."""
     job = tmp_path / "windows.py"
     job.write_text("""
 import ctypes, os, time, torch
@@ -248,8 +250,8 @@ torch.cuda.synchronize()
 
 
 def test_operators_that_run_when_a_window_opens(torch, tmp_path):
-    """A window opens while an operator runs. The operator has a row from then on, marked as truncated, and
-    its later kernels name it."""
+    """A window opens while an operator runs. The operator has a row from the window's beginning on, marked as
+    truncated. The operator's later kernels name it."""
     job = tmp_path / "spans.py"
     job.write_text("""
 import time, torch
@@ -289,8 +291,9 @@ torch.cuda.synchronize()
 
 
 def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
-    """Returns kind, name and operator of each GPU operation of one of the job's functions: of the direct run
-    in launch order, and of each replay of its graph in node order."""
+    """Returns the kind, name and operator of each GPU operation of one of the job's functions. The operations
+    of the direct run are in the order of launches. The operations of each replay of the function's graph are
+    in the order of nodes."""
     ops = {row["args"]["External id"]: row["name"] for row in trace.of("cpu_op")}
     gpu = trace.of("kernel", "gpu_memcpy", "gpu_memset")
     calls = {row["args"]["correlation"]: row for row in trace.of("cuda_runtime", "cuda_driver")}
@@ -311,9 +314,9 @@ def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
 
 @pytest.mark.parametrize("api", full_but(["v2"], ["v1", "v2"], seconds=2.9))
 def test_replays_name_what_captured_them(torch, api):
-    """No operator launches a replayed node. Each node names the operator that captured it, which is the one
-    that launches the same operation without capture. The graph has copies, memsets, nodes of a second
-    stream, and nodes of autograd's thread."""
+    """No operator launches a replayed node. Each node names the operator that captured it. This operator
+    launches the same operation without capture. The graph has copies, memsets, nodes of a second stream, and
+    nodes of autograd's thread."""
     if api == "v2" and torch.cupti.startswith("12"):
         pytest.skip("CUPTI 12 has the older calls alone")
     run = torch.job("captured", graph_edges="1", sim=["--cupti", "13.5"] if api == "v2" else [],
@@ -337,8 +340,8 @@ def test_replays_name_what_captured_them(torch, api):
 @pytest.mark.full(seconds=2.9)
 @pytest.mark.parametrize("options", [{}, {"graph_edges": "1", "ops": "off"}], ids=["edges", "ops"])
 def test_captures_are_told_where_both_are_asked_for(torch, options):
-    """Captures need both CUPTI's subscriber and operators. If one of them is off, rows of replays are
-    unchanged."""
+    """Captures need both CUPTI's subscriber and operators. If the subscriber or the recording of operators is
+    off, rows of replays are unchanged."""
     run = torch.job("captured", **options)
     assert run.status == 0, run.stderr
     nodes = [row for row in run.trace().of("kernel") if row["args"].get("graph id")]

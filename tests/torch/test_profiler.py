@@ -1,5 +1,5 @@
-"""torch.profiler (the libkineto inside PyTorch) on the simulated CUPTI. Its traces have what the simulator's
-truth says about the recorded time."""
+"""torch.profiler (the libkineto inside PyTorch) on the simulated CUPTI. The traces equal the simulator's
+truth for the recorded time."""
 import collections
 import json
 
@@ -42,8 +42,8 @@ def test_operations(torch, mode):
          row["name"] if row["cat"] == "kernel" else row["cat"].removeprefix("gpu_"))
         for row in rows)
     assert found == wanted
-    # Each recorded step is complete: its copy to the device, and the products of the forward and backward
-    # passes.
+    # Each recorded step is complete. It has the copy to the device, and the matrix products of the forward
+    # and backward passes.
     copies = [row for row in rows if "HtoD" in row["name"] and row["args"]["bytes"] == 32 * 64 * 4]
     assert len(copies) == STEPS[mode]
     # torch.profiler takes times from its own clock (the TSC), which CUPTI compared with the wall clock only

@@ -71,8 +71,8 @@ def test_ranks(torch, name, size):
         harness.check_trace(own, trace)
         check_passes(trace.path)
         assert any("ncclDevKernel" in row["name"] for row in trace.of("kernel"))
-    # All ranks have the same collectives, and none ends before the last rank has begun it. Collectives of
-    # only some ranks are not compared.
+    # All ranks have the same collectives, and no collective ends before the last rank has begun it.
+    # Collectives of only some ranks are not compared.
     shared = [[op for op in collectives(own) if "SendRecv" not in op["name"]] for own, _ in ranks]
     counts = [collections.Counter(op["name"] for op in ops) for ops in shared]
     assert name == "collectives" or all(count == counts[0] for count in counts)
@@ -81,7 +81,8 @@ def test_ranks(torch, name, size):
         assert max(op["start"] for op in ops) < ops[0]["end"]
 
 
-# Reduces all pairs of 8-bit values. (PyTorch supports no product, average or integer reduction of them.)
+# Reduces all pairs of 8-bit values. (PyTorch supports no product, average or integer reduction of 8-bit
+# values.)
 FLOAT8 = """
 import os
 import torch

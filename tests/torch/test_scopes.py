@@ -1,11 +1,12 @@
-"""Scopes of record_function(), and some operators, which may end in another order, on another thread, or in
-another window than they began."""
+"""Tests scopes of record_function(), and some operators. Such scopes and operators may end in another order,
+on another thread, or in another window than they began."""
 import pytest
 
 
 def test_scopes_that_are_open_when_a_window_opens(torch, tmp_path):
-    """Scopes are open when a window opens. Each has a row from then on, marked as truncated like an NVTX
-    range. Its row on the GPU covers the later operations. Operators that are running have no row."""
+    """Scopes are open when a window opens. Each scope has a row from the window's beginning on, marked as
+    truncated like an NVTX range. The scope's row on the GPU covers the operations launched in the window.
+    Operators that are running have no row."""
     job = tmp_path / "scopes.py"
     job.write_text("""
 import time, torch

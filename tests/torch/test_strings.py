@@ -1,5 +1,5 @@
-"""PyTorch's operators if there is no observer for its version: they are read from PyTorch's own NVTX ranges.
-The rows equal the observer's, as far as those texts contain the facts."""
+"""No observer exists for this version of PyTorch, so operators are read from PyTorch's own NVTX ranges. The
+rows equal the observer's rows in all facts that the ranges' texts contain."""
 import collections
 import json
 import pathlib
@@ -93,7 +93,7 @@ def test_lines_that_wait(torch):
     waits = lines_of(run.trace())
     assert not [ns for ns in waits.pop(None, ()) if ns > 1_000_000]
     told = {mark_of(line)[0] for line in waits}
-    assert set(MARKS.values()) - told <= {"accelerator"}  # some versions of PyTorch do not have it
+    assert set(MARKS.values()) - told <= {"accelerator"}  # some versions of PyTorch lack this operator
 
 
 def test_off(torch):
@@ -104,8 +104,8 @@ def test_off(torch):
 
 @pytest.mark.full(seconds=3.1)
 def test_torch_profiler_is_unharmed(torch):
-    """PyTorch allows one profiler per thread. syncline's stops while torch.profiler runs, and starts again
-    afterwards."""
+    """PyTorch allows one profiler per thread. syncline's profiler stops while torch.profiler runs, and starts
+    again afterwards."""
     theirs = torch.tmp / "theirs.json"
     job = torch.tmp / "job.py"
     job.write_text(f"""

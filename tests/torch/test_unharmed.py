@@ -1,4 +1,4 @@
-"""Unusual PyTorch jobs and environments, with only the one environment variable set. The job behaves as
+"""Tests unusual PyTorch jobs and environments. Only CUDA_INJECTION64_PATH is set. Each job behaves like
 without syncline, and its file is complete."""
 import os
 
@@ -34,7 +34,7 @@ a.cosh().sum().backward()
 torch.cuda.synchronize()
 raise IndexError("the job's last word")
 """
-# Signal handlers run at any moment. One of them raises, and one ends the job.
+# Signal handlers run at any moment. One handler raises an exception, and another ends the job.
 SIGNALS = """
 import os, signal, sys, torch
 ticks = 0
@@ -205,8 +205,8 @@ def test_a_program_that_hooks_do_not_fit(torch, text, steps, before):
 @pytest.mark.full(seconds=6)
 @pytest.mark.parametrize("trouble", ["a file", "no right"])
 def test_where_nothing_can_be_written(torch, trouble):
-    """The output folder cannot be written. One line says so and names the folder, and the job is not
-    affected."""
+    """The output folder cannot be written. One line reports this with the folder's name, and the job is
+    not affected."""
     folder = torch.tmp / "theirs"
     before = []
     if trouble == "a file":

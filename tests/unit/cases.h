@@ -1,15 +1,15 @@
 /*
- * cases.h - tests as text. A file of cases holds, again and again:
+ * cases.h - reads test cases from text files. A file holds any number of cases of this form:
  *
  *     == title
- *     what goes in; lines that begin with # are comments
+ *     the input; lines that begin with # are comments
  *     --
- *     what must come out
+ *     the expected output
  *
- * Each case is a test of its own, named by its title. A program gives one function, which takes
- * what goes in and says what comes out; then it expects what it said.
+ * Each case is a test of its own, named by its title. A test program has one function for all
+ * cases. The function reads a case's input, writes its output with say(), and calls expect_said().
  *
- * Threads: one. Memory: that of the files, until the program ends.
+ * Threads: one. Memory: the files' text, until the program ends.
  */
 #ifndef TEST_CASES_H
 #define TEST_CASES_H
@@ -27,7 +27,7 @@ enum {
 };
 
 struct text_case {
-    const char *given, *expected; /* inside its file's text */
+    const char *given, *expected; /* both point into the file's text */
 };
 
 static const struct text_case *this_case;
@@ -44,7 +44,8 @@ static inline __attribute__((format(printf, 1, 2))) void say(const char *format,
     assert_true(said_size < CASES_TEXT_MOST);
 }
 
-/* Compares what was said, and begins anew. `how` names what the case was tried with. */
+/* Compares the output of say() with the expected output, and empties it. `how` names the way in
+ * which the case was run, for the message. */
 static inline void expect_said(const char *how)
 {
     const char *a = said, *b = this_case->expected;
@@ -63,7 +64,7 @@ static inline void expect_said(const char *how)
     fail_msg("\"%.*s\", not \"%.*s\"%s", (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b, how);
 }
 
-/* The next line that is no comment; 0: none. */
+/* Copies the next line that is not a comment. Returns 0 if there is none. */
 static inline int next_line(const char **at, char *line, size_t room)
 {
     do {
@@ -89,7 +90,8 @@ static inline void test_case(void **state)
     expect_said("");
 }
 
-/* Ends the text before the next line of this beginning; gives what is behind it, or NULL. */
+/* Ends the text before the next line that starts with `beginning`. Returns the text after
+ * `beginning`, or NULL. */
 static inline char *cases_cut(char *at, const char *beginning)
 {
     char *line = strstr(at, beginning);
@@ -126,7 +128,7 @@ static inline size_t cases_read(const char *path, struct CMUnitTest *tests, size
     return count;
 }
 
-/* Every case of the files that the pattern names; for main() to return. */
+/* Runs all cases of the files that match the pattern. main() returns the result. */
 static inline int run_cases(const char *pattern, void (*run)(const char *given),
                             CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {

@@ -4,7 +4,7 @@
  * If a CHECK fails in the child, it prints the place on stderr and exits with status 1, and the
  * case fails.
  *
- * Threads: the test has one; any thread of the child may use CHECK. Memory: none.
+ * Threads: the test has one thread. Any thread of the child may use CHECK. Memory: none.
  */
 #ifndef TEST_CHILD_H
 #define TEST_CHILD_H
@@ -57,7 +57,7 @@ static inline void in_child(void (*play)(void))
         if (child_stderr)
             dup2(open(child_stderr, O_RDWR | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
         play();
-        exit(0); /* exit() instead of _exit(), because sanitizers check at the exit */
+        exit(0); /* exit() instead of _exit(), because sanitizers check in exit handlers */
     }
     result = result_of(child);
     if (result)
@@ -65,13 +65,13 @@ static inline void in_child(void (*play)(void))
     assert_int_equal(result, 0);
 }
 
-/* For CHILD(): the state is what the child plays. */
+/* Runs the function in `state` in a child process. For CHILD(). */
 static inline void play_in_child(void **state)
 {
     in_child(*(void (**)(void))state);
 }
 
-/* In a list of tests: a function without arguments that is a case of its own. */
+/* An entry in a list of tests: runs a function without arguments in a child process. */
 #define CHILD_WITH(play, set_up, tear_down)                                                        \
     ((struct CMUnitTest){#play, play_in_child, set_up, tear_down, (void *)(play)})
 #define CHILD(play) CHILD_WITH(play, NULL, NULL)

@@ -1,10 +1,10 @@
 /*
  * fake_cupti.h - a small CUPTI 13.0 for tests of the life cycle.
  *
- * It has one buffer at a time, like a process with one CUDA thread. A launch writes a runtime
- * record and a kernel record into the buffer, if their kinds are on. A plain flush returns the
- * buffer unless it has an unfinished kernel; a forced flush always returns it. Each function can be
- * made to fail or to hang.
+ * This CUPTI holds one buffer at a time, like in a process with one CUDA thread. A launch writes a
+ * runtime record and a kernel record into the buffer, if their kinds are on. A plain flush returns
+ * the buffer unless a kernel in the buffer is unfinished. A forced flush always returns the buffer.
+ * Each function can be made to fail or to hang.
  *
  * Threads: any; one mutex. The layouts of records are those of bench/mix.h.
  */

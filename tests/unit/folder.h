@@ -1,4 +1,5 @@
-/* folder.h - a temporary folder, and a file beside it for a child's stderr. Threads: one. */
+/* folder.h - makes a temporary folder, and a file beside the folder for a child's stderr. Threads:
+ * one. */
 #ifndef TEST_FOLDER_H
 #define TEST_FOLDER_H
 

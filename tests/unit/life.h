@@ -1,6 +1,6 @@
 /*
- * life.h - runs the whole library in a child process with a fake CUPTI: the files and their
- * contents, the child's stderr, and the results of the public API.
+ * life.h - runs the whole library in a child process with a fake CUPTI. Tests check the files and
+ * their contents, the child's stderr, and the results of the public API.
  *
  * The library can be started only once per process, so every case runs in a child (child.h).
  *
@@ -49,7 +49,7 @@ static inline int remove_folder(void **state)
     return folder_remove();
 }
 
-/* Starts the library as the driver does, with one additional variable. */
+/* Starts the library like the CUDA driver, with one additional environment variable. */
 static inline int inject_cupti(const struct sl_cupti_functions *cupti, const char *variable)
 {
     static char output[128], option[256];
@@ -121,8 +121,8 @@ static inline struct sl_status status_now(void)
     return s;
 }
 
-/* Returns the number of syncline's threads, found by name because a sanitizer may have some too.
- * *blocked: the signals that all of them block. */
+/* Returns the number of syncline's threads, and writes the signals that all of them block to
+ * *blocked. Threads are found by name, because a sanitizer may have threads, too. */
 static inline int our_threads(unsigned long long *blocked)
 {
     char line[256], name[64] = "";

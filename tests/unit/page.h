@@ -1,7 +1,7 @@
 /*
  * page.h - reads a committed page of the documentation.
  *
- * Threads: one. Memory: the last page that was read; reading another page overwrites it.
+ * Threads: one. Memory: the last page that was read. Reading another page overwrites the memory.
  */
 #ifndef TEST_PAGE_H
 #define TEST_PAGE_H

@@ -1,7 +1,7 @@
 /*
- * stderr.h - what is written to stderr between two moments.
+ * stderr.h - captures the text that is written to stderr between two calls.
  *
- * Threads: one. Memory: the last text; the next takes its place.
+ * Threads: one. Memory: the last text, until the next capture.
  */
 #ifndef TEST_STDERR_H
 #define TEST_STDERR_H

@@ -1,4 +1,4 @@
-/* test.h - cmocka, and the headers that it wants before it. */
+/* test.h - includes cmocka and the headers that cmocka requires. */
 #ifndef TEST_H
 #define TEST_H
 

@@ -4,11 +4,11 @@
  *
  *     closefds SEED
  *
- * It runs 50 rounds of random length. Each round closes all descriptors from 3 up, opens two files
- * in the working directory on a few descriptors each, and writes to them until the next round. Then
- * the program works until the library has opened a trace file again (20 s at most), and prints
- * `files N changed N broken N`: its files, its files with wrong contents, and calls on its
- * descriptors that failed.
+ * The program runs 50 rounds of random length. Each round closes all descriptors from 3 up, opens
+ * two files in the working directory on a few descriptors each, and writes to them until the next
+ * round. Then the program works until the library has opened a trace file again (20 s at most), and
+ * prints `files N changed N broken N`. The numbers count the program's files, its files with wrong
+ * contents, and failed calls on its descriptors.
  *
  * One thread.
  */
@@ -74,7 +74,8 @@ static const char *piece_of(unsigned file, unsigned number)
     return piece;
 }
 
-/* Opens a file on a random number of descriptors, so that some get numbers that the library had. */
+/* Opens a file on a random number of descriptors, so that some descriptors get numbers that the
+ * library used before. */
 static int open_file(unsigned file)
 {
     int fd = open(name_of(file), O_RDWR | O_CREAT | O_EXCL, 0600);

@@ -1,9 +1,9 @@
 /*
  * embed.c - a program that embeds a Python interpreter: embed before|after|never
  *
- * The argument says when the interpreter starts: before CUDA, after CUDA (then it opens a window;
- * SYNCLINE_WINDOW=demand), or not at all. Compiled with FREE_THREADED, the program pretends that
- * its Python is a free-threaded build.
+ * The argument says when the interpreter starts: before CUDA, after CUDA, or not at all. After
+ * CUDA, the program also opens a window (SYNCLINE_WINDOW=demand). Compiled with FREE_THREADED, the
+ * program pretends that its Python is a free-threaded build.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -30,7 +30,7 @@ static int init_cuda(void)
     return init ? init(0) : -1;
 }
 
-/* Returns when the window is open. */
+/* Waits until the window is open. */
 static int open_window(void)
 {
     struct sl_status status = {.size = sizeof(status)};

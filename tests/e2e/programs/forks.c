@@ -2,14 +2,14 @@
  * forks.c - forks while the injected library uses the dynamic linker, and loads a library in the
  * child:
  *
- *     forks LIBRARY look        while syncline iterates over the loaded objects
- *     forks LIBRARY demangle    while syncline loads a demangler
+ *     forks LIBRARY look        Forks while syncline iterates over the loaded objects.
+ *     forks LIBRARY demangle    Forks while syncline loads a demangler.
  *
- * LIBRARY must not be loaded yet. Prints `child N`, the child's exit status (2: the linker was busy
- * when the process forked), or that the child hung.
+ * LIBRARY must not be loaded yet. Prints `child N` with the child's exit status, or that the child
+ * hung. Status 2 means that the linker was busy when the process forked.
  *
- * Runs in the main thread, and in the library's threads. They call this program's dl_iterate_phdr()
- * and dlopen(), because a program's functions precede libc's.
+ * The main thread and the library's threads run this code. The library calls this program's
+ * dl_iterate_phdr() and dlopen(), because a program's functions precede libc's.
  */
 #include <dlfcn.h>
 #include <link.h>

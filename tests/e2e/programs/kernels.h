@@ -1,12 +1,12 @@
 /*
- * kernels.h - steps that all programs which are CUPTI clients share. The arguments are steps, NAME
- * or NAME:NUMBER, which run one after the other:
+ * kernels.h - steps that all programs which are CUPTI clients share. The program's arguments are
+ * steps of the form NAME or NAME:NUMBER, which run one after the other:
  *
- *     context          initialises CUDA
- *     kernel[:N]       runs N kernels of 20 us, then waits for them
- *     sleep:MS
+ *     context          Initialises CUDA.
+ *     kernel[:N]       Runs N kernels of 20 us, and waits for them.
+ *     sleep:MS         Sleeps for MS milliseconds.
  *
- * One thread; the state is static. Include it from only one file of a program.
+ * One thread. The state is static, so include this header in only one file of a program.
  */
 #ifndef SL_E2E_KERNELS_H
 #define SL_E2E_KERNELS_H
@@ -53,7 +53,8 @@ static void do_sleep(long ms)
         ;
 }
 
-/* Runs all steps. `own_step` runs a step of the program and says whether it knows the step. */
+/* Runs all steps. `own_step` runs a step of the program, and returns whether the program has such a
+ * step. */
 static void do_steps(int argc, char **argv, int (*own_step)(const char *name, long n))
 {
     for (int i = 1; i < argc; i++) {

@@ -1,23 +1,26 @@
 /*
- * neighbour.c - another CUPTI client, linked with CUPTI as torch.profiler's library is. Its
- * arguments are steps, which run one after the other:
+ * neighbour.c - another CUPTI client, which is linked with CUPTI like torch.profiler's library.
  *
- *     clock            makes the tick counter CUPTI's clock, as torch.profiler does
- *     wall             makes the wall clock CUPTI's clock, which it is already
- *     register         its callbacks; buffers that CUPTI shall zero contain garbage
- *     enable disable   kernels and runtime calls
- *     flush            by force
- *     subscribe        to CUPTI's callbacks, as libkineto does before its first session
- *     finalize         ends CUPTI
- *     teardown         subscribes, and ends CUPTI in the callback after a CUDA call, as
- *                      libkineto does with TEARDOWN_CUPTI=1
- *     long:MS          a kernel that still runs when the next step begins
- *     told             prints the records that it has received
- *     stranger         waits until it receives a buffer that is not its own
+ * Its arguments are steps, which run one after the other:
  *
- * and the steps of kernels.h. An injected profiler is loaded at `context`.
+ *     clock            Makes the tick counter CUPTI's clock, like torch.profiler.
+ *     wall             Makes the wall clock CUPTI's clock, although it already is.
+ *     register         Registers buffer callbacks. New buffers contain garbage, which CUPTI zeroes.
+ *     enable           Enables kernels and runtime calls.
+ *     disable          Disables kernels and runtime calls.
+ *     flush            Flushes CUPTI by force.
+ *     subscribe        Subscribes to CUPTI's callbacks, like libkineto before its first session.
+ *     finalize         Ends CUPTI.
+ *     teardown         Subscribes, and ends CUPTI in the callback after a CUDA call. libkineto does
+ *                      this with TEARDOWN_CUPTI=1.
+ *     long:MS          Launches a kernel of MS milliseconds, and does not wait for it.
+ *     told             Prints the number of received kernels, whether calls were received, and the
+ *                      number of received buffers that belong to another client.
+ *     stranger         Waits until the client receives a buffer that is not its own.
  *
- * One thread, and CUPTI's in the callbacks.
+ * The steps of kernels.h are allowed, too. The step `context` loads an injected profiler.
+ *
+ * Threads: one, and the threads on which CUPTI runs the callbacks.
  */
 #include <cupti.h>
 #include <stdatomic.h>
@@ -97,8 +100,8 @@ static void on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackI
 {
 }
 
-/* Set only on the thread that ends CUPTI, because callbacks of other threads (also the profiler's)
- * arrive here as well. */
+/* 1 only on the thread that ends CUPTI, because callbacks of other threads, also of the profiler's,
+ * run this code, too. */
 static _Thread_local int tears_down;
 
 static void teardown_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,

@@ -1,6 +1,6 @@
 /*
  * old_cupti.c - a libcupti with the functions that syncline requires, which reports a version
- * before CUDA 12.0. Any thread. syncline must not call any other function of it.
+ * before CUDA 12.0. Any thread. syncline must not call any other function of this library.
  */
 #include <stdint.h>
 #include <stdlib.h>

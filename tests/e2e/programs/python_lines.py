@@ -298,19 +298,20 @@ def paths():
 
 
 def again():
-    """Code objects are created, run and freed in a loop. A new one often has the address of a freed one, and
-    the same addresses of its tables."""
+    """Code objects are created, run and freed in a loop. A new code object often has the address of a freed
+    code object, and its tables have the old addresses, too."""
     wrong = 0
     for i in range(6000):
         above, inside = i % 7, i // 7 % 5
-        # The table has the same length and the same first line, but other lines.
+        # Each code object has a line table of the same length and with the same first line, but with other
+        # lines.
         body = ["    x = 1\n", "\n"] if i % 2 else ["\n", "    x = 1\n"]
         source = "\n" * above + "def g(ask):\n" + "".join(body) * (inside + 1)
         source += "    return ask()\n"
         line = above + 1 + 2 * (inside + 1) + 1
         wrong += run(source, "<again>")["g"](ask).decode() != f"<again>:{line} g"
     for i in range(3000):
-        # Only the middle of a table of the same length differs.
+        # Each code object has a line table of the same length, which differs only in the middle.
         lines = ["    x = 1\n"] * 40
         lines[i % 40] = "\n    x = 1\n"
         lines[(i * 7) % 40] = "    return ask()\n"
@@ -321,7 +322,8 @@ def again():
 
 
 def long():
-    """A function of many lines asks at many of them. It jumps back over more than 127 lines."""
+    """A function has many lines, and asks for its line at many of them. The function jumps back over more
+    than 127 lines."""
     lines = ["def g(ask, out):\n", "    for _ in range(2):\n"]
     for i in range(4000):
         lines.append("        out.append(ask())\n" if i % 100 == 0 else "        x = [1,\n")
@@ -379,7 +381,8 @@ def typing():
 
 
 def threads():
-    """Many threads ask at once. Each gets its own lines, also lines that are new."""
+    """Many threads ask for their lines at once. Each thread gets its own lines, also lines that were never
+    asked for before."""
     wrong = []
 
     def work(number):
@@ -399,7 +402,7 @@ def threads():
 
 
 def many():
-    """More lines are asked for than fit into memory. There is no line then, and never a wrong one."""
+    """More lines are asked for than fit into memory. The answer is then no line, but never a wrong line."""
     wrong = lost = 0
     for i in range(80000):
         answer = run("x = ask()", f"/a/path/that/takes/some/room/{i}.py", ask=ask)["x"]
@@ -422,7 +425,7 @@ def depth():
 
 
 def interpreters():
-    """Other interpreters of the process get no line, or right ones."""
+    """Code in other interpreters of the process gets no line, or the right line."""
     try:
         import _testcapi
     except ImportError:

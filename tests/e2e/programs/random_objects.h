@@ -1,10 +1,10 @@
 /*
- * random_objects.h - for random_waits.c: the contexts, streams, events, memory and modules that
- * steps name by slot, and the steps that create and destroy them.
+ * random_objects.h - the contexts, streams, events, memory and modules of random_waits.c, which
+ * steps name by their slot. Also the steps that create and destroy these objects.
  *
- * A step does nothing if its object does not exist, or if it would create one that exists. A slot
- * belongs to one thread, or is filled before the threads start together and never emptied. Any
- * thread may enter any context.
+ * A step does nothing if its object does not exist, or if it would create an object that already
+ * exists. A slot belongs to one thread, or is filled before the threads start together and never
+ * emptied. Any thread may enter any context.
  */
 #ifndef RANDOM_OBJECTS_H
 #define RANDOM_OBJECTS_H
@@ -81,7 +81,7 @@ static void prepare(struct context *context)
 
     if (context->kernel)
         return;
-    /* A context stays broken after a failing call: everything done in it fails. */
+    /* A context stays broken after a failing call. All later calls in this context fail. */
     if (cu.ModuleLoadData(&module, ptx) != CUDA_SUCCESS)
         return;
     CHECK(cu.ModuleGetFunction(&context->kernel, module, "work_spin_ns"));
@@ -244,7 +244,7 @@ static void free_async(const int *arg)
     memory[arg[0]].object = NULL;
 }
 
-/* How each module was loaded; it is unloaded in the same way. */
+/* How each module was loaded. A module is unloaded in the same way. */
 static int kind_of_module[SLOTS];
 
 static void load_module(const int *arg)

@@ -1,10 +1,10 @@
 /*
- * random_runtime.h - for random_waits.c: functions that cuda_load.h lacks, such as the CUDA
- * runtime's, loaded by name. Functions with a stream exist twice: [0] unchanged, [1] with
- * per-thread default streams.
+ * random_runtime.h - loads the CUDA functions that random_waits.c needs and that cuda_load.h lacks,
+ * such as functions of the CUDA runtime. Functions with a stream exist twice: [0] unchanged, [1]
+ * with per-thread default streams.
  *
- * One thread must call random_open() first. It exits with status 3 if there is no driver or
- * runtime.
+ * One thread must call random_open() first. random_open() exits with status 3 if there is no driver
+ * or runtime.
  */
 #ifndef RANDOM_RUNTIME_H
 #define RANDOM_RUNTIME_H

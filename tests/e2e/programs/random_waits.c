@@ -3,32 +3,46 @@
  *
  *     random_waits FILE
  *
- * A line is a step (`#`: a comment): its thread, a verb, numbers. Thread `*` means that all threads
- * wait for each other there. Objects are named by slot. A step that needs a missing object is
- * skipped, so any part of a legal program is a legal program. test_random_waits.py makes programs
- * from seeds and shrinks failing ones by leaving out lines. Results of calls are ignored, because
- * the programs contain failing calls.
+ * Each line is a step: a thread, a verb and numbers. A line that begins with `#` is a comment.
+ * Thread `*` means that all threads wait for each other at this line. Steps name objects by the
+ * number of their slot. A step that needs a missing object is skipped, so any part of a legal
+ * program is a legal program. test_random_waits.py makes programs from seeds and shrinks failing
+ * ones by leaving out lines. Results of calls are ignored, because the programs contain failing
+ * calls.
  *
- * Verbs (API: 0 driver, 1 runtime, 2 runtime with per-thread default streams):
- *     use C                     context C becomes the thread's: 0 to 3 the primary one of device C
- *     context C DEVICE          context C (4 to 7) is made, and becomes the thread's
- *     stream S NONBLOCKING      S: 0 the legacy default stream, 1 the per-thread one, 2.. made
- *     unstream S                event E      unevent E      graphs: ungraph G
- *     kernel S US               record E S API       wait S E API
- *     esync E API  equery E API  ssync S API  squery S API     csync API (1: the device's)
- *     copy S WHAT PINNED ASYNC KIB API     0 HtoD, 1 DtoH, 2 DtoD, 3 to the next device, 4 HtoH
- *     set S ASYNC KIB API PINNED
- *     alloc M PINNED API        free M API       allocasync M S    freeasync M S
- *     module U KIND             0 a module, 1 a library of the driver's, 2 one of the runtime's
- *     unload U                  as it was loaded
- *     begin S   end S G   launch G S API    capture on S until `end`; other streams join by events
- *     reset C API               a primary context's device is reset, another context destroyed:
- *                               all its objects are destroyed
- *     bad WHAT API              a call that fails
- *     start   stop              a window, by the public API; `start` waits until it is open
- *     sleep US
+ * The argument API is 0 for the driver, 1 for the runtime, and 2 for the runtime with per-thread
+ * default streams. The verbs are:
+ *     use C                    Makes context C current. 0 to 3 are primary contexts of devices.
+ *     context C DEVICE         Creates context C (4 to 7) on the device, and makes it current.
+ *     stream S NONBLOCKING     Creates stream S. Stream 0 is the legacy default stream. Stream 1 is
+ *                              the per-thread default stream.
+ *     unstream S               Destroys stream S. Also: unevent E, ungraph G.
+ *     event E                  Creates event E.
+ *     kernel S US              Launches a kernel of US microseconds on stream S.
+ *     record E S API           Records event E on stream S.
+ *     wait S E API             Makes stream S wait for event E.
+ *     esync E API              Synchronizes event E. `equery` queries the event.
+ *     ssync S API              Synchronizes stream S. `squery` queries the stream.
+ *     csync API                Synchronizes the context, or with API 1 the device.
+ *     copy S WHAT PINNED ASYNC KIB API    Copies memory. WHAT is 0 HtoD, 1 DtoH, 2 DtoD, 3 to the
+ *                              next device, or 4 HtoH.
+ *     set S ASYNC KIB API PINNED          Sets memory.
+ *     alloc M PINNED API       Allocates memory M. `free M API` frees the memory.
+ *     allocasync M S           Allocates memory M in the order of stream S. Also: freeasync M S.
+ *     module U KIND            Loads module U. KIND is 0 for a module, 1 for a library of the
+ *                              driver, or 2 for a library of the runtime.
+ *     unload U                 Unloads module U.
+ *     begin S                  Begins a capture on stream S. Other streams join by events.
+ *     end S G                  Ends the capture on stream S, and makes graph G.
+ *     launch G S API           Launches graph G on stream S.
+ *     reset C API              Resets the device of a primary context, or destroys another context.
+ *                              All objects of the context are destroyed.
+ *     bad WHAT API             Makes a call that fails.
+ *     start                    Starts a window by the public API, and waits until it is open.
+ *     stop                     Stops the window.
+ *     sleep US                 Sleeps for US microseconds.
  *
- * A slot belongs to one thread, or is filled before the threads meet and never emptied.
+ * Each slot belongs to one thread, or is filled before the threads first meet and is never emptied.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -233,7 +247,7 @@ static void bad(const int *arg)
     case 2: /* no event */
         arg[1] ? rt.cudaEventSynchronize(&nothing) : (int)cu.EventSynchronize((CUevent)&nothing);
         break;
-    case 3: /* the memory is not CUDA's */
+    case 3: /* the memory was not allocated by CUDA */
         arg[1] ? rt.cudaFree(&nothing) : (int)cu.MemFree((CUdeviceptr)&nothing);
         break;
     default:

@@ -3,26 +3,35 @@
  *
  *     ranges context push:forward kernel:2 pop sync
  *
- * Steps (`:N` may be left out):
- *     context          the primary context of device 0; earlier NVTX calls precede CUDA
- *     push:NAME pop    a range; `wide:NAME` with wide characters, `string:NAME` registered
- *     start:NAME       `end` ends the newest range that was started and not ended
- *     mark:NAME
- *     domain:NAME      later ranges belong to this domain; `domain:`: to the default one
- *     full:NAME        a range with category 7, a color and a payload; `category:NAME` names 7
- *     payload:TYPE     a mark with a payload: u64 i64 f64 u32 i32 f32
- *     schema           a range with payloads of the extension, with registered schemas
- *     deferred:CLOCK   an event that is reported after it ended (ranges_deferred.c)
- *     lock:NAME        waits for a lock, holds it, releases it
- *     hold:NAME        acquires a lock and keeps it until `destroy`, or until the end
- *     thread:NAME stream:NAME device:NAME event:NAME        names; the last three with -rt behind
- *                      them by the functions for the runtime
- *     worker:STEPS     these steps, joined by +, on a thread of their own
- *     many:N           N ranges "step 0", "step 1", ...; `churn:N` N threads with a range each
- *     threads          starts a thread that lives on (before CUDA)
- *     loading:MS       loads and unloads a library all that time, on a thread of its own
- *     kernel:N sync sleep:MS; begin stop: a window; windows:N are over
- *     fork             a child that makes ranges and ends
+ * The steps are (`:N` may be left out):
+ *     context          Makes the primary context of device 0. NVTX calls of earlier steps
+ *                      are made before CUDA is initialised.
+ *     push:NAME        Begins a nested range. `wide:NAME` passes wide characters, and `string:NAME`
+ *                      passes a registered string.
+ *     pop              Ends the innermost nested range.
+ *     start:NAME       Starts a range that any thread may end.
+ *     end              Ends the newest started range that has not ended.
+ *     mark:NAME        Makes a mark.
+ *     domain:NAME      Later ranges belong to this domain. `domain:` selects the default domain.
+ *     full:NAME        Begins a range with category 7, a color and a payload.
+ *     category:NAME    Gives category 7 a name.
+ *     payload:TYPE     Makes a mark with a payload. The types are u64 i64 f64 u32 i32 f32.
+ *     schema           Makes a range with payloads of NVTX's extension, with registered schemas.
+ *     deferred:CLOCK   Reports an event after the event has ended (ranges_deferred.c).
+ *     lock:NAME        Waits for a lock, holds the lock, and releases it.
+ *     hold:NAME        Acquires a lock and keeps it until `destroy`, or until the program's end.
+ *     thread:NAME      Names the thread. Also: stream:NAME, device:NAME, event:NAME.
+ *     stream-rt:NAME   Names the stream by the function for the CUDA runtime. Also: device-rt:NAME,
+ *                      event-rt:NAME.
+ *     worker:STEPS     Runs the steps, which are joined by +, on a new thread.
+ *     many:N           Makes N ranges "step 0", "step 1" and so on.
+ *     churn:N          Starts N threads with a range each, four threads at a time.
+ *     threads          Starts a thread that does not end, before CUDA is used.
+ *     loading:MS       Loads and unloads a library for MS milliseconds, on a new thread.
+ *     kernel:N         Runs N kernels. Also: sync, sleep:MS.
+ *     begin            Starts a window. `stop` stops the window, and `windows:N` waits until N
+ *                      windows are complete.
+ *     fork             Forks a child, which makes ranges and ends.
  *
  * The last thing printed is `done`.
  */

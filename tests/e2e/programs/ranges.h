@@ -2,8 +2,8 @@
  * ranges.h - functions that the files of the program `ranges` share. Most of them run one step;
  * ranges.c describes the steps.
  *
- * Any thread runs steps; `domain` is the calling thread's domain. The functions do not keep the
- * texts that they are given.
+ * Any thread runs steps; `domain` is the calling thread's domain. The functions do not keep
+ * pointers to their arguments' texts.
  */
 #ifndef SL_TEST_RANGES_H
 #define SL_TEST_RANGES_H
@@ -11,11 +11,11 @@
 #include <nvtx3/nvToolsExtPayload.h>
 
 /* ranges.c */
-void ranges_run(char **step, int steps); /* changes the texts of the steps */
+void ranges_run(char **step, int steps); /* this function changes the texts of the steps */
 void ranges_sleep_ms(long ms);
 
-/* ranges_cuda.c: ranges_context() must be called first. A thread's first kernel creates its
- * stream. */
+/* In ranges_cuda.c: ranges_context() must be called first. A thread's first kernel creates the
+ * thread's stream. */
 void ranges_context(void);
 void ranges_kernels(long n);
 void ranges_sync(void);
@@ -31,24 +31,26 @@ void ranges_push_full(nvtxDomainHandle_t domain, const char *name);
 void ranges_push_many(long n); /* and pops them */
 void ranges_mark_payload(nvtxDomainHandle_t domain, const char *type);
 
-/* ranges_schema.c: registers a schema with these entries and returns its id; makes a range with
- * such payloads. */
+/* In ranges_schema.c: registers a schema with these entries and returns the schema's id; makes a
+ * range with payloads of these schemas. */
 uint64_t ranges_schema(nvtxDomainHandle_t in, const nvtxPayloadSchemaEntry_t *entry, size_t count,
                        uint64_t type, size_t size);
 void ranges_by_schema(nvtxDomainHandle_t domain);
 
-/* ranges_deferred.c: reports an event "over" of some milliseconds after it has ended, with
- * timestamps of the given clock ("": NVTX's). Prints "deferred NS FROM TO": its duration by that
- * clock if the clock counts ns, and the wall clock's ns before and after it. */
+/* In ranges_deferred.c: reports an event "over" of some milliseconds after the event has ended,
+ * with timestamps of the given clock ("" is NVTX's clock). Prints "deferred NS FROM TO". NS is the
+ * event's duration by that clock if the clock counts ns. FROM and TO are the wall clock's ns before
+ * and after the event. */
 void ranges_deferred(nvtxDomainHandle_t domain, const char *clock);
 
 /* ranges_locks.c */
 void ranges_lock(nvtxDomainHandle_t domain, const char *name);
-void ranges_hold(nvtxDomainHandle_t domain, const char *name); /* one at a time */
-void ranges_destroy_held(void);                                /* from any thread */
+/* Acquires a lock and keeps it. Only one lock is kept at a time. */
+void ranges_hold(nvtxDomainHandle_t domain, const char *name);
+void ranges_destroy_held(void); /* from any thread */
 
-/* ranges_threads.c: a worker prints "worker TID"; the child prints "child LEVEL" with NVTX's
- * result. */
+/* In ranges_threads.c: a worker prints "worker TID". The child prints "child LEVEL" with the level
+ * that NVTX returned. */
 void ranges_worker(const char *steps);
 void ranges_churn(long n);
 void ranges_thread_that_stays(void);

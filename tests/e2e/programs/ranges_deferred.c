@@ -1,12 +1,14 @@
-/* ranges_deferred.c - `ranges deferred:CLOCK`: an event that is reported after it has ended. The
- * clocks:
+/*
+ * ranges_deferred.c - runs the step `deferred:CLOCK` of `ranges`, which reports an event after the
+ * event has ended. The clocks are:
  *
- *     deferred:            nvtxTimestampGet()
- *     deferred:monotonic, raw, boottime, realtime, tsc    the system's clocks
- *     deferred:us          the monotonic clock in us, for a domain of its own
- *     deferred:timer       a clock whose function is given to NVTX
- *     deferred:points      a clock described by two points in time
- *     deferred:nobodys     a clock that is not described at all */
+ *     deferred:              nvtxTimestampGet()
+ *     deferred:monotonic     The system's monotonic clock. Also: raw, boottime, realtime, tsc.
+ *     deferred:us            The monotonic clock in us, in a separate NVTX domain.
+ *     deferred:timer         A clock whose function is given to NVTX.
+ *     deferred:points        A clock that two points in time describe.
+ *     deferred:nobodys       A clock that is not described to NVTX.
+ */
 #include "ranges.h"
 
 #include <nvtx3/nvToolsExtSemanticsTime.h>
@@ -68,7 +70,7 @@ static int64_t counter(void)
 #endif
 }
 
-/* Counts down by three a nanosecond, so that no other clock resembles it. */
+/* Counts down by three per nanosecond, so that no other clock resembles this clock. */
 static int64_t backwards(void)
 {
     return -3 * monotonic_raw();

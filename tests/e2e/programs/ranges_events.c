@@ -1,5 +1,5 @@
-/* ranges_events.c - the ways in which `ranges` makes a range or a mark: how it passes the name, and
- * which attributes it sets. */
+/* ranges_events.c - makes ranges and marks for `ranges`, with different ways to pass the name and
+ * with different attributes. */
 #include "ranges.h"
 
 #include <stdio.h>

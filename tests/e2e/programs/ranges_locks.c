@@ -1,4 +1,5 @@
-/* ranges_locks.c - `ranges lock:NAME` and `hold:NAME`: threads that wait for a lock and hold it. */
+/* ranges_locks.c - runs the steps `lock:NAME` and `hold:NAME` of `ranges`. Threads wait for a lock
+ * and hold it. */
 #include "ranges.h"
 
 #include <nvtx3/nvToolsExtSync.h>

@@ -1,5 +1,5 @@
-/* ranges_schema.c - `ranges schema`: a range with payloads of NVTX's extension. One payload's
- * schema has every type of entry. */
+/* ranges_schema.c - runs the step `schema` of `ranges`, which makes a range with payloads of NVTX's
+ * extension. One payload's schema has every type of entry. */
 #include "ranges.h"
 
 #include <stddef.h>
@@ -109,7 +109,7 @@ void ranges_by_schema(nvtxDomainHandle_t domain)
     nvtxPayloadData_t data[] = {{schema, sizeof(o), &o}};
     nvtxEventAttributes_t a = ranges_event("with schema");
 
-    /* NVTX's macro for this does not compile as C. */
+    /* NVTX's macro for a schema does not compile as C. */
     a.payloadType = NVTX_PAYLOAD_TYPE_EXT;
     a.reserved0 = 1;
     a.payload.ullValue = (uintptr_t)data;

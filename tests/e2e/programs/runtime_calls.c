@@ -1,12 +1,12 @@
 /*
- * runtime_calls.c - a program that uses the CUDA runtime API without nvcc: it makes the calls that
- * nvcc would generate in host code. It runs only on the simulated GPU, which identifies kernels by
- * name, because its fat binary is empty.
+ * runtime_calls.c - a program that uses the CUDA runtime API without nvcc. The program makes the
+ * calls that nvcc would generate in host code. The program's fat binary is empty, so it runs only
+ * on the simulated GPU, which identifies kernels by name.
  *
  *     runtime_calls 12|13      the major version of libcudart
  *
- * It launches on two streams and the default one, and uses copies, a memset, an event and a graph.
- * Prints the major version. One thread.
+ * The program launches on two streams and on the default stream, and uses copies, a memset, an
+ * event and a graph. Prints the major version. One thread.
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

@@ -4,33 +4,46 @@
  *
  *     scenario context kernel:3 copy sync exit:7
  *
- * Steps (`:N` may be left out):
- *     init             cuInit alone            context[:D]    the primary context of device D
- *     stream           a new stream becomes the current one; `stream:0` the legacy default
- *     kernel[:N]       N kernels of 20 us       long:MS        one kernel of MS milliseconds
- *     flood:MS         as many kernels of 1 us as can be launched in MS milliseconds
- *     copy[:BYTES]     to the device and back, async, pinned; `blocking[:BYTES]` both, pageable
- *     memset[:BYTES]   peer                    copy from device 0 to device 1
- *     event            record, wait on another stream, synchronize, query
- *     query            of a stream and an event, first while work is unfinished, then again
- *     sync             of the current stream    syncall        of the context
- *     graph[:N]        capture three kernels and a memset, launch N times
- *     threads[:N]      N threads with a stream and 10 kernels each
- *     start stop       the public API; prints `start RESULT`
- *     dump             the same                 step           of the job
- *     push:NAME pop    a range                  mark:NAME
- *     windows:N        waits until N windows are complete files (10 s at most)
- *     recording        waits until a window is open (10 s at most)
- *     lost             waits until something was lost (10 s at most)
- *     status           prints `state N window N completed N`
- *     chdir:PATH       unlink:PATH             append           a byte to the last complete trace
- *     load:PATH        dlopen                   sleep:MS
- *     fork             a child that makes a kernel call and exits 5; waits for it
- *     fds              prints the open descriptors that exec would inherit
- *     exit:N _exit:N   thread_exit:N            _exit from a second thread
- *     abort kill return:N
+ * The steps are (`:N` may be left out):
+ *     init             Calls only cuInit().
+ *     context[:D]      Makes the primary context of device D current.
+ *     stream           Makes a new stream the current stream. `stream:0` selects the legacy default
+ *                      stream.
+ *     kernel[:N]       Launches N kernels of 20 us.
+ *     long:MS          Launches one kernel of MS milliseconds.
+ *     flood:MS         Launches as many kernels of 1 us as possible in MS milliseconds.
+ *     copy[:BYTES]     Copies to the device and back, asynchronously, with pinned memory.
+ *     blocking[:BYTES] Copies to the device and back, blocking, with pageable memory.
+ *     memset[:BYTES]   Sets memory of the device.
+ *     peer             Copies from device 0 to device 1.
+ *     event            Records an event, waits on another stream, synchronizes, and queries.
+ *     query            Queries a stream and an event, first while work is unfinished, then again.
+ *     sync             Synchronizes the current stream.
+ *     syncall          Synchronizes the context.
+ *     graph[:N]        Captures three kernels and a memset, and launches the graph N times.
+ *     threads[:N]      Starts N threads with a stream and 10 kernels each.
+ *     start            Starts a window by the public API. Prints `start RESULT`. `stop` and `dump`
+ *                      print their results in the same way.
+ *     step             Reports a step of the job by the public API.
+ *     push:NAME        Begins a range by the public API. `pop` ends the range.
+ *     mark:NAME        Makes a mark by the public API.
+ *     windows:N        Waits until N windows are complete files, 10 s at most.
+ *     recording        Waits until a window is open, 10 s at most.
+ *     lost             Waits until a record was lost, 10 s at most.
+ *     status           Prints `state N window N completed N`.
+ *     chdir:PATH       Changes the working directory.
+ *     unlink:PATH      Removes a file.
+ *     append           Appends a byte to the last complete trace.
+ *     load:PATH        Loads a library by dlopen().
+ *     sleep:MS         Sleeps for MS milliseconds.
+ *     fork             Forks a child, which makes a kernel call and exits with 5. Waits for the
+ *                      child.
+ *     fds              Prints the open descriptors that exec would inherit.
+ *     exit:N           Ends the process. Also: _exit:N, abort, kill, return:N.
+ *     thread_exit:N    Calls _exit() from a second thread.
  *
- * The last thing printed before a normal end is `done`. One thread but for `threads`.
+ * The last thing printed before a normal end is `done`. The program has one thread, except for the
+ * step `threads`.
  */
 #include <cuda.h>
 #include <fcntl.h>
@@ -314,7 +327,7 @@ static void finish(void)
     fflush(stdout);
 }
 
-/* Ends the process if the step is one of the ends; else does nothing. */
+/* Ends the process if the step is an end, such as `exit`. Otherwise does nothing. */
 static void do_end(const char *step, long n)
 {
     if (!strcmp(step, "exit")) {

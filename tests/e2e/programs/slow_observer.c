@@ -1,5 +1,6 @@
-/* Replaces the observer of a PyTorch that needs long for each change. Prints when recording
- * operators became complete ("on NS") and stopped being complete ("off NS"), in CLOCK_REALTIME. */
+/* Replaces PyTorch's observer by an observer that needs a long time to switch recording on or off.
+ * Prints the times in CLOCK_REALTIME from which all operators are recorded ("on NS") and from which
+ * no longer all are recorded ("off NS"). */
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>

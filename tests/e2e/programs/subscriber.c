@@ -1,22 +1,26 @@
 /*
- * subscriber.c - another subscriber of CUPTI 13.3 or later. It chooses its records' fields, as
- * torch.profiler's newer collectors do. It is not linked with CUPTI. Its arguments are steps, which
- * run one after the other:
+ * subscriber.c - another subscriber of CUPTI 13.3 or later. This subscriber chooses the fields of
+ * its records, like newer collectors of torch.profiler. The program is not linked with CUPTI.
  *
- *     subscribe        and chooses a kernel's fields; allows others beside it
- *     alone            the same, and does not allow others
- *     clock noclock    makes the tick counter CUPTI's clock; restores the wall clock
- *     fewer            chooses the kernels' ends and names alone: prints whether it may
- *     enable disable   kernels
- *     flush            by force
- *     unsubscribe
- *     until:N          waits until it has received N kernels, for a limited time
- *     told             prints the number of received kernels and the last one's name; also how many
- *                      have times of the tick counter, and how many have no start
+ * Its arguments are steps, which run one after the other:
  *
- * and the steps of kernels.h. An injected profiler is loaded at `context`.
+ *     subscribe        Subscribes, chooses a kernel's fields, and allows other subscribers.
+ *     alone            Subscribes in the same way, but does not allow other subscribers.
+ *     clock            Makes the tick counter CUPTI's clock.
+ *     noclock          Restores the wall clock as CUPTI's clock.
+ *     fewer            Chooses only the end and the name of kernels. Prints whether CUPTI agrees.
+ *     enable           Enables kernels.
+ *     disable          Disables kernels.
+ *     flush            Flushes CUPTI by force.
+ *     unsubscribe      Ends the subscription.
+ *     until:N          Waits until N kernels were received, for a limited time.
+ *     told             Prints the number of received kernels and the last kernel's name. Also
+ *                      prints how many kernels have times of the tick counter, and how many have
+ *                      no start.
  *
- * One thread, and CUPTI's in the callbacks.
+ * The steps of kernels.h are allowed, too. The step `context` loads an injected profiler.
+ *
+ * Threads: one, and the threads on which CUPTI runs the callbacks.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -35,10 +39,10 @@
 #define CLOCK        22           /* CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK */
 #define TICKS_MOST   (1ull << 60) /* the wall clock passed this value in 2006 */
 
-/* KERNEL_FIELD_KIND, _START, _END, _NAME; and all but _START */
+/* `fields`: KERNEL_FIELD_KIND, _START, _END and _NAME. `fewer`: these fields without _START. */
 static int fields[] = {0, 7, 8, 24}, fewer[] = {0, 8, 24};
 
-/* The layout in NVIDIA's header of 13.3. */
+/* The layout of the struct in NVIDIA's header of CUPTI 13.3. */
 struct params {
     size_t size;
     const char *name;
@@ -82,7 +86,7 @@ static struct {
     int (*FlushAll)(uint32_t flag);
 } cupti;
 static void *subscriber;
-static char name[256]; /* of the last kernel; name_lock guards it */
+static char name[256]; /* the last kernel's name, guarded by name_lock */
 static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int kernels, odd, by_ticks, startless;
 

@@ -1,7 +1,7 @@
 /*
- * consumer.c - a user's program: calls the public API without linking the library. One thread; owns
- * nothing. Prints the result of sl_start() before the library (argv[1]) is loaded. Then loads
- * the library, calls its entry point like the CUDA driver, and prints the state.
+ * consumer.c - a user's program: calls the public API without linking the library. One thread.
+ * Prints the result of sl_start() before the library (argv[1]) is loaded. Then loads the library,
+ * calls its entry point like the CUDA driver, and prints the state.
  */
 #include <syncline/syncline.h>
 

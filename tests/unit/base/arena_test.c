@@ -1,4 +1,4 @@
-/* arena_test.c - alignment, zeroing, large pieces and the cap. */
+/* arena_test.c - tests the arena: alignment, zeroed memory, large pieces, and the memory limit. */
 #include "test.h"
 
 #include <string.h>

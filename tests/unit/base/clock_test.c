@@ -1,4 +1,5 @@
-/* clock_test.c - the clock's line, driven by a fake source: slope, slew, steps, brackets. */
+/* clock_test.c - tests how the clock converts ticks to time, with fake clocks that a test sets:
+ * their rate, its changes, and steps of the wall clock. */
 #include "test.h"
 
 #include <pthread.h>
@@ -67,7 +68,7 @@ static void before_calibration_the_kernel_is_asked(void **state)
 {
     assert_int_equal(sl_clock_now(), fake.realtime);
     assert_int_equal(fake.kernel_asked, 1);
-    sl_clock_calibrate(); /* with one point, no line is known yet */
+    sl_clock_calibrate(); /* one measurement does not give the clock's rate */
     advance(1000, 0);
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
@@ -108,8 +109,8 @@ static void a_clock_set_by_hand_is_not_a_slope(void **state)
     fake.realtime += 3600ull * SECOND;
     sl_clock_calibrate();
     advance(1000, 0);
-    assert_int_equal(sl_clock_now(), fake.realtime); /* the kernel's clock, until the next slope is
-                                                      * known */
+    /* the kernel's clock is used until the next rate is known */
+    assert_int_equal(sl_clock_now(), fake.realtime);
     advance(SECOND, 0);
     sl_clock_calibrate();
     fake.kernel_asked = 0;
@@ -133,8 +134,8 @@ static void a_clock_set_back_and_a_counter_restarted(void **state)
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
 
-/* The wall clock is set, forwards and backwards. The next check notices it, however recent the last
- * calibration is. */
+/* The wall clock is set, forwards and backwards. The next check notices the change, even directly
+ * after a calibration. */
 static void a_clock_set_by_hand_is_followed(void **state)
 {
     calibrate_over(SECOND, 0);
@@ -165,7 +166,7 @@ static void too_short_an_interval_changes_nothing(void **state)
 {
     calibrate_over(SECOND, 0);
     fake.ticks += 3000;
-    fake.realtime += 1500; /* the reading was 500 ns late: 50 % of slope */
+    fake.realtime += 1500; /* the reading was 500 ns late, which makes the rate 50 % wrong */
     sl_clock_calibrate();
     fake.realtime -= 500;
     advance(SECOND / 2, 0);
@@ -181,8 +182,8 @@ static void without_a_counter_the_kernel_is_asked_always(void **state)
     assert_int_equal(fake.kernel_asked, 1);
 }
 
-/* Another clock, 700 ns ahead; asking takes 4000, 100 and 2000 ns, and the second time is taken
- * in the middle of it. */
+/* Another clock, which is 700 ns ahead. Its first, second and third call take 4000, 100 and 2000
+ * ns. Each call returns the time in the middle of the call. */
 static int other_clock(void *user, uint64_t *ns)
 {
     static const uint64_t half[] = {2000, 50, 1000};

@@ -1,4 +1,5 @@
-/* futex_test.c - a sleeper wakes when told, does not sleep on a changed word, and gives up. */
+/* futex_test.c - a sleeping thread wakes when another thread wakes it. It does not sleep if the
+ * word has changed, and stops sleeping after its time limit. */
 #include "test.h"
 
 #include <errno.h>

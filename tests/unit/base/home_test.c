@@ -1,4 +1,4 @@
-/* home_test.c - the folder beside the library, or the one that is named instead. */
+/* home_test.c - finds syncline's own folder: beside the library, or where the user says. */
 #include "test.h"
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +8,7 @@
 
 #include "base/home.h"
 
-/* The library is linked statically here, so it lies in this program's file. */
+/* The library is linked statically here, so this program's file contains the library. */
 static void beside_the_library(void **state)
 {
     char self[PATH_MAX], path[PATH_MAX], expected[PATH_MAX + 32];

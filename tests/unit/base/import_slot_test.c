@@ -1,4 +1,4 @@
-/* import_slot_test.c - this program's own import slots, in pages that the linker made read-only. */
+/* import_slot_test.c - changes this program's own import slots, which the linker made read-only. */
 #include "test.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* intern_test.c - one id per text, hints that lie, the cap, and a reader beside the inserter. */
+/* intern_test.c - each text has one id, also with wrong hints, at the memory limit, and while
+ * another thread reads. */
 #include "test.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ static void equal_texts_share_an_id(void **state)
     assert_int_equal(sl_intern_create(&in, 1 << 20), 0);
     assert_int_equal(sl_intern_put(in, "gemm", 4), 1);
     assert_int_equal(sl_intern_put(in, "gemm_f16", 8), 2);
-    assert_int_equal(sl_intern_put(in, "gemm_f16 and more", 4), 1); /* the length counts, no NUL */
+    /* only the length ends the text, no NUL does */
+    assert_int_equal(sl_intern_put(in, "gemm_f16 and more", 4), 1);
     assert_int_equal(sl_intern_put(in, "", 0), 3);
     assert_int_equal(sl_intern_put(in, "a\0b", 3), 4);
     assert_int_equal(sl_intern_put(in, "a\0c", 3), 5);

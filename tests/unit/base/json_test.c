@@ -1,4 +1,5 @@
-/* json_test.c - numbers to the digit, any bytes as valid strings that give the bytes back. */
+/* json_test.c - numbers are written exactly. Any bytes become valid JSON strings from which the
+ * bytes can be restored. */
 #include "test.h"
 
 #include <inttypes.h>

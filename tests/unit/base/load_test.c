@@ -1,4 +1,5 @@
-/* load_test.c - how many threads want to run, and that more than there are processors is seen. */
+/* load_test.c - reads how many threads want to run, and notices if more do than there are
+ * processors. */
 #include "test.h"
 
 #include <errno.h>

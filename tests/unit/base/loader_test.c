@@ -66,7 +66,8 @@ static int load_in_a_child(void)
     return result_of(child);
 }
 
-/* Before, and where glibc does not free the lock: killed by the alarm. */
+/* A child loads a library after fork(). Without syncline's fork handlers the child would hang on
+ * the linker's lock, and alarm() would kill the child. */
 static void a_fork_waits_for_a_look_and_the_looks_in_it(void)
 {
     pthread_t thread;
@@ -74,7 +75,8 @@ static void a_fork_waits_for_a_look_and_the_looks_in_it(void)
     CHECK(!dlopen(NOT_LOADED_YET, RTLD_NOW | RTLD_NOLOAD));
     pthread_atfork(sl_loader_before_fork, sl_loader_after_fork, sl_loader_fork_child);
     pthread_create(&thread, NULL, look_slowly, NULL);
-    pthread_detach(thread); /* ThreadSanitizer reports that the child does not join it */
+    /* detached, because ThreadSanitizer would report that the child does not join this thread */
+    pthread_detach(thread);
     wait_until(&is_inside);
     CHECK(load_in_a_child() == 0);
     CHECK(atomic_load(&has_left));
@@ -156,7 +158,7 @@ static void neither_waits_for_ever(void **state)
     unlink(path);
 }
 
-/* The look and the fork of the parent's are none of the child's. */
+/* The parent forks while it iterates and holds a fork back. The child starts without either. */
 static void a_child_begins_anew(void)
 {
     pid_t child;

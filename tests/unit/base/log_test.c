@@ -1,4 +1,4 @@
-/* log_test.c - what a user sees on stderr, and what the host does not notice. */
+/* log_test.c - the lines that a user sees on stderr. The host process is not affected by them. */
 #include "unit/stderr.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ static void a_stalled_stderr_does_not_block(void **state)
         ;
     fcntl(STDERR_FILENO, F_SETFL, flags);
     sl_log(SL_LOG_ERROR, "no room");
-    stop_listening(); /* reached at all: that is the point */
+    stop_listening(); /* the test passes if this line is reached */
     assert_int_equal(said[0], 0);
 }
 

@@ -1,4 +1,4 @@
-/* nearest_test.c - distances that can be counted on one's fingers. */
+/* nearest_test.c - edit distances of short words. */
 #include "test.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static void distances(void **state)
     memset(b, 'x', sizeof(b) - 1);
     a[199] = b[199] = '\0';
     b[0] = 'y';
-    b[100] = 'y'; /* after the compared part */
+    b[100] = 'y'; /* this difference is after the compared part */
     assert_int_equal(sl_nearest_distance(a, b), 1);
 }
 

@@ -1,4 +1,5 @@
-/* own_file_test.c - a file takes our bytes only while its descriptor and its name are ours. */
+/* own_file_test.c - syncline writes to a file only while the descriptor and the name still belong
+ * to that file. */
 #include "test.h"
 
 #include <errno.h>
@@ -67,7 +68,7 @@ static int is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Opens the host's own file. It has 4 bytes, and the offset is at its end. */
+/* Opens the host's own file of 4 bytes. The file offset is at the end of the file. */
 static int open_hosts(void)
 {
     int fd = open(in_folder("host"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -133,7 +134,7 @@ static void below_a_low_limit_as_high_as_fits(void)
     CHECK(open_under(100, "e") == 98);
     CHECK(open_under(5, "f") == 4);
     CHECK(open_under(5, "g") == 3);
-    /* Only descriptor 0 is free. */
+    /* Only descriptor 0 is free when the file is opened. */
     CHECK(open_under(5, "h") == -EMFILE);
     CHECK(!is_open(STDIN_FILENO));
     CHECK(size_of(in_folder("h")) == -1);
@@ -150,7 +151,7 @@ static void not_where_the_host_may_print(void)
     CHECK(sl_own_file_close(&f) == 0);
 }
 
-/* ---- lost while it is opened ---- */
+/* ---- files that are lost while they are opened ---- */
 
 static void close_all(void)
 {
@@ -298,7 +299,8 @@ static void reused_by_another_file(void **state)
     }
 }
 
-/* The host opens the same descriptor number again. A lost file is never used again. */
+/* The host opens another file with the same descriptor number. syncline never uses a lost file
+ * again. */
 static void lost_for_good(void **state)
 {
     int hosts = open_hosts(), ours, high;

@@ -1,4 +1,5 @@
-/* pages_test.c - pages come zeroed and whole, or not at all; errno stays. */
+/* pages_test.c - all requested pages are returned, filled with zeros, or none. errno is
+ * unchanged. */
 #include "test.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ static void refuses_without_touching_errno(void **state)
 {
     errno = ECHILD;
     assert_null(sl_pages_map(0));
-    assert_null(sl_pages_map(SIZE_MAX / 2)); /* more than any address space has */
+    assert_null(sl_pages_map(SIZE_MAX / 2)); /* more bytes than any address space has */
     assert_int_equal(errno, ECHILD);
 }
 

@@ -1,4 +1,4 @@
-/* software_test.c - the first version that is told counts, as far as its first space. */
+/* software_test.c - the first reported version of a program is kept, up to its first space. */
 #include "test.h"
 
 #include <string.h>

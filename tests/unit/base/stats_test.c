@@ -1,4 +1,5 @@
-/* stats_test.c - every counter has a name and help of its own, is in the docs, and counts. */
+/* stats_test.c - every counter works, has its own name and help text, and is in the
+ * documentation. */
 #include "test.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* store_test.c - the bound, the pool, and the map beside a plain array. */
+/* store_test.c - tests the memory limit, the pool, and the map, whose content must equal a plain
+ * array's. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -62,9 +63,10 @@ static void a_pool_gives_zeroed_objects_and_takes_them_back(void **state)
         }
         count++;
     }
-    assert_int_equal(count, BLOCK / 64 - 1); /* the first place links the blocks */
+    /* the first object's place holds the link to the next block */
+    assert_int_equal(count, BLOCK / 64 - 1);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(object[i][7], i + 1); /* they do not overlap */
+        assert_int_equal(object[i][7], i + 1); /* objects do not overlap */
     sl_pool_put(&pool, object[3]);
     more = sl_pool_get(&pool);
     assert_ptr_equal(more, object[3]);
@@ -85,7 +87,7 @@ static void an_object_larger_than_a_block_is_refused(void **state)
     sl_pool_free(&pool);
 }
 
-/* Keys that probe the same few places are put and dropped at random. The map always agrees with an
+/* Keys with the same few hash slots are put and dropped at random. The map always agrees with an
  * array. */
 static void the_map_is_an_array_with_holes(void **state)
 {

@@ -1,4 +1,5 @@
-/* utf8_test.c - what is UTF-8 passes, what is not becomes '?', other forms become UTF-8. */
+/* utf8_test.c - valid UTF-8 is unchanged, invalid bytes become '?', and UTF-16 and UTF-32 become
+ * UTF-8. */
 #include "test.h"
 
 #include <string.h>
@@ -89,8 +90,8 @@ static void test_what_is_no_character_is_replaced(void **state)
 {
     assert_16((const uint16_t[]){0xde00, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* low alone */
     assert_16((const uint16_t[]){0xd83d, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* high alone */
-    assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");         /* truncated between
-                                                                               * the two */
+    /* truncated inside the pair */
+    assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");
     assert_32((const uint32_t[]){0x110000, 0xd800, 'x', 0}, SIZE_MAX, "\xef\xbf\xbd\xef\xbf\xbdx");
 }
 

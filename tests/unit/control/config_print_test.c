@@ -1,4 +1,4 @@
-/* config_print_test.c - the option table for people: the committed page. */
+/* config_print_test.c - the committed page of options equals the page that the program prints. */
 #include "test.h"
 
 #include <stdio.h>

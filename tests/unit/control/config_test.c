@@ -1,4 +1,4 @@
-/* config_test.c - what users may write, and what they are told. */
+/* config_test.c - which configurations are valid, and which messages users get. */
 #include "unit/stderr.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "collect/cupti/api.h"
 #include "control/config.h"
 
-/* Reads a configuration. `said` contains the messages that it printed on stderr. */
+/* Reads a configuration. Afterwards `said` contains the messages that were printed on stderr. */
 static struct sl_config config;
 
 static void read_config(const char *const *environment)
@@ -94,8 +94,8 @@ static void a_wrong_value_is_one_line_and_the_default(void **state)
     assert_int_equal(config.level, 1);
 }
 
-/* A value that decides whether, when or what to record is invalid. Less is recorded then, never
- * more. */
+/* A value that decides whether, when or what to record is invalid. syncline then records less than
+ * asked, never more. */
 static void an_invalid_value_never_means_everything(void **state)
 {
     READ("SYNCLINE_WINDOW=steps:3");

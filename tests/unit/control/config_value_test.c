@@ -1,4 +1,4 @@
-/* config_value_test.c - sizes, durations and the other spellings, right and wrong. */
+/* config_value_test.c - parses sizes, durations and other values, valid and invalid. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* identity_test.c - rank, job and folder from what launchers tell, and from what they garble. */
+/* identity_test.c - reads rank, job and folder from the environment that a launcher sets, also from
+ * invalid values. */
 #include "test.h"
 
 #include <stdio.h>
@@ -88,7 +89,8 @@ static void without_a_launcher(void **state)
     assert_null(who.rank_source);
     assert_string_equal(who.job, "local");
     assert_true(strlen(who.host) > 0);
-    assert_string_equal(who.process_name, "control.identit"); /* the kernel keeps 15 characters */
+    /* the kernel keeps 15 characters of a name */
+    assert_string_equal(who.process_name, "control.identit");
 }
 
 static void garbage_is_passed_over(void **state)

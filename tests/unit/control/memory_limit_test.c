@@ -1,4 +1,5 @@
-/* memory_limit_test.c - what the limits of cgroups leave, and how the memory options follow. */
+/* memory_limit_test.c - how much memory the limits of cgroups leave, and how this changes the
+ * memory options. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,7 @@ static void no_limit_anywhere(void **state)
     assert_null(limit.source);
 }
 
-/* 800 MB of page cache are in memory.current, not in the lines that count. */
+/* memory.current includes 800 MB of page cache, which does not count as used memory. */
 static void page_cache_is_not_used_memory(void **state)
 {
     (void)state;
@@ -80,7 +81,8 @@ static void page_cache_is_not_used_memory(void **state)
     assert_int_equal(limit.share_bytes, 25 * MB);
 }
 
-/* The pod allows 10 GB, of which 9.6 are used; the container in it allows 4 GB. */
+/* The pod's limit is 10 GB, of which 9.6 GB are used. The limit of the container in the pod is 4
+ * GB. */
 static void a_narrower_cgroup_above(void **state)
 {
     (void)state;
@@ -94,7 +96,8 @@ static void a_narrower_cgroup_above(void **state)
     assert_int_equal(limit.share_bytes, 50 * MB);
 }
 
-/* Version 1: the container's cgroup is mounted at the top, and the path names it from outside. */
+/* cgroup version 1. The container's cgroup is mounted as the root, but /proc/self/cgroup has the
+ * path from outside of the container. */
 static void version_1_in_a_container(void **state)
 {
     (void)state;

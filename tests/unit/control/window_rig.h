@@ -10,7 +10,7 @@
 #define T0 (1000 * S)
 
 static struct sl_window w;
-/* By how much the wall clock is ahead of the monotonic clock. */
+/* How far the wall clock is ahead of the monotonic clock. */
 static uint64_t ahead = 900 * S;
 
 /* Returns both clocks at the time when the wall clock is `real_ns`. */

@@ -28,7 +28,7 @@ static void run_whose_enabling_failed_at_first_has_a_lead_in(void **state)
 {
     begin(SL_WINDOW_RUN, 0);
     assert_int_equal(step(T0), SL_ACT_ENABLE);
-    assert_int_equal(step(T0 + 4 * S), SL_ACT_NONE); /* the enabling took 4 s */
+    assert_int_equal(step(T0 + 4 * S), SL_ACT_NONE); /* enabling the kinds took 4 s */
     assert_int_equal(deadline_of(), T0 + 5 * S);
     assert_int_equal(step(T0 + 5 * S), SL_ACT_OPEN);
     assert_int_equal(w.opened_ns, T0 + 5 * S);
@@ -61,7 +61,7 @@ static void time_windows_come_once_a_period(void **state)
     assert_int_equal(deadline_of(), T0 + 2 * S);
     assert_int_equal(step(T0 + 1 * S), SL_ACT_NONE);
     assert_int_equal(step(T0 + 2 * S + 100), SL_ACT_DRAIN);
-    assert_int_equal(w.closed_ns, T0 + 2 * S); /* a late step does not make the window longer */
+    assert_int_equal(w.closed_ns, T0 + 2 * S); /* a late check does not make the window longer */
     assert_int_equal(w.close_reason, SL_REASON_TIME);
     assert_int_equal(step(T0 + 2 * S + 200), SL_ACT_NONE);
     assert_int_equal(sl_window_step(&w, at(T0 + 3 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
@@ -78,8 +78,8 @@ static void time_windows_come_once_a_period(void **state)
     assert_int_equal(deadline_of(), T0 + 119 * S);
 }
 
-/* A window opens when its kinds are on, even if that is later than planned. Its length counts from
- * there, and the next window's start does not move. */
+/* A window opens when its kinds are on, even if this is later than planned. The window's length
+ * counts from the opening. The next window's start does not move. */
 static void a_window_begins_when_what_it_records_is_on(void **state)
 {
     begin(SL_WINDOW_TIME, T0 - 1 * S);
@@ -229,7 +229,8 @@ static void a_start_while_closing_is_kept_and_needs_no_lead_in(void **state)
     step(T0);
     step(T0 + 1 * S);
     assert_int_equal(sl_window_stop(&w), 0);
-    assert_int_equal(sl_window_start(&w), -EBUSY); /* before any step saw the stop */
+    /* the stop was requested, but no check has seen it yet */
+    assert_int_equal(sl_window_start(&w), -EBUSY);
     assert_int_equal(step(T0 + 2 * S), SL_ACT_DRAIN);
     assert_int_equal(sl_window_start(&w), -EALREADY);
     assert_int_equal(sl_window_stop(&w), 0);

@@ -1,4 +1,5 @@
-/* assemble_call_test.c - one CPU row per correlation id; a call takes the result of its wait. */
+/* assemble_call_test.c - each correlation id has one CPU row. A call's row contains the result of
+ * the call's wait. */
 #include "unit/event/assemble_rig.h"
 
 static void a_driver_row_waits_for_the_row_around_it(void **state)
@@ -14,7 +15,8 @@ static void a_driver_row_waits_for_the_row_around_it(void **state)
     assert_int_equal(got.count, 3);
     assert_int_equal(got.event[1].kind, SL_EV_DRIVER);
     assert_int_equal(got.event[2].kind, SL_EV_FLOW);
-    /* The record is too late: an id has only one CPU row. */
+    /* This record arrives after its id's row was written. It is dropped, because an id has only one
+     * CPU row. */
     feed(a, launch(SL_EV_RUNTIME, 9, 5, 25), 1200);
     assert_int_equal(got.count, 3);
     sl_assemble_get_counts(a, &counts);
@@ -45,7 +47,8 @@ static void what_is_held_is_known(void **state)
     feed(a, launch(SL_EV_DRIVER, 9, 12, 18), 0);
     feed(a, launch(SL_EV_DRIVER, 10, 10, 40), 0);
     assert_int_equal(sl_assemble_held_ns(a), 10);
-    feed(a, launch(SL_EV_RUNTIME, 10, 8, 42), 0); /* replaces the driver call */
+    /* the runtime call replaces the driver call inside it */
+    feed(a, launch(SL_EV_RUNTIME, 10, 8, 42), 0);
     assert_int_equal(sl_assemble_held_ns(a), 12);
     sl_assemble_flush(a);
     assert_int_equal(sl_assemble_held_ns(a), UINT64_MAX);
@@ -143,7 +146,7 @@ static void test_a_later_call_of_the_thread_releases(void **state)
     assert_int_equal(got.count, 0); /* each call may be inside a runtime call */
     driver(a, 3, 100, 30, 35, 0);
     sl_assemble_complete(a, 30);
-    assert_int_equal(got.count, 0); /* earlier records may not have arrived */
+    assert_int_equal(got.count, 0); /* records from before that time may still arrive */
     sl_assemble_complete(a, 50);
     assert_int_equal(got.count, 1);
     assert_int_equal(got.event[0].correlation, 1);

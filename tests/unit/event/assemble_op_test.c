@@ -1,4 +1,5 @@
-/* assemble_op_test.c - GPU operations and their launches, and records that arrive twice. */
+/* assemble_op_test.c - joins GPU operations with their launches. Also tests records that arrive
+ * twice. */
 #include "unit/event/assemble_rig.h"
 
 static void the_same_record_twice_is_one_row(void **state)
@@ -29,8 +30,8 @@ static void the_same_record_twice_is_one_row(void **state)
     sl_assemble_destroy(a);
 }
 
-/* A record is delivered twice, and its stream is described in between. The shapes differ, but it is
- * one operation with one row. */
+/* A record is delivered twice, and its stream is described in between. The two events have
+ * different shapes, but the operation gets only one row. */
 static void the_same_record_twice_is_one_row_whatever_is_known_of_its_stream(void **state)
 {
     struct sl_event kernel = row(SL_EV_KERNEL, 4, 30, 40), copied = row(SL_EV_MEMCPY, 5, 50, 60);

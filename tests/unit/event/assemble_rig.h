@@ -1,6 +1,6 @@
 /*
- * assemble_rig.h - an assembler whose output is kept, and records for it. Shared by the tests of
- * the assembler's files.
+ * assemble_rig.h - an assembler whose output is kept, and functions that make records for it. The
+ * tests of all files of the assembler use this rig.
  */
 #ifndef ASSEMBLE_RIG_H
 #define ASSEMBLE_RIG_H

@@ -1,4 +1,5 @@
-/* assemble_test.c - records in any order, ids that wrap around, and the limit of memory. */
+/* assemble_test.c - assembles records that arrive in any order, ids that wrap around, and more
+ * records than fit into memory. */
 #include "event/correlation.h"
 #include "unit/event/assemble_rig.h"
 
@@ -119,7 +120,7 @@ static void check_order(uint64_t first, uint32_t patterns, uint64_t seed, uint32
         add_pattern(first, (uint32_t)i);
     random_state = seed;
     shuffle(reach);
-    /* The first delivered id is before the wrap. */
+    /* The first delivered id is from before the wrap-around. */
     feed(a, row(SL_EV_SYNC, (uint32_t)first - 1, 1, 2), 0);
     got.count = 0;
     for (i = 0; i < input.count; i++)
@@ -216,10 +217,11 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
 {
     struct sl_assemble_counts counts;
     struct sl_assemble *a = make(512 * 1024);
-    uint32_t id, launches = 2048; /* each launch has a page of its own, which is more than fits */
+    uint32_t id, launches = 2048; /* each uses a page, too many for the memory */
     uint64_t lost;
 
-    /* A launch that waits, followed by very many that do not: it must not be forgotten. */
+    /* One launch waits for its operation. Very many other launches follow that do not wait. The
+     * waiting launch is not forgotten. */
     feed(a, launch(SL_EV_RUNTIME, 1, 10, 20), 0);
     for (id = 1000; id < 1000000; id += 100) {
         got.count = 0;
@@ -243,7 +245,7 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
     feed(a, row(SL_EV_KERNEL, id - SL_CORR_PAGE_IDS, 30, 40), 0);
     assert_int_equal(got.count, 2); /* the newest launch is kept */
     feed(a, row(SL_EV_KERNEL, 2000000, 30, 40), 0);
-    assert_int_equal(got.count, 3); /* the oldest is forgotten: a row without an arrow */
+    assert_int_equal(got.count, 3); /* the oldest launch was forgotten, so this row has no arrow */
     sl_assemble_get_counts(a, &counts);
     assert_true(counts.gpu_without_call >= 1);
     sl_assemble_destroy(a);

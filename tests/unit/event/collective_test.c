@@ -1,5 +1,5 @@
-/* collective_test.c - PyTorch's words for a collective become Chakra's; ranks become groups, each
- * once.
+/* collective_test.c - PyTorch's names of collectives become Chakra's. Each list of ranks becomes
+ * one group.
  */
 #include "test.h"
 
@@ -136,8 +136,8 @@ static void the_same_is_the_same(void **state)
     assert_int_not_equal(found.group, 0);
 }
 
-/* All ranks of a job compute the same number for a group, wherever and in whatever order they learn
- * of it. */
+/* All ranks of a job compute the same number for a group. The order in which a rank creates its
+ * groups does not matter. */
 static void a_group_has_its_number_from_its_ranks(void **state)
 {
     struct sl_collective_args t = told("allreduce", "Float", 1);
@@ -183,7 +183,7 @@ static void a_name_stands_for_its_ranks(void **state)
 {
     struct sl_collective_args t = told("broadcast", "Float", 1);
 
-    put_ranks("[0, 2]"); /* no part of what is named next */
+    put_ranks("[0, 2]"); /* these ranks do not belong to the group that is named next */
     sl_collectives_name(comms, text("data"));
     sl_collectives_name_rank(comms, 1);
     sl_collectives_name_rank(comms, 3);
@@ -282,7 +282,7 @@ static void messages_have_a_peer(void **state)
     assert_true(found.type == SL_COLLECTIVE_RECV && found.peer == 1);
 }
 
-/* A group does not fit into memory. It is unknown, and no other group is affected. */
+/* A group does not fit into memory. This group stays unknown, and no other group is affected. */
 static void groups_that_do_not_fit(void **state)
 {
     uint32_t number = 1, first;

@@ -1,4 +1,5 @@
-/* op_detail_test.c - the parts of an operator's text come back; members are found as JSON has them.
+/* op_detail_test.c - joins the details of an operator to one text, and reads the parts from the
+ * text again. Members of a part are found by their JSON keys.
  */
 #include "test.h"
 
@@ -109,7 +110,8 @@ static void members_are_found_by_their_whole_names(void **state)
     expect(&detail, "", NULL);
 }
 
-/* Separators and brackets inside a value are not mistaken for those around it. */
+/* Separators and brackets inside a value are not mistaken for separators and brackets around the
+ * value. */
 static void values_of_any_form(void **state)
 {
     struct sl_op_detail detail =

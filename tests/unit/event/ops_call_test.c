@@ -1,5 +1,5 @@
-/* ops_call_test.c - finds the operator around a call, in whatever order and however late calls
- * arrive, and which operators are forgotten. */
+/* ops_call_test.c - finds the operator around a call, although calls arrive late and in any order.
+ * Also tests which operators are forgotten if memory is full. */
 #include "event/ops_rig.h"
 
 #define MANY 200000
@@ -33,7 +33,8 @@ static void other_threads_are_others(void **state)
     assert_int_equal(ev.u.call.op, 0);
 }
 
-/* A user scope is around operators. It has no row here, and calls in it belong to no operator. */
+/* A user scope is around operators. The scope has no row here, and calls directly in the scope
+ * belong to no operator. */
 static void scopes_are_passed_over(void **state)
 {
     struct sl_op scope = op(5);
@@ -49,9 +50,9 @@ static void scopes_are_passed_over(void **state)
     assert_int_equal(f.rows, 2);
 }
 
-/* Autograd's thread runs a backward node of a graph that another thread made. An operator runs in
- * the node, and one of a recomputed forward pass. Calls in all of them count for the thread that
- * made the graph. */
+/* Autograd's thread runs a backward node of a graph that another thread made. An operator and a
+ * recomputed forward operator run inside the node. All their calls count for the thread that made
+ * the graph. */
 static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
@@ -73,12 +74,12 @@ static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
         sl_ops_end(f.ops, THREAD + 1, handle, 500);
     ev.start_ns = 450;
     assert_int_equal(sl_ops_call(f.ops, &ev), THREAD);
-    ev.start_ns = 550; /* the engine's work after the node */
+    ev.start_ns = 550; /* a call of the autograd engine after the node */
     assert_int_equal(sl_ops_call(f.ops, &ev), THREAD);
     sl_ops_end(f.ops, THREAD + 1, 9, 580);
     ev.start_ns = 600;
     assert_int_equal(sl_ops_call(f.ops, &ev), 0);
-    node.forward_number = 3; /* a thread that was never seen */
+    node.forward_number = 3; /* a thread that has run no operator */
     sl_ops_begin(f.ops, THREAD + 1, 700, &node);
     ev.start_ns = 750;
     assert_int_equal(sl_ops_call(f.ops, &ev), 0);
@@ -90,8 +91,8 @@ static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
     assert_false(sl_ops_is_worker(f.ops, THREAD + 9));
 }
 
-/* The caller of the backward pass is known. Its calls count for the caller, whichever thread made
- * the graph. */
+/* The thread that called backward() is known. The calls of the backward pass count for that thread,
+ * whichever thread made the graph. */
 static void a_backward_pass_is_for_its_caller_where_that_is_known(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
@@ -158,13 +159,13 @@ static void the_oldest_are_forgotten(void **state)
     assert_true(counts.forgotten > 0 && counts.forgotten < MANY && counts.lost == 0);
 }
 
-/* All operators begin at one time, as on a coarse clock. Running operators name parents whose
- * places other operators of the thread now use. The call still finds the right operator. */
+/* All operators begin at the same time, because the clock is coarse. Other operators of the thread
+ * now use the memory of the running operators' parents. The call still finds the right operator. */
 static void places_that_are_taken_again_are_not_taken_for_parents(void **state)
 {
     for (uint64_t i = 0; i < MANY; i++) {
         begin(10 + i, 50);
-        if (i % 100) /* every hundredth operator keeps running and is the parent of later ones */
+        if (i % 100) /* every hundredth keeps running, as a parent */
             end(10 + i, 50);
     }
     assert_int_equal(call_at(60).u.call.op, 10 + MANY - 100);

@@ -15,8 +15,8 @@ static void backward_follows_forward(void **state)
     end(1, 130);
     sl_ops_begin(f.ops, THREAD + 1, 200, &engine);
     sl_ops_begin(f.ops, THREAD + 1, 210, &backward);
-    /* The arrow starts at the last operator that began with this number. The engine's operators
-     * have the number, too. */
+    /* The arrow starts at the last operator that began with this sequence number. Operators of the
+     * autograd engine have the same number. */
     assert_int_equal(f.row[2].kind, SL_EV_FLOW_BACK);
     assert_true(f.row[2].thread == THREAD && f.row[2].start_ns == 110);
     assert_true(f.row[2].u.flow.head_thread == THREAD + 1 && f.row[2].u.flow.head_ns == 210);
@@ -27,7 +27,7 @@ static void backward_follows_forward(void **state)
     assert_int_equal(f.rows, 5);
 }
 
-/* Each thread counts its own sequence numbers, so two threads use the same ones. The arrow starts
+/* Each thread counts its own sequence numbers, so two threads use equal numbers. The arrow starts
  * on the thread that autograd names. */
 static void arrows_go_from_the_thread_that_autograd_names(void **state)
 {
@@ -58,8 +58,8 @@ static void without_a_forward_operator_there_is_no_arrow(void **state)
     backward.number = 2;
     backward.is_backward = 1;
     backward.forward_number = 1;
-    sl_ops_begin(f.ops, THREAD, 100, &forward); /* it has no sequence number, because autograd is
-                                                 * off */
+    /* this operator has no sequence number, because autograd is off */
+    sl_ops_begin(f.ops, THREAD, 100, &forward);
     sl_ops_begin(f.ops, THREAD + 1, 200, &backward);
     backward.sequence = 9; /* no operator began with this number */
     sl_ops_begin(f.ops, THREAD + 1, 210, &backward);

@@ -1,6 +1,6 @@
 /*
- * ops_line_test.c - the source line of a call: that of the innermost operator with a line, or of a
- * waiting function that is no operator.
+ * ops_line_test.c - finds the source line of a call. The line belongs to the innermost operator
+ * with a line, or to a waiting function that is not an operator.
  */
 #include "test.h"
 
@@ -67,7 +67,7 @@ static void test_the_innermost_line(void **state)
     uint32_t op;
 
     begin(100, 11, 5, 0);
-    begin(110, 12, 0, 0); /* the operator around it calls this function */
+    begin(110, 12, 0, 0); /* the operator around the function calls it */
     begin(120, 13, 6, 0); /* called by Python code */
     assert_int_equal(sl_ops_line(ops, THREAD), 6);
     sl_ops_end(ops, THREAD, 13, 130);
@@ -101,11 +101,11 @@ static void test_what_waits_and_is_no_operator(void **state)
     assert_int_equal(line_at(105, &op), 5);
     assert_int_equal(op, 0);
     assert_int_equal(line_at(131, &op), 7);
-    assert_int_equal(op, 11); /* the operator around it */
+    assert_int_equal(op, 11); /* the operator around this call */
     assert_int_equal(line_at(133, &op), 8);
     assert_int_equal(line_at(145, &op), 6);
     begin(160, 0, 9, 1);
-    sl_ops_close(ops, 170); /* an operator without a row gets none at its end, either */
+    sl_ops_close(ops, 170); /* an operator without a row gets no row at its end, either */
     assert_int_equal(rows, 1);
 }
 

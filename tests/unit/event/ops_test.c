@@ -1,5 +1,5 @@
-/* ops_test.c - rows of operators: ends that are lost or come from another thread, windows, and
- * graph nodes. */
+/* ops_test.c - writes rows of operators. Ends are lost or arrive from another thread, operators
+ * cross the edges of windows, and graph nodes run operators. */
 #include "event/ops_rig.h"
 
 /* Ends are lost. The inner operators end together with the outer one. */
@@ -53,7 +53,7 @@ static void a_node_has_the_innermost_operator(void **state)
 
     scope.is_user = 1;
     nameless.name = 0;
-    sl_ops_node(f.ops, THREAD, 70); /* no operator runs there */
+    sl_ops_node(f.ops, THREAD, 70); /* no operator runs at this time */
     begin(1, 100);
     sl_ops_begin(f.ops, THREAD, 150, &(struct sl_op){.handle = 2, .sequence = 41, .name = 12});
     sl_ops_begin(f.ops, THREAD, 200, &scope);

@@ -1,4 +1,5 @@
-/* pattern_test.c - texts and their numbers come apart and together again, whatever they are. */
+/* pattern_test.c - splits any text into its numbers and the pattern around them, and joins them
+ * again. */
 #include "test.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@ static void the_gpu_is_shown_once_all_of_it_is_in(void **state)
     pop(0, 30);
     pop(0, 40);
     sl_ranges_complete(ranges, 150);
-    assert_null(row(SL_EV_NVTX_RANGE_GPU, 1)); /* an operation ends later */
+    assert_null(row(SL_EV_NVTX_RANGE_GPU, 1)); /* an operation ends after the range */
     sl_ranges_complete(ranges, 250);
     assert_int_equal(outs, 2 + 4); /* both ranges, each on two streams */
     gpu = &out[outs - 1];
@@ -86,7 +86,7 @@ static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
     launch(THREAD, 46, 6, 290, 300);
     pop(0, 50);
     sl_ranges_complete(ranges, 400);
-    gpu = row(SL_EV_NVTX_RANGE_GPU, 1); /* one row: nothing runs on stream 6 */
+    gpu = row(SL_EV_NVTX_RANGE_GPU, 1); /* one row, because nothing runs on stream 6 */
     assert_non_null(gpu);
     assert_int_equal(gpu->start_ns, 110);
     assert_int_equal(gpu->end_ns, 260);
@@ -118,8 +118,7 @@ static void a_launch_that_failed_has_no_operation(void **state)
     assert_null(row(SL_EV_NVTX_RANGE_GPU, 2));
 }
 
-/* Begins a range with numbers and other members, as ranges have whose names differ only in a
- * number. */
+/* Begins a range whose name is a pattern with a number, with other members, too. */
 static void push_numbered(uint64_t ns, uint32_t name)
 {
     const struct sl_range_look look = {
@@ -136,7 +135,8 @@ static struct sl_event call(uint64_t ns, uint16_t flags)
     return ev;
 }
 
-/* An operation of the launch at that time; `flags`: whether it is the launch's first. */
+/* Delivers an operation of the launch at that time. `flags` says whether the operation is the
+ * launch's first. */
 static void operation(uint64_t launched_ns, uint8_t device, uint32_t stream, uint64_t from,
                       uint64_t to, uint16_t flags)
 {
@@ -191,7 +191,7 @@ static void a_row_for_each_stream_of_each_device(void **state)
     launch_on(110, 0, 7, 500, 600);
     launch_on(120, 0, 8, 520, 530);
     launch_on(130, 1, 7, 540, 550);
-    launch_on(140, 0, 7, 400, 450); /* records arrive in any order */
+    launch_on(140, 0, 7, 400, 450); /* records of operations arrive in any order */
     launch_on(150, 0, 7, 700, 800);
     pop(0, 200);
     sl_ranges_complete(ranges, 10000);
@@ -230,8 +230,8 @@ static void a_launch_is_waited_for(void **state)
     assert_row(1, 0, 7, 500, 9100);
 }
 
-/* The number of a graph's operations is unknown. Some time after the latest one, the range's row is
- * written. */
+/* The number of a graph's operations is unknown. The range's row is written some time after the
+ * latest operation. */
 static void a_graph_may_have_more(void **state)
 {
     push_numbered(100, 1);
@@ -257,7 +257,7 @@ static void more_streams_than_there_is_room_for(void **state)
         sl_ranges_get_counts(ranges, &counts);
     } while (!counts.lost && stream < 1000000);
     assert_in_range(stream, 1000, 999999);
-    launch_on(120, 0, 1, 700, 800); /* this stream is already known */
+    launch_on(120, 0, 1, 700, 800); /* this stream is already known to the range */
     sl_ranges_get_counts(ranges, &counts);
     assert_int_equal(counts.lost, 1);
 }

@@ -1,5 +1,5 @@
-/* range_list_test.c - which ranges were open at a time, and which are forgotten when memory is
- * full. */
+/* range_list_test.c - finds the ranges that were open at a time. If memory is full, some ranges are
+ * forgotten. */
 #include "event/range_rig.h"
 
 static void calls_that_come_late_find_their_range(void **state)
@@ -27,22 +27,22 @@ static void memory_is_bounded(void **state)
 
     sl_ranges_destroy(ranges);
     assert_int_equal(create_with(512 * 1024), 0);
-    /* Ended ranges make room, and threads start and end. */
+    /* Memory is full, so ended ranges are forgotten. Threads start and end meanwhile. */
     for (uint32_t i = 0; i < 100000; i++) {
         sl_ranges_push(ranges, i + 1, 0, i * 10, &look);
         sl_ranges_pop(ranges, i + 1, 0, i * 10 + 5);
     }
     sl_ranges_get_counts(ranges, &counts);
     assert_int_equal(counts.lost, 0);
-    /* Open ranges do not make room. */
+    /* Memory is full of open ranges. Open ranges are not forgotten. */
     for (uint32_t i = 0; i < 100000; i++)
         push(0, 2000000 + i, 1);
     sl_ranges_get_counts(ranges, &counts);
     assert_true(counts.lost > 0 && counts.lost < 100000);
 }
 
-/* The range that ended first is forgotten together with its GPU times. Open ranges, and those that
- * ended last, are kept. */
+/* The range that ended first is forgotten together with its GPU times. Open ranges, and the ranges
+ * that ended last, are kept. */
 static void what_ended_first_gives_way(void **state)
 {
     uint32_t ended = 0;

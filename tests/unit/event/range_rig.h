@@ -89,7 +89,7 @@ static inline void launch(uint32_t thread, uint64_t ns, uint32_t stream, uint64_
     launch_at(thread, ns, stream, from, to, 0);
 }
 
-/* Delivers a launch of a thread that works for another thread. */
+/* Delivers a launch by a thread that works for another thread. */
 static inline void launch_for(uint32_t thread, uint64_t ns, uint64_t from, uint64_t to,
                               uint32_t for_thread)
 {

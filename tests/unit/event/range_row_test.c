@@ -64,7 +64,8 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     assert_int_equal(outs, 4);
     assert_int_equal(out[3].flags, SL_EVF_BEGUN);
     assert_int_equal(out[3].order, out[2].order);
-    sl_ranges_window(ranges, 100, 130); /* it is known when it ends: nothing is told again */
+    /* the range's end is known, so its beginning is not reported again */
+    sl_ranges_window(ranges, 100, 130);
     assert_int_equal(outs, 4);
     sl_ranges_close(ranges, 130);
     assert_int_equal(outs, 7);
@@ -104,7 +105,7 @@ static void a_range_that_was_over_is_cut_like_others(void **state)
     sl_ranges_past(ranges, 1000, 50, 150, &look[0]);
     sl_ranges_past(ranges, 1000, 150, 250, &look[1]);
     sl_ranges_past(ranges, 1000, 20, 60, &look[2]);   /* before the range */
-    sl_ranges_past(ranges, 1000, 180, 170, &look[3]); /* ends before it begins */
+    sl_ranges_past(ranges, 1000, 180, 170, &look[3]); /* the range's end is before its beginning */
     assert_int_equal(outs, 2);
     assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->start_ns, 100);
     assert_int_equal(row(SL_EV_NVTX_RANGE, 1)->end_ns, 150);

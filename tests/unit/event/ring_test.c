@@ -1,4 +1,5 @@
-/* ring_test.c - order, wrap, full, the slots kept for control, and two threads at once. */
+/* ring_test.c - events come out of the ring in order, also at the ring's end, when the ring is
+ * full, and with two threads. Some slots are reserved for control events. */
 #include "test.h"
 
 #include <errno.h>

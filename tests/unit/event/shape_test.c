@@ -1,4 +1,4 @@
-/* shape_test.c - equal shapes share an id, entries never move, the cap holds. */
+/* shape_test.c - equal shapes share an id, entries never move, and the memory limit holds. */
 #include "test.h"
 
 #include <pthread.h>

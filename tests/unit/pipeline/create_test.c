@@ -1,5 +1,5 @@
-/* create_test.c - creates a pipeline with too little memory. Either creation fails and all memory
- * is returned, or the pipeline works without its optional parts and says so. */
+/* create_test.c - creates a pipeline with too little memory. Either the creation fails and all
+ * memory is returned, or the pipeline works without its optional parts and prints a message. */
 #include "child.h"
 #include "pipeline/rig.h"
 
@@ -31,7 +31,7 @@ static size_t mapped_bytes(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Shared by all cases, which are child processes. */
+/* All cases share this memory. Each case is a child process. */
 static struct {
     size_t room_bytes;
     int made;

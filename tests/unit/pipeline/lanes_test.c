@@ -29,7 +29,7 @@ static void *tell(void *thread)
     push("loading");
     sl_nvtx_pop(0, NULL);
     pthread_barrier_wait(&told);
-    pthread_barrier_wait(&heard); /* when the thread ends, its name is gone */
+    pthread_barrier_wait(&heard); /* the system forgets a thread's name when the thread ends */
     return NULL;
 }
 

@@ -109,7 +109,8 @@ static void one_that_ends_on_another_thread(void **state)
     assert_int_equal(rows(text, "aten::meanwhile"), 1);
 }
 
-/* Far more than the lane holds: what is missing is counted, what is there is whole. */
+/* Far more operators run than fit into the thread's lane (its ring buffer). The missing operators
+ * are counted, and the others are complete. */
 static void operators_that_find_no_room_are_counted(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_RANGES_LOST), ops = sl_stats_get(SL_STAT_OPS);

@@ -1,6 +1,6 @@
 /*
- * pipeline_test.c - which rows are in a window's file: rows by their start, arrows by both ends,
- * names always.
+ * pipeline_test.c - which rows are in a window's file. A row belongs to the window in which it
+ * starts. An arrow needs both ends in the window. Names are in each file.
  *
  * A process has one pipeline, so the cases are windows of one run, in order.
  */
@@ -30,7 +30,8 @@ static void rows_belong_by_their_start(void **state)
     assert_int_equal(count(text, "k_first"), 1);
     assert_int_equal(count(text, "k_inside"), 1);
     assert_int_equal(count(text, "k_last"), 1);
-    assert_int_equal(count(text, "cudaLaunchKernel"), 4); /* all except that of k_call_before */
+    /* all arrows except the arrow of k_call_before */
+    assert_int_equal(count(text, "cudaLaunchKernel"), 4);
     assert_int_equal(count(text, "\"ph\":\"f\""), 3);
     assert_int_equal(count(text, "\"ph\":\"s\""), 3);
     /* Both rows of k_before_all, k_at_the_end and k_after are outside the window, and one row each

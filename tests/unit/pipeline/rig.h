@@ -44,7 +44,7 @@ static inline int tear_down(void **state)
     return folder_remove();
 }
 
-static uint32_t correlation; /* of the last launch */
+static uint32_t correlation; /* the correlation id of the last launch */
 
 /* Delivers one launch and its kernel, which starts `wait` ns after the call. */
 static inline void deliver_from(uint32_t thread, const char *name, uint64_t call_ns, uint64_t wait)
@@ -87,7 +87,7 @@ static inline const char *read_window(int number)
     FILE *f;
 
     snprintf(path, sizeof(path), "%s/%d.pt.trace.json", folder, number);
-    while (access(path, R_OK)) /* the file has another name until it is complete */
+    while (access(path, R_OK)) /* an incomplete file has another name */
         usleep(1000);
     do
         sl_pipeline_last(pipeline, last, sizeof(last), &windows);
@@ -111,7 +111,7 @@ static inline int count(const char *text, const char *what)
     return n;
 }
 
-/* Returns a time that is clearly separate from all earlier and later ones. */
+/* Returns a time that is far from all times returned before and after. */
 static inline uint64_t apart(void)
 {
     uint64_t now;

@@ -1,7 +1,7 @@
 /*
- * window_filter_test.c - which of the program's ranges, marks and names are in a window's file:
- * truncated to the window, including those from before the GPU was used, and only if they are known
- * to be inside.
+ * window_filter_test.c - which of the program's ranges, marks and names are in a window's file.
+ * Ranges are truncated to the window. A row is written only if it is known to be inside the window,
+ * even if the GPU was not used yet.
  *
  * A process has one pipeline, so the cases are windows of one run, in order.
  */

@@ -1,6 +1,6 @@
 /*
- * api_test.c - requests of the program through the public API: ranges, marks and steps, before the
- * injection, in a window, and when nothing is recorded; also a status whose text is truncated.
+ * api_test.c - a program uses the public API for ranges, marks and steps: before the injection, in
+ * a window, and when nothing is recorded. Also tests a status whose text is truncated.
  */
 #include "life.h"
 
@@ -52,7 +52,8 @@ static void stop_window(void)
 
 #define TRACE "1.pt.trace.json"
 
-/* Who asks for a window by hand gets a file, and in it what the program said. */
+/* The program requests a window without having used the GPU. The window's file contains the
+ * program's ranges and marks. */
 static void ranges_of_a_program_that_has_not_used_the_gpu(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));
@@ -68,7 +69,8 @@ static void ranges_of_a_program_that_has_not_used_the_gpu(void)
     sl_process_exit();
 }
 
-/* A caller whose text has another length: it ends all the same. */
+/* The caller's struct has less room for the file's name. The truncated name still ends with a
+ * NUL. */
 static void a_text_that_is_cut_ends(void)
 {
     struct sl_status s;

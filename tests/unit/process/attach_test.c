@@ -1,5 +1,5 @@
-/* attach_test.c - which kinds are on when the injection returns, which of CUPTI's two interfaces is
- * used, and the message if a part of it fails. */
+/* attach_test.c - which kinds are on when the injection returns, and which of CUPTI's two
+ * interfaces is used. A message is printed if a part of the injection fails. */
 #include "life.h"
 
 enum {
@@ -10,7 +10,7 @@ enum {
 static void play_run(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
-    CHECK(fake.on[CALLS] && fake.on[KERNELS]); /* nothing of the window is lost */
+    CHECK(fake.on[CALLS] && fake.on[KERNELS]); /* no record of the window is lost */
     CHECK(fake.enabling_thread == syscall(SYS_gettid));
     sl_process_exit();
 }

@@ -1,7 +1,7 @@
 /*
- * cupti_failures_test.c - each function of CUPTI that the library calls fails, at its first call,
- * its second and so on, or at every call. The host does not notice: nothing hangs, no thread and no
- * open file stays, and what is missing from the trace is said.
+ * cupti_failures_test.c - each function of CUPTI that the library calls fails at its first call,
+ * its second call and so on, or at every call. The host is not affected: no call hangs, and no
+ * thread or open file is left. A message names what is missing from the trace.
  */
 #include <sys/mman.h>
 
@@ -10,11 +10,11 @@
 
 enum {
     LAUNCHES = 20,
-    CALLS_MOST = 12, /* of a function that are made to fail in turn */
+    CALLS_MOST = 12, /* how many calls of each function are made to fail, one per run */
     LAUNCH_KERNEL = 211
 };
 
-/* ---- what the fake CUPTI of life.h lacks ---- */
+/* ---- functions that the fake CUPTI of life.h lacks ---- */
 
 static int fake_EnableRuntimeApi(uint32_t cbid, uint8_t on)
 {
@@ -45,8 +45,8 @@ static int fake_GetAttribute(int attribute, size_t *size, void *value)
 
 /* ---- failures ---- */
 
-static const char *function; /* the one that fails, */
-static unsigned which;       /* at this call; 0: at every call */
+static const char *function; /* the name of the function that fails */
+static unsigned which;       /* number of the failing call; 0: every call fails */
 static _Atomic unsigned calls, failures;
 
 static struct {
@@ -125,9 +125,9 @@ static const struct sl_cupti_functions failing = {
 static const struct {
     const char *name;
     enum {
-        NEEDED = 1, /* nothing is recorded without it */
-        SILENT = 2, /* it only names a failure, checks the clock, or is told of graphs */
-        MANY = 4,   /* a line for each kind, attribute or domain of calls */
+        NEEDED = 1, /* nothing is recorded without this function */
+        SILENT = 2, /* a failure prints nothing */
+        MANY = 4,   /* a failure prints a line for each kind, attribute or domain of calls */
     } how;
 } functions[] = {
     {"GetVersion", NEEDED},
@@ -151,7 +151,8 @@ static const struct {
     {"GetGraphId", SILENT},
     {"GetGraphNodeId", SILENT},
 };
-/* ActivityEnableCalls is v2.c's own, RegisterTimestampCallback and Finalize are other clients'. */
+/* ActivityEnableCalls is a function of v2.c. Only other clients call RegisterTimestampCallback and
+ * Finalize. */
 _Static_assert(sizeof(functions) / sizeof(*functions) + 3 ==
                    sizeof(struct sl_cupti_functions) / sizeof(void (*)(void)),
                "every function that the library calls has a row");
@@ -160,7 +161,7 @@ _Static_assert(sizeof(functions) / sizeof(*functions) + 3 ==
 
 static int how;
 
-/* How many lines the library has said of the function's failures. */
+/* Returns the number of lines that the library printed about failures of the function. */
 static int lines_of_failures(void)
 {
     char wanted[64], line[1024];
@@ -211,7 +212,7 @@ static void whatever_fails_the_host_goes_on(void **state)
         how = functions[i].how;
         for (which = 0, shared->calls = 0; which <= CALLS_MOST; which++) {
             if (which > 1 && shared->calls < which - 1)
-                break; /* it is not called as often */
+                break; /* the function is called less often */
             in_child(play_failure);
             remove_folder(state);
             make_folder(state);

@@ -1,5 +1,6 @@
-/* inject_test.c - the entry points in a program that runs with more rights than its caller. The
- * linker gives inject.c and the library this file's getauxval() and getenv(). */
+/* inject_test.c - calls the entry points in a program that has more rights than its caller, such as
+ * a setuid program. The linker lets inject.c and the library use the getauxval() and getenv() of
+ * this file. */
 #include <stdint.h>
 #include <sys/auxv.h>
 
@@ -94,7 +95,8 @@ static void any_other_is_not(void)
 {
     set_variables();
     CHECK(InitializeInjection() == 1);
-    CHECK(stderr_has("SYNCLINE_WINDOW=steps:3 is not valid")); /* the variable was read */
+    /* the library has read the environment variable */
+    CHECK(stderr_has("SYNCLINE_WINDOW=steps:3 is not valid"));
     CHECK(!stderr_has("set-user-id"));
 }
 

@@ -1,10 +1,10 @@
 /*
- * process_test.c - the life cycle as seen by the host and the public API: armed, forked, or
+ * process_test.c - the life cycle of syncline, observed through the public API: armed, forked, or
  * permanently passive.
  */
 #include "life.h"
 
-/* No handler of fork() runs in such a child. */
+/* This child is made without the handlers of fork(). */
 static void a_child_of_a_bare_clone_does_nothing(void)
 {
     pid_t child;
@@ -34,13 +34,14 @@ static void status_fills_what_fits(void)
     } old = {.s.size = offsetof(struct sl_status, reason)};
 
     CHECK(inject("SYNCLINE_WINDOW=run"));
-    CHECK(!inject("SYNCLINE_WINDOW=run")); /* the driver calls once, others may call again */
+    /* the driver calls this function once, and other callers may call it again */
+    CHECK(!inject("SYNCLINE_WINDOW=run"));
     memset(old.s.reason, 'x', sizeof(old.s.reason));
     memset(old.guard, 'g', sizeof(old.guard));
     CHECK(sl_status(&old.s) == 0); /* an older, shorter struct */
     CHECK(old.s.size == offsetof(struct sl_status, reason));
     CHECK(old.s.reason[0] == 'x');
-    old.s.size = sizeof(old); /* a newer, longer one */
+    old.s.size = sizeof(old); /* a newer, longer struct */
     CHECK(sl_status(&old.s) == 0);
     CHECK(old.s.reason[0] == '\0');
     CHECK(old.guard[0] == 'g');

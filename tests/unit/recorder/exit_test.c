@@ -18,10 +18,10 @@ static void a_cupti_that_hangs_does_not_keep_the_process(void)
     CHECK(in_file("1.pt.trace.json", "k_lost") == 0);
     CHECK(in_file("1.pt.trace.json", "\"undelivered_at_exit\":2,") == 1); /* a call and a kernel */
     CHECK(stderr_has("the 2 records in them are lost"));
-    _exit(0); /* the hung thread is still inside CUPTI */
+    _exit(0); /* _exit(), because the hung thread is still inside CUPTI */
 }
 
-/* An empty buffer that does not come back is no loss. */
+/* CUPTI does not return an empty buffer. This is not reported as a loss. */
 static void an_empty_buffer_that_stays_out_is_no_loss(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
@@ -47,7 +47,8 @@ static void without_an_open_window_there_is_nothing_to_bring_in(void)
     CHECK(files("*") == 2); /* no window is open, so there are no more files */
     CHECK(in_file("1.pt.trace.json", "k_inside") == 5);
     CHECK(in_file("1.pt.trace.json", "k_after") == 0);
-    CHECK(fake.forced_flushes == 0); /* CUPTI is not asked for records that no file would contain */
+    /* CUPTI is not flushed, because no file would contain the records */
+    CHECK(fake.forced_flushes == 0);
 }
 
 /* While the last flush runs, the whole machine stands still. */
@@ -70,7 +71,7 @@ static int flush_and_stand_still(uint32_t flag)
     return err;
 }
 
-/* The last launches were never flushed: only the exit brings them. */
+/* The last launches were never flushed. Only the flush at the exit delivers their records. */
 static void an_open_window_gets_the_last_records_and_its_end(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=demand"));

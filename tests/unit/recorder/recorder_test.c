@@ -1,5 +1,5 @@
-/* recorder_test.c - windows on the recorder's own thread: opened, drained and closed, by request
- * and by time. */
+/* recorder_test.c - the recorder's own thread opens, drains and closes windows, on request and at
+ * given times. */
 #include "life.h"
 
 static void demand_records_between_start_and_stop(void)
@@ -11,11 +11,11 @@ static void demand_records_between_start_and_stop(void)
     CHECK(sl_stop() == -EALREADY);
     fake_launch("k_before", 1);
     record_window("k_first", 50);
-    CHECK(fake.enabling_thread != syscall(SYS_gettid)); /* another thread enables, because it may
-                                                         * take seconds */
+    /* another thread enables the kinds, because enabling may take seconds */
+    CHECK(fake.enabling_thread != syscall(SYS_gettid));
     fake_launch("k_between", 1);
     UNTIL(!fake.on[10]);
-    CHECK(fake.on[5]); /* otherwise graphs captured now would never have nodes */
+    CHECK(fake.on[5]); /* otherwise the nodes of graphs captured now would never be known */
     record_window("k_second", 70);
     CHECK(in_file("1.pt.trace.json", "k_first") == 50);
     CHECK(in_file("1.pt.trace.json", KERNEL) == 50);

@@ -1,5 +1,5 @@
-/* request_test.c - requests of other threads to the recorder, and signals and threads that its
- * creation must not affect. */
+/* request_test.c - other threads send requests to the recorder. The recorder's creation does not
+ * affect signals and other threads. */
 #include "life.h"
 #include "recorder/recorder.h"
 
@@ -27,10 +27,10 @@ static void a_start_before_the_first_context_and_while_closing(void)
     CHECK(sl_start() == -EALREADY);
     CHECK(sl_stop() == 0);
     answer = sl_start();
-    CHECK(answer == 0 || answer == -EBUSY); /* the lead-in may have begun, and is being ended */
+    CHECK(answer == 0 || answer == -EBUSY); /* -EBUSY: a lead-in has begun and is being ended */
     UNTIL(status_now().state == SL_STATE_RECORDING);
     CHECK(sl_stop() == 0);
-    CHECK(sl_start() == -EBUSY); /* kept, and obeyed when the first is closed */
+    CHECK(sl_start() == -EBUSY); /* the request is kept until the first window is closed */
     UNTIL(status_now().window == 2 && status_now().state == SL_STATE_RECORDING);
     fake_launch("k_late", 1);
     CHECK(sl_stop() == 0);
@@ -70,7 +70,7 @@ static void threads_that_start_and_stop_all_the_time(void)
     for (uintptr_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, ask_all_the_time, (void *)(i + 1)) == 0);
     UNTIL(status_now().windows_completed >= 5);
-    sl_process_exit(); /* other threads still make requests */
+    sl_process_exit(); /* other threads still send requests during the exit */
     stop_asking = 1;
     for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
@@ -78,7 +78,7 @@ static void threads_that_start_and_stop_all_the_time(void)
     CHECK(files("*.json") >= 5);
 }
 
-/* The recorder alone, without the runtime around it. */
+/* Creates a recorder without the rest of the library. */
 static struct sl_recorder *prepare(void)
 {
     static struct sl_config config = {.window_mode = SL_WINDOW_DEMAND};
@@ -103,7 +103,7 @@ static void requests_are_kept_before_there_is_a_thread(void)
     sl_recorder_get_status(c, &s, last, sizeof(last));
     CHECK(s.state == SL_WIN_PAUSED && !s.started && s.window == 0 && s.windows_completed == 0);
     CHECK(s.memory_bytes == 0);
-    CHECK(strcmp(last, "untouched") == 0); /* there is no pipeline that could tell */
+    CHECK(strcmp(last, "untouched") == 0); /* without a pipeline, there is no last file */
     CHECK(sl_recorder_request(c, sl_window_stop) == -EALREADY);
     CHECK(sl_recorder_request(c, sl_window_start) == 0);
     CHECK(sl_recorder_request(c, sl_window_start) == -EALREADY);

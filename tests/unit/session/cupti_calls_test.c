@@ -1,5 +1,5 @@
-/* cupti_calls_test.c - the recorder's calls of CUPTI: forced flushes, dropped records, clocks,
- * refusals. */
+/* cupti_calls_test.c - how the recorder calls CUPTI: forced flushes, dropped records, clocks, and
+ * calls that CUPTI refuses. */
 #include "base/clock.h"
 #include "life.h"
 
@@ -13,14 +13,15 @@ static void kinds_that_are_refused_make_it_passive(void)
     CHECK(sl_start() == 0);
     UNTIL(status_now().state == SL_STATE_PASSIVE);
     CHECK(stderr_has("CUPTI refused to record any kind"));
-    CHECK(!fake.on[5]); /* CUPTI is left unchanged for other clients */
+    CHECK(!fake.on[5]); /* syncline leaves CUPTI unchanged for other clients */
     CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 0);
     CHECK(sl_start() == -ENODEV);
     sl_process_exit();
     CHECK(files("*") == 0);
 }
 
-/* An hour and half a second: the measured offset may be some microseconds less. */
+/* Returns a time that is an hour and half a second ahead. The half second is a reserve, because the
+ * measured offset may be some microseconds less. */
 static int ahead(uint64_t *ns)
 {
     *ns = fake_now() + 3600500000000u;
@@ -48,7 +49,8 @@ static uint64_t monotonic(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* CUPTI's clock and ours are the same. It is set by `by_ns` after ours was calibrated. */
+/* CUPTI's clock and syncline's clock are the same clock. This clock is set by `by_ns` after
+ * syncline calibrated its own. */
 static void set_wall_clock(int64_t by_ns)
 {
     struct sl_clock_line line;
@@ -75,8 +77,8 @@ static void play_set_between(void)
     CHECK(in_file("2.pt.trace.json", KERNEL) == 3);
 }
 
-/* The clock is set inside a window. The window's end moves with the clock; if the clock is set
- * back, its beginning moves, too. */
+/* The clock is set inside a window. The window's end moves with the clock. If the clock is set
+ * back, the window's beginning moves, too. */
 static void play_set_within(void)
 {
     sl_clock_set_source(&wall_clock);
@@ -124,7 +126,7 @@ static int count_flush(uint32_t flag)
     return fake_FlushAll(flag);
 }
 
-/* CUPTI may be gone by the time that one of its calls returns. */
+/* syncline may have lost CUPTI by the time that a call of CUPTI returns. */
 static void a_recorder_that_was_cut_off_calls_cupti_no_more(void)
 {
     struct sl_cupti_functions functions = fake_functions;

@@ -1,4 +1,4 @@
-/* fixture_calls.c - CUPTI functions that another profiler calls (fixture_client.c). */
+/* fixture_calls.c - the CUPTI functions that another profiler (fixture_client.c) calls. */
 #include "unit/session/fixture_calls.h"
 
 struct fixture_calls fixture_calls;

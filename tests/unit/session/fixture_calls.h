@@ -1,4 +1,5 @@
-/* fixture_calls.h - the loaded fixture_calls.c: a CUPTI that counts its calls. */
+/* fixture_calls.h - the state of fixture_calls.c, a CUPTI that counts the calls that it
+ * receives. */
 #ifndef SL_SESSION_FIXTURE_CALLS_H
 #define SL_SESSION_FIXTURE_CALLS_H
 
@@ -14,13 +15,13 @@ struct fixture_calls {
     fixture_complete complete;
     int registered, clocks, enabled, disabled, flushed, subscribed;
     int kind;               /* the last kind that was enabled or disabled */
-    uint32_t flag;          /* of the last flush */
+    uint32_t flag;          /* the flag of the last flush */
     int result;             /* the result that all functions return */
     void (*on_flush)(void); /* called during a flush */
     void (*on_enable)(void);
 };
 
-/* CUPTI's functions, with their names. */
+/* The functions have the names of CUPTI's functions. */
 int cuptiActivityRegisterTimestampCallback(uint64_t (*stamp)(void));
 int cuptiActivityRegisterCallbacks(fixture_request request, fixture_complete complete);
 int cuptiActivityEnable(int kind);

@@ -1,5 +1,5 @@
-/* fixture_subscriber.h - the loaded fixture_subscriber.c: the arguments that it received and the
- * results that it returns. */
+/* fixture_subscriber.h - the state of fixture_subscriber.c: the arguments that its functions
+ * received, and the results that they return. */
 #ifndef SL_SESSION_FIXTURE_SUBSCRIBER_H
 #define SL_SESSION_FIXTURE_SUBSCRIBER_H
 
@@ -11,7 +11,7 @@ typedef void (*fixture_request_v2)(uint8_t **buffer, size_t *size, size_t *max_r
 typedef void (*fixture_complete_v2)(uint8_t *buffer, size_t size, size_t valid, void *info);
 
 struct fixture_subscriber {
-    int subscribe_result, attribute_result, result; /* results of the functions */
+    int subscribe_result, attribute_result, result; /* the results that the functions return */
     const char *holder;                             /* the other subscriber's name; NULL: not
                                                      * reported */
     int strangers; /* number of calls that named another subscriber */

@@ -1,6 +1,6 @@
-/* handover_test.c - another profiler takes CUPTI without notice. The recorder notices it by CUPTI's
- * clock or by missing records, and reports it once. The file reports the gap. Also tests a profiler
- * that asks first (peer_test.c) if CUPTI cannot be taken back. */
+/* handover_test.c - another profiler takes CUPTI without notice. The recorder notices this by
+ * CUPTI's clock or by missing records, and prints one message. The file reports the gap. Also tests
+ * the case that CUPTI cannot be taken back from a profiler that asks first (peer_test.c). */
 #include "life.h"
 
 #include "base/clock.h"
@@ -61,7 +61,8 @@ static uint64_t gap_end(void)
     return until_ns;
 }
 
-/* A buffer is asked of us: it had changed the clock alone, and what it records we do too. */
+/* The other client only changed CUPTI's clock. CUPTI still requests buffers from syncline, so
+ * syncline takes CUPTI back and records again. */
 static void a_clock_that_was_changed_and_nothing_else(void)
 {
     uint64_t back_ns;
@@ -81,7 +82,8 @@ static void a_clock_that_was_changed_and_nothing_else(void)
     CHECK(in_file("1.pt.trace.json", "k_after") == 3);
 }
 
-/* What is recorded before that is known: the rows are those of the threads, as all others. */
+/* The other client only changed CUPTI's clock. Calls recorded before syncline notices this have
+ * rows on their own threads, like all other calls. */
 static void a_clock_alone_leaves_rows_their_threads(void)
 {
     char call[64];
@@ -96,7 +98,8 @@ static void a_clock_alone_leaves_rows_their_threads(void)
     CHECK(in_file("1.pt.trace.json", call) == 2);
 }
 
-/* The process ends before the recorder looks again: CUPTI has records of ours. */
+/* The process ends before the recorder checks again. CUPTI still has records of syncline, and they
+ * are not lost. */
 static void a_clock_alone_and_the_end(void)
 {
     begin(0);
@@ -107,7 +110,8 @@ static void a_clock_alone_and_the_end(void)
     CHECK(!stderr_has("are lost"));
 }
 
-/* Between windows, when the kinds are off: those of the window that opens then are on again. */
+/* The clock is changed between two windows, while the kinds are off. The kinds are on again in the
+ * next window. */
 static void a_clock_that_was_changed_between_windows(void)
 {
     static struct sl_cupti_functions functions;
@@ -130,7 +134,7 @@ static void a_clock_that_was_changed_between_windows(void)
 
 /* ---- before the first record ---- */
 
-/* An application thread makes CUPTI request a buffer from us after all. */
+/* An application thread launches a kernel, so CUPTI requests a buffer from syncline after all. */
 static int ask_late(uint64_t *stamp)
 {
     static _Atomic int has_asked;
@@ -162,7 +166,7 @@ static void never_asked_and_no_window(void)
     CHECK(files("*") == 0);
 }
 
-/* ---- those that ask ---- */
+/* ---- clients that ask before they take CUPTI ---- */
 
 static int set_clock(sl_cupti_stamp_fn stamp)
 {
@@ -178,7 +182,8 @@ static int subscribe(void **subscriber, void *callback, void *user)
     return 0;
 }
 
-/* Nobody waits for us then, and the end of the next session is another try. */
+/* CUPTI refuses to enable kinds when syncline takes CUPTI back. No client waits for syncline then.
+ * syncline tries again at the end of the next session. */
 static void refused_when_it_is_taken_back(void)
 {
     struct sl_cupti_functions functions = fake_functions;

@@ -1,6 +1,6 @@
 /*
- * kept_buffers_test.c - buffers that are kept until their client flushes: none is lost, and none is
- * delivered twice.
+ * kept_buffers_test.c - completed buffers of another client are kept until that client flushes. No
+ * buffer is lost, and none is delivered twice.
  */
 #include "test.h"
 
@@ -87,7 +87,8 @@ static void *put_all(void *first)
     return NULL;
 }
 
-/* Threads keep buffers during a delivery. Afterwards none is left, until new ones are kept. */
+/* Threads keep buffers during a delivery. Afterwards no kept buffer is left, until threads keep new
+ * buffers. */
 static void threads_leave_none_behind(void **state)
 {
     pthread_t putting[THREADS];

@@ -9,15 +9,15 @@
 /* Times and buffer numbers of most rows. */
 enum {
     REAL = 5000, /* CLOCK_REALTIME */
-    SURE = 3000, /* the last check that found CUPTI to be ours */
+    SURE = 3000, /* time of the last check that found CUPTI to be ours */
     TURN = 7     /* the number of buffers that CUPTI has requested */
 };
 
 enum fact {
     WANTED = 1 << 0,     /* kinds are wanted */
-    OFF_DUE = 1 << 1,    /* kinds are not wanted; disabled when CUPTI next serves us */
-    SIGN = 1 << 2,       /* CUPTI has requested a buffer since syncline began to wait for it */
-    ASKED = 1 << 3,      /* CUPTI has requested a buffer since it was taken */
+    OFF_DUE = 1 << 1,    /* kinds are not wanted, and are disabled when CUPTI next serves us */
+    SIGN = 1 << 2,       /* CUPTI has requested a buffer since syncline began to wait for this */
+    ASKED = 1 << 3,      /* CUPTI has requested a buffer since another client took CUPTI */
     UNUSED = 1 << 4,     /* CUPTI has never requested a buffer */
     SUBSCRIBER = 1 << 5, /* CUPTI's newer interface */
     GAP = 1 << 6,        /* a gap has begun */
@@ -40,7 +40,7 @@ struct transition {
 #define TAKE (ACT(NEED_FILE) | ACT(BEGIN_GAP) | ACT(YIELD))
 
 static const struct transition table[] = {
-    /* A peer asks for CUPTI. It may continue when syncline has released everything. */
+    /* A peer asks for CUPTI. The peer may continue when syncline has released everything. */
     {OURS, WANTED, EV(PEER_ASKED), OURS, ACT(RELEASE), WANTED},
     {OURS, OFF_DUE, EV(PEER_ASKED), OURS, ACT(RELEASE), 0},
     {HANDED, GAP, EV(PEER_ASKED), HANDED, ACT(PEER_GOES_ON), GAP},
@@ -75,7 +75,7 @@ static const struct transition table[] = {
      GAP},
     {OURS, GAP, EV(GAP_ENDED), OURS, 0, 0},
 
-    /* No client has CUPTI: it requests a buffer from us. */
+    /* CUPTI requests a buffer from syncline, so no other client has CUPTI. */
     {TAKEN, GAP, EV(BUFFERS), TAKEN, 0, GAP},
     {TAKEN, GAP | ASKED, EV(BUFFERS), OURS, ACT(SET_UP) | ACT(END_GAP), GAP},
     {TAKEN, GAP | ASKED | WANTED, EV(BUFFERS), OURS,
@@ -88,7 +88,7 @@ static const struct transition table[] = {
     {OURS, 0, EV(KINDS_WANTED), OURS, ACT(KINDS_ON) | ACT(TELL_KINDS_ON), WANTED},
     {TAKEN, GAP, EV(KINDS_WANTED), TAKEN, ACT(TELL_KINDS_ON), GAP | WANTED},
     {HANDED, GAP, EV(KINDS_WANTED), HANDED, 0, GAP | WANTED},
-    {OURS, OFF_DUE, EV(KINDS_WANTED), OURS, 0, WANTED}, /* they are still on */
+    {OURS, OFF_DUE, EV(KINDS_WANTED), OURS, 0, WANTED}, /* the kinds are still on */
     {OURS, WANTED, EV(KINDS_UNWANTED), OURS, 0, OFF_DUE},
     {OURS, WANTED | SIGN, EV(KINDS_UNWANTED), OURS, ACT(CHECK_CLOCK), OFF_DUE},
     {OURS, WANTED | SUBSCRIBER, EV(KINDS_UNWANTED), OURS, ACT(CHECK_CLOCK), OFF_DUE},
@@ -108,8 +108,7 @@ static const struct transition table[] = {
     {TAKEN, GAP, EV(CLOCK_KEPT), TAKEN, 0, GAP},
     {OURS, WANTED, EV(WINDOW_ENDED), OURS, 0, WANTED},
     {HANDED, GAP, EV(PEER_COMPLETE), HANDED, 0, GAP},
-    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* this state lasts for ten seconds, see
-                                                        * below */
+    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* lasts for ten seconds */
     {HANDED, GAP, EV(PEER_STRANDED), HANDED, 0, GAP},
     {TAKEN, GAP, EV(PEER_STRANDED), TAKEN, 0, GAP},
     {OURS, 0, EV(PEER_STRANDED), OURS, 0, 0},
@@ -183,7 +182,7 @@ static void a_process_begins_with_the_kinds_on_or_without_cupti(void **state)
     assert_int_equal(o.gap_since_ns, 40);
 }
 
-/* A gap begins when the recorder began to release CUPTI. */
+/* The gap's start is the time at which the recorder began to release CUPTI. */
 static void a_gap_begins_where_the_release_began(void **state)
 {
     struct sl_ownership o;
@@ -193,9 +192,10 @@ static void a_gap_begins_where_the_release_began(void **state)
     assert_int_equal(sl_ownership_gap_from(&o, 0), 0);
     step(&o, EV(RELEASED), 150, 1);
     assert_int_equal(sl_ownership_gap_from(&o, 0), 100);
-    assert_int_equal(sl_ownership_gap_from(&o, 120), 120); /* a window opened meanwhile */
+    assert_int_equal(sl_ownership_gap_from(&o, 120), 120); /* a window opened during the gap */
     step(&o, EV(ATTACHED), 200, 1);
-    assert_int_equal(sl_ownership_gap_from(&o, 0), 100); /* until it was reported */
+    /* the gap's start is kept until the gap was reported */
+    assert_int_equal(sl_ownership_gap_from(&o, 0), 100);
     step(&o, EV(GAP_ENDED), 201, 1);
     assert_int_equal(sl_ownership_gap_from(&o, 0), 0);
 }
@@ -310,7 +310,7 @@ static void a_silent_cupti_is_not_forced(void **state)
     assert_true(may_force(&o, 1999, 0)); /* CUPTI was silent for less than a second */
     assert_false(may_force(&o, 2000, 0));
     assert_true(may_force(&o, 2000, 1)); /* a subscriber's buffers belong to no other client */
-    /* Four flushes are needed, whatever the time between them. */
+    /* Four flushes are needed. The time between the flushes does not matter. */
     sl_ownership_init(&o, 0, 10, 10);
     note(&o, 1000, 1, 0, 2);
     for (int i = 1; i <= 3; i++)

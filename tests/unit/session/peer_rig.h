@@ -1,10 +1,10 @@
 /*
- * peer_rig.h - a CUPTI, another profiler that is linked with it, and a recorder that releases CUPTI
- * and takes it back.
+ * peer_rig.h - a fake CUPTI, another profiler that is linked with CUPTI, and a recorder that
+ * releases CUPTI and takes it back.
  *
  * The state belongs to the process, so every case runs in a child (child.h).
  *
- * Threads: the child's first thread; the recorder has its own.
+ * Threads: the test uses the child's first thread, and the recorder has a thread of its own.
  */
 #ifndef SL_SESSION_PEER_RIG_H
 #define SL_SESSION_PEER_RIG_H
@@ -159,7 +159,7 @@ static inline void stop_recorder(void)
     pthread_join(recorder, NULL);
 }
 
-#define UNTIL_TRIES 200000 /* at least 20 s */
+#define UNTIL_TRIES 200000 /* each try takes 0.1 ms, so 20 s at least */
 
 static inline void until_ours(void)
 {
@@ -168,7 +168,8 @@ static inline void until_ours(void)
     CHECK(sl_peer_state() == SL_PEER_OURS);
 }
 
-/* Waits until the recorder has taken CUPTI back `count` times. It counts after it has CUPTI. */
+/* Waits until the recorder has taken CUPTI back `count` times. The recorder increments the count
+ * after it has CUPTI. */
 static inline void until_back(int count)
 {
     until_ours();

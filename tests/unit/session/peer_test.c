@@ -36,7 +36,8 @@ static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void)
     stop_recorder();
 }
 
-/* It had begun before we watched: its buffers from then are not known, and count for nothing. */
+/* The other client's session had begun before syncline watched it. The client's earlier buffers are
+ * unknown, so the end of the session does not depend on them. */
 static void one_that_began_before_is_seen_to_the_end(void)
 {
     uint8_t *buffer;
@@ -46,7 +47,8 @@ static void one_that_began_before_is_seen_to_the_end(void)
     watch(1);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     start_recorder();
-    /* It registers again, as libkineto does in every session. CUPTI returns the old buffers. */
+    /* The other client registers its callbacks again, like libkineto in every session. CUPTI
+     * returns the old buffers. */
     client.enroll(its_request, its_complete);
     for (int i = 0; i < 3; i++)
         give_back(room[i]);
@@ -56,9 +58,10 @@ static void one_that_began_before_is_seen_to_the_end(void)
     CHECK(sl_peer_state() == SL_PEER_THEIRS); /* other kinds may be on */
     CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
     CHECK(client.disable(3) == 0);
-    buffer = ask(); /* a call that had begun before ends */
+    buffer = ask(); /* a call ends that had begun before the session */
     CHECK(client.flush(1) == 0);
-    CHECK(cupti->flag == 1); /* the client forced it, which truncates only its own records */
+    /* the client forced the flush, which truncates only the client's records */
+    CHECK(cupti->flag == 1);
     CHECK(sl_peer_stranded() == SL_PEER_STRANDED);
     give_back(buffer);
     until_back(1);
@@ -66,7 +69,7 @@ static void one_that_began_before_is_seen_to_the_end(void)
     CHECK(client.enable(10) == 0);
     buffer = ask();
     CHECK(client.disable(10) == 0);
-    usleep(20000); /* time for a recorder that takes CUPTI back too early */
+    usleep(20000); /* a faulty recorder would take CUPTI back now */
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
     CHECK(atomic_load(&returns) == 1);
     give_back(buffer);
@@ -74,7 +77,8 @@ static void one_that_began_before_is_seen_to_the_end(void)
     stop_recorder();
 }
 
-/* It did not wait until we had let go: what it has disabled by then was its own. */
+/* The other client did not wait until syncline had released CUPTI. The kinds that the client
+ * disabled before that were its own. */
 static void a_late_hand_over_forgets_nothing(void)
 {
     uint8_t *buffer;
@@ -92,7 +96,9 @@ static void a_late_hand_over_forgets_nothing(void)
     CHECK(sl_peer_state() == SL_PEER_LEFT);
 }
 
-/* libkineto takes nothing at its flush if none of its buffers is out by then. */
+/* syncline fetches a buffer of the client before the client flushes, and keeps it. libkineto
+ * receives nothing at its flush if CUPTI has no buffer of it. So syncline delivers the kept buffer
+ * at the client's flush. */
 static void what_is_fetched_in_its_stead_waits_for_its_flush(void)
 {
     uint8_t *buffer[2];
@@ -131,7 +137,8 @@ static void what_is_fetched_in_its_stead_waits_for_its_flush(void)
     stop_recorder();
 }
 
-/* What its flush brings is its, even if the recorder is about to fetch that. */
+/* The client's flush returns the client's buffers to the client, even if the recorder is about to
+ * fetch them. */
 static void nothing_is_fetched_in_its_flush(void)
 {
     uint8_t *buffer;
@@ -162,12 +169,13 @@ static void give_late(void)
 {
     cupti->on_flush = NULL;
     CHECK(pthread_create(&flushing, NULL, flush_it, NULL) == 0);
-    usleep(20000); /* time for a flush that wrongly does not wait */
+    usleep(20000); /* gives a faulty flush, which does not wait, time to end */
     cupti->complete(NULL, 0, fetched, sizeof(*room), 8);
     CHECK(back == 0);
 }
 
-/* Its flush in the middle of ours has what that brings. */
+/* The client flushes during a flush of syncline. The client's flush also delivers the client's
+ * buffers that syncline's flush returned. */
 static void its_flush_waits_for_ours(void)
 {
     watch(0);
@@ -188,7 +196,7 @@ static uint64_t stamp(void)
     return 1;
 }
 
-/* What it does behind its last flush does not touch what is ours. */
+/* The client calls CUPTI after its last flush. These calls do not change syncline's settings. */
 static void calls_that_come_too_late_change_nothing_of_ours(void)
 {
     int disabled;
@@ -208,7 +216,8 @@ static void calls_that_come_too_late_change_nothing_of_ours(void)
     stop_recorder();
 }
 
-/* Results are CUPTI's own; a kind that was refused is not on, and who was refused has not begun. */
+/* The client gets CUPTI's own results. A kind that CUPTI refused is not on. A client that CUPTI
+ * refused has not begun a session. */
 static void results_are_cupti_s(void)
 {
     watch(0);
@@ -233,7 +242,7 @@ static void results_are_cupti_s(void)
     stop_recorder();
 }
 
-/* CUPTI's own clock again, when it is over. */
+/* The client restores CUPTI's own clock at its end. This does not begin a session. */
 static void the_clock_put_back_begins_nothing(void)
 {
     watch(0);
@@ -257,10 +266,11 @@ static void come_late(void)
 {
     cupti->on_enable = NULL;
     give_back(late);
-    usleep(20000); /* time for a recorder that takes CUPTI back too early */
+    usleep(20000); /* a faulty recorder would take CUPTI back now */
 }
 
-/* The last buffer of the session before comes back while CUPTI turns this one's first kind on. */
+/* CUPTI returns the last buffer of the previous session while the client enables the first kind of
+ * the next session. */
 static void a_late_buffer_ends_no_session_that_begins(void)
 {
     watch(0);
@@ -287,7 +297,7 @@ static void *begin_when_left(void *unused)
     return unused;
 }
 
-/* No recorder: it would have to come back in between. */
+/* This test has no recorder, because a recorder would take CUPTI back in between. */
 static void an_end_does_not_wait_where_another_thread_begins(void)
 {
     pthread_t other;
@@ -299,7 +309,7 @@ static void an_end_does_not_wait_where_another_thread_begins(void)
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
 }
 
-/* ---- clients that say so themselves ---- */
+/* ---- clients that announce their sessions themselves ---- */
 
 static void a_client_may_say_when_it_begins_and_ends(void)
 {
@@ -308,7 +318,7 @@ static void a_client_may_say_when_it_begins_and_ends(void)
     start_recorder();
     CHECK(sl_peer_begin() == 0);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
-    CHECK(sl_peer_begin() == 0); /* it already owns CUPTI */
+    CHECK(sl_peer_begin() == 0); /* the client already owns CUPTI */
     client.enroll(its_request, its_complete);
     client.enable(10);
     CHECK(sl_peer_end() == -EBUSY); /* it is recording */
@@ -320,7 +330,8 @@ static void a_client_may_say_when_it_begins_and_ends(void)
     stop_recorder();
 }
 
-/* There is one subscriber: it is not kept from others, also when nobody is watched any more. */
+/* CUPTI allows one subscriber. syncline unsubscribes for another client, even after it has stopped
+ * watching clients. */
 static void our_subscriber_makes_room_at_the_end_too(void)
 {
     watch(0);

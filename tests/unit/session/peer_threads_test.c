@@ -1,5 +1,5 @@
-/* peer_threads_test.c - threads that act at the same time: threads of clients, one that searches
- * for import slots, and one that waits for syncline when the process ends. */
+/* peer_threads_test.c - several threads act at the same time: threads of clients, a thread that
+ * searches for import slots, and a thread that waits for syncline when the process ends. */
 #include <errno.h>
 
 #include "unit/session/peer_rig.h"
@@ -35,7 +35,8 @@ static void *enable_one(void *unused)
     return unused;
 }
 
-/* The process ends: who waits for us goes on, and calls are CUPTI's. */
+/* The process ends. A thread that waits for syncline continues, and calls of other clients go
+ * directly to CUPTI. */
 static void at_the_end_nobody_waits(void)
 {
     pthread_t thread;
@@ -56,7 +57,7 @@ static void at_the_end_nobody_waits(void)
     CHECK(sl_peer_begin() == -ENOTSUP);
 }
 
-/* A recorder that was started while the slots are looked for. */
+/* Searches for import slots again and again, while another thread starts watching. */
 static void *look_again(void *unused)
 {
     while (!atomic_load(&is_over))

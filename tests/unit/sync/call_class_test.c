@@ -1,4 +1,5 @@
-/* call_class_test.c - callback ids against the names that NVIDIA's headers give them. */
+/* call_class_test.c - checks the class of each callback id against the call's name in NVIDIA's
+ * headers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +70,7 @@ static void runtime_calls_are_known_by_name(void **state)
         {RUNTIME(cudaMemset_v3020), SL_CALL_BLOCKING_COPY},
         {RUNTIME(cudaMemcpyAsync_v3020), SL_CALL_ASYNC_COPY},
         {RUNTIME(cudaMemcpyAsync_ptsz_v7000), SL_CALL_ASYNC_COPY},
-        /* stream-ordered, or no wait at all */
+        /* calls that wait only on a stream, or not at all */
         {RUNTIME(cudaFreeAsync_v11020), SL_CALL_OTHER},
         {RUNTIME(cudaMallocAsync_v11020), SL_CALL_OTHER},
         {RUNTIME(cudaMemsetAsync_v3020), SL_CALL_OTHER},
@@ -148,7 +149,7 @@ static void driver_calls_are_known_by_name(void **state)
     assert_all(SL_EV_DRIVER, want, sizeof want / sizeof *want);
 }
 
-/* The same number means different calls in the two domains. */
+/* The same callback id means different calls in the two domains. */
 static void domains_are_apart(void **state)
 {
     (void)state;
@@ -167,7 +168,7 @@ static void calls_that_only_wait_enqueue_nothing(void **state)
     assert_false(sl_call_may_enqueue(SL_CALL_CAPTURE_BEGIN));
     assert_true(sl_call_may_enqueue(SL_CALL_KERNEL_LAUNCH));
     assert_true(sl_call_may_enqueue(SL_CALL_GRAPH_LAUNCH));
-    assert_true(sl_call_may_enqueue(SL_CALL_OTHER)); /* memsets, and what is not known */
+    assert_true(sl_call_may_enqueue(SL_CALL_OTHER)); /* memsets, and unknown calls */
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* facts.c - edges in words, and how two lists of them differ. The test's thread alone. */
+/* facts.c - writes edges as text, and shows how two lists of edges differ. Only the test's thread
+ * uses this file. */
 #include "sync/facts.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 enum {
     TEXT = 256,
-    END = 64 /* characters that name an end of an edge */
+    END = 64 /* greatest length of the name of an edge's source or destination */
 };
 
 struct facts_edge {
@@ -115,7 +116,8 @@ static void add(struct facts_list *list, unsigned line, const char *text)
     snprintf(list->at[list->count++].text, TEXT, "%s", text);
 }
 
-/* The call's name, and which of its operations, if it has several. */
+/* Writes the name of the call that launched the operation. If the call has several operations, the
+ * name also says which one. */
 static void name_op(const struct facts *f, const struct sl_edge_op *op, char name[END])
 {
     const struct facts_call *call = facts_call_of(f, op->correlation);
@@ -131,7 +133,8 @@ static void name_op(const struct facts *f, const struct sl_edge_op *op, char nam
         snprintf(name + used, END - (size_t)used, "(device %u)", op->device);
 }
 
-/* The destination: an operation, which waited to start, or a call, which waited to return. */
+/* Writes the name of an edge's destination: an operation that waited to start, or a call that
+ * waited to return. */
 static void name_destination(const struct facts *f, const struct sl_edge *edge, char name[END])
 {
     const struct facts_call *call = facts_call_of(f, edge->dst_correlation);
@@ -146,7 +149,7 @@ static void name_destination(const struct facts *f, const struct sl_edge *edge, 
         snprintf(name + strlen(name), END - strlen(name), "(thread %u)", edge->dst_thread);
 }
 
-/* Edges of these kinds end at an operation's start, the others at a call's return. */
+/* Edges of these kinds end at an operation's start. Other edges end at a call's return. */
 static int ends_at_start(enum sl_edge_kind kind)
 {
     return kind == SL_EDGE_STREAM_WAIT || kind == SL_EDGE_LEGACY_DEFAULT || kind == SL_EDGE_GRAPH;
@@ -161,7 +164,7 @@ static void write_edge(char text[TEXT], const char *from, const char *to, enum s
              released ? "" : " unreleased", (double)wait_ns / US, (double)wake_ns / US);
 }
 
-/* The engine tells of all edges of a call's return, or of an operation's start, at once. */
+/* The engine reports all edges to one call's return, or to one operation's start, together. */
 void facts_found(struct facts *f, const struct sl_edge *edges, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,19 +1,20 @@
-/* facts.h - edges in words: those that a scenario expects, and those that the engine found. */
+/* facts.h - edges as text: the edges that a scenario expects, and the edges that the engine
+ * found. */
 #ifndef SL_TEST_FACTS_H
 #define SL_TEST_FACTS_H
 
 #include "sync/edge.h"
 #include "sync/words.h"
 
-/* A call that has a name. */
+/* A call that the scenario names. */
 struct facts_call {
     char name[32];
     uint64_t id;
     uint32_t thread, device;
-    unsigned plain; /* its operations that are no graph's nodes */
+    unsigned plain; /* number of the call's operations that are not graph nodes */
 };
 
-/* Edges, and the line that expects each. */
+/* A list of edges. Each expected edge has the number of its line in the scenario. */
 struct facts_list {
     struct facts_edge *at;
     size_t count, slots;
@@ -27,23 +28,28 @@ struct facts {
 
 void facts_free(struct facts *f);
 
-/* Names call `id`. In a loop a name that is given again is the later call's. "kernel[i]" is named
- * by its number, too. */
+/* Gives call `id` a name. If a loop uses a name again, the name belongs to the later call. In
+ * "kernel[i]" the number is a part of the name. */
 void facts_name(struct facts *f, struct words *w, const char *name, uint64_t id);
-struct facts_call *facts_call_of(const struct facts *f, uint64_t id); /* NULL: it has no name */
-uint64_t facts_take_id(struct facts *f, struct words *w); /* of the call that the next word names */
+/* Returns NULL if the call has no name. */
+struct facts_call *facts_call_of(const struct facts *f, uint64_t id);
+/* Returns the id of the call that the next word names. */
+uint64_t facts_take_id(struct facts *f, struct words *w);
 
 void facts_found(struct facts *f, const struct sl_edge *edges, size_t count);
 
-/* Rest of a line `expect FROM -> TO KIND [inferred|overlapping] [unreleased] wait US wake US` */
+/* Reads the rest of a line `expect FROM -> TO KIND [inferred|overlapping] [unreleased] wait US wake
+ * US`. */
 void facts_expect(struct facts *f, struct words *w);
-/* Rest of a line `never FROM -> TO`: no exact edge that was found says that it released it. */
+/* Reads the rest of a line `never FROM -> TO`. Fails if an exact edge was found which says that
+ * FROM released TO. */
 void facts_never(const struct facts *f, struct words *w);
 
-/* 1: expected and found edges differ; it says how, side by side. 0: they do not, and are gone. */
+/* Returns 1 and writes both lists side by side if the expected and found edges differ. Otherwise
+ * empties both lists and returns 0. */
 int facts_differ(struct facts *f, struct words *w);
 
-/* Returns the array, longer if `count` members fill it. */
+/* Returns the array. If `count` members fill the array, makes it longer first. */
 void *facts_grow(void *array, size_t count, size_t *slots, size_t size);
 
 #endif

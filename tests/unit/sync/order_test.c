@@ -1,4 +1,5 @@
-/* order_test.c - items come out by correlation id, those of one call together, in order of start.
+/* order_test.c - items come out in the order of their correlation ids. Items of one call come out
+ * together, in the order of their starts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +58,7 @@ static void a_call_comes_out_whole(void **state)
     assert_null(sl_order_peek(&order, 0, &count));
     put(20, 3);
     put(10, 2);
-    put(20, 0); /* has no time: it comes last */
+    put(20, 0); /* an item without a time comes last */
     put(20, 1);
     assert_null(sl_order_peek(&order, 0, &count)); /* not sorted yet */
     assert_int_equal(sl_order_sort(&order), 0);
@@ -70,14 +71,15 @@ static void a_call_comes_out_whole(void **state)
     assert_int_equal(item[1].id, 3);
     assert_int_equal(item[2].id, 0);
     sl_order_take(&order, 1);
-    put(15, 4); /* below what is there */
+    put(15, 4); /* a lower id than all others in the list */
     assert_int_equal(sl_order_sort(&order), 0);
     assert_int_equal(sl_order_peek(&order, 0, &count)->id, 4);
     sl_order_take(&order, 4);
     assert_null(sl_order_peek(&order, 0, &count));
 }
 
-/* Put, sorted and taken at random: always the lowest that is there. */
+/* Items are put, sorted and taken at random. The taken item always has the lowest id in the
+ * list. */
 static void any_order_of_coming_gives_one_order(void **state)
 {
     static uint8_t waiting[5000];
@@ -111,8 +113,8 @@ static void any_order_of_coming_gives_one_order(void **state)
     }
 }
 
-/* Near two thirds of the memory hold items: the rest is left for putting them in order, the worst
- * one included, two runs of one length that interleave, and some of it for what comes of them. */
+/* Items fill nearly two thirds of the memory. The rest is reserved for sorting, even of two equally
+ * long runs that interleave, and for the results. */
 static void at_the_bound_it_refuses_and_keeps(void **state)
 {
     struct sl_item item = {0};
@@ -141,7 +143,8 @@ static void at_the_bound_it_refuses_and_keeps(void **state)
     assert_int_equal(store.used_bytes, 0);
 }
 
-/* 48 bytes an item and its half again while it grows: taken items' place is used again. */
+/* An item needs 48 bytes, and 24 more while the list grows. The memory of taken items is used
+ * again. */
 static void what_was_taken_leaves_no_hole(void **state)
 {
     size_t count, slots;
@@ -190,7 +193,7 @@ static void assert_first(uint64_t correlation)
     sl_order_take(&order, count);
 }
 
-/* Its thread was stopped between id and stamp. */
+/* A call's thread was stopped after the call got its id and before it got its start time. */
 static void a_call_that_was_held_up_goes_behind_those_that_returned_before_it_began(void **state)
 {
     size_t skip, count;
@@ -200,7 +203,7 @@ static void a_call_that_was_held_up_goes_behind_those_that_returned_before_it_be
     put_call(2, 200, 10, 12);
     put_call(3, 300, 80, 90); /* held up too */
     put_call(4, 200, 20, 22);
-    put_call(5, 200, 55, 57); /* overlaps the first: by its id */
+    put_call(5, 200, 55, 57); /* this call overlaps the first call, so the ids decide the order */
     put_call(6, 200, 70, 75);
     assert_int_equal(sl_order_sort(&order), 0);
     assert_first(2);
@@ -215,7 +218,7 @@ static void a_call_that_was_held_up_goes_behind_those_that_returned_before_it_be
     assert_null(sl_order_first(&order, &skip, &count));
 }
 
-/* The clock was set back: a thread's own calls are in the order of their ids. */
+/* The clock was set back. The calls of one thread are in the order of their ids. */
 static void calls_of_one_thread_stay_in_order(void **state)
 {
     (void)state;

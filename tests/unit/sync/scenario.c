@@ -1,8 +1,8 @@
 /*
- * scenario.c - reads scenarios and runs them line by line. The test's thread alone.
+ * scenario.c - reads scenarios and runs them line by line. Only the test's thread uses this file.
  *
- * A line is taken apart each time it is run, because a loop changes what it says. A mistake leaves
- * scenario_run() by longjmp(), from however deep in a line.
+ * A line is parsed each time it is run, because a loop changes the line's numbers. A mistake in a
+ * line leaves scenario_run() by longjmp(), from any depth of calls.
  */
 #include "sync/scenario.h"
 
@@ -15,8 +15,8 @@
 #include "sync/words.h"
 
 enum {
-    SEEDS = 50, /* orders of delivery of a scenario that is shuffled */
-    HELD = 100  /* records of such a scenario */
+    SEEDS = 50, /* number of random orders in which a `shuffled` scenario is delivered */
+    HELD = 100  /* greatest number of records of a `shuffled` scenario */
 };
 
 struct scenario_script {
@@ -31,7 +31,7 @@ struct run {
     const struct scenario_script *script;
     struct words words;
     struct facts facts;
-    uint64_t lost[SL_EDGE_LOST_COUNT]; /* expected; UINT64_MAX (printed as -1): at least 1 */
+    uint64_t lost[SL_EDGE_LOST_COUNT]; /* expected counts; UINT64_MAX (printed as -1): at least 1 */
     struct sl_edges *edges;
     struct sl_shape_table *shapes;
     uint64_t last_id;
@@ -40,7 +40,7 @@ struct run {
     size_t held_count;
 };
 
-/* All edges since the last check, and all counters. */
+/* Compares all edges found since the last check, and all counters. */
 static void check(struct run *r)
 {
     struct words *w = &r->words;
@@ -161,7 +161,7 @@ static void feed(struct run *r, const struct sl_event *ev)
     r->held[r->held_count++] = *ev;
 }
 
-/* Feeds what was held, in an order that the seed decides. */
+/* Feeds the held records, in an order that depends on the seed. */
 static void feed_shuffled(struct run *r)
 {
     srand(r->seed);
@@ -279,7 +279,7 @@ static void run_undecided(struct run *r)
                     (long long)found, (long long)expected);
 }
 
-/* Lines that are no rows. Returns 0: not one of them. */
+/* Runs a line that is not a row. Returns 0 if the line begins with another word. */
 static int run_control(struct run *r, const char *word)
 {
     struct words *w = &r->words;

@@ -1,8 +1,8 @@
 /*
- * scenario.h - a job in words, and the edges that come of it.
+ * scenario.h - scenarios: a job as text, and the edges that the engine must find.
  *
- * Files scenarios/NAME.txt hold them; README.md there describes the words. A scenario is run line
- * by line against an engine of its own.
+ * The files scenarios/NAME.txt contain scenarios. scenarios/README.md describes their words. Each
+ * scenario is run line by line with a new engine.
  */
 #ifndef SL_TEST_SCENARIO_H
 #define SL_TEST_SCENARIO_H
@@ -14,18 +14,20 @@ struct scenario_script;
 struct scenario {
     const struct scenario_script *script;
     char name[100];
-    unsigned first, last; /* line numbers, from 1: `scenario NAME`, and the last one */
+    unsigned first,
+        last; /* line numbers, from 1: of `scenario NAME`, and of the scenario's last line */
 };
 
-/* Reads scenarios from `text`, which `name` names in messages. NULL, and the reason in `why`. The
- * text is copied. */
+/* Reads scenarios from `text` and copies the text. Messages use `name` for the text. Returns NULL
+ * and writes the reason to `why` if a scenario is wrong. */
 struct scenario_script *scenario_read(const char *name, const char *text, char *why, size_t size);
 void scenario_close(struct scenario_script *script);
 
 size_t scenario_count(const struct scenario_script *script);
 const struct scenario *scenario_at(const struct scenario_script *script, size_t i);
 
-/* 0: as expected. -1: not so, or the script is wrong; `why` says in which line. */
+/* Returns 0 if all edges and counters are as expected. Returns -1 if they are not, or if the script
+ * is wrong; `why` contains the line number. */
 int scenario_run(const struct scenario *scenario, char *why, size_t size);
 
 #endif

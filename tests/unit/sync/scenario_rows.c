@@ -1,4 +1,5 @@
-/* scenario_rows.c - words of a scenario to events. The test's thread alone. */
+/* scenario_rows.c - converts words of a scenario to events. Only the test's thread uses this
+ * file. */
 #include "sync/scenario_rows.h"
 
 #include <string.h>
@@ -29,14 +30,14 @@ static const struct scenario_verb verbs[] = {
     {"capture_end", 319, 0, 0},
 };
 
-/* In the order of CUpti_ActivityMemoryKind. */
+/* The words are in the order of CUpti_ActivityMemoryKind. */
 static const char *const memories[] = {"unknown", "pageable", "pinned",        "device",
                                        "array",   "managed",  "device_static", "managed_static"};
 
-/* In the order of CUPTI's values, from 1. */
+/* The words are in the order of CUPTI's values, from 1. */
 static const char *const stream_flags[] = {"blocking", "non_blocking", "legacy"};
 
-/* In the order of enum sl_node_fact, from 1. */
+/* The words are in the order of enum sl_node_fact, from 1. */
 static const char *const facts[] = {"created",         "graph",    "copied", "depends",
                                     "depends_no_more", "captured", "lost"};
 
@@ -66,7 +67,7 @@ static int is_operation(const struct scenario_verb *verb)
     return verb->kind == SL_EV_KERNEL || verb->kind == SL_EV_MEMCPY || verb->kind == SL_EV_MEMSET;
 }
 
-/* CUpti_ActivityMemcpyKind of a copy between memories of these kinds. */
+/* Returns the CUpti_ActivityMemcpyKind of a copy between memories of these kinds. */
 static uint32_t copy_kind(const struct scenario_row *row)
 {
     enum {

@@ -1,7 +1,8 @@
 /*
- * scenarios_test.c - which GPU work each wait was for, as scenarios/NAME.txt say: one test each.
+ * scenarios_test.c - for which GPU work each call waited. Each scenario in scenarios/NAME.txt is a
+ * test of its own.
  *
- * `sync.scenarios_test PATTERN` runs those whose names match.
+ * `sync.scenarios_test PATTERN` runs the scenarios whose names match.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,12 +34,12 @@ static char why[1 << 16];
 static void as_expected(void **state)
 {
     if (scenario_run(*state, why, sizeof why) != 0) {
-        fprintf(stderr, "%s", why); /* fail_msg() cuts what is long */
+        fprintf(stderr, "%s", why); /* printed here, because fail_msg() truncates long messages */
         fail();
     }
 }
 
-/* The first scenario of a text, and what is said of it. */
+/* Runs the first scenario of a text. Returns the message, or "as expected". */
 static const char *said(const char *text)
 {
     struct scenario_script *s = scenario_read("x.txt", text, why, sizeof why);

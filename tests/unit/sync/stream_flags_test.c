@@ -1,5 +1,5 @@
 /*
- * stream_flags_test.c - flags of streams, two bits each, for as many as there is room for.
+ * stream_flags_test.c - stores a flag of two bits for each stream, up to the memory limit.
  */
 #include "sync/stream_flags.h"
 

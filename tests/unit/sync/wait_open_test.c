@@ -1,5 +1,6 @@
 /*
- * wait_open_test.c - waits come out in order of their return, however they went in.
+ * wait_open_test.c - waits come out in the order of their returns, whatever the order in which they
+ * were put in.
  */
 #include "sync/wait.h"
 
@@ -64,7 +65,8 @@ static void they_come_out_as_they_return(void **state)
     assert_int_equal(store.used_bytes, 0);
 }
 
-/* One that goes on for long, others beside it: the earliest is not the first for ever. */
+/* One wait is long, and shorter waits begin and end meanwhile. When the long wait ends, a later
+ * wait is the earliest one. */
 static void when_the_earliest_began_moves_on(void **state)
 {
     struct sl_store store = {.cap_bytes = 1 << 20};
@@ -81,7 +83,8 @@ static void when_the_earliest_began_moves_on(void **state)
     sl_open_forget(&o, &store);
 }
 
-/* Which of two operations a wait may have been for: it begins at 100 and returns at 200. */
+/* A wait begins at 100 and returns at 200. sl_open_between() says whether the wait may have been
+ * for the first of two operations, but not for the second. */
 static void one_may_have_waited_for_the_first_of_two(void **state)
 {
     struct sl_store store = {.cap_bytes = 1 << 20};
@@ -93,9 +96,10 @@ static void one_may_have_waited_for_the_first_of_two(void **state)
     assert_int_equal(add(&o, &store, 20, 30), 0);
     assert_true(sl_open_between(&o, 150, 180, 250));
     assert_true(sl_open_between(&o, 0, 180, 0));
-    assert_false(sl_open_between(&o, 90, 180, 250));  /* it was for both */
-    assert_false(sl_open_between(&o, 150, 180, 190)); /* the second stands for both */
-    assert_false(sl_open_between(&o, 150, 220, 250)); /* it was for neither */
+    assert_false(sl_open_between(&o, 90, 180, 250)); /* the wait was for both operations */
+    /* an edge from the second operation is enough */
+    assert_false(sl_open_between(&o, 150, 180, 190));
+    assert_false(sl_open_between(&o, 150, 220, 250)); /* the wait was for neither operation */
     sl_open_forget(&o, &store);
 }
 

@@ -1,4 +1,5 @@
-/* words.c - lines of scenarios to words, numbers and times. The test's thread alone. */
+/* words.c - splits lines of scenarios into words, numbers and times. Only the test's thread uses
+ * this file. */
 #include "sync/words.h"
 
 #include <stdarg.h>
@@ -126,7 +127,7 @@ uint64_t words_take_number(struct words *w, const char *what)
     return value;
 }
 
-/* Microseconds, with up to three decimals. */
+/* Reads microseconds with up to three decimals. */
 static uint64_t time_ns(struct words *w, const char **at)
 {
     uint64_t ns = words_sum(w, at) * US;

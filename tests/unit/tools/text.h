@@ -13,7 +13,7 @@
 struct text_reader {
     const char *text;
     size_t size, at;
-    size_t piece; /* bytes per call; 0: as many as fit */
+    size_t piece; /* bytes returned per call; 0: as many as fit */
 };
 
 static inline struct text_reader text_reader(const char *text, size_t piece)

@@ -1,5 +1,6 @@
-/* captures_test.c - a node that runs has the operator of its first original, in whatever order that
- * was told; and a job may make any number of them. */
+/* captures_test.c - finds the operator that captured a graph node. The node has the operator of the
+ * captured node from which it was copied, directly or through other copies. The order of the
+ * reports does not matter, and a job may make any number of nodes. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static void copies_have_their_originals_operator(void **state)
     captured(2, 6, 50, -1);
     told(SL_NODE_CLONED, 11, 1);
     told(SL_NODE_CLONED, 12, 2);
-    told(SL_NODE_CLONED, 111, 11); /* a copy of a copy */
+    told(SL_NODE_CLONED, 111, 11); /* node 111 is a copy of the copy 11 */
     assert_by(1, 5, 1ull << 40, 7);
     assert_by(11, 5, 1ull << 40, 7);
     assert_by(111, 5, 1ull << 40, 7);
@@ -93,7 +94,7 @@ static void copies_of_each_other_end(void **state)
 }
 
 /* Graphs of a hundred nodes are made and instantiated until the table has been full many times. The
- * latest nodes are known, whatever their ids. */
+ * operators of the latest nodes are known, whatever the nodes' ids. */
 static void graphs_by_the_million(void **state)
 {
     enum {

@@ -1,4 +1,5 @@
-/* copy_name_test.c - the words that HTA and Perfetto users know, and numbers that nobody knows. */
+/* copy_name_test.c - names kinds of copies and memory in the words that users of HTA and Perfetto
+ * know. Unknown numbers are "Unknown". */
 #include "unit/test.h"
 
 #include "write/copy_name.h"

@@ -1,4 +1,5 @@
-/* demangle_test.c - a C program finds a demangler, and does without for what is not mangled. */
+/* demangle_test.c - a C program finds a demangler in its process. Names that are not mangled do not
+ * need a demangler. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static void mangled_names_become_readable(void **state)
 {
     size_t n = sl_demangle(out, sizeof(out), "_ZN2at6native3addIfEEvPT_i");
 
-    /* The machine has a C++ runtime: the tool that was built with this needs one. */
+    /* The machine has a C++ runtime, because the compiler needs one. */
     assert_int_equal(n, strlen("void at::native::add<float>(float*, int)"));
     assert_memory_equal(out, "void at::native::add<float>(float*, int)", n);
 }
@@ -41,8 +42,8 @@ static void *demangle(void *name)
     return NULL;
 }
 
-/* A name of 32 KB that is one nested template: f<a<a<...a<int>...>>>(). The demangler may give it
- * up; the thread survives on the stack that the writer has. */
+/* A name of 32 KB is one nested template: f<a<a<...a<int>...>>>(). The demangler may refuse the
+ * name, but the stack of a thread like the writer's does not overflow. */
 static void the_deepest_name_fits_the_stack(void **state)
 {
     const int depth = 8188;

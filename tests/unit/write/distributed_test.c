@@ -1,4 +1,5 @@
-/* distributed_test.c - what the job says of its groups: the last word counts, whoever reads when.
+/* distributed_test.c - the job reports its process groups. Each reader gets the latest report, at
+ * any time.
  */
 #include "unit/test.h"
 

@@ -136,7 +136,8 @@ static void a_wait_is_written_when_it_is_decided(void **state)
 
     open_at(0);
     wait_for_kernel(5, 0);
-    assert_int_equal(sl_kineto_written(f.kineto), 3); /* all rows except that of the waiting call */
+    /* all rows except the row of the waiting call */
+    assert_int_equal(sl_kineto_written(f.kineto), 3);
     delivered(66, 0);
     assert_int_equal(sl_kineto_written(f.kineto), 3);
     delivered(200, 0);
@@ -156,15 +157,15 @@ static void at_the_windows_end_nothing_is_held(void **state)
 {
     open_at(0);
     wait_for_kernel(5, 0);
-    take(called(SYNC, 7, 70, 80)); /* its record never arrives */
+    take(called(SYNC, 7, 70, 80)); /* the record of this event never arrives */
     close_at(100);
     assert_string_equal(arg(find("cat", "cuda_runtime", 1), "released_by"), "5");
     assert_int_equal(count("cat", "cuda_runtime"), 3);
     assert_int_equal(count("name", "sync_edge"), 1);
 }
 
-/* A kernel of the lead-in releases a wait of the window. It has an edge but no row, so there is no
- * arrow. */
+/* A kernel of the lead-in releases a wait of the window. The kernel has an edge but no row, so
+ * there is no arrow. */
 static void work_from_before_the_window(void **state)
 {
     struct sl_event launch = called(LAUNCH, 5, 10, 12), kernel = ran(5, 15, 60);
@@ -230,8 +231,8 @@ static void after_a_loss_rows_go_out_bare(void **state)
     assert_string_equal(counter("edges_lost_gave_up"), "1");
 }
 
-/* A wait is held back until its event's record has arrived or cannot arrive any more, although each
- * report says that records may be lost. */
+/* A wait is held back until its event's record has arrived, or cannot arrive any more. Here each
+ * report of delivered records says that records may be lost. */
 static void rows_go_out_though_all_is_lossy(void **state)
 {
     struct sl_event sync = synced(6, 21, 65);

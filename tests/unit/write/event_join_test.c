@@ -1,4 +1,4 @@
-/* event_join_test.c - a wait finds its cudaEventRecord, or none; never a wrong one. */
+/* event_join_test.c - a wait finds its own cudaEventRecord call or none, but never a wrong call. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void sync_ids_name_the_record(void **state)
     assert_int_equal(find(25, 1, 5), 10);
     assert_int_equal(find(25, 2, 5), 20);
     assert_int_equal(find(25, 3, 5), 0);
-    /* Old records are forgotten, and not mistaken for others. */
+    /* Old records are forgotten. A wait for such a record finds none. */
     for (i = 3; i < 2 * SL_JOIN_RECORDS; i++)
         record(10 * i, i, 5);
     assert_int_equal(find(25, 1, 5), 0);
@@ -87,8 +87,8 @@ static void an_event_that_is_recorded_again_and_again(void **state)
 
     for (i = 1; i <= 3 * SL_JOIN_RECORDS; i++) {
         record(20 * i, 0, 5);
-        record(20 * i + 1, 0, (uint32_t)(6 + i % 3000)); /* these events share the places of the
-                                                          * first one */
+        /* these events share the table's slot with the first event */
+        record(20 * i + 1, 0, (uint32_t)(6 + i % 3000));
         if (i <= 300)
             continue;
         assert_int_equal(find(20 * (i - 300) + 5, 0, 5), 20 * (i - 300));

@@ -1,8 +1,9 @@
 /*
- * json_dom.h - a strict JSON reader for tests: exactly RFC 8259.
+ * json_dom.h - a strict JSON reader for tests, which accepts exactly RFC 8259.
  *
- * It refuses trailing commas, unescaped control bytes, invalid escapes, lone surrogates, invalid
- * UTF-8, leading zeros, repeated keys, and anything after the value. Strings are returned as bytes.
+ * The reader refuses trailing commas, unescaped control bytes, invalid escapes, lone surrogates,
+ * invalid UTF-8, leading zeros, repeated keys, and anything after the value. Strings are returned
+ * as bytes.
  */
 #ifndef JSON_DOM_H
 #define JSON_DOM_H
@@ -24,7 +25,7 @@ enum json_type {
 struct json {
     enum json_type type;
     const char *key; /* the key of a member of an object */
-    char *text;      /* strings are decoded; numbers are as written */
+    char *text;      /* strings are decoded; numbers are kept as text */
     size_t length;
     size_t count;
     struct json *child, *last, *next;
@@ -221,7 +222,8 @@ static struct json *json_number(struct json_reader *r, struct json *j)
     }
     j->type = JSON_NUMBER;
     j->length = (size_t)(r->at - from);
-    /* strndup() is not used, because with strict checks it reads to the file's end. */
+    /* strndup() is not used, because under strict checks strndup() reads to the end of the whole
+     * text. */
     j->text = malloc(j->length + 1);
     memcpy(j->text, from, j->length);
     j->text[j->length] = '\0';
@@ -316,7 +318,8 @@ static struct json *json_value(struct json_reader *r, int depth)
     return json_number(r, j);
 }
 
-/* Parses the whole text as one value. Returns NULL and prints a line on stderr if it is invalid. */
+/* Parses the whole text as one value. Returns NULL and prints a line on stderr if the text is
+ * invalid. */
 static struct json *json_parse(const void *text, size_t size)
 {
     struct json_reader r = {text, (const unsigned char *)text + size, text, NULL};
@@ -340,7 +343,7 @@ static inline const struct json *json_get(const struct json *j, const char *key)
     return NULL;
 }
 
-/* Returns the text of a string or number member; "" if it is missing. */
+/* Returns the text of a string or number member; "" if the member is missing. */
 static inline const char *json_text(const struct json *j, const char *key)
 {
     const struct json *member = json_get(j, key);

@@ -1,8 +1,8 @@
 /*
  * occupancy_test.c - the results of the CUDA occupancy calculator.
  *
- * The expected blocks are from cuda_occupancy.h of CUDA 13.0. A run over a million random launches
- * on nine architectures gave the same results.
+ * The expected blocks are from cuda_occupancy.h of CUDA 13.0. A comparison of a million random
+ * launches on nine architectures gave equal results.
  */
 #include "unit/test.h"
 
@@ -46,16 +46,16 @@ static void each_limit_holds(void **state)
     static const struct {
         uint32_t major, minor, threads, max_blocks, sm_shared, block, registers, shared, blocks;
     } row[] = {
-        {8, 0, 2048, 32, 167936, 1024, 16, 0, 2},      /* threads */
-        {8, 0, 2048, 32, 167936, 32, 16, 0, 32},       /* blocks */
-        {8, 6, 1536, 16, 102400, 32, 16, 0, 16},       /* blocks, another architecture */
-        {8, 0, 2048, 32, 167936, 256, 128, 0, 2},      /* registers */
-        {8, 0, 2048, 32, 167936, 96, 33, 0, 16},       /* registers: 40 a thread, by partition */
-        {6, 0, 2048, 32, 65536, 96, 168, 0, 4},        /* registers: two partitions on 6.0 */
-        {9, 0, 2048, 32, 233472, 128, 32, 48000, 4},   /* shared memory and the driver's 1 KiB */
-        {7, 0, 2048, 32, 98304, 128, 32, 12289, 7},    /* shared memory in steps of 256 */
+        {8, 0, 2048, 32, 167936, 1024, 16, 0, 2},    /* threads */
+        {8, 0, 2048, 32, 167936, 32, 16, 0, 32},     /* blocks */
+        {8, 6, 1536, 16, 102400, 32, 16, 0, 16},     /* blocks, another architecture */
+        {8, 0, 2048, 32, 167936, 256, 128, 0, 2},    /* registers */
+        {8, 0, 2048, 32, 167936, 96, 33, 0, 16},     /* registers: 40 a thread, by partition */
+        {6, 0, 2048, 32, 65536, 96, 168, 0, 4},      /* registers: capability 6.0, two partitions */
+        {9, 0, 2048, 32, 233472, 128, 32, 48000, 4}, /* shared memory and the driver's 1 KiB */
+        {7, 0, 2048, 32, 98304, 128, 32, 12289, 7},  /* shared memory in steps of 256 */
         {9, 0, 2048, 32, 233472, 128, 168, 200000, 1}, /* an opt-in to more than 48 KiB */
-        {9, 0, 2048, 32, 233472, 33, 16, 0, 32},       /* part of a warp is a warp */
+        {9, 0, 2048, 32, 233472, 33, 16, 0, 32},       /* part of a warp counts as a whole warp */
     };
     size_t i;
 
@@ -68,7 +68,7 @@ static void each_limit_holds(void **state)
     }
 }
 
-/* Launches from traces that libkineto wrote on A100s. */
+/* The launches are from traces that libkineto wrote on A100 GPUs. */
 static void percent_is_what_libkineto_shows(void **state)
 {
     struct sl_device a100 = gpu(8, 0, 108, 2048, 32, 167936);
@@ -117,9 +117,9 @@ static void what_cannot_be_gives_zero(void **state)
         assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
         assert_int_equal(sl_occupancy_percent(&d, &s), 0);
     }
-    s = launch(128, 128, 1u << 27, 0); /* registers of a warp: 2^32 */
+    s = launch(128, 128, 1u << 27, 0); /* 2^32 registers per warp */
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
-    s = launch(128, 128, 16, UINT32_MAX - 1023); /* 2^32 with the driver's own memory */
+    s = launch(128, 128, 16, UINT32_MAX - 1023); /* 2^32 bytes with the driver's own memory */
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
     s = launch(128, 128, 16, 1u << 31);
     s.static_shared = 1u << 31;
@@ -131,7 +131,7 @@ static void what_cannot_be_gives_zero(void **state)
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
 }
 
-/* If the driver does not report a limit, there is none. */
+/* If the driver does not report a limit, syncline assumes that there is no limit. */
 static void limits_that_are_not_told(void **state)
 {
     struct sl_device d = gpu(9, 0, 132, 2048, 0, 0);

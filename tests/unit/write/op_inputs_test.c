@@ -1,5 +1,5 @@
-/* op_inputs_test.c - inputs as the observer tells them become what torch.profiler writes; bytes
- * that make no sense end the list. */
+/* op_inputs_test.c - converts an operator's inputs from the observer's bytes to the text that
+ * torch.profiler writes. Invalid bytes end the list. */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void expect(const uint8_t *inputs, size_t length, const char *wanted)
 
 static void as_torch_profiler_has_them(void **state)
 {
-    /* aten::add(float [2, 300], [[long [], none]], 3, [1, -1], None) */
+    /* The inputs of aten::add(float [2, 300], [[long [], none]], 3, [1, -1], None). */
     const uint8_t inputs[] = {SL_OP_INPUT_TENSOR,
                               6,
                               2,
@@ -75,7 +75,7 @@ static void numbers(void **state)
     }
 }
 
-/* The bytes are random. The conversion ends, and stays within the promised size. */
+/* The bytes are random. The conversion ends, and its result is not longer than promised. */
 static void any_bytes(void **state)
 {
     uint8_t input[64];

@@ -1,5 +1,5 @@
-/* outputs_test.c - when a window's files are tried again after a failure, and what is deleted at
- * the disk's limit. */
+/* outputs_test.c - when files are opened again after a failure, and which files are deleted at the
+ * disk limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@
 static struct {
     struct sl_outputs list;
     struct sl_window_file *file;
-    int opened, fails; /* fails: what events() returns */
-    size_t each;       /* bytes that events() writes */
+    int opened, fails; /* `fails`: the result of events() */
+    size_t each;       /* number of bytes that events() writes */
 } o;
 static char folder[PATH_MAX];
 
@@ -116,8 +116,8 @@ static int exists(const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* Windows 2 and 3 come within a minute of the failure of window 1, so they are not tried. The
- * program asks for window 4, which is tried and ends the series. */
+/* Windows 2 and 3 begin within a minute after window 1 failed, so no file is opened for them. The
+ * program requests window 4, so a file is opened and the series of failures ends. */
 static void a_failure_is_not_repeated_for_each_window(void **state)
 {
     uint64_t renew_ns;
@@ -141,8 +141,8 @@ static void a_failure_is_not_repeated_for_each_window(void **state)
     assert_true(exists("5.t"));
 }
 
-/* Of six windows of 4 KB, 16 KB may stay. The first and the newest stay; window 3 was replaced by
- * somebody else's file, which is not touched. */
+/* Six windows have 4 KB each, and the limit is 16 KB. The first window and the newest windows stay.
+ * Another program replaced the file of window 3, so that file is not touched. */
 static void the_oldest_windows_are_deleted(void **state)
 {
     const struct sl_disk_options opt = {.folder = folder, .limit_bytes = 4 * 4096};
@@ -165,7 +165,7 @@ static void the_oldest_windows_are_deleted(void **state)
     sl_disk_destroy(o.list.disk);
 }
 
-/* Nothing may be deleted, so the window ends, and no other begins. */
+/* No window may be deleted, so the window ends at the limit, and no other window begins. */
 static void a_run_ends_at_the_limit(void **state)
 {
     const struct sl_disk_options opt = {.folder = folder, .limit_bytes = 100, .keeps_all = 1};

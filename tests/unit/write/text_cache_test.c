@@ -1,4 +1,4 @@
-/* text_cache_test.c - texts by key, whatever was forgotten meanwhile. */
+/* text_cache_test.c - finds texts by their keys, although the cache forgets other texts. */
 #include "unit/test.h"
 
 #include <stdio.h>

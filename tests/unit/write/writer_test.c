@@ -1,4 +1,5 @@
-/* writer_test.c - windows become files, complete on their own; failures cost a window, not the job.
+/* writer_test.c - each window becomes a complete file of its own. A failure loses a window, but
+ * does not affect the job.
  */
 #include "unit/test.h"
 
@@ -28,8 +29,8 @@ static char folder[32];
 static struct sl_ring *ring;
 static struct sl_outputs *outputs;
 static struct sl_writer *writer;
-static int left_behind; /* one writer was not waited for and still uses its arguments... */
-static struct sl_outputs *volatile kept; /* ...such as these outputs */
+static int left_behind; /* 1: a writer was not waited for, and still uses its arguments */
+static struct sl_outputs *volatile kept; /* the outputs that this writer still uses */
 
 static _Atomic int named_by_another;
 
@@ -173,7 +174,7 @@ static void each_window_is_a_complete_file(void **state)
     sl_writer_last(writer, last, sizeof(last), &windows);
     assert_string_equal(last, "");
     push_window(1, 1000);
-    push(SL_EV_RUNTIME, 1); /* between windows: counted, not written */
+    push(SL_EV_RUNTIME, 1); /* this call is between windows, so it is counted but not written */
     push_window(2, 20000);
     snprintf(expected, sizeof(expected), "%s/2.pt.trace.json.zst", folder);
     while (windows < 2) { /* ctest's time limit ends this loop if the files never appear */
@@ -314,7 +315,8 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
         push(SL_EV_WINDOW_OPEN, window);
         sl_writer_wake(writer);
         wait_for_file();
-        syscall(SYS_close, 512); /* bypasses ThreadSanitizer, which would report a race of ours */
+        /* syscall(), because ThreadSanitizer would report close() as a race */
+        syscall(SYS_close, 512);
         push(SL_EV_RUNTIME, 1);
         push(SL_EV_WINDOW_CLOSE, window);
         sl_writer_wake(writer);
@@ -337,8 +339,8 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     free(data);
 }
 
-/* An output that cannot wait gets an operator's beginning before its row. A lost row is counted
- * once. */
+/* One output cannot wait for rows, so it gets an operator's beginning before the operator's row. A
+ * lost operator is counted once. */
 static void a_rows_beginning_is_no_row(void **state)
 {
     catch_stderr();

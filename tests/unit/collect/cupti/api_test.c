@@ -1,5 +1,5 @@
-/* api_test.c - which kinds and calls are asked of CUPTI, in which way, and what happens when
- * it refuses: the others go on, and a line on stderr says what is lost and what to do. */
+/* api_test.c - which kinds and calls syncline enables in CUPTI, and how. If CUPTI refuses one kind,
+ * the other kinds are still recorded, and a line on stderr says what is lost and what to do. */
 #include "unit/stderr.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct {
     int all_sync, thread_id_type;
     uint8_t attribute[16];
     int refused_kind, refuse_calls, refuse_attributes, code;
-    uint32_t refused_from; /* the first refused call id */
+    uint32_t refused_from; /* the lowest call id that CUPTI refuses */
 } cupti;
 
 static int get_version(uint32_t *version)
@@ -212,8 +212,8 @@ static void everything_on_and_off_with_the_per_call_filter(void **state)
     assert_int_equal(filter, 0);
     for (int k = 0; k < SL_CUPTI_KIND_COUNT; k++)
         on += cupti.kind[k];
-    assert_int_equal(on, sizeof kinds /
-                             sizeof *kinds); /* KERNEL, which serializes, is not among them */
+    /* the kind KERNEL is off, because it serializes kernels */
+    assert_int_equal(on, sizeof kinds / sizeof *kinds);
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         assert_int_equal(cupti.kind[kinds[i]], 1);
     assert_int_equal(cupti.all_sync, 0);
@@ -234,7 +234,7 @@ static void calls_that_a_version_does_not_know_are_not_asked_of_it(void **state)
 {
     int filter;
 
-    adopt(23, &complete_table); /* 12.5: runtime ids below 470, driver ids below 761 */
+    adopt(23, &complete_table); /* CUPTI 12.5 has runtime ids below 470 and driver ids below 761 */
     sl_cupti_enable(&api, ALL, 0, &filter);
     for (unsigned i = 470; i < sizeof cupti.runtime; i++)
         assert_int_equal(cupti.runtime[i], 0);
@@ -256,7 +256,7 @@ static void without_the_per_call_filter_whole_kinds_and_a_filter_at_decode(void 
     assert_int_equal(sl_cupti_disable(&api, SL_CUPTI_RUNTIME), SL_CUPTI_RUNTIME);
     assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 0);
 
-    adopt(130001, &complete_table); /* the user wants all calls */
+    adopt(130001, &complete_table); /* the user wants all calls recorded */
     assert_int_equal(sl_cupti_enable(&api, SL_CUPTI_RUNTIME, 1, &filter), SL_CUPTI_RUNTIME);
     assert_int_equal(filter, 0);
     assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 1);
@@ -278,7 +278,8 @@ static void a_filter_that_fails_falls_back_to_the_whole_kind(void **state)
     assert_int_equal(filter, 1);
     assert_int_equal(cupti.kind[SL_CUPTI_KIND_RUNTIME], 1);
     assert_non_null(strstr(line, "cuptiActivityEnableRuntimeApi failed"));
-    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1); /* counted once, not once per call */
+    /* the failure is counted once, not once per call */
+    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1);
 }
 
 /* CUPTI refuses some of the listed calls, which would then be missing. The whole kind is enabled
@@ -303,7 +304,7 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
 {
     static const struct {
         int kind;
-        uint32_t set; /* the kinds that are lost completely */
+        uint32_t set; /* the kinds of which no record arrives */
         const char *words;
     } want[] = {
         {SL_CUPTI_KIND_CONCURRENT_KERNEL, SL_CUPTI_KERNEL, "(CONCURRENT_KERNEL) failed"},
@@ -324,7 +325,8 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
         cupti.refused_kind = want[i].kind;
         listen_to_stderr();
         assert_int_equal(sl_cupti_enable(&api, ALL, 0, &filter), ALL & ~want[i].set);
-        sl_cupti_enable(&api, ALL, 0, &filter); /* reported once, however often it fails */
+        /* printed once, although the call fails each time */
+        sl_cupti_enable(&api, ALL, 0, &filter);
         line = stop_listening();
         assert_non_null(strstr(line, want[i].words));
         assert_non_null(strstr(line, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)"));
@@ -376,8 +378,8 @@ static void buffers_are_zeroed_by_us_and_threads_are_the_systems(void **state)
     assert_non_null(strstr(stop_listening(), "cuptiActivitySetAttribute failed"));
 }
 
-/* Another client changes CUPTI's settings. It finds the original ones at first, and syncline's
- * settings are restored afterwards. */
+/* Another client changes CUPTI's settings. That client first finds CUPTI's original settings, and
+ * syncline sets its own again afterwards. */
 static void another_client_finds_everything_as_it_was(void **state)
 {
     uint8_t *zeroed = &cupti.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER];
@@ -396,7 +398,7 @@ static void another_client_finds_everything_as_it_was(void **state)
     assert_int_equal(*per_thread, 1);
     assert_int_equal(cupti.thread_id_type, SL_CUPTI_THREAD_ID_TYPE_DEFAULT);
     assert_int_equal(cupti.all_sync, 1);
-    *per_thread = 0; /* another profiler changes the attribute, as torch.profiler does at its end */
+    *per_thread = 0; /* another profiler changes the attribute, like torch.profiler at its end */
     assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0);
     assert_int_equal(*zeroed, 1);
     assert_int_equal(*per_thread, 1);

@@ -1,5 +1,6 @@
-/* buffer_test.c - buffers go out zeroed, come back in order, and nothing else gets in: the
- * cap, strangers' pointers, double completion, wake-ups, and many threads at once. */
+/* buffer_test.c - CUPTI gets zeroed buffers, and the recorder gets completed buffers in order. Also
+ * tests the memory limit, unknown pointers, buffers completed twice, wake-ups, and many threads at
+ * once. */
 #include "test.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static void at_the_cap_cupti_gets_a_buffer_that_nobody_reads(void **state)
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
 }
 
-/* The host has less memory left than at the start, so no more buffers are mapped for now. */
+/* The host has less free memory than at the start, so syncline maps no more buffers for now. */
 static void a_lower_limit_maps_no_more(void **state)
 {
     uint8_t *one, *spare;
@@ -136,7 +137,7 @@ static void impossible_sizes_are_refused(void **state)
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES - 1, 1, NULL), -EINVAL);
     assert_int_equal(sl_cupti_pool_init(0, BYTES, 1, NULL), -EINVAL);
     assert_int_equal(sl_cupti_pool_init(BYTES, SIZE_MAX / 2, 1, NULL), -EINVAL);
-    /* Before the initialization, CUPTI still gets memory that it can write to. */
+    /* A request before the initialization still returns memory that CUPTI can write to. */
     memset(request(), 1, BYTES);
 }
 
@@ -202,18 +203,18 @@ static void more_are_kept_ready_after_a_shortage(void **state)
     sl_cupti_pool_refill();
     assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
     request();
-    sl_cupti_pool_refill(); /* one is ready again */
+    sl_cupti_pool_refill(); /* a buffer is ready again */
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 2 * BYTES);
     request();
     request(); /* no buffer is ready: CUPTI gets one that was never used, and nothing is lost */
     assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 0);
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 3 * BYTES);
-    sl_cupti_pool_refill(); /* now three are ready */
+    sl_cupti_pool_refill(); /* three buffers are ready now */
     assert_int_equal(sl_cupti_pool_mapped_bytes(), 6 * BYTES);
     for (int i = 3; i < 16; i++)
         request();
     assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 0);
-    request(); /* the seventeenth of sixteen */
+    request(); /* the 17th request, although only 16 buffers exist */
     assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 1);
     for (int i = 0; i < 10; i++) {
         for (int k = 0; k < 20; k++)
@@ -249,8 +250,8 @@ static void a_passive_pool_gives_and_takes_nothing(void **state)
     assert_int_equal(atomic_load(&wakes), 0);
 }
 
-/* Many threads use the pool. No buffer is ever used twice at the same time, none is lost, and none
- * is read before it is complete. */
+/* Many threads use the pool. No buffer is used twice at the same time, no buffer is lost, and no
+ * buffer is read before it is complete. */
 
 enum {
     THREADS = 4,
@@ -358,8 +359,8 @@ static void look(void *user, const uint8_t *data, size_t size)
 }
 
 /* CUPTI's thread can be preempted anywhere in its callback. A completed buffer counts as missing
- * until the recorder has taken it. Otherwise an exit could end without its records, and not count
- * them. */
+ * until the recorder has received the buffer. Otherwise the process could exit without these
+ * records, and not count them as lost. */
 static void a_buffer_is_back_when_the_collector_has_it(void **state)
 {
     const uint8_t *seen = NULL;

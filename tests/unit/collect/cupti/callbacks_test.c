@@ -1,6 +1,7 @@
-/* callbacks_test.c - the buffer callbacks run on application threads: this program replaces
- * the allocator, the mutex, condition variable, rwlock and semaphore functions and mmap for its
- * whole process, and fails when one of them is called inside a callback. */
+/* callbacks_test.c - buffer callbacks run on application threads, so they must not allocate memory
+ * or lock. This program replaces the allocator, mmap, and the functions of mutexes, condition
+ * variables, rwlocks and semaphores in its whole process. It fails if a callback calls one of the
+ * replaced functions. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -15,7 +16,7 @@
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 
-/* Sanitizers replace the same functions, so they cannot be replaced here. */
+/* Sanitizers replace the same functions, so this program cannot replace them. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -24,8 +25,8 @@
 #endif
 #endif
 
-/* volatile, because compilers assume that malloc-like functions do not read it, and would drop the
- * stores. */
+/* volatile, because compilers assume that functions like malloc do not read this variable, and
+ * would remove the stores to it. */
 static _Thread_local volatile int watched;
 static _Atomic unsigned forbidden;
 static const char *_Atomic forbidden_name;
@@ -123,8 +124,8 @@ enum {
     BUFFERS = 8
 };
 
-/* Takes every path through the callbacks: a normal buffer, no buffer left, a quarter full, a
- * foreign buffer, a buffer that is returned twice. */
+/* Runs every path through the callbacks: a normal buffer, no buffer left, a quarter of the buffers
+ * in use, a foreign buffer, and a buffer that is returned twice. */
 static void *application(void *arg)
 {
     static uint8_t strange[64];
@@ -156,7 +157,7 @@ static void callbacks_do_not_allocate_or_lock(void **state)
         pthread_join(thread[i], NULL);
     if (atomic_load(&forbidden) != before)
         fail_msg("%s was called inside a callback", atomic_load(&forbidden_name));
-    /* the rare paths were really taken */
+    /* the callbacks really took the rare paths */
     assert_true(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER) >= 2);
     assert_true(sl_stats_get(SL_STAT_FOREIGN_BUFFERS) >= 2);
     assert_true(atomic_load(&wakes) >= 1);
@@ -171,7 +172,7 @@ static void a_forbidden_call_would_be_seen(void **state)
 #ifdef SANITIZED
     skip();
 #endif
-    pthread_mutex_lock(&mutex); /* finds the real functions */
+    pthread_mutex_lock(&mutex); /* this call finds the real functions */
     pthread_mutex_unlock(&mutex);
     atomic_store(&forbidden, 0);
     watched = 1;

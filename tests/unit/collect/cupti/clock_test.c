@@ -1,4 +1,5 @@
-/* clock_test.c - CUPTI on the wall clock, on the tick counter, on a clock of its own. */
+/* clock_test.c - CUPTI's time stamps come from the wall clock, from the tick counter, or from an
+ * unknown clock. */
 #include "test.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 #define MS 1000000ull
 
-static uint64_t far_ns; /* the distance of the unknown clock */
+static uint64_t far_ns; /* how far the unknown clock is ahead */
 
 static int realtime(uint64_t *stamp)
 {
@@ -59,14 +60,15 @@ static void what_neither_clock_gives_is_refused(void **state)
     assert_true(clock.is_mixed);
     another(&stamp);
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), -ERANGE);
-    stamp = sl_clock_ticks() + (1ull << 53); /* days ahead; earlier ticks may be before the boot */
+    /* days ahead, because earlier ticks may be before the boot */
+    stamp = sl_clock_ticks() + (1ull << 53);
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), -ERANGE);
     realtime(&stamp);
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
 }
 
-/* CUPTI does not return its time, so another client may have set its clock. Each time stamp is
- * recognized by itself. */
+/* CUPTI does not return its time, so another client may have set its clock. syncline recognizes the
+ * clock of each time stamp from its value. */
 static void without_an_answer_stamps_tell(void **state)
 {
     struct sl_cupti_clock clock = {0};
@@ -130,7 +132,7 @@ static void a_setting_of_the_wall_clock_is_no_other_clock(void **state)
         assert_int_equal(sl_cupti_clock_look(&clock, settable), SL_CUPTI_CLOCK_REALTIME);
         assert_in_range(machine_realtime() - clock.last_ns, 0, MS);
         assert_false(clock.is_mixed);
-        /* Another clock is still recognized as different. */
+        /* syncline still notices that another clock is different. */
         assert_int_equal(sl_cupti_clock_look(&clock, another), SL_CUPTI_CLOCK_UNKNOWN);
     }
     sl_clock_set_source(NULL);

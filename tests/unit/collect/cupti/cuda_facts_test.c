@@ -1,5 +1,6 @@
-/* cuda_facts_test.c - asking a CUDA that is not there. What one answers is in the end-to-end tests:
- * the trace's deviceProperties, versions and occupancy, on the simulated GPU. */
+/* cuda_facts_test.c - queries the CUDA driver where none is installed. End-to-end tests with the
+ * simulated GPU test the answers of a driver: the trace's deviceProperties, versions and
+ * occupancy. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* decode_cpu_test.c - calls, waits, event records and overhead, from the record layouts of
- * every known version; the filter at decode; ids that mean "none". */
+/* decode_cpu_test.c - decodes calls, waits, event records and overhead from the record layouts of
+ * every known version. Also tests the filter of calls, and ids that mean "none". */
 #include "test.h"
 
 #include <errno.h>
@@ -106,8 +106,8 @@ static void a_thread_is_told_once_with_its_name(void **state)
     add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL);
     put32(add_call(b, SL_CUPTI_KIND_RUNTIME, LAUNCH_KERNEL), b->layout->api->thread, own);
     record_decode(b);
-    assert_int_equal(b->event[0].kind, SL_EV_META_THREAD); /* the thread's name precedes the row
-                                                            * that needs it */
+    /* the thread's name precedes the first row of the thread */
+    assert_int_equal(b->event[0].kind, SL_EV_META_THREAD);
     ev = record_event(b, SL_EV_META_THREAD, 0);
     assert_int_equal(ev->thread, own);
     assert_int_equal(ev->u.meta.pid, 77);

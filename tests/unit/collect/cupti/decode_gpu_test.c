@@ -1,5 +1,6 @@
-/* decode_gpu_test.c - every field of a GPU operation, from the record layouts of every known
- * version; what is told before its first row; times that say something else than a length. */
+/* decode_gpu_test.c - decodes every field of a GPU operation from the record layouts of every known
+ * version. Also tests the descriptions before an operation's first row, and times that are not a
+ * duration. */
 #include "test.h"
 
 #include "unit/collect/cupti/record.h"
@@ -215,7 +216,8 @@ static void equal_launches_share_a_shape_and_a_name(void **state)
                          record_event(b, SL_EV_KERNEL, 2)->shape);
     assert_int_equal(sl_shape_count(b->opt.shapes), 2);
 
-    /* A name is not valid after its buffer: the same address has another kernel's name now. */
+    /* A name is valid only while its buffer is decoded. Now the same address holds another kernel's
+     * name. */
     add_kernel(b);
     memcpy(b->buffer + b->layout->kernel->name, &(uintptr_t){(uintptr_t)same_text}, 8);
     memcpy(same_text, "_Z5otherv", 10);
@@ -245,7 +247,8 @@ static void times_that_are_none(void **state)
     record_close(b);
 }
 
-/* CUPTI has a buffer for each thread: the kernel's may come before the one with its stream. */
+/* CUPTI has a buffer for each thread. The buffer with a kernel may arrive before the buffer that
+ * describes the kernel's stream. */
 static void a_priority_is_unknown_until_the_stream_is_described(void **state)
 {
     struct record_rig *b = record_open(130000, 0);

@@ -1,5 +1,5 @@
-/* decode_held_test.c - collect/cupti/decode_held.c: waits that come before their context, as
- * buffers of several threads do. */
+/* decode_held_test.c - tests collect/cupti/decode_held.c: a wait's record arrives before the record
+ * of its context, because each thread has its own buffers. */
 #include "test.h"
 
 #include "collect/cupti/decode_impl.h"
@@ -68,7 +68,7 @@ static void it_is_held_no_longer_than_the_context_may_be_late(void **state)
     assert_int_equal(b->event[0].device, 0);
     settle(b, UINT64_MAX);
     assert_int_equal(b->event[0].end_ns, 2000);
-    /* The wait was no reason to assume that the context is on device 0. */
+    /* The wait's record did not make syncline assume that the context is on device 0. */
     add_wait(b, 2, 3000);
     add_context(b, 2, 1);
     record_decode(b);

@@ -1,5 +1,5 @@
-/* decode_object_test.c - devices, contexts, streams and names: each told once, again only
- * when something new is known, and never beyond the tables. */
+/* decode_object_test.c - devices, contexts, streams and names are reported once, and again only if
+ * something new is known. Objects that do not fit into the tables are not reported. */
 #include "test.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static void a_context_brings_its_default_stream(void **state)
         const struct sl_event *ev;
 
         add_context(b, 4, 2, 7);
-        add_context(b, 4, 2, 7); /* repeated whenever a kind is enabled */
+        add_context(b, 4, 2, 7); /* CUPTI repeats this record whenever a kind is enabled */
         record_decode(b);
         assert_int_equal(b->events, 3);
         /* The device is first, because a trace's header is written with the first row. */
@@ -76,7 +76,7 @@ static void what_comes_later_is_told_again(void **state)
     struct record_rig *b = record_open(130001, 0);
     const struct sl_event *ev;
 
-    add_memset(b, 1, 2, 13); /* a row before any description */
+    add_memset(b, 1, 2, 13); /* this row precedes all descriptions */
     record_decode(b);
     ev = record_event(b, SL_EV_META_STREAM, 0);
     assert_int_equal(ev->u.meta.flags, 0);

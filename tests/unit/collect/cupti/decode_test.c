@@ -1,5 +1,5 @@
-/* decode_test.c - the walk through a buffer: by the table and by the library, ends that are
- * cut, kinds that nobody knows, addresses that lead nowhere; and the table of calls. */
+/* decode_test.c - decodes buffers record by record, with sizes from the table and from CUPTI:
+ * truncated ends, unknown kinds, and invalid addresses. Also tests the table of calls. */
 #include "test.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static void damage_ends_the_buffer_and_is_counted(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
-    add_memset(b, 1); /* a record whose end is missing */
+    add_memset(b, 1); /* the end of this record is missing */
     add_memset(b, 2);
     b->valid -= 8;
     check_invalid(b, 1, 1, 1);
@@ -61,7 +61,7 @@ static void damage_ends_the_buffer_and_is_counted(void **state)
     b->valid += 3;
     check_invalid(b, 1, 1, 1);
 
-    add_memset(b, 1); /* kinds that do not exist */
+    add_memset(b, 1); /* these kinds do not exist */
     put32(add_memset(b, 2), 0, SL_CUPTI_KIND_COUNT);
     add_memset(b, 3);
     check_invalid(b, 1, 1, 1);
@@ -93,8 +93,8 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
 
     assert_ptr_not_equal(text, MAP_FAILED);
     assert_int_equal(munmap(text + page, (size_t)page), 0);
-    memcpy(text + page - 5, "_Z1f", 5); /* the text ends at the end of its page */
-    memset(text, 'x', 100);             /* its end is zeros */
+    memcpy(text + page - 5, "_Z1f", 5); /* the text ends at the end of a page */
+    memset(text, 'x', 100);             /* the rest of the buffer is zeros */
     const uintptr_t address[] = {8, (uintptr_t)text + (uintptr_t)page, UINTPTR_MAX - 3,
                                  (uintptr_t)text + (uintptr_t)page - 5};
 
@@ -110,7 +110,7 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
     assert_string_equal(record_text(b, record_event(b, SL_EV_KERNEL, 0)->name), "_Z1f");
     assert_null(record_event(b, SL_EV_KERNEL, 1));
 
-    /* A text that is not terminated before the end of its page. */
+    /* A text has no NUL before the end of its page. */
     memset(text, 'x', (size_t)page);
     r = record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);
     put64(r, b->layout->kernel->name, (uintptr_t)text + 64);
@@ -122,8 +122,7 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
     record_close(b);
 }
 
-/* The library is newer than the table. Its records are longer, and only the library knows by how
- * much. */
+/* CUPTI is newer than the table. Its records are longer, and only CUPTI knows their sizes. */
 static int fake_results;
 
 static int step_by_128(uint8_t *buffer, size_t valid, void **record)
@@ -172,7 +171,7 @@ static void a_newer_library_steps_by_itself(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 1);
     fake_results = 0;
 
-    /* A step outside the buffer or backwards is not followed. */
+    /* A record's size leads outside of the buffer or backwards. The decoder stops there. */
     sl_decode_destroy(b->decode);
     opt.get_next_record = step_back;
     assert_int_equal(sl_decode_create(&b->decode, &opt), 0);
@@ -198,14 +197,14 @@ static void add_launch(struct record_rig *b)
     put32(record_add(b, SL_CUPTI_KIND_RUNTIME), b->layout->api->cbid, 51); /* cudaMemsetAsync */
 }
 
-/* CUPTI keeps a buffer with an unfinished record. The decoder finds such a record. */
+/* CUPTI keeps a buffer that has an unfinished record. The decoder recognizes unfinished records. */
 static void what_is_unfinished_in_a_buffer_is_seen(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
     add_launch(b);
     add_memset(b, 1);
-    add_memset(b, 2); /* like a graph's operation */
+    add_memset(b, 2); /* a graph's operation has such an id */
     assert_int_equal(unfinished(b), 0);
     put64(add_memset(b, 1), b->layout->memset->end, 0);
     record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);

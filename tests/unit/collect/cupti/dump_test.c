@@ -1,4 +1,5 @@
-/* dump_test.c - what stands in a dump, read by hand; what it refuses; how it ends. */
+/* dump_test.c - reads dumps byte by byte and checks their contents. Also tests which options are
+ * refused, and how a dump ends. */
 #include "test.h"
 
 #include <errno.h>
@@ -138,7 +139,7 @@ static void what_stands_in_it(void **state)
     strcpy(first, "gone!"); /* names are valid only for one buffer */
     sl_cupti_dump_buffer(d, b->buffer, b->valid, 0);
     sl_cupti_dump_end(d);
-    sl_cupti_dump_buffer(d, b->buffer, b->valid, 0); /* too late, and harmless */
+    sl_cupti_dump_buffer(d, b->buffer, b->valid, 0); /* after the end, a call does nothing */
 
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -212,8 +213,8 @@ static uint64_t made_ticks(void)
     return made_ns * 2;
 }
 
-/* The relation of ticks and time precedes the first buffer that needs it. It is written again when
- * it has changed. */
+/* The chunk that relates ticks to time precedes the first buffer with ticks. The chunk is written
+ * again when the relation has changed. */
 static void what_ticks_are(void **state)
 {
     static const struct sl_clock_source source = {made_clock, made_clock, made_ticks};
@@ -222,7 +223,7 @@ static void what_ticks_are(void **state)
     const struct file *f;
 
     sl_clock_set_source(&source);
-    sl_cupti_dump_ticks(d); /* the relation is not known yet */
+    sl_cupti_dump_ticks(d); /* the relation of ticks to time is not known yet */
     sl_cupti_dump_ticks(d);
     for (made_ns = 7000000000; made_ns < 10000000000; made_ns += 1000000000) {
         sl_clock_calibrate();
@@ -255,7 +256,7 @@ static void addresses_that_lead_nowhere(void **state)
     sl_cupti_dump_end(d);
     f = read_file(path);
     head = chunk(f, SL_CUPTI_DUMP_BUFFER, 0);
-    assert_int_equal(head->refs, 2); /* a NULL name is no reference */
+    assert_int_equal(head->refs, 2); /* a NULL name is not written */
     assert_int_equal(((const struct sl_cupti_dump_ref *)(head + 1))->text, SL_CUPTI_DUMP_NO_TEXT);
     assert_int_equal(head->text_bytes, 0);
     assert_int_equal(head->valid, b->valid);
@@ -264,8 +265,8 @@ static void addresses_that_lead_nowhere(void **state)
     record_close(b);
 }
 
-/* A buffer has an unknown kind, or a truncated record. All its bytes are dumped, with the position
- * up to which they were decoded. */
+/* A buffer has an unknown kind, or a truncated record. The dump contains all bytes of the buffer,
+ * and the position up to which they were decoded. */
 static void records_that_are_not_known(void **state)
 {
     struct record_rig *b = record_open(VERSION, 0);
@@ -354,7 +355,7 @@ static void what_cannot_be_opened(void **state)
     assert_int_equal(sl_cupti_dump_open(&d, &opt), -ENOTSUP);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(said("nothing is dumped"), 2);
-    /* Too long, and so with the number in the place of its mark. */
+    /* A path is too long as given, or becomes too long when the process id replaces %p. */
     memset(longer, 'p', sizeof(longer) - 1);
     opt = (struct sl_cupti_dump_options){.path = longer, .version = VERSION, .pid = 4000000000u};
     assert_int_equal(sl_cupti_dump_open(&d, &opt), -ENAMETOOLONG);

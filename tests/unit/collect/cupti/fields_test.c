@@ -94,8 +94,8 @@ static void test_another_layout_later(void **state)
                      told.of[SL_CUPTI_KIND_MEMSET].record_size - 8);
 }
 
-/* A later layout has the same fields and size in another order. It is refused, because numbers
- * would be read from the wrong fields. */
+/* A later layout has the same fields and size in another order. syncline refuses this layout,
+ * because numbers would be read from the wrong fields. */
 static void test_fields_in_another_order_later(void **state)
 {
     tell(SL_CUPTI_KIND_MEMSET, 0);
@@ -162,7 +162,7 @@ static void test_decoding(void **state)
     assert_int_equal(ev->end_ns, 3000);
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_UNKNOWN), 1);
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 0);
-    /* Records have the version's own layout again. */
+    /* Afterwards records have the layout of their CUPTI version again. */
     sl_decode_set_layout(b->decode, NULL);
     b->layout = record_layout(130401);
     add_memset(b, 42);

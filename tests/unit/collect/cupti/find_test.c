@@ -1,5 +1,5 @@
-/* find_test.c - the places where libcupti is looked for, and that a copy which is already in
- * the process is taken before all others. The steps share one process, as a job would. */
+/* find_test.c - the places where syncline searches for libcupti. A copy that is already in the
+ * process is preferred. The steps run in one process, like in a job. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -100,7 +100,7 @@ static void a_copy_in_the_process_is_taken_whatever_else_there_is(void **state)
     char path[512], why[512];
     void *handle = NULL;
 
-    /* the step before left copies in the process */
+    /* an earlier step left copies in the process */
     assert_int_equal(find(&handle, path, why), -ENOTSUP);
     assert_int_equal(all_offers, 1); /* no second copy is loaded */
     assert_null(handle);

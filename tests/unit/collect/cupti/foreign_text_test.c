@@ -1,4 +1,4 @@
-/* foreign_text_test.c - texts that end, that do not, and addresses of nothing. */
+/* foreign_text_test.c - reads texts with and without an end, and texts at invalid addresses. */
 #include "test.h"
 
 #include <errno.h>

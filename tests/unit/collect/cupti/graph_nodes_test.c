@@ -1,5 +1,5 @@
-/* graph_nodes_test.c - what a CUPTI tells of graphs comes out as facts, in order, and a loss in its
- * place. */
+/* graph_nodes_test.c - CUPTI's callbacks about graphs become facts about graph nodes, in order. A
+ * loss is reported at its place in that order. */
 #include "test.h"
 
 #include <errno.h>
@@ -99,14 +99,15 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     while (sl_graph_nodes_next(&ev) && ev.fact == SL_NODE_CREATED)
         assert_int_equal(ev.u.node.id, ++facts);
     assert_in_range(facts, 200000, 299999);
-    assert_int_equal(ev.fact, SL_NODE_FACTS_LOST); /* once, behind what came before the loss */
+    /* the loss is reported once, after all facts from before it */
+    assert_int_equal(ev.fact, SL_NODE_FACTS_LOST);
     assert_no_more();
     graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(5)});
     assert_next(SL_NODE_CREATED, 5, 0, 0);
     assert_no_more();
 }
 
-/* Facts are lost. The loss precedes all later facts, which are true and need not be discarded. */
+/* Facts are lost. The loss is reported before all later facts, which are correct and are kept. */
 static void a_loss_stands_before_what_came_after_it(void **state)
 {
     struct sl_event ev;
@@ -158,7 +159,8 @@ static void threads_tell_at_the_same_time(void **state)
     assert_no_more();
 }
 
-/* The subscription is given up. All facts are lost from then on, including those not yet read. */
+/* The subscription ends. All facts are lost from then on, including facts that were not read
+ * yet. */
 static void given_up_nothing_is_known(void **state)
 {
     struct sl_event ev;

@@ -1,8 +1,8 @@
 /*
- * graphs.h - a CUPTI that tells of CUDA graphs, as far as graph_nodes.c looks at it. Handles are
+ * graphs.h - a fake CUPTI with the callbacks about CUDA graphs that graph_nodes.c uses. Handles are
  * numbers.
  *
- * Threads: any, once it has its callback. Memory: none.
+ * Threads: any, after the callback was registered. Memory: none.
  */
 #ifndef TEST_CUPTI_GRAPHS_H
 #define TEST_CUPTI_GRAPHS_H
@@ -12,7 +12,7 @@
 
 #include "collect/cupti/api.h"
 
-/* As CUPTI has them; graph_nodes.c says the rest. */
+/* The layout of CUPTI's structs. graph_nodes.c explains the members. */
 struct graph_data {
     void *graph, *original_graph, *node, *original;
     int type;

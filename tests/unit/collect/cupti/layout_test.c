@@ -1,4 +1,4 @@
-/* layout_test.c - which table of layouts a version of CUPTI is read by. */
+/* layout_test.c - which table of record layouts is used for a version of CUPTI. */
 #include "test.h"
 
 #include "collect/cupti/layout.h"
@@ -31,7 +31,7 @@ static void what_is_older_than_all_is_not_read(void **state)
     assert_null(sl_cupti_layout_find(0));
 }
 
-/* The kind is from a damaged record, or from a later CUPTI. It has no size. */
+/* The kind is from a damaged record, or from a later CUPTI. The table has no size for this kind. */
 static void a_kind_that_is_not_known_has_no_size(void **state)
 {
     const struct sl_cupti_layout *layout = sl_cupti_layout_find(18);

@@ -1,5 +1,6 @@
-/* objects_test.c - first sightings stay first in tables of a fixed size: twenty thousand threads
- * and streams, far more than are remembered, never repeat and never loop. */
+/* objects_test.c - each thread and stream is reported once, although the tables have a fixed size.
+ * Twenty thousand objects, far more than fit, are never reported twice, and no search is
+ * endless. */
 #include "test.h"
 
 #include "base/stats.h"
@@ -28,7 +29,7 @@ static void full_tables_stop_telling_and_count(void **state)
     assert_int_equal(sl_cupti_objects_create(&s, &opt), 0);
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 1; i <= MANY; i++) {
-            /* Ids that no process has, so that no thread name is searched. */
+            /* The thread ids belong to no process, so that no search for thread names succeeds. */
             sl_cupti_objects_thread(s, 1, UINT32_MAX - i);
             assert_int_equal(sl_cupti_objects_stream(s, 0, 1, i), SL_PRIORITY_UNKNOWN);
         }

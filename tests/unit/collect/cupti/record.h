@@ -1,8 +1,8 @@
 /*
  * record.h - builds raw CUPTI records of any version from the generated table.
  *
- * A test puts values at the offsets that the table gives for a version. A wrong table cannot hide:
- * the simulated CUPTI of tests/e2e has a table of its own.
+ * A test puts values at the offsets that the table gives for a version. An error in the table would
+ * be noticed, because the simulated CUPTI of tests/e2e has its own table.
  */
 #ifndef TEST_CUPTI_RECORD_H
 #define TEST_CUPTI_RECORD_H

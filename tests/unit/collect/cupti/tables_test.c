@@ -15,7 +15,7 @@
 struct family {
     const char *name;
     enum sl_cupti_kind kind;
-    const uint16_t *offsets; /* the size is first */
+    const uint16_t *offsets; /* the first offset is the size's */
     unsigned count;
     uint32_t optional; /* bit n: the n-th offset may be 0 */
 };
@@ -140,8 +140,8 @@ static void record_sizes_are_plausible(void **state)
     }
 }
 
-/* Callback ids keep their meaning, so one table serves all versions. A version has the first ids of
- * it. */
+/* Callback ids keep their meaning, so one table serves all versions. Each version has the ids below
+ * its own limit. */
 static void callback_ids_only_grow(void **state)
 {
     const struct sl_cupti_layout *row = sl_cupti_tables_layouts;
@@ -187,7 +187,7 @@ static void check_calls(const struct sl_call_name_row *call, unsigned count, con
         }
         named++;
         assert_int_equal(strncmp(c->name, prefix, strlen(prefix)), 0);
-        /* With version suffixes, one call would have several names. */
+        /* Names have no version suffix, because one call would then have several names. */
         assert_false(has_version_suffix(c->name));
         if (strstr(c->name, "_ptsz") || strstr(c->name, "_ptds")) {
             const struct sl_call_name_row *base = base_of(call, count, c->name);
@@ -195,7 +195,8 @@ static void check_calls(const struct sl_call_name_row *call, unsigned count, con
             if (!base || base->bits != c->bits)
                 fail_msg("%s is not treated as the call without its suffix", c->name);
         }
-        /* Without its call, a kernel's row would have no arrow. */
+        /* Calls that launch kernels are recorded, because a kernel's row would have no arrow
+         * without its call. */
         if (c->bits & SL_CALL_NAME_LAUNCHES && !(c->bits & SL_CALL_NAME_WANTED))
             fail_msg("%s launches and is not wanted", c->name);
         launches += c->bits & SL_CALL_NAME_LAUNCHES ? 1 : 0;
@@ -203,7 +204,8 @@ static void check_calls(const struct sl_call_name_row *call, unsigned count, con
     }
     assert_null(call[0].name); /* INVALID */
     assert_true(launches > 0 && launches < wanted);
-    assert_true(wanted < named / 2); /* a filter must leave out more than half */
+    /* the filter of calls must leave out more than half of all calls */
+    assert_true(wanted < named / 2);
 }
 
 static void calls_are_named_and_every_launch_is_wanted(void **state)
@@ -212,7 +214,8 @@ static void calls_are_named_and_every_launch_is_wanted(void **state)
     check_calls(sl_call_names_driver, sl_call_names_driver_count, "cu");
 }
 
-/* Ids copied by hand from NVIDIA's headers. A table that is off by one is noticed. */
+/* Ids copied by hand from NVIDIA's headers. The test notices a table whose ids are all off by
+ * one. */
 static void well_known_calls_stand_at_their_ids(void **state)
 {
     const struct {

@@ -1,5 +1,5 @@
-/* v2_test.c - the table of functions while we have a subscriber, and as it was before; who
- * holds CUPTI where we get none. */
+/* v2_test.c - the table of CUPTI functions while syncline is a subscriber, and after that. Also
+ * tests which client is reported if CUPTI refuses the subscription. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -196,12 +196,13 @@ static void calls_name_our_subscriber(void **state)
     assert_int_equal(fn.ActivityGetNextRecord(buffer, 64, &record), 0);
     assert_ptr_equal(record, buffer);
     assert_int_equal(cupti->strangers, 0);
-    cupti->result = 7; /* results are CUPTI's own */
+    cupti->result = 7; /* the functions return CUPTI's own results */
     assert_int_equal(fn.ActivityEnable(10), 7);
     sl_cupti_v2_unsubscribe(&fn, &old);
 }
 
-/* Buffers that came before may still be read. */
+/* After the end of the subscription, the older functions are used. Buffers that arrived earlier can
+ * still be read. */
 static void after_the_end_calls_are_the_older_ones(void **state)
 {
     int (*next)(uint8_t *, size_t, void **);

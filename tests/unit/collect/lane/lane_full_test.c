@@ -1,5 +1,6 @@
-/* lane_full_test.c - a lane that is full in the middle of its ring, the reader being somewhere
- * behind it, becomes longer all the same; records stay whole and in order, wherever both are. */
+/* lane_full_test.c - a thread's lane, the ring buffer for its records, becomes longer when it is
+ * full. The positions of writer and reader in the ring do not matter. Records stay complete and in
+ * order. */
 #include "test.h"
 
 #include <pthread.h>
@@ -9,8 +10,8 @@
 
 #define RECORD_WORDS 4u
 #define FIRST_ROOM   (SL_LANE_WORDS / RECORD_WORDS)
-/* Only one thread runs at a time here, so ThreadSanitizer finds nothing, and it takes 30 times as
- * long. */
+/* ThreadSanitizer cannot find a race here, because only one thread runs at a time. It would also
+ * take 30 times as long. */
 #ifdef __SANITIZE_THREAD__
 #define LANES 4
 #else
@@ -33,7 +34,7 @@ static void check(int fact, int line)
 
 #define CHECK(fact) check(fact, __LINE__)
 
-/* ---- the writer: numbered records of any length, filled with their number ---- */
+/* ---- the writer, which writes records of any length, filled with their number ---- */
 
 static uint32_t put(uint32_t number, unsigned words)
 {
@@ -60,7 +61,7 @@ static void put_end(uint32_t number)
     sl_lane_put(lane, 2);
 }
 
-/* ---- the reader: no record is missing, and none is read twice ---- */
+/* ---- the reader, which reads each record exactly once ---- */
 
 static uint32_t read_on(struct sl_lane *lane, uint32_t seen, uint32_t most)
 {
@@ -109,7 +110,7 @@ static void in_new_lanes(void (*round)(uint32_t), uint32_t count)
 /* ---- writer and reader at the same time ---- */
 
 static struct sl_lane *_Atomic shared;
-static _Atomic uint32_t written; /* UINT32_MAX: not finished yet */
+static _Atomic uint32_t written; /* UINT32_MAX: the round is not finished yet */
 
 static void *write_all(void *user)
 {
@@ -156,7 +157,7 @@ static void fill(uint32_t eighths)
     while (number < count + 6 * FIRST_ROOM)
         CHECK(put(++number, RECORD_WORDS) == 1);
     CHECK(read_on(lane, seen, UINT32_MAX) == number);
-    /* Writes past the end of the longer ring. */
+    /* Writes so many records that the writer passes the end of the longer ring. */
     for (int i = 0; i < 40; i++) {
         for (uint32_t j = 0; j < FIRST_ROOM / 2; j++)
             CHECK(put(++number, RECORD_WORDS) == 1);

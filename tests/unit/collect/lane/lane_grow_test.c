@@ -1,4 +1,5 @@
-/* lane_grow_test.c - a lane whose reader is late becomes longer, as far as the memory goes. */
+/* lane_grow_test.c - a thread's lane, the ring buffer for its records, becomes longer if its reader
+ * is late, up to the memory limit. */
 #include "test.h"
 
 #include <pthread.h>
@@ -7,11 +8,11 @@
 #include "collect/lane/lane.h"
 
 #define RECORD_WORDS 4u
-/* The most such records that fit into a lane of the first length. */
+/* The greatest number of mark records that fit into a lane of the initial length. */
 #define FIRST_ROOM (SL_LANE_WORDS / RECORD_WORDS)
 #define LARGEST    (SL_LANE_WORDS_MAX / RECORD_WORDS)
-/* Enough for one lane of the largest size and a part of another. A quarter is reserved for lanes
- * that do not grow. */
+/* Memory for one lane of the largest size and for a part of another lane. A quarter of the memory
+ * is reserved for lanes that do not grow. */
 #define MEMORY (2 * 1024 * 1024)
 
 static _Atomic unsigned woken;
@@ -56,7 +57,7 @@ static uint32_t read_on(struct sl_lane *lane, uint32_t from, uint32_t most)
     return seen;
 }
 
-/* The lane is read in time. It does not grow. */
+/* The lane is read in time, so the lane does not grow. */
 static void a_lane_that_is_read_stays_small(void **state)
 {
     uint64_t bytes;
@@ -96,7 +97,7 @@ static uint32_t put_in_thread(uint32_t count)
     return work.had_room;
 }
 
-/* A new lane is not read at all. It grows from its first record on. */
+/* A new lane is not read at all. The lane grows, and keeps all records from the first on. */
 static void a_new_lane_grows(void **state)
 {
     assert_int_equal(put_in_thread(3 * FIRST_ROOM), 3 * FIRST_ROOM);
@@ -117,7 +118,7 @@ static void a_lane_that_is_not_read_grows(void **state)
     assert_in_range(had_room, LARGEST - FIRST_ROOM, LARGEST);
     assert_int_equal(sl_lanes_lost() - lost, FIRST_ROOM / 4 + 2 * LARGEST - had_room);
     assert_true(sl_lanes_bytes() <= MEMORY);
-    /* Reads through all sizes that the lane had, and past the end of the last. */
+    /* Reads all records of a lane that grew several times. The last ring is filled past its end. */
     assert_int_equal(read_on(sl_lane_mine, 0, LARGEST / 2), LARGEST / 2);
     assert_int_equal(put(had_room, LARGEST / 4), LARGEST / 4);
     assert_int_equal(read_on(sl_lane_mine, LARGEST / 2, UINT32_MAX),
@@ -129,7 +130,8 @@ static void growth_leaves_room_for_others(void **state)
 {
     uint32_t had_room = put_in_thread(LARGEST); /* this thread gets the lane of the ended thread */
 
-    assert_in_range(had_room, 4 * FIRST_ROOM - 16, 4 * FIRST_ROOM); /* it has not grown more */
+    /* the lane has not grown further */
+    assert_in_range(had_room, 4 * FIRST_ROOM - 16, 4 * FIRST_ROOM);
     assert_int_equal(sl_lanes_used(), 2);
     assert_int_equal(read_on(sl_lane_at(1), 0, UINT32_MAX), had_room);
 }

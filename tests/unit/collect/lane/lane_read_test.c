@@ -1,5 +1,6 @@
-/* lane_read_test.c - records of all lanes with the times of their stamps, and none before its time.
- * The clock is the test's: 2 ticks a nanosecond, then another rate. */
+/* lane_read_test.c - reads the records of all threads' lanes (ring buffers), and converts their
+ * time stamps to times. Records made after the given time are left for later. The test's own clock
+ * has 2 ticks per nanosecond, then another rate. */
 #include "test.h"
 
 #include <pthread.h>
@@ -50,7 +51,7 @@ struct read {
 static struct read got[64];
 static unsigned got_count;
 
-static void (*meanwhile)(void); /* called once, while a record is read */
+static void (*meanwhile)(void); /* a function that is called once, while a record is read */
 
 static void take(void *user, uint32_t thread, const struct sl_lane_record *record, uint64_t ns)
 {
@@ -118,7 +119,7 @@ static int end(void **state)
     return 0;
 }
 
-/* ---- the cases; each continues where the one before ended ---- */
+/* ---- the cases, each of which continues the previous case ---- */
 
 static void nothing_is_read_where_there_is_nothing(void **state)
 {
@@ -145,7 +146,7 @@ static void a_record_has_its_thread_and_the_time_of_its_stamp(void **state)
     ASSERT_MARKS(1, numbers, times);
 }
 
-/* A record made after the given time is not read. It is read later, once. */
+/* A record made after the given time is not read yet. A later call reads the record, once. */
 static void what_came_after_that_time_is_left(void **state)
 {
     static const uint32_t first[] = {3}, second[] = {4, 5};
@@ -158,7 +159,7 @@ static void what_came_after_that_time_is_left(void **state)
     pass(100, 2);
     mark(5);
     pass(100, 2);
-    read_until(1600); /* the record of this very time is not read */
+    read_until(1600); /* a record made exactly at the given time is not read */
     ASSERT_MARKS(0, first, first_at);
     read_until(1600);
     assert_int_equal(got_count, 0);
@@ -166,8 +167,8 @@ static void what_came_after_that_time_is_left(void **state)
     ASSERT_MARKS(0, second, second_at);
 }
 
-/* A record has an earlier stamp than the one before, because the writer was interrupted. Its time
- * is not earlier than its predecessor's. */
+/* A record has an earlier stamp than the record before, because the writer was interrupted. The
+ * later record gets no earlier time than the record before. */
 static void times_of_a_thread_never_go_back(void **state)
 {
     static const uint32_t numbers[] = {6, 7, 8};
@@ -262,7 +263,8 @@ static void the_rate_is_that_of_the_last_seconds(void **state)
     assert_in_range(got[0].ns, at - 1, at + 1);
 }
 
-/* The clock does not advance, so no new time can be measured. The last one is still used. */
+/* The clock does not advance, so its rate cannot be measured again. The last measured rate is still
+ * used. */
 static void a_clock_that_stands(void **state)
 {
     uint64_t at = time_ns;
@@ -270,14 +272,14 @@ static void a_clock_that_stands(void **state)
     mark(30);
     for (int i = 0; i < 3; i++)
         read_until(at + 1);
-    assert_int_equal(got_count, 0); /* the first read had already returned it */
+    assert_int_equal(got_count, 0); /* the first read has already returned this record */
     mark(31);
     read_until(at + 1);
     assert_int_equal(got_count, 1);
     assert_int_equal(got[0].ns, at);
 }
 
-/* The clock is set back, so earlier records seem to be in the future. They are still read
+/* The clock is set back, so earlier records seem to be in the future. These records are still read
  * immediately. */
 static void the_clock_is_set_back(void **state)
 {
@@ -292,7 +294,7 @@ static void records_have_the_time_of_a_clock_that_was_set_back(void **state)
     static const uint32_t numbers[] = {40, 41, 42};
     uint64_t times[3];
 
-    pass(7 * (uint64_t)SECOND, 3); /* past what the case before left behind */
+    pass(7 * (uint64_t)SECOND, 3); /* later than all times of the previous case */
     mark(39);
     pass(100, 3);
     read_until(UINT64_MAX - EPOCH);

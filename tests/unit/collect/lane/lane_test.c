@@ -1,5 +1,6 @@
-/* lane_test.c - records of many threads come out whole and in order; what finds no room is a
- * whole range; threads that come and go take no more memory. */
+/* lane_test.c - each thread writes records into its own lane, a ring buffer. All records are read
+ * completely and in order. A range without room is lost as a whole. New threads reuse the lanes of
+ * ended threads. */
 #include "test.h"
 
 #include <pthread.h>
@@ -12,7 +13,8 @@
 
 #define THREADS 4
 #define ROUNDS  20000
-/* Threads that run one after the other; ThreadSanitizer takes 20 seconds for this many. */
+/* The number of threads, which run one after the other. ThreadSanitizer needs 20 seconds for so
+ * many threads. */
 #ifdef __SANITIZE_THREAD__
 #define LIVES 10000
 #else
@@ -157,7 +159,7 @@ static void a_full_lane_keeps_the_nesting(void **state)
 static void *one_range(void *user)
 {
     sl_nvtx_push_string(0, 1);
-    sl_nvtx_push_string(0, 1); /* this range ends with its thread */
+    sl_nvtx_push_string(0, 1); /* this range ends when its thread ends */
     sl_nvtx_pop(0, NULL);
     return user;
 }

@@ -1,4 +1,5 @@
-/* step_names_test.c - a job that names its steps from the first on: its numbers count. */
+/* step_names_test.c - a job names its steps from the first on, so syncline uses the job's step
+ * numbers. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* step_test.c - which source of steps counts, and who is told when a step begins. */
+/* step_test.c - which source of training steps is used, and that the awaited beginning of a step is
+ * reported. */
 #include "test.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ static uint64_t named(uint32_t given, int tells_end)
     return number;
 }
 
-/* The cases are one process, like a job. A better source permanently silences the weaker ones. */
+/* The cases run in one process, like a job. After a better source has reported a step, weaker
+ * sources are ignored permanently. */
 static void the_best_source_counts(void **state)
 {
     assert_int_equal(ended(SL_STEP_LOADER, 1), 0); /* the first batch begins step 0 */
@@ -99,7 +101,7 @@ static void who_waits_is_told_of_the_first_step_that_fits(void **state)
     sl_step_take(SL_STEP_JOB);
     assert_int_equal(sl_step_awaited(&number, &ns), 0);
     assert_int_equal(number, now + 5);
-    sl_step_await(now + 3, 1); /* or the step itself */
+    sl_step_await(now + 3, 1); /* asks for exactly this step, which has begun */
     assert_int_equal(sl_step_awaited(&number, &before), 0);
     assert_true(number == now + 3 && before == first_ns);
     sl_step_await(now + 6, 1);

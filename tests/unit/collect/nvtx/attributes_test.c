@@ -1,5 +1,6 @@
-/* attributes_test.c - the longest and the oddest that an event may say of itself, as members of its
- * row's args: valid JSON, each text once, and within the room that there is for it. */
+/* attributes_test.c - the attributes of an NVTX event become members of its row's args. Even the
+ * longest and strangest attributes give valid JSON, within the reserved memory, and each text is
+ * converted once. */
 #include "test.h"
 
 #include <stdio.h>
@@ -66,8 +67,8 @@ static const char *member(uint32_t args, const char *key, size_t *length)
     return text;
 }
 
-/* Two names have the greatest length, and each of their bytes is escaped with six. They fit into
- * the args. */
+/* Two names have the greatest length, and each of their bytes is escaped with six. Both names fit
+ * into the args. */
 static void the_longest_names_fit_into_args(void **state)
 {
     char name[SL_LANE_TEXT_MAX];
@@ -103,7 +104,8 @@ static void names_that_are_no_utf8(void **state)
     assert_memory_equal(member(colored(domain, 1, 2).more, "domain", &length), "cut ", 4);
 }
 
-/* More combinations of attributes occur than are remembered. Each row gets its own attributes. */
+/* More combinations of attributes occur than the cache holds. Each row still has its own event's
+ * attributes. */
 static void looks_do_not_get_mixed_up(void **state)
 {
     char expected[16];

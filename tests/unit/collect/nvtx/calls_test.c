@@ -43,7 +43,7 @@ static void a_text_may_be_anything(void **state)
     memset(text, 'x', sizeof(text) - 1);
     CALL(CORE, MarkA, void, const char *)(text);
     assert_int_equal(strlen(only(SL_LANE_MARK)->text), SL_LANE_TEXT_MAX);
-    /* Characters of three bytes: as many complete ones as fit. */
+    /* Each character has three bytes. The text ends with the last complete character that fits. */
     wmemset(wide, 0x20ac, 2 * SL_LANE_TEXT_MAX);
     CALL(CORE, MarkW, void, const wchar_t *)(wide);
     assert_int_equal(strlen(only(SL_LANE_MARK)->text), SL_LANE_TEXT_MAX / 3 * 3);
@@ -71,7 +71,7 @@ static nvtxEventAttributes_t full(void)
     return a;
 }
 
-/* A shorter one, in memory of its own length; what it lacks is not looked at. */
+/* An older struct is shorter, and its memory ends with it. The missing members are not read. */
 static void an_event_of_an_older_version(void **state)
 {
     nvtxEventAttributes_t whole = full(), *cut;
@@ -114,7 +114,7 @@ static void events_that_say_what_is_not_known(void **state)
     assert_false(only(SL_LANE_MARK)->record.parts & SL_LANE_HAS_TEXT);
     mark(NULL);
     assert_int_equal(only(SL_LANE_MARK)->record.parts, 0);
-    /* Payloads of the extension with invalid numbers. */
+    /* Payloads of NVTX's extension, with invalid counts and sizes. */
     a = full();
     a.payloadType = (int32_t)0xDFBD0009;
     a.reserved0 = -1;
@@ -138,7 +138,7 @@ static void plain_ranges_and_others_have_one_nesting(void **state)
     int (*pop)(void) = CALL(CORE, RangePop, int, void);
 
     assert_int_equal(pop(), -2);
-    assert_int_equal(push(&plain), 0); /* its string is invalid */
+    assert_int_equal(push(&plain), 0); /* the string handle of this event is invalid */
     assert_int_equal(push(&other), 1);
     assert_int_equal(push(NULL), 2);
     assert_int_equal(CALL(CORE, RangePushW, int, const wchar_t *)(L"wide"), 3);

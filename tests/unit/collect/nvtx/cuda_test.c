@@ -1,5 +1,5 @@
-/* cuda_test.c - handles of CUDA's become CUPTI's ids where CUPTI and the driver are there, and
- * none where something is missing. */
+/* cuda_test.c - CUDA handles are converted to CUPTI ids. If CUPTI or the driver is missing, there
+ * is no id. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static const struct sl_nvtx_ids *ids(void)
 {
     const struct sl_nvtx_ids *got;
 
-    cupti = dlopen(FIXTURE_DRIVER, RTLD_NOW); /* has CUPTI's functions, too */
+    cupti = dlopen(FIXTURE_DRIVER, RTLD_NOW); /* this library has CUPTI's functions, too */
     got = sl_nvtx_cuda_ids(cupti);
     assert_non_null(got);
     return got;

@@ -143,7 +143,8 @@ static uint64_t time_domain(const nvtxTimeDomainAttr_t *a)
                 const nvtxTimeDomainAttr_t *)(NULL, a);
 }
 
-/* A domain of the program's, first by a function that reads it, then by points. */
+/* A clock of the program, in a domain of the program. The clock is described first by a function
+ * that reads it, then by points in time. */
 static int64_t minutes_ago(void)
 {
     return (int64_t)sl_clock_now() - 3 * MINUTE;

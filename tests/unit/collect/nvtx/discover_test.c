@@ -9,7 +9,7 @@
 
 #include "collect/nvtx/discover.h"
 
-/* The beginning of a copy's state. */
+/* The beginning of the state that each copy of NVTX has in memory. */
 struct state {
     unsigned state, pad;
     NvtxExportTableCallbacks callbacks;

@@ -1,5 +1,5 @@
-/* event_test.c - an event's attributes are in its record; levels equal NVTX's, even without room;
- * an ended thread gets no new lane. */
+/* event_test.c - an event's attributes are in its record. The returned nesting levels equal NVTX's,
+ * even if the thread's lane (its ring buffer) is full. An ended thread gets no new lane. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -53,7 +53,7 @@ static void the_longest_event_fits_into_a_record(void **state)
     }
 }
 
-/* Pops that say something, and have only the room of those that do not. */
+/* The lane is full, so a pop with attributes has only the room of a pop without attributes. */
 static void pops_of_a_full_lane_are_there(void **state)
 {
     static char text[SL_LANE_TEXT_MAX];
@@ -76,7 +76,7 @@ static void pops_of_a_full_lane_are_there(void **state)
     }
     assert_int_equal(at, 0);
     assert_int_equal(said_count, 2 * depth);
-    /* There is room again, so ranges have records again. */
+    /* The lane has room again, so ranges have records again. */
     assert_int_equal(sl_nvtx_push(0, &ev), 0);
     assert_int_equal(sl_nvtx_pop(0, &ev), 0);
     assert_int_equal(read_said(), 2);
@@ -93,8 +93,8 @@ static void *finish_all(void *user)
     return NULL;
 }
 
-/* Ranges end on other threads than they began, like a coroutine's, for months. Neither thread keeps
- * anything. */
+/* Ranges begin on one thread and end on another, like a coroutine's, very often. Neither thread
+ * keeps memory for them. */
 static void ranges_that_end_on_other_threads_take_no_room(void **state)
 {
     const struct sl_nvtx_event ev = {.message = {.text = "range", .length = 5}};
@@ -149,7 +149,8 @@ static void after_the_end(void *user)
     const struct sl_nvtx_event ev = {.message = {.text = "late", .length = 4}};
     int *levels = user;
 
-    /* The lane's own destructor may run after this one. Therefore this one runs several times. */
+    /* The lane's own destructor may run after this destructor. Therefore this destructor runs
+     * several times. */
     levels[2]++;
     if (levels[2] < 3) {
         pthread_setspecific(late, user);

@@ -1,5 +1,5 @@
 /* fixture_driver.c - a library with the CUDA driver's soname, which also has the needed functions
- * of CUPTI. Used by collect.nvtx.cuda_test. An id is the handle plus some thousands. */
+ * of CUPTI. collect.nvtx.cuda_test uses this library. An id is the handle plus some thousands. */
 #include "unit/collect/nvtx/fixture_driver.h"
 
 #include <stdint.h>

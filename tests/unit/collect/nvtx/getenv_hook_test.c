@@ -1,5 +1,6 @@
-/* getenv_hook_test.c - which tool NVTX's environment variable names afterwards, depending on its
- * value and on the number of threads. It is set once per process, so every case runs in a child. */
+/* getenv_hook_test.c - syncline writes its own file into NVTX's environment variable, depending on
+ * the variable's old value and on the number of threads. The variable is set once per process, so
+ * every case runs in a child. */
 #include <errno.h>
 #include <glob.h>
 #include <pthread.h>
@@ -44,7 +45,8 @@ static void play_nothing_said(void)
     CHECK(sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
 }
 
-/* The variable is empty. NVTX would use the empty name as a tool's, so syncline sets it. */
+/* The variable is empty. NVTX would try to load a tool with an empty name, so syncline sets the
+ * variable. */
 static void play_empty(void)
 {
     if (threads() > 1)

@@ -1,11 +1,11 @@
-/* layout_test.c - where the compiler puts the fields of a struct, there they are looked for
- * when its schema tells no offsets; and what refers to something else is followed. */
+/* layout_test.c - a payload's schema has no offsets, so syncline computes where the compiler puts
+ * the fields of the struct. Schemas that refer to other schemas are resolved. */
 #include <string.h>
 
 #include "collect/nvtx/layout.h"
 #include "unit/collect/nvtx/schemas.h"
 
-/* A payload, and how much its fields may still read. */
+/* A payload, and the number of bytes that its fields may still read. */
 static unsigned left;
 static nvtxPayloadData_t data[4];
 
@@ -84,7 +84,7 @@ static void packed_fields_stand_closer(void **state)
     assert_int_equal(offset_of(schema, 3), offsetof(struct packed, d));
 }
 
-/* Returns the position of a field after a field of one byte. */
+/* Returns the offset of a field of this type that follows a field of one byte. */
 static size_t behind_a_byte(uint64_t type)
 {
     struct sl_nvtx_field fields[] = {{.type = TYPE(UINT8)}, {.type = type}};
@@ -108,7 +108,7 @@ static void a_struct_stands_as_what_is_in_it(void **state)
     assert_int_equal(behind_a_byte(add(pointer, 1, 8)), 8);
     assert_int_equal(behind_a_byte(add_packed(SL_NVTX_STRUCT, wide, 2, 9, 1)), 1);
     assert_int_equal(behind_a_byte(add_packed(SL_NVTX_STRUCT, wide, 2, 12, 4)), 4);
-    /* A struct in a struct. */
+    /* A struct contains other structs. */
     again[1].type = add(wide, 2, 16);
     assert_int_equal(behind_a_byte(add(again, 2, 24)), 8);
     again[1].type = add(text, 1, 5);
@@ -121,7 +121,8 @@ static void an_enum_stands_as_an_integer_of_its_size(void **state)
         assert_int_equal(behind_a_byte(add_packed(SL_NVTX_ENUM, NULL, 0, size, 0)), size);
 }
 
-/* One schema contains itself, and others contain many of the same. Resolving them ends. */
+/* One schema contains itself. Other schemas contain the next schema 64 times each. The computation
+ * ends in both cases. */
 static void schemas_without_end_end(void **state)
 {
     struct sl_nvtx_field itself[] = {{.type = 1u << 24}};
@@ -143,7 +144,7 @@ static void schemas_without_end_end(void **state)
     assert_true(offset_of(schema, 63) <= 63 || offset_of(schema, 63) == SIZE_MAX);
 }
 
-/* ---- values in other memory ---- */
+/* ---- values outside of the payload ---- */
 
 static void an_integer_behind_a_pointer(void **state)
 {
@@ -210,7 +211,7 @@ static void lengths_that_are_told(void **state)
     assert_int_equal(count_of(schema, &three, 12, 2), 0); /* of itself */
     assert_int_equal(count_of(schema, &three, 12, 3), 0); /* no such field */
     assert_int_equal(count_of(schema, &three, 12, 4), 2);
-    assert_int_equal(count_of(schema, &three, 8, 4), 2); /* the payload ends first */
+    assert_int_equal(count_of(schema, &three, 8, 4), 2); /* the payload ends before this field */
     assert_int_equal(count_of(schema, &three, 12, 5), 5);
     data[1].size = 1;
     assert_int_equal(count_of(schema, &three, 12, 5), 0);
@@ -238,7 +239,7 @@ static size_t size_of(uint64_t schema)
     return sl_nvtx_layout_size(&b, schema);
 }
 
-/* A program need not give a schema's size. Then it is the compiler's. */
+/* A schema without a size has the size that the compiler gives the struct. */
 static void a_schema_s_size_is_the_compiler_s(void **state)
 {
     struct inner {

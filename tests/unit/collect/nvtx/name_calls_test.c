@@ -48,7 +48,7 @@ static void registered_strings_have_one_number_in_all_domains(void **state)
 
 /* ---- names ---- */
 
-static uint32_t names; /* number of names seen */
+static uint32_t names; /* number of the last name that was checked */
 
 static void assert_named(enum sl_named_object what, unsigned domain, uint64_t key, uint32_t within,
                          const char *text)
@@ -103,7 +103,7 @@ static void streams_and_contexts_have_cupti_s_ids(void **state)
     assert_named(SL_NAMED_CONTEXT, 0, 21, 2, "context");
     stream((void *)77, "not a stream");
     assert_named(SL_NAMED_OTHER, 0, 77, 0, "not a stream");
-    context((void *)77, NULL); /* no name at all */
+    context((void *)77, NULL); /* the program gives no name */
     CALL(CUDA, NameCuDeviceW, void, int, const wchar_t *)(3, L"device");
     assert_named(SL_NAMED_DEVICE, 0, 3, 0, "device");
     CALL(CORE, NameOsThreadA, void, uint32_t, const char *)(99, "thread");

@@ -1,5 +1,5 @@
-/* names_test.c - strings, domains and names keep their numbers, from any thread, and a table
- * that is full says so. */
+/* names_test.c - strings, domains and names keep their numbers, whichever thread registers them. A
+ * full table is reported. */
 #include "test.h"
 
 #include <errno.h>

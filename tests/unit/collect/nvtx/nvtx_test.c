@@ -1,6 +1,6 @@
-/* nvtx_test.c - the slots of NVTX copies that request a tool: they are set as far as each copy has
- * them, cleared if they are still syncline's, and not touched if the copy was unloaded. The
- * attachment belongs to the process, so every case runs in a child. */
+/* nvtx_test.c - each copy of NVTX that requests a tool has slots for the tool's functions. syncline
+ * sets the slots that a copy has, later clears the slots that still hold its functions, and leaves
+ * an unloaded copy alone. Attaching is possible once per process, so every case runs in a child. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -23,7 +23,7 @@ enum {
 
 struct copy {
     NvtxFunctionPointer slot[SLOTS], *table[SLOTS + 1];
-    unsigned size; /* slots of the core module, the only one */
+    unsigned size; /* slots of the core module; this fake copy has no other module */
 };
 
 static struct copy *asking;
@@ -94,7 +94,7 @@ static void a_copy_s_slots_are_set_as_far_as_it_has_them(void)
     CHECK(sl_nvtx_attach(export_table) == 1);
     CHECK(told_version == NVTX_VERSION);
     CHECK(set_slots(&whole) == NVTX_CBID_CORE_SIZE - 1); /* slot 0 is unused */
-    make_copy(&shorter, NVTX_CBID_CORE_RangePop);        /* an older NVTX without pops */
+    make_copy(&shorter, NVTX_CBID_CORE_RangePop);        /* an older NVTX has no slots for pops */
     CHECK(sl_nvtx_attach(export_table) == 1);
     CHECK(shorter.slot[NVTX_CBID_CORE_RangePushA] && !shorter.slot[NVTX_CBID_CORE_RangePop]);
     make_copy(&gaps, NVTX_CBID_CORE_SIZE);
@@ -116,11 +116,11 @@ static void a_copy_that_cannot_be_used_is_refused(void)
     callbacks.struct_size--;
     CHECK(sl_nvtx_attach(export_table) == 0);
     callbacks.struct_size++;
-    copy.size = 1; /* no calls at all */
+    copy.size = 1; /* this copy of NVTX has no slot for any call */
     CHECK(sl_nvtx_attach(export_table) == 0);
     CHECK(sl_nvtx_copies() == 0);
     copy.size = NVTX_CBID_CORE_SIZE;
-    version.struct_size = 0; /* it accepts no version */
+    version.struct_size = 0; /* this copy accepts no version */
     told_version = 0;
     CHECK(sl_nvtx_attach(export_table) == 1);
     CHECK(told_version == 0);
@@ -142,7 +142,7 @@ static void what_is_still_ours_is_cleared(void)
     make_copy(gone, NVTX_CBID_CORE_SIZE);
     CHECK(sl_nvtx_attach(export_table) == 1);
     taken.slot[NVTX_CBID_CORE_MarkA] = nobody; /* set by another tool */
-    munmap(gone, 2 * sizeof(*gone));           /* its object was unloaded */
+    munmap(gone, 2 * sizeof(*gone));           /* the library with this copy was unloaded */
     errno = EXDEV;
     sl_nvtx_detach();
     CHECK(errno == EXDEV);
@@ -154,7 +154,8 @@ static void what_is_still_ours_is_cleared(void)
     CHECK(set_slots(&ours) == 0);
 }
 
-/* What could not be cleared later is not set. */
+/* There are more copies of NVTX than syncline can remember. The slots of the other copies are not
+ * set, because syncline could not clear these slots later. */
 static void more_copies_than_are_kept_are_refused(void)
 {
     enum {

@@ -33,7 +33,7 @@ static const char *json_of(uint64_t id, const void *bytes, size_t size)
     return only(SL_LANE_MARK)->json;
 }
 
-/* Its size is not told, whatever stands there. */
+/* The schema of a payload of dynamic length has no size. Its size member may contain any value. */
 static void a_dynamic_payload_is_as_long_as_it_is(void **state)
 {
     const nvtxPayloadSchemaEntry_t entries[] = {
@@ -73,7 +73,7 @@ static void schemas_that_are_refused(void **state)
     a.entries = NULL;
     assert_int_equal(register_schema(&a), 0);
     a.entries = entries;
-    a.type = 99; /* treated as a struct */
+    a.type = 99; /* an unknown kind of schema is treated as a struct */
     assert_int_not_equal(register_schema(&a), 0);
 }
 
@@ -91,7 +91,8 @@ static void a_schema_that_is_told_again_and_again(void **state)
     for (unsigned i = 0; i < 10000; i++)
         assert_int_equal(register_schema(&a), 1u << 24);
     assert_string_equal(json_of(1u << 24, "\x07", 1), "\"payload\":{\"one\":7}");
-    assert_int_not_equal(schema(entries, 1, 1), 0); /* the table is not full */
+    assert_int_not_equal(schema(entries, 1, 1),
+                         0); /* the 10000 registrations did not fill the table */
 }
 
 static uint64_t enumeration(const nvtxPayloadEnum_t *entries, size_t count, size_t size)
@@ -174,7 +175,8 @@ static void levels_of_ranges_with_payloads(void **state)
     assert_non_null(strstr(said[5].json, "\"end payload\":{"));
 }
 
-/* An event claims more payloads than it has. The memory ends after the payloads that are read. */
+/* An event claims to have very many payloads. The memory ends after the payloads that syncline
+ * reads. */
 static void a_number_of_payloads_that_lies(void **state)
 {
     nvtxPayloadData_t *data = calloc(SL_NVTX_PAYLOADS, sizeof(*data));

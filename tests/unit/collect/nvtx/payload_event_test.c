@@ -1,5 +1,5 @@
-/* payload_event_test.c - message, category, colour and times out of the fields that a schema
- * marks as such; nothing outside of a payload is read. */
+/* payload_event_test.c - a schema marks fields that hold an event's message, category, color and
+ * times. These values are read from the payload. Nothing outside of a payload is read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@ static int has_message(void)
     return said.ev.message.string || said.ev.message.text;
 }
 
-/* Of payloads in memory of their own length, for the address sanitizer to watch. */
+/* Reads an event with two payloads, each in memory of its exact length, so that the address
+ * sanitizer notices reads after it. */
 static void read_two(uint64_t schema, const void *bytes, size_t size, uint64_t other,
                      const void *other_bytes, size_t other_size)
 {
@@ -73,7 +74,7 @@ static void nothing_is_said_of_what_is_not_marked(void **state)
     read_one(add(plain, 1, 4), &bytes, 4);
     assert_false(has_message() || said.ev.has_category || said.ev.has_color || said.has_start ||
                  said.has_end);
-    read_one(TYPE(COLOR_ARGB), &bytes, 4); /* no schema: a value */
+    read_one(TYPE(COLOR_ARGB), &bytes, 4); /* a predefined type instead of a schema */
     assert_false(said.ev.has_color);
     sl_nvtx_payload_event(&said, 0, NULL, 0);
     assert_false(has_message() || said.has_start);
@@ -130,7 +131,7 @@ static void values_behind_pointers(void **state)
     assert_false(said.has_start || said.ev.has_category || said.ev.has_color);
 }
 
-/* Another payload has the message's length, which may be shorter than the message's type. */
+/* Another payload contains the message's length, which may be shorter than the message's type. */
 static void a_message_as_long_as_another_payload_says(void **state)
 {
     struct sl_nvtx_field field[] = {

@@ -1,5 +1,5 @@
-/* payload_test.c - payloads by schemas of every kind, and by schemas and sizes that lie: what
- * comes out is valid JSON, and nothing outside of a payload is read. */
+/* payload_test.c - converts payloads to JSON with schemas of every kind, and with wrong schemas and
+ * sizes. The result is valid JSON, and nothing outside of a payload is read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static uint32_t named(const char *text)
     return sl_text_table_put(text, strlen(text));
 }
 
-/* The JSON of one payload, "" if there is none. */
+/* Returns the JSON of one payload; "" if there is none. */
 static const char *json(uint64_t schema, const void *bytes, size_t size)
 {
     static char text[4096];
@@ -117,7 +117,8 @@ static void expect_valid(const char *text)
     json_free(j);
 }
 
-/* Of both ends of a range, whose members stand in one object. */
+/* The payloads at both ends of a range are truncated. Their members are in one JSON object, and
+ * each end reports its truncation. */
 static void each_end_says_that_it_was_cut(void **state)
 {
     static char text[1000], members[6000];

@@ -1,5 +1,5 @@
-/* read_locks_test.c - which threads waited for a lock and held it, in whatever order the threads'
- * lanes are read. */
+/* read_locks_test.c - which threads waited for a lock and held it. Each thread has a lane (a ring
+ * buffer), and the lanes may be read in any order. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static uint32_t new_lock(const char *name)
@@ -9,7 +9,7 @@ static uint32_t new_lock(const char *name)
     return sl_nvtx_name(&lock);
 }
 
-/* Returns the lock's range with these args. */
+/* Checks that the lock has a range with these args and times. */
 static const struct sl_event *lock_range(const char *name, const char *args, unsigned index)
 {
     const struct sl_event *ev;
@@ -34,8 +34,8 @@ static void assert_lock(const char *name, const char *args, unsigned index, uint
 #define NOT_WAITED "{\"sync\":\"acquire\",\"acquired\":false}"
 #define HELD       "{\"sync\":\"held\"}"
 
-/* Lanes are read one after the other: when the first thread holds the lock again by then, the
- * second one's turn in between is told after that. */
+/* Lanes are read one after the other. The first thread's lane contains two turns of holding the
+ * lock. The second thread's turn in between is read after both. */
 static void threads_that_take_turns_hold_it_one_after_the_other(void **state)
 {
     uint32_t lock = new_lock("shared");
@@ -68,7 +68,7 @@ static void a_lock_that_another_thread_gives_back(void **state)
     plain(SL_LANE_ACQUIRED, lock, ONE, 50);
     sl_nvtx_read_done(reader);
     assert_lock("semaphore", HELD, 2, 50, 60);
-    /* The lock was released before it was acquired. */
+    /* The release of the lock has an earlier time than the acquisition. */
     plain(SL_LANE_RELEASE, lock, TWO, 70);
     plain(SL_LANE_ACQUIRED, lock, ONE, 80);
     sl_nvtx_read_done(reader);
@@ -89,7 +89,7 @@ static void what_nobody_gives_back_without_end(void **state)
     assert_lock("without end", HELD, 0, 10, 2000);
 }
 
-/* A handle that we never gave is a number like any other. */
+/* A handle that syncline never returned is treated like any number. */
 static void a_lock_of_another_tool_touches_no_ranges(void **state)
 {
     push("mine", ONE, 10);
@@ -98,8 +98,8 @@ static void a_lock_of_another_tool_touches_no_ranges(void **state)
         plain(SL_LANE_ACQUIRED, (uint32_t)handle, ONE, 21);
         plain(SL_LANE_RELEASE, (uint32_t)handle, ONE, 22);
     }
-    plain(SL_LANE_NOT_ACQUIRED, 0u - 0x10000u, ONE, 30); /* the default domain, if the numbers were
-                                                          * added */
+    /* this would be the default domain if the two numbers were added */
+    plain(SL_LANE_NOT_ACQUIRED, 0u - 0x10000u, ONE, 30);
     assert_null(range("mine", 0));
     plain(SL_LANE_POP, 0, ONE, 40);
     assert_range("mine", 0, 10, 40);

@@ -1,5 +1,5 @@
-/* read_names_test.c - names from records: of objects and of categories; also the name of a row
- * whose name does not fit or was never registered. */
+/* read_names_test.c - reads the names of objects and categories from records. A row whose name does
+ * not fit or was never registered gets a substitute name. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static void mark_of(unsigned domain, uint32_t category)

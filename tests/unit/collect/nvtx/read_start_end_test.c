@@ -1,8 +1,10 @@
-/* read_start_end_test.c - ranges that any thread may end, whichever lane is read first. Ranges that
- * overlap in time are in different rows. */
+/* read_start_end_test.c - a range may end on another thread than it began. Each thread has a lane
+ * (a ring buffer), and either lane may be read first. Ranges that overlap in time are in different
+ * rows. */
 #include "unit/collect/nvtx/read_rig.h"
 
-/* The same of pushes that their ends name; others that were pushed since go on. */
+/* A pop names the push that it ends, and runs on another thread. Either lane may be read first.
+ * Ranges that were pushed after the named push stay open. */
 static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **state)
 {
     const uint64_t one = (uint64_t)ONE << 32 | 1, two = (uint64_t)ONE << 32 | 2;

@@ -1,4 +1,5 @@
-/* read_test.c - nested ranges and marks: the attributes of their records are in their rows. */
+/* read_test.c - reads records of nested ranges and marks. The attributes of a record are in its
+ * row. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static void an_end_adds_to_what_its_range_says(void **state)

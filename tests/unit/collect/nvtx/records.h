@@ -1,4 +1,5 @@
-/* records.h - reads the records that NVTX calls left in the lanes. */
+/* records.h - reads the records that NVTX calls wrote to the lanes, the ring buffers of the
+ * threads. */
 #ifndef SL_NVTX_RECORDS_H
 #define SL_NVTX_RECORDS_H
 
@@ -51,7 +52,7 @@ static inline void take_said(const struct sl_lane_record *r)
         at = take_bytes(at, s->text, SL_LANE_TEXT_MAX);
     if (r->parts & SL_LANE_HAS_JSON)
         at = take_bytes(at, s->json, SL_LANE_JSON_MAX);
-    /* It has no more parts than it states. */
+    /* The record has no more parts than its flags state. */
     assert_in_range(at - (const uint64_t *)r, 2, 2 * r->pairs);
 }
 

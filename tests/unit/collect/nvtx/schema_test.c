@@ -1,5 +1,5 @@
-/* schema_test.c - schemas are found by their id, in their domain or everywhere, and the first
- * that has an id keeps it. */
+/* schema_test.c - a schema is found by its id, in its domain or in all domains. The first schema
+ * with an id keeps the id. */
 #include "test.h"
 
 #include "base/stats.h"
@@ -36,8 +36,8 @@ static void a_given_id_is_its_domain_s(void **state)
     assert_int_equal(first_name(2, 5), 200);
     assert_null(sl_nvtx_schema_find(3, 5));
     assert_int_equal(sl_nvtx_schema_field(sl_nvtx_schema_find(2, 5), 2)->name, 202);
-    /* A schema is registered again. It is unchanged, because payloads that use it may be in
-     * progress. */
+    /* The program registers a schema again. The first version stays, because another thread may be
+     * reading a payload with it. */
     assert_int_equal(add(1, 5, 1, 900), 5);
     assert_int_equal(first_name(1, 5), 100);
     assert_int_equal(sl_nvtx_schema_find(1, 5)->fields, 3);
@@ -56,7 +56,7 @@ static void what_has_no_room_is_counted(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST), id = 10000;
 
-    assert_int_equal(add(1, 20000, 1u << 20, 1), 0); /* more fields than there are places */
+    assert_int_equal(add(1, 20000, 1u << 20, 1), 0); /* more fields than fit into the table */
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST), lost + 1);
     while (add(4, id, 1, (uint32_t)id))
         id++;

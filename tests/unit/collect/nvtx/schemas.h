@@ -1,4 +1,4 @@
-/* schemas.h - schemas of payloads that a test makes from fields. */
+/* schemas.h - makes schemas of payloads from lists of fields. */
 #ifndef SL_NVTX_SCHEMAS_H
 #define SL_NVTX_SCHEMAS_H
 

@@ -1,4 +1,4 @@
-/* system_clock_test.c - each clock named by NVTX is the right clock of the system. */
+/* system_clock_test.c - each clock that NVTX names is read from the matching system clock. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 

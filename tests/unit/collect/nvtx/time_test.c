@@ -1,6 +1,6 @@
-/* time_test.c - converts times of a program's clocks to the trace's clock: clocks of the system;
- * the program's clocks by their unit, by points, factors and functions, or through other clocks;
- * unknown clocks. */
+/* time_test.c - converts times of other clocks to the trace's clock. The clocks are system clocks,
+ * clocks of the program, and unknown clocks. A program describes its clock by a unit, by points in
+ * time, by a factor, by a function, or relative to another clock. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -19,9 +19,9 @@
 #define EPOCH      (1700000000ll * S)
 #define BOOT       (5000ll * S)
 
-/* ---- clocks that stand still until a test advances them ---- */
+/* ---- clocks that advance only when a test advances them ---- */
 
-static int64_t passed, was_set; /* ns; by how much the wall clock was set forward */
+static int64_t passed, was_set; /* how far the wall clock was set forward, in ns */
 
 static uint64_t realtime(void)
 {
@@ -76,7 +76,8 @@ static void clocks_of_the_system(void **state)
     assert_time_of(1, TYPE(CPP_STEADY_CLOCK), BOOT - 3ll * S, EPOCH - 3ll * S);
 }
 
-/* What happened before the wall clock was set stays where the trace has the rest of that time. */
+/* The wall clock was set. Times of events before that are converted with the old setting, like all
+ * other rows from that time. */
 static void the_wall_clock_is_set(void **state)
 {
     const uint64_t clock = TYPE(CPU_CLOCK_GETTIME_MONOTONIC);
@@ -115,7 +116,7 @@ static void a_unit_of_its_own(void **state)
     assert_time_of(9, id, EPOCH / MS + 5, EPOCH + 5 * MS); /* generated ids are valid in the whole
                                                             * process */
     assert_time_of(2, sl_nvtx_time_add(&same), BOOT + 5, EPOCH + 5);
-    assert_unknown(3, ID(1), 5); /* another domain's clock with the same number */
+    assert_unknown(3, ID(1), 5); /* a clock of another domain with the same number */
 }
 
 static void a_scope_has_a_clock(void **state)
@@ -141,14 +142,15 @@ static void two_points_make_it_known(void **state)
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
     assert_time_of(4, ID(1), 1200, EPOCH + 2000);
     assert_time_of(4, ID(1), 900, EPOCH - 1000);
-    /* From here on the clock is slower. The point names the clocks in the other order. */
+    /* From this point in time on, the clock is slower. This point names the two clocks in the other
+     * order. */
     sl_nvtx_time_point(4, real, ID(1), EPOCH + 3000, 1200);
     assert_time_of(4, ID(1), 1150, EPOCH + 2000);
     assert_time_of(4, ID(1), 1300, EPOCH + 5000);
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
 }
 
-/* Points may be given in any order and number. */
+/* The program may give any number of points, in any order. */
 static void points_without_end(void **state)
 {
     const uint64_t steady = TYPE(CPP_STEADY_CLOCK);
@@ -255,7 +257,7 @@ static void a_function_that_reads_it(void **state)
     assert_time_of(10, ID(2), passed * 2 - 100, EPOCH + passed - 50);
 }
 
-/* A program's clock function that itself requests a time of its clock. */
+/* The function that reads a program's clock requests a time of the same clock. */
 static int64_t read_nested(void)
 {
     uint64_t ns;
@@ -284,7 +286,7 @@ static void clocks_without_end(void **state)
         refused += sl_nvtx_time_add(&clock) == 0;
     assert_in_range(refused, 900, 999);
     for (unsigned i = 0; i < 1000; i++)
-        assert_unknown(13, ID(i), 5); /* requests take no room */
+        assert_unknown(13, ID(i), 5); /* requests of times need no entry in the table */
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, refused);
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
 }

@@ -54,13 +54,14 @@ static void assert_real(uint64_t type, const void *value, double expected)
 /* The bits of the narrow formats are typed by hand from their definitions. */
 static void real_numbers_of_each_format(void **state)
 {
-    /* As many digits as give the same float again. */
+    /* A float is written with as many digits as are needed to get the same float again. */
     assert_true(strtof(json(TYPE(FLOAT), &(const float){0.1f}), NULL) == 0.1f);
     assert_real(TYPE(DOUBLE), &(const double){0.1}, 0.1);
     assert_real(TYPE(LONGDOUBLE), &(const long double){0.5L}, 0.5);
     assert_real(TYPE(FLOAT16), &(const uint16_t){0x3c00}, 1.0);
     assert_real(TYPE(FLOAT16), &(const uint16_t){0xc000}, -2.0);
-    assert_real(TYPE(FLOAT16), &(const uint16_t){0x0001}, 0x1p-24); /* the smallest above 0 */
+    /* the smallest number above 0 */
+    assert_real(TYPE(FLOAT16), &(const uint16_t){0x0001}, 0x1p-24);
     assert_real(TYPE(FLOAT16), &(const uint16_t){0x7bff}, 65504.0); /* the largest number */
     assert_real(TYPE(BF16), &(const uint16_t){0x3fc0}, 1.5);
 }

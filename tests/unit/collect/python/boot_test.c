@@ -1,5 +1,6 @@
-/* boot_test.c - the package's start is queued once, if there is a suitable interpreter. A failure
- * leaves nothing behind. The state belongs to the process, so every case runs in a child. */
+/* boot_test.c - the start of the Python package is queued once, if there is a suitable interpreter.
+ * After a failure, no reference and no exception is left. The state belongs to the process, so
+ * every case runs in a child. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,7 @@ static void it_is_queued_once_and_again_when_asked(void)
     CHECK(sl_python_boot(folder) == -ENOENT); /* there is no Python */
     load();
     python->is_initialized = 0;
-    CHECK(sl_python_boot(folder) == -ENOENT); /* nor has it begun */
+    CHECK(sl_python_boot(folder) == -ENOENT); /* Python is loaded, but not initialized */
     python->is_initialized = 1;
     python->is_full = 1;
     CHECK(sl_python_boot(folder) == -EAGAIN);
@@ -69,7 +70,7 @@ static void it_is_queued_once_and_again_when_asked(void)
     CHECK(sl_python_boot(folder) == 0);
     CHECK(errno == EXDEV);
     CHECK(sl_python_boot(folder) == -EALREADY);
-    CHECK(sl_python_boot_again(folder) == -EALREADY); /* it is on its way */
+    CHECK(sl_python_boot_again(folder) == -EALREADY); /* the queued call has not run yet */
     CHECK(python->queued == 1);
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 1 && python->references == 0 && python->cleared == 0);
@@ -113,7 +114,7 @@ static void a_sub_interpreter_is_left_alone(void)
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 0 && python->references == 0);
     python->is_sub = 0;
-    CHECK(sl_python_boot(folder) == 0); /* the main one is asked anew */
+    CHECK(sl_python_boot(folder) == 0); /* the call is queued again for the main interpreter */
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 1);
 }
@@ -126,7 +127,7 @@ static void a_forked_child_leaves_its_interpreter_alone(void)
     CHECK(sl_python_boot(folder) == 0);
     child = fork();
     if (child == 0) {
-        CHECK(run_call() == 0); /* it was queued before */
+        CHECK(run_call() == 0); /* this call was queued before the fork */
         CHECK(python->evaluated == 0 && python->references == 0);
         CHECK(sl_python_boot(folder) == -EALREADY);
         CHECK(sl_python_boot_again(folder) == -EALREADY);
@@ -136,7 +137,7 @@ static void a_forked_child_leaves_its_interpreter_alone(void)
     CHECK(run_call() == 0 && python->evaluated == 1);
 }
 
-/* Whatever Python refuses: no exception of ours stays, and no reference. */
+/* Python refuses one of syncline's calls. No exception and no reference of syncline is left. */
 static void what_goes_wrong_leaves_nothing_behind(void)
 {
     int *wrong[4];

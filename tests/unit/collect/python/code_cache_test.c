@@ -1,5 +1,5 @@
-/* code_cache_test.c - known places in code are recognized. Nothing else is mistaken for them:
- * neither later code at the same address, nor code that did not fit into the cache. */
+/* code_cache_test.c - known places in code are recognized. Other code is never mistaken for a known
+ * place, neither later code at the same address nor code that did not fit into the cache. */
 #include <pthread.h>
 
 #include "collect/python/code_cache.h"
@@ -107,12 +107,13 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
     frame[4] = new_frame(other, frame[0], 1);
     put(mine, 1, 7);
     assert_int_equal(line_of(frame[0]), 7);
-    assert_int_equal(line_of(frame[1]), 0); /* not known yet whether it is a library's */
+    /* whether the code belongs to a library is not known yet */
+    assert_int_equal(line_of(frame[1]), 0);
     put_library(torch);
     for (unsigned i = 1; i <= 3; i++)
         assert_int_equal(line_of(frame[i]), 7);
     assert_int_equal(line_of(frame[4]), 0);
-    put_library(other); /* perhaps at the address of `torch` */
+    put_library(other); /* `other` may replace the cache entry of `torch` */
     assert_int_equal(line_of(frame[4]), 7);
     put_pointer(frame[4], layout.frame_back, NULL); /* only a library */
     assert_int_equal(line_of(frame[4]), 0);
@@ -125,8 +126,8 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
 
 /* ---- memory that is reused ---- */
 
-/* A part of the code object is replaced by another's. The cache does not recognize the code. With
- * its own part it does. */
+/* A part of the code object is replaced by another code object's part. The cache does not recognize
+ * the code until the original part is restored. */
 static void assert_part_counts(void *code, size_t at, void *others)
 {
     void *own = part(code, at);
@@ -201,7 +202,7 @@ static void the_later_one_takes_the_place_of_the_former(void **state)
     free_code(code);
 }
 
-/* User code is at the address of a library's code. It is not skipped. */
+/* User code is at the address of a library's code. The user code is not skipped. */
 static void code_at_the_address_of_a_library_s(void **state)
 {
     void *mine = new_code("/home/me/model.py", "forward", 10), *torch = new_code(LIBRARY, "f", 5);
@@ -244,8 +245,8 @@ static void a_number_of_its_own_stands_for_the_table(void **state)
 
 /* ---- code that is not cached ---- */
 
-/* Names that were never keys of a dict have no hash. They cannot be compared cheaply, so such code
- * is not cached. */
+/* Names that were never keys of a dict have no hash. Such names cannot be compared cheaply, so code
+ * that contains them is not cached. */
 static void without_hashes_nothing_is_kept(void **state)
 {
     static const char *const text[] = {"/home/me/model.py", "forward"};
@@ -303,8 +304,8 @@ static void a_table_is_kept_up_to_its_bound(void **state)
     }
 }
 
-/* An offset is cached with 32 bits. A larger one is not cached, and is not mistaken for one with
- * the same 32 bits. */
+/* An offset is cached with 32 bits. A larger offset is not cached, and is not mistaken for an
+ * offset with the same lower 32 bits. */
 static void an_offset_past_32_bits_is_not_kept(void **state)
 {
     void *code = new_code("/home/me/model.py", "f", 10), *frame = new_frame(code, NULL, 0);
@@ -322,7 +323,7 @@ static void an_offset_past_32_bits_is_not_kept(void **state)
 
 /* ---- limits of size ---- */
 
-/* A code object has as many places as fit. One more replaces one of them. */
+/* The cache of a code object is full. One more place replaces a cached place. */
 static void places_of_one_code_object(void **state)
 {
     void *code = new_code("/home/me/model.py", "f", 10);
@@ -339,8 +340,8 @@ static void places_of_one_code_object(void **state)
     free_code(code);
 }
 
-/* More code objects are used than fit. The last one is recognized, and no line belongs to another
- * code object. */
+/* More code objects are used than fit into the cache. The last code object is recognized. No line
+ * belongs to another code object. */
 static void more_code_objects_than_there_is_room_for(void **state)
 {
     enum {
@@ -391,7 +392,7 @@ static void more_libraries_than_there_is_room_for(void **state)
     free_code(mine);
 }
 
-/* Equally many frames are checked with and without the cache. */
+/* The search stops after the same number of frames with and without the cache. */
 static void a_stack_is_looked_at_to_its_bound(void **state)
 {
     void *mine = new_code("/home/me/model.py", "f", 10), *torch = new_code(LIBRARY, "f", 5);
@@ -440,7 +441,7 @@ static void *run_code(void *self)
     return NULL;
 }
 
-/* Threads run the same code at the same time. Each has its own cache. */
+/* Several threads run the same code at the same time. Each thread has its own cache. */
 static void what_one_thread_has_seen_another_has_not(void **state)
 {
     static struct thread thread[THREADS];

@@ -1,11 +1,11 @@
-/* fixture_boot.h - the loaded fixture_boot.c: the calls that the fake interpreter received. */
+/* fixture_boot.h - the state of fixture_boot.c: the calls that the fake interpreter received. */
 #ifndef SL_PYTHON_FIXTURE_BOOT_H
 #define SL_PYTHON_FIXTURE_BOOT_H
 
 struct fixture_boot {
     const char *version;
-    int is_initialized, is_full, is_sub; /* `is_full`: the queue is full; `is_sub`: a
-                                          * sub-interpreter runs the call */
+    /* `is_full`: the queue of calls is full; `is_sub`: a sub-interpreter runs the call */
+    int is_initialized, is_full, is_sub;
     int (*call)(void *argument);
     void *argument;
     int queued;

@@ -1,6 +1,6 @@
 /* fixture_python.c - the symbols of a process that contains CPython, for collect.python.*_test.
  *
- * Every name is CPython's except fixture_python, with which the test sets their values. */
+ * Every name is CPython's except fixture_python, with which the test sets the symbols' values. */
 #include "unit/collect/python/fixture_python.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* fixture_python.h - the loaded fixture_python.c: the layout of a CPython of any version. */
+/* fixture_python.h - sets the values in fixture_python.c to the layout of any CPython version. */
 #ifndef SL_PYTHON_FIXTURE_PYTHON_H
 #define SL_PYTHON_FIXTURE_PYTHON_H
 
@@ -12,7 +12,7 @@ struct fixture_python {
     void *thread; /* the thread's state */
 };
 
-/* The part that 3.9 to 3.15 have in common. */
+/* The part that CPython 3.9 to 3.15 have in common. */
 struct fixture_type {
     char object[24];
     const char *name;

@@ -24,7 +24,7 @@ static int with_hashes(void **state)
     return 0;
 }
 
-/* Sets up this version. The module must find the same layout as that of the objects. */
+/* Sets up this version. The module must find the layout in which the objects were made. */
 static void be(unsigned minor, unsigned depth)
 {
     objects_of_python(minor);
@@ -36,7 +36,8 @@ static const char *text_of(const void *frame)
 {
     uint32_t line = sl_python_line(frame, NULL);
 
-    assert_int_equal(sl_python_line(frame, &seen), line); /* fills the cache, or uses it */
+    /* the first call fills the cache, and a later call uses it */
+    assert_int_equal(sl_python_line(frame, &seen), line);
     assert_int_equal(sl_python_line(frame, &seen), line);
 
     return line ? sl_text_table_get(line, NULL) : "";
@@ -95,7 +96,7 @@ static void a_thread_has_an_innermost_frame(void **state)
         cpython.said->thread = NULL;
         assert_null(sl_python_frame()); /* this is not a thread of Python */
         cpython.said->thread = thread;
-        assert_null(sl_python_frame()); /* it runs no code */
+        assert_null(sl_python_frame()); /* this thread runs no Python code */
         if (layout.cframe_frame == SL_PYTHON_NOWHERE) {
             put_pointer(thread, layout.thread_frame, frame);
         } else {
@@ -105,7 +106,7 @@ static void a_thread_has_an_innermost_frame(void **state)
         }
         found = sl_python_frame();
         assert_ptr_equal(found, frame);
-        cpython.said->is_initialized = 0; /* Python is ending: it frees its threads' states */
+        cpython.said->is_initialized = 0; /* Python is ending and frees the states of its threads */
         assert_null(sl_python_frame());
     }
     cpython.said->is_initialized = 1;
@@ -129,7 +130,8 @@ static void the_innermost_frames_of_the_user_s_count(void **state)
         assert_string_equal(text_of(frame[3]), depth == 1 ? "/home/me/model.py:13 Model.forward"
                                                           : "/home/me/model.py:13 Model.forward < "
                                                             "/home/me/train.py:23 main");
-        /* All frames are a library's, as on autograd's threads, so there is no line. */
+        /* All frames belong to libraries, like those of autograd's threads. Such a stack gives no
+         * line. */
         put_pointer(frame[3], layout.frame_back, NULL);
         assert_string_equal(text_of(frame[3]), "");
         for (unsigned i = 0; i < 4; i++)
@@ -177,7 +179,8 @@ static void frames_that_run_no_python_code_are_passed_over(void **state)
     }
 }
 
-/* A code object is incomplete or damaged, in each of its parts in turn. It is skipped. */
+/* A code object is incomplete or damaged, in each of its parts in turn. The frame of this code is
+ * skipped. */
 static void code_that_is_damaged_is_passed_over(void **state)
 {
     for (unsigned minor = 9; minor <= 15; minor++) {
@@ -247,7 +250,7 @@ static void more_lines_than_are_kept(void **state)
     }
     assert_in_range(known, 10000, 16384);
     assert_int_equal(sl_stats_get(SL_STAT_NAMES_LOST) - lost, 20000 - known);
-    assert_int_equal(sl_python_line(frame, &seen), 0); /* and it stays so */
+    assert_int_equal(sl_python_line(frame, &seen), 0); /* a second call gives no line either */
     free(frame);
     free_code(code);
 }
@@ -255,8 +258,7 @@ static void more_lines_than_are_kept(void **state)
 #define BOTH(test)                                                                                 \
     cmocka_unit_test_setup((test), without_hashes), cmocka_unit_test_setup((test), with_hashes)
 
-/* eval() compiles new code in each pass of a loop. It has the same line each time, not a new
- * one. */
+/* eval() compiles new code in each pass of a loop. All these code objects give the same line. */
 static void code_that_is_made_anew_is_no_new_line(void **state)
 {
     void *code, *other, *frame;

@@ -1,4 +1,5 @@
-/* layout_test.c - a fully known CPython has a layout; any other has none. */
+/* layout_test.c - a CPython version whose layout is fully known has a layout. Other versions have
+ * none. */
 #include <errno.h>
 
 #include "collect/python/layout.h"
@@ -70,7 +71,7 @@ static void versions_that_are_not_known(void **state)
     assert_int_equal(find(), -ENOTSUP);
 }
 
-/* A known version is built with another layout of objects. It has no layout. */
+/* A known version was built with other object layouts. This build has no layout. */
 static void objects_that_are_built_otherwise(void **state)
 {
     for (unsigned minor = 9; minor <= 15; minor++) {
@@ -134,7 +135,7 @@ static void offsets_that_no_object_has(void **state)
     }
 }
 
-/* If a layout is unknown, the output is unchanged. */
+/* If a layout is unknown, the output struct is unchanged. */
 static void nothing_is_written_but_on_success(void **state)
 {
     struct sl_python_layout before;

@@ -13,7 +13,7 @@
 
 static void test_lnotab(void **state)
 {
-    /* Six bytes of line 10, 20 of line 11, then some of line 9. */
+    /* Six bytes of code belong to line 10, then 20 bytes to line 11, and the rest to line 9. */
     static const uint8_t table[] = {6, 1, 20, (uint8_t)-2};
 
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 10, 0), 10);
@@ -27,7 +27,8 @@ static void test_lnotab(void **state)
 
 static void test_lnotab_of_long_distances(void **state)
 {
-    /* 300 bytes, then 200 lines further. Values above a byte are encoded in steps. */
+    /* The line changes by 200 after 300 bytes of code. Values that do not fit into a byte are
+     * encoded in several steps. */
     static const uint8_t table[] = {255, 0, 45, 127, 0, 73};
 
     assert_int_equal(FIND(SL_PYTHON_LNOTAB, table, 1, 298), 1);
@@ -51,7 +52,7 @@ static void test_linetable(void **state)
 
 static void test_linetable_of_long_distances(void **state)
 {
-    /* At most 254 bytes per step, and lines without bytes. */
+    /* Each step covers at most 254 bytes of code. Some lines have no code. */
     static const uint8_t table[] = {254, 0, 46, 0, 0, 127, 0, 73, 2, 0};
 
     assert_int_equal(FIND(SL_PYTHON_LINETABLE, table, 1, 298), 1);
@@ -65,11 +66,11 @@ static void test_linetable_of_long_distances(void **state)
 static void test_locations(void **state)
 {
     static const uint8_t table[] = {
-        ENTRY(0, 2),  0x12,                /* short form: the same line, columns in a byte */
-        ENTRY(11, 1), 0x04, 0x09,          /* the next line, two columns */
+        ENTRY(0, 2),  0x12,                /* short form: the same line, columns in one byte */
+        ENTRY(11, 1), 0x04, 0x09,          /* the form for the next line, with two columns */
         ENTRY(12, 3), 0x04, 0x09,          /* two lines further */
-        ENTRY(13, 1), 0x05,                /* no columns: -2 lines */
-        ENTRY(14, 8), 0x48, 0x02, 1, 2, 3, /* long: 8 | 2 << 6 = 136: 68 lines further */
+        ENTRY(13, 1), 0x05,                /* the form without columns: two lines back */
+        ENTRY(14, 8), 0x48, 0x02, 1, 2, 3, /* long form: 8 | 2 << 6 = 136, so 68 lines on */
         ENTRY(15, 1),                      /* no line */
         ENTRY(10, 1), 0x00, 0x00,          /* the same line */
     };

@@ -1,5 +1,6 @@
-/* objects.h - code objects and frames with CPython's memory layout. Objects end right after the
- * last member that is read, so that a sanitizer notices later reads. The test frees them. */
+/* objects.h - code objects and frames with CPython's memory layout. Each object's memory ends right
+ * after the last member that is read, so that a sanitizer notices later reads. The test frees the
+ * objects. */
 #ifndef SL_PYTHON_OBJECTS_H
 #define SL_PYTHON_OBJECTS_H
 
@@ -9,7 +10,7 @@
 
 #include "collect/python/layout.h"
 
-static struct sl_python_layout layout; /* the layout of the objects that are made */
+static struct sl_python_layout layout; /* the layout in which objects are made */
 static int are_hashed; /* strs have been keys of a dict, so code that contains them can be cached */
 
 static inline void objects_of_python(unsigned minor)

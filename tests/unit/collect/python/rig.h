@@ -41,7 +41,8 @@ static inline uint64_t code_size(unsigned minor)
     return size[minor - 9];
 }
 
-/* Offsets as 3.13 and later publish them; each version has the groups at other places. */
+/* The offsets that CPython 3.13 and later publish. Each version has the groups of offsets at other
+ * places. */
 struct told_python {
     uint16_t thread_frame, back, code, at, owner, file, name, qualified_name, table, line, start;
 };

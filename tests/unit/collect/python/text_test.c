@@ -59,7 +59,7 @@ static const char *line_of(void *file, void *function, int line)
     return line_behind("", file, function, line, MOST);
 }
 
-/* A str has 1, 2 or 4 bytes a character, by its largest one. */
+/* A str has 1, 2 or 4 bytes per character. The str's largest character decides. */
 static void characters_of_all_sizes(void **state)
 {
     static const uint16_t two[] = {'n', 0xe9, 0x4e2d};
@@ -71,8 +71,8 @@ static void characters_of_all_sizes(void **state)
                         "n\xc3\xa9\xe4\xb8\xad:1 x\xf0\x9f\x98\x80");
 }
 
-/* A path is too long. Its beginning is dropped, because its end is more useful. The line and the
- * function are kept. */
+/* A path is too long. The beginning of the path is dropped, because the end is more useful. The
+ * line and the function are kept. */
 static void a_long_path_loses_its_beginning(void **state)
 {
     char path[3000];
@@ -103,13 +103,13 @@ static void a_long_function_leaves_room_for_the_path(void **state)
     function[sizeof(function) - 1] = '\0';
     text = line_of(ascii("folder/train.py"), ascii(function), 5);
     assert_memory_equal(text, "folder/train.py:5 ffff", 22);
-    /* Never more room is used than given. */
+    /* No byte is written after the given room. */
     for (size_t most = 40; most < 120; most++)
         line_behind("before", ascii(function), ascii(function), 2147483647, most);
 }
 
-/* A str has another memory layout than names have. It gives no text, and nothing after it is
- * read. */
+/* A str has another memory layout than names have. Such a str gives no text, and no memory after it
+ * is read. */
 static void a_str_of_another_form(void **state)
 {
     void *not_compact = new_str("", 0, 1, SL_PYTHON_STR_ASCII);
@@ -173,7 +173,7 @@ static void whose_file_it_is(void **state)
             fail_msg("%s is the user's", users[i]);
 }
 
-/* PyTorch is installed in any folder. */
+/* The folder in which PyTorch is installed does not matter. */
 static void packages_in_a_folder_of_their_own(void **state)
 {
     assert_int_equal(is_library("/srv/deps/torch/_tensor_str.py"), 0);
@@ -188,7 +188,8 @@ static void packages_in_a_folder_of_their_own(void **state)
     assert_int_equal(is_library("/home/me/torch/train.py"), 0);
 }
 
-/* A path is longer than the checked part. Its end still shows whether it is a library's. */
+/* A path is longer than the part that syncline checks. The path's end still shows whether the file
+ * belongs to a library. */
 static void whose_a_long_path_is(void **state)
 {
     static char path[9000];

@@ -1,4 +1,4 @@
-/* discover_test.c - which PyTorch is loaded, and which file is the observer for it. */
+/* discover_test.c - finds the loaded PyTorch, and the observer library that fits this PyTorch. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -51,7 +51,7 @@ static void none_is_loaded(void **state)
     assert_int_equal(sl_torch_discover(&t), -ENOENT);
 }
 
-/* Returns what is found for a package with this version.py. */
+/* Searches for PyTorch if its package has this version.py. Returns the result. */
 static struct sl_torch find(const char *library, const char *version_py)
 {
     struct torch_tree tree;
@@ -101,7 +101,8 @@ static void a_package_that_does_not_tell(void **state)
     }
 }
 
-/* libtorch_cpu is in the distribution's library folder, and the package elsewhere. */
+/* libtorch_cpu is in the Linux distribution's library folder, and the Python package is
+ * elsewhere. */
 static void libraries_beside_all_others(void **state)
 {
     struct torch_tree tree, other;

@@ -1,9 +1,9 @@
-/* Replaces an observer of PyTorch's operators. It records the requests, and gives the test its
- * host. */
+/* Replaces an observer of PyTorch's operators. This observer counts syncline's requests, and passes
+ * syncline's callbacks (struct sl_torch_ops_host) to the test. */
 #include "collect/torch/ops_abi.h"
 
 const struct sl_torch_ops_host *sl_fixture_host;
-int sl_fixture_enabled; /* 1: lean, 2: full */
+int sl_fixture_enabled; /* 1: the detail `lean`, 2: the detail `full` */
 int sl_fixture_watches; /* the same values */
 
 int sl_torch_observer(const struct sl_torch_ops_host *host, struct sl_torch_ops_observer *out);

@@ -1,4 +1,5 @@
-/* Replaces libtorch_cpu.so. It is found by its name and by its package's folder. */
+/* Replaces libtorch_cpu.so. syncline finds this library by its name and by the folder of its
+ * package. */
 #ifdef OLD_ABI
 /* c10::Error::Error(c10::SourceLocation, std::string) with the ABI from before C++11. */
 void _ZN3c105ErrorC1ENS_14SourceLocationESs(void);

@@ -9,7 +9,7 @@ int cudaStreamSynchronize(void *stream);
 int cudaEventQuery(void *event);
 int cudaFree(void *memory);
 
-/* Called by each of these functions with its name and its argument. */
+/* Each of these functions calls this callback with the function's name and argument. */
 extern int (*fixture_cuda)(const char *name, void *object);
 
 /* Functions that call the CUDA runtime's functions of these names, as PyTorch does. */

@@ -1,5 +1,5 @@
-/* nvtx_fallback_test.c - a PyTorch that has no observer: texts of NVTX become operators, between
- * ranges of the program's that stay what they are. The tests share one process, as a job would. */
+/* nvtx_fallback_test.c - no observer fits this PyTorch, so syncline reads operators from PyTorch's
+ * NVTX ranges. Ranges of the program stay ranges. The tests share one process, like a job. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -101,7 +101,7 @@ static void scopes_and_backward_ones(void **state)
     assert_int_equal(seen[3].op.scope, SL_TORCH_SCOPE_FUNCTION);
 }
 
-/* An operator that begins between windows gets no record, and neither does its end. */
+/* An operator begins between windows. Neither its beginning nor its end gets a record. */
 static void between_windows(void **state)
 {
     sl_torch_ops_enable(0);
@@ -157,7 +157,7 @@ static void several_threads_that_go_forward(void **state)
 {
     pthread_t thread;
 
-    for (int i = 0; i < 2; i++) { /* the second gets the first one's lane */
+    for (int i = 0; i < 2; i++) { /* the second thread gets the lane of the first thread */
         assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
         pthread_join(thread, NULL);
     }

@@ -1,5 +1,5 @@
-/* nvtx_fallback_text_test.c - the texts that PyTorch gives NVTX for operators, those that only look
- * like them, and those that somebody made to hurt. */
+/* nvtx_fallback_text_test.c - parses the NVTX texts that PyTorch writes for operators, texts that
+ * only resemble these, and harmful texts. */
 #include "test.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
     "aten::addmm, seq = 1, op_id = 5, sizes = [[8], [2, 8], [8, 8], [], []], input_op_ids = "      \
     "[(0,-1), (0,-1), (2,0), (0,-1), (0,-1)]"
 
-/* Reads the text from memory that ends with it. */
+/* Reads the text from memory that ends where the text ends. */
 static int read_text(struct sl_nvtx_fallback_text *out, const char *text, size_t length)
 {
     char *copy = malloc(length ? length : 1);
@@ -156,7 +156,7 @@ static void cut_anywhere(void **state)
 
     for (size_t length = 0; length < strlen(ADDMM); length++)
         (void)read_text(&t, ADDMM, length);
-    /* Truncated inside the ids of inputs, after all needed parts. */
+    /* The text is truncated inside the ids of inputs, after all needed parts. */
     assert_int_equal(read_text(&t, ADDMM, strlen(ADDMM) - 3), 0);
     assert_true(t.sizes && !t.was_cut);
 }

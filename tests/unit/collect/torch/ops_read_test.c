@@ -1,4 +1,5 @@
-/* ops_read_test.c - records of operators become rows, those of the user's scopes ranges. */
+/* ops_read_test.c - records of operators become rows of operators. Records of the user's scopes
+ * become ranges. */
 #include "test.h"
 
 #include <stdio.h>
@@ -126,10 +127,12 @@ static void backward_ones_get_an_arrow(void **state)
     assert_int_equal(f.rows, 4);
     assert_int_equal(f.row[1].kind, SL_EV_FLOW_BACK);
     assert_true(f.row[1].start_ns == 100 && f.row[1].u.flow.head_ns == 210);
-    assert_int_equal(f.row[3].u.row.sequence, 5); /* the engine's own has it from its node */
+    /* an operator of the autograd engine has its node's sequence number */
+    assert_int_equal(f.row[3].u.row.sequence, 5);
 }
 
-/* Those that said nothing of it, too; the end's lane may be read first. */
+/* Operators and scopes end on another thread than they began, even if their beginning did not
+ * announce this. The lane (ring buffer) of the ending thread may be read first. */
 static void ends_on_other_threads(void **state)
 {
     const struct told op = {.name = "forward", .handle = 1ull << 33 | 1, .sequence = -1};
@@ -201,7 +204,7 @@ static void records_of_others_are_passed_over(void **state)
 
     sl_torch_ops_read_record(f.read, THREAD, &push, 10);
     sl_torch_ops_read_record(f.read, THREAD, &mark, 20);
-    end(SL_LANE_OP_END, 30, 1); /* its beginning was lost */
+    end(SL_LANE_OP_END, 30, 1); /* the beginning of this operator was lost */
     assert_int_equal(f.rows, 0);
 }
 

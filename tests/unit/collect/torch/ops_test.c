@@ -1,5 +1,6 @@
-/* ops_test.c - PyTorch is found with its observer, which is told what is wanted; what it
- * tells is in the lanes. The tests share one process, as a job would. */
+/* ops_test.c - syncline finds PyTorch and its observer, and requests operators from the observer.
+ * The observer's reports become records in the lanes, the ring buffers of the threads. The tests
+ * share one process, like a job. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -85,8 +86,8 @@ static void fill(struct sl_lane *lane)
     }
 }
 
-/* Asynchronous operators begin, and then the lane becomes full. There is still room for their
- * ends. */
+/* Asynchronous operators begin, and then the thread's lane becomes full. The ends of these
+ * operators still have room. */
 static void there_is_room_for_their_ends(void **state)
 {
     const struct sl_torch_op op = {NAMED("nccl:all_reduce"), .handle = 5, .sequence = -1,
@@ -108,7 +109,7 @@ static void there_is_room_for_their_ends(void **state)
     assert_int_equal(ends, 3);
 }
 
-/* First the inputs, then what is said besides. */
+/* An operator's record is too long. Its inputs are left out first, then its other details. */
 static void what_is_too_long_does_without(void **state)
 {
     static uint8_t inputs[SL_LANE_RECORD_WORDS * 8];
@@ -144,7 +145,7 @@ static void pieces_of_any_length_arrive(void **state)
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)('a' + i % 23);
     for (size_t length = 0; length <= 200; length++) {
-        /* its exact length, so that a sanitizer notices a read of one byte too many */
+        /* the text's exact length, so that a sanitizer notices a read of one byte too many */
         name = test_malloc(length + 1);
         memcpy(name, text, length);
         name[length] = '\0';
@@ -167,8 +168,8 @@ static void pieces_of_any_length_arrive(void **state)
     }
 }
 
-/* More operators are open than are remembered. The outermost are forgotten, because they may have
- * ended elsewhere. All have records, and so have their ends if they come later. */
+/* More operators are open than syncline remembers. The outermost operators are forgotten, because
+ * they may have ended elsewhere. All operators have records, and so have their later ends. */
 static void outer_ones_of_too_many_are_forgotten(void **state)
 {
     unsigned begins = 0;

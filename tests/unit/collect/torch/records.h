@@ -1,4 +1,5 @@
-/* records.h - reads the records that operators left in the lanes. */
+/* records.h - reads the records that operators wrote to the lanes, the ring buffers of the
+ * threads. */
 #ifndef SL_TORCH_RECORDS_H
 #define SL_TORCH_RECORDS_H
 

@@ -1,6 +1,6 @@
-/* wait_sites_test.c - PyTorch's calls of the CUDA runtime are what they are without us. The lines
- * that they leave are checked in tests/torch/test_lines.py. The tests share one process, as a job
- * would. */
+/* wait_sites_test.c - PyTorch's calls of the CUDA runtime pass through syncline unchanged.
+ * tests/torch/test_lines.py checks the source lines that syncline records at these calls. The tests
+ * share one process, like a job. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 
 static const struct fixture_c10 *pytorch;
 
-/* What the CUDA runtime was asked, last. */
+/* The last call that reached the CUDA runtime. */
 static struct {
     const char *name;
     void *object;

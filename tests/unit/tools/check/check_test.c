@@ -1,8 +1,9 @@
 /*
- * check_test.c - each problem, made on purpose in an otherwise good trace, is found alone, and it
- * is in the docs. Traces are text: each case of cases/ is a test of its own (cases/README.md).
+ * check_test.c - each case makes one problem in an otherwise good trace. The check finds exactly
+ * this problem, and the documentation explains it. Each case in cases/ is a test of its own
+ * (cases/README.md has the format).
  *
- * Threads: one. Memory: the check's.
+ * Threads: one. Memory: the check.
  */
 #include "unit/cases.h"
 
@@ -21,7 +22,7 @@ enum {
     "],\"syncline\":{\"version\":\"0.1.0\",\"opened_ns\":1700000000000003000,\"closed_ns\":"       \
     "1700000000001000000,\"counters\":{\"records\":2%s}},\"traceName\":\"t\"}"
 
-/* Rows by one word; $1 and so on are the words behind it. */
+/* Short words for rows. $1, $2 and so on are replaced by the words that follow. */
 static const char *const rows[][2] = {
     {"process", "{'ph':'M','name':'process_name','pid':$1,'tid':0,'ts':0.000,"
                 "'args':{'name':'python'}}"},
@@ -59,7 +60,7 @@ static void add(const char *text, size_t size)
     trace[trace_size] = '\0';
 }
 
-/* The row of this line; single quotes stand for double ones. */
+/* Prints the row of this line. Single quotes become double quotes. */
 static void add_row(char *line)
 {
     char *word[8] = {NULL}, row[1024];
@@ -144,7 +145,7 @@ static struct sl_check *check(void)
     return c;
 }
 
-/* Each problem that was found, how often, and its example. */
+/* Prints each problem that was found, its count, and an example. */
 static void run(const char *given)
 {
     struct sl_check *c;
@@ -160,7 +161,8 @@ static void run(const char *given)
     sl_check_destroy(c);
 }
 
-/* Calls of the driver are written some time after waits that name them: a job with many. */
+/* Driver calls are written some time after the waits that name them. This job has many such
+ * waits. */
 static void test_waits_long_before_their_records(void **state)
 {
     enum {
@@ -212,7 +214,8 @@ static void test_place_and_example_of_what_is_no_json(void **state)
 {
     struct sl_check *c;
 
-    make_trace("text\n{\"traceEvents\":[],\"\x1b[31m\":1}\n"); /* not for the terminal */
+    /* the example must not contain control characters */
+    make_trace("text\n{\"traceEvents\":[],\"\x1b[31m\":1}\n");
     c = check();
     assert_non_null(strstr(c->findings.of[SL_FIND_JSON_INVALID].example, "?[31m"));
     sl_check_destroy(c);
@@ -227,7 +230,7 @@ static void test_texts(void **state)
 {
     char wanted[64];
 
-    for (int i = 0; i < SL_ET_RULE_METADATA; i++) { /* those behind it are in docs/chakra.md */
+    for (int i = 0; i < SL_ET_RULE_METADATA; i++) { /* docs/chakra.md documents the later rules */
         enum sl_finding_id id = (enum sl_finding_id)i;
 
         assert_non_null(sl_finding_kind[i].text);

@@ -1,6 +1,6 @@
 /*
- * et_check_test.c - Chakra files go in; their nodes, and the rules that they break, come out: each
- * case of et_cases/ is a test of its own (et_cases/README.md has the format).
+ * et_check_test.c - checks Chakra files. The output is their nodes and the rules that they break.
+ * Each case in et_cases/ is a test of its own (et_cases/README.md has the format).
  */
 #include "unit/cases.h"
 
@@ -42,7 +42,7 @@ static void put_bytes(struct bytes *b, const struct bytes *more)
     b->size += more->size;
 }
 
-/* Bytes up to a quote or blank; \xHH is one. */
+/* Reads bytes up to a quote or blank; \xHH is one byte. */
 static const char *put_text(struct bytes *b, const char *at)
 {
     while (*at && *at != '\'' && *at != ' ') {
@@ -59,7 +59,7 @@ static const char *put_text(struct bytes *b, const char *at)
     return at;
 }
 
-/* Up to the end or a closing bracket. */
+/* Reads fields up to the line's end or a closing bracket. */
 static const char *put_message(struct bytes *b, const char *at)
 {
     while (*at && *at != ')') {
@@ -195,7 +195,8 @@ static void run(const char *given)
     sl_et_close(et);
 }
 
-/* Nobody knows then whether the file is valid, so it is not called so. */
+/* There are too many large ids to check all of them. Whether the file is valid is unknown, so the
+ * check does not report it as valid. */
 static void test_more_large_ids_than_can_be_told_apart(void **state)
 {
     struct sl_et_node n = {.type = SL_ET_COMP, .has = SL_ET_HAS_IS_CPU};
@@ -212,7 +213,7 @@ static void test_more_large_ids_than_can_be_told_apart(void **state)
     sl_et_check_node(c, &n);
     assert_int_equal(c->findings.of[SL_ET_RULE_NOT_CHECKED].count, 1);
     assert_int_equal(sl_findings_worst(&c->findings, 1), SL_SEVERITY_ERROR);
-    n.id = 1ull << 32; /* those that have a place keep it */
+    n.id = 1ull << 32; /* ids that are already in the table are still checked */
     sl_et_check_node(c, &n);
     assert_int_equal(c->findings.of[SL_ET_RULE_ID_TWICE].count, 1);
     sl_et_check_destroy(c);

@@ -1,4 +1,4 @@
-/* et_ids_test.c - ids of 64 bits find slots of 29, and back. */
+/* et_ids_test.c - maps ids of 64 bits to slot numbers of 29 bits, and back. */
 #include "unit/test.h"
 
 #include "check/et_ids.h"
@@ -43,8 +43,8 @@ static void test_each_large_id_has_a_slot_of_its_own(void **state)
     assert_int_equal(ids.used, count);
 }
 
-/* All ids differ only in their upper halves. A weak hash would map them to one place, and the test
- * would take minutes. */
+/* All ids differ only in their upper halves. A weak hash would map all ids to one slot, and the
+ * test would take minutes. */
 static void test_all_slots_are_used_before_there_is_none(void **state)
 {
     for (uint64_t i = 0; i < SL_ET_IDS_LARGE; i++)

@@ -2,7 +2,7 @@
  * id_flags_test.c - ids that occur in pairs, ids without a partner, and ids that do not fit into
  * memory.
  *
- * Threads: one. Memory: the pairs'.
+ * Threads: one. Memory: the table of pairs.
  */
 #include "unit/test.h"
 #include <errno.h>
@@ -23,7 +23,7 @@ static void test_flags(void **state)
     assert_int_equal(sl_id_flags_second_ns(&p, 5), 800);
     sl_id_flags_add(&p, 5, SL_PAIR_FIRST, 50, 4);
     assert_int_equal(sl_id_flags_flags(&p, 5), 15);
-    assert_int_equal(sl_id_flags_flags(&p, 4), 0); /* neighbours share a byte */
+    assert_int_equal(sl_id_flags_flags(&p, 4), 0); /* neighbouring ids share a byte */
     assert_int_equal(sl_id_flags_flags(&p, 6), 0);
     assert_true(sl_id_flags_first_ns(&p, 6) == SL_PAIR_NO_TIME);
     sl_id_flags_free(&p);
@@ -36,7 +36,7 @@ static void test_count(void **state)
 
     assert_int_equal(sl_id_flags_init(&p, 1u << 20), 0);
     assert_int_equal(sl_id_flags_count(&p, SL_PAIR_SECOND, &id, &at), 0);
-    /* Over the 32-bit border, as widened correlation ids do. */
+    /* The ids pass 2^32, like correlation ids that were widened to 64 bits. */
     for (uint64_t i = 4294960000; i < 4294970000; i++) {
         sl_id_flags_add(&p, i, SL_PAIR_FIRST, 0, i);
         if (i % 1000 != 1)
@@ -56,7 +56,8 @@ static void test_forgotten_place(void **state)
 
     assert_int_equal(sl_id_flags_init(&p, 1u << 20), 0);
     sl_id_flags_add(&p, 7, SL_PAIR_FIRST, 11, 1);
-    sl_id_flags_add(&p, 7 + 65536, SL_PAIR_FIRST, 22, 2); /* takes its place among the recent */
+    /* this id uses the recent-time slot of id 7 */
+    sl_id_flags_add(&p, 7 + 65536, SL_PAIR_FIRST, 22, 2);
     assert_true(sl_id_flags_first_ns(&p, 7) == SL_PAIR_NO_TIME);
     assert_int_equal(sl_id_flags_count(&p, SL_PAIR_FIRST, &id, &at), 2);
     assert_true(id == 7 && at == UINT64_MAX);

@@ -1,7 +1,8 @@
 /*
- * overlap_test.c - many operations of a stream, shuffled as CUPTI delivers them.
+ * overlap_test.c - finds overlaps among many operations of a stream, in the shuffled order in which
+ * CUPTI delivers them.
  *
- * Threads: one. Memory: the overlap's.
+ * Threads: one. Memory: the overlap table.
  */
 #include "unit/test.h"
 
@@ -27,7 +28,8 @@ static void test_shuffled(void **state)
     for (int64_t i = 0; i < 50000; i++) {
         int64_t k = i ^ 255; /* blocks of 256 in reverse order */
 
-        add(&o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i); /* one begins as the other ends */
+        /* one operation begins when the other ends */
+        add(&o, 7, k * 100 + 1, k * 100 + 101, (uint64_t)i);
         add(&o, 8, k * 100 + 1, k * 100 + 101, (uint64_t)i);
     }
     sl_overlap_end(&o);
@@ -43,7 +45,7 @@ static void test_too_late(void **state)
 
     for (int64_t i = 1; i < 3000; i++)
         add(&o, 7, i * 100, i * 100 + 10, 1);
-    add(&o, 7, 5, 6, 2); /* nobody knows any more what was there */
+    add(&o, 7, 5, 6, 2); /* the operations of that time were forgotten */
     sl_overlap_end(&o);
     sl_overlap_free(&o);
     assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 0);

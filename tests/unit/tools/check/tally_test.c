@@ -1,7 +1,7 @@
 /*
  * tally_test.c - streams and threads are counted separately, whatever their numbers.
  *
- * Threads: one. Memory: the tally's.
+ * Threads: one. Memory: the tally.
  */
 #include "unit/test.h"
 

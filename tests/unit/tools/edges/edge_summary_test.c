@@ -1,7 +1,7 @@
 /*
- * edge_summary_test.c - sums, order, longest waits, and names that do not fit into memory.
+ * edge_summary_test.c - sums up edges: order, longest waits, and names that do not fit into memory.
  *
- * Threads: one. Memory: the summary's.
+ * Threads: one. Memory: the summary.
  */
 #include "unit/test.h"
 
@@ -53,7 +53,7 @@ static void test_groups(void **state)
     add(SL_EDGE_STREAM_SYNC, 10, 20, 0, 5);
     add(SL_EDGE_STREAM_SYNC, 11, 20, 30, 100);
     add(SL_EDGE_EVENT_SYNC, 10, 21, 30, 7);
-    add(SL_EDGE_EVENT_SYNC, 12, 22, 30, 0); /* nothing was waited for */
+    add(SL_EDGE_EVENT_SYNC, 12, 22, 30, 0); /* no time was spent waiting */
     assert_waits(&sl_edge_summary_totals(summary)->all, 3, 112, 100);
     assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_STREAM_SYNC], 2, 105, 100);
     assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_EVENT_SYNC], 1, 7, 7);

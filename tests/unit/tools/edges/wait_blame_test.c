@@ -1,6 +1,6 @@
 /*
  * wait_blame_test.c - finds the operation on which the time of a wait was spent: along a stream,
- * over edges between streams, with late rows and with forgotten ones.
+ * over edges between streams, with rows that arrive late, and with forgotten operations.
  *
  * The name of an operation is its correlation id. Threads: one. Memory: the table's.
  */
@@ -97,7 +97,7 @@ static void test_the_longer_part(void **state)
     kernel(7, 10, 1000, 2000);
     copy(7, 11, 2010, 2110);
     assert_int_equal(on(7, 11, 1110), 10);
-    /* Only time inside the wait counts: the kernel was nearly done when the wait began. */
+    /* Only time inside the wait counts. The kernel was nearly completed when the wait began. */
     assert_int_equal(on(7, 11, 211), 10);
     assert_int_equal(on(7, 11, 210), 11);
     /* The kernel had ended before the wait began. */
@@ -118,7 +118,7 @@ static void test_many_short_ones_count_together(void **state)
     for (uint32_t i = 0; i < 100; i++)
         kernel(7, 10 + i, 1000 + 10 * i, 1008 + 10 * i);
     copy(7, 200, 2000, 2500);
-    assert_int_equal(on(7, 200, 1500), 109); /* the last of them */
+    assert_int_equal(on(7, 200, 1500), 109); /* the last of the kernels */
     assert_int_equal(on(7, 200, 900), 200);  /* the wait covers only 40 of the kernels */
 }
 
@@ -138,7 +138,7 @@ static void test_copies_count_together_too(void **state)
 
 static void test_a_kernel_that_runs_at_the_same_time_counts_once(void **state)
 {
-    /* Nodes of a graph that have the number of one stream. */
+    /* Several nodes of a graph have the same stream number. */
     kernel(7, 10, 1000, 1100);
     kernel(7, 10, 1000, 1100);
     kernel(7, 10, 1000, 1100);

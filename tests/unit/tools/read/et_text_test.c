@@ -1,4 +1,4 @@
-/* et_text_test.c - texts that protobuf's readers refuse, and what is shown of them. */
+/* et_text_test.c - texts that readers of protobuf refuse, and how these texts are shown. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static void test_strings_of_a_message(void **state)
 
     assert_int_equal(sl_et_text_of_strings(SPAN(""), 3, &refused), 1);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02\xc3\xa9\x1a\x01x"), 3, &refused), 1);
-    /* Of a field that the schema does not have here, or that is not a text. */
+    /* The invalid text is in a field that the schema does not have here, or that is not a text. */
     assert_int_equal(sl_et_text_of_strings(SPAN("\x22\x01\xff\x08\x7f"), 3, &refused), 1);
     assert_int_equal(refused, 0);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02x"), 3, &refused), 0);
@@ -45,7 +45,7 @@ static void test_texts_of_an_attribute(void **state)
     assert_int_equal(refused, 0);
     assert_int_equal(
         sl_et_text_of_attribute(SPAN("\x0a\x01n\xf2\x01\x02\x0a\x01"), &name, &value, &refused), 0);
-    /* the value that another member of the oneof takes the place of is refused too */
+    /* an invalid text is also refused if a later member of the oneof replaces it */
     assert_int_equal(
         sl_et_text_of_attribute(SPAN("\x0a\x01n\xea\x01\x01\xff\x48\x01"), &name, &value, &refused),
         1);

@@ -1,7 +1,8 @@
 /*
- * input_file_test.c - reads each compression: whole, in several parts, truncated and damaged.
+ * input_file_test.c - reads files in each compression: whole, in several parts, truncated and
+ * damaged.
  *
- * Threads: one, and the helper of read_ahead. Memory: some MiB.
+ * Threads: one, and the helper thread of read_ahead.c. Memory: some MiB.
  */
 #include "unit/test.h"
 #include <errno.h>
@@ -141,7 +142,7 @@ static void test_whole(void **state)
     }
 }
 
-/* Text is peeked at first. It is still read afterwards, in pieces and to the end. */
+/* The reader first peeks at the text. The whole text is still read afterwards, in pieces. */
 static void test_peek(void **state)
 {
     static const size_t sizes[] = {TEXT_BYTES, SL_INPUT_PEEK_MAX, 5};
@@ -191,11 +192,12 @@ static void test_cut(void **state)
         size_t size = pack((enum sl_input_format)format, first, 1000000, TEXT_BYTES);
         size_t before = 0;
 
-        /* The file is truncated between its parts. This cannot be noticed. */
+        /* The file is truncated between two parts. A reader cannot notice this. */
         save(packed, first);
         assert_int_equal(read_all(65536, 0, &s), 1000000);
         assert_int_equal(s.end, SL_INPUT_WHOLE);
-        /* Truncation elsewhere is noticed. A longer file never gives less text. */
+        /* The file is truncated elsewhere, which the reader notices. A longer file never gives less
+         * text than a shorter one. */
         for (size_t cut = first + 1; cut < size; cut += size / 23) {
             size_t got;
 
@@ -221,7 +223,7 @@ static void test_damaged(void **state)
     for (int format = SL_INPUT_GZIP; format <= SL_INPUT_ZSTD; format++) {
         size_t size = pack((enum sl_input_format)format, 0, 0, 1000000);
 
-        packed[size - 1] ^= 1; /* zstd: checksum; gzip: length */
+        packed[size - 1] ^= 1; /* damages the checksum of zstd, or the length of gzip */
         save(packed, size);
         assert_int_equal(read_all(65536, 0, &s), 1000000);
         assert_int_equal(s.end, SL_INPUT_DAMAGED);
@@ -239,7 +241,7 @@ static void test_padding(void **state)
     struct sl_input_status s;
     size_t size = pack(SL_INPUT_GZIP, 0, 0, 1000);
 
-    memset(packed + size, 0, 512); /* as tape drives and some copies leave it */
+    memset(packed + size, 0, 512); /* tape drives and some copying programs append zeros */
     save(packed, size + 512);
     assert_int_equal(read_all(65536, 0, &s), 1000);
     assert_int_equal(s.end, SL_INPUT_WHOLE);

@@ -1,5 +1,5 @@
 /*
- * json_event_test.c - parses events to rows. Everything that is not JSON is refused.
+ * json_event_test.c - parses trace events to rows. Text that is not JSON is refused.
  *
  * Threads: one. Memory: the parser's.
  */
@@ -92,7 +92,7 @@ static void test_kernel(void **state)
                                   SL_HAS_EXTERNAL_ID | SL_HAS_WAIT_RECORD | SL_HAS_WAIT_STREAM);
 }
 
-/* Rows as several versions of torch.profiler write them. */
+/* Rows in the forms that several versions of torch.profiler write. */
 static void test_foreign(void **state)
 {
     struct sl_trace_row row;

@@ -30,7 +30,7 @@ static void test_exact(void **state)
     expect("1.234", 3, 1234, 1);
     expect("-1.234", 3, -1234, 1);
     expect("12", 3, 12000, 1);
-    /* A double cannot represent these exactly. */
+    /* A double cannot represent these numbers exactly. */
     expect("1707417525509335.123", 3, 1707417525509335123, 1);
     expect("4458676522690.655", 3, 4458676522690655, 1);
     expect("9223372036854775807", 0, INT64_MAX, 1);

@@ -1,4 +1,4 @@
-/* row_collectives_test.c - what rows and the header tell about collectives. */
+/* row_collectives_test.c - reads collectives from rows, and groups from the header. */
 #include "unit/test.h"
 
 #include <stdlib.h>

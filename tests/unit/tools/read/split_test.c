@@ -95,7 +95,7 @@ static void test_outline(void **state)
     }
 }
 
-/* The text is truncated anywhere. The spans before are those of the whole trace. */
+/* The text is truncated anywhere. The spans before the end equal the spans of the whole trace. */
 static void test_cut_anywhere(void **state)
 {
     char cut[sizeof(trace)], got[1024];

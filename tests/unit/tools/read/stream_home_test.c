@@ -1,6 +1,6 @@
 /*
- * stream_home_test.c - finds the context of a stream number if only one context has it, and the
- * device of a context.
+ * stream_home_test.c - finds the context of a stream number if only one context has such a stream.
+ * Also finds the device of a context.
  */
 #include "unit/test.h"
 
@@ -21,7 +21,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Returns the context of the stream; -1 if it is not known. */
+/* Returns the context of the stream; -1 if the context is unknown. */
 static int64_t where(uint32_t stream)
 {
     uint32_t context = 77;
@@ -122,7 +122,7 @@ static void test_streams_without_end(void **state)
     assert_true(home.store.used_bytes <= 8u << 20);
     assert_int_equal(where(101), 2);
     assert_int_equal(where(999999), -1);
-    assert_int_equal(where(100), -1); /* known streams stay right */
+    assert_int_equal(where(100), -1); /* known streams keep their contexts */
     assert_int_equal(device_of(3), 1);
     assert_int_equal(device_of(999999), -1);
 }

@@ -1,7 +1,7 @@
 /*
- * thread_ids_test.c - thread ids that do not fit into an event, and many of them.
+ * thread_ids_test.c - replaces thread ids that do not fit into an event by small numbers.
  *
- * Threads: one. Memory: that of the ids.
+ * Threads: one. Memory: the table of ids.
  */
 #include "unit/test.h"
 

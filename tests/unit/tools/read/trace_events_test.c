@@ -1,8 +1,8 @@
 /*
- * trace_events_test.c - rows of old, new and damaged files go in, events in the order of enqueue
- * come out: each case of event_cases/ is a test of its own. A line is a row, with single quotes for
- * double ones; the line `own` in front of them says that the file is one of ours. Behind the events
- * stand the counts that are not 0.
+ * trace_events_test.c - reads rows of old, new and damaged files. The output is events in the order
+ * of enqueue. Each case in event_cases/ is a test of its own. A line is a row, in which single
+ * quotes become double quotes. The line `own` before the rows says that syncline wrote the file.
+ * Counts that are not 0 follow the events.
  */
 #include "unit/cases.h"
 

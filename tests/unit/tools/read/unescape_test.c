@@ -1,4 +1,4 @@
-/* unescape_test.c - the text that a JSON string means. */
+/* unescape_test.c - converts a JSON string to its text. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static void expect(const char *text, const char *meant)
 {
-    /* Memory of the exact length, so that a sanitizer notices one byte too many. */
+    /* The memory has the exact length, so that a sanitizer notices a read of one byte too many. */
     size_t size = strlen(text);
     char *to = malloc(size + 1), *from = malloc(size ? size : 1);
 

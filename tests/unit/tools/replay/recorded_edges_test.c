@@ -79,7 +79,7 @@ static void ends_are_found_by_stream_and_node(void **state)
     row = kernel(5, 20, 8, 1020);
     sl_recorded_edges_row(f, &row);
     sl_recorded_edges_row(f, &call);
-    row = kernel(6, 21, 0, 1080); /* an operation of the call itself has the call's id */
+    row = kernel(6, 21, 0, 1080); /* an operation of the waiting call has the call's id */
     sl_recorded_edges_row(f, &row);
     ev = sl_recorded_edges_event(&edge);
     out = sl_recorded_edges_edge(f, &ev);
@@ -107,8 +107,8 @@ static void ends_are_found_by_stream_and_node(void **state)
     sl_recorded_edges_destroy(f);
 }
 
-/* A wait for all streams has an edge to a stream's last operation, which ended long ago. It is
- * found, however old it is. */
+/* A wait for all streams has an edge from a stream's last operation, which ended long ago. The
+ * operation is found, however old it is. */
 static void the_last_of_a_stream_is_found_however_old(void **state)
 {
     struct sl_edge edge = {.source = {.correlation = 5, .stream = 20, .device = 1},

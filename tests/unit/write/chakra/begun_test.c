@@ -1,13 +1,13 @@
 /*
  * begun_test.c - operators and ranges are reported when they begin, and again when they end. The
- * file equals the one made from complete rows, whenever nodes are written.
+ * file equals a file made from complete rows. The times at which nodes are written do not matter.
  */
 #include "event/pattern.h"
 #include "unit/write/chakra/say.h"
 
 enum {
     ROWS = 4000,
-    LATE_NS = 300000, /* the longest delay of a record */
+    LATE_NS = 300000, /* the longest delay of a record, in ns */
     CPU_THREADS = 3
 };
 
@@ -49,7 +49,8 @@ static struct sl_event *add(uint8_t kind, const char *name, uint32_t thread, uin
     *ev = (struct sl_event){
         .kind = kind, .name = text(name), .thread = thread, .start_ns = BASE + start};
     if (kind == SL_EV_CPU_OP || kind == SL_EV_RANGE) {
-        ev->order = (uint32_t)count; /* in the order of their beginnings on a thread */
+        /* operators and ranges of a thread are numbered in the order of their beginnings */
+        ev->order = (uint32_t)count;
         ev->u.row.sequence = -1;
     }
     return ev;
@@ -143,7 +144,8 @@ static int is_around(const struct sl_event *ev)
     return ev->kind == SL_EV_CPU_OP || ev->kind == SL_EV_RANGE;
 }
 
-/* Everything of before `complete` was given: `every` says how often that is told. */
+/* Gives all rows to the writer in the order in which they arrive. After each `every` rows,
+ * reports up to which time all rows were given. */
 static void say_written(int at_beginnings, unsigned every)
 {
     size_t n = 0;
@@ -186,7 +188,7 @@ static void test_a_job_is_the_same_however_it_is_told(void **state)
         handovers += counts().handovers != 0;
         for (unsigned every = 1; every <= 100; every += 33) {
             reopen(0);
-            make_job(seed); /* names are those of the new file */
+            make_job(seed); /* names belong to the new file */
             say_written(1, every);
             snprintf(how, sizeof(how), ", seed %d, told every %u", (int)seed, every);
             expect_said(how);
@@ -212,7 +214,8 @@ static void test_its_pieces_go_out_before_it_ends(void **state)
     launch(10, 10, 15, 1);
     kernel(7, 20, 30, 1, "k");
     advance(500);
-    assert_int_equal(counts().nodes, 4); /* gap, step, launch, k */
+    /* the nodes of the gap, of the step, of the launch and of k */
+    assert_int_equal(counts().nodes, 4);
     launch(10, 600, 605, 2);
     give(ended(range));
     kernel(7, 610, 620, 2, "k");
@@ -262,7 +265,7 @@ static void test_a_note_has_its_name(void **state)
     }
 }
 
-/* Any thread may end this range, so it surrounds nothing and has no node. */
+/* Any thread may end this range, so the range surrounds no calls and has no node. */
 static void test_a_note_that_was_never_begun_is_no_row(void **state)
 {
     struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
@@ -295,12 +298,13 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     other.thread = 11;
     give(ended(other));
     call("call", 10, 30, 40, 1);
-    d = read_back(); /* the operator's end is lost, so it ends with its thread */
+    d = read_back(); /* the operator's end is lost, so the operator ends with its thread */
     assert_int_equal(dom_count(d, "a"), 1);
     assert_int_equal(dom_number(dom_find(d, "a"), "duration_ns"), 30000);
 }
 
-/* Nothing waits for an operator that the window's end truncated, as it does for a launch. */
+/* The window's end truncated an operator. Other rows do not wait for that operator, although they
+ * would wait for a launch. */
 static void test_an_operator_cut_at_the_end_holds_nothing_back(void **state)
 {
     struct sl_event op = {.kind = SL_EV_CPU_OP,

@@ -1,4 +1,4 @@
-/* chakra_test.c - the file's rules, and that a replay of it gives the recorded times back. */
+/* chakra_test.c - files follow Chakra's rules, and a replay of a file gives the recorded times. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -149,7 +149,8 @@ static void test_sink_failure_is_sticky(void **state)
 {
     f.sink_fails = 1;
     put_program();
-    assert_int_equal(sl_chakra_advance(f.chakra, UINT64_MAX), 0); /* not passed on yet */
+    /* the row was not passed on yet */
+    assert_int_equal(sl_chakra_advance(f.chakra, UINT64_MAX), 0);
     assert_int_equal(sl_chakra_flush(f.chakra), -ENOSPC);
     assert_int_equal(sl_chakra_flush(f.chakra), -ENOSPC);
     assert_int_equal(sl_chakra_end(f.chakra), -ENOSPC);

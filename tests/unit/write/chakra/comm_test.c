@@ -1,4 +1,4 @@
-/* comm_test.c - a collective as ASTRA-sim takes it. */
+/* comm_test.c - writes a collective in the form that ASTRA-sim reads. */
 #include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"

@@ -1,7 +1,7 @@
 /*
- * dom.h - an .et file as its readers see it, for tests: frames, nodes, attributes, and the result
- * of a replay. It is written from Chakra's schema and shares no code with the writer. A malformed
- * file fails the test.
+ * dom.h - reads an .et file for tests: frames, nodes and attributes. Also computes the result of a
+ * replay. This reader was written from Chakra's schema, and shares no code with the writer. A
+ * malformed file fails the test.
  */
 #ifndef SL_CHAKRA_DOM_H
 #define SL_CHAKRA_DOM_H
@@ -217,8 +217,8 @@ static inline int dom_depends(const struct dom_node *n, const struct dom_node *o
     return 0;
 }
 
-/* Checks rules of every file: ids are dense, parents exist and come before their children, each
- * parent is listed once, and the fields that readers need are there. */
+/* Checks the rules of every file: ids are dense, parents exist and precede their children, each
+ * parent is listed once, and the fields that readers need exist. */
 static inline void dom_check(const struct dom_file *d)
 {
     assert_string_equal(d->meta.name, "0.0.4");
@@ -237,7 +237,8 @@ static inline void dom_check(const struct dom_file *d)
     }
 }
 
-/* Computes the longest path: a node starts delay_ns after its last parent has ended. */
+/* Replays the file by computing the longest path. A node starts delay_ns after its last parent has
+ * ended. */
 static inline void dom_replay(struct dom_file *d)
 {
     for (size_t i = 0; i < d->nodes; i++) {

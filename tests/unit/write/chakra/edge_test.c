@@ -1,9 +1,10 @@
-/* edge_test.c - every sync edge that can be told is told, the others are counted. */
+/* edge_test.c - every sync edge with known ends is written to the file. The others are counted. */
 #include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
-/* The tail of a stream that was last used a million operations ago. */
+/* The source of an edge is the last operation of a stream. The stream was last used a million
+ * operations ago. */
 static void test_source_long_gone_is_known_as_its_streams_last(void **state)
 {
     struct dom_file *d;
@@ -17,8 +18,8 @@ static void test_source_long_gone_is_known_as_its_streams_last(void **state)
     d = read_back();
     assert_true(dom_depends(dom_find(d, "sync.wait"), dom_find(d, "old")));
     assert_int_equal(counts().edges, 1);
-    assert_int_equal(counts().edges_no_source, 1); /* the source is neither recent nor the last of
-                                                    * its stream */
+    /* the source is neither recent nor its stream's last operation */
+    assert_int_equal(counts().edges_no_source, 1);
 }
 
 static void test_ten_thousand_sources_of_one_wait(void **state)

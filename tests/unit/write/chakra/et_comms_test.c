@@ -1,4 +1,5 @@
-/* et_comms_test.c - what an operator was told to be about reaches the operations of its calls. */
+/* et_comms_test.c - an operator describes a collective. The GPU operations that the operator's
+ * calls launch get this description. */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Makes a call in an operator with this description; NULL: in an operator that is no collective. */
+/* Makes a call inside an operator with this description. NULL: the operator is not a collective. */
 static int call(uint64_t correlation, const char *members)
 {
     struct sl_op_place place = {0, 7};
@@ -69,7 +70,8 @@ static int find(uint64_t correlation)
 
 static void operations_do_what_their_call_is_part_of(void **state)
 {
-    assert_int_equal(call(10, ALL_REDUCE), 0); /* no group: it is everyone's */
+    /* the description has no group, so the group is that of all ranks */
+    assert_int_equal(call(10, ALL_REDUCE), 0);
     assert_int_equal(call(11, ALL_REDUCE), 0);
     assert_int_equal(call(12, NULL), 0);
     for (uint64_t id = 10; id <= 11; id++) {
@@ -96,7 +98,8 @@ static void take(void *user, uint32_t number, const uint32_t *rank, size_t ranks
 static void a_part_of_the_ranks_is_a_group(void **state)
 {
     assert_int_equal(call(10, OF_A_PAIR), 1);
-    assert_int_equal(call(12, MORE_OF_THE_PAIR), 0); /* its group is already known */
+    /* the group of this collective is already known */
+    assert_int_equal(call(12, MORE_OF_THE_PAIR), 0);
     assert_int_equal(call(11, SENT), 0);
     assert_int_equal(find(11), 1);
     assert_int_equal(found.type, SL_COLLECTIVE_SEND);

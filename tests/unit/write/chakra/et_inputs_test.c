@@ -1,5 +1,5 @@
-/* et_inputs_test.c - what an operator was given, in bytes of Chakra's Node typed by hand from the
- * field numbers: Node.inputs = 8, IOInfo.values, shapes, types = 1, 2, 3. */
+/* et_inputs_test.c - writes an operator's inputs to Chakra's Node. The expected bytes were typed by
+ * hand from the field numbers: Node.inputs = 8, IOInfo.values, shapes, types = 1, 2, 3. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -61,7 +61,8 @@ static void what_is_kept_is_that_operators(void **state)
     static const uint8_t one[] = {SL_OP_INPUT_FALSE};
     uint32_t first = detail_of(two, sizeof(two)), other;
 
-    /* Those that share a place, one after the other, twice. */
+    /* Two different inputs share a slot of the cache. Both are converted correctly, one after the
+     * other, twice. */
     for (int round = 0; round < 2; round++) {
         assert_int_equal(find(SL_EV_CPU_OP, first), sizeof(two_bytes) - 1);
         assert_memory_equal(out, two_bytes, sizeof(two_bytes) - 1);

@@ -28,7 +28,7 @@ struct chakra_fixture {
     size_t size;
     int sink_fails, open, have_dom;
     struct dom_file dom;
-    struct sl_collective collective; /* the collective of every NCCL kernel; bytes 0: not known */
+    struct sl_collective collective; /* NCCL kernels; bytes 0: size unknown */
     struct {
         uint64_t correlation, end_ns;
         int gpu;
@@ -251,7 +251,7 @@ static inline void assert_replays(uint64_t slack)
                 dom_number(n, "is_cpu_op") != f.row[i].gpu) {
                 end = n->replay_end;
                 if (f.dom.nodes > 10000)
-                    break; /* large files have one node a row, near the last one */
+                    break; /* in a large file, a row's last node is enough */
             }
         }
         if (end > f.row[i].end_ns + slack || end + slack < f.row[i].end_ns)

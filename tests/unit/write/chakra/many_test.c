@@ -1,9 +1,9 @@
-/* many_test.c - more threads and streams than a file has room for at a time. */
+/* many_test.c - uses more threads and streams than the writer remembers at a time. */
 #include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
-/* Threads run in turns, each for this long, in us. */
+/* The length of a thread's turn, in us. Threads run one after the other. */
 #define AWAKE 10
 
 /* The time up to which each lane is written, by its number, in ns. */
@@ -140,7 +140,7 @@ static void test_a_thread_that_was_forgotten_goes_on_where_it_was(void **state)
     assert_int_equal(dom_count(d, "call"), 2 * threads - 1);
     assert_true(counts().lanes_forgotten > threads);
     assert_int_equal(breaks_of(d, steady), 0); /* a range was open on this thread */
-    for (size_t i = 0; i < d->nodes; i++)      /* a replay gives the recorded times */
+    for (size_t i = 0; i < d->nodes; i++)      /* a replay of the file gives the recorded times */
         assert_int_equal(d->node[i].replay_start, dom_number(&d->node[i], "start_ns"));
 }
 
@@ -180,8 +180,8 @@ static void test_rows_around_others_without_room(void **state)
     assert_int_equal(counts().rows_late + counts().rows_cut, 0);
 }
 
-/* Two streams are used all the time, beside operations on thousands of other streams. The two keep
- * their order. */
+/* Two streams are used all the time, and thousands of other streams are used once. The operations
+ * of the two streams stay in order. */
 static void test_streams_that_are_in_use_keep_their_order(void **state)
 {
     const uint32_t streams = 30000;
@@ -201,7 +201,7 @@ static void test_streams_that_are_in_use_keep_their_order(void **state)
     assert_replays(0);
 }
 
-/* Threads that launch on each other's streams by a clock that is 30 us off. */
+/* Threads launch on each other's streams. The GPU's clock is 30 us off. */
 static void test_any_order_of_many(void **state)
 {
     uint64_t random = 88172645463325252u, now = 200, busy[5] = {0}, done[3] = {0};
@@ -249,7 +249,7 @@ static void test_deep_nesting_loses_no_time(void **state)
     for (unsigned i = 0; i < 80; i++)
         call("row", 10, 100 + i, 1000 - i, 1 + i);
     d = read_back();
-    /* From 1000 on nothing is known, so the chain ends there. */
+    /* Nothing is known about the time after 1000, so the chain ends there. */
     assert_int_equal(d->node[d->nodes - 1].replay_end, 1000000);
     assert_true(counts().rows_late > 0);
 }

@@ -1,4 +1,4 @@
-/* name_test.c - names of nodes: what a person reads. */
+/* name_test.c - makes readable names of nodes. */
 #include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"

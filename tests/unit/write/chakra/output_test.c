@@ -1,5 +1,5 @@
-/* output_test.c - the execution trace of each window, and what happens to one output of a window
- * leaves the others alone. */
+/* output_test.c - writes the Chakra execution trace of each window. A failure of one output of a
+ * window does not affect the other outputs. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -143,7 +143,7 @@ static int tear_down(void **state)
 
 static void open_window(void)
 {
-    outputs.failed = 0; /* no window of these tests waits for an earlier one */
+    outputs.failed = 0; /* no window of these tests waits because an earlier window failed */
     sl_outputs_open(&outputs, &meta, 1);
     sl_edge_rows_open(rows, OPENED);
 }
@@ -154,7 +154,7 @@ static void close_window(void)
     sl_outputs_close(&outputs, OPENED + 1000000);
 }
 
-/* Gives launches, and reports that all records up to now were delivered. */
+/* Gives launches to the outputs, and reports that all records up to now were delivered. */
 static void give(unsigned from, unsigned count)
 {
     struct sl_event ev[3];
@@ -217,11 +217,13 @@ static void test_a_file_beside_the_other(void **state)
     close_window();
     assert_true(size_of("1.3.et") > 100 * 60);
     assert_int_equal(size_of("1.3.et.part"), -1);
-    assert_true(sl_stats_get(SL_STAT_CHAKRA_NODES) >= 199); /* a gap before each except the first */
+    /* 100 launches, and a gap before each launch except the first */
+    assert_true(sl_stats_get(SL_STAT_CHAKRA_NODES) >= 199);
 }
 
-/* Each report of delivered records says that records may be lost (CUPTI 13.2 hides losses from a
- * subscriber). Nodes are still written, and a killed process loses at most a second of them. */
+/* Each report of delivered records says that records may be lost, because CUPTI 13.2 hides losses
+ * from a subscriber. Nodes are still written, and a killed process loses at most a second of
+ * nodes. */
 static void test_nodes_go_out_though_all_is_lossy(void **state)
 {
     make(SL_COMPRESS_NONE);

@@ -1,6 +1,6 @@
 /*
- * say.h - a Chakra file as text: a node a line (scenarios/README.md), and the counts that are not
- * 0.
+ * say.h - prints a Chakra file as text: one line per node (scenarios/README.md has the format), and
+ * the counts that are not 0.
  */
 #ifndef SL_CHAKRA_SAY_H
 #define SL_CHAKRA_SAY_H
@@ -87,7 +87,8 @@ static inline void say_counts(void)
             say("%s %" PRIu64 "\n", all[i].name, all[i].count);
 }
 
-/* Ends the file and says what is in it, in an order that does not depend on when it was written. */
+/* Ends the file and prints its contents. The order of the lines does not depend on when nodes were
+ * written. */
 static inline void say_file(void)
 {
     struct dom_file *d = read_back();

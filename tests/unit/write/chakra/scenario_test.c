@@ -1,9 +1,10 @@
 /*
- * scenario_test.c - rows and edges go in, the nodes of the file come out: each scenario of the text
- * files in scenarios/ is a test of its own (scenarios/README.md has the format).
+ * scenario_test.c - gives rows and edges to the Chakra writer, and prints the nodes of the file.
+ * Each scenario in the text files of scenarios/ is a test of its own (scenarios/README.md has the
+ * format).
  *
- * A scenario that says nothing of what is complete is given twice: whole, and then with each
- * microsecond told as complete. Both must give the same nodes.
+ * A scenario without a line `complete` is run twice: first all rows are given at once, then each
+ * microsecond is reported as complete. Both runs must give the same nodes.
  */
 #include <inttypes.h>
 
@@ -16,7 +17,7 @@ static uint64_t ns_of(double us)
     return BASE + (uint64_t)(us * 1000 + 0.5);
 }
 
-/* Takes the words in front of the name; gives the name. */
+/* Reads the words `member=value` before the name into the event. Returns the name. */
 static const char *read_words(char *at, struct sl_event *ev)
 {
     for (; *at == ' '; at += strcspn(at + 1, " ") + 1) {
@@ -46,7 +47,8 @@ static const char *read_words(char *at, struct sl_event *ev)
     return "";
 }
 
-/* "collective TYPE BYTES GROUP": what NCCL's kernels are about; their peer is rank 2. */
+/* Reads "collective TYPE BYTES GROUP", the collective of NCCL's kernels. The peer of these kernels
+ * is rank 2. */
 static int set_collective(const char *line)
 {
     static const char *const types[] = {"ALL_REDUCE", "REDUCE",    "ALL_GATHER", "GATHER",
@@ -99,7 +101,8 @@ static int put_row(char *line)
     return ev.kind != 0;
 }
 
-/* "edge SOURCE@STREAM[/NODE] START-END -> CALL START-END", or "-> OPERATION@STREAM[/NODE] ..." */
+/* Reads "edge SOURCE@STREAM[/NODE] START-END -> CALL START-END", or "-> OPERATION@STREAM[/NODE]
+ * ...". */
 static int put_sync_edge(const char *line)
 {
     uint64_t from[4] = {0}, to[4] = {0}; /* correlation, stream, node */
@@ -133,7 +136,7 @@ static int put_sync_edge(const char *line)
     return 1;
 }
 
-/* Gives the rows; returns whether they told themselves what is complete. */
+/* Gives the rows to the writer. Returns 1 if the scenario has a line `complete`. */
 static int give(const char *rows)
 {
     char line[256];

@@ -1,4 +1,4 @@
-/* sort_test.c - order by time, stable, whatever the span. */
+/* sort_test.c - sorts by time. The order is stable, and any span of time works. */
 #include "unit/test.h"
 
 #include <stdlib.h>

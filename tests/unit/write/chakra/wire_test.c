@@ -1,4 +1,4 @@
-/* wire_test.c - protobuf's wire format against the examples of its specification. */
+/* wire_test.c - writes the examples in the specification of protobuf's wire format. */
 #include "unit/test.h"
 
 #include "write/chakra/wire.h"

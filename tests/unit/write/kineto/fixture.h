@@ -2,8 +2,8 @@
  * fixture.h - a Kineto writer with a sink in memory, events for it, and a strict reader for its
  * file.
  *
- * Threads: the test has only one. A program has one fixture: set_up() makes it, tear_down() frees
- * it.
+ * Threads: the test has only one. A test program has one fixture. set_up() creates the fixture, and
+ * tear_down() frees it.
  */
 #ifndef TEST_KINETO_FIXTURE_H
 #define TEST_KINETO_FIXTURE_H
@@ -21,7 +21,7 @@
 #define BASE   (1700000000u / 7889238u * 7889238u * 1000000000ull)
 
 struct fixture {
-    struct sl_intern *intern, *details; /* of a job's operators; NULL: none */
+    struct sl_intern *intern, *details; /* details: texts of operators; NULL: none */
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
     struct sl_kineto *kineto;

@@ -1,4 +1,5 @@
-/* frame_test.c - the members before and after the rows, as readers search for them. */
+/* frame_test.c - writes the members before and after the rows in the form in which readers search
+ * for them. */
 #include "base/software.h"
 #include "unit/write/kineto/fixture.h"
 
@@ -163,7 +164,8 @@ static void the_trailer_says_what_window_it_was(void **state)
 }
 
 /* Versions known when the file begins are before the rows, so that they survive a killed process.
- * Later ones are after the rows. This case is the last, because versions stay known. */
+ * Versions that become known later are after the rows. This case is the last, because versions stay
+ * known. */
 static void versions_stand_where_they_are_known_first(void **state)
 {
     sl_software_set(SL_SOFTWARE_PYTHON, "3.11.7 (main)");

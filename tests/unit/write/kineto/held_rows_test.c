@@ -1,4 +1,5 @@
-/* held_rows_test.c - rows are found by id and leave in any order; the oldest is known. */
+/* held_rows_test.c - rows that are held back are found by id and removed in any order. The oldest
+ * row is always known. */
 #include "unit/test.h"
 
 #include "write/kineto/held_rows.h"
@@ -28,7 +29,7 @@ static int put(uint64_t correlation)
 static void rows_leave_in_any_order(void **state)
 {
     assert_null(sl_held_rows_oldest(&held));
-    /* Ids 5 and 21 share a bucket. */
+    /* Ids 5 and 21 are in the same hash bucket. */
     assert_int_equal(put(5) | put(21) | put(6), 0);
     sl_held_rows_drop(&held, sl_held_rows_find(&held, 21));
     assert_null(sl_held_rows_find(&held, 21));

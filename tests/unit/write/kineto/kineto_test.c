@@ -1,5 +1,5 @@
-/* kineto_test.c - several files after each other: which event is in which file, blocks,
- * failures. */
+/* kineto_test.c - writes several files one after the other. Tests which event is in which file,
+ * blocks of text, and failures. */
 #include "unit/write/kineto/fixture.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@ static void a_row_without_a_time_is_left_out(void **state)
     assert_null(find("cat", "cuda_runtime", 0));
 }
 
-/* Many shapes are used with a small cache. Every row is right, whatever was forgotten. */
+/* Many shapes are used with a small cache. Every row is right, although the cache forgets
+ * shapes. */
 static void kept_text_may_be_forgotten(void **state)
 {
     char name[32], id[32];
@@ -85,7 +86,8 @@ static void rows_without_an_open_file_go_nowhere(void **state)
     assert_null(find("cat", "cuda_runtime", 2));
 }
 
-/* After a flush, the sink has all complete lines so far, before the file ends. */
+/* After a flush, the sink contains all lines that are complete so far, although the file is still
+ * open. */
 static void a_flush_hands_over_all_text_so_far(void **state)
 {
     const void *data;
@@ -116,7 +118,7 @@ static void odd_names_give_valid_json(void **state)
     for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
         put(kernel_named(odd[i], strlen(odd[i]), i + 1));
     put(kernel_named(giant, length, 6));
-    put(kernel_named(giant, length, 7)); /* kept text, longer than a block */
+    put(kernel_named(giant, length, 7)); /* text that is kept for later, longer than a block */
     end();
     assert_string_equal(json_text(find("cat", "kernel", 0), "name"), odd[0]);
     assert_string_equal(json_text(find("cat", "kernel", 1), "name"), odd[1]);
@@ -145,7 +147,8 @@ static struct sl_event recorded(uint64_t id, uint64_t sync_id, uint32_t event_id
     return ev;
 }
 
-/* The frame ends between the wait and its record, as when another thread's buffer comes later. */
+/* A compressed frame ends between the wait and its record, for example because another thread's
+ * buffer arrives later. */
 static void a_record_may_come_frames_later(void **state)
 {
     struct sl_event wait = sync_of(SL_SYNC_STREAM_WAIT, 50, 20);
@@ -164,7 +167,8 @@ static void a_record_may_come_frames_later(void **state)
                         "40");
 }
 
-/* More waits than are held back: none is lost, though the first go without their record. */
+/* There are more waits than can be held back. No wait is lost, but the first waits are written
+ * without their records. */
 static void waits_that_are_never_explained_are_written(void **state)
 {
     struct sl_event wait = sync_of(SL_SYNC_EVENT, 0, SL_STREAM_NONE);

@@ -1,7 +1,7 @@
-/* names_test.c - names of processes and threads, in each file that needs them. */
+/* names_test.c - writes names of processes and threads to each file that has their rows. */
 #include "unit/write/kineto/fixture.h"
 
-/* How many rows of this name there are. */
+/* Returns the number of rows with this name. */
 static int rows_named(const char *name)
 {
     const struct json *e;
@@ -12,7 +12,8 @@ static int rows_named(const char *name)
     return n;
 }
 
-/* More threads than the table holds: each has its row, and what was forgotten is counted. */
+/* There are more threads than the table holds. Each thread has its row, and forgotten threads are
+ * counted. */
 static void a_full_table_starts_anew(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 1, 211);

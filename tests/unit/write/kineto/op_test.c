@@ -1,4 +1,4 @@
-/* op_test.c - texts of operators and their calls that are too long, or not there. */
+/* op_test.c - texts of operators and their calls are too long, or missing. */
 #include "event/op_detail.h"
 #include "event/ops.h"
 #include "unit/write/kineto/fixture.h"
@@ -50,14 +50,14 @@ static uint32_t place(const char *line)
     return sl_intern_put(f.intern, (const char *)&at, sizeof(at));
 }
 
-/* Names are cut, details left out; the file stays one. */
+/* Long names are truncated, and long details are left out. The file stays valid. */
 static void texts_of_any_length(void **state)
 {
     char *name = malloc(3000), *members = malloc(6000);
     const struct json *e;
 
     assert_true(name && members);
-    memset(name, '\x01', 2999); /* each byte is escaped with six */
+    memset(name, '\x01', 2999); /* each byte is escaped as six bytes */
     name[2999] = '\0';
     memset(members, 'm', 5999);
     memcpy(members, "\"n\":\"", 5);
@@ -90,7 +90,7 @@ static void a_line_that_is_too_long_is_left_out(void **state)
     assert_null(json_get(json_get(find("cat", "cuda_runtime", 0), "args"), "wait_at"));
 }
 
-/* Only the calls of a job have a place. */
+/* This writer has no details, so it reads no source line of a call. */
 static void without_details_nothing_is_read_of_a_call(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 131);

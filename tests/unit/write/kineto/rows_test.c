@@ -1,6 +1,6 @@
 /*
- * rows_test.c - events and edges go in, the rows of the file come out: each case of cases/ is a
- * test of its own (cases/README.md has the format).
+ * rows_test.c - gives events and edges to the Kineto writer, and prints the rows of the file. Each
+ * case in cases/ is a test of its own (cases/README.md has the format).
  */
 #include "unit/cases.h"
 #include "unit/write/kineto/fixture.h"
@@ -12,7 +12,7 @@
 #include "event/pattern.h"
 #include "sync/edge.h"
 
-/* ---- words of a line, by where they go ---- */
+/* ---- words of a line, and the members that they set ---- */
 
 struct field {
     const char *word;
@@ -99,7 +99,8 @@ static const struct {
     {"begun", SL_EVF_BEGUN},         {"async", SL_EVF_ASYNC},
 };
 
-/* Sets the member of this word, if there is one; numbers between commas fill an array. */
+/* Sets the member with this name, if the event has such a member. Numbers between commas fill an
+ * array. */
 static int set_field(const struct field *fields, size_t count, void *to, const char *word,
                      const char *value)
 {
@@ -123,7 +124,7 @@ static int set_field(const struct field *fields, size_t count, void *to, const c
 #define SET(fields, to, word, value)                                                               \
     set_field(fields, sizeof(fields) / sizeof((fields)[0]), to, word, value)
 
-/* Cuts "word", "word=value" or "word='a text'" off the line. */
+/* Takes "word", "word=value" or "word='a text'" from the beginning of the line. */
 static int next_word(char **line, char **word, char **value)
 {
     char *at = *line + strspn(*line, " "), *end;
@@ -146,7 +147,7 @@ static int next_word(char **line, char **word, char **value)
     return 1;
 }
 
-/* ---- texts, each as the event holds it ---- */
+/* ---- texts, in the form in which an event holds them ---- */
 
 static uint32_t pattern(const char *written, uint64_t *numbers)
 {
@@ -195,7 +196,7 @@ static int set_text(struct sl_event *ev, struct sl_op_place *place, const char *
 static const struct {
     const char *word;
     enum sl_event_kind kind;
-    const char *usual; /* what lines of this kind need not say */
+    const char *usual; /* members that lines of this kind may leave out */
 } kinds[] = {
     {"runtime", SL_EV_RUNTIME, "thread=4300"},
     {"driver", SL_EV_DRIVER, "thread=4300"},

@@ -1,4 +1,5 @@
-/* sink_compress_test.c - what goes in comes out, frame by frame, of each format. */
+/* sink_compress_test.c - compresses in each format. Decompressing gives the same bytes, frame by
+ * frame. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static size_t unzstd(void *out, size_t room, const void *data, size_t size)
     return n;
 }
 
-/* Decompresses all members, as `gzip -d` does. */
+/* Decompresses all members of a gzip file, like `gzip -d`. */
 static size_t ungzip(void *out, size_t room, const void *data, size_t size)
 {
     z_stream z = {0};
@@ -113,11 +114,11 @@ static void each_sync_makes_all_before_it_readable(void **state)
     free(back);
 }
 
-/* Repetitions are told to the compressor or found by it, or both in one sink, in either order. The
- * decompressed bytes are the same. */
+/* The caller reports repetitions to the compressor, or the compressor finds them, or both in one
+ * sink, in either order. The decompressed bytes are the same. */
 static void told_repetitions_give_the_same_bytes(void **state)
 {
-    /* "text" twice: 64 KiB unchanged, and the same again. */
+    /* Writes "text" twice: 64 KiB unchanged, and then again. */
     const size_t half = 64 * 1024;
     const struct sl_match again = {(uint32_t)half, (uint32_t)half, (uint32_t)half, 0};
     char *twice = malloc(2 * half), *back = malloc(TEXT_BYTES * 2);

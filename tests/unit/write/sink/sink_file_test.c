@@ -1,4 +1,4 @@
-/* sink_file_test.c - names, modes, collisions, and what a full disk leaves. */
+/* sink_file_test.c - names and modes of files, files with the same name, and a full disk. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ static void nothing_is_ever_overwritten(void **state)
 
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
     assert_int_equal(sl_sink_file_open(&t, in_folder("x")), -EEXIST);
-    /* Another program takes the final name while the file is written. */
+    /* Another program creates a file with the final name while our file is written. */
     assert_int_equal(close(open(in_folder("x"), O_CREAT | O_WRONLY, 0600)), 0);
     assert_int_equal(s->write(s, "hello", 5), 0);
     assert_int_equal(s->close(s, 1), -EEXIST);
@@ -117,7 +117,7 @@ static void a_folder_that_cannot_be_is_an_error(void **state)
     assert_int_equal(sl_sink_file_open(&s, longer), -ENAMETOOLONG);
 }
 
-/* A limit on the file's size stands in for a full disk. */
+/* A limit on the file's size imitates a full disk. */
 static void a_failed_write_keeps_what_was_synced(void **state)
 {
     struct rlimit before, small = {5000, 5000};
@@ -140,7 +140,8 @@ static void a_failed_write_keeps_what_was_synced(void **state)
     assert_int_equal(size_of(in_folder("x.part")), 1000);
     assert_int_equal(size_of(in_folder("x")), -1);
 
-    /* Without a sync, nothing of the file can be read, so it is removed. */
+    /* The disk is full before the first sync, so nothing of the file can be read. The file is
+     * removed. */
     assert_int_equal(sl_sink_file_open(&s, in_folder("y")), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     assert_int_equal(s->write(s, block, 4000), 0);
@@ -186,8 +187,8 @@ static int fd_of(const char *path)
     return -1;
 }
 
-/* The host closes unknown descriptors and opens its own files with the same numbers. Nothing is
- * written to them. */
+/* The host closes unknown descriptors and opens its own files with the same numbers. syncline
+ * writes nothing to the host's files. */
 static void a_host_that_has_our_number_gets_no_byte(void **state)
 {
     int host = open(in_folder("host"), O_RDWR | O_CREAT, 0600), ours;

@@ -1,4 +1,4 @@
-/* sink_memory_test.c - all bytes, in order, at any time. */
+/* sink_memory_test.c - a sink in memory returns all bytes in order, at any time. */
 #include "unit/test.h"
 
 #include <string.h>
