@@ -297,9 +297,9 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
     return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
 
-/* Returns the time of made() for the call that must be applied first. If this call has only an
- * event record, it has no time. The function then returns the time of the next call that has a
- * time. */
+/* Returns when the call that must be applied first was made (made()). Of a call whose own record
+ * has not arrived, only its event's record is known, which has no time. Then the function returns
+ * the time of the next call that has one. */
 static uint64_t latest(const struct sl_edges *e, size_t skip)
 {
     const struct sl_item *item;

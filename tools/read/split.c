@@ -72,7 +72,8 @@ void sl_split_destroy(struct sl_split *s)
     free(s);
 }
 
-/* Ends the splitting. The rest of an incomplete span is the final span's text. Returns 0. */
+/* Ends the splitting. If the text ends inside a span, the part of that span that is there becomes
+ * the text of the last span. Returns 0. */
 static int finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
 {
     if (s->state == AT_END)

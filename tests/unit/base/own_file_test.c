@@ -16,7 +16,8 @@
 #include "unit/child.h"
 #include "unit/folder.h"
 
-/* The host's action while a file is opened: own_file.c calls getrlimit() right after open(). */
+/* A test's action of the host while own_file.c opens a file. own_file.c calls getrlimit() right
+ * after open(), so the getrlimit() of this file runs the action. */
 static void (*meanwhile)(void);
 
 int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
