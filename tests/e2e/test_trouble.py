@@ -209,7 +209,6 @@ def test_stolen_before_the_first_record(go):
     assert "another profiler took CUPTI before the first record" in said
 
 
-@pytest.mark.sanitize
 def test_last_flush_that_never_returns(go):
     """CUPTI's last flush hangs. The process still ends, and earlier records are kept."""
     run = go("context kernel:20 syncall sleep:600 kernel:7 sync return:3", sim=["--cupti-hang"],
