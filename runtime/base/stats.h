@@ -3,7 +3,7 @@
  * contains all counters.
  *
  * Counters are process-wide relaxed atomics; most are written by one thread. The trace and
- * `syncline check` show their names; docs/trace-format.md lists them.
+ * `syncline check` show the counters by name; docs/trace-format.md lists the names.
  */
 #ifndef SL_STATS_H
 #define SL_STATS_H
@@ -34,12 +34,12 @@ enum sl_stat {
     SL_STAT_FOREIGN_BUFFERS,
     SL_STAT_NESTED_DROPPED,
     SL_STAT_LATE_OUTER,
-    SL_STAT_NOT_READY, /* waits of queries that found work pending, as the call's result shows */
+    SL_STAT_NOT_READY, /* calls such as cudaEventQuery() that returned cudaErrorNotReady */
     SL_STAT_DUPLICATES,
     SL_STAT_GPU_WITHOUT_CALL,
     SL_STAT_CALL_WITHOUT_GPU,
     SL_STAT_CORRELATION_WRAPS,
-    SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate, because CUPTI still held these records */
+    SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate, because CUPTI had not delivered these records */
     SL_STAT_UNDELIVERED_BUFFERS, /* buffers that CUPTI did not return although flushes were
                                   * forced */
     SL_STAT_CUPTI_ERRORS,
