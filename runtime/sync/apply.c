@@ -1,6 +1,6 @@
 /*
- * apply.c - applies one call. This file handles the call's thread, its operations, and the CUDA
- * events that it recorded.
+ * apply.c - applies one call. This file handles the call's thread, the call's operations, and the
+ * CUDA events that the call recorded.
  *
  * If the records of a call arrive after later calls were applied, the call is applied nevertheless.
  * The operations of a late call are inserted into their streams in the order in which the GPU ran
@@ -71,7 +71,7 @@ static int is_anywhere(const struct sl_call *c, const struct sl_item *item)
 }
 
 /* Returns 1 if the record must belong to the thread's current context. Only operations and event
- * records must belong to it. A wait may name streams and events of any context. */
+ * records must belong to that context. A wait may name streams and events of any context. */
 static int is_in_own_context(const struct sl_call *c, const struct sl_item *item)
 {
     return sl_item_is_operation(item) ||
@@ -188,8 +188,8 @@ static void operations(struct sl_call *c)
 
 /* ---- events ---- */
 
-/* Records an event. If the call records it for a whole context, the streams are not known, because
- * records do not distinguish the streams of a green context. */
+/* Records an event. If the call records the event for a whole context, the streams are not known,
+ * because records do not distinguish the streams of a green context. */
 static void record_event(struct sl_call *c, const struct sl_item *item, struct sl_set *set)
 {
     struct sl_streams *streams = &c->e->streams;

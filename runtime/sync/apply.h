@@ -26,11 +26,12 @@ enum {
     SL_APPLY_UNRETURNED = 16
 };
 
-/* A copy or memset whose call had not returned, so that the call has no record. */
+/* A copy or memset whose call had not returned when the engine applied it, so that the call had no
+ * record. */
 struct sl_unreturned {
     uint64_t correlation;
-    /* 1: the call waited only if its name is that of a blocking call; 0: the call waited, whatever
-     * its name is */
+    /* 1: the call waited only if its name is the name of a blocking call (cudaMemcpy); 0: the call
+     * waited, whatever its name is */
     int by_name;
 };
 
@@ -51,7 +52,7 @@ struct sl_edges {
     enum sl_edge_loss reason; /* why the records up to `forgotten` are ignored */
     /* the correlation id of the last call that was counted as lost for `reason` */
     uint64_t last_lost;
-    size_t blind; /* the number of next events whose calls are ignored */
+    size_t blind; /* how many of the next events are ignored, with their calls */
     /* apply*.c */
     struct sl_map context_of;      /* maps a thread to the context that the thread used last */
     const struct sl_context *used; /* the context of the last entry made in `context_of` */
@@ -97,8 +98,8 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
 }
 
 /* concurrent_calls.c: returns 1 if a call of another thread overlaps this call and may have acted
- * before it. `by` is the record of this call's action: an operation, an event record, or a wait for
- * an event. */
+ * before this call. `by` is the record of this call's action: an operation, an event record, or a
+ * wait for an event. */
 int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by);
 
 /* apply.c: adds the operation to its stream and emits the edges of its waits. Returns the
@@ -122,8 +123,8 @@ int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
                       enum sl_edge_kind kind, int inferred);
 
-/* apply_wait.c: adds all other waits of the call, and the stream waits that it made. The caller
- * calls this function last, because it must know the operations and event records of the call. */
+/* apply_wait.c: adds all other waits of the call, and the stream waits that the call made. This
+ * function is called last, because it needs the operations and event records of the call. */
 void sl_call_waits(struct sl_call *c);
 
 /* apply_wait.c: returns 1 if the call returns only after its own operation (a copy or memset) has

@@ -17,7 +17,8 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    /* maximum number of consecutive dependencies to follow through nodes that make no record */
+    /* maximum number of consecutive dependencies to follow through nodes for which CUPTI makes no
+     * record */
     DEPTH_MOST = 64
 };
 
@@ -42,8 +43,8 @@ static int is_root(const struct sl_call *c, const struct sl_item *node)
     return 1;
 }
 
-/* Orders the stream after the set, as if the stream had waited right before the call. So the
- * graph's nodes on the stream are ordered after the set, too. */
+/* Makes the stream wait for the operations of the set, as if the stream had waited right before the
+ * call. So the graph's nodes on the stream are ordered after the set, too. */
 static void follow(struct sl_call *c, struct sl_stream *stream, const struct sl_set *set)
 {
     struct sl_moment earlier = c->by;
@@ -65,8 +66,8 @@ static struct sl_exec *executable(struct sl_call *c)
 }
 
 /* Returns the reason why the previous launch may be unknown, or 0. Files of torch.profiler do not
- * say when the recording began, and old files have no node ids. For files of torch.profiler, only
- * launches in the file count. */
+ * say when the recording began, and old files have no node ids. So for files of torch.profiler, a
+ * previous launch that is not in the file is ignored. */
 static uint32_t why_unknown(const struct sl_call *c, const struct sl_exec *exec)
 {
     int unseen = 0;
@@ -209,9 +210,9 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
 }
 
 /* Returns the source of a dependency, or NULL if it is not known which node of the launch is the
- * source. An original node that has no record in this launch stands for its launched copy. There
- * are two exceptions: the original has no copy, because it was removed from its graph; or the
- * dependencies of its copies differ. */
+ * source. If the original node has no record in this launch, the original stands for the copy that
+ * was launched, with two exceptions: the original has no copy, because it was removed from its
+ * graph; or the dependencies of the copies differ. */
 static struct sl_node *find_source(const struct launch *l, uint64_t id)
 {
     struct sl_node *original = sl_nodes_find(&l->c->e->nodes, id);
@@ -230,9 +231,9 @@ static struct sl_node *find_source(const struct launch *l, uint64_t id)
     return original->place || (original->copied && !original->varies) ? original : NULL;
 }
 
-/* Adds the sources of item `place`. A source that makes no record is replaced by its own sources.
- * Returns the number of sources, 0 if the node begins the graph, or -EAGAIN if a node in between is
- * not known. */
+/* Adds the sources of item `place`. A source without a record is replaced by its own sources.
+ * Returns the number of sources, 0 if the node is a root of the graph, or -EAGAIN if a replaced
+ * source is not known. */
 static int collect_sources(struct launch *l, const struct sl_node *node, uint32_t place,
                            struct sl_set *sources, int depth)
 {

@@ -8,9 +8,9 @@
  * docs/sync-edges.md defines the kinds of edges and how the engine finds each kind. The engine runs
  * in a job, on the writer thread, and in the command-line tool, on the events of a trace file.
  *
- * The engine decides a wait once every record that ended before the wait's end was delivered. The
- * caller reports this with sl_edges_delivered(). Until then the engine holds the records, as many
- * as fit into memory.
+ * The engine decides a wait, that is, finds its sources and emits its edges, once every record that
+ * ended before the wait's end was delivered. The caller reports this delivery with
+ * sl_edges_delivered(). Until then the engine holds the records, as many as fit into memory.
  *
  * Threads: one thread owns an engine and makes all calls. Memory: mapped pages, at most
  * `cap_bytes`. If the engine needs more memory, it drops and counts the held records. Afterwards
@@ -98,7 +98,7 @@ struct sl_edge {
 enum sl_edge_loss {
     SL_EDGE_LOST_BEFORE_WINDOW, /* the awaited work may include work enqueued before recording
                                  * began */
-    /* needed records did not arrive before the engine had to decide the wait */
+    /* needed records did not arrive before the engine had to emit the wait's edges */
     SL_EDGE_LOST_GAVE_UP,
     SL_EDGE_LOST_AMBIGUOUS, /* an inferred edge may have either of two sources */
     /* the file has no stream flags, so it is unknown which streams are ordered with the legacy
@@ -106,7 +106,7 @@ enum sl_edge_loss {
     SL_EDGE_LOST_FLAG_UNKNOWN,
     /* the edge is between nodes of a graph whose dependencies are not known */
     SL_EDGE_LOST_GRAPH_INSIDE,
-    /* the engine saw no record of the awaited event, or the wait names nothing that it waits for */
+    /* the engine saw no record of the awaited event, or no record says what the wait waited for */
     SL_EDGE_LOST_NO_RECORD,
     SL_EDGE_LOST_MEMORY, /* the engine had no memory left */
     SL_EDGE_LOST_CYCLE,
@@ -138,24 +138,24 @@ struct sl_edges;
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt);
 void sl_edges_destroy(struct sl_edges *e); /* accepts NULL */
 
-/* Adds one assembled event: a GPU operation, call, sync, event record or stream metadata. For a
- * foreign file the caller also adds one event for each context before all others, with stream
+/* Adds one assembled event: a GPU operation, call, sync, event record or stream metadata. Before
+ * all other events of a foreign file, the caller adds one event for each context, with stream
  * SL_STREAM_NONE. */
 void sl_edges_event(struct sl_edges *e, const struct sl_event *ev);
 
-/* The caller guarantees that every record that ended before `complete_ns` has been added. Decides
- * every wait that ended before that time. */
+/* The caller guarantees that every record that ended before `complete_ns` has been added. Emits the
+ * edges of every wait that ended before that time. */
 void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns);
 
 /* The caller guarantees that no more records will arrive of calls that began before `before_ns`.
- * UINT64_MAX means all calls. Decides these calls. The state of streams is kept. */
+ * UINT64_MAX means all calls. Emits the edges of these calls. The state of streams is kept. */
 void sl_edges_close(struct sl_edges *e, uint64_t before_ns);
 void sl_edges_flush(struct sl_edges *e); /* sl_edges_close(e, UINT64_MAX) */
 
-/* The caller reports that records were lost, or that recording paused for a while. Held records are
- * dropped, and each wait among them is counted with `reason`. The pending work of all streams and
- * events is unknown from then on. The flags of streams are kept. The engine ignores later records
- * of calls that it knows at this time. */
+/* The caller reports that records were lost, or that recording paused for a while. The records of
+ * calls that were not applied yet are dropped, and each wait among these records is counted with
+ * `reason`. The pending work of all streams and events is unknown from then on. The flags of
+ * streams are kept. The engine ignores later records of calls that it knows at this time. */
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
 
 /* Call after sl_edges_forget(), when records are made again. The engine ignores calls that began
@@ -163,13 +163,13 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
  * from before `begin_ns` are missing. */
 void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns);
 
-/* Returns a correlation id; all calls with a lower id are decided. Returns UINT64_MAX if all calls
- * are decided. The result is valid after a call of sl_edges_delivered(), sl_edges_close() or
- * sl_edges_flush(). */
+/* Returns a correlation id. All edges of calls with a lower id have been emitted. Returns
+ * UINT64_MAX if no edges are outstanding. The result is valid after a call of sl_edges_delivered(),
+ * sl_edges_close() or sl_edges_flush(). */
 uint64_t sl_edges_undecided(const struct sl_edges *e);
 
-/* Returns a time. All waits that began before this time are decided. All GPU operations whose call
- * began before this time are decided, too. */
+/* Returns a time. The edges of all waits that began before this time have been emitted, and so have
+ * the edges of all GPU operations whose call began before this time. */
 uint64_t sl_edges_decided_ns(const struct sl_edges *e);
 
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason);

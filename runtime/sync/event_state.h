@@ -3,10 +3,10 @@
  * recorded.
  *
  * A wait names an event record by its cudaEventSyncId. CUPTI before 12.8 has no such id, so the
- * wait names only the event. The wait's record is then the last record of the event before the
- * waiting call, in the order of API entry. If the recording calls overlapped, it is not known which
- * record was the last. The last two records of each event are kept, because a wait of another
- * thread may still refer to the earlier record.
+ * wait names only the event. Such a wait refers to the last record of the event before the waiting
+ * call, in the order in which the calls were entered. If the recording calls overlapped, it is not
+ * known which record was the last. The last two records of each event are kept, because a wait of
+ * another thread may still refer to the earlier record.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: a pool of at most a quarter of
  * the engine's store (base/store.h). When the pool is full, the oldest records are forgotten.
@@ -37,7 +37,8 @@ struct sl_records {
      */
     struct sl_map context_of;
     struct sl_record *oldest, *newest;
-    size_t count, more; /* number of records; sum of their `more` */
+    size_t count, more; /* `count`: number of records; `more`: sum of the fields `more` of all
+                         * records */
     size_t most;        /* limit for the sum of `count` and `more` */
     int forgot;         /* 1: some records were forgotten for lack of room */
     /* correlation id of the last call that recorded an event without a record that names the event;

@@ -15,7 +15,8 @@ enum {
     /* number of streams considered for replacement each time a stream is created */
     LOOKS = 8,
     SLOTS_USUAL = 4,   /* number of map slots that are reserved for one key */
-    SKEW_NS = 10000000 /* calls whose starts differ by more than this are in the same order by id */
+    SKEW_NS = 10000000 /* calls whose starts differ by more than this have ids in the order of their
+                        * starts */
 };
 
 void sl_streams_init(struct sl_streams *s, struct sl_store *store)
@@ -122,8 +123,8 @@ void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 
 /* ---- numbers of streams ---- */
 
-/* Returns 1 if work that had ended at `ns` had ended for every wait that is open or still to come.
- * UINT64_MAX (never) must not wrap around. */
+/* Returns 1 if work that had ended at `ns` had ended before every wait began that is open or still
+ * to come. UINT64_MAX (never) must not wrap around. */
 static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
 {
     return ns <= s->waits_since_ns && ns < s->horizon_ns && ns + SKEW_NS <= s->horizon_ns;
@@ -134,8 +135,8 @@ static int had_ended(const struct sl_streams *s, const struct sl_op *op)
     return !op->no_time && is_over_for_all(s, sl_op_all_ended_ns(op));
 }
 
-/* Returns 1 if the stream may be forgotten. This is so if all its work has completed, and if its
- * later records can be handled without its state. */
+/* Returns 1 if the stream may be forgotten. This is the case if all work of the stream has
+ * completed, and if later records of the stream can be handled without the stream's state. */
 static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
 {
     int is_known = stream->flags ? stream->flags != SL_STREAM_FLAG_LEGACY : !stream->plain;

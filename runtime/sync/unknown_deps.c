@@ -2,9 +2,9 @@
  * unknown_deps.c - tracks waits and work of streams that no record names.
  *
  * The time of the call that made an unknown wait or operation is known. The unknown wait or
- * operation does not affect earlier calls. It does not affect calls that began after a wait for the
- * whole stream had returned, either.
- * - If the stream is known, its set is marked as lost.
+ * operation does not affect earlier calls. Nor does it affect calls that began after a wait for the
+ * whole stream had returned.
+ * - If the stream is known, the stream's set is marked as incomplete.
  * - If the stream is not known, the call is put into a ring. Calls in the ring may concern every
  *   stream, even a stream that is first used later. Examples of such calls are a wait of a whole
  *   context, a graph launch on a stream that no record names, and a call that a foreign file does
@@ -217,7 +217,7 @@ int sl_look_unseen(const struct sl_streams *s, const struct sl_look *look)
            is_last_ignored(look);
 }
 
-/* ---- looking for unknown work ---- */
+/* ---- the search for unknown work ---- */
 
 uint32_t sl_look_lost(struct sl_look *look, const struct sl_set *extra)
 {
