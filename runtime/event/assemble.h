@@ -7,7 +7,7 @@
  *   - Correlation ids have 64 bits. CUPTI's ids have 32 bits and wrap, so the assembler chooses the
  *     64-bit id that is nearest to the newest id.
  *   - There is exactly one CPU event per correlation id. If a runtime call contains driver calls
- *     with the same id, the runtime call is the one that is kept.
+ *     with the same id, only the runtime call is kept.
  *   - A query that found work pending did not wait, so CUPTI's record of its wait is left out.
  *   - There is an SL_EV_FLOW for each GPU operation whose launching call is known. The call and the
  *     operation may arrive in either order, and any number of other events may arrive between the
@@ -56,8 +56,8 @@ struct sl_assemble_counts {
 int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_options *opt);
 void sl_assemble_destroy(struct sl_assemble *a); /* NULL is allowed; held events are dropped */
 
-/* Takes one decoded event. The assembler compares `now_ns` with the times of earlier calls to
- * decide when to release held events. `now_ns` may be on any monotonic clock. */
+/* Takes one decoded event. The assembler releases a held event when `now_ns` shows that it was held
+ * long enough. `now_ns` may be on any monotonic clock. */
 void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns);
 
 /* After this call, the assembler holds each GPU operation until its launching call arrives, so that
@@ -73,7 +73,8 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns);
  * driver calls that are now known to be inside no runtime call. */
 void sl_assemble_complete(struct sl_assemble *a, uint64_t complete_ns);
 
-/* End of a window: releases all held events. The state of all correlation ids is kept. */
+/* Called at the end of a window. Releases all held events, and keeps the state of all correlation
+ * ids. */
 void sl_assemble_flush(struct sl_assemble *a);
 
 /* Returns the earliest start of a held event, UINT64_MAX if none is held. */

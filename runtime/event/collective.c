@@ -44,7 +44,7 @@ struct sl_collectives {
     int naming;
     uint32_t rank[RANKS_MAX]; /* the group being read */
     size_t ranks;
-    /* a bit for each rank; all bits are 0 between two calls of a function */
+    /* a bit for each rank; all bits are 0 whenever no function of this file runs */
     uint64_t is_named[RANKS_END / 64];
     uint64_t world_size;
 };

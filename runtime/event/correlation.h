@@ -20,8 +20,8 @@ enum {
     SL_CORR_PAGE_IDS = 16
 };
 
-/* A slot of zeros means that nothing is known about the id. The owner of the table decides what the
- * other fields mean. */
+/* A slot of zeros means that nothing is known about the id. The owner of the table defines the
+ * meaning of the fields. */
 struct sl_corr_slot {
     uint64_t start_ns;
     uint64_t end_ns;
@@ -55,8 +55,8 @@ struct sl_corr_table {
     void *user;
 };
 
-/* The caller guarantees that `memory` is zeroed, and keeps the ownership of it. Returns 0, or
- * -EINVAL if it is too small. */
+/* The caller guarantees that `memory` is zeroed, and continues to own it. Returns 0, or -EINVAL if
+ * `bytes` is too small. */
 int sl_corr_init(struct sl_corr_table *t, void *memory, size_t bytes,
                  void (*forget)(void *user, struct sl_corr_page *page), void *user);
 

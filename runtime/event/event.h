@@ -21,7 +21,8 @@
  * CUPTI_SYNCHRONIZATION_INVALID_VALUE. */
 #define SL_STREAM_NONE UINT32_MAX
 
-/* Value of `device` if the device is unknown, or if its number is not that of a CUDA device. */
+/* Value of `device` if the device is unknown, or if its number is not the number of a CUDA
+ * device. */
 #define SL_DEVICE_NONE UINT8_MAX
 
 /* Value of `end_ns` for a slice that has not ended yet. */
@@ -103,7 +104,7 @@ enum sl_event_kind {
     SL_EV_WINDOW_CLOSE, /* end_ns: the time at which the window closes; u.window */
     SL_EV_DELIVERED,    /* all records that ended before end_ns have arrived, or are lost
                          * (SL_EVF_RECORDS_LOST) */
-    SL_EV_KINDS_ON,     /* work enqueued before start_ns was not seen */
+    SL_EV_KINDS_ON,     /* work enqueued before start_ns was not recorded */
 
     SL_EV_KIND_COUNT
 };
@@ -120,13 +121,13 @@ enum sl_sync_type {
 
 /* Facts about a graph node (`u.node.id`). */
 enum sl_node_fact {
-    SL_NODE_CREATED = 1,     /* in `graph` */
+    SL_NODE_CREATED = 1,     /* created in `graph` */
     SL_NODE_IS_GRAPH,        /* created in `graph`; the node represents a whole child graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
     SL_NODE_DEPENDS_NO_MORE, /* no longer runs after node `other` */
-    /* An operator created the node. `name` and `node_sequence` are those of the operator, and
-     * `other` is the id of its record function. */
+    /* An operator created the node. `name` and `node_sequence` are the operator's name and sequence
+     * number, and `other` is the id of the operator's record function. */
     SL_NODE_CAPTURED,
     /* facts were lost, so the facts reported before this event may be incomplete */
     SL_NODE_FACTS_LOST,
@@ -142,7 +143,7 @@ enum sl_event_flag {
      * this flag for the assembler. */
     SL_EVF_NO_RESULT = 1 << 4,
     SL_EVF_ONLY_EDGES = 1 << 5,   /* the event is outside the window, but edges of waits in the
-                                   * window need it */
+                                   * window need the event */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: an event was also emitted at the begin of this slice */
     SL_EVF_BEGUN = 1 << 7,
@@ -161,7 +162,7 @@ enum sl_note_value {
     SL_NOTE_U64,
     SL_NOTE_I64,
     SL_NOTE_F64,
-    SL_NOTE_F32,             /* the value is in the lower half */
+    SL_NOTE_F32,             /* the value is in the lower half of `u.note.value` */
     SL_NOTE_RECORD_FUNCTION, /* no payload, but PyTorch's id of the record function */
 };
 
@@ -230,7 +231,7 @@ struct sl_event {
     };
     union {
         struct {
-            uint64_t bytes; /* copies and memsets */
+            uint64_t bytes; /* copies and memsets: number of bytes */
             uint64_t graph_node;
         } op;
         struct {
@@ -269,7 +270,7 @@ struct sl_event {
         } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
-            int32_t priority; /* stream; SL_PRIORITY_UNKNOWN (event/shape.h) */
+            int32_t priority; /* stream: the priority, or SL_PRIORITY_UNKNOWN (event/shape.h) */
             uint32_t index;   /* SL_EV_META_DEVICE: index into struct sl_device_table */
             uint32_t pid;
         } meta;

@@ -73,7 +73,8 @@ void sl_ops_destroy(struct sl_ops *o); /* NULL is allowed */
 
 void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
 /* Ends an operator of the thread. `handle` is the lower half of the operator's handle. Returns 1 if
- * the ended operator was a scope of the user. A scope need not be the innermost one. */
+ * the ended operator was a scope of the user. The ended scope need not be the innermost scope of
+ * the thread. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns);
 /* Ends an operator of any thread, and writes the operator's thread to *thread. Returns 0, or
  * -ENOENT if the operator is not running. */
@@ -98,9 +99,10 @@ uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 /* Call when the operator that is running on the thread has created a CUDA graph node. */
 void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);
 
-/* Gives a CUDA call its operator and its place. If the call's thread runs a backward pass, returns
- * the thread that called the pass. If the caller of the pass is not known, returns the thread that
- * ran the forward pass. Returns 0 if the call's thread runs no backward pass. */
+/* Stores in a CUDA call the innermost operator around the call, and the place from which it was
+ * made. If the call's thread runs a backward pass, returns the thread that called the pass. If the
+ * caller of the pass is not known, returns the thread that ran the forward pass. Returns 0 if the
+ * call's thread runs no backward pass. */
 uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call);
 /* Returns 1 if the thread belongs to autograd, that is, if it has run a backward pass for another,
  * known thread. */

@@ -147,8 +147,8 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
     }
 }
 
-/* Frees a thread's chunks that are done, even the newest, which is otherwise kept to be filled. The
- * caller calls this if the thread may have ended. */
+/* Frees the chunks of a thread whose operators have all ended (is_done()), even the newest chunk,
+ * which is otherwise kept to be filled. Called if the thread may have ended. */
 static void free_if_done(struct sl_ops *o, const struct sl_ops_thread *t)
 {
     while (!t->innermost && t->newest && is_done(&o->chunk[t->newest], o->complete_ns))
@@ -255,7 +255,7 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
         if (!at.line)
             at.line = k->line;
         /* If a backward pass recomputes activations, the recomputation runs a nested backward pass.
-         * The thread that called the outermost pass counts. */
+         * The result is the thread that called the outermost pass. */
         if (k->for_thread)
             for_thread = k->for_thread;
     }

@@ -1,5 +1,5 @@
 /*
- * range_impl.h - declarations that only the files of the ranges use.
+ * range_impl.h - declarations that only the files range*.c use.
  *
  * range.c begins, ends and finds ranges. range_list.c stores ranges. range_row.c emits the slices
  * of ranges. range_gpu.c emits the slices of the GPU work of ranges.
@@ -80,8 +80,9 @@ struct sl_ranges {
     uint32_t threads;
     uint32_t *bucket; /* hash table of the started ranges that are open */
 
-    /* Threads that work for other threads, and threads with ranges, for which the former may work.
-     * If there are more threads than fit here, it is not known for which thread a thread works. */
+    /* `worker`: threads that work for other threads. `caller`: threads with ranges, for which the
+     * workers may work. If more threads exist than fit, it is not known for which thread a worker
+     * works. */
     uint32_t worker[SL_RANGE_WORKERS], workers;
     uint32_t caller[SL_RANGE_CALLERS], callers;
     /* a hash table; the key is the time of the launch */
@@ -127,8 +128,9 @@ void sl_range_append_ended(struct sl_ranges *r, uint32_t index);
  * if the list is empty. */
 uint32_t sl_range_take_ended(struct sl_ranges *r);
 
-/* range_row.c: emits the beginning of an open range, if a part of the range is in the open window.
- * Ranges that any thread may end are left out, because no other slices are nested in them. */
+/* range_row.c: emits an event for the begin of an open range, if a part of the range is in the open
+ * window. Ranges that any thread may end are left out, because no other slices are nested in
+ * them. */
 void sl_range_tell_begin(struct sl_ranges *r, struct sl_range *x);
 /* Emits the part of the range that is in the window. The range ends at `end_ns` or later. */
 void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns);

@@ -43,8 +43,8 @@ struct sl_shape {
     uint32_t src_memory;
     uint32_t dst_memory; /* memset: kind of the memory that is set */
     uint32_t memset_value;
-    /* is_peer is 1 for copies between two devices. `device` and `context` are those on which the
-     * copy ran. */
+    /* is_peer is 1 for copies between two devices. `device` and `context` say where the copy
+     * ran. */
     uint32_t is_peer;
     uint32_t src_device, src_context;
     uint32_t dst_device, dst_context;
