@@ -345,7 +345,7 @@ struct sl_cupti_buffer *sl_cupti_pool_take(void)
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer)
 {
     /* Zeroes the whole buffer, not only the `valid` bytes, because CUPTI may have begun records
-     * after them. */
+     * after the `valid` bytes. */
     memset(buffer->data, 0, buffer->size);
     buffer->valid = 0;
     push_ready(index_of(buffer));

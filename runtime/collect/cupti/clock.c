@@ -40,8 +40,8 @@ static int is_ticks(int (*get)(uint64_t *stamp))
     return before && before <= stamp && stamp <= after;
 }
 
-/* Makes sure that ticks can be converted: in a young process the counter's rate was measured only
- * once. */
+/* Makes sure that ticks can be converted. In a young process, the counter's rate is not known
+ * before the second calibration. */
 static void make_line(void)
 {
     uint64_t ns;

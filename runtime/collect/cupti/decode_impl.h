@@ -40,7 +40,7 @@ struct sl_decode {
     uint32_t driver_name[SL_DECODE_CALLS];
     struct sl_event held[SL_DECODE_HELD]; /* in order of arrival */
     unsigned held_count;
-    uint8_t asked_early; /* the devices were queried at the first CPU-side record */
+    uint8_t asked_early; /* 1: the devices were queried at the first CPU-side record */
 };
 
 /* CUPTI aligns records to 8 bytes, but a damaged record can lead to any address. */

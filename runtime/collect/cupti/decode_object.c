@@ -5,7 +5,7 @@
  *
  * Threads: the recorder thread. Memory: the decoder's. objects.c emits an SL_EV_META_* event for
  * each description. The facts of a device are stored in the device table before its event is
- * emitted, because readers of the event take them from there.
+ * emitted, because readers of the event read the facts from the device table.
  */
 #include <errno.h>
 

@@ -39,7 +39,7 @@ struct sl_cupti_dump {
     struct sl_cupti_dump_file file;
     uint64_t buffers, records, texts_missing;
     uint64_t devices_told;     /* a bit for each device that was written */
-    struct sl_clock_line line; /* the line that was written last */
+    struct sl_clock_line line; /* the conversion of ticks that was written last */
     int is_line_told;
 
     /* texts of the current buffer */

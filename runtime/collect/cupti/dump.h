@@ -129,7 +129,7 @@ int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_op
 
 /* Writes a completed buffer. The caller guarantees that the texts to which the buffer's records
  * point are still valid. If writing fails or the file is full, the dump logs a line and closes the
- * file; recording goes on. */
+ * file; recording continues. */
 void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t valid,
                           uint32_t stream);
 

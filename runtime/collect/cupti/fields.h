@@ -3,8 +3,8 @@
  * fields that we read.
  *
  * A subscriber (v2.h) lists field ids when it enables a kind. CUPTI chooses the order of the fields
- * and passes their offsets with every buffer (13.3 and later). From 13.4 on it also accepts a list
- * of calls to record. We select fields only together with such a list. Without the list, CUPTI
+ * and passes their offsets with every buffer (13.3 and later). From 13.4 on, CUPTI also accepts a
+ * list of calls to record. We select fields only together with such a list. Without the list, CUPTI
  * would record so many more calls that the smaller records would save nothing.
  *
  * Threads: sl_cupti_fields_select() runs on the thread that enables kinds, sl_cupti_fields_learn()

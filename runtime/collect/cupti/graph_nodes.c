@@ -59,8 +59,8 @@ struct fact {
 static struct {
     const struct sl_cupti_api *api;
     void *subscriber;
-    int is_shared;     /* the subscriber belongs to v2.c */
-    _Atomic int is_on; /* we are subscribed, so facts are passed on */
+    int is_shared;     /* 1: the subscriber is the one of v2.c */
+    _Atomic int is_on; /* 1: we are subscribed, so facts are passed on */
     struct fact *fact;
     _Atomic uint64_t tail; /* number of the next slot to fill; any thread */
     _Atomic uint32_t lost;

@@ -1,5 +1,5 @@
 /*
- * objects.c - remembers threads, contexts, streams and devices, with their names, flags and
+ * objects.c - stores threads, contexts, streams and devices, with their names, flags and
  * priorities.
  *
  * Threads: the recorder thread. Memory: two open-addressed tables of fixed size. A key is never
@@ -125,7 +125,8 @@ static void place_streams(struct sl_cupti_objects *s, const struct object *conte
     }
 }
 
-/* Updates and returns the context. Returns NULL if the table has no room for the context. */
+/* Stores the device and the name of a context. If the table has no room for the context, counts a
+ * lost name. */
 void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
                                        uint32_t context, uint32_t name)
 {
@@ -187,8 +188,8 @@ int sl_cupti_objects_context_device(struct sl_cupti_objects *s, uint32_t context
     return 0;
 }
 
-/* The table has no room for the stream. Its flags are reported nevertheless, because edges need the
- * flags of every stream. */
+/* Reports the flags of a stream for which the table has no room, because edges need the flags of
+ * every stream. */
 static void tell_unremembered(struct sl_cupti_objects *s, uint32_t context, uint32_t stream,
                               uint32_t flags, int32_t priority)
 {

@@ -1,5 +1,5 @@
 /*
- * objects.h - remembers threads, contexts, streams and devices, with their names, flags and
+ * objects.h - stores threads, contexts, streams and devices, with their names, flags and
  * priorities.
  *
  * Records may arrive before the description of their stream or context. If the profiler was loaded
@@ -8,8 +8,8 @@
  * SL_EV_META_* event.
  *
  * Threads: the recorder thread. Memory is fixed at creation. It has room for 16384 threads, and for
- * 16384 contexts and streams together. Objects beyond these limits are not remembered and count as
- * lost names.
+ * 16384 contexts and streams together. Objects beyond these limits are not stored, and each counts
+ * as a lost name.
  */
 #ifndef SL_CUPTI_OBJECTS_H
 #define SL_CUPTI_OBJECTS_H

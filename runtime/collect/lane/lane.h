@@ -4,7 +4,7 @@
  * A thread writes to its lane, in the order of its calls, everything that is reported on that
  * thread: NVTX ranges and names, PyTorch operators, steps, source lines.
  *
- * A lane is a ring of records with one writer, the thread that holds it, and one reader, the
+ * A lane is a ring of records with one writer, the thread that uses the lane, and one reader, the
  * recorder thread. A thread takes a lane at its first record and returns it when the thread ends,
  * even with unread records. The next thread that takes the lane appends to the same ring. So the
  * number of lanes is the largest number of threads that recorded at the same time, not the number
@@ -40,7 +40,8 @@ enum {
     SL_LANE_TEXT_MAX = SL_TEXT_MAX,
     SL_LANE_JSON_MAX = 2559,
     SL_LANE_RECORD_WORDS = 510,
-    SL_LANE_TOLD = 256,       /* most nested operators that NVTX texts report */
+    SL_LANE_TOLD = 256,       /* maximum number of nested operators that are reported as NVTX
+                               * texts */
     SL_LANE_OPS = 512,        /* most open operators; operators are never nested so deeply */
     SL_LANE_STARTS = 64,      /* most open operators that may end on any thread, and for whose ends
                                * room is reserved */
@@ -79,8 +80,8 @@ enum sl_lane_what {
 /* Parts after a record's header, in this order. */
 enum sl_lane_part {
     SL_LANE_HAS_STRING = 1 << 0,   /* no words: `aux` is the number of a registered string */
-    SL_LANE_HAS_CATEGORY = 1 << 1, /* low half of a word, shared with... */
-    SL_LANE_HAS_COLOR = 1 << 2,    /* ...ARGB, high half */
+    SL_LANE_HAS_CATEGORY = 1 << 1, /* low half of a word: the category */
+    SL_LANE_HAS_COLOR = 1 << 2,    /* high half of the same word: the color as ARGB */
     SL_LANE_HAS_VALUE = 1 << 3,    /* one word: type of the value (enum sl_note_value); one word:
                                     * the value's bits */
     SL_LANE_HAS_ID = 1 << 4,       /* one word: id of a range that is started and ended */
@@ -148,10 +149,10 @@ struct sl_lane {
     uint64_t left, wall;   /* no record may pass position `wall` until the reader reaches `left`
                             * (grow() in lane.c) */
     uint32_t thread;       /* system id */
-    int announced;         /* THREAD_BEGIN was written */
+    int announced;         /* 1: THREAD_BEGIN was written */
     int depth[SL_LANE_DOMAINS];   /* number of pushed ranges with a record */
-    int skipped[SL_LANE_DOMAINS]; /* number of ranges inside these that were dropped because the
-                                   * lane was full */
+    int skipped[SL_LANE_DOMAINS]; /* number of ranges inside the ranges of `depth` that were dropped
+                                   * because the lane was full */
     uint32_t told, told_number;   /* number of open operators reported by NVTX texts; the thread's
                                    * number in nvtx_fallback.c */
     struct sl_lane_told told_op[SL_LANE_TOLD];
@@ -171,16 +172,15 @@ struct sl_lane {
     /* reader */
     uint64_t read_offset, read_words;
     uint32_t reading_thread;
-    int is_broken; /* a record was damaged; nothing more is read */
+    int is_broken; /* 1: a record was damaged, so no more records are read */
     uint64_t last_ns;
 };
 
 /* `bytes` is the memory limit for all lanes. Returns 0, -ENOMEM or -EALREADY. */
 int sl_lanes_init(size_t bytes);
 
-/* `wake` is called when a lane fills up, and when the awaited step begins; any thread, never
- * blocks.
- */
+/* `wake` is called, on any thread, when a lane fills up, and when a step of the job begins for
+ * which the recorder thread waits. `wake` must not block. */
 void sl_lanes_set_wake(void (*wake)(void));
 void sl_lanes_wake(void);
 
@@ -267,7 +267,7 @@ static inline int sl_lane_op_find(const struct sl_lane *lane, uint32_t handle)
 }
 
 /* Removes the operator at `place` and frees the room that was reserved for the operator's end. The
- * caller writes the end there. */
+ * caller writes the record of the end into this room. */
 static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
 {
     lane->reserved -= 2;
@@ -317,7 +317,7 @@ static inline void sl_lane_op_finished(struct sl_lane *lane)
 /* Counts records as lost that a source did not try to write. */
 void sl_lanes_lose(uint64_t records);
 
-/* Reader. */
+/* The functions below are for the recorder thread, which reads the lanes. */
 unsigned sl_lanes_used(void); /* returns the number of lanes used so far, which are lanes 0 .. n -
                                * 1 */
 struct sl_lane *sl_lane_at(unsigned index);

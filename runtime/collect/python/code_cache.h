@@ -1,6 +1,5 @@
 /*
- * code_cache.h - remembers the code objects that a thread ran recently, and source lines within
- * them.
+ * code_cache.h - stores the code objects that a thread ran recently, and source lines within them.
  *
  * A thread runs nearly all its code repeatedly. A few comparisons then recognise a code object,
  * which is cheaper than the hash over everything that identifies a place (collect/python/frames.c).
@@ -15,10 +14,10 @@
 #include <stdint.h>
 
 enum {
-    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* numbers of slots; powers of two */
+    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* the first three constants are numbers of slots */
     SL_PYTHON_CODE_CACHE_CODES = 8,
     SL_PYTHON_CODE_CACHE_LINES = 16,
-    SL_PYTHON_CODE_CACHE_TABLE = 512, /* bytes */
+    SL_PYTHON_CODE_CACHE_TABLE = 512, /* longest line table that is cached, in bytes */
 };
 
 /* Each cache is used by one thread at a time. A new cache is all zeros. */
