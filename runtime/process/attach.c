@@ -28,8 +28,8 @@
 
 /* ---- CUPTI ---- */
 
-/* Runs on the recorder thread, because stderr may block and the thread of the first CUDA call must
- * not wait. */
+/* Logs which rank is recorded, and to which folder. Runs on the recorder thread, because stderr may
+ * block and the thread of the first CUDA call must not wait. */
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;

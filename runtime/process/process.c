@@ -169,8 +169,8 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
 }
 
 /* The caller of a set-user-id program must not choose which code it loads or where it writes.
- * passive() is not called, because nothing was started yet, and because passive() touches more than
- * these two words. */
+ * passive() is not called, because nothing was started yet, and because passive() changes more than
+ * `reason` and `life`. */
 int sl_process_refuse_secure(void)
 {
     static const char reason[] = "a set-user-id or set-group-id program is never recorded";

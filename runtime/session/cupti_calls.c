@@ -35,8 +35,9 @@
 
 /* ---- inside CUPTI ---- */
 
-/* The recorder thread leaves CUPTI while the exiting thread may cut it off. Acquire and release
- * order ensures that exactly one of the two threads owns the pipeline. */
+/* Changes the phase if it is `from`. The recorder thread may return from CUPTI at the moment when
+ * the exiting thread cuts it off. Acquire and release order ensures that exactly one of the two
+ * threads owns the pipeline. */
 static int change_phase(struct sl_session *s, uint32_t from, uint32_t to)
 {
     return atomic_compare_exchange_strong_explicit(&s->phase, &from, to, memory_order_acq_rel,
@@ -142,8 +143,8 @@ int sl_session_check_clock(struct sl_session *s)
 
 /* ---- flushes ---- */
 
-/* Returns whether CUPTI may hold pending records of ours. If not, a forced flush returns no more
- * records than a plain flush. */
+/* Returns whether CUPTI may hold pending records of ours. Without pending records, a forced flush
+ * returns no more records than a plain flush. */
 static int is_force_of_use(const struct sl_session *s)
 {
     return sl_cupti_pool_outstanding() || sl_pipeline_waiting(s->pipeline);
@@ -237,8 +238,9 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     return 0;
 }
 
-/* The list starts with the oldest buffer. The list is stored in the session, so that the exiting
- * thread can continue with it. */
+/* Returns whether a returned buffer waits to be decoded. The list of these buffers starts with the
+ * oldest buffer. The list is stored in the session, so that the exiting thread can continue with
+ * it. */
 static int has_buffer(struct sl_session *s)
 {
     if (!s->taken)

@@ -6,8 +6,8 @@
  * process. A library that is linked with CUPTI (torch.profiler, which is libkineto inside
  * libtorch_cpu) calls CUPTI through its import slots. We redirect these slots to our own functions.
  * Our functions delay the peer's first call until the recorder has released CUPTI, and then pass
- * every call on. They count the kinds that the peer has turned on, and the buffers of the peer that
- * CUPTI holds. So we know when the peer's session is over.
+ * every call on. Our functions also count the kinds that the peer has turned on, and the buffers of
+ * the peer that CUPTI holds. So we know when the peer's session is over.
  *
  *   OURS   --(the peer begins)--------------> ASKED
  *   ASKED  --(CUPTI is released)------------> THEIRS
