@@ -11,8 +11,8 @@
  *   name.c    names, made once and kept
  *   comm.c    collectives and their groups
  *   sort.c    rows in order of time
- *   early.c   operations whose recorded start is before their call's, or whose call outlasts the
- *             window
+ *   early.c operations whose recorded start is before the start of their call, or whose call
+ *             outlasts the window
  *
  * A row is an event that is a slice in the trace. Rows are written in order of their start, except
  * for a call that waits, which is written at its end. So the parents of a node are written before
@@ -64,10 +64,10 @@ enum {
     /* Time, in nanoseconds, that a call is assumed to need to enqueue its operation, if the time is
      * not known. This is the time of a usual launch. */
     SL_CHAKRA_ENQUEUE_NS = 5000,
-    /* A GPU operation's start may be recorded up to this long before its call's, because the clocks
-     * of GPU and CPU are matched only to some microseconds (pytorch/kineto issue 1380). The limit
-     * is much larger than this error of the clocks, and much smaller than a difference that has
-     * another cause. */
+    /* A GPU operation's recorded start may be up to this long before the start of its call, because
+     * the clocks of GPU and CPU are matched only to some microseconds (pytorch/kineto issue 1380).
+     * The limit is much larger than this error of the clocks, and much smaller than a difference
+     * that has another cause. */
     SL_CHAKRA_SKEW_NS = 100000,
     /* Longest time, in nanoseconds, between the end of an operation and the return of a call that
      * is under way when the window ends. The time is limited because the rows that are held for the
@@ -188,10 +188,11 @@ struct sl_chakra_node {
     int waits;                  /* 1: ".wait" is appended to the name */
     /* 1: the node is the row's first piece, which gets the operator's inputs */
     int first;
-    uint32_t thread; /* CPU */
+    uint32_t thread; /* CPU node: system id of the thread */
     uint64_t start_ns, end_ns;
-    uint64_t delay_ns; /* GPU */
-    /* GPU node: how many nanoseconds of the previous operation on the stream it overlaps */
+    uint64_t delay_ns; /* GPU node: time from the end of the last parent to the operation's start */
+    /* GPU node: for how many nanoseconds the operation overlaps the previous operation on the
+     * stream */
     uint64_t overlap_ns;
     int no_launch;    /* GPU node: 1 if the operation's call is not in the file */
     uint32_t context; /* context of a GPU node; 0 for the first context of its device */
@@ -239,7 +240,8 @@ struct sl_chakra {
     size_t threads;
     uint16_t *thread_at; /* SL_CHAKRA_THREAD_PLACES, open addressing: index + 1 */
     struct sl_chakra_forgotten forgotten;
-    struct sl_chakra_open *open, *open_free; /* SL_CHAKRA_OPEN; the free ones */
+    struct sl_chakra_open *open, *open_free; /* `open`: array of SL_CHAKRA_OPEN entries;
+                                              * `open_free`: list of the free entries */
     size_t opened;                           /* number of entries used so far */
     struct sl_chakra_forward *forward;       /* SL_CHAKRA_SEQUENCES, by sequence number */
     struct sl_chakra_number *number;         /* SL_CHAKRA_NUMBERS, by number */
@@ -317,8 +319,8 @@ struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_ch
 struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_chakra_turn *turn,
                                               size_t at, size_t *count, uint64_t *until_ns);
 
-/* Returns a time before `ns`. A row that is moved after another row at `ns` or later cannot have
- * ended by that time. */
+/* Returns a time before `ns`. An operation that is moved after a call that starts at `ns` or later
+ * cannot have ended by the returned time. */
 static inline uint64_t sl_chakra_before(uint64_t ns)
 {
     return ns > SL_CHAKRA_SKEW_NS ? ns - SL_CHAKRA_SKEW_NS - 1 : 0;
@@ -355,8 +357,8 @@ void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 
 /* lane.c */
-/* Returns 1 if the thread is in a row of this sort that ends after `ns`. If `is` is NULL, rows of
- * every sort count. */
+/* Returns 1 if the thread is in a row that ends after `ns` and for which is() returns 1. If `is` is
+ * NULL, every row counts. */
 int sl_chakra_is_in(const struct sl_chakra_thread *t, uint64_t ns,
                     int (*is)(const struct sl_event *row));
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id);
@@ -405,12 +407,12 @@ struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct 
 
 /* early.c: the functions below handle operations whose call has not arrived. */
 void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);
-/* Returns 1 if later rows may still show that the thread that launched last on the stream made that
- * call. */
+/* Returns 1 if later rows may still show that the thread that launched last on the stream made the
+ * operation's call. */
 int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_chakra_stream *s,
                            const struct sl_event *op, uint64_t complete_ns);
-/* Returns the thread that was in that call when the window ended, or NULL if the thread is not
- * known. */
+/* Returns the thread that was in the operation's call when the window ended, or NULL if the thread
+ * is not known. */
 struct sl_chakra_thread *sl_chakra_unseen_caller(struct sl_chakra *c,
                                                  const struct sl_chakra_stream *s,
                                                  const struct sl_event *op);

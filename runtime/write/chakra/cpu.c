@@ -6,13 +6,14 @@
  * thread follow each other without a hole. A replay that runs these nodes one after the other
  * reproduces the thread's time.
  *
- * The thread's last row is *pending*: how it is cut is known only when the next row arrives, or a
- * GPU operation that it launched. A call that waits becomes two nodes. The node NAME ends when the
- * call has enqueued its own operation, and is the parent of this operation. NAME.wait depends on
- * NAME and on all sources, and lasts from the end of the last source to the call's end. A copy from
- * pageable memory first waits for its stream and then reads the memory, so all sources have ended
- * before the call's own operation begins. For such a copy, NAME.wait ends when the operation
- * begins, and NAME.wait is the operation's parent. A third piece lasts until the call's end.
+ * The thread's last row is *pending*: the pieces of this row are known only when the next row
+ * arrives, or a GPU operation that the row launched. A call that waits becomes two nodes. The node
+ * NAME ends when the call has enqueued its own operation, and is the parent of this operation.
+ * NAME.wait depends on NAME and on all sources, and lasts from the end of the last source to the
+ * call's end. A copy from pageable memory first waits for its stream and then reads the memory, so
+ * all sources have ended before the call's own operation begins. For such a copy, NAME.wait ends
+ * when the operation begins, and NAME.wait is the operation's parent. A third piece lasts until the
+ * call's end.
  *
  *     thread   |gap|   NAME   |                     |.wait|gap|
  *     stream             |  own operation or source |
@@ -271,9 +272,9 @@ static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *e
     return ev->end_ns > t->row.end_ns || (sl_chakra_is_call(&t->row) && sl_chakra_is_outer(ev));
 }
 
-/* Returns 1 if all of the row's time is written already. The writer then leaves the row out. It
- * still writes an operator or a range, with length 0, because the row may be late only because a
- * clock is slightly behind. */
+/* Returns 1 if nodes that were written already cover the row's whole time. The writer then leaves
+ * the row out. But it writes an operator or a range, with length 0, because the row may be late
+ * only because a clock is slightly behind. */
 static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);

@@ -20,9 +20,9 @@
 
 struct sl_et_comms;
 
-/* `places` and `details` are the tables to which calls and places refer. The caller keeps their
- * ownership. `world_size` is the number of ranks of the job, or 0 if it is not known. Returns 0 or
- * -ENOMEM. */
+/* `places` and `details` are the tables to which calls and places refer. The caller continues to
+ * own both tables. `world_size` is the number of ranks of the job, or 0 if it is not known. Returns
+ * 0 or -ENOMEM. */
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
                        const struct sl_intern *details, uint32_t world_size);
 void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */

@@ -1,6 +1,6 @@
 /*
- * edge.c - writes sync edges (sync/edge.h). Each edge has a row, and an arrow if something waited.
- * This file also writes the members about a wait in a call's row.
+ * edge.c - writes sync edges (sync/edge.h). Each edge has a row, and also an arrow if its
+ * destination waited. This file also writes the members about a wait in a call's row.
  *
  * An edge's row is a metadata event on the track of its destination. The row has no time, and trace
  * readers skip it. The args of the row are the object that `syncline edges --json` prints, with one
@@ -145,8 +145,8 @@ static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *
     return sl_kineto_keep(k, may_keep ? key : NULL, text_of_edge(k, sl_kineto_loose(k), edge));
 }
 
-/* Writes the graph nodes of the source and of the destination. They distinguish operations with the
- * same correlation id. */
+/* Writes the graph nodes of the source and of the destination. The ids of these nodes distinguish
+ * operations with the same correlation id. */
 static char *put_nodes(struct sl_kineto *k, char *at, const struct sl_edge *edge)
 {
     if (edge->source.graph_node) {

@@ -35,7 +35,8 @@ enum {
     /* Maximum size, in bytes, of the part of a row that varies. This part has a name and a payload.
      */
     SL_KINETO_TAIL_MAX = 16384,
-    /* number of places (things that a metadata row names); a power of two */
+    /* number of entries for places (a place is a thing that a metadata row names); a power of
+     * two */
     SL_KINETO_NAMES = 16384,
     /* maximum number of places that are named CUDA events; the entries of named CUDA events are
      * never removed */
@@ -81,7 +82,7 @@ struct sl_place {
     uint32_t device;
     uint32_t id;
     uint32_t name;    /* intern id; 0 if no name was reported */
-    uint32_t context; /* streams */
+    uint32_t context; /* streams: the context of the stream */
     uint32_t flags;   /* streams: CUPTI flags; 0 if they are unknown */
     uint32_t file;    /* number of the last file that has the metadata rows of this place */
 };
@@ -166,14 +167,15 @@ struct sl_kineto {
 
 /* Writes the row of a call, including the members about its wait. `by` is the edge that released
  * the wait, or if the wait took no time, the edge whose source ended last; NULL if there is no
- * edge. Returns as sl_kineto_events(). */
+ * edge. Returns the same as sl_kineto_events(). */
 int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 
 /* Stores a call whose row will be written later. The rows of the call's GPU operations may be
  * written before, and they name the operator that made the call. */
 void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call);
 
-/* Writes an edge's row, and if `arrow` is set, its arrow. Returns as sl_kineto_events(). */
+/* Writes an edge's row, and if `arrow` is set, its arrow. Returns the same as
+ * sl_kineto_events(). */
 int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);
 
 /* hold.c: returns 1 if an edge may end at this call's end. Such a call is held. */
@@ -215,9 +217,9 @@ static inline char *sl_kineto_u64(struct sl_kineto *k, char *at, uint64_t v)
     return sl_kineto_field(k, at, sl_json_u64(at, v));
 }
 
-/* Ends a text that was started at sl_kineto_loose(). The text ends at `end`. The function copies
- * the text to the cache. A text that is too long, or that is not worth keeping (`key` is NULL), is
- * not copied. */
+/* sl_kineto_loose() returns the memory for a new text. sl_kineto_keep() ends this text at `end` and
+ * copies the text to the cache. A text that is too long, or that is not worth keeping (`key` is
+ * NULL), is not copied. */
 char *sl_kineto_loose(struct sl_kineto *k);
 struct sl_text *sl_kineto_keep(struct sl_kineto *k, const uint64_t *key, const char *end);
 
@@ -227,8 +229,8 @@ char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint
 char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
                           uint32_t name);
 
-/* The first function writes the source of the call's wait into the call's args. The second function
- * writes the user's range around the call (a pattern). */
+/* sl_kineto_put_wait() writes the source of the call's wait into the call's args.
+ * sl_kineto_put_range_name() writes the user's range around the call (a pattern). */
 char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);
 char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uint64_t numbers);
 
@@ -236,8 +238,8 @@ char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uin
  * makes the text by sl_kineto_text(). */
 struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
                                    const struct sl_event *ev);
-/* The first function writes the duration and the time of a row, and the row's end. The second
- * function writes only the time and the row's end. */
+/* sl_kineto_times() writes the duration and the time of a row, and the row's end.
+ * sl_kineto_end_at() writes only the time and the row's end. */
 char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev);
 char *sl_kineto_end_at(struct sl_kineto *k, char *at, uint64_t ns);
 /* Writes the row of one end of an arrow, with the constant text, the arrow's number and a time. */
@@ -245,8 +247,8 @@ void sl_kineto_put_end(struct sl_kineto *k, struct sl_text *text, uint64_t arrow
 
 /* Writes the row of an SL_EV_CPU_OP. */
 void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev);
-/* Writes the constant part of an operator's row, or the members of an interned detail
- * (event/op_detail.h), each with a comma after it. */
+/* sl_kineto_op_text() writes the constant part of an operator's row. sl_kineto_put_detail() writes
+ * the members of an interned detail (event/op_detail.h), each with a comma after it. */
 char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
 char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail, int inputs);
 /* Writes into a call's args the line of source code that made the call, if known. */
