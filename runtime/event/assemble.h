@@ -49,7 +49,7 @@ struct sl_assemble_counts {
     uint64_t duplicates;       /* records left out because CUPTI delivered them twice */
     uint64_t gpu_without_call; /* GPU operations whose launch has not been seen so far */
     uint64_t call_without_gpu; /* launches evicted before their GPU operation arrived */
-    uint64_t wraps;            /* times the 32-bit correlation id wrapped */
+    uint64_t wraps;            /* number of times that the 32-bit correlation id wrapped */
 };
 
 /* Returns 0, -ENOMEM or -EINVAL. */

@@ -2,9 +2,9 @@
  * correlation.h - keeps a small state for each correlation id, in bounded memory.
  *
  * Correlation ids count up, so the state of consecutive ids is stored together, in pages. A page is
- * *waiting* while a call or an operation in it waits for its counterpart; otherwise the page is
- * *done*. When memory is used up, the table evicts the page that has been done longest. If no page
- * is done, it evicts the page that has waited longest.
+ * *waiting* while a call or an operation of the page waits for its counterpart; otherwise the page
+ * is *done*. When memory is used up, the table evicts the page that has been done longest. If no
+ * page is done, the table evicts the page that has waited longest.
  *
  * Threads: one owner. Memory: a region that the owner passes to sl_corr_init().
  */
@@ -60,7 +60,7 @@ struct sl_corr_table {
 int sl_corr_init(struct sl_corr_table *t, void *memory, size_t bytes,
                  void (*forget)(void *user, struct sl_corr_page *page), void *user);
 
-/* Returns the slot of an id and its page. If the id has no slot, a page is created for it, if
+/* Returns the slot of an id and its page. If the id has no slot, a page is created for the id, if
  * necessary by evicting an old page. */
 struct sl_corr_slot *sl_corr_get(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 

@@ -72,8 +72,8 @@ enum sl_event_kind {
      * its type and result. By default the writers do not write this kind. */
     SL_EV_CUDA_EVENT,
 
-    /* Arrows. They use start_ns and thread (of the slice at which the arrow starts) and `u.flow`,
-     * but not end_ns. */
+    /* Arrows. Events for arrows use start_ns and thread (of the slice at which the arrow starts)
+     * and `u.flow`, but not end_ns. */
     /* An arrow from a launch to its GPU operation, made by the assembler. Also uses correlation,
      * and device and stream of the operation. SL_EVF_FLOW_FIRST marks the first arrow of a
      * correlation id, so that the start of all arrows of this id is written once. An operation
@@ -98,8 +98,8 @@ enum sl_event_kind {
      * end_ns is 0 if the gap has not ended. */
     SL_EV_GAP,
 
-    /* Control events. The recorder thread pushes them, and the writer acts on them in the order of
-     * the ring. */
+    /* Control events. The recorder thread pushes these events, and the writer acts on them in the
+     * order of the ring. */
     SL_EV_WINDOW_OPEN,  /* start_ns: the time at which the window opens; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns: the time at which the window closes; u.window */
     SL_EV_DELIVERED,    /* all records that ended before end_ns have arrived, or are lost

@@ -6,7 +6,7 @@
  * when CUPTI delivers them. So the data of an ended operator is kept until all calls that began in
  * the operator have arrived.
  *
- * The sink receives the following events, and it decides which of them belong to the window:
+ * The sink receives the following events, and decides which of these events belong to the window:
  *   - SL_EV_CPU_OP for each operator, when the operator or the window ends.
  *   - SL_EV_FLOW_BACK for each backward operator whose forward operator is known.
  *   - SL_EV_META_NODE for each CUDA graph node that an operator makes.

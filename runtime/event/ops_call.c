@@ -122,7 +122,7 @@ uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t)
 /* ---- eviction ---- */
 
 /* Returns 1 if all operators of the chunk ended before complete_ns. Checks the last operator first,
- * because it is the most likely to be still running. */
+ * because the last operator is the most likely to be still running. */
 static int is_done(const struct sl_ops_chunk *c, uint64_t complete_ns)
 {
     for (uint32_t i = c->count; i > 0; i--)

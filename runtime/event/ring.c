@@ -16,8 +16,8 @@
 #include "base/pages.h"
 
 #define CACHE_LINE 64
-/* Number of slots that only sl_ring_push_control() may use. They suffice for the open and close
- * events of two windows, and metadata. */
+/* Number of slots that only sl_ring_push_control() may use. These slots suffice for the open and
+ * close events of two windows, and metadata. */
 #define CONTROL_SLOTS 16
 #define SLOTS_MIN     64
 

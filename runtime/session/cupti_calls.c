@@ -220,7 +220,7 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     int err;
 
     if (s->ownership.state == SL_OWN_HANDED_OVER)
-        return 0; /* CUPTI would report the other client's dropped records */
+        return 0; /* not our loss, because CUPTI would report the other client's dropped records */
     if (sl_session_enter(s))
         return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
@@ -258,8 +258,8 @@ static struct sl_cupti_buffer *next_buffer(struct sl_session *s)
 }
 
 /* At the process's end, waits until the ring has room for the events of a buffer, instead of
- * dropping them. If the ring has room, the deadline is extended by STOOD_STILL_NS. Returns 0, or
- * -ETIMEDOUT if no time is left for decoding. */
+ * dropping the events. If the ring has room, the deadline is extended by STOOD_STILL_NS. Returns 0,
+ * or -ETIMEDOUT if no time is left for decoding. */
 static int wait_for_room(struct sl_session *s, uint64_t until_ns)
 {
     for (;;) {
@@ -321,8 +321,8 @@ static int await_rate(struct sl_session *s)
     return 0;
 }
 
-/* Finds out whether records may have stamps of the tick counter. If they may, makes sure that ticks
- * can be converted. */
+/* Finds out whether records may have stamps of the tick counter. If records may have such stamps,
+ * makes sure that ticks can be converted. */
 static int know_clock(struct sl_session *s)
 {
     if (s->ownership.state != SL_OWN_HANDED_OVER && !s->clock.is_mixed && look_for_another(s))
@@ -336,7 +336,7 @@ int sl_session_take_buffers(struct sl_session *s)
 
     for (int more = 1; more;) {
         /* The job's steps and CUPTI's clock are checked after the buffer has arrived, so that the
-         * result holds for every record in it. */
+         * result holds for every record in the buffer. */
         more = has_buffer(s);
         if (s->opt.hooks.see_step(s->opt.hooks.user) || (more && know_clock(s)))
             return -ECANCELED;

@@ -52,7 +52,8 @@ struct sl_edges {
     enum sl_edge_loss reason; /* why the records up to `forgotten` are ignored */
     /* the correlation id of the last call that was counted as lost for `reason` */
     uint64_t last_lost;
-    size_t blind; /* how many of the next events are ignored, with their calls */
+    size_t blind; /* number of the next events to ignore; the calls of these events are ignored,
+                   * too */
     /* apply*.c */
     struct sl_map context_of;      /* maps a thread to the context that the thread used last */
     const struct sl_context *used; /* the context of the last entry made in `context_of` */

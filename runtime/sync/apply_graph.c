@@ -197,9 +197,9 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
 
     source->is_source = 1;
     if (!source->op) {
-        /* The source has no operation yet. If the source has a start time, it began later than the
-         * node, and this contradicts the reported dependency. If the source has no start time, it
-         * may have begun at any time. */
+        /* The source has no operation yet. If the source has a start time, the source began later
+         * than the node, which contradicts the reported dependency. If the source has no start
+         * time, the source may have begun at any time. */
         const struct sl_item *item = &l->c->item[original->place - 1];
 
         sources->lost |= 1u << (item->start_ns ? SL_EDGE_LOST_CYCLE : SL_EDGE_LOST_GAVE_UP);
@@ -344,8 +344,8 @@ static void run_nodes(struct launch *l)
 }
 
 /* Adds the operations that later work waits for. If the nodes are known, later work waits for the
- * nodes that no other node depends on. Otherwise it waits for the last operation on each stream of
- * the launch. */
+ * nodes that no other node depends on. Otherwise later work waits for the last operation on each
+ * stream of the launch. */
 static void collect_ends(const struct launch *l, struct sl_set *ends)
 {
     const struct sl_call *c = l->c;

@@ -131,7 +131,7 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
     struct sl_wait wait;
 
     /* A graph launch waits for none of its nodes. If all nodes are on one stream, files of
-     * torch.profiler do not distinguish them from other operations. */
+     * torch.profiler do not distinguish the nodes from other operations. */
     if (!shape || sl_call_is_node(c, item) || c->class == SL_CALL_GRAPH_LAUNCH)
         return;
     if (!c->cpu)

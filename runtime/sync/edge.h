@@ -4,7 +4,7 @@
  * The input of the engine is the assembled events of a process (event/assemble.h), in any order.
  * The output is edges. An edge says that a call, or a GPU operation, could not continue before
  * another GPU operation had completed. The engine derives edges from the order in which work was
- * enqueued. It does not guess them from events that happen at about the same time.
+ * enqueued. The engine does not guess edges from events that happen at about the same time.
  * docs/sync-edges.md defines the kinds of edges and how the engine finds each kind. The engine runs
  * in a job, on the writer thread, and in the command-line tool, on the events of a trace file.
  *
@@ -59,7 +59,7 @@ enum sl_edge_basis {
     SL_BASIS_INFERRED
 };
 
-/* A GPU operation. It is one slice of the trace. */
+/* A GPU operation. Each GPU operation is one slice of the trace. */
 struct sl_edge_op {
     uint64_t correlation;
     /* CUDA's id of the graph node; 0 if the operation is not part of a graph */
@@ -76,8 +76,8 @@ struct sl_edge {
     struct sl_edge_op source;
     uint8_t kind;  /* enum sl_edge_kind */
     uint8_t basis; /* enum sl_edge_basis */
-    /* 1: the destination is a GPU operation that could not start; 0: it is a call that could not
-     * return */
+    /* 1: the destination is a GPU operation that could not start; 0: the destination is a call that
+     * could not return */
     uint8_t at_start;
     /* 1: this source ended last of all sources of the wait, and the wait took time. So this source
      * released the wait. */
@@ -100,7 +100,7 @@ enum sl_edge_loss {
                                  * began */
     /* needed records did not arrive before the engine had to emit the wait's edges */
     SL_EDGE_LOST_GAVE_UP,
-    SL_EDGE_LOST_AMBIGUOUS, /* an inferred edge may have either of two sources */
+    SL_EDGE_LOST_AMBIGUOUS, /* an inferred edge has two possible sources */
     /* the file has no stream flags, so it is unknown which streams are ordered with the legacy
      * default stream */
     SL_EDGE_LOST_FLAG_UNKNOWN,

@@ -3,9 +3,9 @@
  * operations of that launch.
  *
  * CUDA runs the launches of one executable graph one after the other, on whatever streams they are
- * launched. No record names the executable graph. The ids of its nodes identify it, because
- * instantiation gives every node a new id. Only the lowest few ids are stored, and a graph is found
- * again even if some of its nodes are disabled.
+ * launched. No record names the executable graph. The ids of the graph's nodes identify the graph,
+ * because instantiation gives every node a new id. Only the lowest few ids are stored, and a graph
+ * is found again even if some of its nodes are disabled.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: a pool of at most a sixteenth of
  * the engine's store (base/store.h). When the pool is full, the graph that was launched longest ago

@@ -80,9 +80,9 @@ int sl_order_sort(struct sl_order *o);
  * stay valid until items are put, sorted or taken. */
 const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_t *count);
 /* Returns the items of the call that must be applied first. Writes to *skip the number of items in
- * front of them, which is usually 0. The number is not 0 if a thread was descheduled after its call
- * got its id and before the call got its start time. Calls of other threads may then have higher
- * ids but begin earlier. */
+ * front of these items, which is usually 0. The number is not 0 if a thread was descheduled after
+ * its call got its id and before the call got its start time. Calls of other threads may then have
+ * higher ids but begin earlier. */
 const struct sl_item *sl_order_first(const struct sl_order *o, size_t *skip, size_t *count);
 /* Moves the items of the call to the front, for sl_order_take(). Until sl_order_take(), no item may
  * be put or sorted. */

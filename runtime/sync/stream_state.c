@@ -393,8 +393,8 @@ static int find_place(const struct sl_stream *stream, const struct sl_edge_op *p
 }
 
 /* Returns 1 if it is certain which operation precedes this operation on the stream. An operation
- * without a time is placed by the time of its call. If the call of another operation without a time
- * overlaps it, the order of the two operations is not known. */
+ * without a time is placed by the time of its call. If two such calls overlap, the order of their
+ * operations is not known. */
 static int is_previous_known(const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;

@@ -28,9 +28,9 @@ void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl
 /* Removes `rest` and all older operations from their stream. */
 void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
 /* stream_trim.c: finds the newest operation that had ended before the horizon (`horizon_ns`).
- * Forgets all older operations of the stream, because no tail can contain them any more. One of the
- * older operations is kept if it ends later than that operation. The stream's `pushed` operation is
- * always kept, because the caller still uses it. */
+ * Forgets all older operations of the stream, because no tail can contain them any more. But an
+ * older operation is kept if it ends later than the operation that was found. The stream's `pushed`
+ * operation is always kept, because the caller still uses it. */
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed);
 /* stream_trim.c: forgets all operations and set members, of all streams, that no wait can need.
  * Returns 0, or -ENOMEM if so little was freed that a new attempt to get memory is not worthwhile.

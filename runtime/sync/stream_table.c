@@ -1,7 +1,8 @@
 /*
  * stream_table.c - the table of streams and contexts. A record that names a new stream or context
- * adds it to the table. The table finds streams and contexts by id or number, and lists them in
- * order of use. When there are many streams, the table forgets streams whose work has completed.
+ * adds this stream or context to the table. The table finds streams and contexts by id or number,
+ * and lists them in order of use. When there are many streams, the table forgets streams whose work
+ * has completed.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: the streams, the contexts and the
  * table.
@@ -88,8 +89,8 @@ void sl_stream_leave_list(struct sl_stream *stream)
     stream->listed = 0;
 }
 
-/* Removes the stream from the list of its context. If the stream was removed before, subtracts it
- * from the count of removed streams. */
+/* Removes the stream from the list of its context. If the stream was removed before, subtracts the
+ * stream from the count of removed streams. */
 static void leave(struct sl_stream *stream)
 {
     if (stream->listed)
@@ -249,8 +250,8 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     set_flags(made, sl_flags_get(&s->flags, owner->number, id, &lost));
     s->flags_lost += (uint64_t)lost;
     /* The legacy default stream is recognised by its id. The flags of the legacy default stream
-     * arrive with its first event, but other streams may have been ordered after it before that
-     * event. */
+     * arrive with its first event, but other streams may have been ordered after this stream before
+     * that event. */
     if (id == SL_STREAM_LEGACY && !owner->legacy)
         owner->legacy = made;
     if (id == SL_STREAM_NONE)

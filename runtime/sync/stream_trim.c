@@ -1,9 +1,9 @@
 /*
  * stream_trim.c - forgets operations and set members that no later wait can need.
  *
- * - The operation of a stream that ends last is mostly the latest one. But a kernel may begin while
- *   the kernel before it runs (programmatic dependent launch), and end first. So each operation
- *   stores the latest end of the operations before it.
+ * - The operation of a stream that ends last is usually the operation that began last. But a kernel
+ *   may begin while the previous kernel runs (programmatic dependent launch), and end before the
+ *   previous kernel. So each operation stores the latest end of the operations before it.
  * - Each stream keeps the newest operation that had ended before all later waits began. The
  *   operations that are older than this operation are forgotten.
  * - If each request has its own stream, the sets that streams wait for and the lists of streams
@@ -152,7 +152,7 @@ int sl_streams_make_room(struct sl_streams *s)
 /* ---- members of sets, and streams of a list ---- */
 
 enum {
-    MEMBERS_KEPT = 16, /* number of members that a set keeps, even if they have ended */
+    MEMBERS_KEPT = 16, /* number of members that a set keeps, even if their operations have ended */
     /* number of streams that a list keeps, even if their work has ended; few jobs have more streams
      */
     STREAMS_KEPT = 64

@@ -96,10 +96,10 @@ void sl_open_forget(struct sl_open *o, struct sl_store *store);
 
 /* Returns a time before which no open wait began, UINT64_MAX if no wait is open. */
 uint64_t sl_open_since(const struct sl_open *o);
-/* Returns 1 if an open wait may need the first of two operations although the second replaces it.
- * The wait may need the first operation if it began before the stream was made to wait for the
- * second operation, and if it returned when the first operation had ended and the second had not. A
- * time is 0 if it is not known. */
+/* Returns 1 if an open wait may need the first of two operations although the second operation
+ * replaces the first. This is the case if the wait began before the stream was made to wait for the
+ * second operation, and if the wait returned when the first operation had ended and the second had
+ * not. A time is 0 if it is not known. */
 int sl_open_between(const struct sl_open *o, uint64_t second_tied_ns, uint64_t first_end_ns,
                     uint64_t second_end_ns);
 

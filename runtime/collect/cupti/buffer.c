@@ -4,9 +4,9 @@
  * Threads: application threads and CUPTI's own thread request and complete buffers; the recorder
  * thread takes, recycles and refills. One address range of `cap_bytes` holds all buffers. So
  * arithmetic finds the buffer of a pointer, and recognises a pointer that is not ours without
- * reading the memory there. A page uses memory from the moment when the recorder thread prepares
- * it, or when CUPTI first writes to it after a burst of requests that found no ready buffer. No
- * memory is freed before sl_cupti_pool_reset().
+ * reading the memory there. A buffer takes up memory once the recorder thread has prepared the
+ * buffer, or once CUPTI writes to the buffer after a burst of requests that found no ready buffer.
+ * No memory is freed before sl_cupti_pool_reset().
  *
  * The pool has two lock-free lists:
  *   - ready: A request takes a buffer from this list, and the recorder thread puts buffers back. A

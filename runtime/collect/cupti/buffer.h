@@ -1,7 +1,7 @@
 /*
  * buffer.h - the pool of CUPTI buffers, which lends buffers to CUPTI and takes them back.
  *
- * CUPTI requests a buffer on an application thread and returns it full on any thread. Both
+ * CUPTI requests a buffer on an application thread, and returns the full buffer on any thread. Both
  * callbacks take no lock, allocate nothing, and take less than a microsecond. The recorder thread
  * maps buffers beforehand and keeps a few ready in a lock-free free list. Completed buffers go onto
  * a lock-free list, which the recorder thread takes as a whole.

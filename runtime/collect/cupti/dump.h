@@ -39,8 +39,8 @@ enum sl_cupti_dump_type {
     SL_CUPTI_DUMP_TICKS = 7,
 };
 
-/* This header precedes each chunk. It is followed by `bytes` bytes, and then by zeros up to a
- * multiple of 8. */
+/* This header precedes each chunk. The header is followed by `bytes` bytes, and then by zeros up to
+ * a multiple of 8. */
 struct sl_cupti_dump_chunk {
     uint32_t type, reserved;
     uint64_t bytes;

@@ -281,7 +281,7 @@ static int is_due(unsigned n)
 }
 
 /* The caller has locked the table. This function unlocks the table while it reads the clock, and
- * then locks the table again. If it returns 0, the table is not locked. */
+ * then locks the table again. If the function returns 0, the table is not locked. */
 static int read_clock(unsigned n)
 {
     const struct sl_nvtx_timer timer = table.node[n].timer;

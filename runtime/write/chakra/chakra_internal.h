@@ -18,8 +18,8 @@
  * for a call that waits, which is written at its end. So the parents of a node are written before
  * the node. A launch starts before its operation, or the operation is moved after its launch. A
  * source ends before the waiting row ends. The writer gives nodes ascending ids in the order of
- * writing. It searches for a dependency only among the written nodes. So the file can neither name
- * a missing node nor contain a cycle.
+ * writing. The writer searches for a dependency only among the written nodes. So the file can
+ * neither name a missing node nor contain a cycle.
  *
  * Threads: one owner. Memory: areas mapped at creation.
  */

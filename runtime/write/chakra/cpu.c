@@ -151,8 +151,8 @@ static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
 }
 
 /* Ends the work of other threads for this thread. If all of these threads are idle at that time,
- * this thread continued when the last of them had ended its work. Otherwise this thread never
- * waited for them. */
+ * this thread continued when the last of them had ended its work. Otherwise this thread did not
+ * wait for the other threads. */
 static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     uint64_t done_ns = t->frontier_ns;

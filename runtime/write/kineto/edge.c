@@ -23,8 +23,8 @@
 #define MEMSET_NAME (3u << 30)
 #define GRAPH_NAME  UINT32_MAX
 
-/* First bytes of the keys of cached texts. They are used for rows that are made from no event and
- * so have no event kind. */
+/* First bytes of the keys of cached texts. Such keys are used for rows that are made from no event
+ * and so have no event kind. */
 enum {
     EDGE = SL_EV_KIND_COUNT,
     NAME,
@@ -256,10 +256,9 @@ char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by
 
 /* ---- rows of waits for events, which name the awaited cudaEventRecord ----
  *
- * The record may arrive after the wait. If another thread made the record, it may even arrive in a
- * later buffer. So a wait whose record has not arrived is held until all events that ended before
- * the wait have arrived.
- */
+ * The record may arrive after the wait. If another thread made the record, the record may even
+ * arrive in a later buffer. So a wait whose record has not arrived is held until all events that
+ * ended before the wait have arrived. */
 
 /* Returns a key that is the same for a wait and its event record. The key is the sync id, or the
  * event's id with a bit that distinguishes it from sync ids. A collision is harmless, because

@@ -152,7 +152,7 @@ struct sl_kineto {
     struct sl_row row;
     struct sl_match *match; /* matches of this block, at most SL_KINETO_MATCHES */
     size_t matches;
-    size_t matched;    /* number of bytes of this block that matches cover */
+    size_t matched;    /* number of bytes of this block that are part of a match */
     uint64_t position; /* position of the block in the file's text */
     /* number of the compressor's current frame; frames are counted from 1 over all files */
     uint32_t frame;
@@ -273,8 +273,8 @@ void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev);
  * has SL_KINETO_SCRATCH bytes. */
 char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
 
-/* Stores a META event. If the open file has the metadata rows with another name, writes them again.
- */
+/* Stores a META event. If the open file has the metadata rows of the same thing with another name,
+ * writes these rows again. */
 void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev);
 
 /* Writes the metadata rows of the threads and streams that this row names, if the file does not
