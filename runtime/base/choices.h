@@ -15,7 +15,8 @@ enum sl_cupti_set {
     SL_CUPTI_MEMSET = 1 << 2,
     SL_CUPTI_RUNTIME = 1 << 3,
     SL_CUPTI_DRIVER = 1 << 4,
-    SL_CUPTI_SYNC = 1 << 5, /* SYNCHRONIZATION and CUDA_EVENT, which are useful only together */
+    SL_CUPTI_SYNC = 1 << 5, /* the CUPTI kinds SYNCHRONIZATION and CUDA_EVENT, which are useful only
+                             * together */
     SL_CUPTI_OVERHEAD = 1 << 6,
     SL_CUPTI_NAMES = 1 << 7, /* context, stream and name records, which cost little and are always
                               * on */

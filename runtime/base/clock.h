@@ -41,7 +41,7 @@ uint64_t sl_clock_monotonic(void);
  * line. */
 void sl_clock_calibrate(void);
 
-/* For the calibrating thread. Returns 1 if the wall clock was set since the last calibration, else
+/* Calibrating thread only. Returns 1 if the wall clock was set since the last calibration, else
  * 0. If the clock was set, drops the line, so that sl_clock_now() calls clock_gettime() until the
  * next calibration. */
 int sl_clock_follow(void);

@@ -72,7 +72,7 @@ static int protection_of(uintptr_t address)
 
         used += (size_t)got;
         text[used] = '\0';
-        /* 7f0000000000-7f0000001000 rw-p ... */
+        /* a line of /proc/self/maps: 7f0000000000-7f0000001000 rw-p ... */
         for (; found < 0 && (end = strchr(line, '\n')); line = end + 1) {
             char *at;
             uintptr_t begin = strtoull(line, &at, 16), limit = strtoull(at + 1, &at, 16);
@@ -248,8 +248,8 @@ static void take_slot(const struct object *o, struct sl_import *import, void **s
         import->redirected++;
 }
 
-/* Redirects the slots of these relocations. Returns how many of the relocations are for the wanted
- * functions. */
+/* Redirects the slots to which the relocations `r` refer. Returns how many of the relocations are
+ * for the wanted functions. */
 static unsigned take_relocations(struct visit *v, const struct object *o, const ElfW(Rela) * r,
                                  size_t count)
 {

@@ -35,12 +35,12 @@ struct sl_intern {
     size_t cap_bytes;
     struct sl_arena arena;
 
-    /* fields that readers use */
+    /* Fields for all threads. */
     _Atomic uint32_t count;
     _Atomic size_t bytes;
     struct entry *block[BLOCKS_MAX]; /* an entry is written before `count` includes it */
 
-    /* inserting thread only */
+    /* Fields for the inserting thread only. */
     uint32_t *index; /* ids of texts; 0: free slot */
     uint32_t index_slots;
     struct hint hint[HINTS];

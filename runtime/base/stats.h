@@ -82,7 +82,7 @@ enum sl_stat {
 void sl_stats_add(enum sl_stat which, uint64_t n);
 void sl_stats_set(enum sl_stat which, uint64_t value);
 uint64_t sl_stats_get(enum sl_stat which);
-const char *sl_stats_name(enum sl_stat which); /* "dropped_ring" */
+const char *sl_stats_name(enum sl_stat which); /* returns a name such as "dropped_ring" */
 const char *sl_stats_help(const char *name);   /* the description of the counter; NULL: no such
                                                 * counter */
 void sl_stats_reset(void);                     /* resets all counters; for tests and for the child

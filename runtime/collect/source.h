@@ -77,7 +77,7 @@ struct sl_source_reading {
     struct sl_intern *details; /* table for details of operators (event/op_detail.h); NULL: not
                                 * wanted */
     struct sl_ranges *ranges;
-    struct sl_ops *ops;       /* NULL: not wanted */
+    struct sl_ops *ops;       /* receives PyTorch operators; NULL: not wanted */
     size_t range_texts_bytes; /* maximum bytes of interned texts of ranges */
     size_t op_names_bytes;    /* maximum bytes of interned names of operators */
     void *user;

@@ -41,7 +41,7 @@ struct sl_assemble_options {
 };
 
 struct sl_assemble_counts {
-    uint64_t nested_dropped; /* inner driver calls left out */
+    uint64_t nested_dropped; /* driver calls left out because they were inside another call */
     /* runtime calls left out because they arrived after the driver call inside them was emitted */
     uint64_t late_outer;
     uint64_t not_ready;        /* waits left out because their call was a query that found work

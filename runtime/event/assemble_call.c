@@ -15,7 +15,7 @@
 #include "event/assemble_impl.h"
 
 enum {
-    THREADS = 256, /* a power of two */
+    THREADS = 256, /* size of the table of threads; a power of two */
     /* Longest time, in nanoseconds, from the start of a launching driver call to the end of the
      * runtime call around it. */
     LAUNCHED_NS = 20000000

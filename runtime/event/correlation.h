@@ -33,7 +33,7 @@ struct sl_corr_slot {
 };
 
 struct sl_corr_page {
-    uint64_t number; /* correlation / SL_CORR_PAGE_IDS */
+    uint64_t number; /* number of the page: correlation id / SL_CORR_PAGE_IDS */
     struct sl_corr_page *chain;
     struct sl_corr_page *older, *newer; /* neighbours in the list of waiting pages, or of done
                                          * pages */

@@ -47,8 +47,8 @@ enum sl_event_kind {
 
     /* Events of CPU threads use the members thread and name. Calls also use correlation, place,
      * range_numbers and `u.call`. */
-    SL_EV_RUNTIME, /* cuda* */
-    SL_EV_DRIVER,  /* cu* */
+    SL_EV_RUNTIME, /* a call of the runtime API (cuda*) */
+    SL_EV_DRIVER,  /* a call of the driver API (cu*) */
     /* time that CUPTI itself spent; also uses correlation; thread 0 means unknown */
     SL_EV_OVERHEAD,
     SL_EV_CPU_OP, /* a PyTorch operator; also forward_thread, order, inputs, `u.row` */
@@ -61,7 +61,7 @@ enum sl_event_kind {
     /* NVTX events use thread, payload, more, value_type and `u.note`. The name is a pattern
      * (event/pattern.h) with its numbers in name_numbers. */
     SL_EV_NVTX_RANGE,      /* a range; also order */
-    SL_EV_NVTX_RANGE_MARK, /* a moment */
+    SL_EV_NVTX_RANGE_MARK, /* a mark, at one moment */
     /* The GPU work of a range on one stream. Uses device and stream of the work, and thread, name,
      * name_numbers and more of the range. */
     SL_EV_NVTX_RANGE_GPU,
@@ -82,15 +82,15 @@ enum sl_event_kind {
     /* from a forward to a backward operator with the same sequence number; also uses `arrow` */
     SL_EV_FLOW_BACK,
 
-    /* Metadata, pushed before the first event that needs it. */
-    SL_EV_META_PROCESS, /* name */
-    SL_EV_META_THREAD,  /* thread, name, u.meta.pid */
+    /* Metadata events. Each is pushed before the first event that needs the metadata. */
+    SL_EV_META_PROCESS, /* uses name */
+    SL_EV_META_THREAD,  /* uses thread, name, u.meta.pid */
     /* device, name (0 if the device has none), u.meta.index (into struct sl_device_table) */
     SL_EV_META_DEVICE,
-    SL_EV_META_CONTEXT, /* device, context, name */
+    SL_EV_META_CONTEXT, /* uses device, context, name */
     /* device, context, stream, name (0 if the program gave none), u.meta.flags, u.meta.priority */
     SL_EV_META_STREAM,
-    SL_EV_META_EVENT, /* event_handle, name */
+    SL_EV_META_EVENT, /* uses event_handle, name */
     /* a fact about a graph node: fact, u.node; enum sl_node_fact lists the other members */
     SL_EV_META_NODE,
 
@@ -244,8 +244,8 @@ struct sl_event {
             uint32_t range;
         } call;
         struct {
-            uint64_t event_sync_id; /* 0 before CUPTI 12.8 */
-            uint32_t event_id;      /* 0 = none */
+            uint64_t event_sync_id; /* CUPTI's cudaEventSyncId; 0 before CUPTI 12.8 */
+            uint32_t event_id;      /* CUPTI's id of the CUDA event; 0 = none */
             uint8_t type;           /* enum sl_sync_type */
             uint8_t pad;
             uint16_t result; /* 0 = success; for a query, 0 means that the work has completed */

@@ -35,7 +35,7 @@ struct sl_op_place {
 /* An operator, or a scope that the user opened among operators. */
 struct sl_op {
     uint64_t handle;  /* PyTorch's id of the record function */
-    int64_t sequence; /* -1: none */
+    int64_t sequence; /* sequence number; -1: none */
     /* PyTorch's thread numbers; forward_number is 0 if the operator is not a backward operator */
     uint32_t number, forward_number;
     /* system id of the thread that called the backward pass; 0 if it is unknown, or if there is no

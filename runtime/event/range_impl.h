@@ -10,7 +10,7 @@
 #include "event/range.h"
 
 enum {
-    SL_RANGE_THREADS = 4096, /* a power of two */
+    SL_RANGE_THREADS = 4096, /* size of the table of threads; a power of two */
     SL_RANGE_BUCKETS = 4096, /* size of the hash table of started ranges, by id; a power of two */
     SL_RANGE_WORKERS = 64,
     SL_RANGE_CALLERS = 64,
@@ -70,13 +70,13 @@ struct sl_ranges {
     struct sl_ranges_options opt;
     struct sl_ranges_counts counts;
 
-    struct sl_range *range; /* range[0] is not used */
+    struct sl_range *range; /* all ranges; range[0] is not used */
     uint32_t ranges, used, free;
     uint32_t ended_first, ended_last; /* list of ended ranges, sorted by end */
     uint32_t stamp;
-    struct sl_range_span *span; /* span[0] is not used */
+    struct sl_range_span *span; /* all spans; span[0] is not used */
     uint32_t spans, spans_used, span_free;
-    struct sl_range_thread *thread; /* open addressing */
+    struct sl_range_thread *thread; /* hash table of threads, with open addressing */
     uint32_t threads;
     uint32_t *bucket; /* hash table of the started ranges that are open */
 
@@ -88,7 +88,7 @@ struct sl_ranges {
     /* a hash table; the key is the time of the launch */
     struct sl_range_launch launch[SL_RANGE_LAUNCHES];
 
-    uint64_t from_ns, until_ns; /* the window */
+    uint64_t from_ns, until_ns; /* start and end of the window */
     void *memory;
     size_t memory_bytes;
 };

@@ -22,7 +22,7 @@
 #define SLOTS_MIN     64
 
 struct sl_ring {
-    /* constant */
+    /* Fields that are constant. */
     uint64_t mask;
     size_t map_bytes;
 

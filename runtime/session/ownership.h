@@ -39,14 +39,14 @@ enum sl_ownership_event {
     SL_OWN_EV_PEER_STRANDED,  /* the peer's kinds are off, CUPTI has a buffer of the peer, and the
                                * peer has flushed already, so nobody will fetch that buffer */
 
-    /* Results of the actions with these names. */
+    /* Events that report the results of the actions with these names. */
     SL_OWN_EV_RELEASED,
     SL_OWN_EV_ATTACHED,
     SL_OWN_EV_ATTACH_REFUSED,
     SL_OWN_EV_CLOCK_CHECKED,
     SL_OWN_EV_GAP_ENDED,
 
-    /* Observations of CUPTI. */
+    /* Events that report observations of CUPTI. */
     SL_OWN_EV_CLOCK_KEPT,    /* at now.real_ns, CUPTI's clock was the same as at the last check */
     SL_OWN_EV_CLOCK_CHANGED, /* CUPTI's clock has changed from CLOCK_REALTIME to ticks, which
                               * profilers set */
@@ -56,7 +56,7 @@ enum sl_ownership_event {
     SL_OWN_EV_NEVER_ASKED,   /* the process ends and has used CUDA, but CUPTI has never requested a
                               * buffer from us */
 
-    /* From the window machine. */
+    /* Events from the window machine. */
     SL_OWN_EV_KINDS_WANTED,
     SL_OWN_EV_KINDS_UNWANTED,
     SL_OWN_EV_WINDOW_ENDED, /* a window has ended; from now on, only later requests or returns of

@@ -72,7 +72,7 @@ int sl_peer_take(void);
 /* Says whether CUPTI holds a buffer of the peer although the peer has turned all its kinds off (in
  * state THEIRS). Recorder thread. */
 enum sl_peer_stranded {
-    SL_PEER_AFLOAT,    /* no */
+    SL_PEER_AFLOAT,    /* CUPTI holds no such buffer */
     SL_PEER_MAY_FLUSH, /* yes, but the peer has not flushed since, and may still flush */
     SL_PEER_STRANDED   /* yes, and the peer has flushed, because CUPTI has recorded a call of
                         * another thread after the peer's flush */

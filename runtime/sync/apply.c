@@ -85,7 +85,7 @@ static void use_context(struct sl_edges *e, uint32_t thread, const struct sl_con
 {
     uint64_t *place;
 
-    if (thread == e->used_by && context == e->used) /* nearly always */
+    if (thread == e->used_by && context == e->used) /* true for nearly all calls */
         return;
     /* Jobs create and end threads, so the map is emptied when it is large. The next operation of a
      * thread stores the thread's context again. */

@@ -44,7 +44,7 @@ struct sl_edges {
     struct sl_execs execs;
     struct sl_nodes nodes;
     struct sl_waits waits;
-    /* edge.c */
+    /* Fields of edge.c. */
     uint64_t newest; /* highest correlation id of all events so far */
     /* latest time at which a call that may have enqueued GPU work returned */
     uint64_t returned_ns;
@@ -54,7 +54,7 @@ struct sl_edges {
     uint64_t last_lost;
     size_t blind; /* number of the next events to ignore; the calls of these events are ignored,
                    * too */
-    /* apply*.c */
+    /* Fields of apply*.c. */
     struct sl_map context_of;      /* maps a thread to the context that the thread used last */
     const struct sl_context *used; /* the context of the last entry made in `context_of` */
     uint32_t used_by;              /* the thread of the last entry made in `context_of` */

@@ -13,13 +13,13 @@
 #include "sync/foreign.h"
 
 enum {
-    HTOD = 1, /* CUpti_ActivityMemcpyKind */
+    HTOD = 1, /* a value of CUpti_ActivityMemcpyKind */
     DTOH = 2,
     HTOA = 3,
     ATOH = 4,
     HTOH = 9,
     PTOP = 10,
-    PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
+    PAGEABLE = 1, /* a value of CUpti_ActivityMemoryKind */
     PINNED = 2,
     MANAGED = 5,
     MANAGED_STATIC = 7

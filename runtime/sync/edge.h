@@ -83,7 +83,7 @@ struct sl_edge {
      * released the wait. */
     uint8_t released;
     uint64_t wait_ns, wake_ns;
-    /* destination */
+    /* The destination of the edge. */
     uint64_t dst_correlation;
     uint64_t dst_start_ns, dst_end_ns; /* start and end of the call or GPU operation */
     uint32_t dst_thread;               /* the thread of the call, or of the launching call */
@@ -150,7 +150,7 @@ void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns);
 /* The caller guarantees that no more records will arrive of calls that began before `before_ns`.
  * UINT64_MAX means all calls. Emits the edges of these calls. The state of streams is kept. */
 void sl_edges_close(struct sl_edges *e, uint64_t before_ns);
-void sl_edges_flush(struct sl_edges *e); /* sl_edges_close(e, UINT64_MAX) */
+void sl_edges_flush(struct sl_edges *e); /* same as sl_edges_close(e, UINT64_MAX) */
 
 /* The caller reports that records were lost, or that recording paused for a while. The records of
  * calls that were not applied yet are dropped, and each wait among these records is counted with
@@ -173,8 +173,9 @@ uint64_t sl_edges_undecided(const struct sl_edges *e);
 uint64_t sl_edges_decided_ns(const struct sl_edges *e);
 
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason);
-const char *sl_edge_kind_name(enum sl_edge_kind kind);    /* "stream_sync" */
-const char *sl_edge_basis_name(enum sl_edge_basis basis); /* "exact" */
-const char *sl_edge_loss_name(enum sl_edge_loss reason);  /* "before_window" */
+const char *sl_edge_kind_name(enum sl_edge_kind kind);    /* returns a name such as "stream_sync" */
+const char *sl_edge_basis_name(enum sl_edge_basis basis); /* returns a name such as "exact" */
+/* returns a name such as "before_window" */
+const char *sl_edge_loss_name(enum sl_edge_loss reason);
 
 #endif

@@ -18,7 +18,7 @@
 
 struct sl_record {
     struct sl_set set;
-    uint64_t sync_id; /* 0: none */
+    uint64_t sync_id; /* CUPTI's cudaEventSyncId; 0: none */
     uint64_t event;   /* key of the event; 0 if the record names no event */
     struct sl_moment by;
     uint64_t before_ns;         /* time at which the calls of all earlier records of the event had

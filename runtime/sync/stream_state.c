@@ -470,7 +470,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         link.inferred |= (uint8_t)set->misses;
         sl_set_add_beside(s, &stream->extra, &link);
     }
-    if (stream->extra.lost) /* is also set if memory ran out */
+    if (stream->extra.lost) /* `lost` is also set if memory ran out */
         sl_stream_lose(s, stream, lost_before, by);
     stream->extra.lost |= lost_before;
     if (set->first || set->lost || set->misses)

@@ -47,7 +47,7 @@ static inline uint64_t sl_later(uint64_t a_ns, uint64_t b_ns)
 }
 
 struct sl_op;
-struct sl_open; /* wait.h */
+struct sl_open; /* defined in wait.h */
 
 struct sl_link {
     struct sl_link *next;
@@ -143,14 +143,14 @@ struct sl_stream {
     uint64_t mark_set;
     /* time at which the last call that enqueued on this stream returned; 0 if there is none */
     uint64_t active_ns;
-    uint64_t covered_ns; /* same as in struct sl_context, but for this stream */
-    uint64_t seen_ns;    /* same as in struct sl_context, but for this stream */
+    uint64_t covered_ns; /* like `covered_ns` of struct sl_context, but for this stream */
+    uint64_t seen_ns;    /* like `seen_ns` of struct sl_context, but for this stream */
     /* time at which the last call that made `extra` incomplete returned */
     uint64_t lost_ns;
     struct sl_moment last_lost; /* the last call that made `extra` incomplete */
     /* latest start of an operation on this stream whose call is not known; 0 if there is none */
     uint64_t ignored_ns;
-    struct sl_over over; /* same as in struct sl_context, but for this stream */
+    struct sl_over over; /* like `over` of struct sl_context, but for this stream */
     /* correlation id of the graph launch that has a node without a time on this stream */
     uint64_t unordered;
     /* The call that returned last of all calls whose operation on this stream has no time. */
@@ -237,7 +237,7 @@ enum {
     /* precision of times in nanoseconds, because old files have whole microseconds */
     SL_TICK_NS = 1000,
     SL_STREAM_LEGACY = 7,            /* CUPTI's id of the legacy default stream, in every context */
-    SL_STREAM_FLAG_NON_BLOCKING = 2, /* CUpti_ActivityStreamFlag */
+    SL_STREAM_FLAG_NON_BLOCKING = 2, /* a value of CUpti_ActivityStreamFlag */
     SL_STREAM_FLAG_LEGACY = 3
 };
 

@@ -19,7 +19,7 @@
 #include "collect/cupti/v2.h"
 #include "event/call_name.h"
 
-#define OLDEST_VERSION     18u /* CUDA 12.0 */
+#define OLDEST_VERSION     18u /* CUPTI's version number in CUDA 12.0 */
 #define PER_THREAD_VERSION 21u /* CUDA 12.3, the first version with a buffer for each thread */
 #define MOST_CALLS         1024
 

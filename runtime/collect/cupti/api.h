@@ -124,8 +124,9 @@ uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api,
  * now. */
 uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set);
 
-/* Registers these callbacks. Before that, sets two attributes: CUPTI must not zero buffers on
- * application threads, and records must have system thread ids. Returns 0 or -errno. */
+/* Registers `request` and `complete` as CUPTI's callbacks. Before that, sets two attributes: CUPTI
+ * must not zero buffers on application threads, and records must have system thread ids. Returns 0
+ * or -errno. */
 int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
                     sl_cupti_complete_fn complete);
 

@@ -50,7 +50,7 @@ struct slot {
 };
 
 static struct {
-    /* these fields do not change after init */
+    /* Fields that do not change after init. */
     uint8_t *base;
     size_t buffer_bytes;
     uint32_t slots;
@@ -60,8 +60,8 @@ static struct {
     int (*_Atomic stranger)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                             size_t valid_size);
 
-    /* requests and completions */
-    _Atomic uint64_t ready; /* tag << 32 | slot */
+    /* Fields that requests and completions change. */
+    _Atomic uint64_t ready; /* head of the ready list: tag << 32 | slot */
     struct sl_cupti_buffer *_Atomic completed;
     _Atomic uint32_t ready_count, completed_count, out, discards, starved;
     _Atomic uint64_t turn; /* number of requests served so far */
@@ -70,7 +70,7 @@ static struct {
     _Atomic uint32_t limit;    /* number of slots that may be used now; at most `slots` */
     _Atomic uint32_t prepared; /* number of slots used so far, which are slots 0 .. prepared - 1 */
 
-    /* recorder thread */
+    /* Fields of the recorder thread. */
     uint32_t ready_goal;
     _Atomic size_t mapped_bytes;
 } pool;

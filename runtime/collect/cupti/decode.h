@@ -26,14 +26,14 @@ struct sl_decode;
 typedef void (*sl_decode_sink_fn)(void *user, const struct sl_event *ev);
 
 struct sl_decode_options {
-    uint32_t version; /* cuptiGetVersion */
-    /* NULL: record sizes are taken from the table */
+    uint32_t version; /* CUPTI's version, from cuptiGetVersion() */
+    /* CUPTI's GetNextRecord; NULL: record sizes are taken from the table */
     int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
     /* Says whether the bytes at an address can be read. Called before a text is read for the first
      * time. NULL: the decoder uses sl_foreign_text_can_read() (tests pass their own function) */
     int (*can_read)(uintptr_t address);
-    int filter_api; /* skip calls outside the generated filter (SYNCLINE_API=default on a library
-                       without the per-call filter) */
+    int filter_api; /* 1: skip calls outside the generated filter (SYNCLINE_API=default on a library
+                     * without the per-call filter) */
     struct sl_intern *intern;
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;

@@ -25,12 +25,12 @@
 #define SLOTS 262144u /* a power of two; enough for all facts of a graph with 10^5 nodes */
 
 enum {
-    DOMAIN_RESOURCE = 3, /* CUpti_CallbackDomain */
-    NODE_CREATED = 13,   /* CUpti_CallbackIdResource */
+    DOMAIN_RESOURCE = 3, /* a value of CUpti_CallbackDomain */
+    NODE_CREATED = 13,   /* a value of CUpti_CallbackIdResource */
     DEPENDENCY_CREATED = 15,
     DEPENDENCY_DESTROYED = 16,
     NODE_CLONED = 20,
-    TYPE_GRAPH = 4 /* CUgraphNodeType */
+    TYPE_GRAPH = 4 /* a value of CUgraphNodeType */
 };
 
 /* These values are the same in all versions from CUPTI 12.0 to 13.5. */

@@ -21,8 +21,8 @@
 #define NO_DEVICE UINT32_MAX
 
 struct object {
-    uint32_t context; /* CUPTI counts contexts from 1: 0 = free slot */
-    uint32_t stream;  /* NO_STREAM: the context itself */
+    uint32_t context; /* CUPTI's id of the context, from 1; 0 = free slot */
+    uint32_t stream;  /* CUPTI's id of the stream; NO_STREAM: the object is the context itself */
     uint32_t device;  /* NO_DEVICE: the stream was described before its context was seen */
     uint32_t flags;
     int32_t priority;
@@ -30,7 +30,7 @@ struct object {
 };
 
 struct thread {
-    uint32_t id; /* 0 = free slot */
+    uint32_t id; /* system id of the thread; 0 = free slot */
     uint32_t name;
 };
 
@@ -41,7 +41,7 @@ struct sl_cupti_objects {
     uint32_t last_thread;
     uint32_t objects, threads;
     uint32_t nowhere; /* number of streams whose device is not known yet (NO_DEVICE) */
-    uint64_t devices; /* a bit for each device that was described */
+    uint64_t devices; /* bit mask of the devices that were described */
     uint32_t device_name[SL_DEVICE_MAX];
     struct object object[SLOTS];
     struct thread thread[SLOTS];

@@ -37,7 +37,7 @@ typedef void (*complete_v2_fn)(uint8_t *buffer, size_t size, size_t valid,
 
 static struct {
     void *subscriber;
-    int with_fields; /* constant after callbacks are registered */
+    int with_fields; /* 1: records have selected fields; constant after callbacks are registered */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
 

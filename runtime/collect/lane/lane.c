@@ -35,7 +35,7 @@ static struct {
     uint64_t bytes; /* memory limit in bytes for all lanes */
     _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
-    _Atomic uint64_t free; /* index + 1; count of changes in the upper half */
+    _Atomic uint64_t free; /* lower half: index + 1 of the top lane; upper half: count of changes */
     _Atomic uint64_t lost; /* number of records lost by threads without a lane, or reported to
                             * sl_lanes_lose() */
     void (*_Atomic wake)(void);

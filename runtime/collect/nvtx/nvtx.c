@@ -29,14 +29,15 @@
  * were read. */
 #define EARLY_BYTES ((size_t)16 << 20)
 
-/* Enough for copies in a hundred shared objects. */
+/* Maximum number of slots that we set; enough for NVTX in a hundred shared objects. */
 #define SLOTS_MAX  8192
 #define NVTX_TABLE 64 /* number of slots of the largest module */
 
 /* A slot that we have set, with its address, our function, and the value that turns the slot
  * off. */
 struct taken {
-    void *_Atomic *_Atomic slot; /* NULL: the other fields are not written yet */
+    /* address of the slot; NULL: the other fields are not written yet */
+    void *_Atomic *_Atomic slot;
     void *function, *off;
 };
 

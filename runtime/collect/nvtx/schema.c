@@ -17,7 +17,7 @@ enum {
     FIELDS = 65536,
 };
 
-/* NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START */
+/* First id that we assign to a schema: NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START. */
 #define FIRST_MADE (1ull << 32)
 
 static struct {

@@ -370,7 +370,7 @@ void sl_nvtx_time_init(void)
 
     if (!take_table())
         return;
-    node_of(0, NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED); /* TRACE */
+    node_of(0, NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED); /* the node with number TRACE */
     for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
         if (sl_nvtx_system_clock(first[i]) && !read_clock(node_of(0, first[i])))
             return;

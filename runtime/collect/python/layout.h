@@ -54,7 +54,7 @@ enum {
     SL_PYTHON_STR_LENGTH = 16,
     SL_PYTHON_STR_HASH = 24,
     SL_PYTHON_STR_STATE = 32,
-    SL_PYTHON_STR_KIND = 7 << 2, /* bytes per character */
+    SL_PYTHON_STR_KIND = 7 << 2, /* mask of the bits that hold the bytes per character */
     SL_PYTHON_STR_COMPACT = 1 << 5,
     SL_PYTHON_STR_ASCII = 1 << 6,
     SL_PYTHON_BYTES_LENGTH = 16,

@@ -16,7 +16,7 @@ struct sl_torch {
     char packages[PATH_MAX]; /* the folder that contains "torch"; "": not known */
     char version[64];        /* version, such as "2.11.0+cu130"; "": the package does not state its
                               * version */
-    int major, minor;        /* 0: not known */
+    int major, minor;        /* PyTorch's version numbers; 0: not known */
     int is_release;          /* 0: a nightly or source build, whose headers may differ from the
                               * headers of a release */
     int is_old_abi;          /* 1: built with the std::string ABI from before C++11 */

@@ -25,8 +25,8 @@ static struct {
 
 /* ---- facts that the texts lack ---- */
 
-/* Returns the thread's number. Like PyTorch, we number threads from 1, in the order of their first
- * operators. */
+/* Returns the number of the lane's thread. Like PyTorch, we number threads from 1, in the order of
+ * their first operators. */
 static uint32_t number_of(struct sl_lane *lane)
 {
     if (!lane->told_number)

@@ -38,7 +38,7 @@ static char *put_text(char *at, const char *text)
     return sl_json_raw(at, text, strlen(text));
 }
 
-/* ,"key":number or null */
+/* Writes ,"key": and then the number, or null if the number is not known. */
 #define PUT_NUMBER(at, key, known, value)                                                          \
     ((known) ? sl_json_u64(SL_JSON_LITERAL(at, ",\"" key "\":"), (value))                          \
              : SL_JSON_LITERAL(at, ",\"" key "\":null"))

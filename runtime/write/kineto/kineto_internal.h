@@ -65,13 +65,13 @@ struct sl_row {
 enum sl_place_kind {
     SL_PLACE_FREE,
     SL_PLACE_THREAD,   /* `id` is the system thread id */
-    SL_PLACE_DEVICE,   /* id: 0 */
-    SL_PLACE_STREAM,   /* id: stream */
+    SL_PLACE_DEVICE,   /* `id` is 0 */
+    SL_PLACE_STREAM,   /* `id` is CUPTI's id of the stream */
     SL_PLACE_SYNC_ROW, /* `id` is the stream, or SL_STREAM_NONE for waits without a stream */
     /* `id` is the context; a context has no metadata row, but the rows of its streams contain its
      * name */
     SL_PLACE_CONTEXT,
-    SL_PLACE_OVERHEAD, /* id: 0 */
+    SL_PLACE_OVERHEAD, /* `id` is 0 */
     /* a CUDA event, which also has a name; the key is the upper and the lower half of the CUDA
      * handle */
     SL_PLACE_EVENT,
@@ -110,11 +110,11 @@ struct sl_kineto {
     struct sl_kineto_wait *wait; /* SL_KINETO_WAITS entries, for edge.c */
     uint64_t *wait_key;
     unsigned waits;
-    struct sl_kineto_call *call; /* SL_KINETO_CALLS, by correlation */
+    struct sl_kineto_call *call; /* SL_KINETO_CALLS entries, by correlation id */
     struct sl_captures captures; /* the operators that created the nodes of graphs */
     /* collective of the kernel whose text is being made; 0 if there is none */
     uint32_t collective;
-    struct sl_place *place; /* SL_KINETO_NAMES, open addressing */
+    struct sl_place *place; /* hash table of SL_KINETO_NAMES entries, with open addressing */
     /* `places`: number of entries used; `events`: number of entries that are SL_PLACE_EVENT */
     unsigned places, events;
     uint32_t process_name; /* intern id from SL_EV_META_PROCESS; 0: use meta.process_name */
@@ -122,7 +122,7 @@ struct sl_kineto {
     uint64_t devices_seen;
 
     /* the open file */
-    struct sl_sink *sink; /* NULL: none */
+    struct sl_sink *sink; /* where the file is written; NULL: no file is open */
     int error;
     int holds;                /* 1: calls that may wait are held */
     struct sl_held_rows held; /* the held calls; empty if no file is open */
@@ -143,7 +143,7 @@ struct sl_kineto {
     unsigned second_length;
     char second_text[24];
 
-    char *block; /* SL_KINETO_BLOCK */
+    char *block; /* SL_KINETO_BLOCK bytes of output */
     size_t used;
 
     /* The fields below are for repetitions (match.c). They are used only if the sink uses

@@ -17,7 +17,7 @@
 #define PAYLOAD_MOST 5200
 
 struct text {
-    const char *text; /* NULL: none */
+    const char *text; /* the text; NULL: none */
     size_t length;
 };
 
