@@ -107,8 +107,8 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call);
 /* Returns 1 if the thread belongs to autograd, that is, if it has run a backward pass for another,
  * known thread. */
 int sl_ops_is_worker(struct sl_ops *o, uint32_t thread);
-/* Returns a call's place. `places` may be NULL. Every thread that may read `places` may call this
- * function. */
+/* Returns the place in the program from which the call was made. `places` may be NULL. Every thread
+ * that may read `places` may call this function. */
 struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call);
 
 /* The caller guarantees that all calls that ended before complete_ns have arrived. */

@@ -193,7 +193,8 @@ struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- calls ---- */
 
-/* Returns the place of the last operator that began at or before ns, or 0 if there is none. */
+/* Returns the place (index of the entry) of the last operator that began at or before ns, or 0 if
+ * there is none. */
 static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns)
 {
     uint32_t index = t->cursor ? t->cursor : t->newest, low = 0, high;

@@ -104,11 +104,11 @@ void sl_outstanding_add_mark(struct sl_session *s, struct sl_outstanding_mark ma
         o->mark[o->marks++] = mark;
 }
 
-/* Returns whether all records in buffers up to `turn` have arrived. CUPTI reserves a record's place
- * in a buffer at the launch, and does not return the buffer before the record is complete. So once
- * CUPTI has returned the buffers that it held at the flush, all records that ended before the flush
- * have arrived. CUPTI need not have returned buffers without records, because only later records
- * will be written to such buffers. */
+/* Returns whether all records in buffers that were requested up to number `turn` have arrived.
+ * CUPTI reserves a record's place in a buffer at the launch, and does not return the buffer before
+ * the record is complete. So once CUPTI has returned the buffers that it held at the flush, all
+ * records that ended before the flush have arrived. CUPTI need not have returned buffers without
+ * records, because only later records will be written to such buffers. */
 static int is_all_in(const struct sl_session *s, uint64_t turn)
 {
     uint64_t written_off = s->outstanding.written_off_turn;

@@ -19,7 +19,7 @@
 #include "collect/cupti/tables.h"
 #include "session/kept_buffers.h"
 
-/* ---- our callbacks in place of the peer's ---- */
+/* ---- our callbacks, which replace the callbacks of the peer ---- */
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {

@@ -231,9 +231,9 @@ static struct sl_node *find_source(const struct launch *l, uint64_t id)
     return original->place || (original->copied && !original->varies) ? original : NULL;
 }
 
-/* Adds the sources of item `place`. A source without a record is replaced by its own sources.
- * Returns the number of sources, 0 if the node is a root of the graph, or -EAGAIN if a replaced
- * source is not known. */
+/* Adds the sources of the item with number `place`. A source without a record is replaced by its
+ * own sources. Returns the number of sources, 0 if the node is a root of the graph, or -EAGAIN if a
+ * replaced source is not known. */
 static int collect_sources(struct launch *l, const struct sl_node *node, uint32_t place,
                            struct sl_set *sources, int depth)
 {

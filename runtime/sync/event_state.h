@@ -52,9 +52,9 @@ void sl_records_free(struct sl_records *r);
 /* Forgets all records. */
 void sl_records_forget(struct sl_records *r);
 
-/* Adds a record with an empty set. Returns 0, -EEXIST if the record is known already, or -ENOMEM
- * past the memory cap. Returns -EINVAL if the record has neither a sync id nor an event id, because
- * no wait can then refer to the record. */
+/* Adds a record with an empty set. Returns 0, -EEXIST if the record is known already, or -ENOMEM if
+ * the memory cap is reached. Returns -EINVAL if the record has neither a sync id nor an event id,
+ * because no wait can then refer to the record. */
 int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, uint64_t sync_id,
                    const struct sl_moment *by, struct sl_record **out);
 

@@ -47,9 +47,9 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
 /* stream_table.c: forgets everything about the stream except for its ids and flags. Earlier work
  * may be pending until `seen_ns`. */
 void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t seen_ns);
-/* sl_stream_use() is called when the stream is used at `ns`. It moves the stream to its place in
- * the list of its context, which is sorted by last use. sl_stream_leave_list() removes the stream
- * from this list. */
+/* sl_stream_use() is called when the stream is used at `ns`. It moves the stream to its new
+ * position in the list of its context, which is sorted by last use. sl_stream_leave_list() removes
+ * the stream from this list. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns);
 void sl_stream_leave_list(struct sl_stream *stream);
 

@@ -99,8 +99,8 @@ static void leave(struct sl_stream *stream)
         stream->context->left--;
 }
 
-/* Moves the stream to its place in the context's list, which is sorted by last use. In most cases
- * the stream becomes the first of the list. */
+/* Moves the stream to its new position in the context's list, which is sorted by last use. In most
+ * cases the stream becomes the first of the list. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 {
     struct sl_stream **head = &stream->context->recent, *at, *before = NULL;

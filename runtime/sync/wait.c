@@ -73,7 +73,7 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
     if (!w->opt->online)
         return;
     /* Jobs create and end threads, so the map is emptied when it is large. After that, some edges
-     * without a wait are emitted again. */
+     * without waiting time are emitted again. */
     if (w->covered.used * sizeof *w->covered.slot > w->covered.store->cap_bytes / COVERED_SHARE)
         sl_map_free(&w->covered);
     place = sl_map_put(&w->covered, cover_key(thread, number, what));

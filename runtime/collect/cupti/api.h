@@ -46,11 +46,11 @@ struct sl_cupti_functions {
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
-    /* Only other clients call this function, through us. May be NULL. */
+    /* Only other CUPTI clients call this function, through syncline. May be NULL. */
     int (*ActivityRegisterTimestampCallback)(sl_cupti_stamp_fn stamp);
     /* graph_nodes.c and other CUPTI clients (through syncline) call this function. May be NULL. */
     int (*Subscribe)(void **subscriber, void *callback, void *user);
-    /* Only other clients call this function, through us. May be NULL. */
+    /* Only other CUPTI clients call this function, through syncline. May be NULL. */
     int (*Finalize)(void);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */
@@ -132,10 +132,10 @@ int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
 
 /* Called if another client may have registered its own CUPTI callbacks without notice. Restores the
  * settings that would damage that client's records, or leave some of its records out. Does not
- * restore the kind of thread ids, so records keep system thread ids. There are three reasons for
- * this. The other client may have chosen system ids itself, like XLA's profiler. libkineto treats a
- * thread id that it does not know as a system id. If in fact no client has taken CUPTI, our own
- * events still show the right threads. Must not be called with a subscriber of our own. */
+ * restore the kind of thread ids, so records keep system thread ids, for three reasons. The other
+ * client may have chosen system ids itself, like XLA's profiler. libkineto treats a thread id that
+ * it does not know as a system id. If in fact no client has taken CUPTI, our own events still show
+ * the right threads. Must not be called with a subscriber of our own. */
 void sl_cupti_yield(struct sl_cupti_api *api);
 
 /* Applies our settings again after sl_cupti_yield(). Called if no other client had registered its

@@ -237,8 +237,9 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 
         atomic_store_explicit(&s->state, OUT, memory_order_relaxed);
         /* Release pairs with the acquire in sl_cupti_pool_turn(), so that a thread that has read
-         * this turn sees the buffer's state as OUT. Such a thread may still see the turn of the
-         * buffer's previous request in the slot, because the slot's turn is stored afterwards. */
+         * this request number sees the buffer's state as OUT. Such a thread may still see the
+         * number of the buffer's previous request in the slot, because the slot's number is stored
+         * afterwards. */
         turn = atomic_fetch_add_explicit(&pool.turn, 1, memory_order_release) + 1;
         atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
         *buffer = s->buffer.data;

@@ -67,8 +67,8 @@ enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
     clock->last_ns = sl_clock_now();
     if (!clock->first_ns)
         clock->first_ns = clock->last_ns;
-    if (clock->uncertainty_ns == UINT64_MAX) { /* CUPTI's clock cannot be read; it may be the tick
-                                                * counter */
+    if (clock->uncertainty_ns == UINT64_MAX) { /* CUPTI's clock could not be read, so later records
+                                                * may have stamps of the tick counter */
         clock->is_mixed = 1;
         make_line();
         return clock->domain;

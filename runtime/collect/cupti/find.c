@@ -78,7 +78,7 @@ static int try_pattern(struct search *s, const char *pattern)
     return result;
 }
 
-/* Tries the places below a folder where NVIDIA's installers and packages put libcupti. */
+/* Tries the subfolders of a folder in which NVIDIA's installers and packages install libcupti. */
 static int try_below(struct search *s, const char *folder, const char *const *places, int major)
 {
     char pattern[2 * PATH_MAX];

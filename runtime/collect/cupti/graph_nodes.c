@@ -107,7 +107,7 @@ static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t 
     fact->home = home;
     fact->what = what;
     /* Release pairs with the acquire in take(), so that take() sees the whole fact once it sees the
-     * slot's turn. */
+     * slot's new `turn`. */
     atomic_store_explicit(&fact->turn, empty_turn(at) + 1, memory_order_release);
 }
 

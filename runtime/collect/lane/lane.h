@@ -104,8 +104,8 @@ struct sl_lane_record {
 _Static_assert(sizeof(struct sl_lane_record) == 16, "the most frequent record has two words");
 _Static_assert(SL_LANE_DOMAINS == 1 << 10, "a record has 10 bits for the domain");
 
-/* Beginning of a PyTorch operator. After this struct come, without padding, the operator's name,
- * further JSON members for the args of the operator's slice, and the operator's inputs
+/* Beginning of a PyTorch operator. This struct is followed, without padding, by the operator's
+ * name, further JSON members for the args of the operator's slice, and the operator's inputs
  * (event/op_inputs_format.h). */
 struct sl_lane_op {
     struct sl_lane_record record; /* aux: number of the Python line, from sl_python_line(); 0: no
@@ -266,8 +266,8 @@ static inline int sl_lane_op_find(const struct sl_lane *lane, uint32_t handle)
     return place;
 }
 
-/* Removes the operator at `place` and frees the room that was reserved for the operator's end. The
- * caller writes the record of the end into this room. */
+/* Removes the operator at position `place` of `op_open`, and frees the room that was reserved for
+ * the operator's end. The caller writes the record of the end into this room. */
 static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
 {
     lane->reserved -= 2;

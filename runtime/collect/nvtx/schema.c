@@ -23,7 +23,7 @@ enum {
 static struct {
     struct sl_nvtx_schema schema[SCHEMAS];
     struct sl_nvtx_field field[FIELDS];
-    _Atomic uint32_t index[INDEX]; /* place of the schema + 1; 0: free slot */
+    _Atomic uint32_t index[INDEX]; /* index of the schema + 1; 0: free slot */
     _Atomic uint32_t schemas, fields;
 } table;
 

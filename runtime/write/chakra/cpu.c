@@ -26,8 +26,8 @@
  *     caller   |  up to here |                     | and on
  *     autograd               | op | gap | op | ... |
  *
- * If two rows that may enclose other rows overlap, the common time is given to the row that began
- * last. These rules apply to rows that are reported at their begin, and to rows that arrive
+ * If two rows that may enclose other rows overlap, the common time counts as time of the row that
+ * began last. These rules apply to rows that are reported at their begin, and to rows that arrive
  * complete.
  *
  * Threads: one owner. Memory: the tables that lane.c describes.
@@ -218,7 +218,7 @@ static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64
     int opens = has_place(c, t, until_ns);
 
     /* If rows are nested too deeply, a call keeps the rest of its time. The rest of the time of any
-     * other row is given to the row around it. */
+     * other row counts as time of the row around it. */
     if (!opens && !sl_chakra_is_outer(&t->row))
         return;
     if (!t->named)

@@ -84,7 +84,7 @@ struct sl_place {
     uint32_t name;    /* intern id; 0 if no name was reported */
     uint32_t context; /* streams: the context of the stream */
     uint32_t flags;   /* streams: CUPTI flags; 0 if they are unknown */
-    uint32_t file;    /* number of the last file that has the metadata rows of this place */
+    uint32_t file;    /* number of the last file that has the metadata rows of this thing */
 };
 
 /* A held wait for an event, and the best fitting event record so far. The record's correlation is 0
