@@ -1,6 +1,6 @@
 /*
- * apply.c - applies one call. This file handles the call's thread, the call's operations, and the
- * CUDA events that the call recorded.
+ * apply.c - applies one call to the engine's state (apply.h). This file handles the call's thread,
+ * the call's operations, and the CUDA events that the call recorded.
  *
  * If the records of a call arrive after later calls were applied, the call is applied nevertheless.
  * The operations of a late call are inserted into their streams in the order in which the GPU ran
@@ -46,8 +46,8 @@ static void look_at_call(struct sl_call *c)
 }
 
 /* Files of torch.profiler do not say which operations are graph nodes. If the operations of one
- * launch are on several streams, they are graph nodes. If all operations of the launch are on one
- * stream, the stream orders the operations in any case. */
+ * launch are on several streams, the operations are graph nodes. If all operations of the launch
+ * are on one stream, the stream orders the operations in any case. */
 static int is_graph(const struct sl_call *c)
 {
     const struct sl_item *first = NULL;

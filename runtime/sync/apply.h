@@ -129,7 +129,7 @@ void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_
 void sl_call_waits(struct sl_call *c);
 
 /* apply_wait.c: returns 1 if the call returns only after its own operation (a copy or memset) has
- * ended. `blocking` is 1 if the name of the call is that of a blocking call. */
+ * ended. `blocking` is 1 if the name of the call is the name of a blocking call. */
 int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking);
 
 /* Applies one call: `count` items with the same correlation id. */

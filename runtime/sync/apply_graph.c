@@ -104,7 +104,8 @@ static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_se
     }
 }
 
-/* Also orders the node on the launch stream after the previous launch. */
+/* Makes the launch stream wait for the previous launch, so that the node on this stream is ordered
+ * after the previous launch, too. */
 static void follow_last(struct sl_call *c, const struct sl_exec *exec, struct sl_stream *launch,
                         const struct sl_set *entry, uint32_t lost)
 {

@@ -31,7 +31,8 @@ static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream
     struct sl_wait wait = {
         .when = c->by, .stream = stream, .scope = (uint8_t)scope, .kind = (uint8_t)kind};
 
-    /* A foreign file (a file of torch.profiler) does not say whether a query succeeded. */
+    /* A foreign file (a file of torch.profiler) does not say whether a query succeeded, so it is
+     * only inferred that the query waited. */
     wait.inferred = sl_edge_is_query(kind) && c->e->opt.foreign;
     wait.when.waits = 1;
     if (c->cpu) {

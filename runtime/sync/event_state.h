@@ -4,9 +4,9 @@
  *
  * A wait names an event record by its cudaEventSyncId. CUPTI before 12.8 has no such id, so the
  * wait names only the event. Such a wait refers to the last record of the event before the waiting
- * call, in the order in which the calls were entered. If the recording calls overlapped, it is not
- * known which record was the last. The last two records of each event are kept, because a wait of
- * another thread may still refer to the earlier record.
+ * call, in the order in which the calls were entered. If the calls that recorded the event
+ * overlapped, it is not known which record was the last. The last two records of each event are
+ * kept, because a wait of another thread may still refer to the earlier record.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: a pool of at most a quarter of
  * the engine's store (base/store.h). When the pool is full, the oldest records are forgotten.

@@ -21,7 +21,7 @@ void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *stre
     streams->keep_ns = opt->foreign ? SL_WAKE_MOST_NS : 0;
 }
 
-/* ---- while calls are applied ---- */
+/* ---- functions that are called when a call is applied ---- */
 
 void sl_foreign_operation(struct sl_call *c, const struct sl_item *item)
 {
@@ -137,7 +137,7 @@ int sl_foreign_is_for_more(const struct sl_streams *s, const struct sl_wait *wai
     return s->context_count > 1 && sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
 }
 
-/* ---- which operation released a wait? ---- */
+/* ---- the operation that released a wait ---- */
 
 static int is_just_before(const struct sl_wait *wait, uint64_t end_ns)
 {

@@ -19,7 +19,7 @@ struct sl_look;
 
 void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *streams);
 
-/* ---- while calls are applied ---- */
+/* ---- functions that are called when a call is applied ---- */
 
 /* `item` is an operation of the call. Counts an edge of the operation as lost if the order of the
  * legacy default stream may have ordered the operation after other operations. */
@@ -44,7 +44,7 @@ void sl_foreign_stream_waits(const struct sl_edges_options *opt, const struct sl
  * last such wait is not known. */
 int sl_foreign_last_rowless(const struct sl_look *look, const struct sl_moment **by);
 
-/* ---- while the sources of waits are searched ---- */
+/* ---- functions that are called when the sources of a wait are searched ---- */
 
 /* Returns 1 if a stream of the awaited context may also have had to wait for another context,
  * because of a stream wait that has no row. */

@@ -1,6 +1,6 @@
 /*
- * stream_state.c - keeps the operations and waits of each stream, so that its tail can be found for
- * any time that a later wait may need.
+ * stream_state.c - keeps the operations and waits of each stream, so that the stream's tail can be
+ * found for any time that a later wait may need.
  *
  * A stream's operations form a list from the newest to the oldest. Each operation stores the set of
  * operations that the stream was made to wait for right before the operation. So the engine finds

@@ -1,6 +1,6 @@
 /*
- * stream_state.h - keeps the operations and waits of each stream, so that its tail can be found for
- * any time that a later wait may need.
+ * stream_state.h - keeps the operations and waits of each stream, so that the stream's tail can be
+ * found for any time that a later wait may need.
  *
  * A stream's tail is its last operation, plus the operations that the stream was made to wait for
  * after that operation. To find the tail at the time of a call, the caller passes the call's time
@@ -122,7 +122,7 @@ struct sl_context {
     /* time at which the work from before the recording had ended; UINT64_MAX if the work may be
      * pending */
     uint64_t seen_ns;
-    struct sl_over over; /* known from a wait for the whole context */
+    struct sl_over over; /* times that are known from a wait for the whole context */
     uint8_t device;
     /* For a foreign file, which may not have a row for each call that makes a stream wait.
      * `first_row`: correlation id of the first such call of this context with a row; 0 if there is
@@ -284,9 +284,9 @@ void sl_set_clear(struct sl_streams *s, struct sl_set *set);
 void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
                     enum sl_via via, struct sl_set *set);
 /* Adds all operations that a wait for the stream waits for. These are the stream's tail, and the
- * tails of other streams that are ordered before it through the legacy default stream. Other
- * streams that were not used after `over_ns` are left out, because the caller knows that their work
- * is over. */
+ * tails of other streams that are ordered before the stream through the legacy default stream.
+ * Other streams that were not used after `over_ns` are left out, because the caller knows that the
+ * work of these streams has ended. */
 void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t over_ns,
                        const struct sl_moment *when, struct sl_set *set);
 /* Adds the tails of all streams of the context that were used after `since_ns`. */

@@ -83,8 +83,8 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
         *any_ns = sl_later(*any_ns, ns);
 }
 
-/* Returns 1 if the thread has waited for the operation before. The time that is common to all
- * threads is checked first, because with 10^4 streams no thread has waited for most of the work. */
+/* Returns 1 if the thread has waited for the operation before. The latest time for any thread is
+ * checked first, because with 10^4 streams no thread has waited for most of the work. */
 static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
