@@ -58,7 +58,7 @@ struct sl_cupti_functions {
     int (*SetThreadIdType)(int type);
     int (*GetTimestamp)(uint64_t *ns);
     int (*GetResultString)(int result, const char **text);
-    /* For graph_nodes.c; all may be NULL. */
+    /* Functions for graph_nodes.c. All may be NULL. */
     int (*Unsubscribe)(void *subscriber);
     int (*EnableCallback)(uint32_t enable, void *subscriber, int domain, uint32_t cbid);
     int (*GetGraphId)(void *graph, uint32_t *id);

@@ -36,8 +36,8 @@ struct thread {
 
 struct sl_cupti_objects {
     struct sl_cupti_objects_options opt;
-    struct object *last; /* object of the last record, because consecutive records mostly belong to
-                          * one stream */
+    struct object *last; /* the object of the last record, stored because consecutive records mostly
+                          * belong to one stream */
     uint32_t last_thread;
     uint32_t objects, threads;
     uint32_t nowhere; /* number of streams whose device is not known yet (NO_DEVICE) */

@@ -38,8 +38,7 @@ enum {
     /* number of entries for places (a place is a thing that a metadata row names); a power of
      * two */
     SL_KINETO_NAMES = 16384,
-    /* maximum number of places that are named CUDA events; the entries of named CUDA events are
-     * never removed */
+    /* maximum number of entries for named CUDA events; these entries are never removed */
     SL_KINETO_EVENTS = SL_KINETO_NAMES / 4,
     /* maximum number of held waits, whose event record has not arrived */
     SL_KINETO_WAITS = 1024,
