@@ -1,6 +1,6 @@
 /*
- * copy_test.c - tests memory: copies move the data in stream order, and only the right copies
- * block.
+ * copy_test.c - tests copies: they move data in stream order, and exactly those block that block on
+ * a real GPU.
  */
 #include "gpu.h"
 
