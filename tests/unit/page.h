@@ -1,5 +1,5 @@
 /*
- * page.h - reads a committed page of the documentation.
+ * page.h - reads a page of the documentation in docs/.
  *
  * Threads: one. Memory: the last page that was read. Reading another page overwrites the memory.
  */
