@@ -32,8 +32,8 @@ static bool valid(const struct sim_exec *exec)
     return exec && exec->magic == EXEC;
 }
 
-/* Sorts the nodes topologically. Returns false if the graph has a cycle, or if memory is exhausted.
- * */
+/* Sorts the nodes topologically. Returns false if the graph has a cycle, or if memory is
+ * exhausted. */
 static bool put_in_order(struct sim_exec *exec)
 {
     size_t total = exec->graph->count, n = 0;

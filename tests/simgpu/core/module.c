@@ -59,8 +59,8 @@ static bool is(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...), or 0 if the word is not a scalar type.
- * */
+/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...), or 0 if the word is not a scalar
+ * type. */
 static uint32_t type_size(const char *text, size_t length)
 {
     if (length < 3 || text[0] != '.' || !strchr("usbf", text[1])) {
@@ -163,8 +163,8 @@ static void read_entry(struct scan *s, struct sim_module *module)
             kernel->spin_size = v.size;
         }
     }
-    /* For a kernel that is known only by its name, the parameters are unknown and cannot be read.
-     * */
+    /* For a kernel that is known only by its name, the parameters are unknown and cannot be
+     * read. */
     if (!kernel->parameters) {
         kernel->spin_index = -1;
     }

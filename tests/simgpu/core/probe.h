@@ -200,8 +200,8 @@ const struct sim_device_info *sim_replay_devices(uint32_t *count);
 /* Returns the probe of the client's CUPTI, which receives the recorded reports, or NULL if no CUPTI
  * is loaded. */
 const struct sim_probe *sim_replay_probe(void);
-/* Returns an empty operation, or NULL if memory is exhausted. The caller holds the only reference.
- * */
+/* Returns an empty operation, or NULL if memory is exhausted. The caller holds the only
+ * reference. */
 struct sim_op *sim_replay_op(void);
 
 /* Device facts for DEVICE records and cudaGetDeviceProperties. */

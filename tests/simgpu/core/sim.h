@@ -347,8 +347,8 @@ int sim_stream_create(struct sim_context *context, uint32_t flags, int priority,
 int sim_stream_create_legacy(struct sim_context *context);
 struct sim_stream *sim_stream_lane(struct sim_context *context); /* for graphs; lock held */
 int sim_stream_destroy(struct sim_stream *stream);
-/* Accepts the handles 0, 1, 2 and pointers to a stream. Returns SIM_E_HANDLE for any other handle.
- * */
+/* Accepts the handles 0, 1, 2 and pointers to a stream. Returns SIM_E_HANDLE for any other
+ * handle. */
 int sim_stream_resolve(void *handle, struct sim_stream **out);
 /* Collects the predecessors of an operation enqueued now, or of a call that waits now. The caller
  * holds the lock. */

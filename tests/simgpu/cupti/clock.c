@@ -56,8 +56,8 @@ sim_clock sim_clock_now(void)
     return atomic_load_explicit(&current[sim_client], memory_order_acquire);
 }
 
-/* Reads both clocks several times. Returns the pair of readings with the least time between them.
- * */
+/* Reads both clocks several times. Returns the pair of readings with the least time between
+ * them. */
 static struct moment take_moment(sim_clock clock)
 {
     struct moment best = {0, 0};

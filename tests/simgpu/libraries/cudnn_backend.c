@@ -205,8 +205,8 @@ LIBRARY(int, cudnnBackendSetAttribute,
     return d && count >= 0 ? set(d, name, type, count, values) : CUDNN_INVALID_VALUE;
 }
 
-/* Implements the heuristics, which return one configuration: the single engine for the whole graph.
- * */
+/* Implements the heuristics, which return one configuration: the single engine for the whole
+ * graph. */
 static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *count,
                    struct backend **configurations)
 {

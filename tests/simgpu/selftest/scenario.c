@@ -12,8 +12,8 @@
 
 static CUstream s, t, blocking;
 
-/* Kernels run on two streams. The device synchronization waits until the longer kernel has ended.
- * */
+/* Kernels run on two streams. The device synchronization waits until the longer kernel has
+ * ended. */
 static void device_sync(void)
 {
     gpu_spin('a', 10 * TICK, s);

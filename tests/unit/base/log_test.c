@@ -1,5 +1,5 @@
-/* log_test.c - the lines that a user sees on stderr. Writing a line never harms the host process.
- * */
+/* log_test.c - the lines that a user sees on stderr. Writing a line never harms the host
+ * process. */
 #include "unit/stderr.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  * operators that cross the edges of a window, and autograd nodes that run operators. */
 #include "event/ops_rig.h"
 
-/* The ends of inner operators are lost. The inner operators end together with the outer operator.
- * */
+/* The ends of inner operators are lost. The inner operators end together with the outer
+ * operator. */
 static void an_end_may_be_lost(void **state)
 {
     begin(1, 100);

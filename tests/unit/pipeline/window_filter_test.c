@@ -111,8 +111,8 @@ static void marks_belong_by_their_time(void **state)
 }
 
 /* A training step may already have ended the window without the pipeline knowing. So ranges that
- * are reported after the last check are not written before the next check, which leaves them out.
- * */
+ * are reported after the last check are not written before the next check, which leaves them
+ * out. */
 static void what_may_be_behind_the_end_waits(void **state)
 {
     uint64_t ended_ns;

@@ -184,8 +184,8 @@ void facts_found(struct facts *f, const struct sl_edge *edges, size_t count)
     }
 }
 
-/* Reads the name of an edge's source or destination, such as "kernel", "graph.101" or "graph@90".
- * */
+/* Reads the name of an edge's source or destination, such as "kernel", "graph.101" or
+ * "graph@90". */
 static void take_end(const struct facts *f, struct words *w, char name[END])
 {
     const char *word = words_take(w, "a call"), *at = word + strcspn(word, ".@");

@@ -95,8 +95,8 @@ static void what_is_not_known_gives_zero(void **state)
     assert_int_equal(sl_occupancy_percent(&none, &empty), 0);
 }
 
-/* Records and device properties may contain any values. For impossible values the occupancy is 0.
- * */
+/* Records and device properties may contain any values. For impossible values the occupancy is
+ * 0. */
 static void what_cannot_be_gives_zero(void **state)
 {
     static const uint32_t blocks[][3] = {

@@ -166,8 +166,8 @@ static void the_oldest_windows_are_deleted(void **state)
     sl_disk_destroy(o.list.disk);
 }
 
-/* No file may be deleted. So the window ends when the limit is reached, and no other window begins.
- * */
+/* No file may be deleted. So the window ends when the limit is reached, and no other window
+ * begins. */
 static void a_run_ends_at_the_limit(void **state)
 {
     const struct sl_disk_options opt = {.folder = folder, .limit_bytes = 100, .keeps_all = 1};

@@ -295,8 +295,8 @@ static void a_folder_that_cannot_be_made_is_said_once_per_window(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_EVENTS_WRITTEN), 0);
 }
 
-/* Waits until the file is open. The file's descriptor is 512, the first number that syncline uses.
- * */
+/* Waits until the file is open. The file's descriptor is 512, the first number that syncline
+ * uses. */
 static void wait_for_file(void)
 {
     while (fcntl(512, F_GETFD) < 0) /* ctest's time limit ends this loop if the file never opens */

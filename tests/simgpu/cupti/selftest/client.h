@@ -87,8 +87,8 @@ static inline void request(uint8_t **buffer, size_t *size, size_t *records)
 static inline void note(CUpti_Activity *record, size_t size)
 {
     struct seen s = {.kind = (uint32_t)record->kind};
-    /* Newer structs only append members, so the oldest type can read the records of all versions.
-     * */
+    /* Newer structs only append members, so the oldest type can read the records of all
+     * versions. */
     CUpti_ActivityKernel9 *k = (void *)record;
     CUpti_ActivityMemcpy5 *m = (void *)record;
     CUpti_ActivityMemset4 *t = (void *)record;

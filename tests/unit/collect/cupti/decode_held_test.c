@@ -1,6 +1,6 @@
 /* decode_held_test.c - tests collect/cupti/decode_held.c, which delays records of waits. The record
- * of a wait can arrive before the record of its context, because each thread has its own buffers.
- * */
+ * of a wait can arrive before the record of its context, because each thread has its own
+ * buffers. */
 #include "test.h"
 
 #include "collect/cupti/decode_impl.h"

@@ -201,8 +201,8 @@ static void what_stands_in_it(void **state)
     record_close(b);
 }
 
-/* The test's clock. A tick is half a ns, and each reading is a second later than the previous one.
- * */
+/* The test's clock. A tick is half a ns, and each reading is a second later than the previous
+ * one. */
 static uint64_t made_ns;
 
 static uint64_t made_clock(void)

@@ -146,8 +146,8 @@ static void a_record_has_its_thread_and_the_time_of_its_stamp(void **state)
     ASSERT_MARKS(1, numbers, times);
 }
 
-/* A record made after the given time is not read yet. A later call reads this record exactly once.
- * */
+/* A record made after the given time is not read yet. A later call reads this record exactly
+ * once. */
 static void what_came_after_that_time_is_left(void **state)
 {
     static const uint32_t first[] = {3}, second[] = {4, 5};

@@ -1,5 +1,5 @@
-/* safe_stream_test.c - the output stream that replaces characters which could control a terminal.
- * */
+/* safe_stream_test.c - the output stream that replaces characters which could control a
+ * terminal. */
 #include "unit/test.h"
 
 #include <stdio.h>
