@@ -363,7 +363,7 @@ int sim_memory_alloc_async(struct sim_stream *stream, struct sim_pool *pool, siz
                             out);
 }
 
-/* A stream-ordered free makes no record and waits for nothing. Data moves at enqueue, so the memory
+/* A stream-ordered free has no CUPTI record and does not wait. Data moves at enqueue, so the memory
  * can be freed immediately, unless an earlier operation depends on a host callback. */
 int sim_memory_free_async(struct sim_stream *stream, void *pointer)
 {

@@ -70,8 +70,8 @@ static void start_op(struct op *op)
     op->timed = true;
 }
 
-/* Passes the end time of `op` to all operations that follow `op`, and to the operations that follow
- * those. Uses a list instead of recursion, because chains can have any length. */
+/* Passes the end time of `op` to all operations that follow `op`, then to the followers of these
+ * operations, and so on. Uses a list instead of recursion, because chains can have any length. */
 void sim_schedule_settle(struct op *op)
 {
     struct op *list = op;

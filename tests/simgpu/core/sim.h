@@ -419,7 +419,7 @@ struct sim_kernel {
     struct sim_module *module;
     struct sim_kernel *next;
     uint32_t parameters, registers, static_shared, local;
-    uint32_t own_ns;           /* part of the modelled time that differs between kernels */
+    uint32_t own_ns;           /* part of the modelled time, in ns, that differs between kernels */
     uint32_t *offsets, *sizes; /* offsets and sizes of the parameters; NULL if they are unknown */
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;

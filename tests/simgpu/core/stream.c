@@ -6,9 +6,9 @@
  * Any thread. A destroyed stream completes its queue; then its memory is reused.
  *
  * Legacy order: the next operation of the legacy stream follows the tails of all blocking streams
- * with new work since its last operation (context->fresh). The next operation of a blocking stream
- * follows the legacy stream's tail, if this tail has changed since the stream's last operation
- * (version, legacy_seen).
+ * that got new work since the legacy stream's last operation (context->fresh). The next operation
+ * of a blocking stream follows the legacy stream's tail, if this tail has changed since the
+ * stream's last operation (version, legacy_seen).
  */
 #include "core/sim.h"
 

@@ -81,8 +81,7 @@ static void deliver(struct sim_buffer *b)
         sim_trouble_twice(b);
     }
     if (callbacks.owner == SIM_THIEF || b->owner == SIM_THIEF) {
-        sim_log_buffer("given", b); /* delivered to the other client, or in a buffer of the other
-                                     * client */
+        sim_log_buffer("given", b); /* lost: the callback or the buffer is the other client's */
     } else if (b->for_show) {
         sim_log_buffer("starved", b);
     }

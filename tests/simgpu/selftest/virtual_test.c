@@ -271,8 +271,8 @@ static void leave(enum sim_domain domain, uint32_t cbid, uint32_t correlation, u
 {
 }
 
-/* Device 0 has access to memory of device 1. CUPTI must be told of device memory and a copy between
- * devices. */
+/* Device 0 has access to memory of device 1. CUPTI's records must have the kind "device memory" and
+ * a copy between devices. */
 static void it_belongs_to_the_device_that_made_it(void **state)
 {
     static const struct sim_probe probe = {

@@ -2,7 +2,7 @@
  * text.h - a trace in memory, for unit tests of the command-line tool, with a reader that returns a
  * few bytes at a time.
  *
- * Threads: one. Memory: the test owns the text.
+ * Threads: one. The test owns the memory of the text.
  */
 #ifndef TEST_TEXT_H
 #define TEST_TEXT_H

@@ -173,7 +173,7 @@ static void a_forbidden_call_would_be_seen(void **state)
 #ifdef SANITIZED
     skip();
 #endif
-    pthread_mutex_lock(&mutex); /* this call finds the real functions */
+    pthread_mutex_lock(&mutex); /* this call makes the replaced function look up the real one */
     pthread_mutex_unlock(&mutex);
     atomic_store(&forbidden, 0);
     watched = 1;

@@ -236,7 +236,7 @@ static void times_that_are_none(void **state)
     r = add_kernel(b); /* CUPTI has recorded no times */
     put64(r, at->start, 0);
     put64(r, at->end, 0);
-    r = add_kernel(b); /* truncated by a forced flush */
+    r = add_kernel(b); /* a forced flush delivered it before its end */
     put64(r, at->end, 0);
     r = add_kernel(b); /* the end is before the start */
     put64(r, at->end, 5);

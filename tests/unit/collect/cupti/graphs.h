@@ -2,7 +2,7 @@
  * graphs.h - a fake CUPTI with only the callbacks about CUDA graphs that graph_nodes.c uses. Graph
  * and node handles are numbers.
  *
- * Threads: any, after the callback was registered. Memory: none.
+ * Threads: any, after the callback was registered. No memory is allocated.
  */
 #ifndef TEST_CUPTI_GRAPHS_H
 #define TEST_CUPTI_GRAPHS_H
