@@ -19,7 +19,7 @@
 
 #define CALIBRATION_NS 300000u
 #define RENEWAL_NS     1000000000u
-#define CLOSE_NS       100u /* ns; two readings that are at most this far apart count as one moment */
+#define CLOSE_NS       100u /* ns; readings this close together are one moment */
 #define TRIES          50
 
 struct moment {
