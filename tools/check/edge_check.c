@@ -82,7 +82,7 @@ static int64_t later(int64_t a, int64_t b)
 }
 
 /* Checks the numbers of an edge. For an operation that did not wait, wake_ns depends only on the
- * launch and on the previous operation, so it is not checked. */
+ * launch and on the previous operation, so this function does not check wake_ns. */
 static int times_agree(const struct sl_edge *edge, const struct sl_edge_span *source,
                        const struct sl_edge_span *to)
 {
