@@ -1,6 +1,7 @@
 /*
  * interfaces_bench.c - measures the cost of the two CUPTI interfaces for syncline: process-wide
- * (v1), and a separate subscriber with whole records (v2-whole) or only the fields read (v2).
+ * (v1), and a separate subscriber (v2). A v2 subscriber gets whole records (v2-whole), or only the
+ * fields that syncline reads (v2).
  *
  * The benchmark runs itself as a child process on the simulated GPU, with the library injected. The
  * child launches kernels and waits for their records. Each round runs one child per interface; the
@@ -18,7 +19,7 @@
 
 #define CUPTI       "13.5"
 #define MOST_ROUNDS 32
-#define SETTLE_US   700000 /* time for writing the records of the last flush */
+#define SETTLE_US   700000 /* time in us in which syncline writes the records of the last flush */
 
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("bench_spin_ns");
 static const char *const interfaces[] = {"v1", "v2-whole", "v2"};
@@ -33,7 +34,7 @@ enum {
 
 /* ---- the child ---- */
 
-/* CPU time of syncline's threads so far. */
+/* Returns the CPU time of syncline's threads so far, in ns. */
 static uint64_t own_cpu_ns(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -48,7 +49,8 @@ static uint64_t own_cpu_ns(void)
         snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
         comm = id ? fopen(path, "r") : NULL;
         if (comm && fgets(name, sizeof(name), comm) && strncmp(name, "syncline", 8) == 0)
-            sum += bench_clock_ns((clockid_t)((~(unsigned)id << 3) | 6)); /* its CPU clock */
+            sum += bench_clock_ns((clockid_t)((~(unsigned)id << 3) | 6)); /* the id of the thread's
+                                                                             CPU clock */
         if (comm)
             fclose(comm);
     }
@@ -83,7 +85,7 @@ static int child(unsigned long launches)
 
 /* ---- the parent ---- */
 
-/* Reads the simulator's figures about its client. Returns 0 or -1. */
+/* Reads the numbers that the simulator logged about its CUPTI client. Returns 0 or -1. */
 static int read_log(const char *path, double *records, double *bytes, double *callbacks)
 {
     unsigned long long n, b, requests, request_ns, completions, completion_ns;
