@@ -1,8 +1,7 @@
 /*
  * player.c - plays a recording to the library that CUDA_INJECTION64_PATH names.
  *
- *     player [--speed X] FILE        normally started by tests/replay/run, which sets the library
- * path
+ *     player [--speed X] FILE        started by tests/replay/run, which sets the library path
  *
  * FILE is a replay stream (README.md) or a dump (docs/cupti-dump.md). The process starts like any
  * CUDA program: cuInit() loads the injected library and its CUPTI. Then CUPTI delivers the

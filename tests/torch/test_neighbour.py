@@ -1,6 +1,6 @@
 """syncline and torch.profiler in one process. CUPTI serves only one of the two profilers at a time.
 torch.profiler's traces are the same as without syncline. syncline's trace has all other operations, and
-states the gap."""
+lists this time as a gap."""
 import collections
 import json
 import re
@@ -175,7 +175,7 @@ def test_profiler_that_stops_at_exit(torch):
 @pytest.mark.full(seconds=7.1)
 def test_profiler_that_has_cupti_all_along(torch):
     """torch.profiler owns CUPTI during the whole run. syncline's file has all events that do not need CUPTI,
-    and states the gap."""
+    and lists this time as a gap."""
     _, without = play(torch, "whole", inject=False)
     run, sessions = play(torch, "whole", log="warn")
     assert run.said() == []
