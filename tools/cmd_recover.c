@@ -55,7 +55,7 @@ static int ends_with(const char *text, const char *end)
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-/* ---- whether a job still writes the file ---- */
+/* ---- test whether a job still writes a file ---- */
 
 /* Returns 1 if the process has the file open. Returns 0 if the process has not opened the file or
  * has ended. Returns -1 if the process cannot be inspected. */
@@ -107,7 +107,7 @@ static int is_written(const char *path, const struct stat *file)
     return time(NULL) - file->st_mtime < QUIET_S;
 }
 
-/* ---- one file ---- */
+/* ---- completing of one file ---- */
 
 /* Writes `output` from `input`, with the compression that the suffix of `name` means. Returns the
  * exit status: SL_EXIT_PROBLEM if the input was truncated. */
@@ -201,7 +201,7 @@ static int is_trace_part(const char *name)
     return ends_with(name, ".part") && (strstr(name, ".json") || strstr(name, ".et"));
 }
 
-/* ---- paths ---- */
+/* ---- search for files in the given paths ---- */
 
 static void recover_path(struct recovery *r, char *path)
 {

@@ -81,7 +81,7 @@ int sl_args_unknown(const struct sl_command *command, const char *kind, const ch
                             nearest ? "?" : "", remedy);
 }
 
-/* ---- the command line ---- */
+/* ---- parsing of the command line ---- */
 
 struct reader {
     struct sl_args args;

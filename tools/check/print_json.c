@@ -132,7 +132,7 @@ void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
     fputs("}\n", f);
 }
 
-/* ---- Chakra ---- */
+/* ---- results for Chakra traces ---- */
 
 void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check *c,
                             const struct sl_et *et)

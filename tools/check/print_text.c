@@ -240,7 +240,7 @@ void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
     print_findings(f, c);
 }
 
-/* ---- Chakra ---- */
+/* ---- results for Chakra traces ---- */
 
 void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check *c,
                             const struct sl_et *et)

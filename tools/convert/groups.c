@@ -69,7 +69,7 @@ static int name_of(char *out, size_t room, const char *et)
     return snprintf(out, room, "%s.comm_groups.json", prefix) < (int)room ? 0 : -ENAMETOOLONG;
 }
 
-/* ---- the existing file ---- */
+/* ---- reading of the existing comm-group file ---- */
 
 /* Compares the ranks of a group in the file with the expected ranks (`wanted`). */
 struct ranks {
@@ -173,7 +173,7 @@ static int read_old(struct job *j, int fd)
     return j->size ? read_groups(j) : 0;
 }
 
-/* ---- the added groups ---- */
+/* ---- adding of groups and writing of the file ---- */
 
 static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
 {

@@ -62,7 +62,7 @@ void sl_wait_blame_destroy(struct sl_wait_blame *s)
         sl_pages_unmap(s, sizeof(*s));
 }
 
-/* ---- looking up operations ---- */
+/* ---- lookup of operations ---- */
 
 /* Returns the operation with this number. Returns NULL if the number is 0 or the operation has been
  * overwritten. */
@@ -112,7 +112,7 @@ static uint32_t find(const struct sl_wait_blame *s, const struct sl_edge_op *op)
     return 0;
 }
 
-/* ---- rows ---- */
+/* ---- adding of operations and edges ---- */
 
 static void enter_id(struct sl_wait_blame *s, struct operation *o)
 {
@@ -229,7 +229,7 @@ void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge)
         end->source = source->number;
 }
 
-/* ---- the search from a wait backwards ---- */
+/* ---- backward search from a wait ---- */
 
 /* Returns the predecessor that ended last. */
 static const struct operation *behind(const struct sl_wait_blame *s, const struct operation *o)

@@ -28,7 +28,7 @@ static struct sl_text bytes_of(struct sl_et_span s)
     return (struct sl_text){(const char *)s.at, (size_t)(s.end - s.at)};
 }
 
-/* ---- nodes ---- */
+/* ---- parsing of nodes ---- */
 
 #define MEMBER(name) offsetof(struct sl_et_node, name)
 
@@ -173,7 +173,7 @@ static int take_node(struct sl_et *et, struct sl_et_span s, struct sl_et_node *n
     return 1;
 }
 
-/* ---- messages ---- */
+/* ---- reading of messages ---- */
 
 /* Buffers at least `need` bytes at the front, unless the text ends earlier. */
 static void fill(struct sl_et *et, size_t need)

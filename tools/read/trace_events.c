@@ -27,7 +27,7 @@ struct range {
     uint32_t name, collective, line;
 };
 
-/* ---- order ---- */
+/* ---- comparison functions of the two orders ---- */
 
 static int compare(uint64_t a, uint64_t b)
 {
@@ -130,7 +130,7 @@ static void sort_steps(struct sl_trace_events *t)
     t->steps = t->steps_sorted = kept;
 }
 
-/* ---- the first order: places ---- */
+/* ---- end of the first order: the range around each call ---- */
 
 /* Returns the name of the last step that began before `ns`, or 0 if that step had ended by `ns`. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
@@ -210,7 +210,7 @@ int sl_trace_events_end(struct sl_trace_events *t)
     return rc ? rc : sl_event_sort_end(t->by_correlation);
 }
 
-/* ---- the second order ---- */
+/* ---- events of the second order ---- */
 
 /* Returns whether an event repeats the previous event. Three cases exist: a call inside a call with
  * the same id, an event record that several waits name, and a row that was written twice. */
@@ -332,7 +332,7 @@ int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struc
     return 1;
 }
 
-/* ---- the rest ---- */
+/* ---- creation, and lookup of calls ---- */
 
 int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectives *collectives)
 {

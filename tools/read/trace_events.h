@@ -46,10 +46,12 @@ struct sl_trace_events_counts {
     uint64_t negative;     /* rows that end before they begin; their duration becomes 0 */
     uint64_t numbered;     /* calls whose row has a CUPTI callback id */
     uint64_t of_others;    /* calls from a process other than that of the first call */
-    uint64_t strange;      /* calls that repeat an id, but were not made inside the earlier call */
-    uint64_t threads_lost; /* rows of threads beyond the limit of thread_ids.h */
-    uint64_t steps_lost;   /* rows of steps beyond the table's size */
-    uint64_t names_lost;   /* rows whose name did not fit */
+    uint64_t strange;      /* calls that repeat the correlation id of an earlier call but were not
+                              made inside that call */
+    uint64_t threads_lost; /* rows left out because their thread is beyond the limit of
+                              thread_ids.h */
+    uint64_t steps_lost;   /* rows of steps left out because the table of steps was full */
+    uint64_t names_lost;   /* rows whose name was left out because it did not fit into memory */
     uint64_t inputs_lost;  /* number of operators whose inputs did not fit */
 };
 

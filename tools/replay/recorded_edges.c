@@ -81,7 +81,7 @@ void sl_recorded_edges_destroy(struct sl_recorded_edges *f)
         sl_pages_unmap(f, sizeof(*f));
 }
 
-/* ---- events for the sort ---- */
+/* ---- packing of edges into events for the sort ---- */
 
 struct sl_event sl_recorded_edges_event(const struct sl_edge *edge)
 {
@@ -131,7 +131,7 @@ static struct sl_edge unpacked(const struct sl_event *ev)
     return edge;
 }
 
-/* ---- rows ---- */
+/* ---- table of calls and operations ---- */
 
 static size_t place_of(uint64_t correlation, uint64_t graph_node)
 {

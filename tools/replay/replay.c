@@ -69,7 +69,7 @@ void sl_replay_destroy(struct sl_replay *f)
     free(f);
 }
 
-/* ---- reading ---- */
+/* ---- reading of the file ---- */
 
 static int has_joined(const struct sl_replay *f)
 {
@@ -273,7 +273,7 @@ int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_
     return rc ? sort_failed(path, rc, why, why_size) : 0;
 }
 
-/* ---- the engine ---- */
+/* ---- passing of events to the engine and the sinks ---- */
 
 struct run {
     struct sl_replay *feed;

@@ -25,8 +25,8 @@
 enum sl_replay_names {
     SL_REPLAY_NAMES_BEFORE, /* the row of a name precedes the edges with the name, as in every file
                                that the job wrote */
-    SL_REPLAY_NAMES_SOUGHT, /* a name was missing: names are read up to the end of the file, and
-                               edges are not passed on */
+    SL_REPLAY_NAMES_SOUGHT, /* an edge came before the row of its name. So names are read up to the
+                               end of the file, and edges are not passed on */
     SL_REPLAY_NAMES_KNOWN   /* all names are known; a second pass reads the edges */
 };
 
