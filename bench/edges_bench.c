@@ -103,7 +103,7 @@ static size_t resident(void)
     return kib * 1024;
 }
 
-/* ---- the mix ---- */
+/* ---- the cost and the memory for the records of mix.h ---- */
 
 static void feed(struct sl_edges *e, const struct input *in, uint64_t round)
 {
@@ -242,7 +242,7 @@ static double many_streams(const struct input *in, uint32_t streams, int whole, 
     return (double)best / rounds;
 }
 
-/* ---- a job that makes a new stream for each request ---- */
+/* ---- the cost of a job that uses a new stream for each request ---- */
 
 static void record(struct job *j, uint32_t stream)
 {

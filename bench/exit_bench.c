@@ -22,7 +22,7 @@ extern char **environ;
 
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("bench_spin_ns");
 
-/* ---- the child ---- */
+/* ---- the child process, which is measured ---- */
 
 static int child(unsigned long launches)
 {
@@ -41,7 +41,7 @@ static int child(unsigned long launches)
     return 0;
 }
 
-/* ---- the parent ---- */
+/* ---- the parent process, which measures ---- */
 
 static void put_environment(const char *folder, int with_library)
 {

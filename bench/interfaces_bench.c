@@ -27,12 +27,13 @@ static const char *const interfaces[] = {"v1", "v2-whole", "v2"};
 enum {
     OWN_NS,      /* CPU time of syncline's threads, per record */
     CALLBACK_NS, /* CPU time inside syncline's callbacks, per record */
-    JOB_NS,      /* CPU time of the launching thread, per launch; most is spent in the simulator */
+    JOB_NS,      /* CPU time of the launching thread, per launch; most of this time is spent in the
+                    simulator */
     BYTES,       /* bytes of CUPTI buffers, per record */
     VALUES
 };
 
-/* ---- the child ---- */
+/* ---- the child process, which is measured ---- */
 
 /* Returns the CPU time of syncline's threads so far, in ns. */
 static uint64_t own_cpu_ns(void)
@@ -83,7 +84,7 @@ static int child(unsigned long launches)
     return 0;
 }
 
-/* ---- the parent ---- */
+/* ---- the parent process, which measures ---- */
 
 /* Reads the numbers that the simulator logged about its CUPTI client. Returns 0 or -1. */
 static int read_log(const char *path, double *records, double *bytes, double *callbacks)

@@ -89,7 +89,7 @@ static void set(const struct functions *f)
     *core2[NVTX_CBID_CORE2_DomainRangePop] = (NvtxFunctionPointer)f->domain_pop;
 }
 
-/* ---- measurements ---- */
+/* ---- the cost of a push and a pop ---- */
 
 static struct {
     nvtxDomainHandle_t domain;
@@ -140,7 +140,7 @@ static double cost(void (*run)(void), int read)
     return best;
 }
 
-/* ---- threads ---- */
+/* ---- the memory for threads that make one range ---- */
 
 static void *one_range(void *user)
 {
@@ -162,7 +162,7 @@ static void churn(long threads)
     }
 }
 
-/* ---- the cost in the pipeline ---- */
+/* ---- the cost of a range in the recorder and the writer ---- */
 
 static void take(void *user, const struct sl_event *ev)
 {

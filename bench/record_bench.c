@@ -82,7 +82,7 @@ static int count_close(struct sl_sink *sink, int complete)
     return 0;
 }
 
-/* ---- stages ---- */
+/* ---- the part `stages` ---- */
 
 struct figures { /* ns of CPU and bytes, per CUPTI record */
     double decode, assemble, format, zstd, whole, text_bytes, zstd_bytes, file_bytes;
@@ -321,7 +321,7 @@ static void stages(struct bench_table *t, const char *folder)
     bench_row(t, (struct bench_row){"default, level -5: file", f.file_bytes, "bytes", .goal = 0});
 }
 
-/* ---- paced ---- */
+/* ---- the part `paced` ---- */
 
 static size_t resident_bytes(void)
 {

@@ -104,7 +104,8 @@ def others(library: ctypes.CDLL, syncline) -> dict[str, float]:
 
 
 def recorded(path: str, turns: int) -> list[dict[str, float]]:
-    """Loads the library at this path, and returns the results of each turn."""
+    """Loads the library at this path, measures all modes `turns` times, and returns the results of
+    each time."""
     library = ctypes.CDLL(path)
     library.sl_stop()
     time.sleep(0.3)
