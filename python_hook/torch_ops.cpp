@@ -78,7 +78,7 @@ struct Keywords {
 };
 template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
 
-/* ---- inputs ---- */
+/* ---- encoding of the inputs of an operator ---- */
 
 /* the same set of keys as in TensorImpl::layout() */
 constexpr c10::DispatchKeySet other_layouts = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks;
@@ -408,7 +408,7 @@ void on_end(const at::RecordFunction &fn, at::ObserverContext *)
     host->end(fn.handle(), static_cast<uint8_t>(fn.scope()), fn.isAsync());
 }
 
-/* ---- entry points ---- */
+/* ---- functions that the library calls ---- */
 
 /* Enables or disables a callback. The callback is added when it is first enabled, and is never
  * removed. A disabled callback takes no time per operator. */
