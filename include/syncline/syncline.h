@@ -134,7 +134,7 @@ static inline int sl_start(void)
  * Closes the window. Its file is complete some time later (see sl_status()). A window that was
  * requested but has not opened yet is cancelled and leaves no file.
  *
- * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN like sl_start().
+ * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_stop(void)
 {
@@ -147,7 +147,7 @@ static inline int sl_stop(void)
  * recorded between the two windows, for some 20 ms, or longer while a long kernel runs. An
  * sl_stop() in that time cancels the next window.
  *
- * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN like sl_start().
+ * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_dump(void)
 {
@@ -164,7 +164,7 @@ static inline int sl_dump(void)
  *
  * Returns 0; -ENOTSUP with SYNCLINE_HANDOVER=0; -EBUSY if the other profiler still records
  * (syncline takes CUPTI back when that profiler has ended); -ETIMEDOUT if syncline's thread did not
- * answer; -ENODEV and -EAGAIN like sl_start().
+ * answer; -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_hand_over(void)
 {
@@ -182,7 +182,7 @@ static inline int sl_take_back(void)
  * Ends a step of the job, which is `ProfilerStep#N` in the trace, and begins the next step. From
  * the first call on, PyTorch's optimizers and DataLoaders no longer define steps.
  *
- * Returns 0, or -ENODEV and -EAGAIN like sl_start().
+ * Returns 0, or -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_step(void)
 {
@@ -194,7 +194,7 @@ static inline int sl_step(void)
  * sl_range_push() begins a range of the calling thread, and sl_range_pop() ends the thread's last
  * range. Ranges may nest. The name is UTF-8 and is copied. A pop without a push does nothing.
  *
- * Returns 0; -EINVAL if `name` is NULL; -ENODEV and -EAGAIN like sl_start().
+ * Returns 0; -EINVAL if `name` is NULL; -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_range_push(const char *name)
 {
