@@ -185,7 +185,7 @@ int replay_dump_survey(const uint8_t *file, size_t size, struct sim_device_info 
     return 0;
 }
 
-/* ---- buffers ---- */
+/* ---- playing of buffers ---- */
 
 static bool take_part(const struct chunk *c, uint64_t *at, uint64_t bytes, struct part *part)
 {

@@ -125,7 +125,7 @@ class Comparison:
     def differ(self, text, ns=0):
         self.differences.append((ns, text))
 
-    # ---- time ----
+    # ---- conversion of times ----
 
     def align(self):
         """Fits a line that converts times of libkineto's clock to syncline's. The line is computed from all
@@ -273,7 +273,7 @@ class Comparison:
         return kernel["args"]["shared memory"] > device["sharedMemPerBlock"] and \
             0 < kernel["args"]["est. achieved occupancy %"] <= most + 0.5
 
-    # ---- facts from the recording ----
+    # ---- checks of syncline against the recording ----
 
     def check_records(self):
         """Checks that each wait for an event names the call that recorded the event, or no call."""

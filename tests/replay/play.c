@@ -46,7 +46,7 @@ static void three(uint32_t out[3], const struct replay_line *line, enum replay_f
     }
 }
 
-/* ---- facts that must be known before the first record ---- */
+/* ---- devices and times that the player needs before the first record ---- */
 
 static int survey_device(struct survey *s, const struct replay_line *line)
 {
@@ -109,7 +109,7 @@ int replay_play_survey(const char *text, size_t size, struct sim_device_info *de
     return err;
 }
 
-/* ---- records ---- */
+/* ---- playing of records ---- */
 
 /* Names live until the end of the recording, because CUPTI keeps the pointer of a kernel's name.
  * Equal texts get the same pointer, because the driver also returns one pointer for equal names. */
