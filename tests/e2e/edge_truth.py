@@ -181,7 +181,7 @@ class Truth:
                 newest[place] = link
         return list(newest.values())
 
-    # ---- calls ----
+    # ---- the edges of calls ----
 
     def _calls(self) -> list[Destination]:
         found = []
@@ -269,7 +269,7 @@ class Truth:
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 for op in last.values()]
 
-    # ---- GPU operations ----
+    # ---- the edges of GPU operations ----
 
     def _operations(self) -> list[Destination]:
         found = []
@@ -303,7 +303,7 @@ class Truth:
     def _on_launch_stream(self, op: dict) -> bool:
         return op["stream"] == LEGACY or place_of(op) in self.flags
 
-    # ---- calls that overlap ----
+    # ---- destinations whose order is not certain, because calls overlap ----
 
     def _actions(self) -> list[Action]:
         actions: dict[int, Action] = {}

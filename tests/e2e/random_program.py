@@ -77,7 +77,7 @@ class Thread:
     def any_event(self):
         return self.r.choice([*self.g.shared_events, *self.events] or [0])
 
-    # ---- steps ----
+    # ---- methods that add steps to the program ----
 
     def work(self, stream=None):
         stream = self.stream() if stream is None else stream

@@ -94,7 +94,7 @@ def check_and_keep(program: random_program.Program, name: str,
         return outcome, kept
 
 
-# ---- shrinking ----
+# ---- shrinking of failing programs ----
 
 def fails(program: random_program.Program, tries: int, kind: str = "") -> list[str]:
     """Runs the program up to `tries` times, because times differ between runs and a failure may be
@@ -141,7 +141,7 @@ def shrink(program: random_program.Program, tries: int = 4, seconds: float = 600
     return program, wrong
 
 
-# ---- programs in files ----
+# ---- reading and writing of programs ----
 
 def to_text(program: random_program.Program) -> str:
     head = "".join(f"# {' '.join(words)}\n" for words in

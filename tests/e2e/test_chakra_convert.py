@@ -42,7 +42,7 @@ def write(path: pathlib.Path, rows: list[dict], **header) -> pathlib.Path:
     return path
 
 
-# Real traces
+# Tests with real traces
 
 @real
 @pytest.mark.sanitize
@@ -139,7 +139,7 @@ def test_shapes_of_a_real_trace(tmp_path):
     assert found <= wanted and len(found) > 0.95 * len(wanted)
 
 
-# Made ones
+# Tests with generated traces
 
 def operator_rows():
     """Returns the rows of an operator, of an operator inside it, and of a launch inside that.
@@ -216,7 +216,7 @@ def test_a_graph_whose_nodes_have_no_ids(tmp_path):
     assert "before" in {et.by_id[d].name for d in side0.deps}
 
 
-# The file
+# Tests of the output file
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
@@ -268,7 +268,7 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["t.json"]
 
 
-# Damaged and hostile
+# Tests with damaged and malicious traces
 
 @pytest.mark.sanitize
 def test_a_trace_that_is_cut(tmp_path):

@@ -38,7 +38,7 @@ SAMPLES = {
 # devices.
 REPLAYED = {**SAMPLES, "graph": ["graph"], "peer_copy": ["peer_copy"]}
 # The kernels run for one second in total, and there are few calls. So the load of the machine
-# changes the total time little.
+# hardly changes the total time.
 WAITS_MOST = ["scenario", "context", "stream", *["long:100", "long:100", "sync", "sleep:50"] * 5]
 
 
@@ -229,7 +229,7 @@ def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
     assert without <= 0.9 * whole
 
 
-# Predictions
+# Predictions of runs with longer kernels
 
 class WhatIf:
     """Two runs, the second with kernels twice as long, and a prediction of the second run from the

@@ -81,7 +81,8 @@ def test_rows_in_reverse(own, tmp_path):
 
 
 def test_one_name_behind_its_edge(own, tmp_path):
-    """One name's row follows the edges. All edges are printed once, in their order."""
+    """The row of one name comes after the edges with that name. The tool prints all edges once, in
+    the order of the file."""
     rows = own[0]["traceEvents"]
     names = [row for row in rows if row["name"] == "sync_name"]
     assert len(names) > 1

@@ -43,7 +43,7 @@ def summary_of(path):
     return json.loads(run("edges", "--summary", "--json", path)[0])
 
 
-# Files of torch.profiler, made with with_stack
+# Tests with files of torch.profiler that were made with with_stack=True
 
 @pytest.fixture
 def with_stack(tmp_path):
@@ -114,7 +114,7 @@ def test_steps_past_those_that_are_kept_are_said(tmp_path):
     assert "2 steps are past the limit: waits in them count as outside of steps" in said
 
 
-# syncline's own files
+# Tests with files in syncline's format
 
 def own_wait(correlation, ts, line, source=1, wait_ns=1000, **args):
     waited = {} if line is None else {"wait_at": line}

@@ -89,7 +89,7 @@ def check_arrows(trace, edges, calls) -> None:
         assert around(every, heads[id_]) or around(calls.values(), heads[id_])
 
 
-# Every kind of edge, with every CUPTI version
+# Tests of every kind of edge with every CUPTI version
 
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 @pytest.mark.sanitize
@@ -191,7 +191,7 @@ def test_more_than_memory_holds(go):
     assert trace.counters["edges_lost_memory"] > 0 and trace.counters["edges_lost_gave_up"] == 0
 
 
-# Windows
+# Tests of windows
 
 def test_window_that_opens_while_work_is_pending(go):
     """Operations that were enqueued in the lead-in release waits in the window. These operations
@@ -261,7 +261,7 @@ def test_killed(go):
     check_rows(trace)
 
 
-# Options that switch edges off
+# Tests of options that turn edges off
 
 def test_lean_has_no_arrows(go):
     trace = go(STEPS, detail="lean").trace()
@@ -277,7 +277,7 @@ def test_without_synchronization_records(go):
     assert any("sync edges only for copies and frees" in line for line in run.said())
 
 
-# Inside graphs
+# Tests of edges inside graphs
 
 INSIDE = """0 use 0
 0 stream 2 1
@@ -384,7 +384,7 @@ def test_a_graph_on_streams_of_its_own(tmp_path):
     assert not edge_compare.compare(truth, trace.edges(), lost(trace), True, (0, 1 << 63)).wrong
 
 
-# How `syncline edges` prints the edges
+# Tests of the output of `syncline edges`
 
 def printed(path):
     return [json.loads(line) for line in tool("edges", "--json", path)[0].splitlines()]

@@ -30,7 +30,7 @@ def nanoseconds(event):
     return start, start + round(event["dur"] * 1000)
 
 
-# Real traces
+# Tests with real traces
 
 @real
 @pytest.mark.sanitize
@@ -197,7 +197,7 @@ def test_order_of_rows_makes_no_difference(tmp_path):
     assert edges(shuffled) == edges(path)
 
 
-# Options that choose and summarize
+# Tests of options that select or summarize edges
 
 @real
 def test_choosing():
@@ -252,7 +252,7 @@ def test_text():
     assert "5 edges, 0 of them shown" in run("edges", "-k", "free", path)[0]
 
 
-# syncline's own files
+# Tests with files that syncline wrote
 
 @pytest.mark.parametrize("steps", [
     "context stream kernel:5 copy memset event sync graph:3 blocking stream:0 kernel:2 copy memset "

@@ -94,7 +94,7 @@ def events_before(data, at):
         count += 1
 
 
-# Real traces
+# Tests with real traces
 
 @real
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
@@ -134,7 +134,7 @@ def test_real_trace(path, tmp_path):
     assert check(last)["categories"] == report["categories"]
 
 
-# Complete traces in syncline's format
+# Tests with complete traces in syncline's format
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda d: frames(d, 1000),
                                   lambda d: frames_as_pzstd(d, 1000),
@@ -214,7 +214,7 @@ def test_recorded_trace(go):
     assert gzip.decompress(out.read_bytes()) == harness.decompress(path)
 
 
-# Truncated and damaged traces
+# Tests with truncated and damaged traces
 
 @pytest.mark.full(seconds=6.2)
 def test_cut_at_every_byte(tmp_path):
@@ -418,7 +418,7 @@ def test_no_progress_without_a_terminal(tmp_path):
     assert run("convert", path, "--to", "kineto-gz", "-o", tmp_path / "o", "-l", 9)[1] == ""
 
 
-# The doctor
+# Tests of `syncline doctor`
 
 def doctor(status, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCLINE_", "CUDA_", "KINETO"))}

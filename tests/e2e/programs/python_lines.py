@@ -25,7 +25,7 @@ def tell(mark, answer):
     print(f"{mark}\t{answer.decode() if answer else None}")
 
 
-# ---- places with one line each ----
+# ---- code that asks for its line at one place ----
 
 
 def function():
@@ -242,7 +242,7 @@ def one_each():
     tell("elsewhere", probe.probe_elsewhere())
 
 
-# ---- code that libraries call ----
+# ---- cases with libraries, threads and many lines ----
 
 
 def run(source, name, **names):

@@ -41,7 +41,7 @@ static struct context contexts[CONTEXTS];
 static struct slot streams[SLOTS], events[SLOTS], memory[SLOTS], graphs[SLOTS], modules[SLOTS];
 static _Thread_local int current = -1; /* context; -1: none */
 
-/* ---- slots ---- */
+/* ---- slots of objects ---- */
 
 static int in(int slot)
 {
@@ -163,7 +163,7 @@ static void reset(const int *arg)
     current = -1;
 }
 
-/* ---- objects ---- */
+/* ---- steps that create and destroy objects ---- */
 
 static void new_stream(const int *arg)
 {

@@ -74,7 +74,7 @@ static struct step steps[STEPS];
 static int step_count, thread_count = 1;
 static pthread_barrier_t meeting;
 
-/* ---- work ---- */
+/* ---- steps that enqueue work ---- */
 
 static void kernel(const int *arg)
 {
@@ -134,7 +134,7 @@ static void set(const int *arg)
         more.MemsetD8(to, 7, bytes);
 }
 
-/* ---- order ---- */
+/* ---- steps that order streams and wait ---- */
 
 static void record(const int *arg)
 {
@@ -190,7 +190,7 @@ static void context_sync(const int *arg)
         arg[0] ? rt.cudaDeviceSynchronize() : (int)cu.CtxSynchronize();
 }
 
-/* ---- graphs ---- */
+/* ---- steps with graphs ---- */
 
 static void begin(const int *arg)
 {
@@ -229,7 +229,7 @@ static void drop_graph(const int *arg)
     graphs[arg[0]].object = NULL;
 }
 
-/* ---- failing calls, windows, sleeping ---- */
+/* ---- steps with failing calls, with windows, and with sleeps ---- */
 
 static void bad(const int *arg)
 {
