@@ -39,7 +39,7 @@ struct request {
     const struct sl_command *command;
     const char *input;
     int json, summary;
-    int kind; /* enum sl_edge_kind, or -1 for all kinds */
+    int kind; /* kind of the edges to show (enum sl_edge_kind), or -1 for all kinds */
     uint64_t min_wait_ns;
 };
 

@@ -58,17 +58,17 @@ enum sl_finding_id {
     SL_ET_RULE_CUT,      /* the file ends inside a message */
     SL_ET_RULE_DAMAGED,  /* bytes that are not a message */
     SL_ET_RULE_INPUT,    /* the compressed file is cut or damaged */
-    SL_ET_RULE_EMPTY,    /* no node */
+    SL_ET_RULE_EMPTY,    /* the file has no node */
     SL_ET_RULE_ID_TWICE,
     SL_ET_RULE_DEP_MISSING, /* a dependency on a node that is not in the file */
     SL_ET_RULE_DEP_LATER,   /* a parent after its child */
     SL_ET_RULE_DEP_SELF,
     SL_ET_RULE_CYCLE, /* nodes that are in a dependency cycle or depend on a cycle */
-    SL_ET_RULE_TYPE,  /* INVALID or METADATA */
-    SL_ET_RULE_NAME,  /* not UTF-8 */
+    SL_ET_RULE_TYPE,  /* a node has the type INVALID or METADATA */
+    SL_ET_RULE_NAME,  /* the name of a node is not UTF-8 */
     SL_ET_RULE_TEXT,  /* a text of the metadata, or a text of a node other than the node's name, is
                          not UTF-8 */
-    SL_ET_RULE_DURATION, /* negative, or above int64 in nanoseconds */
+    SL_ET_RULE_DURATION, /* a duration is negative, or exceeds int64 in nanoseconds */
     SL_ET_RULE_NO_IS_CPU,
     SL_ET_RULE_COMM_ON_CPU,
     SL_ET_RULE_MEMBER,      /* the value of an attribute is in another member of the protobuf oneof
@@ -76,10 +76,10 @@ enum sl_finding_id {
     SL_ET_RULE_COMM_FIELDS, /* type or size of a collective, or peer or tag of a send or receive, is
                                missing */
     SL_ET_RULE_TWICE,       /* an attribute appears twice in a node */
-    SL_ET_RULE_COMM_SIZE,   /* below 0 */
-    SL_ET_RULE_COMM_PEER,   /* a rank below 0 */
+    SL_ET_RULE_COMM_SIZE,   /* comm_size is below 0 */
+    SL_ET_RULE_COMM_PEER,   /* a source or destination rank is below 0 */
     SL_ET_RULE_COMM_TYPE,   /* ASTRA-sim has no algorithm for this type */
-    SL_ET_RULE_GROUP,       /* pg_name is not a number of 31 bits */
+    SL_ET_RULE_GROUP,       /* pg_name is neither empty nor a number of 31 bits */
     SL_ET_RULE_NO_LAUNCH,   /* GPU operations whose launching call is missing */
     SL_ET_RULE_NOT_CHECKED, /* not checked for lack of memory, so validity is unknown */
     SL_FIND_COUNT

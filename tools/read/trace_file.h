@@ -4,8 +4,8 @@
  *   sl_trace_open(&t, path, why, sizeof(why));
  *   while (sl_trace_next(t, &item) ...)
  *
- * Threads: one owner. A helper thread decompresses ahead of the reader. Memory: the memory of
- * input, splitter and parser (see their headers). It does not depend on the file size.
+ * Threads: one owner. A helper thread decompresses ahead of the reader. Memory: the sum of the
+ * limits in input_file.h, split.h and json_event.h, for a file of any size.
  */
 #ifndef SL_TRACE_FILE_H
 #define SL_TRACE_FILE_H
