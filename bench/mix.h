@@ -427,7 +427,7 @@ static inline void mix_step(struct mix *m)
         struct mix_overhead *r = mix_put(&m->cpu, sizeof *r);
 
         r->kind = 17;
-        r->overhead_kind = 7u << 16; /* activity buffer request */
+        r->overhead_kind = 7u << 16; /* overhead of a request for an activity buffer */
         r->object_kind = 2;          /* thread */
         r->object_id[0] = MIX_PID;
         r->object_id[1] = MIX_FORWARD_THREAD;

@@ -74,9 +74,9 @@ def test_temporal_breakdown(analysed):
 
 
 def test_idle_breakdown(analysed):
-    """HTA's idle time per stream. An idle gap counts as "host wait" if the operation after it was
-    launched after the operation before it had ended. Otherwise a gap below 30 us counts as "kernel
-    wait"."""
+    """HTA's idle time per stream. An idle gap lies between two operations. It counts as "host wait"
+    if the second operation was launched after the first had ended. Otherwise a gap below 30 us
+    counts as "kernel wait"."""
     run, report = analysed
     launched = {call["corr"]: call["start"] for call in run.truth_of("call")}
     wanted = collections.Counter()
