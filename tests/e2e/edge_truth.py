@@ -41,7 +41,7 @@ class Destination:
     must: list[tuple] = dataclasses.field(default_factory=list)
     may: list[tuple] = dataclasses.field(default_factory=list)
     covered: list[tuple] = dataclasses.field(default_factory=list)  # edges that an earlier wait covers
-    # ids of operations that precede the sources of the edges in `must`
+    # ids of operations that the GPU had to run before the sources of the edges in `must`
     behind: set[int] = dataclasses.field(default_factory=set)
     free: int = 0  # time from which the destination waits only for its sources, in ns
     unsure: bool = False  # the destination's call overlaps conflicting calls
