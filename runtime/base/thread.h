@@ -2,7 +2,8 @@
  * thread.h - starts a thread of ours.
  *
  * The host's signal handlers never run on it, because every signal is blocked there from the start.
- * Any thread. errno is preserved.
+ * The thread rounds to nearest, and no floating-point operation raises a signal, whatever the
+ * host's thread has set. Any thread. errno is preserved.
  */
 #ifndef SL_THREAD_H
 #define SL_THREAD_H
