@@ -38,7 +38,6 @@
  *     sleep:MS         Sleeps for MS milliseconds.
  *     fork             Forks a child, which makes a kernel call and exits with 5. Waits for the
  *                      child.
- *     fds              Prints the open descriptors that exec would inherit.
  *     exit:N           Ends the process. Also: _exit:N, abort, kill, return:N.
  *     thread_exit:N    Calls _exit() from a second thread.
  *
@@ -46,7 +45,6 @@
  * step `threads`.
  */
 #include <cuda.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -289,16 +287,6 @@ static void do_fork(void)
            WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
-static void do_fds(void)
-{
-    for (int fd = 3; fd < 1024; fd++) {
-        int flags = fcntl(fd, F_GETFD);
-
-        if (flags >= 0 && !(flags & FD_CLOEXEC))
-            printf("inherited %d\n", fd);
-    }
-}
-
 static void *exit_thread(void *status)
 {
     fflush(stdout);
@@ -418,8 +406,6 @@ static int do_step(const char *step, long n, const char *text)
         sleep_ms(n);
     else if (!strcmp(step, "fork"))
         do_fork();
-    else if (!strcmp(step, "fds"))
-        do_fds();
     else
         return -1;
     return 0;
