@@ -44,7 +44,7 @@ static const struct host_mode own_modes[] = {
 };
 
 static const struct host_mode *const tables[] = {own_modes, host_load_modes, host_process_modes,
-                                                 host_change_modes};
+                                                 host_change_modes, host_stamps_modes};
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 

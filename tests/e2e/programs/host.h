@@ -19,6 +19,7 @@ struct host_mode {
 extern const struct host_mode host_load_modes[];    /* host_load.c */
 extern const struct host_mode host_process_modes[]; /* host_process.c */
 extern const struct host_mode host_change_modes[];  /* host_changes.c */
+extern const struct host_mode host_stamps_modes[];  /* host_stamps.c */
 
 /* host.c: `host_out` is where all output goes. Lines that begin with `measured` hold times and
  * counts, which differ from run to run. */
