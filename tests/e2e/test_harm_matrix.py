@@ -85,7 +85,7 @@ def play(folder: pathlib.Path, mode: str, inject: bool, prefix: list[str], env: 
     program."""
     work, out = folder / "work", folder / "out"
     (work / "empty").mkdir(parents=True, exist_ok=True)
-    n, *signals = MODES[mode]
+    n, *signals = MODES.get(mode, (2,))
     variables = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job", **env}
     if inject:
         variables["CUDA_INJECTION64_PATH"] = str(harness.LIBRARY)
@@ -193,11 +193,13 @@ BY_FOLDER = pytest.mark.xfail(strict=True, reason="each program needs an output 
 
 @BY_FOLDER
 def test_each_program_of_a_process_has_its_folder(tmp_path):
-    """The program replaces itself twice by exec. The process keeps its pid."""
-    result = compare(tmp_path, "exec")
+    """The program replaces itself twice by exec, each time once it has a trace file. The process keeps its
+    pid."""
+    result = play(tmp_path, "execfile", True, [], {})
+    assert result.status == 0 and result.stdout == ["host ok"]
     first, *others = folders(result.out)
     assert others == [f"{first}-2", f"{first}-3"]
-    assert len([path for path in result.out.rglob("*.pt.trace.json*")]) == 3
+    assert len(list(result.out.rglob("*.pt.trace.json*"))) == 3
 
 
 @BY_FOLDER

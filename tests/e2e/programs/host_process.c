@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #define LONG_RUN 1000
 #define HANGS_S  60 /* far longer than any child needs on a busy machine */
 #define SELF     "/proc/self/exe"
+#define MOST_FD  4096
 
 extern char **environ;
 
@@ -121,18 +123,49 @@ static void run_spawn(int n)
     host_view("end");
 }
 
-static void run_exec(int n)
+static void run_again(const char *mode, int n)
 {
     char left[16];
 
-    host_gpu_setup();
-    host_gpu_work(500);
-    host_view("exec");
     if (n == 0)
         return;
     snprintf(left, sizeof(left), "%d", n - 1);
-    execl(SELF, "host", "exec", left, (char *)NULL);
+    execl(SELF, "host", mode, left, (char *)NULL);
     fprintf(host_out, "exec failed\n");
+}
+
+static void run_exec(int n)
+{
+    host_gpu_setup();
+    host_gpu_work(500);
+    host_view("exec");
+    run_again("exec", n);
+}
+
+static int has_trace_file(void)
+{
+    char link[32], name[4096];
+
+    for (int fd = 0; fd < MOST_FD; fd++) {
+        ssize_t n;
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, name, sizeof(name) - 1);
+        name[n > 0 ? n : 0] = '\0';
+        if (strstr(name, ".pt.trace.json"))
+            return 1;
+    }
+    return 0;
+}
+
+static void run_exec_recorded(int n)
+{
+    int64_t end_ms = host_now_ms() + HANGS_S * 1000;
+
+    host_gpu_setup();
+    while (!has_trace_file() && host_now_ms() < end_ms)
+        host_gpu_work(10);
+    run_again("execfile", n);
 }
 
 /* ---- daemons ---- */
@@ -255,6 +288,7 @@ const struct host_mode host_process_modes[] = {
     {"forkkeep", run_fork_keep, "forks a child that lives longer than its parent"},
     {"spawn", run_spawn, "starts programs by posix_spawn(), system() and vfork(); N times"},
     {"exec", run_exec, "replaces itself by this program; N times"},
+    {"execfile", run_exec_recorded, "as exec, but waits for a trace file of the library each time"},
     {"daemon", run_daemon, "becomes a daemon, then works for N ms"},
     {"daemon2", run_daemon_late, "works, then becomes a daemon by daemon(3)"},
     {"exithandler", run_quick_exit, "ends by quick_exit()"},
