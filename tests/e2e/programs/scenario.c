@@ -30,6 +30,8 @@
  *     windows:N        Waits until N windows are complete files, 10 s at most.
  *     recording        Waits until a window is open, 10 s at most.
  *     lost             Waits until a record was lost, 10 s at most.
+ *     ended            Floods until no window is open.
+ *     deleted          Floods until the next complete trace was deleted.
  *     status           Prints `state N window N completed N`.
  *     chdir:PATH       Changes the working directory.
  *     unlink:PATH      Removes a file.
@@ -125,6 +127,31 @@ static void do_flood(long ms)
         at = now.tv_sec * 1000ll + now.tv_nsec / 1000000;
         end = end ? end : at + ms;
     } while (at < end);
+}
+
+/* Each loop takes two minutes at most. */
+static void do_ended(void)
+{
+    struct sl_status status = {.size = sizeof(status), .state = SL_STATE_RECORDING};
+
+    for (int i = 0; i < 1200 && status.state != SL_STATE_ARMED; i++) {
+        do_flood(100);
+        sl_status(&status);
+    }
+}
+
+static void do_deleted(void)
+{
+    struct sl_status before = {.size = sizeof(before)}, status;
+
+    sl_status(&before);
+    status = before;
+    for (int i = 0; i < 1200 && strcmp(status.last_file, before.last_file) == 0; i++) {
+        do_flood(100);
+        sl_status(&status);
+    }
+    for (int i = 0; i < 1200 && access(status.last_file, F_OK) == 0; i++)
+        do_flood(100);
 }
 
 static void do_copy(size_t bytes)
@@ -392,6 +419,10 @@ static int do_step(const char *step, long n, const char *text)
         do_recording();
     else if (!strcmp(step, "lost"))
         do_lost();
+    else if (!strcmp(step, "ended"))
+        do_ended();
+    else if (!strcmp(step, "deleted"))
+        do_deleted();
     else if (!strcmp(step, "chdir"))
         return chdir(text);
     else if (!strcmp(step, "unlink"))
