@@ -83,9 +83,10 @@ static const struct sl_option_word chakra_words[] = {
     {"raw", SL_CHAKRA_RAW,
      "`.et`, not compressed, which is the only form that simulators read; 7 to 17 times as large "
      "as the trace"},
-    {"gzip", SL_CHAKRA_GZIP, "`.et.gz`, for Chakra's Python tools"},
+    {"gzip", SL_CHAKRA_GZIP, "`.et.gz` at gzip's level 1, for Chakra's Python tools"},
     {"zstd", SL_CHAKRA_ZSTD,
-     "`.et.zst`, the smallest; `syncline convert X.et.zst --to chakra -o X.et` decompresses it"},
+     "`.et.zst` at zstd's level -3, whatever SYNCLINE_COMPRESSION says; `syncline convert X.et.zst "
+     "--to chakra -o X.et` decompresses it"},
     {NULL, 0, NULL},
 };
 

@@ -73,9 +73,9 @@ struct sl_output_functions {
     int (*events)(void *output, const struct sl_event *ev, size_t count);
     int (*edges)(void *output, const struct sl_output_edges *edges);
     int (*complete)(void *output, const struct sl_output_progress *progress);
-    /* Called when data arrived a second ago, or when the window's first data has arrived. The
-     * output must write all its data to the disk, so that a killed process loses at most the data
-     * of about a second. */
+    /* Called when data arrived some time ago (window_file.c), or when the window's first data has
+     * arrived. The output must write all its data to the disk, so that a killed process loses less
+     * than the data of a second. */
     int (*sync)(void *output);
     /* Called when the window has ended, at `closed_ns`. The output must end the file. */
     int (*close)(void *output, uint64_t closed_ns);

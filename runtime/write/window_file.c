@@ -12,9 +12,10 @@
 #include "base/clock.h"
 
 /* Longest times, in nanoseconds, between writing data and its sync. The first values are for the
- * first data of a file, which includes the header. The last value is for all later data. So a
- * killed process loses at most the data of the last value, and a young process loses less. */
-static const uint64_t wait_ns[] = {0, 50000000, 200000000, 1000000000};
+ * first data of a file, which includes the header. The last value is for all later data. A killed
+ * process must lose less than a second: a record waits up to 250 ms for CUPTI's delivery, an
+ * execution trace's node up to 250 ms more for the next delivery, and then for the sync. */
+static const uint64_t wait_ns[] = {0, 50000000, 200000000, 400000000};
 
 #define WAITS (sizeof(wait_ns) / sizeof(wait_ns[0]))
 

@@ -45,8 +45,8 @@ struct sl_window_file {
 int sl_window_file_open(struct sl_window_file *f, const struct sl_window_file_options *opt,
                         const struct sl_trace_meta *meta);
 
-/* Call after data was written that is not on the disk yet. A sync of the file is then due in one
- * second. The first sync of a file is due at once, the second in 50 ms and the third in 200 ms. */
+/* Call after data was written that is not on the disk yet. A sync of the file is then due in 400
+ * ms. The first sync of a file is due at once, the second in 50 ms and the third in 200 ms. */
 void sl_window_file_touch(struct sl_window_file *f);
 
 /* Returns 1 if a sync is due now. Otherwise returns 0 and writes the time left, in nanoseconds, to

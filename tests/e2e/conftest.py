@@ -1,6 +1,10 @@
 """Fixtures of the end-to-end tests. The tests use the build in SL_TEST_BUILD (default: build/release)."""
+import collections.abc
+import dataclasses
+import os
 import pathlib
 import subprocess
+import time
 
 import pytest
 
@@ -47,3 +51,48 @@ def small_disk(tmp_path):
         pytest.skip("mounting needs root (and a container that allows it)")
     yield folder
     subprocess.run(["umount", folder], check=True)
+
+
+@dataclasses.dataclass
+class LimitedMemory:
+    """A memory cgroup with a limit."""
+    command: list[str]  # joins the cgroup and then becomes the command that is appended
+    peak: collections.abc.Callable[[], int]  # returns the peak memory use in bytes
+
+
+@pytest.fixture
+def memory_limit():
+    """memory_limit(BYTES) returns a LimitedMemory. Only root can make a cgroup."""
+    unified, memory = pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/sys/fs/cgroup/memory")
+    name = f"syncline-test-{os.getpid()}"
+    if (memory / "memory.limit_in_bytes").exists():
+        group, limit, peak = memory / name, "memory.limit_in_bytes", "memory.max_usage_in_bytes"
+    else:
+        group, limit, peak = unified / name, "memory.max", "memory.peak"
+    try:
+        group.mkdir()
+        (group / limit).read_text()
+    except OSError:
+        if group.exists():
+            group.rmdir()
+        pytest.skip("a memory cgroup needs root (and a container that allows it)")
+
+    def make(limit_bytes: int) -> LimitedMemory:
+        (group / limit).write_text(str(limit_bytes))
+        # A shell joins the cgroup and then becomes the program, so that all memory of the program counts.
+        join = f'echo $$ > {group / "cgroup.procs"} && exec "$@"'
+        return LimitedMemory(["sh", "-c", join, "sh"], lambda: int((group / peak).read_text()))
+
+    yield make
+    until = time.monotonic() + 60
+    while not _removed(group):  # the kernel removes ended processes late
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def _removed(group: pathlib.Path) -> bool:
+    try:
+        group.rmdir()
+    except OSError:
+        return False
+    return True

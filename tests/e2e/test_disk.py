@@ -6,12 +6,16 @@ import subprocess
 import harness
 
 TIME = "time:20ms/40ms"
-WORK = "context stream flood:"
 
 
 def sizes(out: pathlib.Path) -> dict[str, int]:
     """Returns the size in bytes of each file below a folder, by name."""
     return {path.name: path.stat().st_size for path in out.rglob("*") if path.is_file()}
+
+
+def said_of_disk(run: harness.Run) -> list[str]:
+    """Returns syncline's lines. A flood on a busy machine may also lose events, which one line reports."""
+    return [line for line in run.said() if "events were dropped in all" not in line]
 
 
 def window_of(name: str) -> int:
@@ -21,9 +25,10 @@ def window_of(name: str) -> int:
 def test_run_ends_its_window_at_the_limit(go):
     """SYNCLINE_DISK=1MiB with the window `run`. The window ends with a valid file of about 1 MiB, one line
     reports this, and the job continues."""
-    run = go(WORK + "2500 sync status", disk="1MiB", log="warn")
+    run = go("context stream kernel sync recording ended sync status", disk="1MiB", log="warn",
+             timeout=300)
     assert (run.status, run.stdout.splitlines()[-1]) == (0, "done"), run.stderr
-    (said,) = run.said()
+    (said,) = said_of_disk(run)
     assert "SYNCLINE_DISK" in said and "the window ends here" in said
     (path,) = run.files()
     checked = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True,
@@ -38,10 +43,10 @@ def test_run_ends_its_window_at_the_limit(go):
 def test_old_windows_are_deleted_at_the_limit(go):
     """Windows by time exceed the limit. syncline deletes the oldest windows, but keeps the first window, the
     newest windows, and a file that another program changed. The trace counts the deleted windows."""
-    run = go("context stream kernel sync windows:3 append flood:3000 sync",
-             window=TIME, lead_in="0", disk="2MiB", log="warn")
+    run = go("context stream kernel sync windows:3 append deleted sync",
+             window=TIME, lead_in="0", disk="2MiB", log="warn", timeout=300)
     assert run.status == 0, run.stderr
-    (said,) = run.said()
+    (said,) = said_of_disk(run)
     assert "SYNCLINE_DISK" in said and "the oldest windows are deleted" in said
     windows = {window_of(name) for name in sizes(run.out)}
     last = max(windows)

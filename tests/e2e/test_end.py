@@ -84,11 +84,6 @@ def test_no_thread_before_the_first_use(tmp_path):
     assert "syncline" not in run.stdout and "sl-" not in run.stdout
 
 
-def test_descriptors_are_not_inherited(go):
-    run = go("context kernel sync sleep:300 fds")
-    assert "inherited" not in run.stdout
-
-
 def test_library_that_is_disabled(go):
     run = go("context kernel sync status start", enabled="0")
     assert run.status == 0 and run.files() == [] and run.said() == []

@@ -1,7 +1,6 @@
 """Jobs run with little memory. Each job ends like without syncline. syncline uses a small part of the
 remaining memory, or none."""
 import json
-import os
 import pathlib
 import subprocess
 
@@ -10,39 +9,21 @@ import pytest
 import harness
 
 STEPS = ("context", "stream", "flood:300", "sync")
-MEMORY = pathlib.Path("/sys/fs/cgroup/memory")
-UNIFIED = pathlib.Path("/sys/fs/cgroup")
 
 
 @pytest.fixture
-def limited(tmp_path):
-    """limited(BYTES, command) runs a command in a memory cgroup with this limit. It returns the result and
-    the peak memory use in bytes. Only root can make a cgroup."""
-    name = f"syncline-test-{os.getpid()}"
-    if (MEMORY / "memory.limit_in_bytes").exists():
-        group, limit, peak = MEMORY / name, "memory.limit_in_bytes", "memory.max_usage_in_bytes"
-    else:
-        group, limit, peak = UNIFIED / name, "memory.max", "memory.peak"
-    try:
-        group.mkdir()
-        (group / limit).read_text()
-    except OSError:
-        if group.exists():
-            group.rmdir()
-        pytest.skip("a memory cgroup needs root (and a container that allows it)")
-
+def limited(memory_limit, tmp_path):
+    """limited(BYTES, steps) runs a scenario in a memory cgroup with this limit. It returns the result and the
+    peak memory use in bytes."""
     def run(limit_bytes: int, steps: tuple[str, ...], **env: str):
-        (group / limit).write_text(str(limit_bytes))
-        # A shell joins the cgroup and then becomes the program, so that all memory of the program counts.
-        join = ["sh", "-c", f'echo $$ > {group / "cgroup.procs"} && exec "$@"', "sh"]
+        memory = memory_limit(limit_bytes)
         result = subprocess.run(
-            [*join, harness.SIMGPU, "--build", harness.BUILD, harness.SCENARIO, *steps],
+            [*memory.command, harness.SIMGPU, "--build", harness.BUILD, harness.SCENARIO, *steps],
             capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False,
             env=harness.environment(env))
-        return result, int((group / peak).read_text())
+        return result, memory.peak()
 
-    yield run
-    group.rmdir()
+    return run
 
 
 def injected(out: pathlib.Path, **more: str) -> dict[str, str]:

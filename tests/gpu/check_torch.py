@@ -138,7 +138,7 @@ def beside_torch_profiler(suite, machine):
     theirs = len(invariants.Trace(file).kernels) if file.exists() else "no file"
     suite.fact("torch.profiler beside syncline: status", run.status)
     suite.fact("torch.profiler beside syncline: kernels in its trace", theirs)
-    for path in run.files("*.zst"):
+    for path in run.files("*.pt.trace.json.zst"):
         suite.fact("torch.profiler beside syncline: kernels in ours", len(machine.read(path).kernels))
 
 

@@ -30,6 +30,8 @@
  *     windows:N        Waits until N windows are complete files, 10 s at most.
  *     recording        Waits until a window is open, 10 s at most.
  *     lost             Waits until a record was lost, 10 s at most.
+ *     ended            Floods until no window is open.
+ *     deleted          Floods until the next complete trace was deleted.
  *     status           Prints `state N window N completed N`.
  *     chdir:PATH       Changes the working directory.
  *     unlink:PATH      Removes a file.
@@ -38,7 +40,6 @@
  *     sleep:MS         Sleeps for MS milliseconds.
  *     fork             Forks a child, which makes a kernel call and exits with 5. Waits for the
  *                      child.
- *     fds              Prints the open descriptors that exec would inherit.
  *     exit:N           Ends the process. Also: _exit:N, abort, kill, return:N.
  *     thread_exit:N    Calls _exit() from a second thread.
  *
@@ -46,7 +47,6 @@
  * step `threads`.
  */
 #include <cuda.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -127,6 +127,31 @@ static void do_flood(long ms)
         at = now.tv_sec * 1000ll + now.tv_nsec / 1000000;
         end = end ? end : at + ms;
     } while (at < end);
+}
+
+/* Each loop takes two minutes at most. */
+static void do_ended(void)
+{
+    struct sl_status status = {.size = sizeof(status), .state = SL_STATE_RECORDING};
+
+    for (int i = 0; i < 1200 && status.state != SL_STATE_ARMED; i++) {
+        do_flood(100);
+        sl_status(&status);
+    }
+}
+
+static void do_deleted(void)
+{
+    struct sl_status before = {.size = sizeof(before)}, status;
+
+    sl_status(&before);
+    status = before;
+    for (int i = 0; i < 1200 && strcmp(status.last_file, before.last_file) == 0; i++) {
+        do_flood(100);
+        sl_status(&status);
+    }
+    for (int i = 0; i < 1200 && access(status.last_file, F_OK) == 0; i++)
+        do_flood(100);
 }
 
 static void do_copy(size_t bytes)
@@ -289,16 +314,6 @@ static void do_fork(void)
            WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
-static void do_fds(void)
-{
-    for (int fd = 3; fd < 1024; fd++) {
-        int flags = fcntl(fd, F_GETFD);
-
-        if (flags >= 0 && !(flags & FD_CLOEXEC))
-            printf("inherited %d\n", fd);
-    }
-}
-
 static void *exit_thread(void *status)
 {
     fflush(stdout);
@@ -404,6 +419,10 @@ static int do_step(const char *step, long n, const char *text)
         do_recording();
     else if (!strcmp(step, "lost"))
         do_lost();
+    else if (!strcmp(step, "ended"))
+        do_ended();
+    else if (!strcmp(step, "deleted"))
+        do_deleted();
     else if (!strcmp(step, "chdir"))
         return chdir(text);
     else if (!strcmp(step, "unlink"))
@@ -418,8 +437,6 @@ static int do_step(const char *step, long n, const char *text)
         sleep_ms(n);
     else if (!strcmp(step, "fork"))
         do_fork();
-    else if (!strcmp(step, "fds"))
-        do_fds();
     else
         return -1;
     return 0;
