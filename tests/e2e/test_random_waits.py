@@ -2,6 +2,7 @@
 with the shrunk program. A failing program can be stored in programs/waits/, where it becomes a test case."""
 import collections
 import pathlib
+import sys
 
 import pytest
 
@@ -23,7 +24,8 @@ def fail(name: str, program: random_program.Program, wrong: list[str]):
     smaller, again = random_waits.shrink(program, tries=2, seconds=60)
     lines = [f"seed {name} fails; {'shrunk, it' if again else 'it did not fail again, and'} is:",
              *random_waits.to_text(smaller).splitlines(),
-             f"repeat it: tests/e2e/random_waits.py {name}; --shrink makes it small; --steps FILE runs the above",
+             f"repeat it: SL_TEST_BUILD={harness.BUILD} {sys.executable} {random_waits.__file__} {name}",
+             "(or, in place of the seed: --shrink SEED makes the program small, --steps FILE runs the above)",
              *(line[:250] for line in (again or wrong)[:SHOWN])]
     pytest.fail("\n".join(lines), pytrace=False)
 
@@ -99,8 +101,8 @@ def test_a_failure_ends_with_what_is_wrong(monkeypatch, again):
     end = len(lines) - (len(again) or SHOWN)
     assert [line.split()[0] for line in lines[end:]] == ["missing:"] * len(again) + ["false:"] * (not again) * SHOWN
     assert max(map(len, lines[end:])) <= 250
-    assert "tests/e2e/random_waits.py 7" in lines[end - 1]
-    assert random_waits.from_text("\n".join(lines[1:end - 1])) == program
+    assert "tests/e2e/random_waits.py 7" in lines[end - 2]
+    assert random_waits.from_text("\n".join(lines[1:end - 2])) == program
 
 
 @pytest.mark.long
