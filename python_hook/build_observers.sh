@@ -3,17 +3,18 @@
 #
 #   build_observers.sh [--out DIR] [VERSION | WHEEL | PYTHON | TORCH-FOLDER]...
 #
-#   VERSION       for example 2.11: uses the headers of the newest wheel of that version. `pip download`
-#                 gets the wheel, which is large and is deleted; its headers stay in
+#   VERSION       for example 2.11: uses the headers of the newest wheel of that version.
+#                 `pip download` gets the wheel, which is large and is deleted; its headers stay in
 #                 build/torch-headers
 #   WHEEL         torch-2.11.0-*.whl: uses its headers, which are not kept
-#   PYTHON        an interpreter whose environment has PyTorch: uses the headers of that PyTorch. If it
-#                 is no release, the observer is built for its full version only
+#   PYTHON        an interpreter whose environment has PyTorch: uses the headers of that PyTorch. If
+#                 that PyTorch is not a release, the observer is built only for its full version
 #   TORCH-FOLDER  site-packages/torch
 #
 # Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written
-# to DIR, or without --out to build/observers, from where they are installed. Needs a C++ compiler
-# (CXX). No PyTorch is linked, because an observer uses the PyTorch that is loaded in the process.
+# to DIR. The default is build/observers, from where `cmake --install` installs them. Needs a C++
+# compiler (CXX). No PyTorch is linked, because an observer uses the PyTorch that is loaded in the
+# process.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,16 +1,23 @@
 #!/usr/bin/env bash
-# Runs clang-tidy (checks in .clang-tidy) on the sources of the library and the tool. Fails if it
-# reports something. Needs the compile commands of build/release.
+# Runs clang-tidy (checks in .clang-tidy) on the sources of the library and the tool. Fails if
+# clang-tidy reports something. Needs the compile commands of build/release.
 #
-#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: the folder that tests/venv.sh lint makes
+#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]
 #
-# Without --all, it analyses only files that changed since the branch left the main branch (on the main
-# branch: in its last commit), including uncommitted changes. A changed header is analysed in the source of
-# the same name, or in the first source that includes the header. All files are analysed if git cannot list
-# the changes, or if the checks or clang-tidy itself changed.
+# The default folder is the one that `tests/venv.sh lint` makes.
+#
+# Without --all, the script analyses only files that changed since the branch left the main branch,
+# including uncommitted changes. On the main branch these are the files of its last commit. A
+# changed header is analysed in the source of the same name, or in the first source that includes
+# the header. All files are analysed if git cannot list the changes, or if the checks or clang-tidy
+# itself changed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    sed -n '2,/^set /s/^# \{0,1\}//p' "tests/analyse.sh"
+    exit 0
+fi
 all=0
 if [[ ${1:-} == --all ]]; then
     all=1

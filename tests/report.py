@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Counts individual tests in JUnit files (from ctest and pytest): prints `PASSED FAILED SKIPPED` and then one
-line per failed test. A ctest entry that is a cmocka program counts as its cases. A program that died counts
-as one more failure.
+"""Counts individual tests in JUnit files (from ctest and pytest): prints the three numbers `PASSED
+FAILED SKIPPED`, and then one line per failed test. If a ctest entry is a cmocka program, each of
+its cases counts as a test. If the program crashed, that counts as one more failure.
 
     tests/report.py FILE.xml...
     tests/report.py --times FOLDER WALL_S
-        makes times.json of FOLDER's stages.tsv and JUnit files, and prints the totals"""
+        makes times.json from stages.tsv and the JUnit files in FOLDER, and prints the totals"""
 import json
 import pathlib
 import re
@@ -73,6 +73,8 @@ def times(folder: pathlib.Path, wall_s: int) -> dict:
 
 
 def main() -> None:
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     if sys.argv[1] == "--times":
         path = pathlib.Path(sys.argv[2], "times.json")
         found = times(path.parent, int(sys.argv[3]))

@@ -2,28 +2,42 @@
 # Builds syncline and runs its tests on a simulated GPU.
 #
 #   tests/run.sh [--quick | --full | --long] [--without-torch] [--only PATTERN]
-#     --quick         Only the release build: unit tests, simulated GPU, library, end-to-end tests.
-#     (default)       Also one test of each PyTorch job, operators, lines and hooks; AddressSanitizer
-#                     on unit tests and some end-to-end tests; ThreadSanitizer on unit tests that
-#                     start threads; static analysis of changed files; formatting; line lengths and
-#                     commit subjects (tests/lint.py). At most 15 minutes on two quiet processors,
-#                     from an empty folder.
-#     --full          Also all tests marked full (tests/pytest.ini): every case of every sweep, all
-#                     interpreters and simulated CUPTI versions, all PyTorch tests and the comparison
-#                     with libkineto; both sanitizers on everything that has a use for them; static
-#                     analysis of all files. At most 60 minutes. Run it before an issue is closed.
-#     --long          Also the tests marked long (10,000 seeds, soak runs), PyTorch 2.4, 2.7 and 2.15,
-#                     the observers of all PyTorch versions (9 GB of wheels, one after the other), the
-#                     record tables against every CUPTI version's package, and coverage. Hours.
+#     --quick         Builds only the release build. Runs the unit tests, the tests of the simulated
+#                     GPU and of the library, and the end-to-end tests.
+#     (default)       Runs everything of --quick, and also:
+#                     - one test of each kind with PyTorch: one of each PyTorch job, and some tests of
+#                       operators, of source lines and of the hooks;
+#                     - AddressSanitizer on the unit tests and on some end-to-end tests;
+#                     - ThreadSanitizer on the unit tests that start threads;
+#                     - static analysis of changed files;
+#                     - checks of formatting, of line lengths and of commit subjects (tests/lint.py).
+#                     Takes at most 15 minutes on two processors without other work, from an empty
+#                     folder.
+#     --full          Runs everything of the default, and also:
+#                     - all tests marked full (tests/pytest.ini): every case of every parameter sweep,
+#                       all Python versions and simulated CUPTI versions, all PyTorch tests, and the
+#                       comparison with libkineto;
+#                     - both sanitizers on all tests in which they can find errors;
+#                     - static analysis of all files.
+#                     Takes at most 60 minutes. Run it before you close an issue.
+#     --long          Runs everything of --full, and also:
+#                     - the tests marked long (10,000 seeds, soak runs);
+#                     - tests with PyTorch 2.4, 2.7 and 2.15;
+#                     - the build of the observers of all PyTorch versions (9 GB of wheels, downloaded
+#                       one after the other);
+#                     - a comparison of the record tables with the package of every CUPTI version;
+#                     - coverage.
+#                     Takes hours.
 #     --without-torch Leaves out the tests that run PyTorch (a wheel of 0.5 GB, 2 GB on disk).
-#     --only PATTERN  The release build; tests of any tier but long whose name matches (ctest -R,
-#                     pytest -k).
+#     --only PATTERN  Builds only the release build. Runs the tests of all tiers except long whose
+#                     name matches PATTERN (ctest -R, pytest -k).
 #
-# Random tests begin at a seed derived from the commit's hash; SL_TEST_SEED=N repeats a run.
+# Random tests begin at a seed that is computed from the commit's hash. SL_TEST_SEED=N repeats a run.
 #
-# build/test-logs holds the log of each stage and times.json: wall and CPU seconds of each stage, and
-# the 25 slowest tests. The last line printed is `N passed, N failed`, perhaps `, N skipped`. cmocka
-# and pytest cases count one by one; a build or an analysis counts as one.
+# build/test-logs holds the log of each stage and times.json, which has the wall and CPU seconds of
+# each stage and the 25 slowest tests. The last printed line is `N passed, N failed`, followed by
+# `, N skipped` if tests were skipped. Each case of cmocka and pytest counts as one test. A build or
+# an analysis also counts as one.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -39,7 +53,7 @@ while (($#)); do
         shift
         ;;
     -h | --help)
-        sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+        sed -n '2,/^set /s/^# \{0,1\}//p' tests/run.sh
         exit 0
         ;;
     *)

@@ -3,10 +3,11 @@
 
     tests/replay/compare.py TRACE REPLAYED
 
-Compares all slices and arrows to the ns, the names of GPUs and streams, the devices' properties, and the
-counters of delivered records. Does not compare the process's id and name, CUPTI's overhead after the first
-trace's window had closed, and sync edges, because some edges depend on when records arrive. If the traces
-differ, prints the first differences and exits with status 1."""
+Compares all slices and arrows to the ns, the names of GPUs and streams, the devices' properties,
+and the counters of delivered records. Does not compare the process's id and name, and the overhead
+of CUPTI after the window of TRACE had closed. Does not compare sync edges, because some edges
+depend on when records arrive. If the traces differ, prints the first differences and exits with
+status 1."""
 import collections
 import json
 import sys
@@ -62,6 +63,8 @@ def difference(first, second):
 
 
 def main():
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     if len(sys.argv) != 3:
         sys.exit(__doc__.strip())
     different = difference(kineto.load(sys.argv[1]), kineto.load(sys.argv[2]))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Converts a real Kineto trace into a replay stream (README.md). The stream contains the CUPTI records from
-which such a trace is made.
+"""Converts a Kineto trace of a real GPU into a replay stream (README.md). The stream contains CUPTI
+records from which the profiler could have made this trace.
 
     tests/replay/kineto.py TRACE [STREAM]
 
-Some facts are not in the trace. The static part of a kernel's shared memory and the results of calls are 0.
-Contexts and streams exist from the start. If a wait names the stream of its event, the event was recorded on
-that stream. A wait that names no stream gets no event record, because its event is unknown."""
+Some data is not in the trace. In the stream, the static shared memory of a kernel and the results
+of calls are 0. Contexts and streams exist from the start. If a wait names the stream of its event,
+the stream has a record of the event there. If a wait names no stream, its event is unknown, and
+there is no such record."""
 import decimal
 import gzip
 import json
@@ -298,6 +299,8 @@ def convert(trace):
 
 
 def main():
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         sys.exit(__doc__.strip())
     text = convert(load(sys.argv[1]))

@@ -3,17 +3,18 @@
 
     tests/replay/libkineto.py KINETO SYNCLINE RECORDING
 
-KINETO is the trace that tests/torch/under_profiler.py exported of a run on the simulated GPU. RECORDING is
-the simulator's recording of that run (`tests/simgpu/run --record`). SYNCLINE is the trace of the recording,
-played with SYNCLINE_API=all. The program compares the rows of kernels, copies, memsets, calls and waits with
-all args, the arrows from calls to GPU operations, and the descriptions of devices, streams and threads.
-libkineto's times come from its own clock, so one offset and one rate are removed. Facts that libkineto lacks
-(threads on which it was not started, event records, calls that it leaves out) are compared with the
-recording.
+KINETO is the trace that tests/torch/under_profiler.py exported of a run on the simulated GPU.
+RECORDING is the simulator's recording of that run (`tests/simgpu/run --record`). SYNCLINE is the
+trace of the recording, played with SYNCLINE_API=all. The program compares the rows of kernels,
+copies, memsets, calls and waits with all args, the arrows from calls to GPU operations, and the
+descriptions of devices, streams and threads. libkineto's times come from its own clock, so they are
+corrected by one offset and one rate. Some data is missing in libkineto's trace: threads on which
+libkineto was not started, event records, and calls that it leaves out. For these, SYNCLINE is
+compared with RECORDING.
 
 If there is a difference that docs/kineto-compatibility.md does not list, the program prints the
-earliest such difference and exits with status 1. Otherwise it prints how often each listed difference
-occurred."""
+earliest such difference and exits with status 1. Otherwise it prints how often each listed
+difference occurred."""
 import collections
 import itertools
 import re
@@ -447,6 +448,8 @@ def compare(theirs, ours, recorded):
 
 
 def main():
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     if len(sys.argv) != 4:
         sys.exit(__doc__.strip())
     try:
