@@ -3,7 +3,7 @@
  *
  * The NVTX header makes the calls, with syncline's functions in its slots. The same run also
  * measures empty functions, and no tool at all. The lane is read between the measured times, as the
- * collector would do on another processor, because a full lane costs less. The best of many short
+ * recorder would do on another processor, because a full lane costs less. The best of many short
  * rounds shows an undisturbed processor. Then 10^5 threads make one range each, which shows how
  * much memory syncline keeps for threads.
  *
