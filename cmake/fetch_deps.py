@@ -1,6 +1,6 @@
-#!/usr/bin/env python3
 """Fetches pinned packages from PyPI into a folder, checks their hashes and unpacks what the build
-needs. Used by CMake at configure time; by hand: cmake/fetch_deps.py build/deps zstd zlib
+needs. Used by CMake at configure time; by hand:
+python3 cmake/fetch_deps.py build/deps zstd zlib
 
 Each package is unpacked once: a stamp with its hash makes a second run return at once. Builds that
 share the folder wait for each other."""

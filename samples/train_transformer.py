@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Trains a small transformer on text that it makes up, as people write such loops.
 
     CUDA_INJECTION64_PATH=.../libsyncline.so python3 samples/train_transformer.py [--steps N]

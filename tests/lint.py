@@ -6,6 +6,7 @@
  - Markdown: lines have at most 100 columns. A link's target does not count; tables may be wider.
  - Help texts of the syncline command, its subcommands and each executable script: `--help`
    succeeds, and its lines have at most 100 columns.
+ - A file with a `#!` line is executable.
  - Commit subjects, from the commit that added this file on: `area: verb object`, at most 72
    characters. Skipped outside git."""
 import os
@@ -68,8 +69,11 @@ def files(pattern: str) -> list[pathlib.Path]:
                   if path.is_file() and REPO / "build" not in path.parents)
 
 
-def scripts() -> list[pathlib.Path]:
-    return [path for path in files("*") if os.access(path, os.X_OK)]
+def check_file(path: pathlib.Path) -> list[str]:
+    if os.access(path, os.X_OK):
+        return check_script(path)
+    with path.open("rb") as file:
+        return [f"{path.relative_to(REPO)}: has a #! line, but is not executable"] * (file.read(2) == b"#!")
 
 
 def help_texts(tool: str) -> dict[str, str]:
@@ -100,8 +104,8 @@ def main() -> None:
         wrong += check_markdown(str(path.relative_to(REPO)), path.read_text(encoding="utf-8"))
     for name, text in help_texts(tool).items():
         wrong += check_help(f"{name} --help", text)
-    for path in scripts():
-        wrong += check_script(path)
+    for path in files("*"):
+        wrong += check_file(path)
     if in_git():
         wrong += [line for subject in subjects() for line in check_subject(subject)]
     print("\n".join(wrong))

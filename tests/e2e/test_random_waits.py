@@ -105,7 +105,7 @@ def test_a_failure_ends_with_what_is_wrong(monkeypatch, again):
     assert random_waits.from_text("\n".join(lines[1:end - 2])) == program
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=17)
 @pytest.mark.parametrize("first", range(301, 10001, 100))
 def test_many_random_programs(tmp_path, first):
     right, unsure = run_batch(tmp_path, range(first, first + 100))

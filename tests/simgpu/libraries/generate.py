@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Lists the symbols that PyTorch imports from NVIDIA's libraries, from which the stand-ins are made.
 
     generate.py FOLDER... >symbols-cudaNN.txt  the list for torch wheels (FOLDER is a wheel's torch/lib)
