@@ -46,7 +46,8 @@ find_base() {
     echo "$base"
 }
 
-# Reads paths from stdin, and prints for each the source in which clang-tidy analyses it.
+# Reads paths from stdin. For each path, prints the source file in which clang-tidy analyses the
+# path.
 sources_of() {
     local path
     while read -r path; do

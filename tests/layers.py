@@ -56,7 +56,7 @@ RULES = {
 # File -> files that this file may include although a rule forbids it, and the reason. An exception that is no
 # longer needed is a breach.
 EXCEPTIONS = {
-    # `doctor` searches for CUPTI in the same way as a job.
+    # `doctor` must find the same CUPTI that a job would find, so it uses the same code.
     "tools/doctor/gpu.c": ["collect/cupti/api.h"],
     # sl_range_push() and its siblings write the same records as the NVTX calls of a program.
     "runtime/process/api.c": ["collect/nvtx/calls.h", "collect/nvtx/names.h"],

@@ -19,7 +19,8 @@ CMOCKA = re.compile(r"^\[ *(OK|FAILED|SKIPPED) *\] (\w[^\n,:]*)$", re.M)
 
 def program(name: str, output: str, died: bool) -> list[tuple[str, str]]:
     """Returns (case, verdict) for each case of one ctest entry."""
-    # cmocka lists failed cases a second time in its summary, so a case's last verdict counts.
+    # cmocka lists failed cases a second time in its summary, so the last verdict of each case is
+    # used.
     verdicts = {case.strip(): verdict for verdict, case in CMOCKA.findall(output)
                 if not re.fullmatch(r"\d+ test\(s\).*", case)}
     cases = [(f"{name}: {case}", verdict) for case, verdict in verdicts.items()]

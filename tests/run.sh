@@ -68,7 +68,8 @@ done
 source tests/setup.sh
 sl_setup build check || exit 1
 
-# Root may test another user's clone, as in a container. Without this, git would refuse to list its files.
+# Root may test a clone that belongs to another user, as in a container. Without this setting, git
+# would refuse to list the files of such a clone.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 
 logs=$PWD/build/test-logs
@@ -80,16 +81,16 @@ fi
 export SL_TEST_SEED
 echo "random tests begin at seed $SL_TEST_SEED"
 jobs=$(nproc)
-workers=$((jobs * 3))       # of end-to-end tests: they mostly wait for the programs that they start
-torch_workers=$((jobs + 1)) # PyTorch computes
+workers=$((jobs * 3))       # pytest processes; end-to-end tests mostly wait for their programs
+torch_workers=$((jobs + 1)) # fewer, because PyTorch uses the processors itself
 passed=0 failed=0 skipped=0
 failures=() left_out=()
 SECONDS=0
 
-# Sets cpu_ms to the CPU time of this shell's ended children, including their own children.
+# Sets cpu_ms to the CPU time in ms of this shell's ended children, including their own children.
 read_cpu_ms() {
     local minutes seconds field file=$logs/.times.$BASHPID
-    times >"$file" # not piped: a subshell has its own times
+    times >"$file" # no pipe, because a subshell has its own times
     cpu_ms=0
     for field in $(tail -n 1 "$file"); do
         minutes=${field%m*} seconds=${field#*m}
@@ -104,9 +105,9 @@ note_stage() {
     printf '%s\t%d\t%d.%03d\n' "$1" "$2" $(($3 / 1000)) $(($3 % 1000)) >>"$logs/stages.tsv"
 }
 
-# stage NAME COMMAND...: runs the command and prints one line of progress. On failure, prints the end of
-# the log and its path. If the command writes $logs/NAME.xml, its tests are counted; else the stage counts
-# as one test.
+# stage NAME COMMAND...: runs the command and prints one line of progress. On failure, prints the
+# end of the log and its path. If the command writes $logs/NAME.xml, the tests in that file are
+# counted. Otherwise the stage counts as one test.
 stage() {
     local name=$1 log=$logs/$1.log xml=$logs/$1.xml began=$SECONDS status counts p f s again cpu_began_ms
     shift
@@ -120,7 +121,8 @@ stage() {
     if [[ -s $xml ]]; then
         counts=$(python3 tests/report.py "$xml")
         read -r p f s <<<"${counts%%$'\n'*}"
-        # A runner that fails without a failed test (it crashed while collecting) counts as a failure.
+        # If a test runner fails without a failed test (for example because it crashed while it
+        # collected the tests), the stage counts as one failure.
         ((status != 0 && f == 0)) && f=1
         mapfile -t -O "${#failures[@]}" failures < <(tail -n +2 <<<"$counts" | sed "s|^|$name: |")
     else
@@ -217,8 +219,9 @@ torch_tests() {
     SL_TEST_TORCH=$1 python_tests release "$1" "${2:-tests/torch}" "$tier_marks" -n "$torch_workers"
 }
 
-# torch_hooks VERSION FIRST LAST: runs the tests that most likely differ between versions of PyTorch.
-# FIRST and LAST are the Pythons 3.N that the environment supports.
+# torch_hooks VERSION FIRST LAST: runs the tests that most likely differ between versions of
+# PyTorch. FIRST and LAST are the first and the last N of the Python versions 3.N that the PyTorch
+# version supports.
 torch_hooks() {
     if ! python3 -c "import sys; sys.exit(not $2 <= sys.version_info.minor <= $3)"; then
         left_out+=("the tests that run PyTorch $1 (its environment is for Python 3.$2 to 3.$3)")
@@ -238,8 +241,8 @@ export LSAN_OPTIONS=${LSAN_OPTIONS:-print_suppressions=0:suppressions=$PWD/tests
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:suppressions=$PWD/tests/tsan.supp}
 
-# Downloads run while the build uses the processors. A stage that needs an environment waits for its download
-# and reports errors. Here the download is only started early.
+# The downloads are started here, so that they run while the build uses the processors. A stage that
+# needs an environment waits for the download and reports its errors.
 environments=(test hta)
 ((level > 0 && torch)) && environments+=(torch-2.11)
 ((level > 0)) && environments+=(lint)
@@ -263,7 +266,7 @@ case $level in
 esac
 [[ -z $only ]] || tier_marks='not long'
 
-# All other stages need the release build.
+# The other stages run only if the release build succeeds, because they need it.
 if stage build-release build release; then
     stage unit-release unit release unit-release ''
     stage python python_tests release python "tests/samples tests/gpu" "$tier_marks" -n "$jobs" --dist loadfile
@@ -291,8 +294,9 @@ if stage build-release build release; then
                 stage unit-tsan unit tsan unit-tsan 'no_threads|simgpu|fuzz'
             fi
         elif stage build-tsan build tsan; then
-            # Only AddressSanitizer runs these tests, because it already finds the errors that damaged input
-            # causes in memory.
+            # ThreadSanitizer leaves out the tests with damaged input, because AddressSanitizer
+            # finds the memory errors that damaged input causes, and leaves out the tests with one
+            # thread.
             stage unit-tsan unit tsan unit-tsan 'one_thread|fuzz'
             stage e2e-tsan python_tests tsan e2e-tsan tests/e2e \
                 "sanitize${tier_marks:+ and $tier_marks}" -n "$workers"

@@ -26,7 +26,7 @@ def texts(events):
 
 
 def content(trace, until_ns):
-    """Returns everything that is compared, each item as a text."""
+    """Returns everything in a trace that is compared, each item as a text."""
     base = trace["baseTimeNanoseconds"]
     processes = {event["pid"] for event in kineto.rows(trace, *CPU)}
     events = []
