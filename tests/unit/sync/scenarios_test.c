@@ -1,6 +1,6 @@
 /*
  * scenarios_test.c - tests whether the engine finds the GPU work that each call waited for. Each
- * scenario in the text files of the folder scenarios is a separate test.
+ * scenario in a .txt file of the folder scenarios is a separate test.
  *
  * `sync.scenarios_test PATTERN` runs the scenarios whose names match the pattern.
  */
