@@ -4,7 +4,7 @@
  *
  * Decoding runs over buffers of the shared mix (mix.h). Each buffer is refilled outside the
  * measured time, so that the records are as cold in memory as in a job. To measure the callbacks,
- * one thread requests and completes buffers while a collector takes and recycles the completed
+ * one thread requests and completes buffers while a recorder takes and recycles the completed
  * buffers. The figures of the callbacks are the mean time per call and the worst 99.9th percentile.
  */
 #include <pthread.h>
@@ -118,7 +118,7 @@ static double decode(size_t records, int (*get_next)(uint8_t *buffer, size_t val
 
 static _Atomic int finished;
 
-static void *collector(void *arg)
+static void *recorder(void *arg)
 {
     (void)arg;
     while (!atomic_load(&finished)) {
@@ -149,7 +149,7 @@ static void callbacks(double request[2], double complete[2])
     pthread_t thread;
 
     if (sl_cupti_pool_init(64 << 10, 32 << 20, 64, NULL) ||
-        pthread_create(&thread, NULL, collector, NULL)) {
+        pthread_create(&thread, NULL, recorder, NULL)) {
         fprintf(stderr, "decode_bench: cannot start\n");
         exit(1);
     }

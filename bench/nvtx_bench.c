@@ -4,7 +4,7 @@
  * The program calls NVTX through its header, whose function table points to syncline's functions.
  * The same run also measures a table of empty functions, and NVTX without a tool. The lane (the
  * thread's queue of ranges) is emptied between the measured times, because a push into a full lane
- * costs less. In a job the collector empties it on another processor. The fastest of many short
+ * costs less. In a job the recorder empties it on another processor. The fastest of many short
  * rounds counts, because other rounds were disturbed. Then 10^5 threads make one range each, which
  * shows how much memory syncline keeps for threads.
  *

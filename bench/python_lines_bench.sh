@@ -5,6 +5,10 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    sed -n '2,/^set /s/^# \{0,1\}//p' bench/python_lines_bench.sh
+    exit 0
+fi
 probe=$PWD/build/release/tests/e2e/python_probe.so
 if [[ ! -e $probe ]]; then
     echo "bench/python_lines_bench.sh: no $probe: cmake --build --preset release" >&2

@@ -9,7 +9,7 @@
  *   to zstd alone matters, because it does not depend on the machine.
  * - edges: the whole path again, with the edge engine as the runtime's writer runs it.
  * - variants: the whole path with lean detail, and with level -5 of zstd.
- * - paced: collector and writer on separate threads with the ring between them, at 500 000 records
+ * - paced: recorder and writer on separate threads with the ring between them, at 500 000 records
  *   a second. No record may be dropped and memory must not grow.
  *
  *     record_bench [--records N] [--rate R] [--only stages|paced] [--json FILE]

@@ -18,7 +18,7 @@ while (($#)); do
         shift
         ;;
     -h | --help)
-        sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+        sed -n '2,/^set /s/^# \{0,1\}//p' bench/run.sh
         exit 0
         ;;
     -*)

@@ -21,7 +21,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 OPS, ROUNDS, TURNS = 40, 200, 5
-# Wait until the collector has opened the window and enabled the observer.
+# Wait until the recorder has opened the window and enabled the observer.
 OPENS_S = 1
 
 
@@ -32,7 +32,7 @@ def least(rounds: int, run) -> float:
         start = time.perf_counter_ns()
         run()
         best = min(best, (time.perf_counter_ns() - start) / OPS)
-        time.sleep(0.0005)  # the collector reads the records now, not while time is measured
+        time.sleep(0.0005)  # the recorder reads the records now, not while time is measured
     return best
 
 

@@ -16,6 +16,10 @@ while (($#)); do
     case $1 in
     --json) json=$(realpath -m "${2:?--json needs a file}") ;;
     --turns) turns=${2:?--turns needs a number} ;;
+    -h | --help)
+        sed -n '2,/^set /s/^# \{0,1\}//p' bench/torch_ops_bench.sh
+        exit 0
+        ;;
     *)
         echo "torch_ops_bench.sh: unknown option '$1'" >&2
         exit 2

@@ -24,8 +24,10 @@ OPERATORS = ("cpu_op", "user_annotation")
 CUPTI_ONLY = {"SYNCLINE_PYTHON": "off", "SYNCLINE_OPS": "off", "SYNCLINE_SOURCE_DEPTH": "0"}
 
 
-def options(usage, rounds=3, steps=200):
-    parser = argparse.ArgumentParser(usage=usage)
+def options(description, rounds=3, steps=200):
+    # argparse would format a `usage` text with %, so a text such as "95 % interval" would raise.
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--job", choices=JOBS)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Compiles sources into a static archive, once for all builds that share the folder. Used by CMake at
 build time: build_archive.py ARCHIVE AR COMPILER [FLAG...] -- SOURCE...
 

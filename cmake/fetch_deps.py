@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Fetches pinned packages from PyPI into a folder, checks their hashes and unpacks what the build
-needs. CMake runs this script at configure time. To run it without CMake: cmake/fetch_deps.py
-build/deps zstd zlib
+needs. CMake runs this script at configure time. To run it without CMake:
+python3 cmake/fetch_deps.py build/deps zstd zlib
 
 Each package is unpacked once. A stamp file with the package's hash shows a later run that the
 package is there. Builds that use the same folder wait for each other."""

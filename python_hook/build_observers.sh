@@ -3,8 +3,8 @@
 #
 #   build_observers.sh [--out DIR] [VERSION | WHEEL | PYTHON | TORCH-FOLDER]...
 #
-#   VERSION       for example 2.11: uses the headers of the newest wheel of that version. `pip download`
-#                 gets the wheel, which is large and is deleted; its headers stay in
+#   VERSION       for example 2.11: uses the headers of the newest wheel of that version.
+#                 `pip download` gets the wheel, which is large and is deleted; its headers stay in
 #                 build/torch-headers
 #   WHEEL         torch-2.11.0-*.whl: uses its headers, which are not kept
 #   PYTHON        an interpreter whose environment has PyTorch: uses the headers of that PyTorch. If

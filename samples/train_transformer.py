@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Trains a small transformer on generated text, with a training loop like those in many projects.
 
     CUDA_INJECTION64_PATH=.../libsyncline.so python3 samples/train_transformer.py [--steps N]

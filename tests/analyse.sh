@@ -2,7 +2,9 @@
 # Runs clang-tidy (checks in .clang-tidy) on the sources of the library and the tool. Fails if
 # clang-tidy reports something. Needs the compile commands of build/release.
 #
-#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: the folder that tests/venv.sh lint makes
+#   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]
+#
+# The default folder is the one that `tests/venv.sh lint` makes.
 #
 # Without --all, the script analyses only files that changed since the branch left the main branch,
 # including uncommitted changes. On the main branch these are the files of its last commit. A
@@ -12,6 +14,10 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    sed -n '2,/^set /s/^# \{0,1\}//p' "tests/analyse.sh"
+    exit 0
+fi
 all=0
 if [[ ${1:-} == --all ]]; then
     all=1

@@ -34,9 +34,9 @@ def pytest_runtest_makereport(item, call):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
-        for mark in item.iter_markers("full"):
+        for mark in [*item.iter_markers("full"), *item.iter_markers("long")]:
             if set(mark.kwargs) != {"seconds"}:
-                raise pytest.UsageError(f"{item.nodeid}: full(seconds=...) wants the measured CPU seconds")
+                raise pytest.UsageError(f"{item.nodeid}: {mark.name}(seconds=...) wants the measured CPU seconds")
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")

@@ -5,9 +5,12 @@ problem, and fails if there is any.
     tests/lint.py [PATH_OF_THE_SYNCLINE_COMMAND]    default: build/release/tools/syncline
 
  - Markdown: lines have at most 100 columns. A link's target does not count; tables may be wider.
- - Help texts of the syncline command, its subcommands and tests/run.sh: at most 100 columns.
- - Commit subjects, from the commit that added this file on: `area: verb object`, at most 72 characters.
-   Skipped outside git."""
+ - Help texts of the syncline command, its subcommands and each executable script: `--help`
+   succeeds, and its lines have at most 100 columns.
+ - A file with a `#!` line is executable.
+ - Commit subjects, from the commit that added this file on: `area: verb object`, at most 72
+   characters. Skipped outside git."""
+import os
 import pathlib
 import re
 import subprocess
@@ -51,15 +54,31 @@ def check_subject(subject: str) -> list[str]:
     return wrong
 
 
-def markdown_files() -> list[pathlib.Path]:
+def check_script(path: pathlib.Path) -> list[str]:
+    name = str(path.relative_to(REPO))
+    done = subprocess.run([path, "--help"], cwd=REPO, check=False, capture_output=True, text=True)
+    if done.returncode or not done.stdout:
+        return [f"{name} --help: exit status {done.returncode}: {(done.stderr.splitlines() or [''])[-1]}"]
+    return check_help(f"{name} --help", done.stdout)
+
+
+def files(pattern: str) -> list[pathlib.Path]:
     if in_git():
-        names = output("git", "ls-files", "-z", "--", "*.md").split("\0")[:-1]
-        return [REPO / name for name in names if (REPO / name).exists()]
-    return sorted(path for path in REPO.rglob("*.md") if REPO / "build" not in path.parents)
+        names = output("git", "ls-files", "-z", "--", pattern).split("\0")[:-1]
+        return [REPO / name for name in names if (REPO / name).is_file()]
+    return sorted(path for path in REPO.rglob(pattern)
+                  if path.is_file() and REPO / "build" not in path.parents)
+
+
+def check_file(path: pathlib.Path) -> list[str]:
+    if os.access(path, os.X_OK):
+        return check_script(path)
+    with path.open("rb") as file:
+        return [f"{path.relative_to(REPO)}: has a #! line, but is not executable"] * (file.read(2) == b"#!")
 
 
 def help_texts(tool: str) -> dict[str, str]:
-    texts = {"syncline": output(tool, "--help"), "tests/run.sh": output("tests/run.sh", "--help")}
+    texts = {"syncline": output(tool, "--help")}
     commands = re.search(r"^Commands:\n((?:  .*\n)+)", texts["syncline"], re.MULTILINE)[1]
     for command in re.findall(r"^  (\w+)", commands, re.MULTILINE):
         texts[f"syncline {command}"] = output(tool, command, "--help")
@@ -78,12 +97,16 @@ def subjects() -> list[str]:
 
 
 def main() -> None:
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     tool = str(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else REPO / "build/release/tools/syncline").resolve())
     wrong = []
-    for path in markdown_files():
+    for path in files("*.md"):
         wrong += check_markdown(str(path.relative_to(REPO)), path.read_text(encoding="utf-8"))
     for name, text in help_texts(tool).items():
         wrong += check_help(f"{name} --help", text)
+    for path in files("*"):
+        wrong += check_file(path)
     if in_git():
         wrong += [line for subject in subjects() for line in check_subject(subject)]
     print("\n".join(wrong))

@@ -74,6 +74,8 @@ def times(folder: pathlib.Path, wall_s: int) -> dict:
 
 
 def main() -> None:
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     if sys.argv[1] == "--times":
         path = pathlib.Path(sys.argv[2], "times.json")
         found = times(path.parent, int(sys.argv[3]))

@@ -21,7 +21,7 @@
 #                     - static analysis of all files.
 #                     Takes at most 60 minutes. Run it before you close an issue.
 #     --long          Runs everything of --full, and also:
-#                     - the tests marked long (10,000 seeds, soak runs);
+#                     - the tests marked long (10,000 random programs);
 #                     - tests with PyTorch 2.4, 2.7 and 2.15;
 #                     - the build of the observers of all PyTorch versions (9 GB of wheels, downloaded
 #                       one after the other);
@@ -53,7 +53,7 @@ while (($#)); do
         shift
         ;;
     -h | --help)
-        sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+        sed -n '2,/^set /s/^# \{0,1\}//p' tests/run.sh
         exit 0
         ;;
     *)

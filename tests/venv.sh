@@ -10,6 +10,10 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    sed -n '2,/^set /s/^# \{0,1\}//p' "tests/venv.sh"
+    exit 0
+fi
 name=${1:-test}
 requirements=tests/python/$name.txt
 if [[ ! -f $requirements ]]; then

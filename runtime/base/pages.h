@@ -1,9 +1,10 @@
 /*
  * pages.h - maps and unmaps whole pages.
  *
- * While the job runs, syncline does not use the host's malloc, which the host may have interposed.
- * Unmapped pages are returned to the system at once. Threads: any. Memory: the caller unmaps what
- * it has mapped.
+ * While the job runs, syncline maps its memory here, and does not use malloc, which the host may
+ * have interposed. (Library functions such as dlopen() allocate: docs/architecture.md.) Unmapped
+ * pages are returned to the system at once. Threads: any. Memory: the caller unmaps what it has
+ * mapped.
  */
 #ifndef SL_PAGES_H
 #define SL_PAGES_H

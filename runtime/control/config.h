@@ -1,12 +1,12 @@
 /*
  * config.h - the table of options, with a row for each SYNCLINE_* variable.
  *
- * The reader of the environment, `syncline doctor`, `--help` and docs/configuration.md all use the
- * table in config.c. An invalid value is reported in one line and never makes syncline record more
- * than by default. If the option says when or what to record, an invalid value turns the recording
- * off. (For SYNCLINE_WINDOW, recording waits for start().) For any other option, an invalid or
- * empty value means the default. Unknown SYNCLINE_* names, up to SL_CONFIG_UNKNOWN_SHOWN, are
- * reported with the nearest known name. Only rank 0 reports.
+ * The reader of the environment, `syncline doctor`, `syncline run` and docs/configuration.md all
+ * use the table in config.c. An invalid value is reported in one line and never makes syncline
+ * record more than by default. If the option says when or what to record, an invalid value turns
+ * the recording off. (For SYNCLINE_WINDOW, recording waits for start().) For any other option, an
+ * invalid or empty value means the default. Unknown SYNCLINE_* names, up to
+ * SL_CONFIG_UNKNOWN_SHOWN, are reported with the nearest known name. Only rank 0 reports.
  */
 #ifndef SL_CONFIG_H
 #define SL_CONFIG_H

@@ -76,7 +76,11 @@ static void read_rank(struct sl_identity *out, char *const *environment, int may
             continue;
         if (read_number(text, &out->rank)) {
             if (may_speak)
-                sl_log(SL_LOG_WARN, "%s=%.40s is not a valid rank and is ignored", l->rank, text);
+                sl_log(SL_LOG_WARN,
+                       "%s=%.40s is not a valid rank and is ignored: if no other variable gives a "
+                       "rank, the traces are those of rank 0; set it to the number of the process "
+                       "in the job, or unset it",
+                       l->rank, text);
             continue;
         }
         out->rank_source = l->rank;

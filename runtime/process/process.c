@@ -75,7 +75,7 @@ void sl_process_wake(void)
 
 /* Called when a peer profiler begins, or when the peer has left. When the peer begins, its thread
  * waits for us. */
-static void on_neighbour(void)
+static void on_peer(void)
 {
     if (sl_process_life() != SL_LIFE_ARMED || getpid() != sl_process.pid) {
         sl_peer_stop();
@@ -85,9 +85,9 @@ static void on_neighbour(void)
     sl_recorder_wake(sl_process.recorder);
 }
 
-static void watch_neighbours(void)
+static void watch_peers(void)
 {
-    const struct sl_peer_options opt = {&sl_process.cupti, on_neighbour};
+    const struct sl_peer_options opt = {&sl_process.cupti, on_peer};
 
     if (sl_process.config.handover)
         sl_peer_watch(&opt, sl_process.handed_over);
@@ -161,7 +161,7 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
     /* Sequentially consistent with sl_process_on_first_use(), so that at least one of the two
      * threads sees the other's store. */
     atomic_store(&sl_process.life, SL_LIFE_ARMED);
-    watch_neighbours();
+    watch_peers();
     if (atomic_load(&sl_process.used))
         sl_process_start_threads();
     sl_sources_arm();

@@ -4,8 +4,8 @@
  * it.
  *
  * There is one static object per process. The object is never freed, because CUPTI may call back
- * until the process is gone. Threads communicate through three atomic words, so that no lock is
- * ever held:
+ * until the process is gone. Threads communicate through the atomic members, so that no lock is
+ * ever held. The most important three are:
  *   request        state of the window machine and requests to it (control/window.h)
  *   wakes          counts up at each wake; the recorder thread sleeps on it
  *   session.phase  whether the recorder thread is inside CUPTI, where the exiting thread may cut it

@@ -2,10 +2,10 @@
  * occupancy.c - computes how much of a multiprocessor a kernel can occupy.
  *
  * The computation follows NVIDIA's occupancy calculator (CUDA's cuda_occupancy.h). The limits are
- * taken from CUPTI's device record. One difference from libkineto is intended. libkineto compares
- * shared memory with the limit without opt-in (48 KiB), so it shows 0 for every kernel that opted
- * in to more. We use the limit with opt-in, because a kernel that ran was allowed to use its shared
- * memory.
+ * the device's attributes (collect/cupti/cuda_facts). One difference from libkineto is intended.
+ * libkineto compares a block's shared memory with the limit without opt-in (48 KiB), so it shows 0
+ * for every kernel that opted in to more. We compare it with no limit per block, because a kernel
+ * that ran was allowed to use its shared memory.
  *
  * Threads: any; pure functions.
  */

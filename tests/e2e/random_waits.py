@@ -1,8 +1,12 @@
-"""Runs programs of random_program.py, compares their edges with the truth, and shrinks failing programs:
+"""Runs programs of random_program.py, compares their edges with the truth, and shrinks failing programs. The Python
+of the tests has the packages that this script needs:
 
-    tests/e2e/random_waits.py SEED...            runs the programs of these seeds and prints errors
-    tests/e2e/random_waits.py --shrink SEED      also prints the smallest program that fails the same way
-    tests/e2e/random_waits.py --steps FILE       runs the program in FILE (`#` lines are its options)
+    python=$(tests/venv.sh test)
+    $python tests/e2e/random_waits.py SEED...            runs the programs of these seeds, prints errors
+    $python tests/e2e/random_waits.py --shrink SEED      also prints the smallest program that fails the same way
+    $python tests/e2e/random_waits.py --steps FILE       runs the program in FILE (`#` lines are its options)
+
+SL_TEST_BUILD is the build folder (default: build/release).
 
 A rare failure may not recur in thousands of runs. Therefore each failing run is kept in its own
 folder: program, trace files, log, truth, and the list of errors. The folder's path is printed. This

@@ -286,7 +286,7 @@ def million_streams(tmp_path_factory):
     return path
 
 
-@pytest.mark.long
+@pytest.mark.full(seconds=3.0)
 def test_edges_of_a_million_streams(tmp_path, million_streams):
     out, error, peak = peak_kib(tmp_path, "edges", "--json", million_streams)
     assert peak < 256 << 10
@@ -296,7 +296,7 @@ def test_edges_of_a_million_streams(tmp_path, million_streams):
     assert " memory " in error
 
 
-@pytest.mark.long
+@pytest.mark.full(seconds=3.2)
 def test_a_million_streams_converted(tmp_path, million_streams):
     et = tmp_path / "t.et"
     out, _, peak = peak_kib(tmp_path, "convert", "--to", "chakra", "-o", et, million_streams)
@@ -307,7 +307,7 @@ def test_a_million_streams_converted(tmp_path, million_streams):
     assert peak < 256 << 10 and "valid" in out
 
 
-@pytest.mark.long
+@pytest.mark.full(seconds=1.7)
 def test_a_million_streams_checked(tmp_path, million_streams):
     out, _, peak = peak_kib(tmp_path, "check", million_streams)
     assert peak < 256 << 10

@@ -3,6 +3,7 @@ fails, the test prints the seed and the shrunk program. Store the program in pro
 it a test case."""
 import collections
 import pathlib
+import sys
 
 import pytest
 
@@ -24,7 +25,8 @@ def fail(name: str, program: random_program.Program, wrong: list[str]):
     smaller, again = random_waits.shrink(program, tries=2, seconds=60)
     lines = [f"seed {name} fails; {'shrunk, it' if again else 'it did not fail again, and'} is:",
              *random_waits.to_text(smaller).splitlines(),
-             f"repeat it: tests/e2e/random_waits.py {name}; --shrink makes it small; --steps FILE runs the above",
+             f"repeat it: SL_TEST_BUILD={harness.BUILD} {sys.executable} {random_waits.__file__} {name}",
+             "(or, in place of the seed: --shrink SEED makes the program small, --steps FILE runs the above)",
              *(line[:250] for line in (again or wrong)[:SHOWN])]
     pytest.fail("\n".join(lines), pytrace=False)
 
@@ -100,11 +102,11 @@ def test_a_failure_ends_with_what_is_wrong(monkeypatch, again):
     end = len(lines) - (len(again) or SHOWN)
     assert [line.split()[0] for line in lines[end:]] == ["missing:"] * len(again) + ["false:"] * (not again) * SHOWN
     assert max(map(len, lines[end:])) <= 250
-    assert "tests/e2e/random_waits.py 7" in lines[end - 1]
-    assert random_waits.from_text("\n".join(lines[1:end - 1])) == program
+    assert "tests/e2e/random_waits.py 7" in lines[end - 2]
+    assert random_waits.from_text("\n".join(lines[1:end - 2])) == program
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=17)
 @pytest.mark.parametrize("first", range(301, 10001, 100))
 def test_many_random_programs(tmp_path, first):
     right, unsure = run_batch(tmp_path, range(first, first + 100))

@@ -461,20 +461,33 @@ def test_doctor_counts_unknown_names_past_eight(tmp_path):
     assert "992 more SYNCLINE_* variables are not options and are ignored" in text
 
 
-def test_doctor_without_cupti_or_driver(tmp_path):
+def test_doctor_without_a_driver(tmp_path):
     with contextlib.suppress(OSError):
         ctypes.CDLL("libcuda.so.1")
         pytest.skip("an NVIDIA driver is on the loader's path")
     text = doctor(1)
-    assert "problem  driver      no libcuda.so.1" in text and "--gpus all" in text
+    assert "problem  driver      there is no NVIDIA driver here: libcuda.so.1 was not found\n" in text
+    assert "--gpus all" in text
+    assert "note     cupti       not checked, because there is no driver\n" in text
+    assert "install CUPTI" not in text and "1 problem:" in text
+
+
+def doctor_on_the_simulated_gpu(tmp_path, *options, **env):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCLINE_", "CUDA_", "KINETO"))}
+    return subprocess.run([harness.SIMGPU, "--build", harness.BUILD, *options, TOOL, "doctor"], capture_output=True,
+                          text=True, timeout=60, cwd=tmp_path, env={**clean, **env})
+
+
+def test_doctor_with_a_cupti_that_is_too_old(tmp_path):
+    old = harness.BUILD / "tests" / "e2e" / "old_cupti" / "libcupti.so.12"
+    done = doctor_on_the_simulated_gpu(tmp_path, "--cupti", "none", LD_PRELOAD=str(old))
+    assert done.returncode == 1 and f"problem  cupti       {old} " in done.stdout, done.stdout
     # CUPTI's package for CUDA 13 on PyPI has no suffix such as -cu12.
-    assert "`pip install nvidia-cuda-cupti`" in text and "nvidia-cuda-cupti-cu12" in text
+    assert "`pip install nvidia-cuda-cupti`" in done.stdout and "nvidia-cuda-cupti-cu12" in done.stdout
 
 
 def test_doctor_on_the_simulated_gpu(tmp_path):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCLINE_", "CUDA_", "KINETO"))}
-    done = subprocess.run([harness.SIMGPU, TOOL, "doctor"], capture_output=True, text=True,
-                          timeout=60, cwd=tmp_path, env=clean)
+    done = doctor_on_the_simulated_gpu(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     for topic in ("driver", "devices", "cupti", "library", "output", "profilers"):

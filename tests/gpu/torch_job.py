@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A small PyTorch training job, which the checks on a real GPU record and measure.
 
     torch_job.py [--mode train|launch|graph] [--steps N] [--profiler FILE]

@@ -63,6 +63,8 @@ def difference(first, second):
 
 
 def main():
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     if len(sys.argv) != 3:
         sys.exit(__doc__.strip())
     different = difference(kineto.load(sys.argv[1]), kineto.load(sys.argv[2]))

@@ -300,6 +300,8 @@ def convert(trace):
 
 
 def main():
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         sys.exit(__doc__.strip())
     text = convert(load(sys.argv[1]))

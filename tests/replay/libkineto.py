@@ -13,8 +13,8 @@ libkineto was not started, event records, and calls that it leaves out. For thes
 compared with RECORDING.
 
 If there is a difference that docs/kineto-compatibility.md does not list, the program prints the
-earliest such difference and exits with status 1. Otherwise it prints how often each listed difference
-occurred."""
+earliest such difference and exits with status 1. Otherwise it prints how often each listed
+difference occurred."""
 import collections
 import itertools
 import re
@@ -449,6 +449,8 @@ def compare(theirs, ours, recorded):
 
 
 def main():
+    if "--help" in sys.argv:
+        sys.exit(print(__doc__))
     if len(sys.argv) != 4:
         sys.exit(__doc__.strip())
     try:

@@ -29,6 +29,17 @@ def test_subject(lint, subject, is_wrong):
     assert bool(lint.check_subject(subject)) == is_wrong
 
 
+def test_scripts(lint, tmp_path, monkeypatch):
+    """Each script must be executable and print a help text that is not too wide."""
+    for name, text in {"good": "echo usage", "wide": f"echo {'x' * 101}", "fails": "echo unknown >&2; exit 2",
+                       "silent": "", "plain": "exit 1"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o644 if name == "plain" else 0o755)
+    monkeypatch.setattr(lint, "REPO", tmp_path)
+    assert [line[:35] for path in lint.files("*") for line in lint.check_file(path)] == [
+        "fails --help: exit status 2: unknow", "plain: has a #! line, but is not ex", "silent --help: exit status 0: ", "wide --help: 101 columns, at most 1"]
+
+
 def test_subjects_from_the_commit_that_added_the_check(lint, repo, tmp_path, monkeypatch):
     def git(*arguments):
         subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x", *arguments], cwd=tmp_path,

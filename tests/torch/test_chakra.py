@@ -32,7 +32,7 @@ def test_operators_of_a_training_step(torch, tmp_path):
     assert names["aten::addmm"] and any(name.startswith("autograd::") for name in names)
     # Every operation depends on the CPU node that launched the operation.
     by_id = et.by_id
-    assert all(any(by_id[d].cpu for d in n.deps) for n in et.gpu)
+    assert et.gpu and all(any(by_id[d].cpu for d in n.deps) for n in et.gpu)
     assert {n.attr["rf_id"] for n in et.cpu if "rf_id" in n.attr} <= \
         {e["args"]["Record function id"] for e in trace.of("cpu_op")}
     assert not any(trace.counters[f"chakra_{what}"] for what in

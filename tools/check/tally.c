@@ -135,7 +135,7 @@ static void check_metadata(const struct sl_tally *t, const struct sl_tally_proce
 {
     if (t->events == 1)
         sl_finding_add(findings, SL_FIND_METADATA_LATE, 1, at,
-                       "the first event is a row, not the process's name");
+                       "the first event is not the metadata event process_name");
     else if (p->name[0] == '\0')
         sl_finding_add(findings, SL_FIND_METADATA_LATE, 1, at, "pid %s has no name yet", p->pid);
 }

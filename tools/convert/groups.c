@@ -2,8 +2,9 @@
  * groups.c - adds the process groups of one rank to the job's comm-group file.
  *
  * Each rank of a job is converted separately. A group has the same number on all its ranks (see
- * collectives.h), so each conversion adds the missing groups, under a lock on the file. A new file
- * is written beside the old file and then renamed, so a full disk leaves the old file unchanged.
+ * event/collective.h), so each conversion adds the missing groups, under a lock on the file. A new
+ * file is written beside the old file and then renamed, so a full disk leaves the old file
+ * unchanged.
  *
  * Threads: main only. Memory: the whole comm-group file is loaded.
  */

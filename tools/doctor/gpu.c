@@ -151,10 +151,14 @@ void sl_doctor_driver(struct sl_doctor *h)
     Dl_info info;
 
     if (!library) {
+        const char *why = dlerror();
+
+        if (strncmp(why, "libcuda.so.1: cannot open", 25) == 0)
+            why = "there is no NVIDIA driver here: libcuda.so.1 was not found";
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "driver",
                       "install NVIDIA's driver; in a container: run it with --gpus all "
                       "(nvidia-container-toolkit)",
-                      "no libcuda.so.1: %s", dlerror());
+                      "%s", why);
         return;
     }
     *(void **)&get_version = dlsym(library, "cuDriverGetVersion");
@@ -177,7 +181,10 @@ void sl_doctor_cupti(struct sl_doctor *h)
     static struct sl_cupti_api api;
     char why[400] = "";
 
-    if (sl_cupti_api_open(&api, why, sizeof(why)) != 0)
+    /* CUPTI cannot be used without a driver, so its absence would say nothing. */
+    if (!dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD))
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "cupti", "", "not checked, because there is no driver");
+    else if (sl_cupti_api_open(&api, why, sizeof(why)) != 0)
         sl_doctor_add(
             h, SL_DOCTOR_PROBLEM, "cupti",
             "install CUPTI from the CUDA toolkit, or `pip install nvidia-cuda-cupti` (for CUDA 12: "

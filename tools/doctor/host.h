@@ -38,8 +38,9 @@ void sl_doctor_add(struct sl_doctor *h, enum sl_doctor_verdict verdict, const ch
     __attribute__((format(printf, 5, 6)));
 
 /* gpu.c */
-void sl_doctor_driver(struct sl_doctor *h);      /* libcuda.so.1, its version, cuInit, devices */
-void sl_doctor_cupti(struct sl_doctor *h);       /* CUPTI as libsyncline.so would find it */
+void sl_doctor_driver(struct sl_doctor *h); /* libcuda.so.1, its version, cuInit, devices */
+void sl_doctor_cupti(struct sl_doctor *h);  /* CUPTI as libsyncline.so would find it; call after
+                                             * sl_doctor_driver(), which loads the driver */
 void sl_doctor_permissions(struct sl_doctor *h); /* device nodes, driver parameters, container */
 
 /* environment.c */

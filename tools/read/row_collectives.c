@@ -2,7 +2,7 @@
  * row_collectives.c - converts the args of record_param_comms and of NCCL kernels to a struct
  * sl_collective.
  *
- * Threads, memory: see collectives.h.
+ * Threads, memory: see row_collectives.h.
  */
 #include "read/row_collectives.h"
 

@@ -31,8 +31,8 @@ typedef void (*sl_cupti_callback_fn)(void *user, int domain, uint32_t cbid, cons
 #define SL_CUPTI_FLUSH_FORCED 1u
 
 /* CUPTI's functions. Tests pass functions of their own. Kinds and attributes have CUPTI's values.
- * Results are CUptiResult (0: success). After sl_cupti_open() or sl_cupti_adopt(), only pointers
- * marked "may be NULL" can be NULL. */
+ * Results are CUptiResult (0: success). After sl_cupti_api_open() or sl_cupti_api_adopt(), only
+ * pointers marked "may be NULL" can be NULL. */
 struct sl_cupti_functions {
     int (*GetVersion)(uint32_t *version);
     int (*ActivityRegisterCallbacks)(sl_cupti_request_fn request, sl_cupti_complete_fn complete);

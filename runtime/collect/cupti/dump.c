@@ -290,7 +290,7 @@ static void refuse(const char *path, int error)
     else
         sl_log(SL_LOG_WARN,
                "SYNCLINE_DUMP_CUPTI: cannot create %s: %s; nothing is dumped, the traces are not "
-               "affected",
+               "affected; choose a file in a folder that the job may write",
                path, strerror_r(-error, text, sizeof(text)));
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes tables.h, tables.c, event/call_names.c and sync/call_class.c from NVIDIA's own headers and libraries.
+"""Makes tables.h, tables.c, event/call_names.c and sync/call_class.c from NVIDIA's own headers and
+libraries.
 
     generate_tables.py --write             fetch every version's package and write the files
     generate_tables.py --write-docs        write which calls are recorded by default into

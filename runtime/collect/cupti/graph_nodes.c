@@ -270,7 +270,8 @@ int sl_graph_nodes_start(const struct sl_cupti_api *api)
     queue.fact = sl_pages_map(SLOTS * sizeof(*queue.fact));
     if (!queue.fact) {
         sl_log(SL_LOG_WARN, "not enough memory for CUDA graph nodes: dependencies between them are "
-                            "not recorded, only counted");
+                            "not recorded, only counted; lower SYNCLINE_MEMORY, or set "
+                            "SYNCLINE_GRAPH_EDGES=0");
         return -ENOMEM;
     }
     /* The queue stays mapped even if subscribing fails, because a callback may be running. */

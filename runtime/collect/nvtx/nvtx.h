@@ -7,8 +7,9 @@
  * sl_nvtx_attach() sets the copy's slots (function pointers) to functions of calls.h. Every later
  * NVTX call jumps through its slot. A slot that stays NULL costs nothing.
  *
- *   sl_nvtx_init()       creates tables and lanes (before sl_nvtx_getenv_hook_set())
- *   sl_nvtx_attach()     called by NVTX: sets the slots of one copy
+ *   sl_nvtx_init()       creates tables and lanes
+ *   sl_nvtx_attach()     called by NVTX: sets the slots of one copy. If NVTX calls before
+ *                        sl_nvtx_init(), creates small tables and lanes first
  *   sl_nvtx_attach_all() attaches to copies that found no tool, or cannot find us
  *   sl_nvtx_detach()     clears all slots for good; later requests are refused
  *

@@ -294,7 +294,8 @@ static void follow(void)
     sl_loader_leave();
     if (err)
         sl_log(SL_LOG_WARN,
-               "PyTorch rejected syncline's operator observer: the trace has no PyTorch operators");
+               "PyTorch rejected syncline's operator observer: the trace has no PyTorch operators; "
+               "rebuild the observer with python_hook/build_observers.sh, or set SYNCLINE_OPS=off");
     ops.is_enabled = on;
 }
 

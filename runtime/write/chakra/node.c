@@ -5,8 +5,8 @@
  * uses no protobuf library. A node consists of ten small messages whose names never change. So the
  * encoder copies everything except for the numbers as constant bytes. protobuf-c would build a tree
  * of twenty objects for each node and walk it twice, and nanopb would encode each attribute twice,
- * first to learn its length (bench/chakra_bench.c measures this encoder). chakra_node_test.c
- * compares the result with bytes written by hand.
+ * first to learn its length (bench/chakra_bench.c measures this encoder). The unit test
+ * write/chakra/node_test.c compares the result with bytes written by hand.
  *
  * Threads: one owner. Memory: the block of output bytes, which belongs to struct sl_chakra.
  */

@@ -5,7 +5,7 @@
  *
  * Each sync ends a frame (zstd) or a member (gzip), so a file is a sequence of frames or members.
  * All readers of the two formats read such a sequence as one stream. The file of a killed process
- * can be read up to the last sync. No other file uses zlib or zstd.
+ * can be read up to the last sync. No other file of the library uses zlib or zstd.
  */
 #include "write/sink/sink.h"
 

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Writes layout_table.h, cbid_names.h and exports.txt from NVIDIA's CUPTI packages.
 
-    generate.py FOLDER
+    python3 generate.py FOLDER
 
 FOLDER holds one unpacked package per version: FOLDER/12.0/nvidia/... to FOLDER/13.5/nvidia/...
 (nvidia-cuda-cupti-cu12 and nvidia-cuda-cupti from PyPI). The compiler computes the offsets (gcc,

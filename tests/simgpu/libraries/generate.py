@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Lists the symbols that PyTorch imports from NVIDIA's libraries, and makes the stubs from this
 list.
 

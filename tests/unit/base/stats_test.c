@@ -23,6 +23,19 @@ static void every_counter_is_named_once(void **state)
     assert_null(sl_stats_help("of_another_version"));
 }
 
+static void counters_count(void **state)
+{
+    sl_stats_add(SL_STAT_DROPPED_RING, 2);
+    sl_stats_add(SL_STAT_DROPPED_RING, 3);
+    sl_stats_set(SL_STAT_DROPPED_CUPTI, 7);
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_RING), 5);
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_CUPTI), 7);
+    assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 0);
+    sl_stats_reset();
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_RING), 0);
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_CUPTI), 0);
+}
+
 static void a_page_has(const char *page, const char *before, const char *name, const char *behind)
 {
     char wanted[128];
@@ -53,6 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_counter_is_named_once),
+        cmocka_unit_test(counters_count),
         cmocka_unit_test(every_counter_is_in_the_docs),
     };
 

@@ -1,6 +1,7 @@
 /* config_test.c - which configurations are valid, and which messages users get. */
 #include "unit/stderr.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,20 @@ static void an_invalid_value_never_means_everything(void **state)
     assert_int_equal(config.enabled, 0);
 }
 
+static void one_option_is_read_by_its_name(void **state)
+{
+    READ("SYNCLINE_MEMORY=256MiB");
+    assert_int_equal(sl_config_read_one(&config, "SYNCLINE_DETAIL", "lean"), 0);
+    assert_int_equal(config.detail, SL_DETAIL_LEAN);
+    assert_int_equal(sl_config_read_one(&config, "SYNCLINE_DETAIL", "most"), -EINVAL);
+    assert_int_equal(config.detail, SL_DETAIL_DEFAULT);
+    assert_int_equal(sl_config_read_one(&config, "SYNCLINE_WINDOW", "time:60s/2s"), -ERANGE);
+    assert_int_equal(config.window_mode, SL_WINDOW_DEMAND);
+    assert_int_equal(sl_config_read_one(&config, "SYNCLINE_WINDOW", NULL), 0);
+    assert_int_equal(config.window_mode, SL_WINDOW_RUN);
+    assert_int_equal(config.memory_bytes, 256 << 20);
+}
+
 static void rank_0_speaks_for_all(void **state)
 {
     READ("RANK=0", "SYNCLINE_WINDOW=steps:3", "SYNCLINE_FOO=1");
@@ -196,6 +211,7 @@ int main(void)
         cmocka_unit_test(every_option_can_be_set),
         cmocka_unit_test(a_wrong_value_is_one_line_and_the_default),
         cmocka_unit_test(an_invalid_value_never_means_everything),
+        cmocka_unit_test(one_option_is_read_by_its_name),
         cmocka_unit_test(rank_0_speaks_for_all),
         cmocka_unit_test(an_empty_value_is_the_default),
         cmocka_unit_test(the_nearest_name_by_edits),

@@ -100,7 +100,7 @@ static void a_window_begins_when_what_it_records_is_on(void **state)
     assert_int_equal(deadline_of(), T0 + 119 * S);
 }
 
-static void a_collector_held_up_for_minutes_skips_windows(void **state)
+static void a_recorder_held_up_for_minutes_skips_windows(void **state)
 {
     begin(SL_WINDOW_TIME, T0);
     step(T0);
@@ -372,7 +372,7 @@ int main(void)
         cmocka_unit_test(run_can_be_stopped_at_once_and_begun_again),
         cmocka_unit_test(time_windows_come_once_a_period),
         cmocka_unit_test(a_window_begins_when_what_it_records_is_on),
-        cmocka_unit_test(a_collector_held_up_for_minutes_skips_windows),
+        cmocka_unit_test(a_recorder_held_up_for_minutes_skips_windows),
         cmocka_unit_test(windows_without_room_between_keep_the_kinds_on),
         cmocka_unit_test(back_to_back_windows_have_no_pause),
         cmocka_unit_test(demand_waits_for_a_start),

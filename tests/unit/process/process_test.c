@@ -4,6 +4,8 @@
  */
 #include "life.h"
 
+#include "base/stats.h"
+
 /* clone() makes this child without calling the fork handlers. */
 static void a_child_of_a_bare_clone_does_nothing(void)
 {
@@ -51,11 +53,28 @@ static void status_fills_what_fits(void)
     sl_process_exit();
 }
 
+/* Records that were lost on the way to the file count as dropped, and other counters do not. */
+static void status_has_the_dropped_events(void)
+{
+    static const enum sl_stat lost[] = {SL_STAT_DROPPED_CUPTI, SL_STAT_DROPPED_RECORDS_DISCARDED,
+                                        SL_STAT_DROPPED_RING, SL_STAT_DROPPED_WRITE,
+                                        SL_STAT_UNDELIVERED_AT_EXIT};
+
+    CHECK(inject("SYNCLINE_WINDOW=demand"));
+    CHECK(status_now().dropped == 0);
+    for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
+        sl_stats_add(lost[i], 1u << i);
+    sl_stats_add(SL_STAT_CUPTI_ERRORS, 1);
+    CHECK(status_now().dropped == 31);
+    sl_process_exit();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LIFE(a_child_of_a_bare_clone_does_nothing),
         LIFE(status_fills_what_fits),
+        LIFE(status_has_the_dropped_events),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,7 +170,7 @@ static void a_strangers_buffer_is_accepted_and_not_touched(void **state)
     munmap(strange, BYTES);
 }
 
-static void the_collector_is_woken_above_a_quarter_and_when_nothing_is_ready(void **state)
+static void the_recorder_is_woken_above_a_quarter_and_when_nothing_is_ready(void **state)
 {
     uint8_t *buffer[8];
 
@@ -361,7 +361,7 @@ static void look(void *user, const uint8_t *data, size_t size)
 /* CUPTI's thread can be preempted anywhere in its callback. CUPTI counts as the owner of a
  * completed buffer until the recorder has received the buffer. Otherwise the process could exit
  * without these records and without counting them as lost. */
-static void a_buffer_is_back_when_the_collector_has_it(void **state)
+static void a_buffer_is_back_when_the_recorder_has_it(void **state)
 {
     const uint8_t *seen = NULL;
     uint8_t *ours;
@@ -391,13 +391,13 @@ int main(void)
         cmocka_unit_test_setup(a_lower_limit_maps_no_more, fresh),
         cmocka_unit_test_setup(impossible_sizes_are_refused, fresh),
         cmocka_unit_test_setup(a_strangers_buffer_is_accepted_and_not_touched, fresh),
-        cmocka_unit_test_setup(the_collector_is_woken_above_a_quarter_and_when_nothing_is_ready,
+        cmocka_unit_test_setup(the_recorder_is_woken_above_a_quarter_and_when_nothing_is_ready,
                                fresh),
         cmocka_unit_test_setup(more_are_kept_ready_after_a_shortage, fresh),
         cmocka_unit_test_setup(the_first_request_is_told_once, fresh),
         cmocka_unit_test_setup(a_passive_pool_gives_and_takes_nothing, fresh),
         cmocka_unit_test_setup(all_back_looks_only_at_what_was_requested_before, fresh),
-        cmocka_unit_test_setup(a_buffer_is_back_when_the_collector_has_it, fresh),
+        cmocka_unit_test_setup(a_buffer_is_back_when_the_recorder_has_it, fresh),
         cmocka_unit_test_setup(many_threads_share_the_pool, fresh),
     };
 

@@ -1,10 +1,12 @@
 /* wait_sites_test.c - syncline intercepts PyTorch's calls of the CUDA runtime, and passes the calls
  * on unchanged. tests/torch/test_lines.py checks the source lines that syncline records at these
  * calls. The tests share one process, as in a job. */
-#include "test.h"
+#include "unit/stderr.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "collect/python/frames.h"
 #include "collect/torch/ops.h"
 #include "collect/torch/ops_abi.h"
@@ -48,7 +50,12 @@ static void all_of_it_is_passed_on(void **state)
     int object;
 
     assert_int_equal(pytorch->stream_synchronize(&object), 1);
+    sl_log_set_level(SL_LOG_DEBUG);
+    listen_to_stderr();
     sl_wait_sites_watch();
+    stop_listening();
+    sl_log_set_level(SL_LOG_INFO);
+    assert_non_null(strstr(said, "watching 4 of 4 import slots"));
     assert_int_equal(pytorch->stream_synchronize(&object), 2);
     assert_string_equal(asked.name, "cudaStreamSynchronize");
     assert_ptr_equal(asked.object, &object);

@@ -5,6 +5,7 @@
  */
 #include "unit/test.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "args/args.h"
@@ -101,6 +102,20 @@ static void test_operands(void **state)
     command.operands_max = SL_ARGS_ANY;
 }
 
+static void test_numbers(void **state)
+{
+    static const char *const wrong[] = {
+        "", "-1", "+1", " 1", "1 ", "0x10", "1e3", "101", "18446744073709551616"};
+    uint64_t number = 0;
+
+    assert_int_equal(sl_args_number("0100", 100, &number), 0);
+    assert_int_equal(number, 100);
+    assert_int_equal(sl_args_number("18446744073709551615", UINT64_MAX, &number), 0);
+    assert_true(number == UINT64_MAX);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        assert_int_equal(sl_args_number(wrong[i], 100, &number), -EINVAL);
+}
+
 static void test_nearest(void **state)
 {
     static const char *const names[] = {"check", "convert", "doctor"};
@@ -115,9 +130,8 @@ static void test_nearest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_lines),    cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_operands),
     };
 
