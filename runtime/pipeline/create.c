@@ -51,6 +51,8 @@ static int start_writer(struct sl_pipeline *p)
                 .world_size = who->world_size,
                 .host = who->host,
                 .job = who->job,
+                .run = who->run,
+                .run_start_ns = who->run_start_ns,
                 .process_name = who->process_name,
                 .syncline_version = SYNCLINE_VERSION,
                 .cupti_version = p->opt.cupti->version,

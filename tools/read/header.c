@@ -53,6 +53,10 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
         h->own_file |= sl_text_begins(value, "syncline ");
     else if (strcmp(path, "job") == 0 && h->own_file) /* comes after the generator */
         sl_text_copy(h->job, sizeof(h->job), value);
+    else if (strcmp(path, "run_id") == 0 && h->own_file)
+        sl_text_copy(h->run, sizeof(h->run), value);
+    else if (strcmp(path, "run_start_ns") == 0 && h->own_file)
+        integer(value, &h->run_start_ns);
     else if (strcmp(path, "syncEdges") == 0)
         h->has_edges = h->own_file;
     else if (strcmp(path, "distributedInfo.rank") == 0)

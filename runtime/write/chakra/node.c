@@ -97,6 +97,10 @@ void sl_chakra_put_header(struct sl_chakra *c)
     at =
         PUT_INT64(at, METADATA_ATTR, "clock_base_ns", (int64_t)c->base_ns + c->opt.clock_offset_ns);
     at = sl_chakra_text_attribute(at, METADATA_ATTR, "job", m->job ? m->job : "");
+    if (m->run && *m->run)
+        at = sl_chakra_text_attribute(at, METADATA_ATTR, "run_id", m->run);
+    if (m->run_start_ns)
+        at = PUT_INT64(at, METADATA_ATTR, "run_start_ns", (int64_t)m->run_start_ns);
     at = sl_chakra_text_attribute(at, METADATA_ATTR, "syncline_version",
                                   m->syncline_version ? m->syncline_version : "");
     put_message(c, at);

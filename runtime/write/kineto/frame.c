@@ -91,6 +91,15 @@ static char *put_software(char *at)
     return at;
 }
 
+static char *put_run(char *at, const struct sl_trace_meta *m)
+{
+    if (m->run && *m->run)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ",\n"), "run_id", m->run);
+    if (m->run_start_ns)
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ",\n"), "run_start_ns", m->run_start_ns);
+    return at;
+}
+
 /* Writes `distributedInfo`. This is the job's own description, or if there is none, the values that
  * the job's launcher set. The launcher sets no backend. PyTorch writes "unknown" for an unknown
  * version. HTA searches line by line for "rank":, at least one space, and the number. */
@@ -148,7 +157,8 @@ void sl_kineto_put_header(struct sl_kineto *k)
     if (m->has_edges)
         at = SL_JSON_LITERAL(at, "\"syncEdges\":1,\n");
     at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n");
-    at = put_software(PUT_STRING(at, "job", m->job));
+    at = put_run(PUT_STRING(at, "job", m->job), m);
+    at = put_software(at);
     at = put_trace_id(SL_JSON_LITERAL(at, ",\n\"trace_id\":"), m);
     at = SL_JSON_LITERAL(at, ",\n\"displayTimeUnit\":\"ms\",\n");
     at = SL_JSON_LITERAL(PUT_FIELD(at, "baseTimeNanoseconds", k->base_ns), ",\n");

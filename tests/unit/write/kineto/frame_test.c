@@ -38,6 +38,19 @@ static void members_stand_in_libkinetos_order(void **state)
     assert_string_equal(json_text(json_get(f.trace, "syncline"), "events"), "1");
 }
 
+static void the_run_is_in_the_header(void **state)
+{
+    begin();
+    end();
+    assert_null(json_get(f.trace, "run_id"));
+    f.meta.run = "5f0c";
+    f.meta.run_start_ns = OPENED - 1;
+    begin();
+    end();
+    assert_string_equal(json_text(f.trace, "run_id"), "5f0c");
+    assert_int_equal(strtoull(json_text(f.trace, "run_start_ns"), NULL, 10), OPENED - 1);
+}
+
 /* HTA runs re.search(r'"rank":\s+(\d+)', line) on each line and uses the first match. */
 static void hta_finds_the_rank(void **state)
 {
@@ -182,10 +195,15 @@ static void versions_stand_where_they_are_known_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(members_stand_in_libkinetos_order),   CASE(hta_finds_the_rank),
-        CASE(counters_are_those_of_the_file),      CASE(a_device_seen_late_stands_in_the_trailer),
-        CASE(a_trace_id_is_the_files_own),         CASE(what_is_not_known_is_left_out),
-        CASE(the_trailer_says_what_window_it_was), CASE(versions_stand_where_they_are_known_first),
+        CASE(members_stand_in_libkinetos_order),
+        CASE(hta_finds_the_rank),
+        CASE(the_run_is_in_the_header),
+        CASE(counters_are_those_of_the_file),
+        CASE(a_device_seen_late_stands_in_the_trailer),
+        CASE(a_trace_id_is_the_files_own),
+        CASE(what_is_not_known_is_left_out),
+        CASE(the_trailer_says_what_window_it_was),
+        CASE(versions_stand_where_they_are_known_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
