@@ -1,4 +1,5 @@
 """The runs of a job: the files of one run have the same id on all ranks, and another run has another id."""
+import json
 import pathlib
 import shlex
 import subprocess
@@ -45,3 +46,112 @@ def test_our_own_id(tmp_path):
     launch(tmp_path, 1, SYNCLINE_RUN="first try")
     launch(tmp_path, 1, SYNCLINE_RUN="first try", MASTER_PORT="29501")
     assert {run for runs in ids(tmp_path).values() for run, _ in runs} == {"first_try"}
+
+
+# ---- the command's choice among the runs in a folder ----
+
+def tool(*arguments, status: int = 0) -> tuple[str, str]:
+    done = subprocess.run([harness.TOOL, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return done.stdout, done.stderr
+
+
+def checked(*arguments, status: int = 0) -> tuple[list[dict], str]:
+    """Returns what `syncline check --json` says of each file, and its standard error."""
+    out, error = tool("check", "--json", *arguments, status=status)
+    return [json.loads(line) for line in out.splitlines()], error
+
+
+def restarted(folder: pathlib.Path, runs: int, steps: str = "context kernel sync", **options: str) -> list[str]:
+    """Runs a job of two ranks several times in one folder. Returns the run ids, the oldest first."""
+    seen: list[str] = []
+    folder.mkdir(exist_ok=True)
+    for _ in range(runs):
+        launch(folder, 2, steps, **options)
+        found = {run for pairs in ids(folder).values() for run, _ in pairs}
+        seen += found - set(seen)
+    assert len(seen) == runs
+    return seen
+
+
+def test_the_newest_run_is_read(tmp_path):
+    """A restarted job: the files of the last run alone, all its ranks, and one line about the others."""
+    first, second, third = restarted(tmp_path, 3)
+    found, error = checked(tmp_path / "out")
+    assert {file["run"] for file in found} == {third} and len(found) == 4
+    assert {file["rank"] for file in found if "rank" in file} == {0, 1}
+    (line,) = error.splitlines()
+    assert f"newest, {third} (4 files, started 20" in line and first in line and second in line, line
+    assert "--run ID" in line
+    assert checked(tmp_path / "out" / "job")[0] == found
+
+
+def test_another_run_is_chosen(tmp_path):
+    first, second = restarted(tmp_path, 2)
+    out = tmp_path / "out"
+    for choice in (first, first[:8]):
+        found, error = checked("--run", choice, out)
+        assert {file["run"] for file in found} == {first} and error == ""
+    found, error = checked("--run=all", out)
+    assert {file["run"] for file in found} == {first, second} and len(found) == 8 and error == ""
+    for wrong in ("", "x", "none"):
+        found, error = checked("--run", wrong, out, status=2)
+        assert found == [] and first in error and second in error and len(error.splitlines()) == 1
+    path = next(out.rglob("*.pt.trace.json.zst"))
+    assert len(checked(path)[0]) == 1  # a file that is named is read, of whichever run
+    assert "name a folder" in checked("--run", first, path, status=2)[1]
+
+
+def test_files_without_a_run_id(tmp_path):
+    """Files of older versions and of other programs are named like a run, and read if there is no other."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    old = {"schemaVersion": 1, "generator": "syncline 0.0.1", "job": "job",
+           "distributedInfo": {"rank": 0}, "traceEvents": []}
+    (folder / "1.pt.trace.json").write_text(json.dumps(old))
+    (folder / "foreign.pt.trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": []}))
+    (folder / "config.json").write_text("{}")
+    found, error = checked(folder)
+    assert len(found) == 2 and error == ""
+    (run,) = restarted(tmp_path, 1)
+    found, error = checked(folder)
+    assert [file["run"] for file in found].count(run) == 4
+    assert [pathlib.Path(file["file"]).name for file in found if not file["run"]] == ["foreign.pt.trace.json"]
+    assert "left out: none (1 file)" in error and len(error.splitlines()) == 1
+    assert len(checked("--run", "none", folder)[0]) == 2
+
+
+def test_each_job_has_its_newest_run(tmp_path):
+    newest = {restarted(tmp_path / job, 2, SYNCLINE_JOB=job)[-1] for job in "ab"}
+    found, error = checked(tmp_path)
+    assert {file["run"] for file in found} == newest and len(found) == 8
+    assert len(error.splitlines()) == 2
+
+
+def test_edges_of_a_folder(tmp_path):
+    """The Kineto traces of the newest run, each with its name."""
+    _, newest = restarted(tmp_path, 2, "context kernel:3000 sync")
+    expected = [file["file"] for file in checked(tmp_path)[0] if "rank" in file]
+    assert len(expected) == 2
+    out, error = tool("edges", tmp_path)
+    assert [line[:-1] for line in out.splitlines() if line.endswith(".zst:")] == expected
+    assert newest in error and len(error.splitlines()) == 1
+    edges = [json.loads(line) for line in tool("edges", "--json", tmp_path)[0].splitlines()]
+    assert {edge["file"] for edge in edges} == set(expected)
+    summary = [json.loads(line) for line in tool("edges", "--json", "--summary", tmp_path)[0].splitlines()]
+    assert [one["file"] for one in summary] == expected
+    alone = json.loads(tool("edges", "--json", expected[0])[0].splitlines()[0])
+    assert "file" not in alone
+
+
+def test_recover_takes_all_runs(tmp_path):
+    restarted(tmp_path, 2)
+    paths = sorted((tmp_path / "out").rglob("*.json.zst"))
+    for path in paths:
+        path.rename(str(path) + ".part")
+    tool("recover", tmp_path / "out")
+    assert sorted((tmp_path / "out").rglob("*.json.zst")) == paths
+
+
+def test_a_folder_without_traces(tmp_path):
+    assert "no trace in" in checked(tmp_path, status=2)[1]
