@@ -22,12 +22,15 @@ struct sl_identity {
     int is_one_machine;
     const char *rank_source; /* name of the variable that contains the rank; NULL: no variable does,
                               * and rank is 0 */
-    char host[65];           /* the kernel's host name, for the trace */
-    char job[65];            /* name of the job, usable as a file name; "local" without a
-                              * scheduler */
-    char run[65];            /* id of this run of the job (run_id.h), usable as a file name */
-    uint64_t run_start_ns;   /* time at which the run's launcher started on this machine, in ns
-                              * since the epoch; without a launcher, the start of the program */
+    /* 1: PyTorch may still tell another rank. The launcher told none, or it told it to the process
+     * that started this one, as by mp.spawn */
+    int rank_may_change;
+    char host[65];         /* the kernel's host name, for the trace */
+    char job[65];          /* name of the job, usable as a file name; "local" without a
+                            * scheduler */
+    char run[65];          /* id of this run of the job (run_id.h), usable as a file name */
+    uint64_t run_start_ns; /* time at which the run's launcher started on this machine, in ns
+                            * since the epoch; without a launcher, the start of the program */
     char process_name[64];
     char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
 };

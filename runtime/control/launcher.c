@@ -86,10 +86,14 @@ void sl_launcher_find(struct sl_launcher *out, const char *proc, uint32_t pid, c
 {
     struct process at = {.pid = pid}, parent;
 
+    int is_copied = 0;
+
     (void)read_process(&at, proc, pid);
     for (int depth = 0; depth < DEPTH_MAX && at.parent; depth++) {
         if (read_process(&parent, proc, at.parent) != 0)
             break;
+        if (depth == 0)
+            is_copied = is_copy(proc, &at, &parent);
         if (variable && !has_variable(proc, parent.pid, variable)) {
             at = parent;
             break;
@@ -98,7 +102,7 @@ void sl_launcher_find(struct sl_launcher *out, const char *proc, uint32_t pid, c
             break;
         at = parent;
     }
-    *out = (struct sl_launcher){at.pid, at.start_ticks};
+    *out = (struct sl_launcher){at.pid, is_copied, at.start_ticks};
 }
 
 static uint64_t now_ns(clockid_t clock)

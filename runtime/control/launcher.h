@@ -15,6 +15,8 @@
 
 struct sl_launcher {
     uint32_t pid;         /* as this process's pid namespace numbers it */
+    int is_copied;        /* 1: the process was copied by fork() or multiprocessing, so the
+                           * variables of its environment are those of the process that made it */
     uint64_t start_ticks; /* start, in clock ticks since the machine booted; 0 if not known */
 };
 

@@ -11,7 +11,8 @@
 
 #include "control/identity.h"
 
-/* Sets out->run and out->run_start_ns. The pid, the rank and its source must be set already. */
+/* Sets out->run, out->run_start_ns and out->rank_may_change. The pid, the rank and its source must
+ * be set already. */
 void sl_run_id_read(struct sl_identity *out, const struct sl_config *config,
                     char *const *environment);
 

@@ -12,6 +12,8 @@
 struct sl_trace_meta {
     uint32_t pid;
     int rank, world_size;
+    /* 1: torch.distributed may tell another rank while the file is open */
+    int rank_may_change;
     const char *run; /* id of this run of the job; NULL or "": not known */
     uint64_t
         run_start_ns; /* start of the run on this machine, in ns since the epoch; 0: not known */

@@ -1,11 +1,15 @@
 """The runs of a job: the files of one run have the same id on all ranks, and another run has another id."""
 import json
 import pathlib
+import re
 import shlex
 import subprocess
+import sys
+import time
 
 import chakra
 import harness
+import pytest
 
 
 def ids(folder: pathlib.Path) -> dict[str, set]:
@@ -49,6 +53,94 @@ def test_our_own_id(tmp_path):
 
 
 # ---- the command's choice among the runs in a folder ----
+
+# Two children of mp.spawn, without PyTorch. Each says its rank as syncline's package does, after the
+# first CUDA call.
+SPAWNED = """
+import ctypes, json, multiprocessing, os, pathlib, sys, time
+
+def child(rank, killed):
+    cuda = ctypes.CDLL("libcuda.so.1")
+    context, memory = ctypes.c_void_p(), ctypes.c_void_p()
+    assert cuda.cuInit(0) == 0
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert cuda.cuCtxSetCurrent(context) == 0
+    assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64)) == 0
+    assert cuda.cuMemsetD8_v2(memory, 0, ctypes.c_size_t(64)) == 0
+    if killed:  # the header is on the disk before the rank is told
+        while not list(pathlib.Path(os.environ["SYNCLINE_OUTPUT"]).glob(f"*/*-{os.getpid()}/*.json.zst.part")):
+            time.sleep(0.01)
+    info = {"backend": "gloo", "rank": rank, "world_size": 2, "pg_count": 1, "pg_config": [],
+            "nccl_version": "unknown"}
+    assert ctypes.CDLL(sys.argv[1]).sl_hook_groups(json.dumps(info).encode()) == 0
+    while True:
+        assert cuda.cuMemsetD8_v2(memory, 0, ctypes.c_size_t(64)) == 0
+        if not killed:
+            break
+        time.sleep(0.01)
+    assert cuda.cuCtxSynchronize() == 0
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    children = [context.Process(target=child, args=(rank, sys.argv[2] == "killed")) for rank in range(2)]
+    for one in children:
+        one.start()
+    if sys.argv[2] == "killed":
+        sys.stdin.read()
+        for one in children:
+            one.kill()
+    for one in children:
+        one.join()
+"""
+
+
+def spawn(folder: pathlib.Path, how: str, **options: str) -> subprocess.Popen:
+    (folder / "job.py").write_text(SPAWNED)
+    env = {"SYNCLINE_OUTPUT": str(folder / "out"), "SYNCLINE_JOB": "job", "SYNCLINE_PYTHON": "0",
+           "CUDA_INJECTION64_PATH": str(harness.LIBRARY), **options}
+    return subprocess.Popen([harness.SIMGPU, "--build", harness.BUILD, sys.executable, folder / "job.py",
+                             harness.LIBRARY, how], env=harness.environment(env), cwd=folder,
+                            stdin=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("options", [{}, {"RANK": "0", "WORLD_SIZE": "1"}],
+                         ids=["no launcher", "launched parent"])
+def test_ranks_of_spawned_children(tmp_path, options):
+    """The launcher told no rank, or that of the parent: files have the rank that PyTorch has."""
+    assert spawn(tmp_path, "ends", **options).wait(60) == 0
+    found, _ = checked(tmp_path)
+    assert sorted(file["rank"] for file in found if "rank" in file) == [0, 1]
+    assert {file["world_size"] for file in found if "rank" in file} == {2}
+    assert len({file["run"] for file in found}) == 1
+    for path in (tmp_path / "out").rglob("*.json.zst"):
+        trace = harness.Trace(path)
+        ranks = [line for line in trace.text.decode().splitlines() if re.search(r'"rank":\s+(\d+)', line)]
+        assert len(ranks) == 1 and f'"rank": {trace.object["distributedInfo"]["rank"]},' in ranks[0]
+        tool("convert", path, "--to", "chakra", "-o", path.with_name("made.et"))
+        assert chakra.Et(path.with_name("made.et")).header["rank"] == trace.object["distributedInfo"]["rank"]
+
+
+def test_ranks_of_killed_children(tmp_path):
+    """`recover` gives the file the last rank that was told."""
+    job = spawn(tmp_path, "killed")
+    deadline = time.time() + 60
+    while sorted((file["rank"], file["world_size"]) for file in told(tmp_path)) != [(0, 2), (1, 2)]:
+        assert time.time() < deadline, told(tmp_path)
+        time.sleep(0.1)
+    job.communicate()
+    tool("recover", tmp_path)
+    found, _ = checked(tmp_path)
+    assert sorted(file["rank"] for file in found if "rank" in file) == [0, 1]
+    for path in (tmp_path / "out").rglob("*.json.zst"):
+        assert harness.Trace(path).object["distributedInfo"]["world_size"] == 2
+
+
+def told(folder: pathlib.Path) -> list[dict]:
+    """Returns what `syncline check` says of the unfinished Kineto traces, at this moment."""
+    done = subprocess.run([harness.TOOL, "check", "--json", *folder.rglob("*.json.zst.part")],
+                          capture_output=True, text=True, timeout=60, check=False)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
 
 def tool(*arguments, status: int = 0) -> tuple[str, str]:
     done = subprocess.run([harness.TOOL, *arguments], capture_output=True, text=True, timeout=60, check=False)

@@ -170,6 +170,7 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
         } else {
             c->events_valid++;
             check_row(c, &item->row, span->offset);
+            sl_trace_take_rank(t, item, &c->header);
         }
         break;
     default:
@@ -238,10 +239,11 @@ static void check_header(struct sl_check *c)
     const struct sl_header *h = &c->header;
     struct sl_findings *findings = &c->findings;
 
+    /* A file that is not whole may have the rank only in a row. `syncline recover` completes it. */
     if (!h->has_rank)
         sl_finding_add(findings, SL_FIND_RANK_MISSING, 1, SL_FINDING_NO_PLACE,
                        c->whole ? "no distributedInfo.rank" : "not in the part that is left");
-    else if (!h->rank_findable)
+    else if (!h->rank_findable && c->whole)
         sl_finding_add(findings, SL_FIND_RANK_HIDDEN, 1, SL_FINDING_NO_PLACE,
                        "rank %" PRId64 " needs a space after the colon", h->rank);
     for (unsigned i = 0; i < h->counters; i++) {

@@ -10,6 +10,7 @@
 #ifndef SL_TRACE_FILE_H
 #define SL_TRACE_FILE_H
 
+#include "read/header.h"
 #include "read/input_file.h"
 #include "read/json_event.h"
 #include "read/split.h"
@@ -46,6 +47,11 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);
 /* Reports every value of a FIELD span. Returns the same values as sl_json_visit(). */
 int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
                    void *user, struct sl_json_error *error);
+
+/* If the event is a row in which syncline says the rank so far, reads it as sl_header_value() does.
+ * Files have such rows if their rank was not known at the beginning. */
+void sl_trace_take_rank(struct sl_trace *t, const struct sl_trace_item *item,
+                        struct sl_header *header);
 
 /* Returns why the input is not a trace. Call it after the last item. Returns NULL if the input is a
  * trace, even a damaged trace. `input` is the input's status. The returned text may point into

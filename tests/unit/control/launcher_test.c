@@ -56,6 +56,8 @@ static void is(uint32_t pid, const char *variable, uint32_t launcher)
     sl_launcher_find(&found, folder, pid, variable);
     assert_int_equal(found.pid, launcher);
     assert_int_equal(found.start_ticks, launcher * 10);
+    /* see copies_have_the_program_from_which_they_were_made */
+    assert_int_equal(found.is_copied, pid >= 40 && !variable);
 }
 
 /* 10 shell, 20 torchrun, 30 and 31 wrapper scripts of ranks, 40 and 41 ranks, 50 a rank's child */
@@ -67,7 +69,7 @@ static void ranks_have_the_launcher_above_their_wrappers(void **state)
     make(31, 20, 4, "RANK=1,PATH=/bin", "wrapper");
     make(40, 30, 5, "PATH=/bin,RANK=0", "python");
     make(41, 31, 6, "PATH=/bin,RANK=1", "python");
-    make(50, 40, 5, "PATH=/bin,RANK=0", "python");
+    make(50, 40, 8, "PATH=/bin,RANK=0", "python");
     is(40, "RANK", 20);
     is(41, "RANK", 20);
     is(50, "RANK", 20);
