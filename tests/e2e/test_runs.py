@@ -166,6 +166,7 @@ def restarted(folder: pathlib.Path, runs: int, steps: str = "context kernel sync
     return seen
 
 
+@pytest.mark.sanitize
 def test_the_newest_run_is_read(tmp_path):
     """A restarted job: the files of the last run alone, all its ranks, and one line about the others."""
     first, second, third = restarted(tmp_path, 3)
@@ -178,6 +179,7 @@ def test_the_newest_run_is_read(tmp_path):
     assert checked(tmp_path / "out" / "job")[0] == found
 
 
+@pytest.mark.sanitize
 def test_another_run_is_chosen(tmp_path):
     first, second = restarted(tmp_path, 2)
     out = tmp_path / "out"

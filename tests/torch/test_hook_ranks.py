@@ -15,6 +15,7 @@ def test_process_groups(torch, window):
     assert run.status == 0 and run.said() == [], run.stderr
     traces = run.traces()
     assert {trace.object["distributedInfo"]["rank"] for trace in traces} == {0, 1}
+    assert len({trace.object["run_id"] for trace in traces}) == 1
     for trace in traces:
         info = trace.object["syncline"].get("distributedInfo", trace.object["distributedInfo"])
         assert (info["backend"], info["world_size"]) == ("nccl", 2)
