@@ -13,7 +13,7 @@
 #include "write/chakra/chakra.h"
 
 enum {
-    BYTES = 60 << 20, /* half a million records */
+    BYTES = 60 << 20, /* bytes of records, about half a million records */
     ROUNDS = 3,
     STEP_EVENTS = 32768
 };
@@ -22,12 +22,13 @@ enum {
 
 struct input {
     struct mix_events all;
-    struct sl_edge *edge; /* edge[i] joins event edge_at[i] */
+    struct sl_edge *edge; /* edge[i] is passed on together with event number edge_at[i] */
     size_t *edge_at;
     size_t edges;
 };
 
-/* The source is the last operation of the stream before each stream synchronize. */
+/* Makes one edge for each stream synchronize. The source of the edge is the last operation on the
+ * stream before the synchronize. */
 static void make_edges(struct input *in)
 {
     const struct sl_event *last = NULL;
@@ -70,7 +71,7 @@ static uint64_t write_all(const struct input *in, struct sl_chakra *c, struct sl
         at += n;
         for (; edge < in->edges && in->edge_at[edge] < at; edge++)
             must(sl_chakra_edges(c, &in->edge[edge], 1), "edges");
-        /* All rows that began more than 50 ms before this event have been added. */
+        /* States that all rows which began more than 50 ms before this event have been added. */
         must(sl_chakra_advance(c, in->all.event[at - 1].start_ns - 50000000), "advance");
     }
     must(sl_chakra_end(c), "end");
@@ -104,7 +105,8 @@ static double name_bytes(const struct input *in, const struct sl_chakra_counts *
     }
     must(sl_sink_memory_open(&sink), "memory");
     write_all(&bare, c, sink);
-    /* The short names still have one letter. A gap's name has two bytes more, a wait's has five. */
+    /* In the file without names, every name still has one letter. The names of gap nodes have two
+     * letters more, and the names of wait nodes have five more. */
     without = sink_size(sink) - count->nodes - 2 * count->gap_nodes - 5 * count->wait_nodes;
     sink->close(sink, 1);
     free(bare.all.event);

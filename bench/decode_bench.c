@@ -23,7 +23,8 @@ enum {
     CALLS = 200000
 };
 
-/* The mix has its own structs, which must match the 13.0 layouts of the table. */
+/* mix.h defines its own structs. This check compares them with the CUPTI 13.0 layouts of the
+ * generated table. */
 static void check_mix_layout(void)
 {
     const struct sl_cupti_layout *l = NULL;
@@ -56,7 +57,7 @@ static void sink(void *user, const struct sl_event *ev)
     sum += ev->end_ns;
 }
 
-/* One step of cuptiActivityGetNextRecord, done with the table. */
+/* The table that finds the next record, as cuptiActivityGetNextRecord does in one step. */
 static const struct sl_cupti_layout *stepping;
 
 static int step(uint8_t *buffer, size_t valid, void **record)

@@ -2,11 +2,11 @@
  * edges_bench.c - measures the cost of finding sync edges, per record and per edge, and the memory
  * used.
  *
- * The records of mix.h are decoded and assembled outside the measured time. The events go through
- * the engine repeatedly, with later times in each round. The engine gets 4096 events at once, 50 ms
- * after the time of the events. Further cases: calls that wait for many streams (the cost of an
- * edge), 10^4 streams, 10^6 pending operations, one stream per request. CPU time is the best of
- * three rounds.
+ * The records of mix.h are decoded and assembled outside the measured time. The events are passed
+ * to the engine repeatedly, with later times in each round. The engine gets 4096 events at once,
+ * when they are 50 ms old. Further cases are calls that wait for many streams (the cost of an
+ * edge), 10^4 streams, 10^6 pending operations, and a new stream per request. CPU time is the best
+ * of three rounds.
  *
  *   edges_bench [--records N] [--json FILE]     N: records for the growth test (default 10^7)
  */
@@ -21,11 +21,11 @@
 #include "table.h"
 
 enum {
-    BYTES = 12 << 20, /* 10^5 records */
+    BYTES = 12 << 20, /* bytes of records, about 10^5 records */
     ROUNDS = 3,
     DELIVERY = 4096,
     LATE_NS = 50000000,
-    LAUNCH = 211, /* cudaLaunchKernel */
+    LAUNCH = 211, /* callback id of cudaLaunchKernel */
     STREAM_SYNC = 131,
     DEVICE_SYNC = 165,
     EVENT_RECORD = 135,
@@ -44,7 +44,8 @@ enum {
 
 struct input {
     struct mix_events all;
-    uint64_t span_ns, span_id, span_sync; /* distance from the first event to the next round */
+    uint64_t span_ns, span_id, span_sync; /* by how much times, correlation ids and event ids grow
+                                             from one round to the next */
 };
 
 static void measure_span(struct input *in)
@@ -102,7 +103,7 @@ static size_t resident(void)
     return kib * 1024;
 }
 
-/* ---- the mix ---- */
+/* ---- the cost and the memory for the records of mix.h ---- */
 
 static void feed(struct sl_edges *e, const struct input *in, uint64_t round)
 {
@@ -124,7 +125,7 @@ static void feed(struct sl_edges *e, const struct input *in, uint64_t round)
     }
 }
 
-/* Returns ns per event; `edges` gets the edges per event. */
+/* Returns the CPU time per event in ns. Sets *edges to the number of edges per event. */
 static double mix_cost(const struct input *in, double *edges)
 {
     uint64_t best = UINT64_MAX, found;
@@ -151,7 +152,8 @@ static void print_lost(const struct sl_edges *e)
                    sl_edge_loss_name((enum sl_edge_loss)i));
 }
 
-/* Returns the growth of the process after the first tenth, and prints a line about it. */
+/* Returns by how many bytes the process grows after the first tenth of the records, and prints a
+ * line about this. */
 static double growth(const struct input *in, uint64_t records)
 {
     uint64_t rounds = records / in->all.count + 1, edges;
@@ -216,8 +218,8 @@ static void synchronize(struct job *j, uint32_t stream)
     sl_edges_delivered(j->engine, j->ns);
 }
 
-/* Repeats rounds of `streams` launches and one wait. Returns the ns per round. If `whole`, the wait
- * is for all streams. */
+/* Repeats rounds of `streams` launches and one wait. Returns the CPU time per round in ns. If
+ * `whole` is not 0, the wait is for all streams. */
 static double many_streams(const struct input *in, uint32_t streams, int whole, double *edges)
 {
     const uint32_t rounds = 2000000 / streams;
@@ -240,7 +242,7 @@ static double many_streams(const struct input *in, uint32_t streams, int whole, 
     return (double)best / rounds;
 }
 
-/* ---- a job that makes a new stream for each request ---- */
+/* ---- the cost of a job that uses a new stream for each request ---- */
 
 static void record(struct job *j, uint32_t stream)
 {
@@ -253,7 +255,7 @@ static void record(struct job *j, uint32_t stream)
     j->ns += 2000;
 }
 
-/* Adds a call that concerns the event of the previous call. */
+/* Adds a call on the CUDA event that the previous call recorded. */
 static void call_for_event(struct job *j, uint32_t cbid, uint32_t stream, uint64_t takes_ns)
 {
     struct sl_event ev = {.kind = SL_EV_SYNC, .context = 1, .stream = stream};
@@ -303,9 +305,9 @@ static void synchronize_device(struct job *j, uint32_t stream)
     synchronize(j, SL_STREAM_NONE);
 }
 
-/* Repeats two calls: a launch on a new stream, and a wait for that stream. Returns the cost
- * relative to 100 ns a record and 50 ns an edge. The engine has the memory limit of a job, so it
- * must release the streams that are no longer used. */
+/* Repeats two calls: a launch on a new stream, and a wait for that stream. Returns the measured
+ * cost divided by the expected cost, which is 100 ns per record and 50 ns per edge. The engine has
+ * the memory limit of a job, so it must release the streams that are no longer used. */
 static double requests(const struct input *in, void (*wait)(struct job *, uint32_t stream))
 {
     uint64_t found, took, records;
@@ -331,7 +333,7 @@ static double requests(const struct input *in, void (*wait)(struct job *, uint32
     return (double)took / (100.0 * (double)records + 50.0 * (double)found);
 }
 
-/* Returns bytes per launch for 10^6 launches whose operations are pending. */
+/* Returns the memory per launch, in bytes, for 10^6 launches whose operations are still pending. */
 static double under_way(const struct input *in, double *record_ns)
 {
     uint64_t edges, began;
@@ -349,7 +351,8 @@ static double under_way(const struct input *in, double *record_ns)
     size_t after = resident();
 
     sl_edges_destroy(j.engine);
-    after -= (size_t)sysconf(_SC_PAGESIZE); /* the last page is not full */
+    after -= (size_t)sysconf(_SC_PAGESIZE); /* the last page is only partly used, so it is not
+                                               counted */
     return (double)(after - before) / UNDER_WAY;
 }
 

@@ -2,9 +2,9 @@
  * exit_bench.c - measures the time that the library adds to the end of a job.
  *
  * The benchmark runs itself as a child process on the simulated GPU (or, with --gpu, on the real
- * GPU). The child launches kernels, waits for them, and returns from main with their records still
- * undelivered. The time from that return to the end of the process is measured with and without the
- * library in turn.
+ * GPU). The child launches kernels, waits for them, and returns from main before CUPTI has
+ * delivered their records. The time from that return to the end of the process is measured
+ * alternately with and without the library.
  *
  *   exit_bench [--gpu] [--json FILE]
  */
@@ -22,7 +22,7 @@ extern char **environ;
 
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("bench_spin_ns");
 
-/* ---- the child ---- */
+/* ---- the child process, which is measured ---- */
 
 static int child(unsigned long launches)
 {
@@ -41,7 +41,7 @@ static int child(unsigned long launches)
     return 0;
 }
 
-/* ---- the parent ---- */
+/* ---- the parent process, which measures ---- */
 
 static void put_environment(const char *folder, int with_library)
 {
@@ -53,7 +53,8 @@ static void put_environment(const char *folder, int with_library)
         unsetenv("CUDA_INJECTION64_PATH");
 }
 
-/* Returns the milliseconds from the child's return to its end; negative if the child failed. */
+/* Returns the milliseconds from the child's return to its end; a negative value if the child
+ * failed. */
 static double exit_ms(char **argv)
 {
     posix_spawn_file_actions_t actions;

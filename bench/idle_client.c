@@ -2,8 +2,9 @@
  * idle_client.c - an injected CUPTI client that requests the same records as syncline and discards
  * them. It shows the cost of recording alone.
  *
- * Threads: CUPTI chooses the threads of the two callbacks. A separate thread flushes as often as
- * syncline does, and zeroes buffers. Memory: buffers are kept until the process ends.
+ * Threads: CUPTI chooses the threads of the two callbacks. A separate thread flushes CUPTI as often
+ * as syncline does, and fills returned buffers with zeros. Memory: buffers are kept until the
+ * process ends.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -29,11 +30,12 @@ struct buffer {
 
 static struct sl_cupti_api cupti;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct buffer *clean, *used, *out; /* `out`: owned by CUPTI */
+static struct buffer *clean, *used, *out; /* lists of buffers: ready for CUPTI, returned by CUPTI,
+                                             and owned by CUPTI */
 static _Atomic int ended;
 
-/* Moves the first buffer with this memory to the other list. If `memory` is NULL, moves the first
- * buffer. */
+/* Moves the buffer whose memory is `memory` from one list to another. If `memory` is NULL, moves
+ * the first buffer. */
 static struct buffer *move(struct buffer **from, const uint8_t *data, struct buffer **to)
 {
     while (*from && data && (*from)->data != data)

@@ -1,6 +1,7 @@
 /*
  * interfaces_bench.c - measures the cost of the two CUPTI interfaces for syncline: process-wide
- * (v1), and a separate subscriber with whole records (v2-whole) or only the fields read (v2).
+ * (v1), and a separate subscriber (v2). A v2 subscriber gets whole records (v2-whole), or only the
+ * fields that syncline reads (v2).
  *
  * The benchmark runs itself as a child process on the simulated GPU, with the library injected. The
  * child launches kernels and waits for their records. Each round runs one child per interface; the
@@ -18,7 +19,7 @@
 
 #define CUPTI       "13.5"
 #define MOST_ROUNDS 32
-#define SETTLE_US   700000 /* time for writing the records of the last flush */
+#define SETTLE_US   700000 /* time in us in which syncline writes the records of the last flush */
 
 static const char ptx[] = SPIN_MODULE SPIN_KERNEL("bench_spin_ns");
 static const char *const interfaces[] = {"v1", "v2-whole", "v2"};
@@ -26,14 +27,15 @@ static const char *const interfaces[] = {"v1", "v2-whole", "v2"};
 enum {
     OWN_NS,      /* CPU time of syncline's threads, per record */
     CALLBACK_NS, /* CPU time inside syncline's callbacks, per record */
-    JOB_NS,      /* CPU time of the launching thread, per launch; most is spent in the simulator */
+    JOB_NS,      /* CPU time of the launching thread, per launch; most of this time is spent in the
+                    simulator */
     BYTES,       /* bytes of CUPTI buffers, per record */
     VALUES
 };
 
-/* ---- the child ---- */
+/* ---- the child process, which is measured ---- */
 
-/* CPU time of syncline's threads so far. */
+/* Returns the CPU time of syncline's threads so far, in ns. */
 static uint64_t own_cpu_ns(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -48,7 +50,8 @@ static uint64_t own_cpu_ns(void)
         snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
         comm = id ? fopen(path, "r") : NULL;
         if (comm && fgets(name, sizeof(name), comm) && strncmp(name, "syncline", 8) == 0)
-            sum += bench_clock_ns((clockid_t)((~(unsigned)id << 3) | 6)); /* its CPU clock */
+            sum += bench_clock_ns((clockid_t)((~(unsigned)id << 3) | 6)); /* the id of the thread's
+                                                                             CPU clock */
         if (comm)
             fclose(comm);
     }
@@ -81,9 +84,9 @@ static int child(unsigned long launches)
     return 0;
 }
 
-/* ---- the parent ---- */
+/* ---- the parent process, which measures ---- */
 
-/* Reads the simulator's figures about its client. Returns 0 or -1. */
+/* Reads the numbers that the simulator logged about its CUPTI client. Returns 0 or -1. */
 static int read_log(const char *path, double *records, double *bytes, double *callbacks)
 {
     unsigned long long n, b, requests, request_ns, completions, completion_ns;

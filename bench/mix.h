@@ -1,5 +1,6 @@
 /*
- * mix.h - the CUPTI 13.0 records of a training job, on which every speed figure is measured.
+ * mix.h - makes the CUPTI 13.0 records of a training job. Every benchmark of the record path uses
+ * these records.
  *
  * One step is about 1400 records. A step has 640 kernel launches (600 single, one graph of 40
  * nodes) with 200 distinct mangled names that demangle to 200-300 bytes. A step also has
@@ -11,7 +12,7 @@
  *
  *   struct mix m;
  *   mix_init(&m, 1700000000000000000u);
- *   size_t valid = mix_fill(&m, buffer, size, &records);   whole records, never a cut one
+ *    size_t valid = mix_fill(&m, buffer, size, &records); only complete records
  *   mix_free(&m);
  *
  * The record layouts are defined here, so that the mix does not depend on the machine's CUDA
@@ -34,7 +35,7 @@
 #define MIX_NAME_BYTES    320u
 #define MIX_STEP_KERNELS  600u
 #define MIX_GRAPH_NODES   40u
-#define MIX_GPU_LAG       48u  /* how many GPU records are delayed */
+#define MIX_GPU_LAG       48u  /* number of later calls after which a GPU record is written */
 #define MIX_QUEUE         128u /* power of two, above MIX_GPU_LAG + MIX_GRAPH_NODES */
 
 enum {
@@ -155,14 +156,15 @@ enum {
 struct mix {
     char (*name)[MIX_NAME_BYTES];
     struct mix_queue cpu, gpu;
-    uint64_t cpu_ns, gpu_ns[3]; /* host time, and the time at which each stream becomes free */
-    uint64_t event_sync, sync_of[MIX_EVENTS]; /* number of event records so far, and the latest
-                                                 record of each event */
+    uint64_t cpu_ns, gpu_ns[3]; /* current host time, and the time at which each stream becomes
+                                   idle, in ns */
+    uint64_t event_sync, sync_of[MIX_EVENTS]; /* number of cudaEventRecord calls so far, and the
+                                                 number of the latest such call for each event */
     uint32_t correlation, step, at, random;
 };
 
-/* A linear congruential generator (from "Numerical Recipes"). Its quality is sufficient for jitter.
- * */
+/* A linear congruential generator (from "Numerical Recipes"). It is good enough to vary
+ * durations. */
 static inline uint32_t mix_random(struct mix *m, uint32_t below)
 {
     m->random = m->random * 1664525u + 1013904223u;
@@ -251,7 +253,8 @@ static inline struct mix_api *mix_call(struct mix *m, uint32_t kind, uint32_t cb
     return r;
 }
 
-/* Occupies the stream for about `ns`. Sets the start and returns the end. */
+/* Keeps the stream busy for about `ns`. Sets *start, and returns the time at which the work
+ * ends. */
 static inline uint64_t mix_gpu_time(struct mix *m, uint32_t stream, uint32_t ns, uint64_t *start)
 {
     uint64_t *free_ns = &m->gpu_ns[mix_stream_slot(stream)];
@@ -263,7 +266,8 @@ static inline uint64_t mix_gpu_time(struct mix *m, uint32_t stream, uint32_t ns,
     return *free_ns;
 }
 
-/* Adds the kernel at place `at` of the step. Name, shape and stream are the same in every step. */
+/* Adds the kernel that is number `at` in the step. Name, shape and stream are the same in every
+ * step. */
 static inline void mix_kernel(struct mix *m, uint32_t at, uint32_t graph, uint64_t node)
 {
     struct mix_kernel *r = mix_put(&m->gpu, sizeof *r);
@@ -374,13 +378,13 @@ static inline void mix_wait(struct mix *m, struct mix_api *call)
         call->end = m->cpu_ns = m->gpu_ns[0] + 5000;
 }
 
-/* Adds the records of one position in the step to the queues. */
+/* Adds the records of the next call in the step, and of its GPU work, to the queues. */
 static inline void mix_step(struct mix *m)
 {
     uint32_t at = m->at;
     struct mix_api *call;
 
-    if (at == 0) { /* the next batch */
+    if (at == 0) { /* the step begins with the copy of the next batch */
         for (uint32_t i = 0; i < 2; i++) {
             mix_call(m, 5, 41, 5000); /* cudaMemcpyAsync */
             mix_copy(m, MIX_STREAM_COPY, 1, 2, 3, i ? 32768 : 4u << 20);
@@ -423,7 +427,7 @@ static inline void mix_step(struct mix *m)
         struct mix_overhead *r = mix_put(&m->cpu, sizeof *r);
 
         r->kind = 17;
-        r->overhead_kind = 7u << 16; /* activity buffer request */
+        r->overhead_kind = 7u << 16; /* overhead of a request for an activity buffer */
         r->object_kind = 2;          /* thread */
         r->object_id[0] = MIX_PID;
         r->object_id[1] = MIX_FORWARD_THREAD;

@@ -45,7 +45,7 @@ static int mix_events_keep(void *user, const struct sl_event *ev)
     return 0;
 }
 
-/* Makes `bytes` of records, in buffers of 1 MiB. */
+/* Fills buffers of 1 MiB with `bytes` of records in total, and turns the records into events. */
 static void mix_events_make(struct mix_events *in, uint64_t start_ns, size_t bytes)
 {
     struct sl_decode_options decode = {.version = MIX_CUPTI_VERSION};
@@ -68,8 +68,9 @@ static void mix_events_make(struct mix_events *in, uint64_t start_ns, size_t byt
         size_t valid = mix_fill(&m, buffer, MIX_EVENTS_BUFFER, NULL);
 
         sl_decode_buffer(d, buffer, valid, mix_events_assemble, in);
-        /* Without times the assembler would hold the driver calls for too long. No driver call of
-         * the mix is inside a runtime call, so the held driver calls are released here. */
+        /* The assembler keeps a driver call until it knows whether a runtime call encloses the
+         * driver call. In the mix, no runtime call encloses a driver call. So the assembler is
+         * flushed here and keeps none. */
         sl_assemble_flush(in->assemble);
     }
     sl_decode_destroy(d);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `result` is 0 or -errno. */
+/* Ends the program if `result`, which is 0 or -errno, is an error. */
 static inline void must(int result, const char *what)
 {
     if (result == 0)

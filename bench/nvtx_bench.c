@@ -1,11 +1,12 @@
 /*
- * nvtx_bench.c - measures the cost of a push and its pop for the calling thread.
+ * nvtx_bench.c - measures the cost of an NVTX push and the matching pop for the calling thread.
  *
- * The NVTX header makes the calls, with syncline's functions in its slots. The same run also
- * measures empty functions, and no tool at all. The lane is read between the measured times, as the
- * collector would do on another processor, because a full lane costs less. The best of many short
- * rounds shows an undisturbed processor. Then 10^5 threads make one range each, which shows how
- * much memory syncline keeps for threads.
+ * The program calls NVTX through its header, whose function table points to syncline's functions.
+ * The same run also measures a table of empty functions, and NVTX without a tool. The lane (the
+ * thread's queue of ranges) is emptied between the measured times, because a push into a full lane
+ * costs less. In a job the collector empties it on another processor. The fastest of many short
+ * rounds counts, because other rounds were disturbed. Then 10^5 threads make one range each, which
+ * shows how much memory syncline keeps for threads.
  *
  *   nvtx_bench [--json FILE] [--threads N]
  */
@@ -21,7 +22,7 @@
 #include "table.h"
 
 enum {
-    PAIRS = 400, /* pushes per round, fewer than a lane (the thread's queue of ranges) holds */
+    PAIRS = 400, /* pushes per round, fewer than a lane holds */
     ROUNDS = 4000,
 };
 
@@ -63,7 +64,8 @@ struct functions {
 
 static const void *(*export_table)(uint32_t id);
 
-/* NVTX calls this function at the program's first call. */
+/* The NVTX header calls this function when the program first uses NVTX. The function stores the
+ * header's function table. */
 static int note_table(const void *(*get)(uint32_t id))
 {
     export_table = get;
@@ -87,7 +89,7 @@ static void set(const struct functions *f)
     *core2[NVTX_CBID_CORE2_DomainRangePop] = (NvtxFunctionPointer)f->domain_pop;
 }
 
-/* ---- measurements ---- */
+/* ---- the cost of a push and a pop ---- */
 
 static struct {
     nvtxDomainHandle_t domain;
@@ -120,7 +122,7 @@ static void take_record(void *user, uint32_t thread, const struct sl_lane_record
     sl_nvtx_read_record(reader, thread, record, ns);
 }
 
-/* Returns the nanoseconds for a push and its pop. */
+/* Returns the time for a push and a pop, in ns. */
 static double cost(void (*run)(void), int read)
 {
     double best = 1e9;
@@ -138,7 +140,7 @@ static double cost(void (*run)(void), int read)
     return best;
 }
 
-/* ---- threads ---- */
+/* ---- the memory for threads that make one range ---- */
 
 static void *one_range(void *user)
 {
@@ -160,7 +162,7 @@ static void churn(long threads)
     }
 }
 
-/* ---- the cost in the pipeline ---- */
+/* ---- the cost of a range in the recorder and the writer ---- */
 
 static void take(void *user, const struct sl_event *ev)
 {

@@ -1,4 +1,5 @@
-"""Measures sl_python_line() in this Python; bench/python_lines_bench.sh runs it in all Pythons."""
+"""Measures sl_python_line() in the running Python. bench/python_lines_bench.sh runs this script in
+every installed Python."""
 import argparse
 import ctypes
 import json
@@ -32,7 +33,8 @@ def cost():
 
 
 def library(depth):
-    """Returns the cost of a call that is this many PyTorch frames below the user's code."""
+    """Returns the cost of a call with `depth` PyTorch frames between the call and the user's
+    code."""
     scope = {"probe": probe, "calls": CALLS}
     exec(compile("def call(n):\n    return call(n - 1) if n else probe.probe_cost(calls)",
                  "/x/site-packages/torch/nn/modules/module.py", "exec"), scope)

@@ -22,9 +22,9 @@
 #include "trace.h"
 
 #define NAMES           200
-#define ROWS_A_LAUNCH   4 /* the call, the arrow's start, the arrow's end, the kernel */
+#define ROWS_A_LAUNCH   4 /* the call, the start and the end of its flow arrow, the kernel */
 #define LAUNCHES_A_WAIT 16
-#define ROWS_A_WAIT     2 /* call, synchronization */
+#define ROWS_A_WAIT     2 /* rows of a wait: the call and the synchronization */
 #define ROUNDS          3
 
 struct kernels {
@@ -57,7 +57,7 @@ static void put_kernels(struct kernels *k, struct trace *t)
     }
 }
 
-/* After each wait the next launch begins 20 us later. */
+/* Returns the start of a launch. After each wait, the next launch begins 20 us later. */
 static uint64_t launched_ns(uint64_t number)
 {
     return START_NS + 1000000 + number * 7013 + (number - 1) / LAUNCHES_A_WAIT * 20000;
@@ -166,7 +166,8 @@ static double seconds_of(struct timeval t)
     return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-/* Runs the command; argument[0] is its path. Writes its output to the file `said`. */
+/* Runs the command and returns its cost. argument[0] is the path of the command. Its output goes to
+ * the file `said`. */
 static struct cost run(const char *const *argument, const char *said)
 {
     uint64_t began = bench_wall_ns();
@@ -179,7 +180,8 @@ static struct cost run(const char *const *argument, const char *said)
 
         if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
             _exit(126);
-        execv(argument[0], (char *const *)(uintptr_t)argument); /* execv writes nothing there */
+        execv(argument[0], (char *const *)(uintptr_t)argument); /* the cast is safe because execv
+                                                                   does not change the strings */
         _exit(127);
     }
     if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
@@ -209,7 +211,7 @@ static struct cost best_of(const char *const *argument, const char *said)
     return best;
 }
 
-/* The file name of a trace in the benchmark's folder, and the label of the trace in the table. */
+/* A trace that is measured: its file name in the benchmark's folder, and its label in the table. */
 struct subject {
     struct bench_table *table;
     const char *tool;
@@ -247,7 +249,8 @@ static void measure_check(const struct subject *s)
         (struct bench_row){.value = best.peak_mib, .unit = "MiB", .goal = 256});
 }
 
-/* A plain JSON file, so the file size is the amount read. */
+/* Measures a command on the plain JSON file. The file is not compressed, so its size is the amount
+ * of text that the command reads. */
 static void measure_json(const struct subject *s, const char *command, const char *const *argument,
                          double speed_goal, double memory_goal)
 {
@@ -277,7 +280,7 @@ static double lines_in(const char *path)
     return lines;
 }
 
-/* Each round replaces the output of the previous round. */
+/* Measures `convert`. Each round replaces the output of the previous round. */
 static void measure_convert(const struct subject *s)
 {
     const char *argument[] = {s->tool,   "convert", s->path, "--to", "chakra",
@@ -293,8 +296,8 @@ static void measure_edges(const struct subject *s)
     double waits = (double)(s->launches / LAUNCHES_A_WAIT);
 
     measure_json(s, "edges", argument, 0, 256);
-    /* The command prints one line for each edge and one line about omissions. Without edges the
-     * measurement would be meaningless. */
+    /* The command prints one line for each edge and one line about edges that were left out. If the
+     * command finds no edges, the measurement is invalid. */
     row(s, "edges", ": found",
         (struct bench_row){
             .value = lines_in(s->said), .unit = "edges", .goal = waits, .at_least = 1});

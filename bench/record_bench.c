@@ -3,11 +3,11 @@
  *
  * The benchmark has four parts, which all use the records of mix.h:
  * - stages: each stage alone, on one thread, in one run: decode, assemble, format, and zstd on the
- *   formatted text with its own search. Then the whole path runs through the same modules into a
- *   file. There zstd does not search for repetitions, because the writer gives the repetitions to
- *   zstd. Figures are CPU time per record. The ratio of the whole path to zstd alone matters,
- *   because it does not depend on the machine.
- * - edges: the whole path again with the edge engine, as in the writer.
+ *   formatted text. In this part zstd searches for repetitions itself. Then the records go through
+ *   the same modules into a file. In the file, zstd does not search, because the writer passes the
+ *   repetitions that it knows to zstd. Figures are CPU time per record. The ratio of the whole path
+ *   to zstd alone matters, because it does not depend on the machine.
+ * - edges: the whole path again, with the edge engine as the runtime's writer runs it.
  * - variants: the whole path with lean detail, and with level -5 of zstd.
  * - paced: collector and writer on separate threads with the ring between them, at 500 000 records
  *   a second. No record may be dropped and memory must not grow.
@@ -40,7 +40,7 @@ enum {
 
 /* ---- sinks without a cost of their own ---- */
 
-/* This sink keeps the text of the events of one buffer. */
+/* A sink that keeps the text of the events of one buffer. */
 struct text_sink {
     struct sl_sink sink;
     char *data;
@@ -82,11 +82,13 @@ static int count_close(struct sl_sink *sink, int complete)
     return 0;
 }
 
-/* ---- stages ---- */
+/* ---- the part `stages` ---- */
 
 struct figures { /* ns of CPU and bytes, per CUPTI record */
     double decode, assemble, format, zstd, whole, text_bytes, zstd_bytes, file_bytes;
-    double edges, edges_whole, edges_file_bytes; /* with edges; `edges`: number of edges */
+    double edges, edges_whole, edges_file_bytes; /* results with edges: the number of edges, the
+                                                    cost of the whole path, and the bytes of the
+                                                    file */
 };
 
 /* A frame ends after this number of buffers, which is once a second at 500 000 records a second, as
@@ -151,7 +153,8 @@ static void measure_stages(struct figures *f, enum sl_detail detail, int level)
     free(buffer);
 }
 
-/* Formats a buffer as Kineto JSON, with edges in the same way as the writer. */
+/* Formats the events of a buffer as Kineto JSON, and their edges in the same way as the runtime's
+ * writer. */
 static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
 {
     const struct sl_event ev = {.kind = SL_EV_DELIVERED, .end_ns = now_ns - LATE_NS};
@@ -165,8 +168,8 @@ static void run_format(struct path *p, unsigned buffer, uint64_t now_ns)
         sl_edge_rows_events(p->edges, &ev, 1);
 }
 
-/* These functions make an output of Kineto's writer. The benchmark itself ends the frames of the
- * file. */
+/* These functions are the output of the Kineto writer. They do not end compression frames, because
+ * the benchmark ends the frames itself. */
 static int out_open(void *kineto, const struct sl_trace_meta *meta, struct sl_window_file *file)
 {
     (void)kineto;
@@ -192,7 +195,7 @@ static int out_complete(void *kineto, const struct sl_output_progress *progress)
 
 static void out_destroy(void *kineto)
 {
-    (void)kineto; /* the path's */
+    (void)kineto; /* the path owns the writer */
 }
 
 static const struct sl_output_functions out_functions = {.open = out_open,
@@ -318,7 +321,7 @@ static void stages(struct bench_table *t, const char *folder)
     bench_row(t, (struct bench_row){"default, level -5: file", f.file_bytes, "bytes", .goal = 0});
 }
 
-/* ---- paced ---- */
+/* ---- the part `paced` ---- */
 
 static size_t resident_bytes(void)
 {
@@ -373,7 +376,8 @@ static void paced(struct bench_table *t, const char *folder, uint64_t records, d
         uint64_t filling = bench_thread_cpu_ns(), due, now;
         size_t valid = mix_fill(&m, buffer, 128 << 10, &n), resident;
 
-        spent += bench_thread_cpu_ns() - filling; /* to subtract the time of mix_fill() */
+        spent += bench_thread_cpu_ns() - filling; /* the time of mix_fill() is not part of the
+                                                     measurement */
         sl_decode_buffer(p.decode, buffer, valid, collect, &p);
         sl_assemble_tick(p.assemble, m.cpu_ns);
         sl_writer_wake(p.writer);

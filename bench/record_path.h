@@ -1,6 +1,6 @@
 /*
- * record_path.h - the path of CUPTI records from a buffer to text, built from the runtime's modules
- * as the runtime builds it.
+ * record_path.h - the path of CUPTI records from a buffer to text. It connects the runtime's
+ * modules in the same way as the runtime.
  *
  * Threads: any, one at a time. Memory: path_free() frees the memory of path_init() and
  * path_output(), and p->edges. The ring and the writer belong to the caller.
@@ -19,7 +19,7 @@
 #include "write/writer.h"
 
 enum {
-    EVENTS_MAX = 65536 /* the most events that one buffer gives */
+    EVENTS_MAX = 65536 /* maximum number of events in one buffer */
 };
 
 struct path {
@@ -27,7 +27,7 @@ struct path {
     struct sl_decode *decode;
     struct sl_assemble *assemble;
     struct sl_outputs outputs;
-    struct sl_edge_rows *edges; /* NULL: without */
+    struct sl_edge_rows *edges; /* NULL if no edges are written */
 
     struct sl_event *decoded, *assembled; /* in the part `stages`: the events between two stages */
     size_t decoded_count, assembled_count;
@@ -75,7 +75,7 @@ static inline void path_init(struct path *p, enum sl_detail detail, struct sl_ri
     must(sl_assemble_create(&p->assemble, &assemble), "assemble");
 }
 
-/* The window's file, as the pipeline makes it. */
+/* Opens the file of a recording window in the same way as the runtime. */
 static inline void path_output(struct path *p, enum sl_detail detail, int level, const char *folder)
 {
     const struct sl_window_file_options file = {

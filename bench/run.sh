@@ -2,10 +2,11 @@
 # Builds and runs the benchmarks, each of which prints a table.
 #   bench/run.sh [NAME...] [--json FILE]     NAME as in bench/NAME_bench.c; default: all
 # FILE gets a line of JSON for each row of a table:
-# {"bench","metric","value","unit","goal","met","against"}. The new rows of a program replace the
-# older rows of this program; other rows stay.
+# {"bench","metric","value","unit","goal","met","against"}. The new rows of a program replace its
+# older rows in FILE. The rows of other programs stay.
 #
-# Exit status 0 if all programs ran, even if goals were missed: the tables and rows show the goals.
+# The exit status is 0 if all programs ran, even if a goal was missed. The tables and rows show
+# whether a goal was met.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 

@@ -34,7 +34,8 @@ struct bench_row {
     const char *against; /* the value to compare with, such as "libkineto 3.8 us", or NULL */
 };
 
-/* CPU time of the calling thread, of the whole process, and wall time. */
+/* Returns the time of a clock in ns. The three functions below return the CPU time of the calling
+ * thread, the CPU time of the whole process, and the wall time. */
 static inline uint64_t bench_clock_ns(clockid_t id)
 {
     struct timespec t;
@@ -58,7 +59,7 @@ static inline uint64_t bench_wall_ns(void)
     return bench_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* The argument after `name` ("--records"), or `fallback`. */
+/* Returns the argument that follows the option `name` (such as "--records"), or `fallback`. */
 static inline const char *bench_option(int argc, char **argv, const char *name,
                                        const char *fallback)
 {

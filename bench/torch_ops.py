@@ -3,11 +3,11 @@ overhead. Also measures `with syncline.range(...)` and syncline.step() in a wind
 
     torch_ops.py [TURNS]
 
-The modes take turns, so that a disturbance of the machine affects all of them. They are: syncline
-without an open window, syncline in a window (observer as in SYNCLINE_OPS), and torch.profiler
-without and with shapes. Without the library in the process the only mode is "bare". Prints a JSON
-object with nanoseconds per call, the minimum of many rounds. Larger calls follow the mode's name
-("shapes linear")."""
+The modes are measured in turn, so that a disturbance of the machine affects all modes. The modes
+are: syncline without an open window, syncline in a window (observer as in SYNCLINE_OPS), and
+torch.profiler without and with shapes. If the process does not load the library, the only mode is
+"bare". Prints a JSON object with the ns per call, the minimum of many rounds. For a larger call the
+key is the mode and the call ("shapes linear")."""
 import contextlib
 import ctypes
 import json
@@ -26,18 +26,19 @@ OPENS_S = 1
 
 
 def least(rounds: int, run) -> float:
-    """Returns the nanoseconds of one of the OPS calls in run()."""
+    """Returns the time of one call in ns, where run() makes OPS calls: the fastest round."""
     best = 1e9
     for _ in range(rounds):
         start = time.perf_counter_ns()
         run()
         best = min(best, (time.perf_counter_ns() - start) / OPS)
-        time.sleep(0.0005)  # meanwhile the collector reads the records, as on another processor
+        time.sleep(0.0005)  # the collector reads the records now, not while time is measured
     return best
 
 
 def calls() -> dict[str, Callable]:
-    """The measured functions, by the name after the mode."""
+    """Returns the measured functions by their name, which the keys of the results have after the
+    mode."""
     a, b, bias = torch.ones(4, 4), torch.ones(4, 4), torch.ones(4)
     return {"": lambda: a.add_(b),  # one operator, with no operator inside it
             " linear": lambda: torch.nn.functional.linear(a, b, bias),  # three operators, one of them a view
@@ -92,7 +93,8 @@ def in_window(library: ctypes.CDLL) -> dict[str, float]:
 
 
 def others(library: ctypes.CDLL, syncline) -> dict[str, float]:
-    """The cost of user annotations beyond an empty `with` and an empty function."""
+    """Returns the cost of user annotations, less the cost of an empty `with` and an empty
+    function."""
     with window(library):
         ranges = cost_of_ranges(contextlib.nullcontext)
         steps = cost_of_steps(lambda: None)
@@ -102,7 +104,8 @@ def others(library: ctypes.CDLL, syncline) -> dict[str, float]:
 
 
 def recorded(path: str, turns: int) -> list[dict[str, float]]:
-    """Loads the library at this path, and returns the results of each turn."""
+    """Loads the library at this path, measures all modes `turns` times, and returns the results of
+    each time."""
     library = ctypes.CDLL(path)
     library.sl_stop()
     time.sleep(0.3)

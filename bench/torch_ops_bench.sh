@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Measures the cost of recording a PyTorch operator for its thread, beside torch.profiler in the same
-# process. A small operator runs bare, with the observer, and under torch.profiler without and with
-# shapes, in turns; the minimum of each counts. A call with operators inside it and a call with a
-# list of tensors are measured in the same way. One process has lean detail, one has full detail. A
-# third has no observer, so that operators come from PyTorch's NVTX ranges. The cost without
-# recording is the difference between a process without the library and two processes with it, one
-# without an open window and one with SYNCLINE_OPS=off. The benchmark also measures a range and a step
-# of the user, and `import torch`.
+# Measures how much time the recording of a PyTorch operator costs the operator's thread, with
+# syncline and with torch.profiler in the same process. A small operator runs bare, with the
+# observer, and under torch.profiler without and with shapes, in turn. The minimum of each mode
+# counts. A call with operators inside it and a call with a list of tensors are measured in the same
+# way. One process records with lean detail, and one with full detail. A third process has no
+# observer, so syncline takes the operators from PyTorch's NVTX ranges. The cost without recording
+# is the difference between a process without the library and two processes with it, one without an
+# open window and one with SYNCLINE_OPS=off. The benchmark also measures a range and a step of the
+# user, and `import torch`.
 #   torch_ops_bench.sh [--turns N] [--json FILE]        needs PyTorch (tests/venv.sh torch-2.11)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,7 +25,8 @@ while (($#)); do
 done
 build=${SL_BENCH_BUILD:-build/release}
 python=$(tests/venv.sh torch-2.11)
-# syncline refuses an observer of an older source. The NVTX texts would be measured instead.
+# syncline does not load an observer that was built from older sources. The NVTX ranges would be
+# measured instead, so the benchmark stops.
 for source in python_hook/{torch_ops.cpp,torch_caller.hpp,build_observers.sh} runtime/{collect/torch/ops_abi,event/op_inputs_format}.h; do
     [[ build/observers/torch-2.11.so -nt $source ]] && continue
     python_hook/build_observers.sh "$python"
@@ -73,7 +75,7 @@ of_shapes() { # [CALL]
 
 row() { # METRIC VALUE UNIT GOAL AGAINST
     local met=null mark=
-    if [[ $4 != 0 && $2 == -* ]]; then # a cost below nothing
+    if [[ $4 != 0 && $2 == -* ]]; then # noise can make a small cost negative
         mark="goal at most $4: the machine was too busy to tell"
     elif [[ $4 != 0 ]]; then
         met=$(awk -v v="$2" -v g="$4" 'BEGIN { print (v <= g) ? "true" : "false" }')

@@ -1,8 +1,8 @@
 """Runs the same training bare and under one profiler after another, on the simulated GPU. Shared by
 bench/vs_kineto and bench/pytorch, whose modes differ in the profiler and the recorded data.
 
-Runs are interleaved, so that a disturbance of the machine affects all of them. Times are CPU times
-of threads: ns in the results of a run, medians of the rounds in a table.
+The runs of all modes are interleaved, so that a disturbance of the machine affects all modes. Times
+are CPU times of threads: ns in the results of a run, medians of the rounds in a table.
 """
 import argparse
 import gzip
@@ -49,7 +49,7 @@ class Bench:
                                      stdout=subprocess.PIPE, text=True).stdout.strip()
 
     def all_rounds(self):
-        """(job, mode) -> the results of each round."""
+        """Returns a map from (job, mode) to the list of the results, one for each round."""
         runs = {}
         for _ in range(self.chosen.rounds):
             for job in self.jobs:
@@ -114,7 +114,8 @@ class Bench:
 
 
 def own_cpu_ns(result):
-    """Returns the CPU time for making the file. syncline makes it on its own threads."""
+    """Returns the CPU time for making the file, in ns. For syncline this is the CPU time of its own
+    threads."""
     if result["mode"].startswith("syncline"):
         return result["own_cpu_ns"]
     return result["stop"][0] + result["export"][0]
@@ -131,14 +132,14 @@ class Table:
         return statistics.median(value(r) for r in self.runs[job, mode])
 
     def step_us(self, job, mode):
-        """Returns the steps of all rounds that were least disturbed, because other load only adds
-        time."""
+        """Returns the CPU time of a step, in us: the lower quartile over all rounds. Other load
+        only adds time, so the fast steps were least disturbed."""
         steps = [ns for r in self.runs[job, mode] for ns in r["step_cpu_ns"]]
         return statistics.quantiles(steps, n=4)[0] / 1000
 
     def beside(self, other, job, mode):
-        """Returns by how many percent the steps are longer than the steps of the other mode: for
-        all rounds together, and the minimum and the maximum of a round."""
+        """Returns by how many percent the steps of a mode are longer than the steps of another
+        mode: over all rounds, and the smallest and largest value of one round."""
         rounds = [100 * (statistics.quantiles(mine["step_cpu_ns"], n=4)[0]
                          / statistics.quantiles(theirs["step_cpu_ns"], n=4)[0] - 1)
                   for mine, theirs in zip(self.runs[job, mode], self.runs[job, other])]

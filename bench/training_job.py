@@ -18,9 +18,9 @@ from torch.profiler import ProfilerActivity, profile
 
 JOB, MODE, STEPS, FOLDER = sys.argv[1], sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4])
 WARM_UP = 5
-# This time is long enough for a client beside the job to finish its pending work.
+# Seconds in which the profiler finishes its pending work.
 SETTLE_S = 0.6
-# Threads of the profiler or the simulation; all others belong to the job.
+# Names of the threads that belong to the profiler. All other threads belong to the job.
 OWN = ("syncline-cupti", "syncline-write")
 NOT_THE_JOBS = (*OWN, "idle-client", "cupti-worker", "simgpu")
 
@@ -60,11 +60,12 @@ def transformer():
 
 
 def clocks():
-    """The ids of the CPU clocks: (profiler threads, job threads)."""
+    """Returns the ids of the CPU clocks of all threads, as two lists: the profiler's threads and
+    the job's threads."""
     own, job = [], []
     for task in pathlib.Path("/proc/self/task").iterdir():
         name = (task / "comm").read_text().strip()
-        clock = (~int(task.name) << 3) | 6  # the bits CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED
+        clock = (~int(task.name) << 3) | 6  # 6 sets the bits CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED
         if name.startswith(OWN):
             own.append(clock)
         elif not name.startswith(NOT_THE_JOBS):
@@ -77,27 +78,29 @@ def cpu(ids):
 
 
 def resident_kib():
-    """Peak memory of this program alone (getrusage() includes the peak of the parent)."""
+    """Returns the peak memory of this program in KiB. getrusage() would include the peak of the
+    parent."""
     status = pathlib.Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
 
 
 def spent(action):
-    """The process CPU time and the wall time of a call, in ns."""
+    """Calls action(). Returns the process CPU time and the wall time that the call took, in ns."""
     began = time.process_time_ns(), time.perf_counter_ns()
     action()
     return time.process_time_ns() - began[0], time.perf_counter_ns() - began[1]
 
 
 def end_window():
-    """Waits until syncline's file is complete."""
+    """Ends the recording window, and waits until syncline's file is complete."""
     ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).sl_stop()
     while not list(FOLDER.glob("out/*/*/*.json.zst")):
         time.sleep(0.001)
 
 
 def timed_steps(step, count, job):
-    """Returns the CPU ns of each of `count` steps, on the threads of the clocks `job`."""
+    """Runs `count` steps. Returns the CPU time of each step in ns, summed over the threads whose
+    clocks are in `job`."""
     steps = [cpu(job)]
     for _ in range(count):
         step()

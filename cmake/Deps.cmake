@@ -1,7 +1,9 @@
-# Fetched sources: compressors, the JSON parser, and NVIDIA's headers where there is no toolkit.
+# Fetches sources: compressors, the JSON parser, and NVIDIA's headers if the machine has no CUDA
+# toolkit.
 #
 # zstd and zlib are compiled here with hidden symbols: a distribution's static libraries are not
-# position independent, and visible ones could disturb those that the host process brings.
+# position independent, and visible symbols could replace the symbols of a zstd or zlib that the
+# host process has loaded.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # Unpacks the pinned package NAME into ${SYNCLINE_DEPS}/NAME.
@@ -15,10 +17,11 @@ function(sl_fetch name)
   endif()
 endfunction()
 
-# sl_archive(NAME LANGUAGE SOURCE... FLAGS FLAG...): the target sl_NAME, a static archive of the package
-# NAME. Builds that share SYNCLINE_DEPS share the archive: it takes a third of the time of a build from
-# nothing (48 of 164 CPU seconds). Sanitizer and coverage builds may share it too: these packages are
-# never instrumented, because their speed decides ours, so their objects are the same in every build.
+# sl_archive(NAME LANGUAGE SOURCE... FLAGS FLAG...): defines the target sl_NAME, a static archive of
+# the package NAME. Builds with the same SYNCLINE_DEPS share the archive, because compiling the
+# packages takes a third of the time of a first build (48 of 164 CPU seconds). Sanitizer and
+# coverage builds share the archive too. These packages are never instrumented, because instrumented
+# compressors would slow syncline down. So their objects are the same in every build.
 function(sl_archive name language)
   cmake_parse_arguments(arg "" "" "SOURCES;FLAGS" ${ARGN})
   sl_fetch(${name})
@@ -51,11 +54,10 @@ set_target_properties(sl_zstd PROPERTIES INTERFACE_COMPILE_DEFINITIONS "${sl_zst
 sl_archive(zlib C
   SOURCES adler32.c crc32.c deflate.c inffast.c inflate.c inftrees.c trees.c zutil.c)
 
-# For the tool alone; the library has no C++.
+# Only the tool uses simdjson. The library has no C++ code.
 sl_archive(simdjson CXX SOURCES simdjson.cpp FLAGS -std=c++17)
 
-# CUDA headers only; no library of CUDA is linked.
-# NVTX's headers among them.
+# Only CUDA's headers are used. No CUDA library is linked. They include the headers of NVTX.
 option(SYNCLINE_CUDA_FROM_PYPI "Take CUDA's headers from PyPI even where there is a toolkit" OFF)
 add_library(sl_cuda_headers INTERFACE)
 if(NOT SYNCLINE_CUDA_FROM_PYPI)
@@ -65,14 +67,14 @@ if(NOT SYNCLINE_CUDA_FROM_PYPI)
     PATH_SUFFIXES include extras/CUPTI/include)
 endif()
 if(SYNCLINE_CUDA_INCLUDE AND NOT SYNCLINE_CUDA_FROM_PYPI)
-  # A toolkit may keep CUPTI's headers apart from the runtime's.
+  # In some toolkits, the headers of CUPTI and of the CUDA runtime are in different folders.
   find_path(SYNCLINE_CUDA_RUNTIME_INCLUDE cuda_runtime_api.h
     HINTS ${SYNCLINE_CUDA_INCLUDE} ${SYNCLINE_CUDA_INCLUDE}/../../../include ENV CUDA_HOME ENV CUDA_PATH
     PATHS /usr/local/cuda /opt/cuda
     PATH_SUFFIXES include)
   target_include_directories(sl_cuda_headers SYSTEM INTERFACE
     "${SYNCLINE_CUDA_INCLUDE}" "${SYNCLINE_CUDA_RUNTIME_INCLUDE}")
-  # A toolkit may come without NVTX, or with one from before the payload extension.
+  # Some toolkits have no NVTX, or an NVTX without the payload extension.
   if(NOT EXISTS "${SYNCLINE_CUDA_RUNTIME_INCLUDE}/nvtx3/nvToolsExtPayload.h")
     sl_fetch(nvtx)
     target_include_directories(sl_cuda_headers SYSTEM BEFORE INTERFACE "${SYNCLINE_DEPS}/nvtx")

@@ -1,9 +1,10 @@
-# What `cmake --install` puts down: the library, the tool, the public header, and how other builds
-# find them (CMake package `syncline`, pkg-config `syncline`).
+# Defines what `cmake --install` installs: the library, the tool, the public header, and the files
+# by which other builds find these (CMake package `syncline`, pkg-config `syncline`).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# syncline::syncline is the header alone: it finds the loaded library at run time, nothing is linked.
+# syncline::syncline is only the header. Its functions find the loaded library at run time, so
+# nothing is linked.
 add_library(syncline_header INTERFACE)
 set_target_properties(syncline_header PROPERTIES EXPORT_NAME syncline)
 target_include_directories(syncline_header INTERFACE

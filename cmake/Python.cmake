@@ -1,5 +1,6 @@
-# The Python package lies beside the library, in syncline/python: the library finds it there
-# (runtime/base/home.h), `syncline run` too. In the build tree it is the sources themselves.
+# The Python package is in the folder syncline/python beside the library. The library
+# (runtime/base/home.h) and `syncline run` look for the package there. In the build tree,
+# syncline/python is a link to the sources.
 set(sl_python_dir ${CMAKE_BINARY_DIR}/runtime/syncline/python)
 file(MAKE_DIRECTORY ${sl_python_dir})
 foreach(folder syncline early)
@@ -10,7 +11,8 @@ include(GNUInstallDirs)
 install(DIRECTORY python_hook/syncline python_hook/early
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/syncline/python FILES_MATCHING PATTERN "*.py")
 
-# Observers of PyTorch's operators, where python_hook/build_observers.sh has made some.
+# The folder of the observers of PyTorch's operators, if python_hook/build_observers.sh has built
+# any.
 set(sl_observers_dir ${CMAKE_SOURCE_DIR}/build/observers)
 file(MAKE_DIRECTORY ${sl_observers_dir})
 file(CREATE_LINK ${sl_observers_dir} ${CMAKE_BINARY_DIR}/runtime/syncline/observers SYMBOLIC)

@@ -2,8 +2,9 @@
 """Compiles sources into a static archive, once for all builds that share the folder. Used by CMake at
 build time: build_archive.py ARCHIVE AR COMPILER [FLAG...] -- SOURCE...
 
-The archive's name holds everything that decides its content (cmake/Deps.cmake), so one that exists is
-used as it is. Builds that want the same archive at the same time wait for each other."""
+The archive's name contains a hash of everything that affects its content (cmake/Deps.cmake), so an
+existing archive of that name is not built again. If several builds need the same archive at the
+same time, one builds it and the others wait."""
 import fcntl
 import pathlib
 import subprocess

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Fetches pinned packages from PyPI into a folder, checks their hashes and unpacks what the build
-needs. Used by CMake at configure time; by hand: cmake/fetch_deps.py build/deps zstd zlib
+needs. CMake runs this script at configure time. To run it without CMake: cmake/fetch_deps.py
+build/deps zstd zlib
 
-Each package is unpacked once: a stamp with its hash makes a second run return at once. Builds that
-share the folder wait for each other."""
+Each package is unpacked once. A stamp file with the package's hash shows a later run that the
+package is there. Builds that use the same folder wait for each other."""
 import fcntl
 import hashlib
 import pathlib
@@ -18,26 +19,29 @@ import zipfile
 
 
 class Package(typing.NamedTuple):
-    requirement: str  # what pip is asked for
-    source: bool  # a source package, else a wheel
-    prefix: str  # what is unpacked: the members below it
-    sha256: tuple[str, ...]  # one a platform
+    requirement: str  # the requirement that pip gets
+    source: bool  # True for a source package, False for a wheel
+    prefix: str  # the folder in the package; only files below it are unpacked
+    sha256: tuple[str, ...]  # allowed hashes, one for each platform
 
 
 PACKAGES = {
-    # zstd 1.5.7 as one C file: Debian's and Ubuntu's libzstd.a are not position independent.
+    # zstd 1.5.7 as one C file, because libzstd.a of Debian and Ubuntu is not position independent.
     "zstd": Package(
         "zstandard==0.25.0", True, "zstandard-0.25.0/zstd/",
         ("7713e1179d162cf5c7906da876ec2ccb9c3a9dcbdffef0cc7f70c3667a205f0b",)),
-    # zlib 1.3.1, deflate and inflate alone (no gzopen): libz.a is not position independent either.
+    # zlib 1.3.1 with only deflate and inflate (without gzopen). A distribution's libz.a is not
+    # position independent.
     "zlib": Package(
         "rapidgzip==0.14.5", True, "rapidgzip-0.14.5/external/zlib/",
         ("faed46013a1a62a5193c49615a896683ea5c14ed4744bcb4bd1869b1420551d8",)),
-    # simdjson 3.12.3 as one C++ file: distributions have 1.0 to 3.6, as a shared library.
+    # simdjson 3.12.3 as one C++ file, because distributions have older versions (1.0 to 3.6), as a
+    # shared library.
     "simdjson": Package(
         "pysimdjson==7.0.2", True, "pysimdjson-7.0.2/simdjson/",
         ("44cf276e48912a3b9c7ca362c14da8420a7ac15a9f1a16ec95becff86db3904a",)),
-    # CUDA 13.0's headers, for machines without the toolkit: x86_64, aarch64.
+    # Headers of CUDA 13.0 for machines without a CUDA toolkit. The first hash is for x86_64, the
+    # second for aarch64.
     "cuda-cupti": Package(
         "nvidia-cuda-cupti==13.0.85", False, "nvidia/cu13/include/",
         ("4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8",
@@ -58,8 +62,8 @@ PACKAGES = {
 
 
 def pip(dest: pathlib.Path) -> list[str]:
-    """The command that runs pip: this Python's, or that of an environment made for the purpose
-    (a distribution's Python comes without one)."""
+    """Returns the command that runs pip. If this Python has no pip, as in some distributions, a
+    virtual environment with pip is created."""
     try:
         subprocess.run([sys.executable, "-m", "pip", "--version"], check=True, capture_output=True)
         return [sys.executable, "-m", "pip"]
@@ -71,7 +75,8 @@ def pip(dest: pathlib.Path) -> list[str]:
 
 
 def members(package: pathlib.Path, prefix: str) -> typing.Iterator[tuple[str, bytes]]:
-    """Path below `prefix` and content of each file there."""
+    """Yields the path and the content of each file below `prefix`. The paths are relative to
+    `prefix`."""
     if package.suffix == ".whl":
         with zipfile.ZipFile(package) as z:
             for name in z.namelist():
@@ -85,9 +90,11 @@ def members(package: pathlib.Path, prefix: str) -> typing.Iterator[tuple[str, by
 
 
 def download(package: Package, dest: pathlib.Path, tmp: str) -> pathlib.Path:
-    """The package's file. A connection may fail: it is tried three times."""
+    """Downloads the package and returns its file. Tries three times, because a connection may
+    fail."""
     command = [*pip(dest), "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
-    # pip asks a source package for its metadata first; what that needs may be wheels.
+    # pip first builds the metadata of a source package, and may need other packages for this.
+    # Wheels of those packages are allowed.
     name = package.requirement.partition("==")[0]
     command += ["--no-binary" if package.source else "--only-binary", name, "-d", tmp]
     for attempt in range(3):

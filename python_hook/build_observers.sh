@@ -7,13 +7,14 @@
 #                 gets the wheel, which is large and is deleted; its headers stay in
 #                 build/torch-headers
 #   WHEEL         torch-2.11.0-*.whl: uses its headers, which are not kept
-#   PYTHON        an interpreter whose environment has PyTorch: uses the headers of that PyTorch. If it
-#                 is no release, the observer is built for its full version only
+#   PYTHON        an interpreter whose environment has PyTorch: uses the headers of that PyTorch. If
+#                 that PyTorch is not a release, the observer is built only for its full version
 #   TORCH-FOLDER  site-packages/torch
 #
 # Without arguments, builds all versions from 2.4 to 2.15 that pip finds. The observers are written
-# to DIR, or without --out to build/observers, from where they are installed. Needs a C++ compiler
-# (CXX). No PyTorch is linked, because an observer uses the PyTorch that is loaded in the process.
+# to DIR. The default is build/observers, from where `cmake --install` installs them. Needs a C++
+# compiler (CXX). No PyTorch is linked, because an observer uses the PyTorch that is loaded in the
+# process.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -46,8 +47,8 @@ build() {
     version=$(version_of "$torch")
     [[ $version =~ ^([0-9]+)\.([0-9]+)\. ]] || { say "$torch: no version.py with a version"; return 1; }
     minor=${BASH_REMATCH[1]}.${BASH_REMATCH[2]}
-    # A PyTorch that is no release may have headers that differ from every release. So the observer
-    # is named after the full version of that PyTorch.
+    # A PyTorch that is not a release may have headers that differ from every release. So the name
+    # of the observer has the full version of that PyTorch.
     name=$minor
     [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(\+.*)?$ ]] || name=$version
     if is_old_abi "$torch"; then
@@ -83,7 +84,8 @@ fetch() {
     if [[ ! -f $headers/.complete ]]; then
         rm -rf "$headers"
         mkdir -p "$headers" "$scratch/wheel"
-        # Any Python version will do, because the headers are the same.
+        # The headers do not depend on the Python version, so the first version for which pip finds
+        # a wheel is used.
         for python in 3.11 3.9 3.12 3.13; do
             python3 -m pip download --quiet --no-cache-dir --no-deps --only-binary :all: \
                 --python-version $python --implementation cp --dest "$scratch/wheel" "torch==$1.*" >&2 2>/dev/null && break

@@ -1,9 +1,10 @@
 /*
  * torch_caller.hpp - finds the thread that called the backward pass in which an operator runs.
  *
- * PyTorch copies a thread's debug info to the threads that work for it. So each thread stores its
- * id in its debug info at its first operator, and all of autograd's threads can read the id of the
- * caller of the backward pass.
+ * PyTorch has a thread-local stack of "debug infos" (c10::ThreadLocalDebugInfo). If a thread calls
+ * backward(), PyTorch copies the stack to autograd's threads. So each thread stores its id in a
+ * debug info at its first operator, and autograd's threads read there which thread called the
+ * backward pass.
  *
  * Threads: any. Memory: a few bytes per thread, freed when the thread ends.
  */
@@ -34,8 +35,8 @@ class Info final : public c10::DebugInfoBase
 
 constexpr std::string_view name = "syncline's caller";
 
-/* Returns the kind of our debug info. Newer versions of PyTorch accept any kind. In older versions
- * the kind is a number, of which PyTorch itself uses the first few. */
+/* Returns the kind (the key) of our debug info. Newer versions of PyTorch accept a kind of any
+ * type. In older versions the kind is a number, and PyTorch itself uses the first few numbers. */
 template <typename Kind> constexpr Kind own_kind()
 {
     if constexpr (std::is_enum_v<Kind>)
@@ -64,11 +65,11 @@ __attribute__((noinline)) inline bool leave_id()
     return true;
 }
 
-/* How often reporting of operators has begun. A result of look() is valid only until reporting
- * begins again. */
+/* Number of times that the reporting of operators was turned on. A result of look() is valid only
+ * until reporting is turned on again. */
 inline std::atomic<uint32_t> beginnings{1};
 
-/* Result of the thread's last look(), and the value of `beginnings` at that time. If that value is
+/* Result of the thread's last look(), and the value of `beginnings` at that time. If this value is
  * 0, the thread must call look() again. */
 struct Thread {
     uint32_t caller = 0, beginning = 0;

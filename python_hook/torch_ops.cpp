@@ -40,8 +40,8 @@
 #endif
 #define INPUTS_BYTES 3072
 #define NUMBER_BYTES 10
-/* Room after the buffer's nominal end. An item that begins before the nominal end (a tensor of few
- * dimensions) can be completed in this room. */
+/* Number of values that fit after the nominal end of the buffer. If an item (a tensor of few
+ * dimensions) begins before the nominal end, it can be completed there. */
 #define NUMBERS_BEHIND 10
 #define BYTES_BEHIND   (3 + NUMBER_BYTES * (1 + NUMBERS_BEHIND))
 #define MORE_BYTES     1024
@@ -56,9 +56,9 @@ at::CallbackHandle scopes, lean, full;
 
 /* ---- private members of at::RecordFunction ---- */
 
-/* C++ allows an explicit template instantiation to name private members. We read private members
- * because the public functions would slow down every operator: one copies a map that is nearly
- * always empty, the other returns a name without its length. */
+/* C++ allows an explicit template instantiation to name private members. This file reads two
+ * private members, because the public functions would slow down every operator. One function copies
+ * a map that is nearly always empty. The other function returns a name without its length. */
 template <typename Which, typename Which::Type member> struct Opened {
     friend typename Which::Type member_of(Which)
     {
@@ -78,7 +78,7 @@ struct Keywords {
 };
 template struct Opened<Keywords, &at::RecordFunction::kwinputs_>;
 
-/* ---- inputs ---- */
+/* ---- encoding of the inputs of an operator ---- */
 
 /* the same set of keys as in TensorImpl::layout() */
 constexpr c10::DispatchKeySet other_layouts = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks;
@@ -93,8 +93,8 @@ class Writer
     {
     }
 
-    /* Writes whole items only. `flatten` inlines the called functions, most of which only check a
-     * tag. */
+    /* Writes only complete items. The attribute `flatten` inlines the called functions, most of
+     * which only check a tag. */
     __attribute__((flatten)) void put_all(c10::ArrayRef<const c10::IValue> inputs)
     {
         for (const c10::IValue &input : inputs) {
@@ -123,8 +123,8 @@ class Writer
     uint32_t length_ = 0;
     bool cut_ = false;
 
-    /* Returns whether an item without sizes may be written. BYTES_BEHIND leaves room for it after
-     * end_. */
+    /* Returns whether an item without sizes may be written at `at`. BYTES_BEHIND leaves room for
+     * such an item after end_. */
     bool has_room(const uint8_t *at) const
     {
         return at <= end_;
@@ -136,7 +136,7 @@ class Writer
                static_cast<size_t>(end_ - at) / NUMBER_BYTES >= numbers;
     }
 
-    /* The functions below need not check for room, because their callers have. */
+    /* The functions below do not check for room, because their callers have checked. */
     static uint8_t *kind(uint8_t *at, sl_op_input kind)
     {
         *at = static_cast<uint8_t>(kind);
@@ -331,7 +331,7 @@ sl_torch_op op_of(const at::RecordFunction &fn)
 {
     const auto &function = fn.*member_of(Function());
     const auto *schema = std::get_if<at::RecordFunction::schema_ref_t>(&function);
-    /* this string knows its length; the result of name() does not */
+    /* a std::string has its length, and the result of fn.name() has not */
     const std::string &name = schema ? schema->get().name() : *std::get_if<std::string>(&function);
     sl_torch_op op{};
 
@@ -352,8 +352,8 @@ bool has_keywords(const at::RecordFunction &fn)
     return fn.scope() == at::RecordScope::FUNCTION && !(fn.*member_of(Keywords())).empty();
 }
 
-/* Adds details that need allocation. An exception of ours must not leave an operator. So after an
- * exception, the operator is reported with the details found so far. */
+/* Adds details that need an allocation. An exception in this function must not reach the operator.
+ * So the function catches it, and the operator is reported with the details found so far. */
 __attribute__((noinline)) void tell_more(sl_torch_op &op, const at::RecordFunction &fn)
 {
     std::string more;
@@ -408,7 +408,7 @@ void on_end(const at::RecordFunction &fn, at::ObserverContext *)
     host->end(fn.handle(), static_cast<uint8_t>(fn.scope()), fn.isAsync());
 }
 
-/* ---- entry points ---- */
+/* ---- functions that the library calls ---- */
 
 /* Enables or disables a callback. The callback is added when it is first enabled, and is never
  * removed. A disabled callback takes no time per operator. */
@@ -442,8 +442,8 @@ Scopes all_but_the_users()
     return which;
 }
 
-/* Reports user scopes. PyTorch has a list of callbacks for each kind of scope, so other operators
- * get no slower. */
+/* Turns on the reporting of user scopes. PyTorch has a list of callbacks for each kind of scope, so
+ * this callback does not slow down operators. */
 int watch(int with_inputs)
 {
     try {

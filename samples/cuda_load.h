@@ -2,14 +2,14 @@
  * cuda_load.h - loads the CUDA driver API in a program without linking a CUDA library.
  *
  * The driver is loaded when the program runs. The samples therefore build on a machine without a
- * driver and without nvcc; they need only cuda.h. Include this header in a program's only C file,
- * then
+ * driver and without nvcc; they need only cuda.h. Include this header in a program that has only
+ * one C file. Then write
  *
  *     cuda_open();                       finds libcuda.so.1 and calls cuInit
  *     CHECK(cu.StreamCreate(&s, 0));     every driver function is a member of `cu`
  *
- * Threads: call cuda_open() from the first thread; `cu` is constant afterwards. CHECK ends the
- * program with a line that names the call. This suits a sample, not a library.
+ * Threads: call cuda_open() from the first thread; `cu` is constant afterwards. If a call fails,
+ * CHECK prints the call and ends the program, which suits a sample but not a library.
  */
 #ifndef SAMPLES_CUDA_LOAD_H
 #define SAMPLES_CUDA_LOAD_H
@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Member name and function name in cuda.h. cuda.h renames changed functions (cuMemAlloc is
- * cuMemAlloc_v2), and the renamed symbol is looked up. */
+/* Each entry is X(name of the member, name of the function in cuda.h). cuda.h has macros that
+ * rename changed functions, such as cuMemAlloc to cuMemAlloc_v2. The renamed symbol is loaded. */
 #define CUDA_FUNCTIONS(X)                                                                          \
     X(Init, cuInit)                                                                                \
     X(GetErrorName, cuGetErrorName)                                                                \
@@ -126,7 +126,8 @@ static void cuda_open(void)
     CHECK(cu.Init(0));
 }
 
-/* Makes the device's primary context, which the runtime API uses too, current on this thread. */
+/* Makes the primary context of the device current on this thread. The runtime API uses the same
+ * context. */
 static inline CUcontext cuda_use_device(int ordinal)
 {
     CUdevice device;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a first trace from a clean clone. The script sets the machine up, builds syncline, and
-# records a training-like program (or PyTorch, which trains a small transformer). Then it checks the
-# trace, converts it, and prints a summary of its contents.
+# Records a first trace, starting from a clean clone. The script installs what the build needs,
+# builds syncline, and records a program that behaves like a training (or PyTorch training a small
+# transformer). Then it checks the trace, converts it, and prints a summary of its contents.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -46,7 +46,8 @@ done
 [ -n "$steps" ] || steps=$((torch ? 20 : 60))
 case $steps in 0 | *[!0-9]*) fail "--steps takes a whole number above 0, not '$steps'" ;; esac
 
-# Runs a long command with its output in a file; shows the end of the output only on failure.
+# quietly FILE COMMAND... runs a long command and writes its output to FILE. If the command fails,
+# the end of the output is shown.
 quietly() {
     local log=$1
     shift
@@ -91,7 +92,7 @@ if [ "$torch" = 1 ]; then
     quietly "$build/observer.log" "$root/python_hook/build_observers.sh" "$python"
 fi
 
-# A separate folder, so that no earlier trace and no other file is changed.
+# The default is a new folder, so that the demo changes no earlier trace and no other file.
 if [ -z "$out" ]; then
     mkdir -p "$root/build/demo"
     out=$(mktemp -d "$root/build/demo/$(date +%Y%m%d-%H%M%S)-XXXX")
@@ -123,7 +124,7 @@ echo "[5/5] What is in it"
 "$root/samples/summary.py" "$converted"
 syncline edges --summary "$trace"
 
-# Commands to copy: a path may contain a space.
+# Quotes a path for the commands that the demo prints, because a path may contain a space.
 quoted() { printf '%q' "$1"; }
 
 cat <<END

@@ -2,8 +2,8 @@
  * graph.c - a CUDA graph: captured from two streams, launched four times.
  *
  * The graph is a copy in, a fork into two branches of kernels, a join, and a copy back. In the
- * trace each launch is one cuGraphLaunch call with an operation for every node (they share the
- * call's correlation id and differ in their graph node id). One thread.
+ * trace each launch is one cuGraphLaunch call with one GPU operation for every node. The operations
+ * share the call's correlation id, and each has its own graph node id. The sample has one thread.
  */
 #include "cuda_load.h"
 
@@ -33,7 +33,8 @@ static void enqueue(CUmodule module, CUstream main_stream, CUstream side, CUdevi
 
     CHECK(cu.MemcpyHtoDAsync(memory, pinned, BYTES, main_stream));
     CHECK(cu.EventRecord(fork_event, main_stream));
-    CHECK(cu.StreamWaitEvent(side, fork_event, 0)); /* from here on the side stream is captured */
+    CHECK(cu.StreamWaitEvent(side, fork_event, 0)); /* this wait adds the side stream to the
+                                                       capture */
 
     spin_launch(attention, main_stream, 32, 128, 400 * MICROSECOND);
     spin_launch(mlp, side, 16, 256, 300 * MICROSECOND);
@@ -74,7 +75,8 @@ int main(void)
     printf("captured %zu nodes; nothing has run: %d\n", nodes, pinned[0]);
 
     CHECK(cu.GraphInstantiate(&executable, graph, 0));
-    CHECK(cu.GraphDestroy(graph)); /* the executable graph is a copy of it */
+    CHECK(cu.GraphDestroy(graph)); /* the executable graph is a copy, so the graph is not needed any
+                                      more */
 
     CHECK(cu.GraphLaunch(executable, main_stream));
     CHECK(cu.StreamSynchronize(main_stream));

@@ -2,8 +2,9 @@
  * peer_copy.c - a copy from one GPU to another, and concurrent work on both.
  *
  * With a single device the sample prints a message and ends with success. If the hardware supports
- * peer access, the copy goes directly from GPU to GPU. Otherwise the driver copies through the
- * host; the sample makes the same calls. The sample has one thread, and a stream on each device.
+ * peer access, the copy goes directly from GPU to GPU. Otherwise the driver copies through host
+ * memory. The sample makes the same calls in both cases. The sample has one thread, and a stream on
+ * each device.
  */
 #include "cuda_load.h"
 
@@ -57,7 +58,7 @@ int main(void)
     stage_open(&first, 0);
     stage_open(&second, 1);
     CHECK(cu.DeviceCanAccessPeer(&direct, 1, 0));
-    if (direct) /* the second device's context is current */
+    if (direct) /* enables access from the second device, whose context is current */
         CHECK(cu.CtxEnablePeerAccess(first.context, 0));
 
     /* The loop is a pipeline of two stages: the first device computes, a copy moves the result, the

@@ -1,10 +1,10 @@
 /*
- * runtime_api.cu - the CUDA runtime API, as nvcc compiles it.
+ * runtime_api.cu - uses the CUDA runtime API, compiled by nvcc.
  *
  * The other samples use the driver API so that they build on any machine; most programs use the
  * runtime API. This sample needs nvcc and uses the shared runtime (--cudart shared), so that the
- * process loads a libcudart.so. A namespace and a template give kernels with mangled names. One
- * thread.
+ * process loads a libcudart.so. A namespace and a template give the kernels mangled names. The
+ * sample has one thread.
  */
 #include <cstdio>
 #include <cstdlib>

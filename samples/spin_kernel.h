@@ -2,9 +2,9 @@
  * spin_kernel.h - kernels that keep a GPU busy for a given time.
  *
  * The first parameter is a duration in ns: the kernel reads the GPU clock until that time has
- * passed. A sample's work therefore takes the same time on any GPU. The simulated GPU recognises
- * the duration parameter by the suffix `_spin_ns` of the kernel name. The kernels are PTX, which
- * the driver compiles when it loads the module, so no CUDA compiler is needed:
+ * passed. So the work of a sample takes the same time on any GPU. The simulated GPU recognises the
+ * duration parameter by the suffix `_spin_ns` of the kernel name. The kernels are PTX, which the
+ * driver compiles when it loads the module, so no CUDA compiler is needed:
  *
  *     static const char ptx[] = SPIN_MODULE SPIN_KERNEL("forward_spin_ns");
  *

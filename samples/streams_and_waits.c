@@ -2,8 +2,9 @@
  * streams_and_waits.c - every way in which a CPU thread or a stream can wait for the GPU.
  *
  * Each step enqueues work, waits for it in one way, and checks that the work has ended. In the
- * trace each step is a CPU call that lasts until the awaited work has ended. Comments mark the
- * calls that do not wait. The sample has one thread, and frees all its memory.
+ * trace each step has a CPU call that lasts until the awaited work has ended. Comments mark the
+ * exceptions, which are calls that do not wait. The sample has one thread, and frees all its
+ * memory.
  */
 #include "cuda_load.h"
 
@@ -19,7 +20,7 @@ static const char ptx[] = SPIN_MODULE SPIN_KERNEL("producer_spin_ns")
 
 static CUfunction producer, consumer, background;
 
-/* `state` is the result of a query for work that must have ended by now. */
+/* Checks that the work of a step has ended. `state` is the result of a query for this work. */
 static void done(const char *how, CUresult state)
 {
     if (state != CUDA_SUCCESS) {
@@ -59,7 +60,7 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.StreamSynchronize(b));
     done("cuStreamWaitEvent, then cuStreamSynchronize", cu.StreamQuery(a));
 
-    /* The loop polls. A query returns "not ready" until the work has ended. */
+    /* The loop polls until the work has ended. Until then each query returns "not ready". */
     spin_launch(producer, a, 8, 128, 1 * MILLISECOND);
     CHECK(cu.EventRecord(event, a));
     while (cu.EventQuery(event) == CUDA_ERROR_NOT_READY)
@@ -73,8 +74,8 @@ static void wait_for_streams_and_events(CUstream a, CUstream b)
     CHECK(cu.EventDestroy(event));
 }
 
-/* The legacy default stream (NULL) and blocking streams wait for each other. A non-blocking stream
- * does not wait for the legacy default stream, which does not wait for it either. */
+/* The legacy default stream (NULL) and blocking streams wait for each other. The legacy default
+ * stream and non-blocking streams do not wait for each other. */
 static void wait_by_the_default_stream(CUstream blocking, CUstream free_running)
 {
     spin_launch(background, free_running, 4, 64, 6 * MILLISECOND);
@@ -109,8 +110,9 @@ static void wait_by_copies(CUstream stream, CUdeviceptr memory, unsigned char *p
     CHECK(cu.MemcpyDtoHAsync(pageable, memory, BYTES, stream));
     done("cuMemcpyDtoHAsync to pageable memory", cu.StreamQuery(stream));
 
-    /* Synchronous copies use the legacy default stream, after all blocking streams. This copy waits
-     * for earlier work, but may return before its own transfer has ended. */
+    /* Synchronous copies run on the legacy default stream, after the earlier work of all blocking
+     * streams. This copy waits for earlier work, but may return before its own transfer has
+     * ended. */
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
     CHECK(cu.EventRecord(event, stream));
     CHECK(cu.MemcpyHtoD(memory, pageable, BYTES));
@@ -132,13 +134,13 @@ static void wait_by_memory_and_host_functions(CUstream stream)
     CUdeviceptr memory;
     int called = 0;
 
-    /* Running work may use the memory, so freeing waits for the context. */
+    /* Running work may still use the memory, so cuMemFree waits for all work in the context. */
     CHECK(cu.MemAlloc(&memory, BYTES));
     spin_launch(producer, stream, 8, 128, 2 * MILLISECOND);
     CHECK(cu.MemFree(memory));
     done("cuMemFree", cu.StreamQuery(stream));
 
-    /* The stream-ordered calls do not wait. */
+    /* Stream-ordered allocation and freeing do not wait on the CPU. */
     CHECK(cu.MemAllocAsync(&memory, BYTES, stream));
     spin_launch(producer, stream, 8, 128, 1 * MILLISECOND);
     CHECK(cu.MemFreeAsync(memory, stream));

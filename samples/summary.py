@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Short tables about a Kineto trace: steps, how busy the GPU was, waits by line, operators, kernels.
+"""Short tables about a Kineto trace: steps, the share of time in which the GPU was busy, waits by
+line, operators, kernels.
 
     samples/summary.py TRACE.json.gz        (or .json; `syncline convert --to kineto-gz` makes one)
 
@@ -26,7 +27,8 @@ def load(path):
 
 
 def union_us(intervals):
-    """Returns the time that at least one of the (begin, end) intervals covers."""
+    """Returns the total time, in us, that the (begin, end) intervals cover. Time in which intervals
+    overlap counts once."""
     covered, reached = 0.0, float("-inf")
     for begin, end in sorted(intervals):
         covered += max(0.0, end - max(begin, reached))
@@ -83,12 +85,13 @@ def step_of(starts, steps, ts):
 
 
 def print_steps(steps, gpu, calls, limit):
-    """For each step, prints the time with a busy GPU, and the time for which the CPU waited for a
-    GPU."""
+    """For each step, prints the time in which the GPU was busy, and the time in which the CPU
+    waited for a GPU."""
     starts = [e["ts"] for e in steps]
     work, waited, launched = ([[] for _ in steps] for _ in range(3))
     for event in gpu:
-        # An operation may last into the next step. Each step counts only the part inside the step.
+        # An operation may continue in the next step. Each step counts only the part of the
+        # operation that is inside the step.
         begin, end = event["ts"], event["ts"] + event["dur"]
         for at in range(max(0, bisect.bisect_right(starts, begin) - 1), len(steps)):
             if starts[at] >= end:
@@ -111,8 +114,8 @@ def print_steps(steps, gpu, calls, limit):
 
 
 def print_lines(calls, steps, limit):
-    """Lines of the job's code that make the CPU wait for the GPU. The column `per step` counts only
-    waits inside a step."""
+    """Prints the lines of the job's code that make the CPU wait for the GPU. The column `per step`
+    counts only waits inside a step."""
     starts = [e["ts"] for e in steps]
     total, count, inside = (collections.Counter() for _ in range(3))
     for call in calls:

@@ -1,17 +1,17 @@
 /*
  * train_like.c - the GPU work of a training job, without the mathematics.
  *
- * In each step a batch arrives: a prefetch thread copies pinned batches on a separate stream, two
- * ahead. Forward and backward kernels run on the compute stream. Every layer's gradient is reduced
- * on a third stream while the next layer computes. An optimizer ends the step. Reading back the
- * loss makes the CPU wait for the GPU once a step. The kernels compute nothing; each kernel only
- * runs for a given time. A memset writes the loss, so that the read-back has a value.
+ * A prefetch thread copies pinned batches to the GPU on a separate stream, two steps ahead of their
+ * use. Forward and backward kernels run on the compute stream. Every layer's gradient is reduced on
+ * a third stream while the next layer computes. An optimizer kernel ends the step. Once a step the
+ * CPU reads back the loss, and waits for the GPU to do so. The kernels compute nothing; each kernel
+ * only runs for a given time. A memset writes the loss, so that the read-back has a value.
  *
  * Threads: main enqueues everything except the batches. The prefetch thread owns the copy stream
  * and the pinned batches. The two threads hand over batch slots under `queue.lock`.
  *
- * Options: --steps N (50), --step-us N GPU time of a step (8000), --layers N (6). The result goes
- * to stdout, the time taken to stderr.
+ * Options: --steps N (50), --step-us N GPU time of a step (8000), --layers N (6). The result is
+ * printed on stdout, and the elapsed time on stderr.
  */
 #include "cuda_load.h"
 
@@ -83,12 +83,14 @@ static struct {
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    unsigned long filled, released; /* number of batches that each of the two threads has handled */
+    unsigned long filled, released; /* number of batches that the prefetch thread has filled, and
+                                       that the main thread has released */
     CUdeviceptr batch[SLOTS];
     CUevent copied[SLOTS], consumed[SLOTS];
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* `parts`: number of launches that share the step's time. */
+/* Launches one kernel. The kind of work has `parts` launches in a step, which share its time
+ * equally. */
 static void launch(enum work work, CUstream stream, unsigned long parts)
 {
     spin_launch(gpu.kernel[work], stream, works[work].blocks, works[work].threads,
@@ -114,8 +116,9 @@ static void *prefetch(void *unused)
             pthread_cond_wait(&queue.changed, &queue.lock);
         pthread_mutex_unlock(&queue.lock);
 
-        /* Two waits on different sides. The CPU waits until the last copy from the pinned batch has
-         * ended. The GPU overwrites the batch only after the step that uses the batch. */
+        /* Two waits follow. The CPU waits until the previous copy from this pinned batch has ended.
+         * The copy stream waits until the step that uses the GPU's batch has ended, before it
+         * overwrites the batch. */
         if (step >= SLOTS) {
             CHECK(cu.EventSynchronize(queue.copied[slot]));
             CHECK(cu.StreamWaitEvent(copies, queue.consumed[slot], 0));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains a small transformer on text that it makes up, as people write such loops.
+"""Trains a small transformer on generated text, with a training loop like those in many projects.
 
     CUDA_INJECTION64_PATH=.../libsyncline.so python3 samples/train_transformer.py [--steps N]
 
@@ -16,7 +16,7 @@ VOCABULARY, WIDTH, LENGTH, BATCH = 512, 128, 64, 16
 
 
 class Model(nn.Module):
-    """Tokens (BATCH, LENGTH) -> logits (BATCH, LENGTH, VOCABULARY)."""
+    """Maps tokens of shape (BATCH, LENGTH) to logits of shape (BATCH, LENGTH, VOCABULARY)."""
 
     def __init__(self):
         super().__init__()
@@ -31,14 +31,16 @@ class Model(nn.Module):
 
 
 def batches(steps):
-    """Returns rows that count upwards from a random token. The model can learn this pattern."""
+    """Yields batches of rows. Each row counts upwards from a random token, which is a pattern that
+    the model can learn."""
     for _ in range(steps):
         first = torch.randint(0, VOCABULARY, (BATCH, 1))
         yield (first + torch.arange(LENGTH + 1)) % VOCABULARY
 
 
 def accuracy(logits, wanted):
-    """The share of tokens guessed correctly: copies all guesses to the CPU and counts them."""
+    """Returns the share of tokens that the model predicts correctly. Copies all predictions to the
+    CPU and counts the correct ones there."""
     guesses = logits.argmax(dim=-1).cpu()
     return (guesses == wanted).float().mean().item()
 

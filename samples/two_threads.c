@@ -1,13 +1,14 @@
 /*
- * two_threads.c - two CPU threads with a stream each; one waits for the work of the other.
+ * two_threads.c - two CPU threads with one stream each. The stream of the second thread waits for
+ * work of the first thread.
  *
  * The producer thread launches kernels and records an event after each kernel. For each event the
  * consumer thread makes its stream wait for the event, launches its own kernel, and waits for its
  * own kernel on the CPU. The threads share only the event slots and the counters of the slots,
  * under one mutex.
  *
- * Options: --rounds N (20), --kernel-us N (500; 0: the shortest kernels, to test the launch cost).
- * The result goes to stdout, the time taken to stderr.
+ * Options: --rounds N (20), --kernel-us N (500; 0 makes the kernels as short as possible, to
+ * measure the launch cost). The result is printed on stdout, and the elapsed time on stderr.
  */
 #include "cuda_load.h"
 
@@ -44,7 +45,8 @@ static void *produce(void *unused)
     CHECK(cu.ModuleGetFunction(&kernel, module, "producer_spin_ns"));
     CHECK(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (unsigned long round = 0; round < rounds; round++) {
-        /* An event may be recorded again only after its last recording was waited for. */
+        /* An event may be recorded again only after the consumer has waited for its previous
+         * recording. */
         pthread_mutex_lock(&shared.lock);
         while (round >= shared.consumed + SLOTS)
             pthread_cond_wait(&shared.changed, &shared.lock);

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Runs clang-tidy (checks in .clang-tidy) on the sources of the library and the tool. Fails if it
-# reports something. Needs the compile commands of build/release.
+# Runs clang-tidy (checks in .clang-tidy) on the sources of the library and the tool. Fails if
+# clang-tidy reports something. Needs the compile commands of build/release.
 #
 #   tests/analyse.sh [--all] [FOLDER_OF_CLANG_TIDY]     default: the folder that tests/venv.sh lint makes
 #
-# Without --all, it analyses only files that changed since the branch left the main branch (on the main
-# branch: in its last commit), including uncommitted changes. A changed header is analysed in the source of
-# the same name, or in the first source that includes the header. All files are analysed if git cannot list
-# the changes, or if the checks or clang-tidy itself changed.
+# Without --all, the script analyses only files that changed since the branch left the main branch,
+# including uncommitted changes. On the main branch these are the files of its last commit. A
+# changed header is analysed in the source of the same name, or in the first source that includes
+# the header. All files are analysed if git cannot list the changes, or if the checks or clang-tidy
+# itself changed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -39,7 +40,8 @@ find_base() {
     echo "$base"
 }
 
-# Reads paths from stdin, and prints for each the source in which clang-tidy analyses it.
+# Reads paths from stdin. For each path, prints the source file in which clang-tidy analyses the
+# path.
 sources_of() {
     local path
     while read -r path; do

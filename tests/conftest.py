@@ -1,5 +1,5 @@
-"""Hooks for all tests that pytest runs. The hooks measure the CPU time of each test, and check the marks of
-the tiers (tests/pytest.ini)."""
+"""Hooks for all tests that pytest runs. The hooks measure the CPU time of each test, and check the
+pytest marks that assign tests to tiers (tests/pytest.ini)."""
 import itertools
 import os
 import resource
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_keep_one_case(config, items):
-    """Runs after -m and -k have removed tests."""
+    """pytest calls this hook after -m and -k have removed tests."""
     if not config.getoption("--one-case"):
         return
     seed = int(os.environ.get("SL_TEST_SEED", "1"))

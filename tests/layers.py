@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Finds includes of files that are in a higher layer. docs/architecture.md shows the folders; this file has
-the rules.
+"""Finds #include lines that name a file in a higher layer. docs/architecture.md describes the
+folders; this script has the rules.
 
     layers.py [ROOT]     prints each breach as FILE:LINE, the included file and the rule; exit status 1
 
-First it checks itself on a small tree with planted breaches."""
+First the script checks itself on a small tree of files that break the rules on purpose."""
 import pathlib
 import re
 import sys
@@ -51,7 +51,7 @@ RULES = {
 # File -> files that this file may include although a rule forbids it, and the reason. An exception that is no
 # longer needed is a breach.
 EXCEPTIONS = {
-    # `doctor` searches for CUPTI in the same way as a job.
+    # `doctor` must find the same CUPTI that a job would find, so it uses the same code.
     "tools/doctor/gpu.c": ["collect/cupti/api.h"],
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks our writing with simple rules. Prints one line for each problem, and fails if there is any.
+"""Checks the form of Markdown files, help texts and commit subjects. Prints one line for each
+problem, and fails if there is any.
 
     tests/lint.py [PATH_OF_THE_SYNCLINE_COMMAND]    default: build/release/tools/syncline
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Counts individual tests in JUnit files (from ctest and pytest): prints `PASSED FAILED SKIPPED` and then one
-line per failed test. A ctest entry that is a cmocka program counts as its cases. A program that died counts
-as one more failure.
+"""Counts individual tests in JUnit files (from ctest and pytest): prints the three numbers `PASSED
+FAILED SKIPPED`, and then one line per failed test. If a ctest entry is a cmocka program, each of
+its cases counts as a test. If the program crashed, that counts as one more failure.
 
     tests/report.py FILE.xml...
     tests/report.py --times FOLDER WALL_S
-        makes times.json of FOLDER's stages.tsv and JUnit files, and prints the totals"""
+        makes times.json from stages.tsv and the JUnit files in FOLDER, and prints the totals"""
 import json
 import pathlib
 import re
@@ -19,7 +19,8 @@ CMOCKA = re.compile(r"^\[ *(OK|FAILED|SKIPPED) *\] (\w[^\n,:]*)$", re.M)
 
 def program(name: str, output: str, died: bool) -> list[tuple[str, str]]:
     """Returns (case, verdict) for each case of one ctest entry."""
-    # cmocka lists failed cases a second time in its summary, so a case's last verdict counts.
+    # cmocka lists failed cases a second time in its summary, so the last verdict of each case is
+    # used.
     verdicts = {case.strip(): verdict for verdict, case in CMOCKA.findall(output)
                 if not re.fullmatch(r"\d+ test\(s\).*", case)}
     cases = [(f"{name}: {case}", verdict) for case, verdict in verdicts.items()]

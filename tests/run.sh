@@ -2,28 +2,42 @@
 # Builds syncline and runs its tests on a simulated GPU.
 #
 #   tests/run.sh [--quick | --full | --long] [--without-torch] [--only PATTERN]
-#     --quick         Only the release build: unit tests, simulated GPU, library, end-to-end tests.
-#     (default)       Also one test of each PyTorch job, operators, lines and hooks; AddressSanitizer
-#                     on unit tests and some end-to-end tests; ThreadSanitizer on unit tests that
-#                     start threads; static analysis of changed files; formatting; line lengths and
-#                     commit subjects (tests/lint.py). At most 15 minutes on two quiet processors,
-#                     from an empty folder.
-#     --full          Also all tests marked full (tests/pytest.ini): every case of every sweep, all
-#                     interpreters and simulated CUPTI versions, all PyTorch tests and the comparison
-#                     with libkineto; both sanitizers on everything that has a use for them; static
-#                     analysis of all files. At most 60 minutes. Run it before an issue is closed.
-#     --long          Also the tests marked long (10,000 seeds, soak runs), PyTorch 2.4, 2.7 and 2.15,
-#                     the observers of all PyTorch versions (9 GB of wheels, one after the other), the
-#                     record tables against every CUPTI version's package, and coverage. Hours.
+#     --quick         Builds only the release build. Runs the unit tests, the tests of the simulated
+#                     GPU and of the library, and the end-to-end tests.
+#     (default)       Runs everything of --quick, and also:
+#                     - one test of each kind with PyTorch: one of each PyTorch job, and some tests of
+#                       operators, of source lines and of the hooks;
+#                     - AddressSanitizer on the unit tests and on some end-to-end tests;
+#                     - ThreadSanitizer on the unit tests that start threads;
+#                     - static analysis of changed files;
+#                     - checks of formatting, of line lengths and of commit subjects (tests/lint.py).
+#                     Takes at most 15 minutes on two processors without other work, from an empty
+#                     folder.
+#     --full          Runs everything of the default, and also:
+#                     - all tests marked full (tests/pytest.ini): every case of every parameter sweep,
+#                       all Python versions and simulated CUPTI versions, all PyTorch tests, and the
+#                       comparison with libkineto;
+#                     - both sanitizers on all tests in which they can find errors;
+#                     - static analysis of all files.
+#                     Takes at most 60 minutes. Run it before you close an issue.
+#     --long          Runs everything of --full, and also:
+#                     - the tests marked long (10,000 seeds, soak runs);
+#                     - tests with PyTorch 2.4, 2.7 and 2.15;
+#                     - the build of the observers of all PyTorch versions (9 GB of wheels, downloaded
+#                       one after the other);
+#                     - a comparison of the record tables with the package of every CUPTI version;
+#                     - coverage.
+#                     Takes hours.
 #     --without-torch Leaves out the tests that run PyTorch (a wheel of 0.5 GB, 2 GB on disk).
-#     --only PATTERN  The release build; tests of any tier but long whose name matches (ctest -R,
-#                     pytest -k).
+#     --only PATTERN  Builds only the release build. Runs the tests of all tiers except long whose
+#                     name matches PATTERN (ctest -R, pytest -k).
 #
-# Random tests begin at a seed derived from the commit's hash; SL_TEST_SEED=N repeats a run.
+# Random tests begin at a seed that is computed from the commit's hash. SL_TEST_SEED=N repeats a run.
 #
-# build/test-logs holds the log of each stage and times.json: wall and CPU seconds of each stage, and
-# the 25 slowest tests. The last line printed is `N passed, N failed`, perhaps `, N skipped`. cmocka
-# and pytest cases count one by one; a build or an analysis counts as one.
+# build/test-logs holds the log of each stage and times.json, which has the wall and CPU seconds of
+# each stage and the 25 slowest tests. The last printed line is `N passed, N failed`, followed by
+# `, N skipped` if tests were skipped. Each case of cmocka and pytest counts as one test. A build or
+# an analysis also counts as one.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -54,7 +68,8 @@ done
 source tests/setup.sh
 sl_setup build check || exit 1
 
-# Root may test another user's clone, as in a container. Without this, git would refuse to list its files.
+# Root may test a clone that belongs to another user, as in a container. Without this setting, git
+# would refuse to list the files of such a clone.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 
 logs=$PWD/build/test-logs
@@ -66,16 +81,16 @@ fi
 export SL_TEST_SEED
 echo "random tests begin at seed $SL_TEST_SEED"
 jobs=$(nproc)
-workers=$((jobs * 3))       # of end-to-end tests: they mostly wait for the programs that they start
-torch_workers=$((jobs + 1)) # PyTorch computes
+workers=$((jobs * 3))       # pytest processes; end-to-end tests mostly wait for their programs
+torch_workers=$((jobs + 1)) # fewer, because PyTorch uses the processors itself
 passed=0 failed=0 skipped=0
 failures=() left_out=()
 SECONDS=0
 
-# Sets cpu_ms to the CPU time of this shell's ended children, including their own children.
+# Sets cpu_ms to the CPU time in ms of this shell's ended children, including their own children.
 read_cpu_ms() {
     local minutes seconds field file=$logs/.times.$BASHPID
-    times >"$file" # not piped: a subshell has its own times
+    times >"$file" # no pipe, because a subshell has its own times
     cpu_ms=0
     for field in $(tail -n 1 "$file"); do
         minutes=${field%m*} seconds=${field#*m}
@@ -90,9 +105,9 @@ note_stage() {
     printf '%s\t%d\t%d.%03d\n' "$1" "$2" $(($3 / 1000)) $(($3 % 1000)) >>"$logs/stages.tsv"
 }
 
-# stage NAME COMMAND...: runs the command and prints one line of progress. On failure, prints the end of
-# the log and its path. If the command writes $logs/NAME.xml, its tests are counted; else the stage counts
-# as one test.
+# stage NAME COMMAND...: runs the command and prints one line of progress. On failure, prints the
+# end of the log and its path. If the command writes $logs/NAME.xml, the tests in that file are
+# counted. Otherwise the stage counts as one test.
 stage() {
     local name=$1 log=$logs/$1.log xml=$logs/$1.xml began=$SECONDS status counts p f s again cpu_began_ms
     shift
@@ -106,7 +121,8 @@ stage() {
     if [[ -s $xml ]]; then
         counts=$(python3 tests/report.py "$xml")
         read -r p f s <<<"${counts%%$'\n'*}"
-        # A runner that fails without a failed test (it crashed while collecting) counts as a failure.
+        # If a test runner fails without a failed test (for example because it crashed while it
+        # collected the tests), the stage counts as one failure.
         ((status != 0 && f == 0)) && f=1
         mapfile -t -O "${#failures[@]}" failures < <(tail -n +2 <<<"$counts" | sed "s|^|$name: |")
     else
@@ -203,8 +219,9 @@ torch_tests() {
     SL_TEST_TORCH=$1 python_tests release "$1" "${2:-tests/torch}" "$tier_marks" -n "$torch_workers"
 }
 
-# torch_hooks VERSION FIRST LAST: runs the tests that most likely differ between versions of PyTorch.
-# FIRST and LAST are the Pythons 3.N that the environment supports.
+# torch_hooks VERSION FIRST LAST: runs the tests that most likely differ between versions of
+# PyTorch. FIRST and LAST are the first and the last N of the Python versions 3.N that the PyTorch
+# version supports.
 torch_hooks() {
     if ! python3 -c "import sys; sys.exit(not $2 <= sys.version_info.minor <= $3)"; then
         left_out+=("the tests that run PyTorch $1 (its environment is for Python 3.$2 to 3.$3)")
@@ -224,8 +241,8 @@ export LSAN_OPTIONS=${LSAN_OPTIONS:-print_suppressions=0:suppressions=$PWD/tests
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:suppressions=$PWD/tests/tsan.supp}
 
-# Downloads run while the build uses the processors. A stage that needs an environment waits for its download
-# and reports errors. Here the download is only started early.
+# The downloads are started here, so that they run while the build uses the processors. A stage that
+# needs an environment waits for the download and reports its errors.
 environments=(test hta)
 ((level > 0 && torch)) && environments+=(torch-2.11)
 ((level > 0)) && environments+=(lint)
@@ -249,7 +266,7 @@ case $level in
 esac
 [[ -z $only ]] || tier_marks='not long'
 
-# All other stages need the release build.
+# The other stages run only if the release build succeeds, because they need it.
 if stage build-release build release; then
     stage unit-release unit release unit-release ''
     stage python python_tests release python "tests/samples tests/gpu" "$tier_marks" -n "$jobs" --dist loadfile
@@ -277,8 +294,9 @@ if stage build-release build release; then
                 stage unit-tsan unit tsan unit-tsan 'no_threads|simgpu|fuzz'
             fi
         elif stage build-tsan build tsan; then
-            # Only AddressSanitizer runs these tests, because it already finds the errors that damaged input
-            # causes in memory.
+            # ThreadSanitizer leaves out the tests with damaged input, because AddressSanitizer
+            # finds the memory errors that damaged input causes, and leaves out the tests with one
+            # thread.
             stage unit-tsan unit tsan unit-tsan 'one_thread|fuzz'
             stage e2e-tsan python_tests tsan e2e-tsan tests/e2e \
                 "sanitize${tier_marks:+ and $tier_marks}" -n "$workers"

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Sourced by tests/run.sh and samples/demo.sh: makes sure that the packages for the build and the tests
+# Sourced by tests/run.sh and samples/demo.sh: checks that the packages for the build and the tests
 # are installed, on Debian 12 and later and Ubuntu 22.04 and later.
 #
 #   source tests/setup.sh
 #   sl_setup build           packages for the build
 #   sl_setup build check     also those for the checks of tests/run.sh
 #
-# As root it installs missing packages; otherwise it stops with one line that names them. If none is
-# missing, it prints nothing and takes a few milliseconds.
+# If packages are missing, sl_setup installs them as root; as another user it prints their names on
+# one line and stops. If no package is missing, it prints nothing and takes a few milliseconds.
 
-# On a terminal, shows the newest line of stdin, always in the same place.
+# On a terminal, shows the newest line of stdin, and overwrites the line before.
 sl_setup_progress() {
     local line
     while IFS= read -r line; do
@@ -18,8 +18,9 @@ sl_setup_progress() {
     [[ ! -t 1 ]] || printf '\r%76s\r' ''
 }
 
-# sl_setup_missing GROUP...: prints the missing packages, one a line. The function searches for the used
-# command, header or module. A machine that has these files without the package needs no package.
+# sl_setup_missing GROUP...: prints the missing packages, one a line. The function searches for the
+# command, header or module that is needed from a package, so a machine that has these files from
+# another source needs no package.
 sl_setup_missing() {
     local group
     sl_setup_command() { command -v "$1" >/dev/null 2>&1 || echo "$2"; }
@@ -51,8 +52,9 @@ sl_setup_missing() {
     done
 }
 
-# sl_setup_install PACKAGE...: runs in a subshell, so that the caller's environment is unchanged. dpkg
-# needs the sbin folders in PATH. A machine that has just booted often holds the lock for its own updates.
+# sl_setup_install PACKAGE...: runs in a subshell, so that the caller's environment is unchanged.
+# dpkg needs the sbin folders in PATH. apt waits for its lock, because a machine that has just
+# booted is often installing updates.
 sl_setup_install() (
     export DEBIAN_FRONTEND=noninteractive PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
     apt-get update -o Acquire::Retries=2 &&

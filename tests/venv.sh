@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Makes the pinned Python environment NAME (default: test) under build/venv and prints its
 # interpreter's path, and nothing else, on stdout. tests/python/NAME.txt pins every package by
-# version and hash; it is compiled from NAME.in:
+# version and hash; this command makes NAME.txt from NAME.in:
 #   uv pip compile --universal --python-version 3.10 --generate-hashes --no-header \
 #       -o tests/python/NAME.txt tests/python/NAME.in
 # (For torch-* add --no-deps --no-annotate, because their .in lists all packages; for torch-2.15 use
-# --python-version 3.11, because it has no wheel for older versions.) Only the packages in NAME.txt are
-# installed. A complete existing environment is used unchanged.
+# --python-version 3.11, because it has no wheel for older versions.) Only the packages in NAME.txt
+# are installed. If the environment exists and is complete, it is used unchanged.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

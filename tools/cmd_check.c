@@ -2,8 +2,8 @@
  * cmd_check.c - `syncline check`: checks that a trace is valid and complete, and shows its
  * contents.
  *
- * Threads: main; a helper thread decompresses. Memory: for Kineto traces at most 256 MiB for any
- * file (check.h, trace_file.h); for Chakra traces see et_check.h.
+ * Threads: main; a helper thread decompresses. Memory: for a Kineto trace of any size at most 256
+ * MiB (check.h, trace_file.h); for a Chakra trace see et_check.h.
  */
 #include <string.h>
 
@@ -67,7 +67,7 @@ static int check_chakra(const struct request *r, const char *path, struct sl_inp
     return status;
 }
 
-/* The same for a Kineto trace. */
+/* Checks a Kineto trace and closes it. Returns the exit status. */
 static int check_kineto(const struct request *r, const char *path, struct sl_input *file)
 {
     struct sl_check *c = NULL;

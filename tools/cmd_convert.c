@@ -38,7 +38,7 @@ struct format {
     enum sl_compression compression;
     int level, level_max;
     int (*convert)(const struct sl_convert_request *r);
-    const char *end; /* chakra: suffix of the output's name */
+    const char *end; /* for Chakra, the suffix of the output's name; NULL for other formats */
 };
 
 static const struct format formats[] = {
@@ -59,7 +59,8 @@ static int ends_with(const char *text, const char *end)
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-/* Finds the last format with this name and the suffix of the output's name. */
+/* Finds the last format in the table that has this name and fits the suffix of the output's
+ * name. */
 static const struct format *find_format(const struct sl_convert_request *r, const char *name)
 {
     const struct format *found = NULL;
@@ -77,8 +78,8 @@ static const struct format *find_format(const struct sl_convert_request *r, cons
     return found;
 }
 
-/* Returns 0, or the exit status after a line on stderr. If `level` is NULL, the format's default
- * level is used. */
+/* Sets the compression level. Returns 0, or the exit status after a line on stderr. If `level` is
+ * NULL, the format's default level is used. */
 static int set_level(struct sl_convert_request *r, const struct format *f, const char *level)
 {
     uint64_t value;
@@ -134,7 +135,8 @@ static int run(const struct sl_args *args)
         return sl_args_complain(r.command, "--%s is only for --to chakra: leave it out",
                                 value[OPT_RANK] ? "rank" : "et");
     r.compression = f->compression;
-    /* A limit on file sizes is reported like a full disk, not by a signal. */
+    /* If the output exceeds the limit on file sizes (RLIMIT_FSIZE), the write fails with an error,
+     * as on a full disk. Without this call a signal would end the process. */
     signal(SIGXFSZ, SIG_IGN);
     return f->convert(&r);
 }

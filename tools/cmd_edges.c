@@ -3,10 +3,10 @@
  * waited.
  *
  * The command reads each trace once. Edges that the job recorded are printed in the order of the
- * file. If the file has no recorded edges, the rows go through the edge engine in order of enqueue,
- * as the events of a running job do.
+ * file. If the file has no recorded edges, the command passes the rows to the edge engine in order
+ * of enqueue, as a running job passes its events.
  *
- * Threads: main; a helper thread decompresses. Memory: at most 256 MiB for any file
+ * Threads: main; a helper thread decompresses. Memory: at most 256 MiB for a file of any size
  * (replay/replay.h, edge_summary.h).
  */
 #include <inttypes.h>
@@ -43,15 +43,15 @@ struct request {
     const char *input;
     int is_one; /* 1: the input is the only file, and is not named in the output */
     int json, summary;
-    int kind; /* enum sl_edge_kind, or -1 for all kinds */
+    int kind; /* kind of the edges to show (enum sl_edge_kind), or -1 for all kinds */
     uint64_t min_wait_ns;
 };
 
 struct work {
     const struct request *request;
     struct sl_replay *feed;
-    struct sl_edge_summary *summary; /* NULL: edges are printed */
-    struct sl_wait_blame *spent;     /* set if `summary` is */
+    struct sl_edge_summary *summary; /* NULL if edges are printed one by one */
+    struct sl_wait_blame *spent;     /* not NULL if `summary` is not NULL */
     uint64_t edges, shown;
 };
 
@@ -81,8 +81,8 @@ static uint32_t step_at(void *user, uint64_t ns)
     return sl_trace_events_step(w->feed->events, ns);
 }
 
-/* Returns the edge that released the wait. If no edge did, returns the edge with the longest wait.
- * */
+/* Returns the edge that released the wait. If no edge released the wait, returns the edge with the
+ * longest wait. */
 static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count)
 {
     const struct sl_edge *best = edges;
@@ -106,13 +106,14 @@ static void print(const struct work *w, const struct sl_edge *edge, int is_first
         sl_edges_print_text(stdout, w->feed->events, edge);
 }
 
-/* With a summary: keeps a GPU operation, because the time of a wait may have been spent on it. */
+/* With --summary, keeps a GPU operation, because a later wait may have spent its time waiting for
+ * this operation. */
 static void keep_event(void *user, const struct sl_event *ev)
 {
     sl_wait_blame_event(((struct work *)user)->spent, ev);
 }
 
-/* Returns whether the edge is wanted. */
+/* Returns whether the options ask for this edge. */
 static int show_one(struct work *w, const struct sl_edge *edge)
 {
     int wanted = is_wanted(w->request, edge);
@@ -141,7 +142,8 @@ static void show(void *user, const struct sl_edge *edges, size_t count)
         show_one(w, &edges[i]);
 }
 
-/* Shows a recorded edge. One of the edges of a wait released the wait. */
+/* Shows an edge that the job recorded. Only the edge that released the wait counts in the
+ * summary. */
 static void show_found(void *user, const struct sl_edge *edge)
 {
     struct work *w = user;

@@ -1,7 +1,7 @@
 /*
  * cmd_recover.c - `syncline recover`: completes the traces that a killed job left.
  *
- * This file finds the files; convert/ completes each of them.
+ * This source file finds the traces, and the functions in convert/ complete each trace.
  *
  * Threads: main. Memory: none.
  */
@@ -26,8 +26,8 @@ enum {
     OPT_FORCE
 };
 
-/* If a file of another machine is older than this, no job writes it any more, because a job writes
- * once a second. */
+/* A job writes its trace once a second. If a trace of another machine was last written more than
+ * this number of seconds ago, its job has ended. */
 #define QUIET_S 60
 
 static const struct sl_flag options[] = {
@@ -55,10 +55,10 @@ static int ends_with(const char *text, const char *end)
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-/* ---- whether a job still writes the file ---- */
+/* ---- test whether a job still writes a file ---- */
 
-/* Returns 1 if the process has the file open, 0 if it does not or has ended, or -1 if this is not
- * known. */
+/* Returns 1 if the process has the file open. Returns 0 if the process has not opened the file or
+ * has ended. Returns -1 if the process cannot be inspected. */
 static int is_open_in(long pid, const struct stat *file)
 {
     char folder[64], path[sizeof(folder) + NAME_MAX + 2];
@@ -81,8 +81,9 @@ static int is_open_in(long pid, const struct stat *file)
     return found;
 }
 
-/* The folder of a process is called HOST-RANK-PID. For a process of this host, its descriptors show
- * whether it still writes the file. For another host, the time of the last write decides. */
+/* Returns whether a job still writes the file. The folder of the file is called HOST-RANK-PID,
+ * after the process that writes it. If this is a process of this host, its open descriptors give
+ * the answer. Otherwise the time of the last write gives the answer. */
 static int is_written(const char *path, const struct stat *file)
 {
     char real[PATH_MAX], host[256], *slash, *dash;
@@ -106,10 +107,10 @@ static int is_written(const char *path, const struct stat *file)
     return time(NULL) - file->st_mtime < QUIET_S;
 }
 
-/* ---- one file ---- */
+/* ---- completing of one file ---- */
 
-/* Writes `output` from `input`, in the compression that the name says. Returns the exit status:
- * SL_EXIT_PROBLEM if the input was truncated. */
+/* Writes `output` from `input`, with the compression that the suffix of `name` means. Returns the
+ * exit status: SL_EXIT_PROBLEM if the input was truncated. */
 static int complete(const struct recovery *r, const char *input, const char *name,
                     const char *output)
 {
@@ -200,7 +201,7 @@ static int is_trace_part(const char *name)
     return ends_with(name, ".part") && (strstr(name, ".json") || strstr(name, ".et"));
 }
 
-/* ---- paths ---- */
+/* ---- search for files in the given paths ---- */
 
 static void recover_path(struct recovery *r, char *path)
 {
@@ -232,7 +233,8 @@ static int run(const struct sl_args *args)
 
     if (args->operands == 0)
         return sl_args_complain(r.command, "PATH is missing: syncline %s", r.command->usage);
-    /* A limit on file sizes is reported like a full disk, not by a signal. */
+    /* If the output exceeds the limit on file sizes (RLIMIT_FSIZE), the write fails with an error,
+     * as on a full disk. Without this call a signal would end the process. */
     signal(SIGXFSZ, SIG_IGN);
     for (int i = 0; i < args->operands; i++)
         recover_path(&r, args->operand[i]);

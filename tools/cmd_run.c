@@ -1,8 +1,8 @@
 /*
  * cmd_run.c - `syncline run`: runs a command with the library in every process that uses CUDA.
  *
- * Sets environment variables, then replaces itself by the command, which therefore handles signals,
- * exit status and terminal. Threads: main only. Memory: none.
+ * Sets environment variables, then calls exec. The command runs in the same process, so signals,
+ * exit status and terminal are the command's own. Threads: main only. Memory: none.
  */
 #include <errno.h>
 #include <limits.h>
@@ -49,7 +49,8 @@ static int is_empty(const char *variable)
     return !there || !*there;
 }
 
-/* Returns 0. If the variable names another tool, prints a message and returns the exit status. */
+/* Sets the variable that makes the CUDA driver load the library. Returns 0. If the variable names
+ * another tool already, prints a message and returns the exit status. */
 static int set_injection(const struct sl_command *self, const char *library)
 {
     const char *there = getenv(CUDA_VARIABLE);
@@ -59,15 +60,15 @@ static int set_injection(const struct sl_command *self, const char *library)
                                 CUDA_VARIABLE "=%s: the driver loads only one library, and this "
                                               "one belongs to another profiler; unset it",
                                 there);
-    /* The variable of NVTX is set too. This is safe here, but in a job with threads the environment
-     * must not change. */
+    /* The NVTX variable is set here, where no other thread runs. In a job with threads setenv() may
+     * crash a thread that reads the environment. */
     if (is_empty(NVTX_VARIABLE))
         setenv(NVTX_VARIABLE, library, 1);
     setenv(CUDA_VARIABLE, library, 1);
     return 0;
 }
 
-/* Finds the folder of the package. Returns 0 or -ENOENT. */
+/* Finds the folder of the Python package `syncline`. Returns 0 or -ENOENT. */
 static int find_python(const char *library, char *folder, size_t size)
 {
     const char *home = getenv("SYNCLINE_HOME");
@@ -83,8 +84,8 @@ static int find_python(const char *library, char *folder, size_t size)
     return access(folder, R_OK) ? -ENOENT : 0;
 }
 
-/* Puts the start-up module's folder first, and the package's folder last. Without the package only
- * the library is used. */
+/* Puts the folder with sitecustomize.py at the front of PYTHONPATH, and the folder of the package
+ * at its end. If the package is not installed, PYTHONPATH stays as it is. */
 static void set_python_path(const char *library)
 {
     char folder[PATH_MAX + 32], early[PATH_MAX + 64], path[32768];
@@ -107,7 +108,8 @@ static int wants_python(void)
 {
     struct sl_config config;
 
-    /* An invalid value means 0, and the library reports the invalid value. */
+    /* An invalid value counts as 0 here. The library reports the invalid value when the job
+     * starts. */
     (void)sl_config_read_one(&config, "SYNCLINE_PYTHON", getenv("SYNCLINE_PYTHON"));
     return config.python;
 }

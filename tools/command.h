@@ -1,5 +1,5 @@
 /*
- * command.h - the subcommands; each has its own file.
+ * command.h - declares the subcommands. Each subcommand has its own cmd_NAME.c.
  */
 #ifndef SL_COMMAND_H
 #define SL_COMMAND_H

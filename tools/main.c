@@ -81,7 +81,8 @@ int main(int argc, char **argv)
     stderr = sl_safe_stream(stderr, 0);
     status = dispatch(argc, argv);
 
-    /* A lost report is a failure: `syncline check FILE > /full/disk`. */
+    /* If the output could not be written, the command fails, as in `syncline check FILE >
+     * /full/disk`. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "syncline: cannot write to standard output: %s\n", strerror(errno));
         status = SL_EXIT_USAGE;

@@ -2,9 +2,9 @@
  * syncline.h - calls the profiler in this process, if it is loaded.
  *
  * You need not link with any library. The functions look for libsyncline.so among the loaded
- * libraries. If libsyncline.so is not loaded, the functions look again after further libraries were
- * loaded. Until libsyncline.so is loaded, every call returns -EAGAIN and does nothing. For C99 and
- * C++ with glibc.
+ * libraries. If the functions do not find libsyncline.so, they look again after the program has
+ * loaded further libraries. Until libsyncline.so is loaded, every call returns -EAGAIN and does
+ * nothing. For C99 and C++ with glibc.
  *
  *   #include <syncline/syncline.h>
  *   sl_start();  ...  sl_stop();
@@ -12,10 +12,11 @@
  * Threads: any, but not a signal handler.
  *
  * Cost: calls do not block, allocate or call CUDA. A call makes a request, which the profiler's own
- * thread carries out. sl_hand_over() and sl_take_back() wait for that thread. The first sl_start()
- * may have to create that thread. Each call of this header calls the dynamic linker, which takes
- * the linker's lock. Another thread holds the same lock while it loads or unloads a library. The
- * functions search for libsyncline.so only after further libraries were loaded.
+ * thread carries out. Only sl_hand_over() and sl_take_back() wait for that thread. The first
+ * sl_start() may have to create that thread. Each function of this header calls the dynamic linker,
+ * which takes the linker's lock. A call may therefore wait while another thread loads or unloads a
+ * library. (The functions search for libsyncline.so only if libraries were loaded since the last
+ * search.)
  */
 #ifndef SYNCLINE_H
 #define SYNCLINE_H
@@ -59,7 +60,8 @@ struct sl_status {
 
 #ifdef SL_BUILDING_LIBRARY
 
-/* The exported functions. Python (ctypes) and other languages call these. */
+/* The exported functions of the library. Programs in Python (ctypes) and other languages call these
+ * functions. */
 int sl_start(void);
 int sl_stop(void);
 int sl_status(struct sl_status *status);
@@ -95,7 +97,7 @@ static inline int sl_take_loads_(struct sl_object_ *object, size_t size, void *l
 static inline void *sl_find_(const char *symbol)
 {
     static void *library;
-    static unsigned long long looked; /* how many objects the linker had loaded at the last
+    static unsigned long long looked; /* number of libraries that the linker had loaded at the last
                                        * search */
     void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
     unsigned long long loads = 0;
@@ -132,7 +134,7 @@ static inline int sl_start(void)
  * Closes the window. Its file is complete some time later (see sl_status()). A window that was
  * requested but has not opened yet is cancelled and leaves no file.
  *
- * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN like sl_start().
+ * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_stop(void)
 {
@@ -145,7 +147,7 @@ static inline int sl_stop(void)
  * recorded between the two windows, for some 20 ms, or longer while a long kernel runs. An
  * sl_stop() in that time cancels the next window.
  *
- * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN like sl_start().
+ * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_dump(void)
 {
@@ -154,14 +156,15 @@ static inline int sl_dump(void)
 }
 
 /*
- * Lets another profiler in this process use CUPTI, which serves only one profiler at a time. Call
- * sl_hand_over() before the other profiler's first CUPTI call, and sl_take_back() after its last
- * CUPTI call. syncline notices profilers that are linked with CUPTI, such as PyTorch's, even
- * without these calls. Then syncline takes CUPTI back some 20 ms later.
+ * sl_hand_over() lets another profiler in this process use CUPTI, which serves only one profiler at
+ * a time. Call sl_hand_over() before the other profiler's first CUPTI call, and sl_take_back()
+ * after its last CUPTI call. syncline notices profilers that are linked with CUPTI, such as
+ * PyTorch's, even without these calls. Without sl_take_back(), syncline takes CUPTI back some 20 ms
+ * after the last CUPTI call of the other profiler.
  *
  * Returns 0; -ENOTSUP with SYNCLINE_HANDOVER=0; -EBUSY if the other profiler still records
  * (syncline takes CUPTI back when that profiler has ended); -ETIMEDOUT if syncline's thread did not
- * answer; -ENODEV and -EAGAIN like sl_start().
+ * answer; -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_hand_over(void)
 {
@@ -179,7 +182,7 @@ static inline int sl_take_back(void)
  * Ends a step of the job, which is `ProfilerStep#N` in the trace, and begins the next step. From
  * the first call on, PyTorch's optimizers and DataLoaders no longer define steps.
  *
- * Returns 0, or -ENODEV and -EAGAIN like sl_start().
+ * Returns 0, or -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_step(void)
 {
@@ -188,10 +191,10 @@ static inline int sl_step(void)
 }
 
 /*
- * Begins and ends a range of the calling thread. Ranges nest. The name is UTF-8 and is copied. A
- * pop without a push does nothing.
+ * sl_range_push() begins a range of the calling thread, and sl_range_pop() ends the thread's last
+ * range. Ranges may nest. The name is UTF-8 and is copied. A pop without a push does nothing.
  *
- * Returns 0; -EINVAL if `name` is NULL; -ENODEV and -EAGAIN like sl_start().
+ * Returns 0; -EINVAL if `name` is NULL; -ENODEV and -EAGAIN as for sl_start().
  */
 static inline int sl_range_push(const char *name)
 {
@@ -205,7 +208,8 @@ static inline int sl_range_pop(void)
     return fn ? fn() : -EAGAIN;
 }
 
-/* Marks a moment of the calling thread with a name. Returns the same values as sl_range_push(). */
+/* Puts a mark with this name at the current time on the track of the calling thread. Returns the
+ * same values as sl_range_push(). */
 static inline int sl_mark(const char *name)
 {
     int (*fn)(const char *) = __extension__(int (*)(const char *)) sl_find_("sl_mark");

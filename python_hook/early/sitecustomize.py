@@ -19,8 +19,8 @@ def _boot():
 
 
 def _is_left_alone():
-    """Returns whether this Python has no GIL. Such a Python is not hooked; collect/python/boot.c
-    has the same rule."""
+    """Returns whether this Python was built without the GIL. syncline does not hook such a Python.
+    collect/python/boot.c has the same check."""
     return "free-threading" in sys.version
 
 
@@ -35,7 +35,7 @@ try:
         _said = _boot()
         if _said and os.environ.get("SYNCLINE_LOG", "").lower() == "debug":
             os.write(2, f"syncline: Python: {_said}\n".encode("utf-8", "replace"))
-except Exception as error:  # noqa: BLE001 - no error here may reach the job
+except Exception as error:  # noqa: BLE001 - no error of this file may reach the job
     if os.environ.get("SYNCLINE_LOG", "").lower() == "debug":
         os.write(2, f"syncline: Python: {type(error).__name__}: {error}\n".encode("utf-8", "replace"))
 # Import the job's own sitecustomize. If there is none, Python expects an ImportError.

@@ -1,5 +1,5 @@
-"""Use syncline from a Python program: mark steps and ranges, open and close windows, read the
-profiler's state.
+"""The API of syncline for Python programs: functions that mark steps and ranges, open and close
+windows, and return the profiler's state.
 
 If libsyncline.so is not in the process, every call does nothing. So a program may keep its calls
 even when it is not profiled. No call is slow or raises an exception.
@@ -20,8 +20,8 @@ import sys
 import types
 from _thread import get_ident as _get_ident
 
-# _boot.py may have loaded our modules as _syncline. Both names share these modules, so that each
-# module exists only once.
+# _boot.py may have loaded the modules of this package under the name _syncline. The package then
+# uses these modules under both names, so that each module exists only once.
 for _name in [name for name in sys.modules if name.startswith("_syncline.")]:
     sys.modules.setdefault(__name__ + _name[len("_syncline"):], sys.modules[_name])
 
@@ -40,7 +40,7 @@ _AWAITED_GENERATOR = 0x100  # set by types.coroutine
 def _text(name):
     try:
         return str(name).encode("utf-8", "replace")
-    except Exception:  # an object without a text is named by its type
+    except Exception:  # str() failed, so the type's name is used
         return type(name).__name__.encode("utf-8", "replace")
 
 
@@ -56,8 +56,8 @@ def _call(name, *args):
 
 
 def _resume(within, body):
-    """Runs a generator or coroutine. The range `within` contains each part between two pauses, but
-    no work that the thread does during a pause."""
+    """Runs a generator or coroutine. The range `within` is open while the generator or coroutine
+    runs, and closed while it is suspended."""
     step, value = body.send, None
     while True:
         with within:
@@ -66,7 +66,7 @@ def _resume(within, body):
             except StopIteration as end:
                 return end.value
             finally:
-                value = None  # avoids a cycle: an error's traceback refers to this frame
+                value = None  # avoids a reference cycle through an error's traceback
         try:
             step, value = body.send, (yield told)
         except GeneratorExit:
@@ -100,16 +100,17 @@ class range:  # noqa: A001 - named like torch.cuda.nvtx.range
         @syncline.range("load")
         def load(path): ...
 
-    If coroutines alternate on a thread, each ends its own range. A decorated generator or coroutine
-    gets one range for each part between two pauses. A decorated asynchronous generator gets no
-    range.
+    If several coroutines alternate on a thread, each coroutine ends its own range. If a decorated
+    generator or coroutine is suspended, its range ends, and a new range begins when it continues. A
+    decorated asynchronous generator gets no range.
     """
 
-    # No __init__: PyTorch 2.4 breaks a graph at a context manager that has one.
+    # There is no __init__, because PyTorch 2.4 breaks a graph at a context manager that has an
+    # __init__.
     def __new__(cls, name):
         self = super().__new__(cls)
         self._name = _text(name)
-        self._open = []  # (thread, number) of each open range: one object may serve many
+        self._open = []  # (thread, number) of each open range; one object may open several
         return self
 
     def __getnewargs__(self):  # used by copy and pickle
@@ -139,7 +140,7 @@ class range:  # noqa: A001 - named like torch.cuda.nvtx.range
             mine = [one for one in begun if one[0] == thread] or begun
             last = mine[-1]
             begun.remove(last)
-        except (LookupError, ValueError):  # another thread has just taken it
+        except (LookupError, ValueError):  # another thread has removed the entry in the meantime
             return 0
         return last[1]
 
@@ -167,7 +168,7 @@ class range:  # noqa: A001 - named like torch.cuda.nvtx.range
 
 
 def mark(name):
-    """Marks a moment of the calling thread with a name."""
+    """Puts a mark with this name at the current time on the track of the calling thread."""
     _call("sl_mark", _text(name))
 
 

@@ -2,8 +2,8 @@
 CUDA is initialised; our sitecustomize.py runs it when the interpreter starts.
 
 sys.path is not changed. The package is named `syncline`, or `_syncline` if the job has its own
-module `syncline`. When the interpreter starts, the script's folder is not on sys.path yet. So
-nobody knows yet whether the job has a module `syncline`, and the package is always named
+module `syncline`. When the interpreter starts, the script's folder is not on sys.path yet. Because
+this file then cannot find out whether the job has a module `syncline`, it names the package
 `_syncline`. A later `import syncline` finds the job's module. If the job has none, the import loads
 the package again as `syncline`; both names share the same modules (__init__.py).
 """
@@ -15,8 +15,8 @@ NAME, OTHER_NAME = "syncline", "_syncline"
 
 
 def _find(name):
-    """Returns (whether there is one, its file) for the module that the job would import under this
-    name."""
+    """Looks for the module that the job would import under this name. Returns whether the module
+    exists, and its file."""
     if name in sys.modules:
         return True, getattr(sys.modules[name], "__file__", None)
     try:

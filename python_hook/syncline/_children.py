@@ -1,12 +1,12 @@
-"""Completes the files of processes that multiprocessing starts. Such a child ends by os._exit(),
-which runs no exit handler of the library. Before os._exit(), multiprocessing runs a list of
-finalizers. Our finalizer is the last in the list.
+"""Completes the trace files of child processes that multiprocessing starts. Such a child ends by
+os._exit(), so the library's exit handler does not run. Before os._exit(), multiprocessing runs a
+list of finalizers. Our finalizer is the last in the list.
 """
 import sys
 
 from . import _library
 
-_LAST = -1_000_000  # after the finalizers of the job's queues, pools and folders
+_LAST = -1_000_000  # priority, below that of the job's queues, pools and folders
 
 
 def _end():

@@ -29,7 +29,7 @@ def _config(world, group, with_ranks):
 
 
 def _nccl_version(backend):
-    import torch  # is loaded already, because one of its modules calls us
+    import torch  # torch is already imported, because a module of torch calls this function
 
     try:
         return ".".join(map(str, torch.cuda.nccl.version())) if backend == "nccl" else "unknown"
@@ -89,7 +89,7 @@ def _attach(module):
 def _safely(tell):
     try:
         tell()
-    except Exception as error:  # noqa: BLE001 - no error here may reach the job
+    except Exception as error:  # noqa: BLE001 - no error of this file may reach the job
         _say.miss("process groups", error)
 
 

@@ -1,7 +1,7 @@
-"""Installs the hooks in a job. Each part waits until the job imports one module of PyTorch and
-hooks into it. Nothing here imports PyTorch, and the parts do not depend on each other. If this
-PyTorch lacks something that a part needs, the part logs one line, and the job continues without
-that part."""
+"""Installs the hooks in a job. The hooks have several parts. Each part waits until the job imports
+a certain module of PyTorch, and then hooks into that module. Nothing here imports PyTorch, and the
+parts do not depend on each other. If this PyTorch lacks something that a part needs, the part logs
+one line, and the job continues without that part."""
 import atexit
 import os
 import sys
@@ -24,7 +24,7 @@ def _attach(what, attach):
     def attached(module):
         try:
             attach(module)
-        except Exception as error:  # noqa: BLE001 - no error here may reach the job
+        except Exception as error:  # noqa: BLE001 - no error of this file may reach the job
             _say.miss(what, error)
 
     return attached
@@ -65,7 +65,7 @@ def start():
         _attach("steps and operators", lambda _: _library.look())(None)
         _attach("operators", lambda _: _strings.look())(None)
         return ""
-    # the program may have called the package before the library was loaded
+    # if the program called the package before the library was loaded, look for the library again
     _attach("steps and operators", lambda _: _library.look())(None)
     _is_started = True
     atexit.register(_attach("files of an interrupted job", lambda _: _complete_if_interrupted()), None)

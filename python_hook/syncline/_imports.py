@@ -1,15 +1,16 @@
 """Calls a function when the program has imported a module, or at once if the module is already
 imported.
 
-This file puts one finder in front of sys.meta_path. For an awaited module, the finder gets a loader
-from the other finders. The finder changes that loader so that the loader calls us after the
-module's code has run. Loaders of other modules are unchanged. The finder is never removed, because
-importlib iterates over sys.meta_path and would skip the entry after a removed one.
+This file puts one finder in front of sys.meta_path. If a function waits for a module, our finder
+gets the module's loader from the other finders. It changes the loader so that the loader calls our
+function after the module's code has run. Loaders of other modules are unchanged. The finder is
+never removed, because importlib iterates over sys.meta_path and would skip the entry after a
+removed one.
 """
 import contextlib
 import sys
 
-_waiting = {}  # name -> functions
+_waiting = {}  # name of a module -> the functions to call after its import
 
 
 def _is_whole(module):
@@ -43,11 +44,12 @@ def _look_for_whole():
 
 
 def _watch(loader, name):
-    """Makes `loader` call us once its module's code has run. Two sorts of loaders are left
-    unchanged: a class, which serves all modules of its kind, and a loader on which no attribute can
-    be set. Modules of such loaders are noticed at a later import. If the loader object already has
-    its own exec_module, that may be the hook of another tool (such as wrapt). So our hook calls the
-    other exec_module and then restores it."""
+    """Changes `loader` so that it calls our function once its module's code has run. Two sorts of
+    loaders stay unchanged: a class, which is the loader of all modules of its kind, and an object
+    on which no attribute can be set. The import of a module with such a loader is noticed at the
+    next import of another module. If the loader object already has an attribute exec_module,
+    another tool (such as wrapt) may have set it. So our hook calls that exec_module and then
+    restores the attribute."""
     run = getattr(loader, "exec_module", None)
     own = getattr(loader, "__dict__", None)
     if run is None or own is None or isinstance(loader, type):
@@ -61,7 +63,7 @@ def _watch(loader, name):
             else:
                 del loader.exec_module
         run(module)
-        if getattr(module, "__name__", None) == name:  # one loader may serve several modules
+        if getattr(module, "__name__", None) == name:  # one loader may load several modules
             _tell(name, module)
 
     with contextlib.suppress(AttributeError, TypeError):
@@ -72,7 +74,7 @@ class _Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name not in _waiting:
-            # a copy, because other threads import, too
+            # tuple() makes a copy, because other threads may import at the same time
             if any(waited in sys.modules for waited in tuple(_waiting)):
                 _look_for_whole()
             return None

@@ -15,8 +15,8 @@ def _tells_always(call):
 
 
 def _hide(function):
-    """Hides `function` from Dynamo. Dynamo skips functions in PyTorch's folder. But Dynamo would
-    trace our function, which wraps a function of that folder."""
+    """Hides `function` from Dynamo. Dynamo does not trace functions in PyTorch's folder. But Dynamo
+    would trace our function, which wraps a function of that folder but is not in the folder."""
     skip = getattr(sys.modules.get("torch._dynamo.decorators"), "skip", None)
     if skip is not None:
         skip(function)

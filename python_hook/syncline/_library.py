@@ -7,22 +7,22 @@ import time
 _SONAME = "libsyncline.so.0"
 NOTHING = -11  # -EAGAIN, which the functions also return before the profiler has started
 
-# Functions that a program calls often. If the library is missing, these functions do not look for
-# the library at each call, because a search takes 30 us. A library that is loaded later calls
+# Functions that a program calls often. If the library is not loaded, these functions do not search
+# for it at each call, because a search takes 30 us. When the library is loaded later, it calls
 # look(), unless SYNCLINE_PYTHON=0.
 _OFTEN = frozenset(("sl_step", "sl_mark", "sl_range_push", "sl_range_pop", "sl_hook_step",
                     "sl_hook_range_begin", "sl_hook_range_end"))
 _PATIENCE_NS = 100_000_000
 
-_found = {}  # name -> function; "quick", "slow" -> library
+_found = {}  # name -> function of the library; "quick" and "slow" -> the library itself
 _later = []  # functions to call once the library is loaded
-_next_look_ns = 0  # when a function of _OFTEN may look again
-_is_passive = False  # in a forked child, or if the program forbids ctypes
+_next_look_ns = 0  # time after which a function of _OFTEN may search again, in ns
+_is_passive = False  # True in a forked child, or if the program forbids ctypes
 
 
 def _open():
-    """Opens the library twice with ctypes. Calls through the first keep the GIL, for functions that
-    return at once. Calls through the second release the GIL."""
+    """Opens the library twice with ctypes. Calls through the first object keep the GIL, which suits
+    functions that return at once. Calls through the second object release the GIL."""
     import ctypes
 
     mode = os.RTLD_LAZY | os.RTLD_NOLOAD
@@ -32,7 +32,7 @@ def _open():
 
 def _look_up(name, blocks):
     found = _found["slow" if blocks else "quick"][name]
-    if name in ("sl_hook_range_begin", "sl_hook_range_end"):  # the number of a range is 64 bits
+    if name in ("sl_hook_range_begin", "sl_hook_range_end"):  # the number of a range has 64 bits
         import ctypes
 
         found.restype, found.argtypes = {
@@ -84,7 +84,7 @@ def call(name, *args, blocks=False):
     try:
         found = function(name, blocks)
         return NOTHING if found is None else found(*args)
-    except Exception:  # noqa: BLE001 - no error here may reach the job
+    except Exception:  # noqa: BLE001 - no error of this file may reach the job
         return NOTHING
 
 
@@ -107,9 +107,9 @@ def status():
 
 
 def look_after_fork():
-    """Runs in a forked child. If the library was active in the parent, the library does nothing in
-    the child, so we no longer call it. If the library was not active in the parent, it may become
-    active in the child."""
+    """Runs in a forked child. If the library was active in the parent, it does nothing in the
+    child, so this module stops calling it. If the library was not active in the parent, it may
+    become active in the child, and calls continue."""
     global _is_passive
     found = status() if "ctypes" in sys.modules else None
     _is_passive = found is not None and found.state == 0

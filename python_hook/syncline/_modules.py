@@ -1,6 +1,7 @@
-"""Records each forward pass of a module as a range (SYNCLINE_MODULES=1). A part of the outermost
-module is named by its path in that module, such as `layers.0.linear`. Uses PyTorch's global hooks,
-on the threads that run the modules."""
+"""Records each forward pass of a module as a range (SYNCLINE_MODULES=1). The range of a submodule
+is named by the path of the submodule in the outermost module, such as `layers.0.linear`. In this
+file a submodule is called a part. Uses PyTorch's global hooks, on the threads that run the
+modules."""
 import os
 import sys
 import threading
@@ -14,8 +15,8 @@ _MISSES = 16
 
 
 class _Names:
-    """The names of a module's parts. A living part is identified by its id, because modules may
-    define comparison and hash in their own way."""
+    """The names of the parts of an outermost module. A part is looked up by its id() while it
+    exists, because modules may define __eq__ and __hash__ in their own way."""
 
     def __init__(self, root):
         self._known = {}  # id -> weak reference to the part, and the name of its range
@@ -26,7 +27,7 @@ class _Names:
         try:
             for path, part in root.named_modules():
                 self._add(part, path)
-        except Exception:  # the program may define its own named_modules()
+        except Exception:  # the program may override named_modules()
             pass
 
     def _add(self, part, path):
@@ -53,7 +54,7 @@ class _Names:
 class _Running(threading.local):
     def __init__(self):
         self.depth = 0
-        # weak reference to the outermost module, and the names of its parts
+        # weak reference to the outermost module that is running, and the names of its parts
         self.root, self.names = lambda: None, None
 
 
@@ -66,7 +67,7 @@ def _name_of(part):
     listing the parts may run code of the program."""
     try:
         return _running.names.of(part, _running.root())
-    except Exception:  # noqa: BLE001 - no error here may reach the job
+    except Exception:  # noqa: BLE001 - no error of this file may reach the job
         return b"nn.Module"
 
 
@@ -89,10 +90,11 @@ def _is_inside(root, frame):
 
 
 def _leave_what_was_cut(part, frame):
-    """Closes the ranges of a pass that ended by KeyboardInterrupt or SystemExit, for which PyTorch
-    calls no hook. We notice the interrupted pass when the next pass begins: with the same outermost
-    module, or with a module that is no part of it, and outside of every call of the outermost
-    module. (Modules may call themselves and each other.)"""
+    """Closes the ranges of a forward pass that ended by KeyboardInterrupt or SystemExit, for which
+    PyTorch calls no hook. The interrupted pass is noticed when the next pass begins. A pass is a
+    new pass if it begins outside of every call of the outermost module (because modules may call
+    themselves and each other), and if its module is the outermost module or is not one of its
+    parts."""
     root = _running.root()
     if root is not None and (part is not root and _running.names.has(part) or
                              _is_inside(root, frame)):

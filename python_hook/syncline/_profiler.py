@@ -1,7 +1,7 @@
 """Hands CUPTI over to torch.profiler before torch.profiler prepares a session. Takes CUPTI back
 when the session is over, before the job's next line. Without this module, the library notices
 torch.profiler by its calls of CUPTI, and takes CUPTI back some 20 ms after the last call. Runs on
-the thread that profiles, which waits meanwhile.
+the thread that starts and stops the session. That thread waits for the hand-over.
 
 CUPTI is also handed over for a session that records only CPU operators, because libkineto records
 CUDA calls in such a session, too.
@@ -36,8 +36,8 @@ def _attach(module):
             if not is_prepared:
                 _take_back()
 
-    # __exit__ calls our function after the session has stopped, so our functions are not in the
-    # session's Python trace.
+    # __exit__ of `profile` calls this function after the session has stopped, so that functions of
+    # syncline are not in the session's Python trace.
     @functools.wraps(stopped)
     def _run_on_profiler_stop(*args, **kwargs):
         _take_back()

@@ -1,4 +1,5 @@
-"""Prints lines on stderr like the library's; SYNCLINE_LOG selects them. Any thread; never raises."""
+"""Prints log lines on stderr in the form of the library's log lines. SYNCLINE_LOG selects the
+level. The functions may be called on any thread, and raise no exception."""
 import os
 import sys
 
@@ -20,7 +21,8 @@ _missed = set()
 
 
 def miss(what, why):
-    """Reports that something in PyTorch is not as expected. Reports each `what` only once."""
+    """Reports that a part of PyTorch is missing or different from what syncline expects. Each
+    `what` is reported only once."""
     if what in _missed:
         return
     _missed.add(what)

@@ -1,6 +1,6 @@
-"""Finds the job's steps if the job does not mark them. A step is a step of the job's first optimizer,
-or without optimizers, a batch of a DataLoader. The library decides which source counts
-(collect/lane/step.h).
+"""Finds the job's steps if the job does not mark them. A step is a step of the job's first
+optimizer, or without optimizers, a batch of a DataLoader. If the job has several sources of steps,
+the library uses one of them (collect/lane/step.h).
 
 Runs on the job's threads. The hooks only call the library, which takes a microsecond.
 """
@@ -21,16 +21,17 @@ _PATIENCE = 32
 
 
 class _Optimizers:
-    """Decides which of several optimizers ends a step. The first optimizer does. (A GAN has two
-    optimizers. A sharded optimizer calls other optimizers. A backward pass may call one optimizer
-    for each parameter.)"""
+    """Finds out which of several optimizers ends a step. This is the first optimizer that makes a
+    step. (A GAN has two optimizers. A sharded optimizer calls other optimizers. A backward pass may
+    call one optimizer for each parameter.)"""
 
     def __init__(self):
         self._primary = None  # id of the first optimizer
-        # whether the optimizer is alive; an optimizer without weak references counts as alive
+        # function that returns whether the first optimizer still exists; if weak references to it
+        # are impossible, it counts as existing
         self._is_alive = lambda: False
-        self._others = {}  # id of each other optimizer -> its steps since the first one's last step
-        self.told = 0  # steps of all optimizers
+        self._others = {}  # id of another optimizer -> its steps since the first one's last step
+        self.told = 0  # number of steps of all optimizers
 
     def stepped(self, optimizer):
         self.told += 1
@@ -47,7 +48,7 @@ class _Optimizers:
         self._primary = id(optimizer)
         try:
             refer = weakref.ref(optimizer)
-        except TypeError:  # the program's optimizer class has __slots__
+        except TypeError:  # weak references to a class with __slots__ are impossible
             self._is_alive = lambda: True
         else:
             self._is_alive = lambda: refer() is not None
@@ -57,8 +58,8 @@ _optimizers = _Optimizers()
 
 
 def _is_compiling(torch_optimizer):
-    """Returns whether torch.compile is tracing an optimizer. Our calls must not become part of its
-    graph."""
+    """Returns whether torch.compile is tracing an optimizer. The calls of this file must not become
+    part of the compiled graph."""
     compiler = getattr(getattr(torch_optimizer, "torch", None), "compiler", None)
     return getattr(compiler, "is_compiling", lambda: False)
 

@@ -15,7 +15,7 @@ import threading
 
 from . import _library, _say
 
-_FULL = 2  # value of sl_hook_ops(): with shapes
+_FULL = 2  # value of sl_hook_ops() that asks for operators with shapes
 
 
 class _Mine(threading.local):
@@ -34,7 +34,7 @@ def _is_any_on():
 
 
 def _come():
-    """Turns our profiler on for this thread, unless the thread has another. Does not use
+    """Turns our profiler on for this thread, unless another profiler is on. Does not use
     emit_nvtx(), which would wait for the GPU."""
     if not _mode:
         return
@@ -51,7 +51,7 @@ def _come_quietly():
     """Like _come(), but raises no exception, because code of the program calls it."""
     try:
         _come()
-    except Exception as error:  # noqa: BLE001 - no error here may reach the job
+    except Exception as error:  # noqa: BLE001 - no error of this file may reach the job
         _say.miss("operators", error)
 
 
@@ -131,8 +131,8 @@ def _look_after_fork():
 
 
 def look():
-    """Turns our profiler on if the library asks for operators as NVTX ranges. Called again after
-    the library has found PyTorch."""
+    """Turns our profiler on if the library asks for operators as NVTX ranges. The library calls
+    this function again after it has found PyTorch."""
     global _mode, _begin, _end
     if _profiler is None or _mode:
         return
@@ -149,7 +149,7 @@ def look():
     except BaseException:
         _mode = 0
         raise
-    if is_first:  # a forked child has inherited these
+    if is_first:  # a forked child has the hooks of its parent already
         _stand_aside()
         _follow_threads()
         atexit.register(_go_quietly)

@@ -59,8 +59,9 @@ static struct sl_arena_chunk *add_chunk(struct sl_arena *a, size_t bytes)
     return chunk;
 }
 
-/* Takes bytes of a chunk. Chunks are page-aligned and `align` is at most 4096, so an aligned offset
- * gives an aligned address. */
+/* Allocates `bytes` from the unused end of a chunk, or returns NULL if the chunk lacks the room.
+ * Chunks are page-aligned and `align` is at most 4096, so an aligned offset gives an aligned
+ * address. */
 static void *bump(struct sl_arena_chunk *chunk, size_t bytes, size_t align)
 {
     size_t start = (chunk->used + align - 1) & ~(align - 1);

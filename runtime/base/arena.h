@@ -12,7 +12,7 @@
 struct sl_arena_chunk;
 
 struct sl_arena {
-    struct sl_arena_chunk *chunk; /* newest first */
+    struct sl_arena_chunk *chunk; /* list of chunks, the newest first */
     size_t chunk_bytes;
     size_t cap_bytes;
     size_t taken_bytes; /* bytes mapped so far */

@@ -27,12 +27,14 @@
 /* The shortest interval for measuring the rate. A shorter interval would give an inaccurate rate:
  * an uncertainty of 50 ns in 50 ms is 1 ppm. */
 #define INTERVAL_MIN_NS (50u * 1000 * 1000)
-/* A slew changes the rate by less than this part. A greater change means that the tick counter or
- * the clock has changed, for example because the virtual machine was moved or the time was set. */
+/* The largest relative change of the rate that a slew can cause. A greater change means that the
+ * tick counter or the clock has changed, for example because the virtual machine was moved or the
+ * time was set. */
 #define SLOPE_CHANGE_MAX 0.001
 #define BRACKETS         5
-/* If CLOCK_REALTIME differs from the line by more, somebody has set the clock. The fastest slew,
- * 500 ppm, moves the clock only half as far in the half second between two calibrations. */
+/* If CLOCK_REALTIME differs from the line by more than this, somebody has set the clock. The
+ * fastest slew, 500 ppm, moves the clock only half as far in the half second between two
+ * calibrations. */
 #define SET_NS     (500u * 1000)
 #define READ_TRIES 16
 
@@ -197,7 +199,7 @@ uint64_t sl_clock_stamp(void)
     const struct sl_clock_source *from = current_source();
 
 #if defined(__x86_64__)
-    /* The usual case needs no indirect call. Every NVTX range takes this path. */
+    /* The usual clock is read without an indirect call, because each NVTX range needs stamps. */
     if (from == &system_source)
         return __rdtsc();
 #endif

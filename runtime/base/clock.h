@@ -4,7 +4,8 @@
  * CUPTI's default clock on Linux is CLOCK_REALTIME in ns. sl_clock_now() computes the same time
  * from the TSC, which is calibrated against CLOCK_REALTIME. sl_clock_now() takes about 10 ns,
  * clock_gettime() 25 to 50 ns. If the TSC is not invariant, or not calibrated yet, sl_clock_now()
- * calls clock_gettime. The clocks are read through a table of functions, so tests can drive time.
+ * calls clock_gettime. The clocks are read through a table of functions, so that tests can supply
+ * their own clocks.
  */
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
@@ -28,8 +29,8 @@ uint64_t sl_clock_now(void);
  * ns. The reader of the stamp converts it to a time later. */
 uint64_t sl_clock_stamp(void);
 
-/* Takes a stamp and the CLOCK_REALTIME ns of the same moment. Times of stamps between two such
- * points can be interpolated. Returns 0, or -EAGAIN if no point could be taken. */
+/* Takes a stamp and the CLOCK_REALTIME ns of the same moment. The time of a stamp between two such
+ * pairs can be interpolated. Returns 0, or -EAGAIN if the clocks could not be read together. */
 int sl_clock_take_point(uint64_t *stamp, uint64_t *ns);
 
 /* Any thread. CLOCK_MONOTONIC ns, for intervals and timeouts. */
@@ -40,7 +41,7 @@ uint64_t sl_clock_monotonic(void);
  * line. */
 void sl_clock_calibrate(void);
 
-/* For the calibrating thread. Returns 1 if the wall clock was set since the last calibration, else
+/* Calibrating thread only. Returns 1 if the wall clock was set since the last calibration, else
  * 0. If the clock was set, drops the line, so that sl_clock_now() calls clock_gettime() until the
  * next calibration. */
 int sl_clock_follow(void);

@@ -2,7 +2,7 @@
  * futex.h - lets a thread sleep until another thread changes a word.
  *
  * Any thread of the process; wake is async-signal-safe; errno is preserved. The functions do not
- * order other memory accesses. The caller's atomic operations on the word do that.
+ * order other memory accesses. The caller orders them by its own atomic operations on the word.
  */
 #ifndef SL_FUTEX_H
 #define SL_FUTEX_H

@@ -58,7 +58,8 @@ int sl_home_path(char *out, size_t size, const char *instead, const char *below)
 
 /* ---- trust ---- */
 
-/* Returns NULL if owner and mode are right, or the text of what is wrong. */
+/* Returns NULL if the owner and the mode of a file can be trusted, otherwise a text for the log
+ * that says what is wrong. */
 static const char *fault_of(const struct stat *st, uid_t library_owner)
 {
     int is_sticky = S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX);
@@ -91,7 +92,7 @@ static int accept(const char *path, const char *file, uid_t library_owner)
     return 0;
 }
 
-/* The files beside the file, which it may load. */
+/* Checks all files of the folder, because the file to be loaded may itself load them. */
 static int accept_folder(const char *folder, const char *file, uid_t library_owner)
 {
     char path[PATH_MAX];

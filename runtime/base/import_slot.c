@@ -72,7 +72,7 @@ static int protection_of(uintptr_t address)
 
         used += (size_t)got;
         text[used] = '\0';
-        /* 7f0000000000-7f0000001000 rw-p ... */
+        /* a line of /proc/self/maps: 7f0000000000-7f0000001000 rw-p ... */
         for (; found < 0 && (end = strchr(line, '\n')); line = end + 1) {
             char *at;
             uintptr_t begin = strtoull(line, &at, 16), limit = strtoull(at + 1, &at, 16);
@@ -248,7 +248,8 @@ static void take_slot(const struct object *o, struct sl_import *import, void **s
         import->redirected++;
 }
 
-/* Redirects the slots of these relocations. Returns how many were for the wanted functions. */
+/* Redirects the slots to which the relocations `r` refer. Returns how many of the relocations are
+ * for the wanted functions. */
 static unsigned take_relocations(struct visit *v, const struct object *o, const ElfW(Rela) * r,
                                  size_t count)
 {
@@ -277,8 +278,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
     if (info->dlpi_addr == 0 && info->dlpi_name && *info->dlpi_name)
         return 0;
     wanted = read_object(&o, info) == 0 ? find_symbols(v, &o) : 0;
-    /* Slots for calls have a table of their own. The other table may have half a million entries,
-     * so it is searched only if the first table lacks a wanted function. */
+    /* DT_JMPREL has the relocations of the slots for calls. DT_RELA may have half a million
+     * entries, so DT_RELA is searched only if DT_JMPREL lacks a wanted function. */
     if (wanted && take_relocations(v, &o, o.calls, o.call_count) < wanted)
         take_relocations(v, &o, o.others, o.other_count);
     return 0;

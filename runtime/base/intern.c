@@ -18,7 +18,7 @@
 #define BLOCK_ENTRIES 512
 #define BLOCKS_MAX    8192 /* maximum number of blocks, enough for 4 million texts */
 #define INDEX_MIN     1024 /* first number of index slots; a power of two */
-#define HINTS         1024 /* a power of two; a large model has a few thousand kernels */
+#define HINTS         1024 /* hints, a power of two; a large model has a few thousand kernels */
 
 struct entry {
     const char *text;
@@ -35,12 +35,12 @@ struct sl_intern {
     size_t cap_bytes;
     struct sl_arena arena;
 
-    /* fields that readers use */
+    /* Fields for all threads. */
     _Atomic uint32_t count;
     _Atomic size_t bytes;
     struct entry *block[BLOCKS_MAX]; /* an entry is written before `count` includes it */
 
-    /* inserting thread only */
+    /* Fields for the inserting thread only. */
     uint32_t *index; /* ids of texts; 0: free slot */
     uint32_t index_slots;
     struct hint hint[HINTS];
@@ -69,7 +69,7 @@ int sl_intern_create(struct sl_intern **out, size_t cap_bytes)
         goto fail_index;
     in->index_slots = INDEX_MIN;
     in->cap_bytes = cap_bytes;
-    /* A small table gets small chunks, so that the cap can be used up. */
+    /* With large chunks, a small table could not use all memory below its cap. */
     sl_arena_init(&in->arena, cap_bytes - fixed, cap_bytes < (4u << 20) ? 16384 : 0);
     account(in);
     *out = in;

@@ -18,8 +18,8 @@
 static _Atomic uint32_t looks, forks; /* number of calls of the linker, and of forks, in progress */
 static int has_told;
 
-/* Nesting depth of our calls in this thread. Fork handlers of other libraries may call us inside
- * one of our calls, too. */
+/* Nesting depth of our calls of the linker in this thread. Calls also nest if another library's
+ * fork handler makes a call of ours while the forking thread is inside one. */
 static _Thread_local unsigned depth;
 
 /* Waits until the counter is 0. Returns 0 or -ETIMEDOUT. */
@@ -137,7 +137,7 @@ void sl_loader_after_fork(void)
     drop(&forks);
 }
 
-/* In the child, this thread is the only thread. */
+/* In the child, no other thread exists, so the counters are set without waiting. */
 void sl_loader_fork_child(void)
 {
     depth = 0;

@@ -39,8 +39,8 @@ void sl_loader_close(void *library);
 int sl_loader_find(const void *address, Dl_info *out);
 const char *sl_loader_file(void *library);
 
-/* Call before and after calls that take another lock which must not be held in a forked child. The
- * calls nest. */
+/* The caller encloses work in these two calls, if a fork() during the work would leave a lock held
+ * in the child. The pairs may be nested. */
 void sl_loader_enter(void);
 void sl_loader_leave(void);
 

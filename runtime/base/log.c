@@ -63,8 +63,8 @@ static void write_line(const char *line, size_t size)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Replaces control characters, because lines quote names and values of the environment. Such a text
- * must not end the line or control a terminal. */
+/* Replaces control characters, because lines quote names and values of the environment. A quoted
+ * text must not end the line or control a terminal. */
 static void keep_to_one_line(char *line, size_t size)
 {
     for (size_t i = 0; i < size; i++)

@@ -25,8 +25,8 @@ void *sl_pages_grow(void *memory, size_t bytes, size_t to_bytes);
  * mapping. Untouched pages stay untouched; the others are returned to the system. */
 void sl_pages_clear(void *memory, size_t bytes);
 
-/* Places several arrays in one mapping. Returns the place of the next array, which has `bytes`
- * bytes, and moves `*at` to the first whole page after the array. */
+/* Lays out several arrays in the mapping `memory`. Returns the address of an array of `bytes` bytes
+ * that starts at offset `*at`, and moves `*at` to the first whole page after the array. */
 static inline void *sl_pages_part(char *memory, size_t *at, size_t bytes)
 {
     void *part = memory + *at;
@@ -35,12 +35,12 @@ static inline void *sl_pages_part(char *memory, size_t *at, size_t bytes)
     return part;
 }
 
-/* `bytes` is the size that sl_pages_map() got. NULL is allowed. */
+/* `bytes` is the size that the caller passed to sl_pages_map(). NULL is allowed. */
 void sl_pages_unmap(void *memory, size_t bytes);
 
-/* malloc() and free() for libraries to which a caller can give such functions; meant for few and
- * large blocks. If a thread of ours called malloc(), the host's allocator would give it an arena:
- * 64 MiB of address space. */
+/* Replacements for malloc() and free(), for libraries whose caller can supply an allocator. They
+ * are meant for a few large blocks. If a thread of ours called malloc(), the host's allocator would
+ * reserve an arena of 64 MiB of address space for the thread. */
 void *sl_pages_alloc(size_t bytes);
 void sl_pages_free(void *memory); /* NULL is allowed */
 

@@ -3,7 +3,7 @@
  * contains all counters.
  *
  * Counters are process-wide relaxed atomics; most are written by one thread. The trace and
- * `syncline check` show their names; docs/trace-format.md lists them.
+ * `syncline check` show the counters by name; docs/trace-format.md lists the names.
  */
 #ifndef SL_STATS_H
 #define SL_STATS_H
@@ -34,12 +34,12 @@ enum sl_stat {
     SL_STAT_FOREIGN_BUFFERS,
     SL_STAT_NESTED_DROPPED,
     SL_STAT_LATE_OUTER,
-    SL_STAT_NOT_READY, /* waits of queries that found work pending, as the call's result shows */
+    SL_STAT_NOT_READY, /* calls such as cudaEventQuery() that returned cudaErrorNotReady */
     SL_STAT_DUPLICATES,
     SL_STAT_GPU_WITHOUT_CALL,
     SL_STAT_CALL_WITHOUT_GPU,
     SL_STAT_CORRELATION_WRAPS,
-    SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate, because CUPTI still held these records */
+    SL_STAT_UNDELIVERED_AT_EXIT, /* an estimate, because CUPTI had not delivered these records */
     SL_STAT_UNDELIVERED_BUFFERS, /* buffers that CUPTI did not return although flushes were
                                   * forced */
     SL_STAT_CUPTI_ERRORS,
@@ -82,7 +82,7 @@ enum sl_stat {
 void sl_stats_add(enum sl_stat which, uint64_t n);
 void sl_stats_set(enum sl_stat which, uint64_t value);
 uint64_t sl_stats_get(enum sl_stat which);
-const char *sl_stats_name(enum sl_stat which); /* "dropped_ring" */
+const char *sl_stats_name(enum sl_stat which); /* returns a name such as "dropped_ring" */
 const char *sl_stats_help(const char *name);   /* the description of the counter; NULL: no such
                                                 * counter */
 void sl_stats_reset(void);                     /* resets all counters; for tests and for the child

@@ -1,8 +1,8 @@
 /*
  * thread.h - starts a thread of ours.
  *
- * The host's signal handlers never run on it, because every signal is blocked there from the start.
- * Any thread. errno is preserved.
+ * The host's signal handlers never run on the new thread, because the thread starts with all
+ * signals blocked. Any thread. errno is preserved.
  */
 #ifndef SL_THREAD_H
 #define SL_THREAD_H

@@ -1,5 +1,5 @@
 /*
- * utf8.c - checks and repairs UTF-8, and converts UTF-16 and UTF-32 to it.
+ * utf8.c - checks and repairs UTF-8, and converts UTF-16 and UTF-32 to UTF-8.
  *
  * Pure functions; any thread.
  */

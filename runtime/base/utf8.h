@@ -1,5 +1,5 @@
 /*
- * utf8.h - checks and repairs UTF-8, and converts UTF-16 and UTF-32 to it.
+ * utf8.h - checks and repairs UTF-8, and converts UTF-16 and UTF-32 to UTF-8.
  *
  * Pure functions; any thread.
  */
@@ -29,9 +29,9 @@ size_t sl_utf8_put(char *out, size_t room, uint32_t c);
  * of surrogates, returns 0 and leaves `high` unchanged. */
 int sl_utf8_join(uint32_t *high, uint32_t low);
 
-/* Converts until a 0, until `most` units are read, or until `out` is full. Writes no NUL and
- * returns the number of bytes written. `text` may be NULL or unaligned. Invalid characters become
- * U+FFFD. */
+/* Converts until a unit is 0, until `most` units are read, or until `out` is full. Writes no NUL
+ * and returns the number of bytes written. `text` may be NULL or unaligned. Invalid characters
+ * become U+FFFD. */
 size_t sl_utf8_from_utf16(char *out, size_t size, const void *text, size_t most);
 size_t sl_utf8_from_utf32(char *out, size_t size, const void *text, size_t most);
 

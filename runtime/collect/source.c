@@ -315,7 +315,7 @@ void sl_sources_stop(void)
 /* ---- reading ---- */
 
 struct sl_source_readers {
-    void *reader[SOURCES]; /* NULL: there is none */
+    void *reader[SOURCES]; /* the reader of each source; NULL: the source has no reader */
     struct sl_source_reading reading;
     struct sl_lane_reader lanes;
 };

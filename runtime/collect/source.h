@@ -31,22 +31,23 @@
 
 struct sl_source_setup {
     const struct sl_config *config; /* borrowed for the life of the process */
-    void *cupti;                    /* the loaded library; NULL: not known */
+    void *cupti;                    /* the handle of the loaded libcupti; NULL: not known */
     void (*wake)(void);  /* wakes the recorder thread because records are waiting; any thread, never
                           * blocks */
-    int records_at_once; /* a window is open from the beginning */
+    int records_at_once; /* 1: a window is open from the beginning */
 };
 
 /* Call on the thread that initialises CUDA, before any call of CUPTI. CUPTI may start threads, and
  * some settings are possible only while the process has one thread. */
 void sl_sources_prepare(const struct sl_config *config);
 
-/* Call on the same thread, when CUPTI is ready. Attaches to the libraries that are loaded. If a
- * source gets no memory, it logs one line, and the job is recorded without that source. */
+/* Call on the thread of sl_sources_prepare(), when CUPTI is ready. Attaches to the libraries that
+ * are loaded. If a source gets no memory, it logs one line, and the job is recorded without that
+ * source. */
 void sl_sources_attach(const struct sl_source_setup *setup);
 
-/* Call on the same thread, after the two functions above. From then on sources may call the public
- * API. */
+/* Call on the thread of sl_sources_prepare(), after the two functions above. From then on sources
+ * may call the public API. */
 void sl_sources_arm(void);
 
 /* Recorder thread, at each tick. Attaches to newly loaded objects. The call takes little time if no
@@ -63,7 +64,7 @@ void sl_sources_stop(void);
  * (SL_TORCH_OPS_OFF: none). After this call, NVTX texts of operators are recorded as operators. */
 enum sl_torch_ops_mode sl_sources_ops_by_texts(void);
 
-/* NVTX's loader entry points, called inside an application's NVTX call. Return 1 if attached, 0 if
+/* Entry points that NVTX calls inside an application's NVTX call. Return 1 if attached, 0 if
  * refused. */
 int sl_sources_on_nvtx(const void *(*get_export_table)(uint32_t id));
 int sl_sources_on_nvtx_extension(void *module_info);
@@ -76,7 +77,7 @@ struct sl_source_reading {
     struct sl_intern *details; /* table for details of operators (event/op_detail.h); NULL: not
                                 * wanted */
     struct sl_ranges *ranges;
-    struct sl_ops *ops;       /* NULL: not wanted */
+    struct sl_ops *ops;       /* receives PyTorch operators; NULL: not wanted */
     size_t range_texts_bytes; /* maximum bytes of interned texts of ranges */
     size_t op_names_bytes;    /* maximum bytes of interned names of operators */
     void *user;

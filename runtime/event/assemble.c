@@ -140,10 +140,10 @@ void sl_assemble_operation(struct sl_assemble *a, const struct sl_event *ev)
 #define DEFAULT_CAP_BYTES (16u << 20)
 #define DEFAULT_HOLD_NS   300000000u
 
-/* Returns the 64-bit id with these low 32 bits that is nearest to the newest id. This is right for
- * ids that arrive less than 2^31 ids late or early. An id from before the first wrap may arrive
- * after the wrap. The result would then be negative, so the function returns the 32-bit id
- * unchanged. No other early id has this value. */
+/* Returns the 64-bit id with these low 32 bits that is nearest to the newest id. The result is
+ * correct for ids that arrive less than 2^31 ids late or early. If the newest id is small and an id
+ * just below 2^32 arrives, the nearest id is negative. The function then returns the 32-bit id
+ * unchanged. */
 static uint64_t widen(struct sl_assemble *a, uint32_t id)
 {
     uint64_t wide;

@@ -7,7 +7,7 @@
  *   - Correlation ids have 64 bits. CUPTI's ids have 32 bits and wrap, so the assembler chooses the
  *     64-bit id that is nearest to the newest id.
  *   - There is exactly one CPU event per correlation id. If a runtime call contains driver calls
- *     with the same id, the runtime call is the one that is kept.
+ *     with the same id, only the runtime call is kept.
  *   - A query that found work pending did not wait, so CUPTI's record of its wait is left out.
  *   - There is an SL_EV_FLOW for each GPU operation whose launching call is known. The call and the
  *     operation may arrive in either order, and any number of other events may arrive between the
@@ -41,7 +41,7 @@ struct sl_assemble_options {
 };
 
 struct sl_assemble_counts {
-    uint64_t nested_dropped; /* inner driver calls left out */
+    uint64_t nested_dropped; /* driver calls left out because they were inside another call */
     /* runtime calls left out because they arrived after the driver call inside them was emitted */
     uint64_t late_outer;
     uint64_t not_ready;        /* waits left out because their call was a query that found work
@@ -49,15 +49,15 @@ struct sl_assemble_counts {
     uint64_t duplicates;       /* records left out because CUPTI delivered them twice */
     uint64_t gpu_without_call; /* GPU operations whose launch has not been seen so far */
     uint64_t call_without_gpu; /* launches evicted before their GPU operation arrived */
-    uint64_t wraps;            /* times the 32-bit correlation id wrapped */
+    uint64_t wraps;            /* number of times that the 32-bit correlation id wrapped */
 };
 
 /* Returns 0, -ENOMEM or -EINVAL. */
 int sl_assemble_create(struct sl_assemble **out, const struct sl_assemble_options *opt);
 void sl_assemble_destroy(struct sl_assemble *a); /* NULL is allowed; held events are dropped */
 
-/* Takes one decoded event. The assembler compares `now_ns` with the times of earlier calls to
- * decide when to release held events. `now_ns` may be on any monotonic clock. */
+/* Takes one decoded event. The assembler releases a held event when `now_ns` shows that it was held
+ * long enough. `now_ns` may be on any monotonic clock. */
 void sl_assemble_event(struct sl_assemble *a, const struct sl_event *ev, uint64_t now_ns);
 
 /* After this call, the assembler holds each GPU operation until its launching call arrives, so that
@@ -73,7 +73,8 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns);
  * driver calls that are now known to be inside no runtime call. */
 void sl_assemble_complete(struct sl_assemble *a, uint64_t complete_ns);
 
-/* End of a window: releases all held events. The state of all correlation ids is kept. */
+/* Called at the end of a window. Releases all held events, and keeps the state of all correlation
+ * ids. */
 void sl_assemble_flush(struct sl_assemble *a);
 
 /* Returns the earliest start of a held event, UINT64_MAX if none is held. */

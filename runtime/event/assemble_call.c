@@ -15,7 +15,7 @@
 #include "event/assemble_impl.h"
 
 enum {
-    THREADS = 256, /* a power of two */
+    THREADS = 256, /* size of the table of threads; a power of two */
     /* Longest time, in nanoseconds, from the start of a launching driver call to the end of the
      * runtime call around it. */
     LAUNCHED_NS = 20000000
@@ -263,7 +263,7 @@ static void tick_operations(struct sl_assemble *a, uint64_t now_ns)
     }
 }
 
-/* ---- time ---- */
+/* ---- release of events that were held long enough ---- */
 
 void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
 {
@@ -285,7 +285,7 @@ void sl_assemble_tick(struct sl_assemble *a, uint64_t now_ns)
 
 /* ---- driver calls that are in no runtime call ---- */
 
-/* The held driver call of a thread that begins last. */
+/* Of one thread, the held driver call that began last. */
 struct last_row {
     uint64_t start_ns, correlation;
     uint32_t thread, taken;
@@ -307,8 +307,9 @@ static void note_last(struct last_row *last, const struct sl_event *ev)
 }
 
 /* Returns 1 if a held driver call is inside no runtime call. If the thread has begun a later call
- * with another id, a runtime call around the driver call must have ended before that call, and its
- * record would have arrived. (Calls inside the same runtime call have the same id.) */
+ * with another id, a runtime call around the driver call must have ended before that later call,
+ * and the record of the runtime call would have arrived. (Calls inside the same runtime call have
+ * the same id.) */
 static int is_alone(struct last_row *last, const struct sl_event *ev, uint64_t complete_ns)
 {
     const struct last_row *place = place_of(last, ev->thread);

@@ -54,7 +54,7 @@ struct sl_assemble {
     struct sl_assemble_counts counts;
     struct sl_corr_table table;
 
-    uint64_t calls_waiting; /* slots with CALL_WAITS */
+    uint64_t calls_waiting; /* number of slots with CALL_WAITS */
     uint64_t newest;        /* highest widened correlation id so far */
     int any;
 

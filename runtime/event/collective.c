@@ -42,9 +42,9 @@ struct sl_collectives {
     size_t named_count;
     /* 1: sl_collectives_name_end() was not yet called for the last named group */
     int naming;
-    uint32_t rank[RANKS_MAX]; /* the group being read */
+    uint32_t rank[RANKS_MAX]; /* the ranks of the group that is being read */
     size_t ranks;
-    /* a bit for each rank; all bits are 0 between two calls of a function */
+    /* a bit for each rank; all bits are 0 whenever no function of this file runs */
     uint64_t is_named[RANKS_END / 64];
     uint64_t world_size;
 };

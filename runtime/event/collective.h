@@ -47,8 +47,9 @@ struct sl_collective_text {
 /* PyTorch's description of a collective. Numbers that were not reported are negative. Ranks are
  * numbered in the whole job. */
 struct sl_collective_args {
-    struct sl_collective_text collective, dtype, group, group_ranks; /* "[0, 1]" */
-    int64_t elements;                                                /* input elements */
+    /* `group_ranks` is a text such as "[0, 1]" */
+    struct sl_collective_text collective, dtype, group, group_ranks;
+    int64_t elements; /* number of input elements */
     int64_t group_size, group_start, group_stride;
     int64_t src_rank, dst_rank;
 };

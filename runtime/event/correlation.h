@@ -2,9 +2,9 @@
  * correlation.h - keeps a small state for each correlation id, in bounded memory.
  *
  * Correlation ids count up, so the state of consecutive ids is stored together, in pages. A page is
- * *waiting* while a call or an operation in it waits for its counterpart; otherwise the page is
- * *done*. When memory is used up, the table evicts the page that has been done longest. If no page
- * is done, it evicts the page that has waited longest.
+ * *waiting* while a call or an operation of the page waits for its counterpart; otherwise the page
+ * is *done*. When memory is used up, the table evicts the page that has been done longest. If no
+ * page is done, the table evicts the page that has waited longest.
  *
  * Threads: one owner. Memory: a region that the owner passes to sl_corr_init().
  */
@@ -20,8 +20,8 @@ enum {
     SL_CORR_PAGE_IDS = 16
 };
 
-/* A slot of zeros means that nothing is known about the id. The owner of the table decides what the
- * other fields mean. */
+/* A slot of zeros means that nothing is known about the id. The owner of the table defines the
+ * meaning of the fields. */
 struct sl_corr_slot {
     uint64_t start_ns;
     uint64_t end_ns;
@@ -33,7 +33,7 @@ struct sl_corr_slot {
 };
 
 struct sl_corr_page {
-    uint64_t number; /* correlation / SL_CORR_PAGE_IDS */
+    uint64_t number; /* number of the page: correlation id / SL_CORR_PAGE_IDS */
     struct sl_corr_page *chain;
     struct sl_corr_page *older, *newer; /* neighbours in the list of waiting pages, or of done
                                          * pages */
@@ -55,12 +55,12 @@ struct sl_corr_table {
     void *user;
 };
 
-/* The caller guarantees that `memory` is zeroed, and keeps the ownership of it. Returns 0, or
- * -EINVAL if it is too small. */
+/* The caller guarantees that `memory` is zeroed, and continues to own it. Returns 0, or -EINVAL if
+ * `bytes` is too small. */
 int sl_corr_init(struct sl_corr_table *t, void *memory, size_t bytes,
                  void (*forget)(void *user, struct sl_corr_page *page), void *user);
 
-/* Returns the slot of an id and its page. If the id has no slot, a page is created for it, if
+/* Returns the slot of an id and its page. If the id has no slot, a page is created for the id, if
  * necessary by evicting an old page. */
 struct sl_corr_slot *sl_corr_get(struct sl_corr_table *t, uint64_t id, struct sl_corr_page **page);
 

@@ -24,7 +24,7 @@ struct sl_device {
     uint32_t warp_size;
     uint32_t core_clock_khz;
     uint64_t memory_bytes;
-    uint64_t memory_bandwidth_kbps; /* kB/s */
+    uint64_t memory_bandwidth_kbps; /* memory bandwidth in kB/s */
     uint8_t uuid[16];
     char name[256];
     uint8_t known; /* 1: the properties of this device are known */

@@ -21,7 +21,8 @@
  * CUPTI_SYNCHRONIZATION_INVALID_VALUE. */
 #define SL_STREAM_NONE UINT32_MAX
 
-/* Value of `device` if the device is unknown, or if its number is not that of a CUDA device. */
+/* Value of `device` if the device is unknown, or if its number is not the number of a CUDA
+ * device. */
 #define SL_DEVICE_NONE UINT8_MAX
 
 /* Value of `end_ns` for a slice that has not ended yet. */
@@ -46,8 +47,8 @@ enum sl_event_kind {
 
     /* Events of CPU threads use the members thread and name. Calls also use correlation, place,
      * range_numbers and `u.call`. */
-    SL_EV_RUNTIME, /* cuda* */
-    SL_EV_DRIVER,  /* cu* */
+    SL_EV_RUNTIME, /* a call of the runtime API (cuda*) */
+    SL_EV_DRIVER,  /* a call of the driver API (cu*) */
     /* time that CUPTI itself spent; also uses correlation; thread 0 means unknown */
     SL_EV_OVERHEAD,
     SL_EV_CPU_OP, /* a PyTorch operator; also forward_thread, order, inputs, `u.row` */
@@ -60,7 +61,7 @@ enum sl_event_kind {
     /* NVTX events use thread, payload, more, value_type and `u.note`. The name is a pattern
      * (event/pattern.h) with its numbers in name_numbers. */
     SL_EV_NVTX_RANGE,      /* a range; also order */
-    SL_EV_NVTX_RANGE_MARK, /* a moment */
+    SL_EV_NVTX_RANGE_MARK, /* a mark, at one moment */
     /* The GPU work of a range on one stream. Uses device and stream of the work, and thread, name,
      * name_numbers and more of the range. */
     SL_EV_NVTX_RANGE_GPU,
@@ -71,8 +72,8 @@ enum sl_event_kind {
      * its type and result. By default the writers do not write this kind. */
     SL_EV_CUDA_EVENT,
 
-    /* Arrows. They use start_ns and thread (of the slice at which the arrow starts) and `u.flow`,
-     * but not end_ns. */
+    /* Arrows. Events for arrows use start_ns and thread (of the slice at which the arrow starts)
+     * and `u.flow`, but not end_ns. */
     /* An arrow from a launch to its GPU operation, made by the assembler. Also uses correlation,
      * and device and stream of the operation. SL_EVF_FLOW_FIRST marks the first arrow of a
      * correlation id, so that the start of all arrows of this id is written once. An operation
@@ -81,15 +82,15 @@ enum sl_event_kind {
     /* from a forward to a backward operator with the same sequence number; also uses `arrow` */
     SL_EV_FLOW_BACK,
 
-    /* Metadata, pushed before the first event that needs it. */
-    SL_EV_META_PROCESS, /* name */
-    SL_EV_META_THREAD,  /* thread, name, u.meta.pid */
+    /* Metadata events. Each is pushed before the first event that needs the metadata. */
+    SL_EV_META_PROCESS, /* uses name */
+    SL_EV_META_THREAD,  /* uses thread, name, u.meta.pid */
     /* device, name (0 if the device has none), u.meta.index (into struct sl_device_table) */
     SL_EV_META_DEVICE,
-    SL_EV_META_CONTEXT, /* device, context, name */
+    SL_EV_META_CONTEXT, /* uses device, context, name */
     /* device, context, stream, name (0 if the program gave none), u.meta.flags, u.meta.priority */
     SL_EV_META_STREAM,
-    SL_EV_META_EVENT, /* event_handle, name */
+    SL_EV_META_EVENT, /* uses event_handle, name */
     /* a fact about a graph node: fact, u.node; enum sl_node_fact lists the other members */
     SL_EV_META_NODE,
 
@@ -97,13 +98,13 @@ enum sl_event_kind {
      * end_ns is 0 if the gap has not ended. */
     SL_EV_GAP,
 
-    /* Control events. The recorder thread pushes them, and the writer acts on them in the order of
-     * the ring. */
+    /* Control events. The recorder thread pushes these events, and the writer acts on them in the
+     * order of the ring. */
     SL_EV_WINDOW_OPEN,  /* start_ns: the time at which the window opens; u.window */
     SL_EV_WINDOW_CLOSE, /* end_ns: the time at which the window closes; u.window */
     SL_EV_DELIVERED,    /* all records that ended before end_ns have arrived, or are lost
                          * (SL_EVF_RECORDS_LOST) */
-    SL_EV_KINDS_ON,     /* work enqueued before start_ns was not seen */
+    SL_EV_KINDS_ON,     /* work enqueued before start_ns was not recorded */
 
     SL_EV_KIND_COUNT
 };
@@ -120,13 +121,13 @@ enum sl_sync_type {
 
 /* Facts about a graph node (`u.node.id`). */
 enum sl_node_fact {
-    SL_NODE_CREATED = 1,     /* in `graph` */
+    SL_NODE_CREATED = 1,     /* created in `graph` */
     SL_NODE_IS_GRAPH,        /* created in `graph`; the node represents a whole child graph */
     SL_NODE_CLONED,          /* created as a copy of node `other` when its graph was cloned */
     SL_NODE_DEPENDS,         /* runs after node `other` */
     SL_NODE_DEPENDS_NO_MORE, /* no longer runs after node `other` */
-    /* An operator created the node. `name` and `node_sequence` are those of the operator, and
-     * `other` is the id of its record function. */
+    /* An operator created the node. `name` and `node_sequence` are the operator's name and sequence
+     * number, and `other` is the id of the operator's record function. */
     SL_NODE_CAPTURED,
     /* facts were lost, so the facts reported before this event may be incomplete */
     SL_NODE_FACTS_LOST,
@@ -142,7 +143,7 @@ enum sl_event_flag {
      * this flag for the assembler. */
     SL_EVF_NO_RESULT = 1 << 4,
     SL_EVF_ONLY_EDGES = 1 << 5,   /* the event is outside the window, but edges of waits in the
-                                   * window need it */
+                                   * window need the event */
     SL_EVF_RECORDS_LOST = 1 << 6, /* SL_EV_DELIVERED: records were lost since the last delivery */
     /* SL_EV_NVTX_RANGE, SL_EV_CPU_OP: an event was also emitted at the begin of this slice */
     SL_EVF_BEGUN = 1 << 7,
@@ -161,7 +162,7 @@ enum sl_note_value {
     SL_NOTE_U64,
     SL_NOTE_I64,
     SL_NOTE_F64,
-    SL_NOTE_F32,             /* the value is in the lower half */
+    SL_NOTE_F32,             /* the value is in the lower half of `u.note.value` */
     SL_NOTE_RECORD_FUNCTION, /* no payload, but PyTorch's id of the record function */
 };
 
@@ -230,7 +231,7 @@ struct sl_event {
     };
     union {
         struct {
-            uint64_t bytes; /* copies and memsets */
+            uint64_t bytes; /* copies and memsets: number of bytes */
             uint64_t graph_node;
         } op;
         struct {
@@ -243,8 +244,8 @@ struct sl_event {
             uint32_t range;
         } call;
         struct {
-            uint64_t event_sync_id; /* 0 before CUPTI 12.8 */
-            uint32_t event_id;      /* 0 = none */
+            uint64_t event_sync_id; /* CUPTI's cudaEventSyncId; 0 before CUPTI 12.8 */
+            uint32_t event_id;      /* CUPTI's id of the CUDA event; 0 = none */
             uint8_t type;           /* enum sl_sync_type */
             uint8_t pad;
             uint16_t result; /* 0 = success; for a query, 0 means that the work has completed */
@@ -269,7 +270,7 @@ struct sl_event {
         } note;
         struct {
             uint32_t flags;   /* stream: CUPTI's flag (2 non-blocking, 3 legacy default, ...) */
-            int32_t priority; /* stream; SL_PRIORITY_UNKNOWN (event/shape.h) */
+            int32_t priority; /* stream: the priority, or SL_PRIORITY_UNKNOWN (event/shape.h) */
             uint32_t index;   /* SL_EV_META_DEVICE: index into struct sl_device_table */
             uint32_t pid;
         } meta;

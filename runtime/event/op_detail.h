@@ -21,7 +21,8 @@ struct sl_op_detail {
     size_t more_length;
     const uint8_t *inputs;
     size_t inputs_length;
-    int was_cut; /* 1: the observer left out some inputs, for lack of room */
+    int was_cut; /* 1: the observer (the library that records operators) left out some inputs, for
+                  * lack of room */
 };
 
 #define SL_OP_DETAIL_HEAD 4
@@ -29,8 +30,8 @@ struct sl_op_detail {
  * sl_op_detail_unpack() rejects longer texts. */
 #define SL_OP_DETAIL_MOST 4096
 
-/* Packs both parts into `out`. The caller guarantees that `out` has room for both parts and
- * SL_OP_DETAIL_HEAD bytes. Returns the length of the text. */
+/* Packs the members and the inputs into `out`. The caller guarantees that `out` has room for both
+ * and SL_OP_DETAIL_HEAD bytes. Returns the length of the text. */
 size_t sl_op_detail_pack(char *out, const struct sl_op_detail *detail);
 
 /* Unpacks a text. The pointers in *out then point into `text`. Returns 0, or -EINVAL if the text is

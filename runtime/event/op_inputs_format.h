@@ -1,12 +1,13 @@
 /*
- * op_inputs_format.h - the binary format in which the observer writes an operator's inputs. The
- * trace writers read this format (event/op_detail.h).
+ * op_inputs_format.h - the binary format of an operator's inputs. The observer, a library that
+ * records PyTorch's operators, writes this format. The trace writers read this format
+ * (event/op_detail.h).
  *
  * Inputs are a sequence of items. Each item is a byte of enum sl_op_input, followed by the data
  * that is listed there. Numbers are little-endian, with seven bits per byte; the upper bit is clear
  * only in the last byte. An SL_OP_INPUT_INT has its sign in the lowest bit (0, -1, 1, -2...).
  *
- * This header is valid C and C++, because the observer is compiled apart from the library.
+ * This header is valid C and C++, because the observer is compiled separately, as C++.
  */
 #ifndef SL_OP_INPUTS_FORMAT_H
 #define SL_OP_INPUTS_FORMAT_H

@@ -14,7 +14,7 @@
 #include "base/pages.h"
 #include "event/ops_impl.h"
 
-/* ---- the forward operator of a backward operator, and for which thread the latter runs ---- */
+/* ---- backward operators: their forward operator, and the thread that called the pass ---- */
 
 static struct sl_ops_forward *forward_of(struct sl_ops *o, uint32_t number, int64_t sequence)
 {

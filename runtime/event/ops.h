@@ -6,7 +6,7 @@
  * when CUPTI delivers them. So the data of an ended operator is kept until all calls that began in
  * the operator have arrived.
  *
- * The sink receives the following events, and it decides which of them belong to the window:
+ * The sink receives the following events, and decides which of these events belong to the window:
  *   - SL_EV_CPU_OP for each operator, when the operator or the window ends.
  *   - SL_EV_FLOW_BACK for each backward operator whose forward operator is known.
  *   - SL_EV_META_NODE for each CUDA graph node that an operator makes.
@@ -35,7 +35,7 @@ struct sl_op_place {
 /* An operator, or a scope that the user opened among operators. */
 struct sl_op {
     uint64_t handle;  /* PyTorch's id of the record function */
-    int64_t sequence; /* -1: none */
+    int64_t sequence; /* sequence number; -1: none */
     /* PyTorch's thread numbers; forward_number is 0 if the operator is not a backward operator */
     uint32_t number, forward_number;
     /* system id of the thread that called the backward pass; 0 if it is unknown, or if there is no
@@ -73,7 +73,8 @@ void sl_ops_destroy(struct sl_ops *o); /* NULL is allowed */
 
 void sl_ops_begin(struct sl_ops *o, uint32_t thread, uint64_t ns, const struct sl_op *op);
 /* Ends an operator of the thread. `handle` is the lower half of the operator's handle. Returns 1 if
- * the ended operator was a scope of the user. A scope need not be the innermost one. */
+ * the ended operator was a scope of the user. The ended scope need not be the innermost scope of
+ * the thread. */
 int sl_ops_end(struct sl_ops *o, uint32_t thread, uint32_t handle, uint64_t ns);
 /* Ends an operator of any thread, and writes the operator's thread to *thread. Returns 0, or
  * -ENOENT if the operator is not running. */
@@ -98,15 +99,16 @@ uint32_t sl_ops_line(struct sl_ops *o, uint32_t thread);
 /* Call when the operator that is running on the thread has created a CUDA graph node. */
 void sl_ops_node(struct sl_ops *o, uint32_t thread, uint64_t node);
 
-/* Gives a CUDA call its operator and its place. If the call's thread runs a backward pass, returns
- * the thread that called the pass. If the caller of the pass is not known, returns the thread that
- * ran the forward pass. Returns 0 if the call's thread runs no backward pass. */
+/* Stores in a CUDA call the innermost operator around the call, and the place from which it was
+ * made. If the call's thread runs a backward pass, returns the thread that called the pass. If the
+ * caller of the pass is not known, returns the thread that ran the forward pass. Returns 0 if the
+ * call's thread runs no backward pass. */
 uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call);
 /* Returns 1 if the thread belongs to autograd, that is, if it has run a backward pass for another,
  * known thread. */
 int sl_ops_is_worker(struct sl_ops *o, uint32_t thread);
-/* Returns a call's place. `places` may be NULL. Every thread that may read `places` may call this
- * function. */
+/* Returns the place in the program from which the call was made. `places` may be NULL. Every thread
+ * that may read `places` may call this function. */
 struct sl_op_place sl_op_place_of(const struct sl_intern *places, const struct sl_event *call);
 
 /* The caller guarantees that all calls that ended before complete_ns have arrived. */

@@ -122,7 +122,7 @@ uint32_t sl_ops_new_place(struct sl_ops *o, struct sl_ops_thread *t)
 /* ---- eviction ---- */
 
 /* Returns 1 if all operators of the chunk ended before complete_ns. Checks the last operator first,
- * because it is the most likely to be still running. */
+ * because the last operator is the most likely to be still running. */
 static int is_done(const struct sl_ops_chunk *c, uint64_t complete_ns)
 {
     for (uint32_t i = c->count; i > 0; i--)
@@ -147,8 +147,8 @@ void sl_ops_complete(struct sl_ops *o, uint64_t complete_ns)
     }
 }
 
-/* Frees a thread's chunks that are done, even the newest, which is otherwise kept to be filled. The
- * caller calls this if the thread may have ended. */
+/* Frees the chunks of a thread whose operators have all ended (is_done()), even the newest chunk,
+ * which is otherwise kept to be filled. Called if the thread may have ended. */
 static void free_if_done(struct sl_ops *o, const struct sl_ops_thread *t)
 {
     while (!t->innermost && t->newest && is_done(&o->chunk[t->newest], o->complete_ns))
@@ -193,7 +193,8 @@ struct sl_ops_thread *sl_ops_get_thread(struct sl_ops *o, uint32_t id)
 
 /* ---- calls ---- */
 
-/* Returns the place of the last operator that began at or before ns, or 0 if there is none. */
+/* Returns the place (index of the entry) of the last operator that began at or before ns, or 0 if
+ * there is none. */
 static uint32_t last_before(struct sl_ops *o, struct sl_ops_thread *t, uint64_t ns)
 {
     uint32_t index = t->cursor ? t->cursor : t->newest, low = 0, high;
@@ -255,7 +256,7 @@ uint32_t sl_ops_call(struct sl_ops *o, struct sl_event *call)
         if (!at.line)
             at.line = k->line;
         /* If a backward pass recomputes activations, the recomputation runs a nested backward pass.
-         * The thread that called the outermost pass counts. */
+         * The result is the thread that called the outermost pass. */
         if (k->for_thread)
             for_thread = k->for_thread;
     }

@@ -34,11 +34,12 @@ struct sl_op_known {
 };
 
 struct sl_ops_chunk {
-    uint32_t thread; /* system id */
+    uint32_t thread; /* system id of the thread */
     uint32_t count;
     /* neighbouring chunks of the same thread; 0 if there is none */
     uint32_t older, newer;
-    uint32_t made_before, made_next; /* chunks of all threads, in the order of creation */
+    /* neighbouring chunks of all threads, in the order of creation */
+    uint32_t made_before, made_next;
     struct sl_op_known op[SL_OPS_IN_CHUNK];
 };
 
@@ -92,12 +93,12 @@ struct sl_ops {
     uint64_t complete_ns; /* the records of all calls that ended before this time have arrived */
     struct sl_ops_thread thread[SL_OPS_THREADS];
     uint32_t threads;
-    struct sl_ops_running running[SL_OPS_RUNNING]; /* [0] is not used */
+    struct sl_ops_running running[SL_OPS_RUNNING]; /* entry 0 is not used */
     uint32_t running_used, running_free;
     struct sl_ops_started started[SL_OPS_STARTED];
     struct sl_ops_forward forward[SL_OPS_FORWARDS];
     struct sl_ops_number number[SL_OPS_NUMBERS];
-    struct sl_ops_chunk *chunk; /* [0] is not used */
+    struct sl_ops_chunk *chunk; /* entry 0 is not used */
     uint32_t chunks, chunk_used, chunk_free, chunk_first, chunk_last;
     size_t chunk_bytes;
 };

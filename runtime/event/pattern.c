@@ -20,15 +20,15 @@ static int is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Returns 1 if printing the parsed number gives the same digits again. This is not so if the number
- * has leading zeros, for example. */
+/* Returns 1 if printing the parsed number gives the same digits again. A number with leading zeros,
+ * for example, is printed without them. */
 static int is_plain(const char *text, const struct run *run)
 {
     return run->length && run->length <= DIGITS_MAX && (run->length == 1 || text[run->at] != '0');
 }
 
-/* Finds the last runs of digits, in their order. If the text has fewer runs of digits, the first
- * entries have length 0. */
+/* Finds the last SL_PATTERN_NUMBERS runs of digits of the text, and stores them in the order of the
+ * text. If the text has fewer runs of digits, the first entries have length 0. */
 static void find_runs(const char *text, size_t length, struct run run[SL_PATTERN_NUMBERS])
 {
     unsigned left = SL_PATTERN_NUMBERS;

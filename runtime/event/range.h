@@ -55,7 +55,8 @@ struct sl_ranges_counts {
 int sl_ranges_create(struct sl_ranges **out, const struct sl_ranges_options *opt);
 void sl_ranges_destroy(struct sl_ranges *r); /* NULL is allowed */
 
-/* The functions below begin and end nested ranges of a thread. Each domain nests separately. */
+/* The functions below begin and end nested ranges of a thread. The ranges of each NVTX domain nest
+ * separately. */
 void sl_ranges_push(struct sl_ranges *r, uint32_t thread, uint32_t domain, uint64_t ns,
                     const struct sl_range_look *look);
 /* Returns the struct sl_range_look of the range that the next pop will end, so that the caller can
@@ -70,7 +71,7 @@ int sl_ranges_pop_value(struct sl_ranges *r, uint32_t thread, uint32_t domain, u
 void sl_ranges_end_thread(struct sl_ranges *r, uint32_t thread, uint64_t ns);
 
 /* Begins a range that any thread may end. `row` is the thread id of the range's track. The launches
- * of `thread` count for the range. `id` must differ from that of every open range. */
+ * of `thread` count for the range. `id` must differ from the id of every open range. */
 void sl_ranges_start(struct sl_ranges *r, uint32_t thread, uint64_t id, uint64_t ns, uint32_t row,
                      const struct sl_range_look *look);
 /* Returns the struct sl_range_look of a started range and writes the range's track to *row. Returns
@@ -83,7 +84,7 @@ void sl_ranges_past(struct sl_ranges *r, uint32_t row, uint64_t start_ns, uint64
                     const struct sl_range_look *look);
 
 /* Marks a thread that works for other threads, as autograd's threads do. The launches of the marked
- * thread count for the ranges of the thread for which it works. If the latter thread is not known,
+ * thread count for the ranges of the thread for which it works. If that other thread is not known,
  * and exactly one thread has open ranges, the launches count for the ranges of that one thread. */
 void sl_ranges_worker(struct sl_ranges *r, uint32_t thread);
 

@@ -1,5 +1,5 @@
 /*
- * range_impl.h - declarations that only the files of the ranges use.
+ * range_impl.h - declarations that only the files range*.c use.
  *
  * range.c begins, ends and finds ranges. range_list.c stores ranges. range_row.c emits the slices
  * of ranges. range_gpu.c emits the slices of the GPU work of ranges.
@@ -10,7 +10,7 @@
 #include "event/range.h"
 
 enum {
-    SL_RANGE_THREADS = 4096, /* a power of two */
+    SL_RANGE_THREADS = 4096, /* size of the table of threads; a power of two */
     SL_RANGE_BUCKETS = 4096, /* size of the hash table of started ranges, by id; a power of two */
     SL_RANGE_WORKERS = 64,
     SL_RANGE_CALLERS = 64,
@@ -70,24 +70,25 @@ struct sl_ranges {
     struct sl_ranges_options opt;
     struct sl_ranges_counts counts;
 
-    struct sl_range *range; /* range[0] is not used */
+    struct sl_range *range; /* all ranges; range[0] is not used */
     uint32_t ranges, used, free;
     uint32_t ended_first, ended_last; /* list of ended ranges, sorted by end */
     uint32_t stamp;
-    struct sl_range_span *span; /* span[0] is not used */
+    struct sl_range_span *span; /* all spans; span[0] is not used */
     uint32_t spans, spans_used, span_free;
-    struct sl_range_thread *thread; /* open addressing */
+    struct sl_range_thread *thread; /* hash table of threads, with open addressing */
     uint32_t threads;
     uint32_t *bucket; /* hash table of the started ranges that are open */
 
-    /* Threads that work for other threads, and threads with ranges, for which the former may work.
-     * If there are more threads than fit here, it is not known for which thread a thread works. */
+    /* `worker`: threads that work for other threads. `caller`: threads with ranges, for which the
+     * workers may work. If more threads exist than fit, it is not known for which thread a worker
+     * works. */
     uint32_t worker[SL_RANGE_WORKERS], workers;
     uint32_t caller[SL_RANGE_CALLERS], callers;
     /* a hash table; the key is the time of the launch */
     struct sl_range_launch launch[SL_RANGE_LAUNCHES];
 
-    uint64_t from_ns, until_ns; /* the window */
+    uint64_t from_ns, until_ns; /* start and end of the window */
     void *memory;
     size_t memory_bytes;
 };
@@ -127,8 +128,9 @@ void sl_range_append_ended(struct sl_ranges *r, uint32_t index);
  * if the list is empty. */
 uint32_t sl_range_take_ended(struct sl_ranges *r);
 
-/* range_row.c: emits the beginning of an open range, if a part of the range is in the open window.
- * Ranges that any thread may end are left out, because no other slices are nested in them. */
+/* range_row.c: emits an event for the begin of an open range, if a part of the range is in the open
+ * window. Ranges that any thread may end are left out, because no other slices are nested in
+ * them. */
 void sl_range_tell_begin(struct sl_ranges *r, struct sl_range *x);
 /* Emits the part of the range that is in the window. The range ends at `end_ns` or later. */
 void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns);

@@ -25,9 +25,9 @@ static void add_caller(struct sl_ranges *r, uint32_t id)
     r->callers++;
 }
 
-/* Removes threads without known ranges. If more than a quarter of the table is still used
- * afterwards, also removes some threads with ranges. The open ranges of such a thread stay open
- * until the window ends. */
+/* Removes the entries of threads that have no stored ranges. If more than a quarter of the table is
+ * still used afterwards, also removes some threads with ranges. The open ranges of such a thread
+ * stay open until the window ends. */
 static void sweep_threads(struct sl_ranges *r)
 {
     struct sl_range_thread kept[SL_RANGE_THREADS / 4];

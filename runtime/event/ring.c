@@ -2,9 +2,10 @@
  * ring.c - single-producer, single-consumer ring of events.
  *
  * The producer's fields, the consumer's fields and the constant fields are on separate cache lines.
- * Each side keeps a copy of the other side's position. It refreshes the copy only if the ring seems
- * to be full (producer) or empty (consumer). So most pushes and pops touch no cache line of the
- * other side. Memory: the creator of the ring owns it.
+ * The producer keeps a copy of the consumer's position, and refreshes the copy only if the ring
+ * seems to be full. The consumer keeps a copy of the producer's position, and refreshes it only if
+ * the ring seems to be empty. So most pushes and pops touch no cache line that the other thread
+ * writes. Memory: the creator of the ring owns it.
  */
 #include "event/ring.h"
 
@@ -15,13 +16,13 @@
 #include "base/pages.h"
 
 #define CACHE_LINE 64
-/* Number of slots that only sl_ring_push_control() may use. They suffice for the open and close
- * events of two windows, and metadata. */
+/* Number of slots that only sl_ring_push_control() may use. These slots suffice for the open and
+ * close events of two windows, and metadata. */
 #define CONTROL_SLOTS 16
 #define SLOTS_MIN     64
 
 struct sl_ring {
-    /* constant */
+    /* Fields that are constant. */
     uint64_t mask;
     size_t map_bytes;
 

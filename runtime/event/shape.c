@@ -20,7 +20,7 @@
 _Static_assert(sizeof(struct sl_shape) % 4 == 0, "a shape is hashed in words of four bytes");
 
 struct sl_shape_table {
-    struct sl_shape *shape; /* shape[id - 1] */
+    struct sl_shape *shape; /* the shape with number `id` is shape[id - 1] */
     /* the index; 0 in a free slot, otherwise a shape's id; only the inserting thread uses it */
     uint32_t *index;
     uint32_t index_mask;

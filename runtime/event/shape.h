@@ -29,13 +29,13 @@ struct sl_shape {
     uint32_t context;
     uint32_t stream;
     int32_t priority; /* kernels, whole graphs: the stream's priority, or SL_PRIORITY_UNKNOWN */
-    /* kernels */
+    /* The next fields describe kernels. */
     uint32_t grid[3];
     uint32_t block[3];
-    uint32_t registers;      /* per thread */
-    uint32_t static_shared;  /* bytes */
-    uint32_t dynamic_shared; /* bytes */
-    uint32_t cluster[3];     /* 0 = no cluster */
+    uint32_t registers;      /* registers per thread */
+    uint32_t static_shared;  /* static shared memory in bytes */
+    uint32_t dynamic_shared; /* dynamic shared memory in bytes */
+    uint32_t cluster[3];     /* size of the cluster in blocks; 0 = no cluster */
     uint32_t channel;
     uint32_t channel_type;
     /* copies and memsets: values of CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind */
@@ -43,8 +43,8 @@ struct sl_shape {
     uint32_t src_memory;
     uint32_t dst_memory; /* memset: kind of the memory that is set */
     uint32_t memset_value;
-    /* is_peer is 1 for copies between two devices. `device` and `context` are those on which the
-     * copy ran. */
+    /* is_peer is 1 for copies between two devices. `device` and `context` say where the copy
+     * ran. */
     uint32_t is_peer;
     uint32_t src_device, src_context;
     uint32_t dst_device, dst_context;

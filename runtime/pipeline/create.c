@@ -131,8 +131,9 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
     return 0;
 }
 
-/* The outputs to which each window is written. Users see the path of the first output's file
- * (write/outputs.h). A function may return 0 and leave *out empty if its output is not wanted. */
+/* The outputs to which each window is written. Status and log lines name the file of the first
+ * output (write/outputs.h). `create` may return 0 and leave *out empty if its output is not
+ * wanted. */
 static const struct {
     int (*create)(const struct sl_pipeline *p, struct sl_output *out);
     enum sl_pipeline_share share; /* the output's share of the memory */

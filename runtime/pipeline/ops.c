@@ -48,8 +48,8 @@ void sl_pipeline_ops_count(const struct sl_pipeline *p)
     if (!p->ops)
         return;
     sl_ops_get_counts(p->ops, &counts);
-    if (counts.ops) /* a kernel's slice names the operator of its call, so the call must come
-                     * first */
+    if (counts.ops) /* a kernel's slice names the operator of its call, so the call must be written
+                     * before the kernel */
         sl_assemble_hold_operations(p->assemble);
     sl_stats_set(SL_STAT_OPS_LOST, counts.lost + p->lost_by_sources.ops);
     sl_stats_set(SL_STAT_OPS_FORGOTTEN, counts.forgotten);
@@ -62,8 +62,8 @@ uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev)
 
     if (p->ops && (ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER))
         for_thread = sl_ops_call(p->ops, ev);
-    /* The thread's name shows this, too. But the name cannot be read after the thread has ended,
-     * for example in a short job. */
+    /* The thread's name also shows that the thread works for autograd. But the name cannot be read
+     * after the thread has ended, for example in a short job. */
     if (for_thread && p->ranges && sl_ops_is_worker(p->ops, ev->thread))
         sl_ranges_worker(p->ranges, ev->thread);
     return for_thread;

@@ -64,7 +64,7 @@ void sl_outlet_early_rows(struct sl_pipeline *p)
 int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
 {
     /* Metadata is rare, and later events need it. So metadata may use the reserved slots, except
-     * the last of them. */
+     * the last SL_PIPELINE_WINDOW_SLOTS slots. */
     if (sl_ring_used(p->ring) + SL_PIPELINE_WINDOW_SLOTS >= sl_ring_slots(p->ring)) {
         sl_stats_add(SL_STAT_NAMES_LOST, 1);
         return -ENOBUFS;
@@ -75,7 +75,8 @@ int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
 void sl_pipeline_use(struct sl_pipeline *p)
 {
     p->used = 1;
-    /* The push cannot fail. The ring still has few events, so the reserved slots are free. */
+    /* The push cannot fail, because the ring has few events so far and its reserved slots are
+     * free. */
     if (p->opening.kind)
         sl_ring_push_control(p->ring, &p->opening);
     p->opening.kind = SL_EV_NONE;

@@ -4,9 +4,9 @@
  * The pipeline owns every module in between (names, shapes, decoder, assembler, ring, outputs,
  * writer), divides the memory cap among these modules, and decides which events belong to the open
  * window:
- *   - An event belongs to the window if its start is in [opened, closed). A flow arrow belongs if
- *     both of its ends do. An event without a time belongs if it is decoded while the window is
- *     open.
+ *   - An event belongs to the window if its start is in [opened, closed). A flow arrow belongs to
+ *     the window if both of its ends are in this interval. An event without a time belongs to the
+ *     window if it is decoded while the window is open.
  *   - Metadata (names of threads, streams...) always goes to the writer. CUDA event records always
  *     go to the writer, too, because later waits refer to them. The writer keeps metadata and CUDA
  *     event records for later files.
@@ -114,20 +114,21 @@ void sl_pipeline_limit(struct sl_pipeline *p, uint64_t closed_ns);
  * file keeps its .part name. */
 int sl_pipeline_stop(struct sl_pipeline *p, uint64_t timeout_ns);
 
-/* Any thread. The first function returns the number of events in the ring, the second whether the
- * events fill more than half of the ring. */
+/* Any thread. sl_pipeline_queued() returns the number of events in the ring,
+ * sl_pipeline_is_crowded() whether the events fill more than half of the ring. */
 size_t sl_pipeline_queued(const struct sl_pipeline *p);
 int sl_pipeline_is_crowded(const struct sl_pipeline *p);
 
-/* Any thread. The first function returns the number of the last window whose trace failed (0:
- * none), and the monotonic time from which on another window may be tried. The second returns the
- * number of the last window that had to end because the disk's limit was reached (0: none). */
+/* Any thread. sl_pipeline_lost_window() returns the number of the last window whose trace failed
+ * (0: none), and writes the monotonic time from which on another window may be tried.
+ * sl_pipeline_full_window() returns the number of the last window that had to end because the
+ * disk's limit was reached (0: none). */
 uint32_t sl_pipeline_lost_window(const struct sl_pipeline *p, uint64_t *renew_ns);
 uint32_t sl_pipeline_full_window(const struct sl_pipeline *p);
 
-/* Any thread, never block. The first function writes the path of the last complete file ("": none)
- * and the number of complete files. The second returns the bytes of memory that the pipeline
- * holds. */
+/* Any thread; the functions never block. sl_pipeline_last() writes the path of the last complete
+ * file ("": none) and the number of complete files. sl_pipeline_bytes() returns the bytes of memory
+ * that the pipeline holds. */
 void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows);
 size_t sl_pipeline_bytes(const struct sl_pipeline *p);
 

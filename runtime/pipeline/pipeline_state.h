@@ -95,8 +95,9 @@ struct sl_pipeline {
     unsigned early_count;
     struct sl_event early[SL_PIPELINE_EARLY_ROWS];
 
-    /* A table of calls, hashed by correlation id. The first flow arrow of such a call, which also
-     * draws the tail that all its arrows share, led to an operation outside the window. */
+    /* A hash table of correlation ids of calls. The first flow arrow of each of these calls led to
+     * an operation outside the window, so the start that all arrows of the call share is not drawn
+     * yet. */
     uint64_t startless[SL_PIPELINE_STARTLESS];
 };
 
@@ -127,8 +128,8 @@ void sl_outlet_early_rows(struct sl_pipeline *p);
 int sl_outlet_in_window(const struct sl_pipeline *p, const struct sl_event *ev);
 
 /* window_filter.c */
-/* The first arrow of a call draws the tail that all its arrows share. If the first arrow leads to
- * an operation outside the window, the next arrow in the window draws it. */
+/* The first arrow of a call draws the start that all arrows of the call share. If the first arrow
+ * leads to an operation outside the window, the next arrow in the window draws the start. */
 void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow);
 
 /* ranges.c: all functions do nothing if ranges are off. */
@@ -147,7 +148,7 @@ void sl_pipeline_ranges_close(struct sl_pipeline *p, uint64_t closed_ns);
 /* ops.c: all functions do nothing if operators are off. Operators are created after the ranges. */
 void sl_pipeline_ops_create(struct sl_pipeline *p);
 void sl_pipeline_ops_count(const struct sl_pipeline *p);
-/* Gives a call its operator; see sl_ops_call(). */
+/* Stores in a call the operator around the call; see sl_ops_call(). */
 uint32_t sl_pipeline_ops_event(struct sl_pipeline *p, struct sl_event *ev);
 void sl_pipeline_ops_close(struct sl_pipeline *p, uint64_t closed_ns);
 

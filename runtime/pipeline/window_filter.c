@@ -78,7 +78,7 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     sl_pipeline_lanes_read(p);
     sl_pipeline_ranges_close(p, closed_ns);
     sl_pipeline_ops_close(p, closed_ns);
-    /* The edges of the window's remaining waits are decided when the window ends, so losses must be
+    /* The edges of the window's remaining waits are emitted when the window ends, so losses must be
      * reported before the end. */
     if (sl_pipeline_delivered(p, 0))
         return -ENOBUFS;

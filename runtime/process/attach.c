@@ -16,8 +16,8 @@
 #include "session/peer.h"
 #include "session/session.h"
 
-/* One buffer holds about 4000 records. Every thread that calls CUDA holds one buffer. Larger
- * buffers would spend the cap on threads that launch little. */
+/* One buffer holds about 4000 records. Every thread that calls CUDA holds one buffer. With larger
+ * buffers, threads that launch little would use up the memory limit. */
 #define BUFFER_BYTES (512u * 1024u)
 /* Buffers prepared in advance (8 MiB, pages touched), because many threads may begin at once,
  * faster than the recorder prepares buffers. In a test with 4 ready buffers, 5 of 8 threads that
@@ -28,8 +28,8 @@
 
 /* ---- CUPTI ---- */
 
-/* Runs on the recorder thread, because stderr may block and the thread of the first CUDA call must
- * not wait. */
+/* Logs which rank is recorded, and to which folder. Runs on the recorder thread, because stderr may
+ * block and the thread of the first CUDA call must not wait. */
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;

@@ -168,9 +168,9 @@ int sl_process_inject_with(const struct sl_cupti_functions *cupti, char *const *
     return 1;
 }
 
-/* The caller of a set-user-id program must not choose which code it loads or where it writes.
- * passive() is not called, because nothing was started yet, and because passive() touches more than
- * these two words. */
+/* The caller of a set-user-id program must not choose which code the program loads or where the
+ * program writes. passive() is not called, because nothing was started yet, and because passive()
+ * changes more than `reason` and `life`. */
 int sl_process_refuse_secure(void)
 {
     static const char reason[] = "a set-user-id or set-group-id program is never recorded";

@@ -28,7 +28,7 @@ struct sl_process {
     _Atomic int exiting;
     _Atomic int used;           /* set when CUPTI first requests a buffer */
     const char *_Atomic reason; /* static text that says why the process is passive */
-    int handed_over;            /* another client had CUPTI from the start */
+    int handed_over;            /* 1: another client used CUPTI before us */
     pid_t pid; /* the injected process; a child made by a bare clone() has another pid */
     struct sl_config config;
     struct sl_identity identity;

@@ -35,8 +35,9 @@
 
 /* ---- inside CUPTI ---- */
 
-/* The recorder thread leaves CUPTI while the exiting thread may cut it off. Acquire and release
- * order ensures that exactly one of the two threads owns the pipeline. */
+/* Changes the phase if it is `from`. The recorder thread may return from CUPTI at the moment when
+ * the exiting thread cuts it off. Acquire and release order ensures that exactly one of the two
+ * threads owns the pipeline. */
 static int change_phase(struct sl_session *s, uint32_t from, uint32_t to)
 {
     return atomic_compare_exchange_strong_explicit(&s->phase, &from, to, memory_order_acq_rel,
@@ -142,8 +143,8 @@ int sl_session_check_clock(struct sl_session *s)
 
 /* ---- flushes ---- */
 
-/* Returns whether CUPTI may hold pending records of ours. If not, a forced flush returns no more
- * records than a plain flush. */
+/* Returns whether CUPTI may hold pending records of ours. Without pending records, a forced flush
+ * returns no more records than a plain flush. */
 static int is_force_of_use(const struct sl_session *s)
 {
     return sl_cupti_pool_outstanding() || sl_pipeline_waiting(s->pipeline);
@@ -219,7 +220,7 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     int err;
 
     if (s->ownership.state == SL_OWN_HANDED_OVER)
-        return 0; /* CUPTI would report the other client's dropped records */
+        return 0; /* not our loss, because CUPTI would report the other client's dropped records */
     if (sl_session_enter(s))
         return -ECANCELED;
     err = sl_cupti_check(api, api->fn.ActivityGetNumDroppedRecords(b->context, b->stream, &dropped),
@@ -237,8 +238,9 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
     return 0;
 }
 
-/* The list starts with the oldest buffer. The list is stored in the session, so that the exiting
- * thread can continue with it. */
+/* Returns whether a returned buffer waits to be decoded. The list of these buffers starts with the
+ * oldest buffer. The list is stored in the session, so that the exiting thread can continue with
+ * it. */
 static int has_buffer(struct sl_session *s)
 {
     if (!s->taken)
@@ -256,8 +258,8 @@ static struct sl_cupti_buffer *next_buffer(struct sl_session *s)
 }
 
 /* At the process's end, waits until the ring has room for the events of a buffer, instead of
- * dropping them. If the ring has room, the deadline is extended by STOOD_STILL_NS. Returns 0, or
- * -ETIMEDOUT if no time is left for decoding. */
+ * dropping the events. If the ring has room, the deadline is extended by STOOD_STILL_NS. Returns 0,
+ * or -ETIMEDOUT if no time is left for decoding. */
 static int wait_for_room(struct sl_session *s, uint64_t until_ns)
 {
     for (;;) {
@@ -319,8 +321,8 @@ static int await_rate(struct sl_session *s)
     return 0;
 }
 
-/* Finds out whether records may have stamps of the tick counter. If they may, makes sure that ticks
- * can be converted. */
+/* Finds out whether records may have stamps of the tick counter. If records may have such stamps,
+ * makes sure that ticks can be converted. */
 static int know_clock(struct sl_session *s)
 {
     if (s->ownership.state != SL_OWN_HANDED_OVER && !s->clock.is_mixed && look_for_another(s))
@@ -334,7 +336,7 @@ int sl_session_take_buffers(struct sl_session *s)
 
     for (int more = 1; more;) {
         /* The job's steps and CUPTI's clock are checked after the buffer has arrived, so that the
-         * result holds for every record in it. */
+         * result holds for every record in the buffer. */
         more = has_buffer(s);
         if (s->opt.hooks.see_step(s->opt.hooks.user) || (more && know_clock(s)))
             return -ECANCELED;

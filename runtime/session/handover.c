@@ -48,8 +48,8 @@ void sl_handover_tell_gap(struct sl_session *s, uint64_t until_ns)
 
 static int begin_gap(struct sl_session *s)
 {
-    s->outstanding.marks = 0; /* no mark is awaited any more, because our records have arrived or
-                               * are lost */
+    s->outstanding.marks = 0; /* no mark (session.h) is awaited any more, because our records have
+                               * arrived or are lost */
     sl_stats_add(SL_STAT_HANDOVERS, 1);
     sl_pipeline_kinds_off(s->pipeline);
     if (sl_pipeline_is_open(s->pipeline))

@@ -17,8 +17,8 @@
 #include "collect/cupti/buffer.h"
 
 /* Time until an early flush. The flush is early if the writer holds many events whose sync edges
- * are not decided. The writer can decide them only once it knows up to which time all records have
- * arrived. */
+ * are not known yet. The edges are found only once the writer knows up to which time all records
+ * have arrived. */
 #define EARLY_FLUSH_NS (20 * SL_NS_PER_MS)
 /* CUPTI may write a record to its buffer up to this long after the record's end time. */
 #define STAMP_SLACK_NS (2 * SL_NS_PER_MS)
@@ -71,9 +71,9 @@ void sl_outstanding_begin_drain(struct sl_session *s)
 }
 
 /* A window is drained if CUPTI has returned all buffers that it held at the window's end, and if
- * the GPU operations of all launches in the window have arrived. Two consecutive checks must find
- * this, because a thread may be descheduled after it has stamped a call's end and before it writes
- * the call's record. */
+ * the GPU operations of all launches in the window have arrived. Two consecutive checks must have
+ * this result, because a thread may be descheduled after it has stamped a call's end and before it
+ * writes the call's record. */
 int sl_outstanding_is_drained(struct sl_session *s)
 {
     struct sl_outstanding *o = &s->outstanding;
@@ -87,7 +87,7 @@ int sl_outstanding_is_drained(struct sl_session *s)
     return o->drain_back >= 2;
 }
 
-/* ---- marks ---- */
+/* ---- marks, which show up to which time all records have arrived ---- */
 
 /* The number of the last request is read after the time. So records that ended before `ns` are in
  * buffers that CUPTI has requested by now. */
@@ -104,11 +104,11 @@ void sl_outstanding_add_mark(struct sl_session *s, struct sl_outstanding_mark ma
         o->mark[o->marks++] = mark;
 }
 
-/* Returns whether all records in buffers up to `turn` have arrived. CUPTI reserves a record's place
- * in a buffer at the launch, and does not return the buffer before the record is complete. So once
- * CUPTI has returned the buffers that it held at the flush, all records that ended before the flush
- * have arrived. CUPTI need not have returned buffers without records, because only later records
- * will be written to such buffers. */
+/* Returns whether all records in buffers that were requested up to number `turn` have arrived.
+ * CUPTI reserves a record's place in a buffer at the launch, and does not return the buffer before
+ * the record is complete. So once CUPTI has returned the buffers that it held at the flush, all
+ * records that ended before the flush have arrived. CUPTI need not have returned buffers without
+ * records, because only later records will be written to such buffers. */
 static int is_all_in(const struct sl_session *s, uint64_t turn)
 {
     uint64_t written_off = s->outstanding.written_off_turn;
@@ -154,7 +154,7 @@ void sl_outstanding_tell_missing(struct sl_session *s, uint64_t turn,
      * lost. */
     if (held->records == 0 && sl_pipeline_waiting(s->pipeline) == 0)
         return;
-    /* The window gets a file even if it has no events, so that the loss is reported. */
+    /* The window gets a file even if it has no events, so that the file reports the loss. */
     if (held->of_use)
         sl_pipeline_use(s->pipeline);
     sl_stats_add(SL_STAT_UNDELIVERED_BUFFERS, missing);

@@ -112,7 +112,8 @@ static uint32_t attach(struct sl_ownership *o, const struct sl_ownership_now *no
            (o->are_kinds_wanted ? SL_OWN_ACT_TELL_KINDS_ON : 0);
 }
 
-/* The gap continues. The next client need not wait, because nothing of ours is on. */
+/* Called if CUPTI refuses to be attached. The gap continues. The next client need not wait, because
+ * none of our kinds is on. */
 static uint32_t refuse(struct sl_ownership *o)
 {
     o->state = SL_OWN_HANDED_OVER;

@@ -39,14 +39,14 @@ enum sl_ownership_event {
     SL_OWN_EV_PEER_STRANDED,  /* the peer's kinds are off, CUPTI has a buffer of the peer, and the
                                * peer has flushed already, so nobody will fetch that buffer */
 
-    /* Results of the actions with these names. */
+    /* Events that report the results of the actions with these names. */
     SL_OWN_EV_RELEASED,
     SL_OWN_EV_ATTACHED,
     SL_OWN_EV_ATTACH_REFUSED,
     SL_OWN_EV_CLOCK_CHECKED,
     SL_OWN_EV_GAP_ENDED,
 
-    /* Observations of CUPTI. */
+    /* Events that report observations of CUPTI. */
     SL_OWN_EV_CLOCK_KEPT,    /* at now.real_ns, CUPTI's clock was the same as at the last check */
     SL_OWN_EV_CLOCK_CHANGED, /* CUPTI's clock has changed from CLOCK_REALTIME to ticks, which
                               * profilers set */
@@ -56,7 +56,7 @@ enum sl_ownership_event {
     SL_OWN_EV_NEVER_ASKED,   /* the process ends and has used CUDA, but CUPTI has never requested a
                               * buffer from us */
 
-    /* From the window machine. */
+    /* Events from the window machine. */
     SL_OWN_EV_KINDS_WANTED,
     SL_OWN_EV_KINDS_UNWANTED,
     SL_OWN_EV_WINDOW_ENDED, /* a window has ended; from now on, only later requests or returns of
@@ -70,9 +70,9 @@ enum sl_ownership_action {
     SL_OWN_ACT_RELEASE = 1 << 0,         /* turn our kinds off, fetch our records, detach */
     SL_OWN_ACT_ATTACH = 1 << 1,          /* register callbacks, turn the wanted kinds on */
     SL_OWN_ACT_DETACH = 1 << 2,          /* turn our kinds off, restore CUPTI's settings */
-    SL_OWN_ACT_SAY_TAKEN_OVER = 1 << 3,  /* once */
-    SL_OWN_ACT_SAY_NEVER_ASKED = 1 << 4, /* once */
-    SL_OWN_ACT_SAY_REFUSED = 1 << 5,     /* once */
+    SL_OWN_ACT_SAY_TAKEN_OVER = 1 << 3,  /* log once that another client took CUPTI */
+    SL_OWN_ACT_SAY_NEVER_ASKED = 1 << 4, /* log once that CUPTI never requested a buffer */
+    SL_OWN_ACT_SAY_REFUSED = 1 << 5,     /* log once that CUPTI refused us */
     SL_OWN_ACT_NEED_FILE = 1 << 6,       /* the window gets a file even if it contains only a gap */
     SL_OWN_ACT_BEGIN_GAP = 1 << 7,       /* nothing is recorded from gap_since_ns on */
     SL_OWN_ACT_YIELD = 1 << 8,  /* restore the settings that would spoil another client's records */
@@ -108,7 +108,7 @@ struct sl_ownership_now {
 struct sl_ownership_silence {
     struct sl_ownership_buffers buffers;
     size_t records;    /* number of records in the buffers that CUPTI holds */
-    uint64_t since_ns; /* monotonic */
+    uint64_t since_ns; /* monotonic time of the first flush that is counted */
     unsigned flushes;
 };
 

@@ -6,8 +6,8 @@
  * process. A library that is linked with CUPTI (torch.profiler, which is libkineto inside
  * libtorch_cpu) calls CUPTI through its import slots. We redirect these slots to our own functions.
  * Our functions delay the peer's first call until the recorder has released CUPTI, and then pass
- * every call on. They count the kinds that the peer has turned on, and the buffers of the peer that
- * CUPTI holds. So we know when the peer's session is over.
+ * every call on. Our functions also count the kinds that the peer has turned on, and the buffers of
+ * the peer that CUPTI holds. So we know when the peer's session is over.
  *
  *   OURS   --(the peer begins)--------------> ASKED
  *   ASKED  --(CUPTI is released)------------> THEIRS
@@ -72,7 +72,7 @@ int sl_peer_take(void);
 /* Says whether CUPTI holds a buffer of the peer although the peer has turned all its kinds off (in
  * state THEIRS). Recorder thread. */
 enum sl_peer_stranded {
-    SL_PEER_AFLOAT,    /* no */
+    SL_PEER_AFLOAT,    /* CUPTI holds no such buffer */
     SL_PEER_MAY_FLUSH, /* yes, but the peer has not flushed since, and may still flush */
     SL_PEER_STRANDED   /* yes, and the peer has flushed, because CUPTI has recorded a call of
                         * another thread after the peer's flush */

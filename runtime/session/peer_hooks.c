@@ -19,7 +19,7 @@
 #include "collect/cupti/tables.h"
 #include "session/kept_buffers.h"
 
-/* ---- our callbacks in place of the peer's ---- */
+/* ---- our callbacks, which replace the callbacks of the peer ---- */
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -32,8 +32,8 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
         atomic_fetch_add(&sl_peer_client.buffers, 1);
 }
 
-/* Buffers that the peer lent before we watched were not counted, so the count must not fall below
- * 0. */
+/* Buffers that the peer had given to CUPTI before we watched the peer were not counted, so the
+ * count must not fall below 0. */
 static void count_back(void)
 {
     int buffers = atomic_load(&sl_peer_client.buffers);

@@ -16,19 +16,19 @@
 struct sl_peer_watched {
     const struct sl_cupti_api *api; /* CUPTI's own functions, to which calls are passed on */
     void (*tell)(void);
-    int was_here; /* the peer had begun before we watched */
+    int was_here; /* 1: the peer had begun before we watched */
 };
 
 struct sl_peer_client {
     _Atomic uint32_t state;
     _Atomic uint64_t kinds; /* a bit for each kind of records that the peer has turned on */
     _Atomic int buffers;    /* number of the peer's buffers that CUPTI has */
-    _Atomic int is_unknown; /* the peer began before we watched, so the two fields above may be too
-                             * low */
+    _Atomic int is_unknown; /* 1: the peer began before we watched, so `kinds` and `buffers` may
+                             * lack some */
     _Atomic int has_disabled;
-    _Atomic int has_flushed;  /* the peer has flushed since it last disabled a kind */
+    _Atomic int has_flushed;  /* 1: the peer has flushed since it last disabled a kind */
     _Atomic uint64_t left_ns; /* monotonic time at which the state became LEFT */
-    _Atomic int is_settled;   /* the peer has called sl_peer_end() */
+    _Atomic int is_settled;   /* 1: the peer has called sl_peer_end() */
     _Atomic uint32_t is_back; /* 1: since sl_peer_end(), the recorder has CUPTI back */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
@@ -41,8 +41,8 @@ extern struct sl_peer_client sl_peer_client;
 
 /* ---- peer.c: called by the functions in the slots ---- */
 
-/* Call when the peer begins. Returns when the peer may use CUPTI: 1 if CUPTI was ours before,
- * otherwise 0. */
+/* Called when the peer begins. Waits until the peer may use CUPTI. Returns 1 if CUPTI was ours
+ * before, otherwise 0. */
 int sl_peer_obtain(void);
 
 /* Sets the state LEFT and wakes the recorder. Does nothing if the peer had left before. */
@@ -53,8 +53,8 @@ void sl_peer_leave_if_idle(void);
 /* Call after each change of the peer's kinds or buffers. If all kinds of the peer are off and CUPTI
  * has returned the peer's buffers, the peer counts as gone. */
 void sl_peer_leave_if_over(void);
-/* Call after a call that may be the peer's last. Like the function above, but if CUPTI still holds
- * buffers of the peer, wakes the recorder, which watches these buffers. */
+/* Call after a call that may be the peer's last. Like sl_peer_leave_if_over(), but if CUPTI still
+ * holds buffers of the peer, wakes the recorder, which watches these buffers. */
 void sl_peer_leave_or_tell(void);
 
 /* Waits until a flush on the peer's behalf is over. During that flush, a buffer may be neither in

@@ -110,7 +110,7 @@ struct sl_session {
                                     * decoded yet */
     struct sl_cupti_dump *dump;    /* NULL: none */
     struct sl_cupti_clock clock;
-    uint64_t flush_due_ns; /* monotonic */
+    uint64_t flush_due_ns; /* monotonic time of the next flush */
     struct sl_outstanding outstanding;
     struct sl_ownership ownership;
     int taken_over_said, refused_said;

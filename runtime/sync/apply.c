@@ -1,6 +1,6 @@
 /*
- * apply.c - applies one call. This file handles the call's thread, its operations, and the CUDA
- * events that it recorded.
+ * apply.c - applies one call to the engine's state (apply.h). This file handles the call's thread,
+ * the call's operations, and the CUDA events that the call recorded.
  *
  * If the records of a call arrive after later calls were applied, the call is applied nevertheless.
  * The operations of a late call are inserted into their streams in the order in which the GPU ran
@@ -46,8 +46,8 @@ static void look_at_call(struct sl_call *c)
 }
 
 /* Files of torch.profiler do not say which operations are graph nodes. If the operations of one
- * launch are on several streams, they are graph nodes. If all operations of the launch are on one
- * stream, the stream orders the operations in any case. */
+ * launch are on several streams, the operations are graph nodes. If all operations of the launch
+ * are on one stream, the stream orders the operations in any case. */
 static int is_graph(const struct sl_call *c)
 {
     const struct sl_item *first = NULL;
@@ -71,7 +71,7 @@ static int is_anywhere(const struct sl_call *c, const struct sl_item *item)
 }
 
 /* Returns 1 if the record must belong to the thread's current context. Only operations and event
- * records must belong to it. A wait may name streams and events of any context. */
+ * records must belong to that context. A wait may name streams and events of any context. */
 static int is_in_own_context(const struct sl_call *c, const struct sl_item *item)
 {
     return sl_item_is_operation(item) ||
@@ -85,7 +85,7 @@ static void use_context(struct sl_edges *e, uint32_t thread, const struct sl_con
 {
     uint64_t *place;
 
-    if (thread == e->used_by && context == e->used) /* nearly always */
+    if (thread == e->used_by && context == e->used) /* true for nearly all calls */
         return;
     /* Jobs create and end threads, so the map is emptied when it is large. The next operation of a
      * thread stores the thread's context again. */
@@ -188,8 +188,8 @@ static void operations(struct sl_call *c)
 
 /* ---- events ---- */
 
-/* Records an event. If the call records it for a whole context, the streams are not known, because
- * records do not distinguish the streams of a green context. */
+/* Records an event. If the call records the event for a whole context, the streams are not known,
+ * because records do not distinguish the streams of a green context. */
 static void record_event(struct sl_call *c, const struct sl_item *item, struct sl_set *set)
 {
     struct sl_streams *streams = &c->e->streams;

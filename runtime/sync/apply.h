@@ -26,11 +26,12 @@ enum {
     SL_APPLY_UNRETURNED = 16
 };
 
-/* A copy or memset whose call had not returned, so that the call has no record. */
+/* A copy or memset whose call had not returned when the engine applied it, so that the call had no
+ * record. */
 struct sl_unreturned {
     uint64_t correlation;
-    /* 1: the call waited only if its name is that of a blocking call; 0: the call waited, whatever
-     * its name is */
+    /* 1: the call waited only if its name is the name of a blocking call (cudaMemcpy); 0: the call
+     * waited, whatever its name is */
     int by_name;
 };
 
@@ -43,7 +44,7 @@ struct sl_edges {
     struct sl_execs execs;
     struct sl_nodes nodes;
     struct sl_waits waits;
-    /* edge.c */
+    /* Fields of edge.c. */
     uint64_t newest; /* highest correlation id of all events so far */
     /* latest time at which a call that may have enqueued GPU work returned */
     uint64_t returned_ns;
@@ -51,8 +52,9 @@ struct sl_edges {
     enum sl_edge_loss reason; /* why the records up to `forgotten` are ignored */
     /* the correlation id of the last call that was counted as lost for `reason` */
     uint64_t last_lost;
-    size_t blind; /* the number of next events whose calls are ignored */
-    /* apply*.c */
+    size_t blind; /* number of the next events to ignore; the calls of these events are ignored,
+                   * too */
+    /* Fields of apply*.c. */
     struct sl_map context_of;      /* maps a thread to the context that the thread used last */
     const struct sl_context *used; /* the context of the last entry made in `context_of` */
     uint32_t used_by;              /* the thread of the last entry made in `context_of` */
@@ -97,8 +99,8 @@ static inline void sl_call_lose(struct sl_call *c, enum sl_edge_loss reason)
 }
 
 /* concurrent_calls.c: returns 1 if a call of another thread overlaps this call and may have acted
- * before it. `by` is the record of this call's action: an operation, an event record, or a wait for
- * an event. */
+ * before this call. `by` is the record of this call's action: an operation, an event record, or a
+ * wait for an event. */
 int sl_call_is_joined(const struct sl_call *c, const struct sl_item *by);
 
 /* apply.c: adds the operation to its stream and emits the edges of its waits. Returns the
@@ -122,12 +124,12 @@ int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item);
 void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_scope scope,
                       enum sl_edge_kind kind, int inferred);
 
-/* apply_wait.c: adds all other waits of the call, and the stream waits that it made. The caller
- * calls this function last, because it must know the operations and event records of the call. */
+/* apply_wait.c: adds all other waits of the call, and the stream waits that the call made. This
+ * function is called last, because it needs the operations and event records of the call. */
 void sl_call_waits(struct sl_call *c);
 
 /* apply_wait.c: returns 1 if the call returns only after its own operation (a copy or memset) has
- * ended. `blocking` is 1 if the name of the call is that of a blocking call. */
+ * ended. `blocking` is 1 if the name of the call is the name of a blocking call. */
 int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *shape, int blocking);
 
 /* Applies one call: `count` items with the same correlation id. */

@@ -17,7 +17,8 @@
 #include "sync/stream_state_impl.h"
 
 enum {
-    /* maximum number of consecutive dependencies to follow through nodes that make no record */
+    /* maximum number of consecutive dependencies to follow through nodes for which CUPTI makes no
+     * record */
     DEPTH_MOST = 64
 };
 
@@ -42,8 +43,8 @@ static int is_root(const struct sl_call *c, const struct sl_item *node)
     return 1;
 }
 
-/* Orders the stream after the set, as if the stream had waited right before the call. So the
- * graph's nodes on the stream are ordered after the set, too. */
+/* Makes the stream wait for the operations of the set, as if the stream had waited right before the
+ * call. So the graph's nodes on the stream are ordered after the set, too. */
 static void follow(struct sl_call *c, struct sl_stream *stream, const struct sl_set *set)
 {
     struct sl_moment earlier = c->by;
@@ -65,8 +66,8 @@ static struct sl_exec *executable(struct sl_call *c)
 }
 
 /* Returns the reason why the previous launch may be unknown, or 0. Files of torch.profiler do not
- * say when the recording began, and old files have no node ids. For files of torch.profiler, only
- * launches in the file count. */
+ * say when the recording began, and old files have no node ids. So for files of torch.profiler, a
+ * previous launch that is not in the file is ignored. */
 static uint32_t why_unknown(const struct sl_call *c, const struct sl_exec *exec)
 {
     int unseen = 0;
@@ -103,7 +104,8 @@ static void add_last(struct sl_call *c, const struct sl_exec *exec, struct sl_se
     }
 }
 
-/* Also orders the node on the launch stream after the previous launch. */
+/* Makes the launch stream wait for the previous launch, so that the node on this stream is ordered
+ * after the previous launch, too. */
 static void follow_last(struct sl_call *c, const struct sl_exec *exec, struct sl_stream *launch,
                         const struct sl_set *entry, uint32_t lost)
 {
@@ -196,9 +198,9 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
 
     source->is_source = 1;
     if (!source->op) {
-        /* The source has no operation yet. If the source has a start time, it began later than the
-         * node, and this contradicts the reported dependency. If the source has no start time, it
-         * may have begun at any time. */
+        /* The source has no operation yet. If the source has a start time, the source began later
+         * than the node, which contradicts the reported dependency. If the source has no start
+         * time, the source may have begun at any time. */
         const struct sl_item *item = &l->c->item[original->place - 1];
 
         sources->lost |= 1u << (item->start_ns ? SL_EDGE_LOST_CYCLE : SL_EDGE_LOST_GAVE_UP);
@@ -209,9 +211,9 @@ static void add_source(struct launch *l, const struct sl_node *original, struct 
 }
 
 /* Returns the source of a dependency, or NULL if it is not known which node of the launch is the
- * source. An original node that has no record in this launch stands for its launched copy. There
- * are two exceptions: the original has no copy, because it was removed from its graph; or the
- * dependencies of its copies differ. */
+ * source. If the original node has no record in this launch, the original stands for the copy that
+ * was launched, with two exceptions: the original has no copy, because it was removed from its
+ * graph; or the dependencies of the copies differ. */
 static struct sl_node *find_source(const struct launch *l, uint64_t id)
 {
     struct sl_node *original = sl_nodes_find(&l->c->e->nodes, id);
@@ -230,9 +232,9 @@ static struct sl_node *find_source(const struct launch *l, uint64_t id)
     return original->place || (original->copied && !original->varies) ? original : NULL;
 }
 
-/* Adds the sources of item `place`. A source that makes no record is replaced by its own sources.
- * Returns the number of sources, 0 if the node begins the graph, or -EAGAIN if a node in between is
- * not known. */
+/* Adds the sources of the item with number `place`. A source without a record is replaced by its
+ * own sources. Returns the number of sources, 0 if the node is a root of the graph, or -EAGAIN if a
+ * replaced source is not known. */
 static int collect_sources(struct launch *l, const struct sl_node *node, uint32_t place,
                            struct sl_set *sources, int depth)
 {
@@ -343,8 +345,8 @@ static void run_nodes(struct launch *l)
 }
 
 /* Adds the operations that later work waits for. If the nodes are known, later work waits for the
- * nodes that no other node depends on. Otherwise it waits for the last operation on each stream of
- * the launch. */
+ * nodes that no other node depends on. Otherwise later work waits for the last operation on each
+ * stream of the launch. */
 static void collect_ends(const struct launch *l, struct sl_set *ends)
 {
     const struct sl_call *c = l->c;

@@ -1,9 +1,10 @@
 /*
- * apply_wait.c - applies the waits of a call, and the stream waits that it made.
+ * apply_wait.c - applies the waits of a call, and the stream waits that the call made.
  *
- * Most waits have a synchronization record. Copies and memsets have no such record; the kind of
- * memory says whether the call returned only after its own operation had ended. Frees have no such
- * record either; the work that a free waited for is the work that ended during the call.
+ * Most waits have a synchronization record. Copies and memsets have no such record. The kind of
+ * memory says whether their call returned only after its own operation had ended. Frees have no
+ * such record either. The engine assumes that a free waited for the work that ended during the
+ * call.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: none; wait.c takes over the sets
  * of the waits.
@@ -12,13 +13,13 @@
 #include "sync/foreign.h"
 
 enum {
-    HTOD = 1, /* CUpti_ActivityMemcpyKind */
+    HTOD = 1, /* a value of CUpti_ActivityMemcpyKind */
     DTOH = 2,
     HTOA = 3,
     ATOH = 4,
     HTOH = 9,
     PTOP = 10,
-    PAGEABLE = 1, /* CUpti_ActivityMemoryKind */
+    PAGEABLE = 1, /* a value of CUpti_ActivityMemoryKind */
     PINNED = 2,
     MANAGED = 5,
     MANAGED_STATIC = 7
@@ -30,7 +31,8 @@ static struct sl_wait new_wait(const struct sl_call *c, struct sl_stream *stream
     struct sl_wait wait = {
         .when = c->by, .stream = stream, .scope = (uint8_t)scope, .kind = (uint8_t)kind};
 
-    /* A foreign file does not say whether a query succeeded. */
+    /* A foreign file (a file of torch.profiler) does not say whether a query succeeded, so it is
+     * only inferred that the query waited. */
     wait.inferred = sl_edge_is_query(kind) && c->e->opt.foreign;
     wait.when.waits = 1;
     if (c->cpu) {
@@ -52,8 +54,8 @@ void sl_call_wait_for(struct sl_call *c, struct sl_stream *stream, enum sl_wait_
 
 /* ---- copies ---- */
 
-/* Returns 1 if the host can access the memory. A memset of host-accessible memory blocks. If the
- * kind of memory is not known, the answer is no. */
+/* Returns 1 if the host can access the memory. A memset of host-accessible memory blocks. Returns 0
+ * if the kind of memory is not known. */
 static int is_of_host(uint32_t memory)
 {
     return memory == PAGEABLE || memory == PINNED || memory == MANAGED || memory == MANAGED_STATIC;
@@ -107,8 +109,8 @@ static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
         (struct sl_unreturned){item->correlation, !waits};
 }
 
-/* Counts the wait of a call as lost if the call's record has arrived, but too late to decide the
- * wait. */
+/* Counts the wait of a call as lost if the call's record has arrived, but too late for finding what
+ * the call waited for. */
 static void lose_unreturned(struct sl_call *c)
 {
     for (size_t i = 0; i < SL_APPLY_UNRETURNED; i++) {
@@ -130,7 +132,7 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
     struct sl_wait wait;
 
     /* A graph launch waits for none of its nodes. If all nodes are on one stream, files of
-     * torch.profiler do not distinguish them from other operations. */
+     * torch.profiler do not distinguish the nodes from other operations. */
     if (!shape || sl_call_is_node(c, item) || c->class == SL_CALL_GRAPH_LAUNCH)
         return;
     if (!c->cpu)
@@ -269,8 +271,9 @@ static void context_waits(struct sl_call *c)
 
 /* ---- synchronization records ---- */
 
-/* Whether the call had not returned when the window ended. CUPTI makes a call's record when the
- * call returns. Without this record, it is not known when the call began to wait. */
+/* Returns 1 if the call had not returned when the window (the recorded interval) ended. CUPTI makes
+ * a call's record when the call returns. Without this record, it is not known when the call began
+ * to wait. */
 static int has_not_returned(const struct sl_call *c)
 {
     return c->e->closing && c->e->calls_seen && !c->cpu;

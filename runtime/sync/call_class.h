@@ -25,8 +25,8 @@ enum sl_call_class {
     SL_CALL_CONTEXT_WAIT,   /* makes all streams of a context wait for an event */
     SL_CALL_CONTEXT_RECORD, /* records an event on all streams of a context */
     SL_CALL_FREE,           /* waits for all work of the context */
-    /* unloads a module, device or context; waits like SL_CALL_FREE, but the edge has another kind
-     */
+    /* unloads a module, device or context; waits like SL_CALL_FREE, but the edges of the wait have
+     * another kind */
     SL_CALL_UNLOAD,
     SL_CALL_BLOCKING_COPY, /* copies and memsets whose name does not contain Async */
     SL_CALL_KERNEL_LAUNCH,

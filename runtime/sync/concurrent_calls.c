@@ -2,10 +2,10 @@
  * concurrent_calls.c - finds out whether another thread's call ran at the same time as a call and
  * acted on the same object.
  *
- * No record says which of two overlapping calls acted first. When a call is applied, the calls that
- * began before it were applied already. The calls that began later are held, and sorted after it.
- * If one of the later calls overlaps the call and acts on the same stream or event, the call's
- * result is marked `overlapping`.
+ * No record says which of two overlapping calls acted first. When a call is applied, all calls that
+ * began earlier have been applied already. The records of calls that began later are sorted behind
+ * the records of this call (order.h). If one of the later calls overlaps the call and acts on the
+ * same stream or event, the call's result is marked `overlapping`.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: none.
  */
@@ -22,7 +22,7 @@ static int is_stream_wait(const struct sl_item *item)
     return item->kind == SL_EV_SYNC && item->more == SL_SYNC_STREAM_WAIT;
 }
 
-/* Returns 1 if `at`, an operation or a stream wait, may have come before this call's action on
+/* Returns 1 if `at`, an operation or a stream wait, may have happened before this call's action on
  * `stream`. */
 static int joins(const struct sl_call *c, const struct sl_item *at, const struct sl_stream *stream,
                  const struct sl_item *op)

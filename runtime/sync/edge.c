@@ -4,7 +4,8 @@
  *
  * An event becomes an item (order.h). Once all records of a call should have arrived, the engine
  * applies the call (apply.h) to streams, events, graphs and waits. If there is no memory for a
- * record, all held records and the state of all streams are dropped.
+ * record, the engine drops the state of all streams and all held records, which are the records of
+ * calls that were not applied yet.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: struct sl_edges, which the caller
  * of sl_edges_create() owns.
@@ -23,7 +24,7 @@
  * because its thread must first get a processor. 100 ms were too short on a machine with many more
  * threads than processors. */
 #define RETURN_NS 1000000000u
-/* like RETURN_NS, but used when the held records take much of the memory */
+/* like RETURN_NS, but used when the held records occupy much of the memory */
 #define RETURN_LOW_NS 100000000u
 
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
@@ -64,7 +65,7 @@ void sl_edges_destroy(struct sl_edges *e)
     sl_pages_unmap(e, sizeof *e);
 }
 
-/* ---- taking events ---- */
+/* ---- input of events ---- */
 
 static int is_call(const struct sl_event *ev)
 {
@@ -137,9 +138,10 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
     }
 }
 
-/* Counts a call whose records are dropped. The call is counted once, because its records are
- * adjacent in the sorted items. Between windows, calls are recorded, but the work that they waited
- * for is not. So a wait between windows is counted only if it has a synchronization record. */
+/* Counts a call as lost, because its records are dropped. The call is counted once, because its
+ * records are adjacent in the sorted items. Between windows, calls are recorded, but the work that
+ * they waited for is not. So a wait between windows is counted only if it has a synchronization
+ * record. */
 static void lose(struct sl_edges *e, const struct sl_item *item)
 {
     if (item->correlation == e->last_lost || !is_wait(e, item) ||
@@ -183,8 +185,8 @@ static void give_way(struct sl_edges *e)
     e->blind = e->streams.count;
 }
 
-/* Counts a record of a call that was dropped before. The record may be the only record of a wait.
- */
+/* Counts a record as lost, because it arrives after the other records of its call were dropped. The
+ * record may be the only record of a wait. */
 static void come_too_late(struct sl_edges *e, const struct sl_event *ev)
 {
     struct sl_item item;
@@ -297,9 +299,9 @@ static uint64_t made(const struct sl_edges *e, const struct sl_item *item, size_
     return ns && !returned && e->opt.online ? ns + time_to_return(e) : ns;
 }
 
-/* Returns when the call that must be applied first was made (made()). Of a call whose own record
- * has not arrived, only its event's record is known, which has no time. Then the function returns
- * the time of the next call that has one. */
+/* Returns made() of the call that must be applied first. If only the event record of that call has
+ * arrived, the call has no time. Then the function returns made() of the next call that has a
+ * time. */
 static uint64_t latest(const struct sl_edges *e, size_t skip)
 {
     const struct sl_item *item;
@@ -320,8 +322,9 @@ static uint64_t begun(const struct sl_item *item, size_t count)
     return 0;
 }
 
-/* Decides the open waits that ended by `ns` and before the first held call began. A held call may
- * have enqueued work for which a later wait waited. */
+/* Finds the sources of each open wait that ended by `ns`, and before the first call began whose
+ * records are still held. Waits that ended later stay open, because such a call may have enqueued
+ * work that they waited for. */
 static void close_waits(struct sl_edges *e, uint64_t ns)
 {
     size_t skip, count;
@@ -357,7 +360,8 @@ void sl_edges_close(struct sl_edges *e, uint64_t before_ns)
     while ((item = sl_order_first(&e->order, &skip, &count)) && begun(item, count) < before_ns)
         apply_first(e, skip, count);
     e->closing = 0;
-    /* All open waits began before the calls that are still held, so they can be decided. */
+    /* All open waits began before the calls whose records are still held. So the sources of all
+     * open waits can be found. */
     sl_waits_close(&e->waits, UINT64_MAX);
 }
 

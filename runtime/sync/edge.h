@@ -4,13 +4,13 @@
  * The input of the engine is the assembled events of a process (event/assemble.h), in any order.
  * The output is edges. An edge says that a call, or a GPU operation, could not continue before
  * another GPU operation had completed. The engine derives edges from the order in which work was
- * enqueued. It does not guess them from events that happen at about the same time.
+ * enqueued. The engine does not guess edges from events that happen at about the same time.
  * docs/sync-edges.md defines the kinds of edges and how the engine finds each kind. The engine runs
  * in a job, on the writer thread, and in the command-line tool, on the events of a trace file.
  *
- * The engine decides a wait once every record that ended before the wait's end was delivered. The
- * caller reports this with sl_edges_delivered(). Until then the engine holds the records, as many
- * as fit into memory.
+ * The engine decides a wait, that is, finds its sources and emits its edges, once every record that
+ * ended before the wait's end was delivered. The caller reports this delivery with
+ * sl_edges_delivered(). Until then the engine holds the records, as many as fit into memory.
  *
  * Threads: one thread owns an engine and makes all calls. Memory: mapped pages, at most
  * `cap_bytes`. If the engine needs more memory, it drops and counts the held records. Afterwards
@@ -59,7 +59,7 @@ enum sl_edge_basis {
     SL_BASIS_INFERRED
 };
 
-/* A GPU operation. It is one slice of the trace. */
+/* A GPU operation. Each GPU operation is one slice of the trace. */
 struct sl_edge_op {
     uint64_t correlation;
     /* CUDA's id of the graph node; 0 if the operation is not part of a graph */
@@ -76,14 +76,14 @@ struct sl_edge {
     struct sl_edge_op source;
     uint8_t kind;  /* enum sl_edge_kind */
     uint8_t basis; /* enum sl_edge_basis */
-    /* 1: the destination is a GPU operation that could not start; 0: it is a call that could not
-     * return */
+    /* 1: the destination is a GPU operation that could not start; 0: the destination is a call that
+     * could not return */
     uint8_t at_start;
     /* 1: this source ended last of all sources of the wait, and the wait took time. So this source
      * released the wait. */
     uint8_t released;
     uint64_t wait_ns, wake_ns;
-    /* destination */
+    /* The destination of the edge. */
     uint64_t dst_correlation;
     uint64_t dst_start_ns, dst_end_ns; /* start and end of the call or GPU operation */
     uint32_t dst_thread;               /* the thread of the call, or of the launching call */
@@ -98,15 +98,15 @@ struct sl_edge {
 enum sl_edge_loss {
     SL_EDGE_LOST_BEFORE_WINDOW, /* the awaited work may include work enqueued before recording
                                  * began */
-    /* needed records did not arrive before the engine had to decide the wait */
+    /* needed records did not arrive before the engine had to emit the wait's edges */
     SL_EDGE_LOST_GAVE_UP,
-    SL_EDGE_LOST_AMBIGUOUS, /* an inferred edge may have either of two sources */
+    SL_EDGE_LOST_AMBIGUOUS, /* an inferred edge has two possible sources */
     /* the file has no stream flags, so it is unknown which streams are ordered with the legacy
      * default stream */
     SL_EDGE_LOST_FLAG_UNKNOWN,
     /* the edge is between nodes of a graph whose dependencies are not known */
     SL_EDGE_LOST_GRAPH_INSIDE,
-    /* the engine saw no record of the awaited event, or the wait names nothing that it waits for */
+    /* the engine saw no record of the awaited event, or no record says what the wait waited for */
     SL_EDGE_LOST_NO_RECORD,
     SL_EDGE_LOST_MEMORY, /* the engine had no memory left */
     SL_EDGE_LOST_CYCLE,
@@ -138,24 +138,24 @@ struct sl_edges;
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt);
 void sl_edges_destroy(struct sl_edges *e); /* accepts NULL */
 
-/* Adds one assembled event: a GPU operation, call, sync, event record or stream metadata. For a
- * foreign file the caller also adds one event for each context before all others, with stream
+/* Adds one assembled event: a GPU operation, call, sync, event record or stream metadata. Before
+ * all other events of a foreign file, the caller adds one event for each context, with stream
  * SL_STREAM_NONE. */
 void sl_edges_event(struct sl_edges *e, const struct sl_event *ev);
 
-/* The caller guarantees that every record that ended before `complete_ns` has been added. Decides
- * every wait that ended before that time. */
+/* The caller guarantees that every record that ended before `complete_ns` has been added. Emits the
+ * edges of every wait that ended before that time. */
 void sl_edges_delivered(struct sl_edges *e, uint64_t complete_ns);
 
 /* The caller guarantees that no more records will arrive of calls that began before `before_ns`.
- * UINT64_MAX means all calls. Decides these calls. The state of streams is kept. */
+ * UINT64_MAX means all calls. Emits the edges of these calls. The state of streams is kept. */
 void sl_edges_close(struct sl_edges *e, uint64_t before_ns);
-void sl_edges_flush(struct sl_edges *e); /* sl_edges_close(e, UINT64_MAX) */
+void sl_edges_flush(struct sl_edges *e); /* same as sl_edges_close(e, UINT64_MAX) */
 
-/* The caller reports that records were lost, or that recording paused for a while. Held records are
- * dropped, and each wait among them is counted with `reason`. The pending work of all streams and
- * events is unknown from then on. The flags of streams are kept. The engine ignores later records
- * of calls that it knows at this time. */
+/* The caller reports that records were lost, or that recording paused for a while. The records of
+ * calls that were not applied yet are dropped, and each wait among these records is counted with
+ * `reason`. The pending work of all streams and events is unknown from then on. The flags of
+ * streams are kept. The engine ignores later records of calls that it knows at this time. */
 void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
 
 /* Call after sl_edges_forget(), when records are made again. The engine ignores calls that began
@@ -163,18 +163,19 @@ void sl_edges_forget(struct sl_edges *e, enum sl_edge_loss reason);
  * from before `begin_ns` are missing. */
 void sl_edges_begin(struct sl_edges *e, uint64_t begin_ns);
 
-/* Returns a correlation id; all calls with a lower id are decided. Returns UINT64_MAX if all calls
- * are decided. The result is valid after a call of sl_edges_delivered(), sl_edges_close() or
- * sl_edges_flush(). */
+/* Returns a correlation id. All edges of calls with a lower id have been emitted. Returns
+ * UINT64_MAX if no edges are outstanding. The result is valid after a call of sl_edges_delivered(),
+ * sl_edges_close() or sl_edges_flush(). */
 uint64_t sl_edges_undecided(const struct sl_edges *e);
 
-/* Returns a time. All waits that began before this time are decided. All GPU operations whose call
- * began before this time are decided, too. */
+/* Returns a time. The edges of all waits that began before this time have been emitted, and so have
+ * the edges of all GPU operations whose call began before this time. */
 uint64_t sl_edges_decided_ns(const struct sl_edges *e);
 
 uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason);
-const char *sl_edge_kind_name(enum sl_edge_kind kind);    /* "stream_sync" */
-const char *sl_edge_basis_name(enum sl_edge_basis basis); /* "exact" */
-const char *sl_edge_loss_name(enum sl_edge_loss reason);  /* "before_window" */
+const char *sl_edge_kind_name(enum sl_edge_kind kind);    /* returns a name such as "stream_sync" */
+const char *sl_edge_basis_name(enum sl_edge_basis basis); /* returns a name such as "exact" */
+/* returns a name such as "before_window" */
+const char *sl_edge_loss_name(enum sl_edge_loss reason);
 
 #endif

@@ -3,10 +3,10 @@
  * recorded.
  *
  * A wait names an event record by its cudaEventSyncId. CUPTI before 12.8 has no such id, so the
- * wait names only the event. The wait's record is then the last record of the event before the
- * waiting call, in the order of API entry. If the recording calls overlapped, it is not known which
- * record was the last. The last two records of each event are kept, because a wait of another
- * thread may still refer to the earlier record.
+ * wait names only the event. Such a wait refers to the last record of the event before the waiting
+ * call, in the order in which the calls were entered. If the calls that recorded the event
+ * overlapped, it is not known which record was the last. The last two records of each event are
+ * kept, because a wait of another thread may still refer to the earlier record.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: a pool of at most a quarter of
  * the engine's store (base/store.h). When the pool is full, the oldest records are forgotten.
@@ -18,7 +18,7 @@
 
 struct sl_record {
     struct sl_set set;
-    uint64_t sync_id; /* 0: none */
+    uint64_t sync_id; /* CUPTI's cudaEventSyncId; 0: none */
     uint64_t event;   /* key of the event; 0 if the record names no event */
     struct sl_moment by;
     uint64_t before_ns;         /* time at which the calls of all earlier records of the event had
@@ -37,7 +37,8 @@ struct sl_records {
      */
     struct sl_map context_of;
     struct sl_record *oldest, *newest;
-    size_t count, more; /* number of records; sum of their `more` */
+    size_t count, more; /* `count`: number of records; `more`: sum of the fields `more` of all
+                         * records */
     size_t most;        /* limit for the sum of `count` and `more` */
     int forgot;         /* 1: some records were forgotten for lack of room */
     /* correlation id of the last call that recorded an event without a record that names the event;
@@ -51,9 +52,9 @@ void sl_records_free(struct sl_records *r);
 /* Forgets all records. */
 void sl_records_forget(struct sl_records *r);
 
-/* Adds a record with an empty set. Returns 0, -EEXIST if the record is known already, or -ENOMEM
- * past the memory cap. Returns -EINVAL if the record has neither a sync id nor an event id, because
- * no wait can then refer to the record. */
+/* Adds a record with an empty set. Returns 0, -EEXIST if the record is known already, or -ENOMEM if
+ * the memory cap is reached. Returns -EINVAL if the record has neither a sync id nor an event id,
+ * because no wait can then refer to the record. */
 int sl_records_put(struct sl_records *r, uint32_t context, uint32_t event_id, uint64_t sync_id,
                    const struct sl_moment *by, struct sl_record **out);
 

@@ -1,6 +1,6 @@
 /*
- * exec_state.c - remembers where each executable graph was launched last, and the last operations
- * of that launch.
+ * exec_state.c - stores the stream on which each executable graph was launched last, and the last
+ * operations of that launch.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: the executable graphs, their sets
  * and the array for a launch.

@@ -1,11 +1,11 @@
 /*
- * exec_state.h - remembers where each executable graph was launched last, and the last operations
- * of that launch.
+ * exec_state.h - stores the stream on which each executable graph was launched last, and the last
+ * operations of that launch.
  *
  * CUDA runs the launches of one executable graph one after the other, on whatever streams they are
- * launched. No record names the executable graph. The ids of its nodes identify it, because
- * instantiation gives every node a new id. Only the lowest few ids are stored. So the graph is
- * found again even if some of its nodes are disabled.
+ * launched. No record names the executable graph. The ids of the graph's nodes identify the graph,
+ * because instantiation gives every node a new id. Only the lowest few ids are stored, and a graph
+ * is found again even if some of its nodes are disabled.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: a pool of at most a sixteenth of
  * the engine's store (base/store.h). When the pool is full, the graph that was launched longest ago
@@ -48,7 +48,7 @@ struct sl_execs {
 struct sl_launched {
     struct sl_op *op;     /* the struct holds a reference; NULL if there is no operation */
     struct sl_node *node; /* the operation's graph node; NULL if the node is not known */
-    int is_source;        /* 1: another node depends on it */
+    int is_source;        /* 1: another node depends on this node */
 };
 
 void sl_execs_init(struct sl_execs *x, struct sl_streams *streams);
@@ -63,7 +63,7 @@ struct sl_launched *sl_execs_launched(struct sl_execs *x, size_t count);
 
 /* Returns the executable graph with these nodes. Adds the graph if it is new. Sets *lost if the
  * function had to forget another graph whose last operations may still be needed. Returns NULL if
- * no item has a node id, or past the cap. */
+ * no item has a node id, or if the memory cap is reached. */
 struct sl_exec *sl_execs_get(struct sl_execs *x, const struct sl_item *item, size_t count,
                              int *lost);
 

@@ -21,7 +21,7 @@ void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *stre
     streams->keep_ns = opt->foreign ? SL_WAKE_MOST_NS : 0;
 }
 
-/* ---- while calls are applied ---- */
+/* ---- functions that are called when a call is applied ---- */
 
 void sl_foreign_operation(struct sl_call *c, const struct sl_item *item)
 {
@@ -103,7 +103,7 @@ void sl_foreign_wait(struct sl_call *c, struct sl_stream *any, int known)
         sl_call_lose(c, any ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_BEFORE_WINDOW);
 }
 
-/* ---- waits of streams without a row ---- */
+/* ---- stream waits that have no row in the file ---- */
 
 void sl_foreign_stream_waits(const struct sl_edges_options *opt, const struct sl_streams *s,
                              struct sl_stream *stream, const struct sl_moment *by)
@@ -137,7 +137,7 @@ int sl_foreign_is_for_more(const struct sl_streams *s, const struct sl_wait *wai
     return s->context_count > 1 && sl_look_unknown(s, SL_UNKNOWN_STREAM_WAIT, &look);
 }
 
-/* ---- which operation released a wait? ---- */
+/* ---- the operation that released a wait ---- */
 
 static int is_just_before(const struct sl_wait *wait, uint64_t end_ns)
 {
@@ -155,7 +155,8 @@ static void look_at_stream(const struct sl_wait *wait, const struct sl_link *tai
     for (; op && *found < 2; op = is_any ? op->older : NULL) {
         int fits = is_just_before(wait, op->pub.end_ns);
 
-        /* No operation at or before this one ended shortly before the return. */
+        /* Neither this operation nor an earlier operation of the stream ended shortly before the
+         * wait returned. */
         if (is_any && !fits && !is_just_before(wait, op->older_end_ns))
             return;
         if (fits && op->pub.end_ns <= wait->when.to_ns) {

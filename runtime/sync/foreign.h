@@ -19,7 +19,7 @@ struct sl_look;
 
 void sl_foreign_init(const struct sl_edges_options *opt, struct sl_streams *streams);
 
-/* ---- while calls are applied ---- */
+/* ---- functions that are called when a call is applied ---- */
 
 /* `item` is an operation of the call. Counts an edge of the operation as lost if the order of the
  * legacy default stream may have ordered the operation after other operations. */
@@ -31,11 +31,12 @@ void sl_foreign_find_missing(struct sl_call *c);
  * the call's context if `known` is set. */
 void sl_foreign_wait(struct sl_call *c, struct sl_stream *any, int known);
 
-/* ---- waits of streams without a row ---- */
+/* ---- stream waits that have no row in the file ---- */
 
 /* Kineto writes the row of a cudaStreamWaitEvent only if it already knows the context's device and
  * if the stream has an operation. So after the first such row of a context, a cudaStreamWaitEvent
- * without a row was for a stream that has no operation yet and no earlier row of this kind. */
+ * without a row can only be for a stream that has neither an operation nor an earlier row of a
+ * cudaStreamWaitEvent. */
 void sl_foreign_stream_waits(const struct sl_edges_options *opt, const struct sl_streams *s,
                              struct sl_stream *stream, const struct sl_moment *by);
 /* Searches for the last stream wait without a row that may concern the stream. Returns 1 if the
@@ -43,7 +44,7 @@ void sl_foreign_stream_waits(const struct sl_edges_options *opt, const struct sl
  * last such wait is not known. */
 int sl_foreign_last_rowless(const struct sl_look *look, const struct sl_moment **by);
 
-/* ---- while waits are decided ---- */
+/* ---- functions that are called when the sources of a wait are searched ---- */
 
 /* Returns 1 if a stream of the awaited context may also have had to wait for another context,
  * because of a stream wait that has no row. */
@@ -51,8 +52,8 @@ int sl_foreign_is_for_more(const struct sl_streams *s, const struct sl_wait *wai
 
 /* Returns the operation that ended during the call, shortly before the call returned. The
  * candidates are the last operation of each stream in `set`. For a wait for an event, the
- * candidates are all operations of these streams. Writes the number of operations that fit to
- * *found, at most 2. */
+ * candidates are all operations of these streams. Writes the number of candidates that ended at
+ * such a time to *found; 2 stands for two or more. */
 struct sl_op *sl_foreign_guess(const struct sl_wait *wait, const struct sl_set *set,
                                unsigned *found);
 /* Returns 1 if a wait for the legacy default stream returned long after that stream's own work

@@ -1,15 +1,16 @@
 /*
  * node_state.h - stores the dependencies between the nodes of a graph.
  *
- * CUPTI reports dependencies while graphs are built (SL_EV_META_NODE), if we could subscribe. A
- * launched graph is a copy of the graph that was built, or a copy of a copy. The table stores
- * dependencies between the originals, that is, the nodes of the graph that was built. All copies of
- * a node share its dependencies.
+ * CUPTI reports dependencies while graphs are built (SL_EV_META_NODE), if syncline could subscribe
+ * to CUPTI's callbacks. A launched graph is a copy of the graph that was built, or a copy of a
+ * copy. The table stores dependencies between the originals, that is, the nodes of the graph that
+ * was built. All copies of a node share its dependencies.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: pools of the engine's store
  * (base/store.h). Nodes use at most an eighth of the store. When this eighth is full, the oldest
  * nodes are forgotten. Dependencies that do not fit into their nodes use at most another eighth.
- * When that is full, the dependencies of a node with more of them count as not known.
+ * When this second eighth is full, the dependencies of a node whose dependencies do not fit count
+ * as not known.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
@@ -23,7 +24,8 @@ enum {
 
 /* A block of a node's dependencies. Few nodes have more dependencies than one block holds. */
 struct sl_node_deps {
-    uint64_t original[SL_NODE_DEPS]; /* 0: free */
+    uint64_t original[SL_NODE_DEPS]; /* ids of original nodes on which the node depends; 0: free
+                                      * entry */
     struct sl_node_deps *more;
 };
 

@@ -27,7 +27,7 @@ struct sl_item {
     uint32_t what; /* GPU operation: shape id; call: callback id; sync: result of the wait */
     /* call: system thread id; other records: the stream's number (sync/stream_state.h) */
     uint32_t where;
-    uint8_t kind; /* enum sl_event_kind; copied from the event, as are the flags */
+    uint8_t kind; /* enum sl_event_kind; copied from the event, like `flags` */
     /* GPU operation: 1 = from a graph; call: 1 = the call failed; sync: enum sl_sync_type */
     uint8_t more;
     uint16_t flags;
@@ -77,12 +77,12 @@ int sl_order_sort(struct sl_order *o);
 
 /* Examines the sorted items from number `skip` on. Returns the items with the lowest correlation
  * id, and writes the number of these items to *count. Returns NULL if there are no items. The items
- * stay valid until the next put, sort or take. */
+ * stay valid until items are put, sorted or taken. */
 const struct sl_item *sl_order_peek(const struct sl_order *o, size_t skip, size_t *count);
 /* Returns the items of the call that must be applied first. Writes to *skip the number of items in
- * front of them, which is usually 0. The number is not 0 if a thread was descheduled after its call
- * got its id and before the call got its start time. Calls of other threads may then have higher
- * ids but begin earlier. */
+ * front of these items, which is usually 0. The number is not 0 if a thread was descheduled after
+ * its call got its id and before the call got its start time. Calls of other threads may then have
+ * higher ids but begin earlier. */
 const struct sl_item *sl_order_first(const struct sl_order *o, size_t *skip, size_t *count);
 /* Moves the items of the call to the front, for sl_order_take(). Until sl_order_take(), no item may
  * be put or sorted. */

@@ -1,6 +1,6 @@
 /*
- * stream_state.c - keeps the operations and waits of each stream, so that its tail can be found for
- * any time that a later wait may need.
+ * stream_state.c - keeps the operations and waits of each stream, so that the stream's tail can be
+ * found for any time that a later wait may need.
  *
  * A stream's operations form a list from the newest to the oldest. Each operation stores the set of
  * operations that the stream was made to wait for right before the operation. So the engine finds
@@ -368,8 +368,8 @@ static struct sl_op *new_op(struct sl_streams *s)
     return op || sl_streams_make_room(s) != 0 ? op : sl_pool_get(&s->ops);
 }
 
-/* Finds the two operations between which the new operation belongs. Returns 0. Returns -EEXIST if
- * the stream has the operation already, or if the operation is too old for any wait. */
+/* Finds the two operations between which the new operation belongs. Returns 0, or -EEXIST if the
+ * stream has the operation already, or if the operation is too old for any wait. */
 static int find_place(const struct sl_stream *stream, const struct sl_edge_op *pub,
                       struct sl_op **above, struct sl_op **below)
 {
@@ -392,9 +392,9 @@ static int find_place(const struct sl_stream *stream, const struct sl_edge_op *p
     return *above && (at ? at->apart : stream->trimmed) ? -EEXIST : 0;
 }
 
-/* Returns 1 if it is certain which operation precedes this operation on the stream. The call of an
- * operation without a time decides the operation's place. If the call of another operation without
- * a time overlaps it, the order of the two operations is not known. */
+/* Returns 1 if it is certain which operation precedes this operation on the stream. An operation
+ * without a time is placed by the time of its call. If two such calls overlap, the order of their
+ * operations is not known. */
 static int is_previous_known(const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
@@ -470,7 +470,7 @@ void sl_stream_follow(struct sl_streams *s, struct sl_stream *stream, const stru
         link.inferred |= (uint8_t)set->misses;
         sl_set_add_beside(s, &stream->extra, &link);
     }
-    if (stream->extra.lost) /* is also set if memory ran out */
+    if (stream->extra.lost) /* `lost` is also set if memory ran out */
         sl_stream_lose(s, stream, lost_before, by);
     stream->extra.lost |= lost_before;
     if (set->first || set->lost || set->misses)

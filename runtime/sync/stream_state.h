@@ -1,19 +1,19 @@
 /*
- * stream_state.h - keeps the operations and waits of each stream, so that its tail can be found for
- * any time that a later wait may need.
+ * stream_state.h - keeps the operations and waits of each stream, so that the stream's tail can be
+ * found for any time that a later wait may need.
  *
  * A stream's tail is its last operation, plus the operations that the stream was made to wait for
  * after that operation. To find the tail at the time of a call, the caller passes the call's time
- * and thread (struct sl_moment). The search then skips operations that were enqueued later. So a
- * stream keeps only operations that some wait may still have to skip or find. The GPU runs the
- * operations of a stream in the order in which they were enqueued, so the operations start in this
- * order, too.
+ * and thread (struct sl_moment). The search then skips operations that were enqueued later. A
+ * stream keeps only operations that the search for some later wait may have to skip or find. The
+ * GPU runs the operations of a stream in the order in which they were enqueued, so the operations
+ * start in this order, too.
  *
  * No record reports the destruction of a stream. Streams may use half of the memory. When this half
  * is full, a new stream replaces a stream that has not been used for a long time and whose work has
- * all completed. If the replaced stream is used again, only edges without a wait are missing. If a
- * whole context was made to wait (unknown_deps.c), the edges of the stream's first operation may be
- * missing too.
+ * all completed. If the replaced stream is used again, only edges without waiting time are missing.
+ * If a whole context was made to wait (unknown_deps.c), the edges of the stream's first operation
+ * may be missing too.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: pools of the engine's store
  * (base/store.h). An operation is kept as long as a stream or a set refers to it. A stream is kept
@@ -47,7 +47,7 @@ static inline uint64_t sl_later(uint64_t a_ns, uint64_t b_ns)
 }
 
 struct sl_op;
-struct sl_open; /* wait.h */
+struct sl_open; /* defined in wait.h */
 
 struct sl_link {
     struct sl_link *next;
@@ -117,12 +117,12 @@ struct sl_context {
     /* number of streams that were removed from the list because their work had ended
      * (stream_trim.c) */
     uint32_t left;
-    uint64_t left_ns; /* time at which the work of all those streams had ended */
+    uint64_t left_ns; /* time at which the work of all streams counted in `left` had ended */
     uint64_t gone_ns; /* time at which the work of all replaced streams had ended */
     /* time at which the work from before the recording had ended; UINT64_MAX if the work may be
      * pending */
     uint64_t seen_ns;
-    struct sl_over over; /* known from a wait for the whole context */
+    struct sl_over over; /* times that are known from a wait for the whole context */
     uint8_t device;
     /* For a foreign file, which may not have a row for each call that makes a stream wait.
      * `first_row`: correlation id of the first such call of this context with a row; 0 if there is
@@ -143,14 +143,14 @@ struct sl_stream {
     uint64_t mark_set;
     /* time at which the last call that enqueued on this stream returned; 0 if there is none */
     uint64_t active_ns;
-    uint64_t covered_ns; /* same as in struct sl_context, but for this stream */
-    uint64_t seen_ns;    /* same as in struct sl_context, but for this stream */
+    uint64_t covered_ns; /* like `covered_ns` of struct sl_context, but for this stream */
+    uint64_t seen_ns;    /* like `seen_ns` of struct sl_context, but for this stream */
     /* time at which the last call that made `extra` incomplete returned */
     uint64_t lost_ns;
     struct sl_moment last_lost; /* the last call that made `extra` incomplete */
     /* latest start of an operation on this stream whose call is not known; 0 if there is none */
     uint64_t ignored_ns;
-    struct sl_over over; /* same as in struct sl_context, but for this stream */
+    struct sl_over over; /* like `over` of struct sl_context, but for this stream */
     /* correlation id of the graph launch that has a node without a time on this stream */
     uint64_t unordered;
     /* The call that returned last of all calls whose operation on this stream has no time. */
@@ -166,7 +166,8 @@ struct sl_stream {
     uint8_t listed;  /* 1: the stream is in the list of its context */
     /* number of records and waits that refer to the stream by number or address */
     uint32_t held;
-    uint32_t ops; /* number of the stream's operations to which something still refers */
+    uint32_t ops; /* number of the stream's operations that are referred to by the stream's list or
+                   * by a set */
     /* `kept`: number of operations in the list. `trim_at`: number at which sl_stream_trim() is
      * called. */
     uint32_t kept, trim_at;
@@ -184,8 +185,8 @@ enum sl_unknown {
 };
 
 enum {
-    /* number of stored calls of each sort; if more occur during one open wait, its edges may be
-     * left out */
+    /* number of stored calls of each sort; if more such calls occur during one open wait, edges of
+     * that wait may be left out */
     SL_UNKNOWN_KEPT = 16
 };
 
@@ -236,7 +237,7 @@ enum {
     /* precision of times in nanoseconds, because old files have whole microseconds */
     SL_TICK_NS = 1000,
     SL_STREAM_LEGACY = 7,            /* CUPTI's id of the legacy default stream, in every context */
-    SL_STREAM_FLAG_NON_BLOCKING = 2, /* CUpti_ActivityStreamFlag */
+    SL_STREAM_FLAG_NON_BLOCKING = 2, /* a value of CUpti_ActivityStreamFlag */
     SL_STREAM_FLAG_LEGACY = 3
 };
 
@@ -251,7 +252,7 @@ static inline struct sl_stream *sl_streams_at(const struct sl_streams *s, uint32
 {
     return s->numbered[number];
 }
-/* Returns the stream that stands for the context; NULL past the cap. */
+/* Returns the stream that stands for the context, or NULL if the memory cap is reached. */
 struct sl_stream *sl_context_any(struct sl_streams *s, struct sl_context *context);
 /* Stores the flags, whether or not the stream exists yet. */
 void sl_streams_flags(struct sl_streams *s, uint8_t device, uint32_t context, uint32_t stream,
@@ -264,7 +265,7 @@ void sl_streams_forget(struct sl_streams *s);
 /* ---- sets ---- */
 
 /* A set must be open while members are added; only one set is open at a time. If the store's cap is
- * reached, the set is marked as lost. */
+ * reached, the set is marked as incomplete. */
 void sl_set_open(struct sl_streams *s, struct sl_set *set);
 /* Adds a member. If several operations of one stream are added, the set keeps only the operation
  * that ends last. Unless kernels overlap, this is the latest operation. If two links to one
@@ -279,22 +280,22 @@ void sl_set_clear(struct sl_streams *s, struct sl_set *set);
 
 /* ---- finding tails: each function adds to an open set ---- */
 
-/* Adds the stream's own tail. If `via` is not SL_VIA_STREAM, each member is marked with it. */
+/* Adds the stream's own tail. If `via` is not SL_VIA_STREAM, each member is marked with `via`. */
 void sl_stream_tail(struct sl_streams *s, struct sl_stream *stream, const struct sl_moment *when,
                     enum sl_via via, struct sl_set *set);
 /* Adds all operations that a wait for the stream waits for. These are the stream's tail, and the
- * tails of other streams that are ordered before it through the legacy default stream. Other
- * streams that were not used after `over_ns` are left out, because the caller knows that their work
- * is over. */
+ * tails of other streams that are ordered before the stream through the legacy default stream.
+ * Other streams that were not used after `over_ns` are left out, because the caller knows that the
+ * work of these streams has ended. */
 void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t over_ns,
                        const struct sl_moment *when, struct sl_set *set);
 /* Adds the tails of all streams of the context that were used after `since_ns`. */
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set);
 
-/* Returns 1 if work enqueued on one stream is ordered after earlier work on the other. This is so
- * if `a` and `b` are the same stream, or if one is the legacy default stream and the other is a
- * blocking stream. */
+/* Returns 1 if work enqueued on one stream is ordered after earlier work on the other. This is the
+ * case if `a` and `b` are the same stream, or if one is the legacy default stream and the other is
+ * a blocking stream. */
 int sl_streams_are_ordered(const struct sl_stream *a, const struct sl_stream *b);
 
 /* Returns 1 if call `a` came before call `b`. The ids decide for calls of one thread. The times

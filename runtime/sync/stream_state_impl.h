@@ -28,9 +28,9 @@ void sl_set_add_beside(struct sl_streams *s, struct sl_set *set, const struct sl
 /* Removes `rest` and all older operations from their stream. */
 void sl_ops_drop(struct sl_streams *s, struct sl_op *rest);
 /* stream_trim.c: finds the newest operation that had ended before the horizon (`horizon_ns`).
- * Forgets all older operations of the stream, because no tail can contain them any more. One of the
- * older operations is kept if it ends later than that operation. The stream's `pushed` operation is
- * always kept, because the caller still uses it. */
+ * Forgets all older operations of the stream, because no tail can contain them any more. But an
+ * older operation is kept if it ends later than the operation that was found. The stream's `pushed`
+ * operation is always kept, because the caller still uses it. */
 void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct sl_op *pushed);
 /* stream_trim.c: forgets all operations and set members, of all streams, that no wait can need.
  * Returns 0, or -ENOMEM if so little was freed that a new attempt to get memory is not worthwhile.
@@ -40,27 +40,29 @@ int sl_streams_make_room(struct sl_streams *s);
  * stream. Returns `op` if the end of `op` is not known. Returns NULL if the search is too long or
  * the result was forgotten. */
 struct sl_op *sl_op_last_to_end(struct sl_op *op);
-/* stream_trim.c: call once the operation is in the list. `above` is the operation that follows it,
- * or NULL if the operation is the newest. */
+/* stream_trim.c: updates `older_end_ns` of the operation and of later operations. Called once the
+ * operation is in the list. `above` is the next later operation of the list, or NULL if the
+ * operation is the newest. */
 void sl_op_note_ends(struct sl_op *op, struct sl_op *above);
 /* stream_table.c: forgets everything about the stream except for its ids and flags. Earlier work
  * may be pending until `seen_ns`. */
 void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t seen_ns);
-/* sl_stream_use() is called when the stream is used at `ns`. It moves the stream to its place in
- * the list of its context, which is sorted by last use. The second function removes the stream from
- * this list. */
+/* sl_stream_use() is called when the stream is used at `ns`. It moves the stream to its new
+ * position in the list of its context, which is sorted by last use. sl_stream_leave_list() removes
+ * the stream from this list. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns);
 void sl_stream_leave_list(struct sl_stream *stream);
 
 /* stream_trim.c: if the stream waits for many operations, drops some of them. An operation is
- * dropped if it is over for every call that is still to come, and if some thread has waited for it.
- */
+ * dropped if it had ended before every call began that is still to be applied, and if some thread
+ * has waited for the operation. */
 void sl_stream_drop_past(struct sl_streams *s, struct sl_stream *stream);
 
 /* stream_trim.c: walks the streams of a context that were used after `since_ns`, last used first.
- * If the list is long, the walk removes streams whose operations had all ended for every call that
- * is still to come. After the list, the walk visits the streams that were removed earlier, if the
- * call for which it walks began before the work of these streams had ended. */
+ * If the list is long, the walk removes streams whose operations had all ended before every call
+ * began that is still to be applied. After the list, the walk visits the streams that were removed
+ * earlier, if the call on whose behalf it walks began before the work of these streams had
+ * ended. */
 struct sl_walk {
     const struct sl_streams *s;
     const struct sl_context *context;
@@ -141,9 +143,9 @@ static inline struct sl_look sl_look_at(const struct sl_stream *stream, const st
 /* Returns the loss reasons of the set `extra` of a stream or an operation, as bits of enum
  * sl_edge_loss. */
 uint32_t sl_look_lost(struct sl_look *look, const struct sl_set *extra);
-/* Returns a bit of enum sl_edge_loss if the ring of this sort contains a call that matters,
- * otherwise 0. The inline function tests for an empty ring first, because it is called for each
- * stream, and because the rings are empty in most jobs. */
+/* Returns a bit of enum sl_edge_loss if the ring for `what` contains a call that matters for the
+ * search, otherwise 0. The inline function tests for an empty ring first, because it is called for
+ * each stream, and because the rings are empty in most jobs. */
 uint32_t sl_look_at_ring(const struct sl_streams *s, enum sl_unknown what, struct sl_look *look);
 static inline uint32_t sl_look_unknown(const struct sl_streams *s, enum sl_unknown what,
                                        struct sl_look *look)

@@ -1,7 +1,8 @@
 /*
  * stream_table.c - the table of streams and contexts. A record that names a new stream or context
- * adds it to the table. The table finds streams and contexts by id or number, and lists them in
- * order of use. When there are many streams, the table forgets streams whose work has completed.
+ * adds this stream or context to the table. The table finds streams and contexts by id or number,
+ * and lists them in order of use. When there are many streams, the table forgets streams whose work
+ * has completed.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: the streams, the contexts and the
  * table.
@@ -15,7 +16,8 @@ enum {
     /* number of streams considered for replacement each time a stream is created */
     LOOKS = 8,
     SLOTS_USUAL = 4,   /* number of map slots that are reserved for one key */
-    SKEW_NS = 10000000 /* calls whose starts differ by more than this are in the same order by id */
+    SKEW_NS = 10000000 /* calls whose starts differ by more than this have ids in the order of their
+                        * starts */
 };
 
 void sl_streams_init(struct sl_streams *s, struct sl_store *store)
@@ -87,8 +89,8 @@ void sl_stream_leave_list(struct sl_stream *stream)
     stream->listed = 0;
 }
 
-/* Removes the stream from the list of its context. If the stream was removed before, subtracts it
- * from the count of removed streams. */
+/* Removes the stream from the list of its context. If the stream was removed before, subtracts the
+ * stream from the count of removed streams. */
 static void leave(struct sl_stream *stream)
 {
     if (stream->listed)
@@ -97,8 +99,8 @@ static void leave(struct sl_stream *stream)
         stream->context->left--;
 }
 
-/* Moves the stream to its place in the context's list, which is sorted by last use. In most cases
- * the stream becomes the first of the list. */
+/* Moves the stream to its new position in the context's list, which is sorted by last use. In most
+ * cases the stream becomes the first of the list. */
 void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 {
     struct sl_stream **head = &stream->context->recent, *at, *before = NULL;
@@ -122,8 +124,8 @@ void sl_stream_use(struct sl_stream *stream, uint64_t ns)
 
 /* ---- numbers of streams ---- */
 
-/* Returns 1 if work that had ended at `ns` had ended for every wait that is open or still to come.
- * UINT64_MAX (never) must not wrap around. */
+/* Returns 1 if work that had ended at `ns` had ended before every wait began that is open or still
+ * to come. UINT64_MAX (never) must not wrap around. */
 static int is_over_for_all(const struct sl_streams *s, uint64_t ns)
 {
     return ns <= s->waits_since_ns && ns < s->horizon_ns && ns + SKEW_NS <= s->horizon_ns;
@@ -134,8 +136,8 @@ static int had_ended(const struct sl_streams *s, const struct sl_op *op)
     return !op->no_time && is_over_for_all(s, sl_op_all_ended_ns(op));
 }
 
-/* Returns 1 if the stream may be forgotten. This is so if all its work has completed, and if its
- * later records can be handled without its state. */
+/* Returns 1 if the stream may be forgotten. This is the case if all work of the stream has
+ * completed, and if later records of the stream can be handled without the stream's state. */
 static int can_go(const struct sl_streams *s, const struct sl_stream *stream)
 {
     int is_known = stream->flags ? stream->flags != SL_STREAM_FLAG_LEGACY : !stream->plain;
@@ -248,8 +250,8 @@ static struct sl_stream *make_stream(struct sl_streams *s, struct sl_context *ow
     set_flags(made, sl_flags_get(&s->flags, owner->number, id, &lost));
     s->flags_lost += (uint64_t)lost;
     /* The legacy default stream is recognised by its id. The flags of the legacy default stream
-     * arrive with its first event, but other streams may have been ordered after it before that
-     * event. */
+     * arrive with its first event, but other streams may have been ordered after this stream before
+     * that event. */
     if (id == SL_STREAM_LEGACY && !owner->legacy)
         owner->legacy = made;
     if (id == SL_STREAM_NONE)

@@ -1,16 +1,16 @@
 /*
  * stream_trim.c - forgets operations and set members that no later wait can need.
  *
- * - The operation of a stream that ends last is mostly the latest one. But a kernel may begin while
- *   the kernel before it runs (programmatic dependent launch), and end first. So each operation
- *   stores the latest end of the operations before it.
- * - On each stream, the operations that are older than a certain operation are forgotten. This is
- *   the newest operation that had ended before all waits that are still to come.
+ * - The operation of a stream that ends last is usually the operation that began last. But a kernel
+ *   may begin while the previous kernel runs (programmatic dependent launch), and end before the
+ *   previous kernel. So each operation stores the latest end of the operations before it.
+ * - Each stream keeps the newest operation that had ended before all later waits began. The
+ *   operations that are older than this operation are forgotten.
  * - If each request has its own stream, the sets that streams wait for and the lists of streams
- *   would grow with every request. So members of long sets and lists are dropped if they are over
- *   for every call that is still to come, and if some thread has waited for them. The edges of
- *   dropped members would have no waiting time. A call whose record arrives late still finds the
- *   removed streams. If a set may lack dropped members, the loss is counted.
+ *   would grow with every request. So members of long sets and lists are dropped if they had ended
+ *   before every call began that is still to be applied, and if some thread has waited for them.
+ *   The edges of dropped members would have no waiting time. A call whose record arrives late still
+ *   finds the removed streams. If a set may lack dropped members, the loss is counted.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: dropped objects return to the
  * pools of the engine's store (base/store.h).
@@ -152,7 +152,7 @@ int sl_streams_make_room(struct sl_streams *s)
 /* ---- members of sets, and streams of a list ---- */
 
 enum {
-    MEMBERS_KEPT = 16, /* number of members that a set keeps, even if they have ended */
+    MEMBERS_KEPT = 16, /* number of members that a set keeps, even if their operations have ended */
     /* number of streams that a list keeps, even if their work has ended; few jobs have more streams
      */
     STREAMS_KEPT = 64

@@ -2,9 +2,9 @@
  * unknown_deps.c - tracks waits and work of streams that no record names.
  *
  * The time of the call that made an unknown wait or operation is known. The unknown wait or
- * operation does not affect earlier calls. It does not affect calls that began after a wait for the
- * whole stream had returned, either.
- * - If the stream is known, its set is marked as lost.
+ * operation does not affect earlier calls. Nor does it affect calls that began after a wait for the
+ * whole stream had returned.
+ * - If the stream is known, the stream's set is marked as incomplete.
  * - If the stream is not known, the call is put into a ring. Calls in the ring may concern every
  *   stream, even a stream that is first used later. Examples of such calls are a wait of a whole
  *   context, a graph launch on a stream that no record names, and a call that a foreign file does
@@ -53,7 +53,7 @@ static const struct sl_unknown_call *back(const struct sl_unknown_calls *calls, 
     return &calls->call[(calls->count - 1 - i) % SL_UNKNOWN_KEPT];
 }
 
-/* Inserts a late call before the calls that are later than it, so that the ring stays in order. */
+/* Inserts a late call before the calls that began later, so that the ring stays in order. */
 void sl_streams_note_unknown(struct sl_streams *s, enum sl_unknown what, const struct sl_moment *by,
                              uint64_t ended_ns)
 {
@@ -142,9 +142,9 @@ void sl_stream_forget_lost(const struct sl_streams *s, struct sl_stream *stream,
         stream->extra.lost = 0;
 }
 
-/* Stores a wait that has returned. The last loss was at `lost_ns`. If any waits began after that
- * loss, the function keeps the wait among them that returned first. Otherwise it keeps the wait
- * that began last. */
+/* Stores a wait that has returned. The last loss was at `lost_ns`. If some waits began after that
+ * loss, the function keeps the first of these waits that returned. If no wait began after that
+ * loss, the function keeps the wait that began last. */
 static void covered(struct sl_over *over, uint64_t *seen_ns, uint64_t lost_ns,
                     const struct sl_moment *wait)
 {
@@ -217,7 +217,7 @@ int sl_look_unseen(const struct sl_streams *s, const struct sl_look *look)
            is_last_ignored(look);
 }
 
-/* ---- looking for unknown work ---- */
+/* ---- the search for unknown work ---- */
 
 uint32_t sl_look_lost(struct sl_look *look, const struct sl_set *extra)
 {
@@ -234,8 +234,8 @@ static int is_behind(const struct sl_op *op, const struct sl_moment *by)
 }
 
 /* Returns 1 if the stream is a branch of a graph. A branch is ordered after the work that its
- * launch was ordered after, and no call enqueues work on it. A stream that was never used may be
- * any stream. */
+ * launch was ordered after, and no call enqueues work on a branch. A stream that was never used may
+ * be any stream. */
 static int is_branch(const struct sl_look *look)
 {
     return look->op && !look->stream->plain;

@@ -73,7 +73,7 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
     if (!w->opt->online)
         return;
     /* Jobs create and end threads, so the map is emptied when it is large. After that, some edges
-     * without a wait are emitted again. */
+     * without waiting time are emitted again. */
     if (w->covered.used * sizeof *w->covered.slot > w->covered.store->cap_bytes / COVERED_SHARE)
         sl_map_free(&w->covered);
     place = sl_map_put(&w->covered, cover_key(thread, number, what));
@@ -83,8 +83,8 @@ static void cover(struct sl_waits *w, uint32_t thread, uint32_t number, enum cov
         *any_ns = sl_later(*any_ns, ns);
 }
 
-/* Returns 1 if the thread has waited for the operation before. The time that is common to all
- * threads is checked first, because with 10^4 streams no thread has waited for most of the work. */
+/* Returns 1 if the thread has waited for the operation before. The latest time for any thread is
+ * checked first, because with 10^4 streams no thread has waited for most of the work. */
 static int is_covered(const struct sl_waits *w, uint32_t thread, const struct sl_op *op)
 {
     const struct sl_stream *stream = op->stream;
@@ -215,7 +215,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
     w->opt->sink(w->opt->sink_user, w->edge, w->edges);
 }
 
-/* ---- the context of a wait that names none ---- */
+/* ---- the context of a wait whose records name no context ---- */
 
 /* Returns 1 if the wait's context is a guess. No record names the context of a free. In files of
  * torch.profiler, no record names the context of a synchronizing call without a row, either. The
@@ -326,7 +326,7 @@ static void cover_set(struct sl_waits *w, const struct sl_wait *wait, const stru
         cover(w, thread, stream->number, COVER_BLOCKING, wait->when.from_ns, NULL);
 }
 
-/* Emits an inferred edge if exactly one operation fits. */
+/* Emits an inferred edge if exactly one operation may have released the wait. */
 static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     unsigned found;
@@ -440,7 +440,8 @@ void sl_waits_add(struct sl_waits *w, struct sl_wait *wait)
         decide(w, wait);
         return;
     }
-    /* If the wait were decided now, work that other threads enqueue meanwhile would be missed. */
+    /* The sources are not searched now, because other threads may enqueue awaited work until the
+     * wait returns. */
     if (sl_open_add(&w->open, w->streams->store, wait) != 0) {
         w->lost[SL_EDGE_LOST_MEMORY]++;
         return;

@@ -3,7 +3,7 @@
  *
  * A call's wait is decided once all calls were applied that may have enqueued work before the wait
  * returned. So the wait stays open until a call is applied that began after the end of the wait.
- * The edges of a GPU operation are decided at once.
+ * The edges of a GPU operation are found and emitted at once.
  *
  * Threads: only the thread that owns the engine (edge.h). Memory: the engine's store
  * (base/store.h), up to the store's cap.
@@ -43,8 +43,8 @@ struct sl_wait {
     uint64_t over_ns;
 };
 
-/* Waits whose call has not returned yet (wait_open.c). There is one for each thread that is
- * waiting. */
+/* Waits whose call has not returned yet (wait_open.c). There is one open wait for each thread that
+ * is waiting. */
 struct sl_open {
     struct sl_wait *wait;
     size_t count, slots;
@@ -59,7 +59,7 @@ struct sl_waits {
      * stream or context got up to this time */
     struct sl_map covered;
     struct sl_open open;
-    uint64_t closed_ns; /* latest end of all decided waits */
+    uint64_t closed_ns; /* latest end of all waits whose edges were emitted */
     struct sl_edge *edge;
     size_t edges, edge_slots;
     uint64_t lost[SL_EDGE_LOST_COUNT];
@@ -71,7 +71,7 @@ void sl_waits_free(struct sl_waits *w);
 
 /* Adds a wait, and takes the ownership of the wait's set. */
 void sl_waits_add(struct sl_waits *w, struct sl_wait *wait);
-/* Decides the waits that had returned by `ns`. */
+/* Emits the edges of the open waits that had returned by `ns`. */
 void sl_waits_close(struct sl_waits *w, uint64_t ns);
 
 /* Drops and counts all open waits. Clears the map of covered work. */
@@ -96,10 +96,10 @@ void sl_open_forget(struct sl_open *o, struct sl_store *store);
 
 /* Returns a time before which no open wait began, UINT64_MAX if no wait is open. */
 uint64_t sl_open_since(const struct sl_open *o);
-/* Returns 1 if an open wait may need the first of two operations although the second replaces it.
- * The wait may need the first operation if it began before the stream was made to wait for the
- * second operation, and if it returned when the first operation had ended and the second had not. A
- * time is 0 if it is not known. */
+/* Returns 1 if an open wait may need the first of two operations although the second operation
+ * replaces the first. This is the case if the wait began before the stream was made to wait for the
+ * second operation, and if the wait returned when the first operation had ended and the second had
+ * not. A time is 0 if it is not known. */
 int sl_open_between(const struct sl_open *o, uint64_t second_tied_ns, uint64_t first_end_ns,
                     uint64_t second_end_ns);
 

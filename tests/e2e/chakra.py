@@ -1,7 +1,8 @@
 """Reads Chakra execution traces with the standard protobuf library.
 
-The schema is typed here by hand from the field numbers of MLCommons' et_def.proto. This schema is not
-generated from syncline's own schema, because a test could then not notice an error in that schema."""
+The schema was typed here by hand, from the field numbers of MLCommons' et_def.proto. It is not
+generated from syncline's chakra.proto, because a test could then not notice an error in
+chakra.proto."""
 import dataclasses
 import functools
 import gzip
@@ -24,7 +25,7 @@ MESSAGES = {
 }
 VALUES = {"double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15,
           "sint64": 17, "fixed32": 19, "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27,
-          "string": 29, "bytes": 31}  # the list of each type has the number after the type's own
+          "string": 29, "bytes": 31}  # the field number of a list type is the number of its element type plus 1
 NODE_TYPES = ["INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE",
               "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"]
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
@@ -120,7 +121,7 @@ class Node:
 
 
 class Et:
-    """An execution trace. Times are in ns since the trace's base."""
+    """An execution trace. Times are in ns since the clock_base_ns of the trace."""
 
     def __init__(self, path: pathlib.Path, types: dict | None = None):
         self.path = path
@@ -196,8 +197,7 @@ def broken(et: Et, groups: set[str] | None = None) -> list[str]:
             rule(node.attr.get("pg_name", "") in ({""} | (groups or set())), "pg_name", node)
         if node.type == COLL:
             rule(node.attr.get("comm_type") in (0, 2, 5, 6, 7), "comm_type", node)
-    # CPU times are exclusive. The nodes of a thread never overlap, and each node depends on the previous
-    # node.
+    # The nodes of a thread never overlap, and each node depends on the previous node.
     last: dict[tuple, Node] = {}
     for node in et.cpu:
         before = last.get(et.lane(node))
@@ -205,7 +205,7 @@ def broken(et: Et, groups: set[str] | None = None) -> list[str]:
             rule(node.start >= before.end, "pieces of a thread overlap", node)
             rule(before.id in node.deps, "pieces of a thread are chained", node)
         last[et.lane(node)] = node
-    # The operations of a stream run in order.
+    # The operations of a stream are in order and never overlap.
     last = {}
     for node in et.gpu:
         before = last.get(et.lane(node))

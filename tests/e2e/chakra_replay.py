@@ -15,8 +15,9 @@ def everything(_parent: Node, _node: Node) -> bool:
 def replay(et: Et, duration: Callable[[Node], float] = lambda node: node.duration,
            keep: Callable[[Node, Node], bool] = everything,
            held_up: Mapping[int, int] = types.MappingProxyType({})) -> dict[int, float]:
-    """Returns when each node ends. `keep` decides whether a dependency is respected. `held_up` maps a node's
-    id to an extra delay in ns, for causes that the file does not contain."""
+    """Returns the time at which each node ends. `keep` returns whether a dependency is used.
+    `held_up` maps a node's id to an extra delay in ns, for causes of delays that the file does not
+    contain."""
     ends: dict[int, float] = {}
     free: dict[tuple, float] = {}
     for node in et.nodes:
@@ -30,11 +31,13 @@ def replay(et: Et, duration: Callable[[Node], float] = lambda node: node.duratio
 
 
 def without_sync_edges(parent: Node, node: Node) -> bool:
-    """Keeps every dependency, except the dependencies of CPU nodes on GPU operations."""
+    """A function for `keep` that uses every dependency, except the dependencies of CPU nodes on GPU
+    operations."""
     return parent.cpu or not node.cpu
 
 
 def kernels_longer(factor: float) -> Callable[[Node], float]:
-    """Makes kernels longer by `factor`. Copies and memsets (nodes with a size) keep their durations."""
+    """Returns a function for `duration` that makes kernels longer by `factor`. Copies and memsets
+    (nodes with a size) keep their durations."""
     return lambda node: node.duration * (factor if not node.cpu and "tensor_size" not in node.attr
                                          else 1)

@@ -6,7 +6,7 @@ import pytest
 
 import harness
 import standstill
-from standstill import pytest_runtest_protocol  # noqa: F401 - a hook
+from standstill import pytest_runtest_protocol  # noqa: F401 - pytest finds this hook by its name
 
 
 def pytest_configure(config):
@@ -37,8 +37,8 @@ def go(tmp_path: pathlib.Path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Yields an empty file system of 256 KiB. Skips the test if mounting is not permitted. Mounting needs
-    root."""
+    """Yields an empty file system of 256 KiB. Mounting needs root rights, so the test is skipped
+    without them."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "syncline-test", folder],

@@ -1,5 +1,6 @@
-"""Answers which calls are recorded by default, according to docs/trace-format-details.md. Tests compare with
-this list, not with the patterns from which the library's own tables are generated."""
+"""Reads from docs/trace-format-details.md which calls are recorded by default. Tests compare traces
+with this documented list, and not with the patterns from which the library's tables are
+generated."""
 import functools
 import itertools
 import pathlib
@@ -21,7 +22,7 @@ def lists() -> tuple[list[str], list[str]]:
 
 
 def spelled(pattern: str) -> list[str]:
-    """Expands the braces of a pattern: returns one pattern for each choice."""
+    """Expands the braces of a pattern. Returns one pattern for each combination of alternatives."""
     parts = [part[1:-1].split(",") if part.startswith("{") else [part]
              for part in re.findall(r"\{[^}]*\}|[^{}]+", pattern)]
     return ["".join(choice) for choice in itertools.product(*parts)]
@@ -29,14 +30,14 @@ def spelled(pattern: str) -> list[str]:
 
 @functools.cache
 def names() -> tuple[set[str], re.Pattern]:
-    """Returns the documented names without a star, and a regular expression that matches the names with a
-    star."""
+    """Returns the documented names that have no star, and a regular expression for the names that
+    have one."""
     every = [name for pattern in lists()[0] for name in spelled(pattern)]
     stars = [re.escape(name).replace(r"\*", "[A-Za-z0-9]*") for name in every if "*" in name]
     return {name for name in every if "*" not in name}, re.compile("|".join(stars))
 
 
 def is_documented(name: str) -> bool:
-    """Says whether the call is documented as recorded. `name` is without its version suffix."""
+    """Returns whether the call is documented as recorded. `name` is without its version suffix."""
     full, stars = names()
     return name in full or stars.fullmatch(name) is not None

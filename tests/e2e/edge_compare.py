@@ -1,10 +1,11 @@
 """Compares the edges that syncline found with the edges that the simulator's truth requires (edge_truth.py).
 
-A destination is `unsure` if its call overlaps a conflicting call of another thread. Unsure destinations are
-counted separately. Their edges must be possible and have the right times. These edges may have the basis
-`overlapping`. A destination is `blurred` if a graph, launched on a stream that no record names, may have
-overlapped. Edges of a blurred destination may also have the basis `overlapping`. Everything else about these
-edges is checked like about all other edges."""
+A destination is `unsure` if its call overlaps a conflicting call of another thread, so that the
+records fit several orders. Unsure destinations are counted separately. Their edges must fit one of
+these orders and have the right times, and may have the basis `overlapping`. A destination is
+`blurred` if a graph was launched on a stream that no record names, and that launch may have
+conflicted with the destination's call. Edges of a blurred destination may also have the basis
+`overlapping`, and are otherwise checked like all edges."""
 import collections
 import dataclasses
 import itertools
@@ -12,17 +13,19 @@ import itertools
 import harness
 from edge_truth import INFERRED, NONE, RECORDED, Destination, Truth, edge_of
 
-# if streams are unknown, some of these edges are missing and counted
+# kinds of waits for a whole context. If streams are unknown, some of their edges are missing and
+# counted
 OF_A_CONTEXT = {"device_sync", "context_sync"}
-# edges of these kinds are not counted when records are lost, because no record reports the waits
+# kinds of waits that have no record. So when records are lost, missing edges of these kinds are not
+# counted
 UNCOUNTED = {"legacy_default", "graph"}
 # Each of these reasons can explain only missing edges of the listed kinds. All other reasons can explain
 # missing edges of any kind.
 EXPLAINS = {
     "ambiguous": INFERRED,  # the context of a free is ambiguous
     "flag_unknown": {"legacy_default"},
-    # Missing records of events, and operations whose launch has no record. Edges of later operations may be
-    # missing, too.
+    # The record of an event is missing, or the launch of an operation has no record. Edges of later
+    # operations may be missing, too.
     "no_record": {"event_sync", "event_query", "stream_wait", "legacy_default", "graph"},
     "graph_inside": set(),
 }
@@ -39,8 +42,8 @@ def printed(edge: dict) -> tuple:
 @dataclasses.dataclass
 class Outcome:
     wrong: list[str] = dataclasses.field(default_factory=list)
-    right: int = 0  # number of right edges
-    # number of right edges of each kind
+    right: int = 0  # number of correct edges
+    # number of correct edges of each kind
     kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     unsure: int = 0  # number of destinations whose calls overlap other calls
     left_out: list["LeftOut"] = dataclasses.field(default_factory=list)
@@ -63,8 +66,9 @@ def why_left_out(truth: Truth, corr: int, kinds: set[str], lost: collections.Cou
 
 def unexplained(left_out: list[LeftOut], lost: collections.Counter) -> list[LeftOut]:
     """Returns the left-out destinations that no counter explains. Each count in `lost` explains one
-    destination. Nothing is unexplained unless some group of reasons has a lower total count than the
-    destinations that only this group can explain (Hall's theorem)."""
+    destination. By Hall's theorem, all destinations are explained unless there is a group of
+    reasons whose total count is lower than the number of destinations that only this group can
+    explain."""
     groups = collections.Counter(out.reasons for out in left_out)
     for size in range(1, len(groups) + 1):
         for some in itertools.combinations(groups, size):
@@ -90,10 +94,10 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     for key in sorted(set(found) | set(wanted), key=str):
         one(out, truth, key, wanted.get(key, []), found.get(key, []), whole, window, lost)
     counted = sum(n for reason, n in lost.items() if reason != "graph_inside")
-    # syncline counts frees whose context is unknown. It also counts each overlapping call whose order is
-    # unknown, at most once.
+    # In `ambiguous`, syncline counts frees whose context is unknown. It also counts each
+    # overlapping call whose order is unknown, at most once.
     expected = lost["ambiguous"] if len(truth.contexts) > 1 else min(lost["ambiguous"], out.unsure)
-    expected += lost["cycle"] if out.unsure else 0  # the calls may have had another order
+    expected += lost["cycle"] if out.unsure else 0  # syncline may have used another order of the overlapping calls
     expected += lost["no_record"] if truth.placeless_launches() else 0
     if bad := unexplained(out.left_out, lost):
         out.wrong.append(f"left out: {len(bad)} waits have no edges, what is counted does not explain "
@@ -107,11 +111,12 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         lost: collections.Counter):
     """Compares the edges of one call, or of the operations that one call enqueued on one stream."""
     must = collections.Counter(edge for d in to for edge in d.must)
-    # An earlier wait covered this edge, but the edges of that wait may have been left out.
+    # If an earlier wait covered this source, the edge is not required. But that wait's edges may
+    # have been left out, and then the edge may be there.
     may = collections.Counter(edge for d in to for edge in d.may + ([] if whole else d.covered))
     out.wrong += [text for edge in found for text in misnamed(truth, to, edge)]
     have = collections.Counter(printed(edge) for edge in found)
-    # CUPTI writes a call's record when the call returns.
+    # CUPTI writes a call's record when the call returns, so a call is in the window of its return.
     inside = all(window[0] <= d.start and (d.start if d.stream is not None else d.end) < window[1]
                  for d in to)
     if any(d.unsure for d in to):
@@ -158,7 +163,8 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                 truth, to, edge, window)):
             must -= collections.Counter({told: false.pop(edge)})
     if not whole:
-        # Edges to sources that completed before the window, or before a loss, may be missing.
+        # Edges with a wait of 0 may be missing if their source completed before the window or
+        # before a loss.
         must = collections.Counter({edge: n for edge, n in must.items() if edge[7]})
     missing = must - have if not any(d.bereft for d in to) else collections.Counter()
     if false:
@@ -171,7 +177,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                                     why_left_out(truth, to[0].corr, {edge[0] for edge in missing}, lost)))
     out.right += sum(have.values())
     out.kinds.update(edge[0] for edge in have.elements())
-    if have and len(to) == 1:  # each of a graph's nodes has its own releasing source
+    if have and len(to) == 1:  # of a graph's launch, each node has its own releasing source
         released(out, key, found)
 
 
@@ -202,9 +208,9 @@ def is_told_as_inferred(found: list[dict]) -> bool:
 
 def is_partly_told(to: list[Destination], have: collections.Counter,
                    missing: collections.Counter) -> bool:
-    """Says whether some required edges of a destination were found and others were not. Graph nodes on one
-    stream are several destinations with the same key here, so the edge of one node may be found while the
-    edge of another node is missing."""
+    """Returns whether only some of a destination's required edges were found. Graph nodes on one
+    stream are several destinations with the same key here, so the edge of one node may be found
+    while the edge of another node is missing."""
     if len(to) == 1:
         return bool(have)
     return any(missing.keys() & set(d.must) and have.keys() & set(d.must + d.may) for d in to)
@@ -221,9 +227,10 @@ def possible_frees(truth: Truth, to: Destination, point: str) -> set[int]:
 
 
 def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
-    """Says whether the edge is true for some order of the overlapping calls. The source must have been
-    enqueued and completed before the wait returned (within one tick between the GPU's and the host's clock).
-    The edge's times must match the times of source and destination."""
+    """Returns whether the edge is correct for at least one order of the overlapping calls. The
+    source must have been enqueued and completed before the wait returned (within one tick between
+    the GPU's and the host's clock). The edge's times must match the times of source and
+    destination."""
     point = edge[5]
     last = to.start if point == "start" else to.end
     return any(edge == edge_of(edge[0], op, to.corr, point, free, last, to.stream)
@@ -233,8 +240,8 @@ def is_possible(truth: Truth, to: Destination, edge: tuple) -> bool:
 
 
 def says_nothing_new(truth: Truth, to: Destination, edge: tuple) -> bool:
-    """Says whether the edge's source is an operation that precedes another source of the same destination. If
-    operations were lost, this source may be the last operation for which the destination really waited."""
+    """Returns whether the edge's source precedes another source of the same destination. Such an
+    edge is redundant but true. It can occur if the record of the other source was lost."""
     point, last = edge[5], to.start if edge[5] == "start" else to.end
     frees = possible_frees(truth, to, point) if truth.lost_ops else {to.free}
     return any(edge == edge_of(edge[0], truth.ops[id_], to.corr, point, free, last, to.stream)
@@ -250,8 +257,8 @@ def by_another_rule(truth: Truth, to: list[Destination], edge: tuple) -> tuple |
 
 
 def comes_after_unseen(truth: Truth, to: Destination, window: tuple[int, int]) -> bool:
-    """Says whether the destination is a GPU operation whose predecessor on its stream was not recorded or
-    does not exist."""
+    """Returns whether the destination is a GPU operation whose predecessor on its stream was not
+    recorded or does not exist."""
     ops = [op for op in truth.ops.values() if (op["corr"], op["stream"]) == (to.corr, to.stream)]
     before = [truth.before.get(op["id"]) for op in ops]
     return any(not op or op["id"] in truth.lost_ops or truth.lossy or
@@ -270,7 +277,8 @@ def by_who_saw_less(truth: Truth, to: list[Destination], edge: tuple, window) ->
 
 
 def sources(truth: Truth, to: list[Destination]) -> set[int]:
-    """Returns the correlation ids of all operations that the destination was ordered after, directly or not."""
+    """Returns the correlation ids of all operations that had to complete before the destination,
+    directly or through other operations."""
     return {edge[1] for d in to for edge in d.must + d.may + d.covered} | {
         truth.ops[id_]["corr"] for d in to for id_ in d.behind}
 

@@ -29,14 +29,14 @@ class Spans:
     def __init__(self, calls: Iterable[Span], operations: Iterable[Span]):
         """`lane` is (thread,) for a call, and (device, context, stream) for an operation."""
         self.calls = {call.correlation: call for call in calls}
-        # the launch of a graph has several operations on one stream
+        # a list, because the launch of a graph has several operations on one stream
         self.operations = collections.defaultdict(list)
         for op in operations:
             self.operations[op.correlation, op.lane[-1]].append(op)
 
     def source(self, edge: dict) -> list[Span]:
-        """Returns the operations with the edge's source id. Returns an empty list if the source was enqueued
-        before the file begins."""
+        """Returns the operations with the correlation id of the edge's source. Returns an empty
+        list if the source was enqueued before the file begins."""
         return self.operations.get((edge["src_correlation"], edge["src_stream"]), [])
 
     def destination(self, edge: dict) -> list[Span]:
@@ -81,8 +81,8 @@ def _times(edges: list[dict], spans: Spans) -> Iterable[str]:
 
 
 def _cycles(edges: list[dict], spans: Spans) -> Iterable[str]:
-    """Reports cycles. Here all operations of one launch on one stream count as one node. Only the comparison
-    with the truth checks dependencies between these operations."""
+    """Reports cycles. All operations of one launch on one stream count as one node here.
+    (Dependencies between these operations are checked only by the comparison with the truth.)"""
     order = graphlib.TopologicalSorter()
     lanes = collections.defaultdict(list)
     for call in spans.calls.values():
@@ -91,7 +91,7 @@ def _cycles(edges: list[dict], spans: Spans) -> Iterable[str]:
     for calls in lanes.values():
         calls.sort(key=lambda call: call.start)
         for before, call in zip(calls, calls[1:]):
-            if before.end <= call.start:  # the earlier call is not around this one
+            if before.end <= call.start:  # the earlier call has returned, so it does not enclose this call
                 order.add((call.correlation, "begin"), (before.correlation, "end"))
     streams = collections.defaultdict(list)
     for key, ops in spans.operations.items():

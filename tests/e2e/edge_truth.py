@@ -1,27 +1,28 @@
-"""Works out the edges that a run must have, from the simulator's truth.
+"""Computes from the simulator's truth which edges a run must have.
 
-For every waiting call and every GPU operation, the simulator records which operations it was ordered
-after. The expected numbers (`wait_ns`, `wake_ns`, `released`) are computed from the times of calls and
-operations by the definitions in docs/sync-edges.md, not by syncline's code.
+For every waiting call and every GPU operation, the simulator records which operations had to
+complete before. The expected numbers (`wait_ns`, `wake_ns`, `released`) are computed from the times
+of calls and operations by the definitions in docs/sync-edges.md, not by syncline's code.
 
-Each edge is demanded, allowed or false:
-- demanded: every operation in a wait's set, except edges with a wait of 0 to streams that an earlier wait
-  of the thread covers;
+Each possible edge is in one of three classes:
+- demanded: an edge from every operation in the set that a wait waits for, except edges with a wait
+  of 0 to streams that an earlier wait of the thread covers;
 - allowed: edges to operations that precede a demanded source (true, but redundant), and edges with a wait
   of 0 that depend on facts without a record (work of destroyed streams, waits before the window);
-- false: all others.
+- false: all other edges.
 
-If several threads use the same stream, event or executable graph at the same time, records do not determine
-the order. The destinations are then `unsure`. A graph may be launched on a stream that no record names. A
-destination is `blurred` if it would be unsure had the graph been launched on another stream. The edges of a
-blurred destination are the same, but syncline need not report these edges as certain."""
+If several threads use the same stream, event or executable graph at the same time, records do not
+determine the order. The destinations are then `unsure`. A graph may be launched on a stream that no
+record names. A destination is `blurred` if it would be unsure for another launch stream of the
+graph. A blurred destination must have the same edges, but syncline need not report these edges as
+`exact`."""
 import collections
 import dataclasses
 
 import harness
 
 INFERRED = {"free", "implicit"}
-QUERIES = {"event_query", "stream_query"}  # queries do not wait, even if an operation ends meanwhile
+QUERIES = {"event_query", "stream_query"}  # a query does not wait, even if an operation ends while the query runs
 UNRECORDED = INFERRED | {"copy", "memset"}  # waits for which CUPTI makes no record
 NONE = 0xffffffff  # stands for a missing stream or event
 LEGACY = 7
@@ -40,12 +41,12 @@ class Destination:
     must: list[tuple] = dataclasses.field(default_factory=list)
     may: list[tuple] = dataclasses.field(default_factory=list)
     covered: list[tuple] = dataclasses.field(default_factory=list)  # edges that an earlier wait covers
-    # operations that precede the operations in `must`
+    # ids of operations that the GPU had to run before the sources of the edges in `must`
     behind: set[int] = dataclasses.field(default_factory=set)
-    free: int = 0  # when the destination could have continued
+    free: int = 0  # time from which the destination waits only for its sources, in ns
     unsure: bool = False  # the destination's call overlaps conflicting calls
     blurred: bool = False  # the records do not show whether the destination is unsure
-    bereft: bool = False  # the records that show the wait were lost
+    bereft: bool = False  # the record that shows the wait was lost
     nameless: bool = False  # the destination's call has no record, so syncline uses times of other records
 
 
@@ -61,7 +62,7 @@ class Action:
     # further streams and events that the call may read and change
     anywhere: set = dataclasses.field(default_factory=set)
     ops: list = dataclasses.field(default_factory=list)
-    untold: bool = False  # no record says when one of the call's operations ended
+    untold: bool = False  # one of the call's operations has no record of its end
     waits: bool = False
     record: bool = False
     unsure: bool = False  # the call overlaps a conflicting call
@@ -114,7 +115,7 @@ class Truth:
         self._stray()
 
     def _find_unrecorded(self, log: list[dict]):
-        """Finds the operations, waits and calls of record kinds that were off."""
+        """Finds the operations, waits and calls whose kind of record was turned off."""
         spans = collections.defaultdict(list)  # kind or name of a call -> [from, until]
         for line in log:
             if line.get("what") == "enabled":
@@ -147,8 +148,9 @@ class Truth:
             to.bereft = to.nameless or to.corr & NONE in gone
 
     def _stray(self):
-        """No record says in which context a free was made. syncline assumes the context of the thread's last
-        activity, unless work of another context ended during the call."""
+        """Marks each free for which syncline may assume a wrong context as unsure. No record has
+        the context of a free, so syncline assumes the context in which the thread was last
+        active."""
         used = sorted([(line["corr"], line["thread"], line["context"]) for line in self.ops.values()]
                       + [(line["corr"], self.calls[line["corr"]]["thread"], line["context"])
                          for line in self.records if line["corr"] in self.calls]
@@ -179,11 +181,11 @@ class Truth:
                 newest[place] = link
         return list(newest.values())
 
-    # ---- calls ----
+    # ---- the edges of calls ----
 
     def _calls(self) -> list[Destination]:
         found = []
-        covered = collections.defaultdict(dict)  # thread -> place -> operation
+        covered = collections.defaultdict(dict)  # thread -> stream -> last awaited operation
         maybe = collections.defaultdict(dict)
         for wait in sorted(self.waits, key=lambda line: line["corr"]):
             call = self.calls.get(wait["corr"])
@@ -229,8 +231,8 @@ class Truth:
         return self.began(a["corr"]) < self.began(b["corr"])
 
     def nameless_follows(self) -> list[dict]:
-        """Returns the stream waits whose event record is unknown. The record was lost, or it was made in
-        another context and CUPTI is older than 12.8."""
+        """Returns the stream waits whose event record syncline cannot know: the record was lost, or
+        CUPTI is older than 12.8 and the event was recorded in another context."""
         found = []
         for follow in self.follows:
             of = [r for r in self.records if r["event"] == follow["event"] and self._is_before(r, follow)]
@@ -239,7 +241,8 @@ class Truth:
         return found
 
     def placeless_launches(self) -> set[int]:
-        """Returns the calls that launched graphs none of whose recorded operations ran on the launch stream."""
+        """Returns the graph launches of which no recorded operation ran on the launch stream. No
+        record names the stream of such a launch."""
         nodes = [op for op in self.ops.values() if op["graph"] and op["kind"] in RECORDED]
         return {op["corr"] for op in nodes} - {op["corr"] for op in nodes if self._on_launch_stream(op)
                                                and op["id"] not in self.lost_ops}
@@ -266,7 +269,7 @@ class Truth:
         return [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 for op in last.values()]
 
-    # ---- GPU operations ----
+    # ---- the edges of GPU operations ----
 
     def _operations(self) -> list[Destination]:
         found = []
@@ -300,7 +303,7 @@ class Truth:
     def _on_launch_stream(self, op: dict) -> bool:
         return op["stream"] == LEGACY or place_of(op) in self.flags
 
-    # ---- calls that overlap ----
+    # ---- destinations whose order is not certain, because calls overlap ----
 
     def _actions(self) -> list[Action]:
         actions: dict[int, Action] = {}
@@ -337,13 +340,13 @@ class Truth:
                     self._looks(action, line["context"], line["stream"])
                 else:
                     action.reads.add(("all", line["context"]))
-        # A thread can be preempted between taking a correlation id and its start time, so ids are not in the
-        # order of time.
+        # A thread can be preempted after it takes a correlation id and before it reads the start
+        # time, so ids and times can have different orders.
         return sorted(actions.values(), key=lambda action: (action.start, action.corr))
 
     def _looks(self, action, context, stream):
-        """Adds the operations that a wait for a stream depends on: the stream's own operations, and
-        operations that the ordering of the legacy stream adds."""
+        """Adds the streams whose state a wait for a stream reads: the stream itself, and the
+        streams that are ordered with it through the legacy default stream."""
         action.reads.add((context, stream))
         if stream == LEGACY:
             action.reads.add(("blocking", context))
@@ -359,7 +362,7 @@ class Truth:
     def _taint(self):
         actions = self._actions()
         unsure = tainted(actions)
-        placeless = self.placeless_launches()  # each of these operations may be on any stream
+        placeless = self.placeless_launches()  # the operations of these launches may be on any stream
         places = {x for a in actions for x in a.reads | a.writes if x[0] not in ("all", "event", "graph")}
         blurred = set()
         if placeless:
@@ -379,7 +382,8 @@ def conflict(a: Action, b: Action) -> bool:
 
 
 def was_not_waited_for(wait: Action, launch: Action) -> bool:
-    """Says whether all operations of the launch ended after the wait had returned."""
+    """Returns whether all operations of the launch ended after the wait had returned, so that the
+    wait was not for them."""
     return bool(wait.waits and not wait.ops and launch.ops and not launch.untold
                 and all(op["end"] > wait.end for op in launch.ops))
 
@@ -398,7 +402,8 @@ def tainted(actions: list[Action]) -> set[int]:
     for a in actions:
         a.tainted = a.unsure or bool(a.reads & dirty)
         written = {x for x in a.writes if x[0] != "all"}
-        # An operation without a record (a stream-ordered free) does not clear the doubt about earlier work.
+        # Only an operation with a record makes the stream's tail certain again. A stream-ordered
+        # free has no record.
         enqueued = any(op["kind"] in RECORDED for op in a.ops)
         if a.unsure or (a.tainted and (a.record or not enqueued)):
             dirty |= written | (a.anywhere if a.unsure else set())

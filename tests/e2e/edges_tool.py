@@ -1,4 +1,4 @@
-"""Runs `syncline edges` on a file, and makes the rows of test files: launches, waits, operations."""
+"""Runs `syncline edges` on a file. Also makes rows for test files: launches, waits, operations."""
 import collections
 import json
 
@@ -10,7 +10,8 @@ FIELDS = ["kind", "src_correlation", "src_name", "src_stream", "src_device", "ds
 
 
 def edges(path, *options, status=0):
-    """Returns the edges, and the number of edges left out by reason."""
+    """Returns the edges that the tool prints, and for each reason the number of edges that were
+    left out."""
     out, error = run("edges", "--json", *options, path, status=status)
     lost = collections.Counter()
     for line in error.splitlines():

@@ -1,7 +1,9 @@
-"""Runs a program on the simulated GPU with the real library injected. Reads the trace, the simulator's truth,
-and the simulator's log of the records that it dropped, failed or gave to another client.
+"""Runs a program on the simulated GPU with the real library injected. Reads the trace, the
+simulator's truth, and the simulator's log. The log has the records that the simulator dropped or
+gave to another client, and the calls that it made fail.
 
-Tests use this module to prove that syncline's events are exactly the truth minus the log."""
+Tests use this module to check that syncline's events are exactly the events of the truth, without
+those that the log says were lost."""
 import collections
 import dataclasses
 import functools
@@ -28,7 +30,7 @@ RUNTIME_CALLS = BUILD / "tests" / "e2e" / "runtime_calls"
 TOOL = BUILD / "tools" / "syncline"
 SIMGPU = REPO / "tests" / "simgpu" / "run"
 
-# The log's words for the reasons why syncline cannot have received a complete record.
+# Words in the log for records that syncline did not get, or did not get completely.
 LOST = {"dropped", "given", "starved", "unfinished", "undelivered", "no-time"}
 
 SAID = re.compile(r"\bsyncline: .*\n?")
@@ -38,7 +40,7 @@ MEMORY_KINDS = {1: "Pageable", 2: "Pinned", 3: "Device"}
 
 
 def has_benches() -> bool:
-    """Says whether the build under test includes the benchmarks."""
+    """Returns whether the tested build includes the benchmarks."""
     return "SYNCLINE_BENCH:BOOL=OFF\n" not in (BUILD / "CMakeCache.txt").read_text()
 
 
@@ -75,8 +77,9 @@ class Trace:
         text = decompress(path)
         self.text = text
         if path.suffix == ".part":
-            # The process was killed, or the disk was full. Every whole line is a whole event. The text after
-            # the last newline is truncated, although it may look like the end of a row.
+            # The file is truncated, because the process was killed or the disk was full. Every
+            # whole line is a whole event. The text after the last newline is left out, because it
+            # may be truncated even if it looks like a complete row.
             lines = text.decode().split("\n")
             first = next(i for i, line in enumerate(lines) if '"traceEvents"' in line)
             head = "\n".join(lines[:first + 1]) + "]}"
@@ -84,7 +87,7 @@ class Trace:
             rows = [line for line in lines[first + 1:-1] if line.endswith("},")]
             self.object["traceEvents"] = [json.loads(row[:-1], parse_float=str) for row in rows]
         else:
-            json.loads(text)  # the text is valid for any reader
+            json.loads(text)  # Python's parser accepts the text too
             self.object = json.loads(text, parse_float=str)
         self.base = self.object["baseTimeNanoseconds"]
         self.events = self.object["traceEvents"]
@@ -119,8 +122,8 @@ class Trace:
         return self.object["syncline"]["counters"]
 
     def lost(self) -> int:
-        """Returns how many operator records were lost for lack of room: on a busy machine the recorder may
-        read the queue too late. Fails if more than a tenth was lost."""
+        """Returns how many operator records were lost because a queue was full, which happens if
+        the recorder thread runs too late on a busy machine. Fails if more than a tenth was lost."""
         lost = self.counters["ranges_lost"] + self.counters["ops_lost"]
         assert lost <= len(self.of("cpu_op")) // 10, self.counters
         return lost
@@ -132,7 +135,7 @@ def plain(name: str) -> str:
 
 
 def in_default_filter(name: str) -> bool:
-    """Says whether the documentation lists the call as recorded by default."""
+    """Returns whether the documentation lists the call as recorded by default."""
     return is_documented(plain(name))
 
 
@@ -143,8 +146,8 @@ def json_lines(path: pathlib.Path) -> list[dict]:
 
 
 def of_syncline(log: list[dict]) -> list[dict]:
-    """Returns the simulator's log lines about syncline, about CUPTI's older interface and about the whole
-    process."""
+    """Returns the lines of the simulator's log without the lines about other subscribers of
+    CUPTI."""
     others = {line["client"] for line in log
               if line["what"] == "subscribed" and line["name"] != "CUPTI for syncline"}
     return [line for line in log if line.get("client") not in others]
@@ -158,8 +161,8 @@ class Run:
     stderr: str
     out: pathlib.Path
     truth: list[dict]
-    log: list[dict]  # without the lines about other subscribers of CUPTI
-    has_all_calls: bool = False  # SYNCLINE_API=all
+    log: list[dict]  # the simulator's log, without lines about other subscribers of CUPTI
+    has_all_calls: bool = False  # True if SYNCLINE_API is `all`
 
     def files(self, pattern: str = "*.pt.trace.json*") -> list[pathlib.Path]:
         """Returns the output files that match the pattern; by default the traces."""
@@ -195,9 +198,10 @@ class Run:
         return [line for line in self.log if line.get("what") in LOST]
 
     def calls(self) -> dict[int, dict]:
-        """Returns the calls that must have a row, by correlation id. Their records were enabled and not lost.
-        Of a nested pair only the outer call has a row. CUPTI before 12.5 can only enable all calls, so
-        syncline's own filter leaves out the other calls."""
+        """Returns the calls that must have a row, by correlation id. Their records were enabled and
+        not lost. If a call runs inside another call, only the outer call has a row. CUPTI before
+        12.5 can only enable all calls, so there syncline itself leaves out the calls that are not
+        recorded by default."""
         since: dict[str, int] = {}
         for line in self.log:
             if line.get("what") == "enabled":
@@ -215,7 +219,7 @@ class Run:
         return found
 
     def failed(self, function: str) -> bool:
-        """Says whether the simulator made a call of this function fail."""
+        """Returns whether the simulator made a call of this function fail."""
         return any(line.get("what") == "failed" and line["function"] == function
                    for line in self.log)
 
@@ -228,8 +232,8 @@ FOREIGN = ("SYNCLINE_", "SIMGPU_", "CUDA_", "RANK", "LOCAL_", "WORLD_SIZE", "MAS
 
 
 def intrusions(run_: Run) -> list[dict]:
-    """Returns syncline's calls that stop or spoil another client's recording, made after that client took
-    CUPTI's callbacks."""
+    """Returns the CUPTI calls of syncline that would stop or damage another client's recording, and
+    that syncline made after that client had registered its callbacks."""
     calls = [line for line in run_.log
              if line["what"] in ("callbacks", "disabled", "forced", "steal")]
     taken = next(i for i, line in enumerate(calls) if line["what"] == "steal"
@@ -238,8 +242,8 @@ def intrusions(run_: Run) -> list[dict]:
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """Returns this process's environment without variables that a developer or a scheduler set for another
-    job."""
+    """Returns this process's environment without the variables in FOREIGN, which a developer or a
+    job scheduler may have set for another job."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
     env.update(extra or {})
     return env
@@ -272,8 +276,8 @@ def scenario(tmp: pathlib.Path, steps: str, **options) -> Run:
 
 @functools.cache
 def demangler() -> subprocess.Popen:
-    """Returns the one c++filt process for all names, because PyTorch has hundreds of kernels with names of
-    thousands of characters."""
+    """Returns a c++filt process, which is started once for all names. PyTorch has hundreds of
+    kernels with names of thousands of characters."""
     return subprocess.Popen(["c++filt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -297,7 +301,7 @@ def difference(expected: list, found: list, is_cut: bool = False) -> str:
 
 
 def expected_operation(op: dict) -> tuple:
-    """Returns the facts that a trace must contain about an operation."""
+    """Returns the name and args that the trace's row of an operation must have, as a tuple."""
     place = (op["corr"], op["device"], op["context"], op["stream"], op["start"], op["end"],
              op["graph"], op["node"] if op["graph"] else 0)
     if op["kind"] == "kernel":
@@ -348,8 +352,8 @@ OPERATION_ROWS = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_mem
 
 
 def row_of(line: dict) -> tuple:
-    """Returns a key that distinguishes a call, operation or wait of the truth from others with the same
-    correlation id."""
+    """Returns a key that distinguishes a call, operation or wait of the truth from the others with
+    the same correlation id."""
     if line["t"] == "call":
         return ("cuda_" + line["domain"], line["corr"])
     if line["t"] == "op":
@@ -359,8 +363,9 @@ def row_of(line: dict) -> tuple:
 
 
 def correct_clock(run_: Run, traces: list[Trace]) -> None:
-    """Replaces a row's times with the truth's if they differ by at most CLOCK_NS. Another client set CUPTI's
-    clock in this run, and the ticks of that clock cannot be converted to the exact nanosecond."""
+    """Replaces the times of a row by the times in the truth, if they differ by at most CLOCK_NS.
+    This is for runs in which another client set CUPTI's clock, because ticks of that clock cannot
+    be converted to the exact nanosecond."""
     true = collections.defaultdict(list)
     for line in run_.truth:
         if line["t"] in ("call", "op", "wait", "follow"):
@@ -419,7 +424,7 @@ def check_flows(trace: Trace) -> None:
 
 
 def check_trace(run_: Run, trace: Trace) -> None:
-    """Checks everything that must hold for the only trace of a run that was recorded from start to end."""
+    """Makes all checks for a run that has only one trace and was recorded from start to end."""
     assert not operations_differ(run_, [trace]), operations_differ(run_, [trace])
     assert not waits_differ(run_, [trace]), waits_differ(run_, [trace])
     check_calls(run_, trace)
@@ -429,5 +434,5 @@ def check_trace(run_: Run, trace: Trace) -> None:
 
 
 def signal_status(number: signal.Signals) -> int:
-    """Returns the value of Run.status after the signal ended the process."""
+    """Returns the value of Run.status for a process that this signal ended."""
     return -int(number)

@@ -1,9 +1,10 @@
-"""Replaces the host's times in a recorded run by the host's times in another run of the same program.
+"""Replaces the CPU's times in a recorded run by the CPU's times in another run of the same program.
 
-On a busy machine, the host's times of two runs differ by more than the error of a good prediction. The
-simulator's truth says for both runs how long each call took apart from waiting for the GPU, and how long the
-thread took between calls. A replay of one run can therefore use the host's times of the other run. The order
-of waits and the GPU's times remain those of the trace, so the prediction tests the sync edges."""
+On a busy machine, the CPU's times of two runs differ by more than the allowed error of a
+prediction. The simulator's truth has for both runs how long each call took without its wait for the
+GPU, and how long the thread took between calls. A replay of one run can therefore use the CPU's
+times of the other run. The waits and the GPU's times are still taken from the trace, so the
+prediction tests the sync edges."""
 import collections
 
 import harness
@@ -11,13 +12,13 @@ from chakra import Et, Node
 
 KINDS = ("kernel", "memcpy", "memset")
 NOT_READY = 600
-CUT_NS = 20000  # if a launch lasts this long after the enqueue, the machine delayed it
+CUT_NS = 20000  # if a launch takes longer than this after the enqueue, a busy machine has delayed it
 
 
 def is_free(name: str) -> bool:
-    """Says whether the call frees memory. The waits of such a call are inferred from operations that ended
-    during the call. In another run, other operations end during the call, so the call's whole duration is
-    counted as the host's."""
+    """Returns whether the call frees memory. The waits of such a call are inferred from operations
+    that ended during the call, and in another run other operations end during the call. So the
+    call's whole duration counts as time of the CPU."""
     return "Free" in name
 
 
@@ -25,7 +26,8 @@ class Host:
     """Calls and waits of a run, taken from the truth only."""
 
     def __init__(self, run: harness.Run):
-        # The number of polls depends on timing, so the time spent polling counts as the host's.
+        # The number of unsuccessful queries depends on timing, so the time of these queries counts
+        # as time of the CPU.
         recorded = {corr: call for corr, call in run.calls().items() if call["result"] != NOT_READY}
         self.recorded = recorded
         self.ops = {op["id"]: op for op in run.truth_of("op")}
@@ -50,13 +52,13 @@ class Host:
         return found
 
     def by_names(self) -> list[list[dict]]:
-        """Returns the calls of each thread. Threads are sorted by their lists of calls, so the order of
-        threads is the same in every run."""
+        """Returns the list of calls of each thread. The lists are sorted by the names of their
+        calls, so that their order is the same in every run."""
         return sorted(self.threads.values(), key=lambda calls: [call["name"] for call in calls])
 
     def enqueued_ns(self, call: dict) -> int:
-        """Returns the time at which the call's operation was enqueued, if the call lasted long after that
-        time. Otherwise returns the call's end."""
+        """If the call lasted for more than CUT_NS after its operation was enqueued, returns the
+        time of the enqueue. Otherwise returns the call's end."""
         queued = [op["queued"] for op in self.launched[call["corr"]]]
         if queued and call["corr"] not in self.sources and min(queued) + CUT_NS < call["end"]:
             return max(call["start"], min(queued))
@@ -86,7 +88,8 @@ def of_other_run(et: Et, same: dict[int, dict], first: Host, other: Host) -> dic
 
 
 def _thread(nodes: list[Node], same: dict[int, dict], other: Host, at: int, found: dict[int, int]):
-    """Handles the nodes of one thread. The other run's time before `at` is already assigned to nodes."""
+    """Finds the durations of the nodes of one thread, and adds them to `found`. `at` is the time in
+    the other run up to which all time has been assigned to nodes."""
     gap, i = None, 0
     while i < len(nodes):
         if nodes[i].correlation not in same:

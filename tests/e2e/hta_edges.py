@@ -1,6 +1,7 @@
-"""Runs HolisticTraceAnalysis' critical path on the trace argv[1], annotation argv[2], instance argv[3].
-Prints the sync edges that it found as JSON: [source correlation, destination correlation, "start" or
-"end"]. test_edges_tool.py runs this program in the environment of `tests/venv.sh hta`."""
+"""Runs HolisticTraceAnalysis' critical path on the trace argv[1], annotation argv[2], instance
+argv[3]. Prints the sync edges that HTA found, as JSON: [source correlation, destination
+correlation, "start" or "end"]. test_edges_tool.py runs this program in the environment of
+`tests/venv.sh hta`."""
 import json
 import sys
 import warnings

@@ -35,7 +35,7 @@ def played(tmp, recording, *sim, **options):
             if count and ("dropped_" in name or "undelivered" in name or "invalid" in name
                           or name in ("outside_window", "names_lost", "records_unknown"))}
     lost.pop("nested_dropped", None)
-    lost.pop("dropped_no_buffer", None)  # the player requests a buffer again, so nothing is lost
+    lost.pop("dropped_no_buffer", None)  # nothing is lost, because the player requests a buffer until it gets one
     assert not lost
     return trace
 

@@ -1,6 +1,6 @@
-"""Generates random but legal CUDA programs as steps for programs/random_waits. Also chooses troubles for each
-run, such as lost records or failing calls. A seed always gives the same program and troubles. Only the times
-differ between runs."""
+"""Generates random but legal CUDA programs as steps for programs/random_waits. Also chooses faults
+for each run, such as lost records or failing calls. A seed always gives the same program and the
+same faults. Only the times differ between runs."""
 import dataclasses
 import random
 
@@ -16,8 +16,8 @@ FAILING = ["cuLaunchKernel", "cuMemcpy", "cuMemcpyAsync", "cuMemsetD8Async", "cu
            "cudaMemcpyAsync", "cudaEventRecord", "cudaStreamWaitEvent", "cudaStreamSynchronize",
            "cudaDeviceSynchronize", "cudaMemcpy", "cuModuleUnload", "cudaLibraryUnload", "cudaMemset"]
 ERRORS = [1, 2, 700]
-# Functions of CUPTI that may be made to fail. The number is the highest number of a call that is made to
-# fail.
+# Functions of CUPTI that may be made to fail. The number says up to which call of the function a
+# failure may be placed.
 FAILING_CUPTI = {"cuptiActivityFlushAll": 8, "cuptiActivityEnableDriverApi": 60,
                  "cuptiActivityEnableRuntimeApi": 60}
 
@@ -33,7 +33,8 @@ class Program:
 
 
 class Thread:
-    """The objects that one thread may use: in the thread's own slots, and in slots that all threads share."""
+    """The objects that one thread may use: objects in the thread's own slots, and objects in the
+    slots of all threads."""
 
     def __init__(self, g: "Generator", number: int):
         self.g, self.r, self.number = g, g.random, number
@@ -76,7 +77,7 @@ class Thread:
     def any_event(self):
         return self.r.choice([*self.g.shared_events, *self.events] or [0])
 
-    # ---- steps ----
+    # ---- methods that add steps to the program ----
 
     def work(self, stream=None):
         stream = self.stream() if stream is None else stream
@@ -91,7 +92,8 @@ class Thread:
                       int(self.r.random() < 0.2))
 
     def blocking(self):
-        """Adds a blocking copy or memset. Blocking calls use only the common block of host memory."""
+        """Adds a blocking copy or memset. The call uses a block of host memory that all blocking
+        calls use."""
         if self.r.random() < 0.6:
             self.step("copy", 0, self.r.choice([0, 0, 1, 1, 2, 4]), self.r.randint(0, 1), 0,
                       self.r.choice([4, 64, 400]), self.api())
@@ -354,8 +356,8 @@ class Generator:
             sim.append("--cupti-shuffle")
         if r.random() < 0.3:
             sim += ["--cupti-late", r.choice(["0.001", "0.01"])]
-        # Correlation ids wrap around, but only if no record is late: the first records show where the ids
-        # began.
+        # Correlation ids wrap around at 2^32. This is only done if no record is late, because
+        # syncline takes the start of the ids from the first records.
         if len(self.threads) == 1 and len(sim) == 6 and r.random() < 0.6:
             sim += ["--correlation-start", str(2**32 - r.randint(20, 200))]
         if r.random() < 0.2:
@@ -367,7 +369,8 @@ class Generator:
         return sim + self.losses() + self.failures()
 
     def losses(self) -> list[str]:
-        """Returns options with which records are lost, lack their times, or are delivered twice."""
+        """Returns simulator options that make records get lost, lack their times, or be delivered
+        twice."""
         r = self.random
         what = r.random()
         if what < 0.08:

@@ -4,9 +4,9 @@
     tests/e2e/random_waits.py --shrink SEED      also prints the smallest program that fails the same way
     tests/e2e/random_waits.py --steps FILE       runs the program in FILE (`#` lines are its options)
 
-A rare failure may not recur in thousands of runs. Therefore each failing run is kept in its own folder:
-program, trace files, log, truth, and the list of errors. The folder's path is printed. The run's folder is
-below `random_waits/` of the build folder, or in the folder that --keep names."""
+A rare failure may not recur in thousands of runs. Therefore each failing run is kept in its own
+folder: program, trace files, log, truth, and the list of errors. The folder's path is printed. This
+folder is in `random_waits/` of the build folder, or in the folder that --keep names."""
 import argparse
 import collections
 import pathlib
@@ -27,7 +27,8 @@ KEPT = harness.BUILD / "random_waits"
 
 
 def edges_of(trace: harness.Trace) -> tuple[list[dict], collections.Counter]:
-    """Returns the edges that were found while the program ran, and the number of edges left out by reason."""
+    """Returns the edges that syncline found while the program ran, and for each reason the number
+    of edges that it left out."""
     lost = collections.Counter({name.removeprefix("edges_lost_"): count
                                 for name, count in trace.counters.items()
                                 if count and name.startswith("edges_lost_")})
@@ -38,8 +39,9 @@ def edges_of(trace: harness.Trace) -> tuple[list[dict], collections.Counter]:
 
 
 def knows_all(run: harness.Run, trace: harness.Trace) -> bool:
-    """Says whether syncline had every record: nothing was lost, no CUPTI function failed, and event records
-    can be identified. Before CUPTI 12.8, event records of other contexts cannot."""
+    """Returns whether syncline had all information: no record was lost, no CUPTI function failed,
+    and every event record can be identified. (Before CUPTI 12.8, event records of other contexts
+    cannot be identified.)"""
     if any(line.get("what") == "failed" and line["function"].startswith("cupti") for line in run.log):
         return False
     contexts = {line["context"] for line in run.truth_of("object") if line["kind"] == "context"}
@@ -78,8 +80,8 @@ def check_in_temporary(program: random_program.Program) -> edge_compare.Outcome:
 
 def check_and_keep(program: random_program.Program, name: str,
                    keep: pathlib.Path) -> tuple[edge_compare.Outcome, pathlib.Path | None]:
-    """Returns the outcome, and the folder with the run's files if something is wrong. The folder is None
-    otherwise."""
+    """Runs a program. Returns the outcome, and the folder with the run's files if there was an
+    error, or None."""
     with tempfile.TemporaryDirectory(prefix="syncline-waits-") as folder:
         outcome = check(program, pathlib.Path(folder))
         if not outcome.wrong:
@@ -92,11 +94,11 @@ def check_and_keep(program: random_program.Program, name: str,
         return outcome, kept
 
 
-# ---- shrinking ----
+# ---- shrinking of failing programs ----
 
 def fails(program: random_program.Program, tries: int, kind: str = "") -> list[str]:
-    """Returns the first failure's messages. Times differ between runs, so a program that passed may fail in a
-    later try."""
+    """Runs the program up to `tries` times, because times differ between runs and a failure may be
+    rare. Returns the messages of the first failure."""
     for _ in range(tries):
         wrong = [line for line in check_in_temporary(program).wrong if line.startswith(kind)]
         if wrong:
@@ -106,7 +108,8 @@ def fails(program: random_program.Program, tries: int, kind: str = "") -> list[s
 
 def shrink(program: random_program.Program, tries: int = 4, seconds: float = 600,
            say=lambda text: None) -> tuple[random_program.Program, list[str]]:
-    """Removes threads, troubles and ever shorter runs of steps as long as the program still fails."""
+    """Shrinks a failing program: removes threads, faults, and shorter and shorter groups of steps,
+    as long as the program still fails."""
     until = time.monotonic() + seconds
     wrong = fails(program, tries * 3)
     if not wrong:
@@ -138,7 +141,7 @@ def shrink(program: random_program.Program, tries: int = 4, seconds: float = 600
     return program, wrong
 
 
-# ---- programs in files ----
+# ---- reading and writing of programs ----
 
 def to_text(program: random_program.Program) -> str:
     head = "".join(f"# {' '.join(words)}\n" for words in

@@ -1,11 +1,12 @@
 """Repeats tests that failed while the machine stood still.
 
-On a shared machine, a virtual processor or the disk may stop for seconds. Some of syncline's deadlines are
-shorter than such a stop. For example, a process that exits has two seconds. A test that failed during such a
-stop is run once more, with a warning. A test that failed without a stop has failed.
+On a shared machine, a virtual processor or the disk may stop for seconds. Some of syncline's
+deadlines are shorter than such a stop. For example, a process that exits has two seconds. If a test
+fails during such a stop, it is run once more, with a warning. If a test fails without a stop, it
+counts as failed.
 
-Each conftest.py that needs the hooks imports them. Only the end-to-end and PyTorch tests use the hooks,
-because unit tests use a fake clock."""
+The hooks of this file are imported by the conftest.py of the end-to-end tests and of the PyTorch
+tests. Unit tests do not need them, because they use a fake clock."""
 import pathlib
 import subprocess
 import sys
@@ -18,12 +19,12 @@ from _pytest.runner import runtestprotocol
 import standstill_watch
 from standstill_watch import LATE_S, STEP_S
 
-_late: list[float] = []  # times at which the machine stood still, printed by standstill_watch.py
+_late: list[float] = []  # ends of the stops, as standstill_watch.py printed them
 
 
 def _waited_for_the_disk_s() -> float:
-    """Returns the number of seconds for which some process has waited for the disk; 0 if the kernel does not
-    report this time."""
+    """Returns the seconds since boot in which at least one process waited for the disk, or 0 if the
+    kernel does not report this time."""
     try:
         some, _ = pathlib.Path("/proc/pressure/io").read_text().splitlines()
     except (OSError, ValueError):
@@ -49,7 +50,7 @@ def pytest_configure(config):
 def _run(item, nextitem):
     since, disk_s = time.monotonic(), _waited_for_the_disk_s()
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    # after this time the watcher has printed a stop, if there was one
+    # the watcher reports a stop after this time at the latest
     time.sleep(STEP_S if any(report.failed for report in reports) else 0)
     return reports, stood_still(since, disk_s)
 

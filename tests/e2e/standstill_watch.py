@@ -1,6 +1,7 @@
-"""Watches every processor with short sleeps until it is killed. Prints the time (of time.monotonic()) at
-which a sleep ended much too late. This is a separate program, because a thread in the test's own process may
-not be scheduled in time (see standstill.py)."""
+"""Watches every processor with short sleeps until it is killed. Prints the time (of
+time.monotonic()) at which a sleep ended much too late. standstill.py starts this program. It is a
+separate process, because a thread of the test's own process may be delayed by the other threads of
+that process."""
 import os
 import threading
 import time

@@ -1,5 +1,5 @@
-"""Works out from the simulator's truth which rows of waits (`cuda_sync`) a trace must have, including each
-arg that names the awaited stream or event."""
+"""Computes from the simulator's truth which rows of waits (`cuda_sync`) a trace must have,
+including the args that name the awaited stream or event."""
 import dataclasses
 
 # The name of a wait's row, by the truth's kind of wait. Waits of other kinds have no record.
@@ -20,9 +20,10 @@ def name_of(line: dict) -> str | None:
 
 @dataclasses.dataclass
 class Told:
-    """The streams and events that waits name, as far as CUPTI has described these objects."""
+    """What CUPTI has reported about contexts and event records. A wait's row can name only
+    these."""
     devices: dict[int, int]  # by context
-    records: list[dict]  # event records: the lines of the truth without the lost records
+    records: list[dict]  # the lines of the truth about event records, without the lost records
     has_sync_ids: bool
 
     def record_of(self, wait: dict) -> dict | None:
@@ -73,7 +74,8 @@ class Expected:
     untold: set[tuple] = dataclasses.field(default_factory=set)  # rows that may be missing
 
     def settled(self, found: list[tuple]) -> list[tuple]:
-        """Returns the found rows on their true devices, without the rows that may be missing."""
+        """Returns the rows of a trace for the comparison: rows on device 0 are put on their true
+        device, and rows that may be missing are left out."""
         return [self.unplaced.get(each, each) for each in found if each not in self.untold]
 
 

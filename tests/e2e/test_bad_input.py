@@ -13,8 +13,8 @@ STEPS = "context kernel:10 sync return:3"
 
 
 def one_line(run: harness.Run, *words: str) -> None:
-    """Checks that the program ended like without syncline, and that syncline printed exactly one line with
-    these words."""
+    """Checks that the program ended as without syncline, and that syncline printed exactly one
+    line, which has these words."""
     assert (run.status, run.stdout) == (3, "done\n"), run.stderr
     assert len(run.said()) == 1, run.stderr
     for word in words:
@@ -77,8 +77,8 @@ def test_file_that_may_not_be_written(tmp_path):
     folder.mkdir(mode=0o555)
     command = [harness.SCENARIO, *STEPS.split()]
     if os.getuid() == 0:
-        # Root ignores permissions unless it drops that capability. The test does not switch to another user,
-        # who could not read a checkout below /root.
+        # Root ignores permissions unless it drops that capability. The test does not switch to
+        # another user, because that user could not read a checkout below /root.
         command = ["setpriv", "--bounding-set=-dac_override", *command]
     run = harness.run(tmp_path, *command, log="warn", output=str(folder))
     one_line(run, "cannot write", "Permission denied", "SYNCLINE_OUTPUT")
@@ -91,8 +91,9 @@ def test_missing_parents_are_made(go, tmp_path):
 
 
 def said_of_disk(run: harness.Run) -> list[str]:
-    """Patterns of the lines about a full disk, at most one line per file. Either the disk is full, or
-    syncline leaves a part of it free."""
+    """Returns syncline's lines about a full disk, and checks that there is at most one per file.
+    The lines report either that the disk is full, or that syncline stops to leave a part of it
+    free."""
     said = [line for line in run.said() if "No space left on device" in line or "stay free" in line]
     files = [line.split("cannot write ")[-1].split(": ")[0] for line in said]
     assert 1 <= len(said) == len(set(files)), run.stderr
@@ -100,8 +101,9 @@ def said_of_disk(run: harness.Run) -> list[str]:
 
 
 def test_full_disk(go, small_disk):
-    """The window ends while a part of the disk is still free, or the disk becomes full and the written part
-    stays readable. Each file that could not be written is reported once."""
+    """The disk becomes full. Either syncline ends the window while a part of the disk is still
+    free, or a write fails and the part that was written stays readable. Each file that could not be
+    written is reported once."""
     run = go("context " + "kernel:3000 syncall sleep:1100 " * 6 + "return:3", log="warn",
              output=str(small_disk))
     assert (run.status, run.stdout) == (3, "done\n")
@@ -112,7 +114,8 @@ def test_full_disk(go, small_disk):
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "zstd"])
 def test_full_disk_before_the_first_second_is_over(go, small_disk, compression):
-    """The disk is full in the first second. The bytes that were written before stay readable."""
+    """The disk becomes full in the first second of the file. The part that was written before stays
+    readable."""
     run = go("context kernel:20000 syncall return:3", log="warn", output=str(small_disk),
              compression=compression)
     assert (run.status, run.stdout) == (3, "done\n")
@@ -160,17 +163,18 @@ def test_no_kind_can_be_enabled(go):
     assert run.said()[-1].endswith("nothing is recorded, the job is not affected")
 
 
-# tests/unit/process/cupti_failures_test.c lets each function fail at each call.
+# tests/unit/process/cupti_failures_test.c makes each function fail at each of its calls. This test
+# runs a few of these cases.
 @pytest.mark.parametrize("function, call", [
     ("cuptiActivityRegisterCallbacks", 0), ("cuptiActivityEnable", 1), ("cuptiActivityGetNextRecord", 2)])
 def test_cupti_function_fails(go, function, call):
-    """The n-th call of the function fails, or every call (0). The program is not affected, and the failure is
-    reported in one line."""
+    """Call number `call` of the function fails, or every call if `call` is 0. The program is not
+    affected, and the failure is reported in one line."""
     run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn",
              sim=["--fail", f"{function}:{call}:999"])
     assert (run.status, run.stdout) == (3, "done\n")
     failed = run.failed(function)
-    if failed and function != "cuptiActivityGetNextRecord":  # (GetNextRecord only steps through a buffer)
+    if failed and function != "cuptiActivityGetNextRecord":  # (syncline can do without it)
         assert run.said(), f"{function} failed and nothing was said"
     if failed and function == "cuptiActivityRegisterCallbacks":
         assert run.files() == [] and "nothing is recorded" in run.said()[-1]
@@ -181,7 +185,8 @@ def test_cupti_function_fails(go, function, call):
 @pytest.mark.parametrize("function, call", [
     ("cuptiSubscribe", 1), ("cuptiEnableCallback", 1), ("cuptiUnsubscribe", 0)])
 def test_cupti_function_for_graphs_fails(go, function, call):
-    """A function that is needed for graphs fails. Only dependencies inside graphs may be missing."""
+    """A CUPTI function that is needed only for graphs fails. Only edges inside graphs may be
+    missing."""
     run = go("context stream graph:3 sync graph:2 sync return:3", log="warn", graph_edges="1",
              sim=["--fail", f"{function}:{call}:999"])
     assert (run.status, run.stdout) == (3, "done\n")
@@ -193,8 +198,8 @@ def test_cupti_function_for_graphs_fails(go, function, call):
 
 
 def test_no_cupti(tmp_path):
-    """CUPTI is not installed. syncline prints a message, and nothing is recorded. An installed CUDA toolkit
-    is hidden for this run."""
+    """CUPTI is not installed. syncline prints a message, and nothing is recorded. If a CUDA toolkit
+    is installed, this run cannot see it."""
     hide = []
     if glob.glob("/usr/local/cuda*"):
         hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/local && exec "$@"', "sh"]

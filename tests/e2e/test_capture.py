@@ -1,4 +1,4 @@
-"""Records every kind of event and compares all its facts with the truth."""
+"""Records events of every kind, and compares name, times and args of each with the truth."""
 import collections
 import json
 import re
@@ -21,7 +21,7 @@ def test_everything_once(go):
 
 
 def test_kinds_that_the_scenario_has(go):
-    """Guards the tests above: the scenario has operations of every kind."""
+    """Makes sure that the tests above test something: the scenario has operations of every kind."""
     run = go(EVERYTHING)
     kinds = collections.Counter(op["kind"] for op in run.operations())
     assert kinds["kernel"] >= 17 and kinds["memcpy"] >= 8 and kinds["memset"] >= 5
@@ -43,8 +43,7 @@ def test_default_filter_leaves_getters_out(go):
 
 
 def test_synchronization_rows(go):
-    """Each wait has one row. The row is on the thread that waited, and inside the time of the waiting
-    call."""
+    """Each wait has one row. Its times are inside the times of the call that waited."""
     run = go("context stream kernel:2 event sync syncall")
     trace = run.trace()
     calls = {call["corr"]: call for call in run.truth_of("call")}
@@ -73,7 +72,7 @@ def changed(row, part, key):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.6", "13.0"]))
 def test_a_false_wait_is_noticed(go, version):
-    """Guards waits_differ(), which must notice a change of any arg of any row, a surplus row, and a missing
+    """Tests waits_differ(): it notices a changed arg in any row, a surplus row, and a missing
     row."""
     run = go("context stream kernel:3 event query copy sync syncall", detail="full",
              sim=["--cupti", version])
@@ -144,8 +143,8 @@ def test_header_of_the_file(go):
     ({"JOBSET_NAME": "llama", "JOB_COMPLETION_INDEX": "2"}, "llama", 2, 3)],
     ids=["nothing", "torchrun", "Ray", "Kubernetes"])
 def test_who_it_is_by_the_launchers_word(go, told, job, rank, world_size):
-    """syncline's own variables are not set. The path and the file contain the job and rank that the launcher
-    set."""
+    """The variables SYNCLINE_* for job and rank are not set. Path and file have the job and the
+    rank from the launcher's variables."""
     run = go("context kernel sync", SYNCLINE_JOB="", **told)
     trace = run.trace()
     host = trace.path.parent
@@ -251,8 +250,8 @@ def test_what_nvcc_compiled(tmp_path):
 
 @pytest.mark.sanitize
 def test_what_cupti_itself_costs(go):
-    """Every OVERHEAD record has its row, in the track of process -1. The record of the final flush is never
-    delivered."""
+    """Every OVERHEAD record has a row, on a track of process -1. The exception is the record of the
+    final flush, which CUPTI never delivers."""
     run = go("context kernel:5 sync", sim=["--cupti-overhead"])
     rows = run.trace().of("overhead")
     made = [(line["start"], line["end"]) for line in run.log if line["what"] == "overhead"]
@@ -267,8 +266,8 @@ def test_what_cupti_itself_costs(go):
 
 
 def test_event_waits_name_their_records(tmp_path):
-    """Two threads wait for events, and a compressed frame may end between an event record and its wait. Every
-    wait still has the id of its event record."""
+    """Two threads record events and wait for them, in files with many compressed frames. Every wait
+    has the id of its event record, even if a frame ended between the two."""
     run = harness.run(tmp_path, harness.BUILD / "samples" / "train_like", "--steps", "300")
     assert run.status == 0, run.stderr
     waits = [e for e in run.trace().of("cuda_sync")

@@ -1,5 +1,5 @@
-"""Runs `syncline check` on Chakra traces as a user does. The test encodes the traces' bytes itself, from the
-schema."""
+"""Runs `syncline check` on Chakra traces as a user does. The test encodes the traces by its own
+code, which follows the schema."""
 import gzip
 import json
 import subprocess
@@ -27,7 +27,7 @@ def node(ident: int, *deps: int, kind: int = 4, micros: int = 12) -> bytes:
             + field(5, b"".join(map(varint, deps))) + field(7, micros) + field(10, is_cpu))
 
 
-# A node has an attribute that readers of protobuf reject. Such readers reject the whole node.
+# An attribute whose text is not UTF-8. Protobuf readers reject the whole node that has it.
 TEXT = field(10, field(1, b"shape") + field(29, b"\xff"))
 
 
@@ -62,7 +62,7 @@ def test_metadata_of_mlcommons_converter(tmp_path):
     told = json.loads(check(path, "--json").stdout)
     assert told["valid"] and told["nodes"] == 2 and told["problems"] == []
     assert "Chakra execution trace\n" in check(path).stdout
-    with path.open("rb") as file:  # the input has no name that shows its type
+    with path.open("rb") as file:  # standard input has no name that would show the type of the file
         done = subprocess.run([harness.TOOL, "check", "-"], stdin=file, capture_output=True, timeout=60, check=True)
     assert b"-: Chakra execution trace" in done.stdout
 

@@ -1,5 +1,5 @@
-"""Runs `syncline convert --to chakra` on collectives: which nodes become communication nodes, and the file of
-process groups."""
+"""Runs `syncline convert --to chakra` on traces with collectives. Checks which kernels become
+communication nodes, and the contents of the comm-group file."""
 import json
 import os
 import pathlib
@@ -25,8 +25,8 @@ def collective_rows(*ranks_of, name="allreduce"):
 
 
 def test_ranks_add_their_groups_to_one_file(tmp_path):
-    """Four ranks add their groups to one file. A group has the same number on each of its ranks, although
-    each rank may name the group differently."""
+    """Four ranks add their groups to one file. A group has the same number on each of its ranks,
+    even if the ranks have different names for it."""
     for rank, groups in enumerate([([0, 1], [0, 2]), ([1, 3], [0, 1]), ([0, 2], [2, 3]),
                                    ([2, 3], [1, 3])]):
         trace = write(tmp_path / "t.json", collective_rows(*groups),
@@ -110,8 +110,8 @@ def test_who_may_read_the_file_of_groups_still_may(tmp_path):
 
 
 def test_what_an_earlier_run_left_is_in_the_way(tmp_path):
-    """A temporary file of an earlier run with the same process id exists, which happens in containers.
-    syncline asks the user to remove that file, and does not read groups from it."""
+    """A temporary file of an earlier run with the same process id exists, which happens in
+    containers. The command asks the user to remove this file, and does not read groups from it."""
     trace = write(tmp_path / "t.json", collective_rows([0, 2]),
                   distributedInfo={"rank": 0, "world_size": 4})
     path = tmp_path / "job.comm_groups.json"

@@ -1,5 +1,5 @@
-"""Runs `syncline convert --to chakra` as a user does, on traces of torch.profiler, on made traces, and on
-damaged and hostile traces."""
+"""Runs `syncline convert --to chakra` as a user does, on traces of torch.profiler, on generated
+traces, and on damaged and malicious traces."""
 import collections
 import gzip
 import json
@@ -42,7 +42,7 @@ def write(path: pathlib.Path, rows: list[dict], **header) -> pathlib.Path:
     return path
 
 
-# Real traces
+# Tests with real traces
 
 @real
 @pytest.mark.sanitize
@@ -70,7 +70,8 @@ def test_every_edge_is_a_dependency(tmp_path, name):
 @real
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_is_there_with_its_own_time(tmp_path, name):
-    """Each GPU operation has one node. The nodes of a CPU row cover the time in which no inner row runs."""
+    """Each GPU operation has one node. The nodes of a CPU row together cover the part of the row in
+    which no inner row runs."""
     trace = TRACES / f"{name}.json.gz"
     et = convert(trace, tmp_path)
     rows = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
@@ -108,8 +109,9 @@ def test_collectives_of_a_real_trace(tmp_path):
 
 @real
 def test_backward_passes_of_a_real_trace(tmp_path):
-    """Autograd's thread begins after its caller, and the caller continues after autograd. This happens three
-    times, because there are three steps. No other dependency connects threads."""
+    """The first node of a backward pass depends on the calling thread, and the calling thread's
+    next node depends on the last node of the pass. This happens three times, because there are
+    three steps. No other dependency connects threads."""
     et = convert(TRACES / "nccl_3steps.json.gz", tmp_path)
     threads = collections.Counter(n.attr["tid"] for n in et.cpu if n.name.startswith("ProfilerStep#"))
     (main, _), = threads.most_common(1)
@@ -137,10 +139,11 @@ def test_shapes_of_a_real_trace(tmp_path):
     assert found <= wanted and len(found) > 0.95 * len(wanted)
 
 
-# Made ones
+# Tests with generated traces
 
 def operator_rows():
-    """Returns an operator around another operator around a launch. Autograd runs on a second thread."""
+    """Returns the rows of an operator, of an operator inside it, and of a launch inside that.
+    Autograd runs on a second thread."""
     return [slice_("user_annotation", "ProfilerStep#1", 10, 0, 200, Record_function_id=1),
             slice_("cpu_op", "outer", 10, 10, 50, Record_function_id=2, Sequence_number=9),
             slice_("cpu_op", "inner", 10, 20, 20, Record_function_id=3),
@@ -190,8 +193,9 @@ def test_a_call_inside_an_operator_takes_the_collective_around_it(tmp_path):
 
 
 def test_a_graph_whose_nodes_have_no_ids(tmp_path):
-    """Graph nodes have no ids, like in older files of torch.profiler. A wait for the stream depends on the
-    launch's last operation on each stream, not on any operation with its correlation id."""
+    """Graph nodes have no ids, like in older files of torch.profiler. A wait for the launch stream
+    depends on the last operation of the launch on each stream, and not on an arbitrary operation
+    with the launch's correlation id."""
     gpu = dict(device=0, context=1)
     rows = [slice_("cuda_runtime", "cudaLaunchKernel", 10, 0, 5, cbid=211, correlation=1),
             slice_("kernel", "before", 7, 8, 10, stream=7, correlation=1, **gpu),
@@ -206,12 +210,13 @@ def test_a_graph_whose_nodes_have_no_ids(tmp_path):
     assert not chakra.broken(et)
     wait, = [n for n in et.cpu if n.name == "cudaStreamSynchronize.wait"]
     assert {et.by_id[d].name for d in wait.deps if not et.by_id[d].cpu} == {"main5", "side2"}
-    # The branch depends on the operation before the graph on the launch stream, and no other operation does.
+    # Only the first operation of the branch depends on the operation that preceded the graph on the
+    # launch stream.
     side0, = [n for n in et.gpu if n.name == "side0"]
     assert "before" in {et.by_id[d].name for d in side0.deps}
 
 
-# The file
+# Tests of the output file
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
@@ -263,7 +268,7 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["t.json"]
 
 
-# Damaged and hostile
+# Tests with damaged and malicious traces
 
 @pytest.mark.sanitize
 def test_a_trace_that_is_cut(tmp_path):
@@ -300,7 +305,8 @@ def test_rows_without_sense(tmp_path):
 
 @pytest.mark.full(seconds=8.3)
 def test_many_threads_and_streams_take_little_memory(tmp_path):
-    """A file has 100 000 threads and streams. Memory stays bounded, and only chain dependencies are lost."""
+    """A file has 100 000 threads and streams. Memory stays bounded. Only dependencies on the
+    previous node of a thread or stream are lost."""
     out, path = tmp_path / "o.et", tmp_path / "t.json.zst"
     rows = []
     for i in range(1, 100001):
@@ -335,8 +341,8 @@ def test_what_is_lost_is_said(tmp_path):
 
 
 def test_a_thousand_threads_that_take_turns(tmp_path):
-    """A thousand threads have three rows each, in turns. No time is counted twice, so a replay ends when the
-    trace does."""
+    """A thousand threads have three rows each, which alternate between the threads. No time is
+    counted twice, so a replay ends at the time at which the trace ends."""
     rows = []
     for i in range(1, 3001):
         rows += [slice_("cuda_runtime", "cudaLaunchKernel", 1 + i % 1000, 10 * i, 5, cbid=211,

@@ -1,5 +1,5 @@
-"""Runs `syncline convert` on traces whose kernels begin before their calls (the clocks differ), or before the
-preceding kernel on their stream has ended."""
+"""Runs `syncline convert` on traces whose kernels begin before their calls (because the clocks of
+CPU and GPU differ), or before the preceding kernel on their stream has ended."""
 import subprocess
 
 import pytest
@@ -11,8 +11,8 @@ from test_chakra_convert import convert, slice_, write
 
 
 def early_rows(early, count, sync):
-    """Returns launches on an idle stream. The GPU's clock is `early` us late, so each kernel begins before
-    its call. With `sync`, the thread waits after each launch."""
+    """Returns launches on an idle stream. The GPU's clock is behind by `early` us, so by its times
+    each kernel begins before its call. With `sync`, the thread waits after each launch."""
     rows = []
     for i in range(count):
         t, corr = 200 + i * 300, 2 * i + 1
@@ -44,8 +44,8 @@ def test_kernels_that_begin_before_their_call(tmp_path, early, sync):
 
 
 def test_kernels_that_begin_far_before_their_call(tmp_path):
-    """Kernels begin further before their calls than clocks can differ. The converter does not use such a call
-    as the launch of its kernel."""
+    """Kernels begin before their calls by more than clocks can differ. The converter treats such a
+    kernel as an operation without a launch."""
     et = convert(write(tmp_path / "t.json", early_rows(101, 10, False)), tmp_path)
     assert not chakra.broken(et)
     assert all("no_launch" in n.attr for n in et.gpu)

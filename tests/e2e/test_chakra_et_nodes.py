@@ -43,7 +43,7 @@ def test_joined_with_pytorch_s_execution_trace(tmp_path, suffix):
     assert (first.kind["scope"], first.attr["scope"]) == ("uint64_val", 7)
     assert first.attr["op_schema"] == 'aten::add("T" a) -> \u00e4'
     assert "kernel_backend" not in first.attr
-    # Only the first node of an operator gets these attributes, even if the operator has several nodes.
+    # If an operator has several nodes, only the first node gets these attributes.
     assert not second.proto.HasField("inputs") and "et_id" not in second.attr
     assert not any("et_id" in n.attr for n in et.cpu if n.attr.get("rf_id") in (1, 4, 5))
 
@@ -65,8 +65,8 @@ def test_joined_with_an_older_execution_trace(tmp_path):
     ([et_node(2, 1, 1002), et_node(3, 2, 1003)], "0 of its 2 nodes match operators"),
     ([et_node(2, 1, 2), et_node(3, 2, 3, "aten::mm")], "1 have another name")])
 def test_an_execution_trace_of_another_run(tmp_path, nodes, words):
-    """The execution trace belongs to another run. Each process counts record functions from 1, so a node is
-    joined only if its name matches, too."""
+    """The execution trace belongs to another run. Each process counts record functions from 1, so
+    two nodes are joined only if their names are equal, too."""
     trace, path = write(tmp_path / "t.json", operator_rows()), tmp_path / "et.json"
     path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": nodes}))
     assert words in run(trace, tmp_path / "o.et", "--et", path, status=1).stderr
@@ -76,8 +76,8 @@ def test_an_execution_trace_of_another_run(tmp_path, nodes, words):
 
 
 def test_what_is_too_much_for_a_node_is_said(tmp_path):
-    """Three nodes exceed a limit: lists and texts above 8 KiB, more than 256 attributes, and fields that make
-    a node too large. Each loss is reported."""
+    """Each of three nodes exceeds a limit: one has lists and texts above 8 KiB, one has more than
+    256 attributes, and one is too large in all. Each loss is reported."""
     long, many, large = et_node(2, 1, 2, values=list(range(4000)), shapes=[[4]]), et_node(3, 1, 3, "inner"), \
         et_node(4, 1, 5, "after")
     long["attrs"].append({"name": "long", "type": "string", "value": "x" * 8193})
@@ -126,8 +126,8 @@ def test_attributes_that_only_the_writer_tells(tmp_path):
 
 
 def test_an_attribute_that_the_other_trace_has_twice(tmp_path):
-    """The execution trace has an attribute twice: as a member (like in traces of 2023) and as an attribute,
-    or as two attributes. The joined node has the attribute once."""
+    """The execution trace has an attribute twice: as a member of the node (as in traces of 2023)
+    and in the list of attributes, or twice in that list. The joined node has the attribute once."""
     node = et_node(2, 1, 2) | {"fw_parent": 9}
     node["attrs"] += [{"name": name, "type": "int64", "value": value}
                       for name, value in [("fw_parent", 8), ("extra", 1), ("extra", 2)]]

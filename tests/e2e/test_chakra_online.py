@@ -98,9 +98,10 @@ def same(online: chakra.Et, converted: chakra.Et) -> None:
 
 
 def lingers(run: harness.Run) -> bool:
-    """Says whether a launch returned long after its kernel had begun, which happens on a busy machine. Such a
-    launch becomes two nodes if the kernel's record arrives before the launch is written, so runs may differ.
-    The first launch is not counted, because the first launch always becomes two nodes."""
+    """Returns whether a launch returned long after its kernel had begun, which happens on a busy
+    machine. Such a launch becomes two nodes only if the kernel's record arrives before the launch
+    is written, so the job's file and the converted file may differ. The first launch does not
+    count, because it always becomes two nodes."""
     returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
     kernels = sorted((op for op in run.truth_of("op") if op["kind"] == "kernel"), key=lambda op: op["corr"])
     return any(op["start"] + 20_000 < returned.get(op["corr"], 0) for op in kernels[1:])
@@ -120,8 +121,9 @@ def test_as_converted_from_the_kineto_file(tmp_path, name):
 @pytest.mark.parametrize("steps", ["context stream kernel:3 start sleep:100 syncall sleep:500 kernel:5 syncall",
                                    "context start sleep:600 graph:8 syncall"])
 def test_a_window_as_converted(go, tmp_path, steps):
-    """A window opens after a lead-in. Both ways of writing the Chakra file agree, although the Kineto file
-    shows the lead-in's operations, and the awaited node of a graph, only in the rows of edges."""
+    """A window opens after a lead-in. The job's Chakra file equals the converted file, although in
+    the Kineto file only rows of edges name the operations of the lead-in and the awaited node of a
+    graph."""
     run = go(f"{steps} stop windows:1", window="demand", lead_in="200ms")
     trace = run.trace()
     edges = [row["args"] for row in trace.events if row["name"] == "sync_edge"]
@@ -204,13 +206,14 @@ def test_a_full_disk_is_said_once_and_what_fitted_stays(go, small_disk):
             if "No space left" in line or "stay free" in line]
     assert 1 <= len(said) == len(set(said)), said
     for path in run.files("*.et*"):  # no file is left if the disk was full before the file's first sync
-        assert check(path).returncode in (0, 1)  # 1: the file is truncated between two nodes
+        assert check(path).returncode in (0, 1)  # 1 means that the file is truncated between two nodes
     assert "1" in run.files()[0].name and harness.Trace(run.files()[0]).events
 
 
 @pytest.mark.sanitize
 def test_a_busy_job(go):
-    """Threads launch as fast as they can. The file has every operation in order, and no edge is left out."""
+    """Several threads launch as fast as they can. The file has every operation in order, and no
+    edge is missing."""
     run = go("context threads:8 " + "kernel:2000 " * 5 + "syncall", log="warn")
     et, trace = the_et(run), run.trace()
     assert not chakra.broken(et)

@@ -1,5 +1,6 @@
-"""Tests NVTX ranges in the Chakra file of a running job. The time of a range that no inner row covers is a
-node of its thread, and the file equals the one that `convert` makes from the Kineto file."""
+"""Tests NVTX ranges in the Chakra file of a running job. Each part of a range that no inner row
+covers is a node of the range's thread. The file equals the file that `convert` makes from the
+Kineto file."""
 import pytest
 
 import chakra
@@ -61,8 +62,8 @@ STEPS = {
     "nested": "context kernel push:a kernel push:b kernel pop push:b kernel sync pop pop kernel sync",
     "domains that overlap": "context kernel push:one sleep:2 domain:other push:two sleep:2 domain: "
                             "pop sleep:2 kernel domain:other pop sync sleep:2 kernel sync",
-    # These ranges last longer than the writer waits, so the writer writes their beginnings before their ends
-    # are known.
+    # These ranges last longer than the writer holds events, so the writer writes their first nodes
+    # before their ends are known.
     "long": "context kernel push:epoch sleep:1500 push:step kernel:3 sync sleep:1500 kernel:2 sync pop "
             "push:step kernel sync pop sleep:1500 pop kernel sync",
     "numbers": "context kernel push:step_0 kernel pop push:step_1 kernel pop push:epoch_3_batch_17 "

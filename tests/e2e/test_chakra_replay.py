@@ -1,6 +1,6 @@
-"""A simulator can replay syncline's Chakra files. The longest path through the dependencies gives the
-recorded times. Waits for the GPU delay the CPU. Longer kernels delay a replay by as much as they delay the
-real program.
+"""A simulator can replay syncline's Chakra files. The longest path through the dependencies
+reproduces the recorded times, including the times at which the CPU waits for the GPU. If kernels
+are made longer, the replay ends later by as much as the real program.
 
 The end of each step and of the window must be within 1 % of the time since the window's start. The end of
 each operation must be within 20 us plus 1 %."""
@@ -37,7 +37,8 @@ SAMPLES = {
 # Further programs whose recorded times are replayed: a graph with dependencies between its nodes, and two
 # devices.
 REPLAYED = {**SAMPLES, "graph": ["graph"], "peer_copy": ["peer_copy"]}
-# Kernels run for one second with few calls, so a busy machine changes the total time little.
+# The kernels run for one second in total, and there are few calls. So the load of the machine
+# hardly changes the total time.
 WAITS_MOST = ["scenario", "context", "stream", *["long:100", "long:100", "sync", "sleep:50"] * 5]
 
 
@@ -63,10 +64,11 @@ def record_sample(tmp: pathlib.Path, name: str) -> harness.Run:
 
 
 def held_up(et: chakra.Et, run: harness.Run) -> dict[int, int]:
-    """Returns by node the delays in ns that a busy machine causes and no record shows. There are four causes.
-    A thread wakes late in a copy from pageable memory, so the thread enqueues the copy late. A graph launch
-    enqueues a node late. A thread is preempted inside a launch. A host function between two operations runs
-    late. A delay is returned only if, by the simulator's truth, the operation waited for nothing else."""
+    """Returns a map from nodes to the delays, in ns, that a busy machine causes and that no record
+    shows. There are four causes. A thread wakes late in a copy from pageable memory, so the thread
+    enqueues the copy late. A graph launch enqueues a node late. A thread is preempted inside a
+    launch. A host function between two operations runs late. A delay is returned only if the
+    operation waited for no other operation, according to the simulator's truth."""
     ops = run.truth_of("op")
     returned = {call["corr"]: call["end"] for call in run.truth_of("call")}
     woke = {wait["corr"] for wait in run.truth_of("wait") if wait["kind"] == "copy"}
@@ -115,8 +117,8 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
             end, slack = max(cpu[row["args"]["correlation"]], default=None), OPERATION_NS
         elif category == "user_annotation" and row["name"].startswith("ProfilerStep#"):
             end, slack = max(steps[row["name"]], default=None), 0
-            # a row of the process, like in syncline's files, which ends with the last work of the process's
-            # threads
+            # a row of the whole process, as in syncline's files. It ends at the end of the last
+            # work on any thread of the process
             if end is None:
                 recorded, replayed = cpu_ends[bisect.bisect(cpu_ends, (wanted, math.inf)) - 1]
                 end = wanted + replayed - recorded
@@ -134,8 +136,8 @@ def window_end(ends: dict[int, float]) -> float:
 
 
 def check_ends(et: chakra.Et, run: harness.Run, trace: pathlib.Path) -> None:
-    """Checks that a replay reproduces all recorded ends, and that at most a third of the nodes needs an extra
-    delay."""
+    """Checks that a replay reproduces all recorded ends, and that at most a third of the operations
+    need an extra delay for this."""
     held = held_up(et, run)
     assert sum(ns > 0 for ns in held.values()) <= len(et.gpu) // 3, held
     ends = chakra_replay.replay(et, held_up=held)
@@ -174,8 +176,9 @@ def test_streams_of_two_contexts_with_one_number(tmp_path):
 
 
 def test_an_operation_whose_call_outlasts_the_window(tmp_path):
-    """A copy's call returned after the window closed, so the call is not in the file. The copy begins at its
-    recorded time, and a longer kernel before it still delays it."""
+    """The call of a copy returned after the window had closed, so the call is not in the file. In a
+    replay the copy begins at its recorded time. If the kernel before the copy is made longer, the
+    copy begins later."""
     rows = [*edges_tool.launch(1, 10, 15, 60), edges_tool.operation("gpu_memcpy", "Memcpy", 2, 5000, 5100)]
     et = convert(edges_tool.write(tmp_path / "t.json", rows), tmp_path)
     assert not chakra.broken(et)
@@ -199,8 +202,9 @@ def test_a_replay_of_a_real_trace(tmp_path, name):
 @real
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
-    """A trace of 2023 has no synchronization rows. Threads and steps keep their times in a replay. Streams
-    run too early, because the file does not contain their waits. `convert` prints a warning."""
+    """A trace of 2023 has no synchronization rows. Threads and steps keep their times in a replay.
+    Operations on streams run too early, because the file does not have the waits of streams.
+    `convert` prints a warning."""
     trace = TRACES / f"two_ranks.rank-{rank}.json.gz"
     out = tmp_path / "t.et"
     told = subprocess.run([harness.TOOL, "convert", trace, "--to", "chakra", "-o", out], check=True,
@@ -216,8 +220,8 @@ def test_a_trace_that_does_not_say_what_streams_waited_for(tmp_path, rank):
 
 @pytest.mark.full(seconds=1.0)
 def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
-    """Without sync edges a replay does not wait for the GPU, so it ends a tenth earlier. The host's own times
-    are part of a replay, so a busy machine can hide the difference."""
+    """Without sync edges the CPU does not wait for the GPU in a replay, so the replay ends a tenth
+    earlier. On a busy machine the CPU's own time may be so long that the difference is smaller."""
     trace = record(tmp_path / "run", SAMPLES["waits_a_fifth"]).trace()
     et = convert(trace.path, tmp_path)
     whole = window_end(chakra_replay.replay(et))
@@ -225,11 +229,11 @@ def test_without_sync_edges_a_job_that_waits_ends_early(tmp_path):
     assert without <= 0.9 * whole
 
 
-# Predictions
+# Predictions of runs with longer kernels
 
 class WhatIf:
-    """A first run, a second run with kernels twice as long, and a prediction of the second run from the first
-    run's trace. The prediction uses the host's own times of the second run."""
+    """Two runs, the second with kernels twice as long, and a prediction of the second run from the
+    trace of the first run. The prediction uses the CPU's own times of the second run."""
 
     def __init__(self, folder: pathlib.Path, name: str):
         runs = [record(folder / factor, SAMPLES[name], "--kernel-factor", factor) for factor in ("5", "10")]
@@ -263,13 +267,13 @@ class WhatIf:
         return worst / (self.twice.end - self.twice.begin)
 
 
-GROWS = 1.1  # the smallest accepted factor: with a smaller factor, kernels are too small a part of the run
+GROWS = 1.1  # the second run must be longer by this factor; otherwise kernels are too small a part of the run
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
 def what_if(request, tmp_path_factory) -> WhatIf:
-    """Returns the first of three runs in which the kernels dominate. On a busy machine, the host's own time
-    may dominate."""
+    """Makes up to three attempts, and returns the first in which kernels take most of the time. On
+    a busy machine the CPU's own time may take most of it."""
     for _ in range(3):
         tried = WhatIf(tmp_path_factory.mktemp("what-if"), request.param)
         if tried.grew > GROWS:
@@ -285,9 +289,9 @@ def test_what_if_kernels_took_twice_as_long(what_if):
 
 
 def what_if_alone(folder: pathlib.Path) -> tuple[float, float, float]:
-    """Returns three numbers: the factor by which a run with kernels twice as long is longer, the relative
-    error of its predicted end with sync edges, and the error without sync edges. The prediction uses only the
-    first run's trace."""
+    """Returns three numbers: the duration of a run with kernels twice as long, relative to the
+    first run; the relative error of its predicted end with sync edges; and that error without sync
+    edges. The prediction uses only the first run's trace."""
     folder.mkdir()
     once, twice = (convert(record(folder / factor, WAITS_MOST, "--kernel-factor", factor).trace().path,
                                folder / factor) for factor in ("1", "2"))
@@ -300,8 +304,8 @@ def what_if_alone(folder: pathlib.Path) -> tuple[float, float, float]:
 
 @pytest.mark.full(seconds=0.3)  # compares with the host's own time, which varies with the load
 def test_what_if_from_the_trace_alone(tmp_path):
-    """Predicts from the trace alone, without the host's times of the second run. The host's own time varies,
-    so one good prediction in six tries is enough."""
+    """Predicts from the trace alone, without the CPU's times of the second run. The CPU's own time
+    varies from run to run, so one good prediction in six tries is enough."""
     for i in range(6):
         grew, off, without = what_if_alone(tmp_path / str(i))
         if grew > 1.7 and off <= 0.03:

@@ -1,5 +1,6 @@
-"""Checks the bytes that the Chakra writer encodes by hand. These bytes must be readable with the schema typed
-in chakra.py and with our chakra.proto, compiled by protoc. Both schemas must agree."""
+"""Checks the bytes that the Chakra writer encodes by hand. These bytes must be readable with the
+schema that was typed by hand in chakra.py, and with syncline's chakra.proto, compiled by protoc.
+Both schemas must agree."""
 import json
 import pathlib
 import subprocess
@@ -33,7 +34,7 @@ def facts(file: descriptor_pb2.FileDescriptorProto) -> dict:
 
 def test_our_schema_is_that_of_the_format(compiled):
     ours, typed = facts(compiled), facts(chakra.schema())
-    # No message uses this enum, but attributes contain its values.
+    # No message uses this enum, because its values are stored in attributes.
     collectives = {key[1]: ours.pop(key) for key in list(ours) if key[0] == "CollectiveCommType"}
     assert ours == typed
     assert list(collectives) == ["ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER",

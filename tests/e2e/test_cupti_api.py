@@ -1,6 +1,6 @@
-"""Tests CUPTI's two interfaces: the process-wide one, and from 13.2 on a subscriber of syncline's own. From
-13.4 on, a subscriber's records contain only the fields that syncline reads. Both interfaces give the same
-traces, and other clients work beside both."""
+"""Tests CUPTI's two interfaces: the process-wide interface, and, from CUPTI 13.2 on, a subscriber
+of syncline's own. From 13.4 on, a subscriber's records contain only the fields that syncline reads.
+Both interfaces give the same traces, and other clients work beside both."""
 import collections
 import json
 import re
@@ -15,7 +15,7 @@ from tiers import cupti_versions
 
 STEPS = "context stream kernel:30 copy event sync graph:2 blocking stream:0 kernel:5 memset syncall"
 NEWER = ["13.2", "13.3", "13.4", "13.5"]
-CHOOSING = ["13.4", "13.5"]  # older versions do not report the layouts, or do not filter calls
+CHOOSING = ["13.4", "13.5"]  # syncline chooses fields only in these CUPTI versions
 SUBSCRIBER = harness.BUILD / "tests" / "e2e" / "subscriber"
 
 
@@ -24,8 +24,8 @@ def subscriptions(run):
 
 
 def chosen(run):
-    """Returns a dictionary from each kind whose fields were chosen to two sizes in bytes: of its records, and
-    of complete records."""
+    """Returns a dictionary. The keys are the kinds whose fields were chosen. The values are two
+    sizes in bytes: of a record with the chosen fields, and of a complete record."""
     return {line["kind"]: (line["bytes"], line["whole_bytes"])
             for line in run.log if line["what"] == "chosen"}
 
@@ -47,8 +47,8 @@ def content(trace):
 
 
 def check_said(run, version, api):
-    """Checks that syncline printed nothing. With a subscriber of CUPTI 13.2, syncline prints a line that
-    drops are hidden."""
+    """Checks that syncline printed nothing. The exception is a subscriber of CUPTI 13.2: there
+    syncline prints that CUPTI hides dropped records."""
     if version == "13.2" and api != "v1":
         (line,) = run.said()
         assert "does not report dropped records to subscribers" in line
@@ -73,7 +73,8 @@ def test_the_same_traces_from_both(go, version, detail):
     assert content(traces[0]) == content(traces[1]) == content(traces[2])
 
 
-# Every field of every record has a different value, so that the test notices confused fields.
+# All fields of all records have different values, so that the test notices if two fields are
+# swapped.
 RECORDED = """syncline-replay 1
 device device=0 capability=9,0 sms=132 warp=32 threads=1024,2048 blocks=32 registers=65536,65536 \
 shared=49152,233472 name=H
@@ -112,7 +113,8 @@ def test_every_field_from_both(tmp_path, version):
         check_said(run, version, api)
         traces.append([e for e in run.trace().events if e.get("cat") not in (None, "overhead", "sync")
                        and e["ph"] in "Xsf"])
-        # The playing process's id is removed. A subscriber of 13.2 gets no explained waits.
+        # The id of the process is removed. The args of waits are removed for a subscriber of CUPTI
+        # 13.2, because there syncline finds no edges.
         for event in traces[-1]:
             if event["cat"] == "cuda_runtime" or event["ph"] == "s":
                 event["pid"] = 0
@@ -138,7 +140,8 @@ def test_older_versions_have_only_one(go, version):
 
 @pytest.mark.parametrize("version", cupti_versions(CHOOSING))
 def test_records_have_the_fields_that_are_read(go, version):
-    """Records contain only the fields that syncline reads. With api="all" no list of calls is enabled."""
+    """Records contain only the fields that syncline reads. With api="all" syncline does not enable
+    calls by a list."""
     run = go(STEPS, sim=["--cupti", version], api="all")
     own, whole = chosen(run)["kernel"]
     assert own <= whole * 0.6
@@ -156,7 +159,7 @@ def test_calls_are_filtered_by_a_list(go):
     assert "runtime" not in enabled and "driver" not in enabled
     assert any(name.startswith("cuLaunchKernel") for name in enabled)
     assert not any(name.startswith("cuCtxGetCurrent") for name in enabled)
-    # A call whose number has no name in this version's headers cannot be in the list.
+    # Calls that have no name in the headers of this CUPTI version cannot be in the list.
     calls = {name for name in enabled if re.match(r"cu(da)?[A-Z]", name)}
     assert len(calls) > 300 and not [name for name in calls if not harness.in_default_filter(name)]
 
@@ -255,8 +258,8 @@ def beside(tmp_path, steps, version, trouble=(), **options):
 @pytest.mark.parametrize("api", ["v2", "v2-whole"])
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4", "13.5"]))
 def test_another_subscriber_comes_later(tmp_path, version, api):
-    """Another subscriber starts and ends. syncline and the other subscriber get all their records, and
-    syncline's trace has no gap."""
+    """Another subscriber starts and ends. syncline and the other subscriber get all their records,
+    and syncline's trace has no gap."""
     run, said = beside(tmp_path, "context kernel:5 subscribe enable kernel:7 disable flush told "
                                  "unsubscribe kernel:4", version, cupti_api=api)
     assert said == ["subscribed beside 'CUPTI for syncline'",
@@ -292,8 +295,9 @@ def check_times(run, trace):
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4", "13.5"]))
 @pytest.mark.parametrize("steps", ["subscribe clock enable context", "context subscribe clock enable"])
 def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api):
-    """Another subscriber installs its own clock, before or after the context exists. syncline's times stay
-    right, because CUPTI uses such a clock only if there is a single subscriber."""
+    """Another subscriber installs its own clock, before or after the context exists. The times of
+    syncline's records stay right, because CUPTI uses the clock of a subscriber only if that is the
+    only subscriber."""
     run, said = beside(tmp_path, steps + " kernel:7 noclock kernel:2 disable flush told kernel:3",
                        version, cupti_api=api)
     assert said[1:] == ["kernels 9 odd 0 called 'plain_spin_ns'", "done"]
@@ -305,8 +309,8 @@ def test_another_subscriber_has_a_clock_of_its_own(tmp_path, steps, version, api
 
 @pytest.mark.parametrize("version", cupti_versions(["13.2", "13.3", "13.4"]))
 def test_a_subscriber_alone_has_its_clock(tmp_path, version):
-    """Checks the simulator without syncline. A single subscriber gets its own clock. Earlier records keep the
-    earlier clock."""
+    """Tests the simulator without syncline. If there is only one subscriber, its records have the
+    times of its own clock. Records from before the clock was installed keep the earlier clock."""
     run, said = beside(tmp_path, "context subscribe enable kernel:1 clock kernel:7 noclock kernel:2 "
                                  "disable flush told", version, enabled="0")
     told = {"13.2": "kernels 0 odd 1 called ''"}.get(
@@ -318,9 +322,9 @@ def test_a_subscriber_alone_has_its_clock(tmp_path, version):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["13.3", "13.4"]))
 def test_another_subscriber_chooses_other_fields(tmp_path, version):
-    """Another subscriber chooses fewer fields. CUPTI accepts the choice only after a forced flush has
-    delivered the earlier records; A flush by syncline is enough. Late buffers keep the fields with which they
-    were filled."""
+    """Another subscriber chooses fewer fields. CUPTI accepts the choice only after a forced flush
+    has delivered the earlier records. A flush by syncline is enough. A buffer that arrives late has
+    the fields that were chosen when it was filled."""
     run, said = beside(tmp_path, "context subscribe enable kernel:3 fewer flush fewer kernel:4 "
                                  "disable flush until:7 told kernel:2 sleep:1000", version,
                        trouble=["--cupti-late", "0.05"])
@@ -332,16 +336,17 @@ def test_another_subscriber_chooses_other_fields(tmp_path, version):
 
 
 def test_another_subscriber_beside_the_older_calls(tmp_path):
-    """syncline uses the older interface, so CUPTI refuses another subscriber. The tests above show that both
-    can record if syncline uses the newer interface."""
+    """syncline uses the older interface, so CUPTI refuses another subscriber. (If syncline uses the
+    newer interface, both can record, as the tests above show.)"""
     run, said = beside(tmp_path, "context kernel:5 subscribe kernel:4", "13.4", cupti_api="v1")
     assert said == ["refused beside 'CUPTI'", "done"]
     assert run.said() == [] and len(run.trace().of("kernel")) == 9
 
 
 def test_another_subscriber_that_wants_to_be_alone(tmp_path):
-    """Another subscriber demands exclusive use. If that subscriber started first, syncline stays passive and
-    names the subscriber. If it starts later, CUPTI refuses it."""
+    """Another subscriber demands exclusive use. If that subscriber started before syncline,
+    syncline records nothing and names the subscriber. If it starts after syncline, CUPTI refuses
+    it."""
     run, said = beside(tmp_path, "alone enable context kernel:7 disable flush told", "13.4")
     assert said == ["subscribed beside ''", "kernels 7 odd 0 called 'plain_spin_ns'", "done"]
     (line,) = run.said()
@@ -354,8 +359,8 @@ def test_another_subscriber_that_wants_to_be_alone(tmp_path):
 
 
 def test_an_older_client_was_there(tmp_path):
-    """A client of the older interface started first, so CUPTI refuses our subscriber. syncline reports that
-    nothing is recorded, and names the client."""
+    """A client of the older interface started first, so CUPTI refuses syncline's subscriber.
+    syncline reports that nothing is recorded, and names the client."""
     run = play(tmp_path, "register enable context kernel:7 disable flush told",
                sim=["--cupti", "13.3"], cupti_api="v2")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -364,21 +369,22 @@ def test_an_older_client_was_there(tmp_path):
     assert run.files() == []
 
 
-# tests/unit/process/cupti_failures_test.c lets each function of the older interface fail at each call.
+# tests/unit/process/cupti_failures_test.c makes each function of the older interface fail at each
+# of its calls.
 @pytest.mark.parametrize("function, call", [
     ("cuptiSubscribe_v2", 1), ("cuptiActivitySetAttribute_v2", 1), ("cuptiActivityEnable_v2", 2)])
 def test_cupti_function_fails(go, function, call):
     run = go("context kernel:10 sync sleep:300 kernel:5 sync return:3", log="warn", cupti_api="v2",
              sim=["--cupti", "13.4", "--fail", f"{function}:{call}:999"])
     assert (run.status, run.stdout) == (3, "done\n") and run.failed(function)
-    if function == "cuptiActivitySetAttribute_v2":  # falls back to whole records
+    if function == "cuptiActivitySetAttribute_v2":  # syncline then uses complete records
         assert len(run.trace().of("kernel")) == 15 and not chosen(run)
     else:
         assert run.said(), f"{function} failed and nothing was said"
 
 
 def test_their_costs_are_measured(tmp_path):
-    """Runs bench/interfaces at its smallest. It prints twelve positive values."""
+    """Runs bench/interfaces_bench with the smallest sizes. It prints twelve positive values."""
     bench, rows = harness.BUILD / "bench" / "interfaces_bench", tmp_path / "rows.json"
     if not harness.has_benches():
         pytest.skip("built with -DSYNCLINE_BENCH=OFF")

@@ -11,7 +11,7 @@ from test_tool import TOOL, one_line, run
 
 @pytest.fixture
 def own(go):
-    """Returns a trace's JSON object and its edges."""
+    """Returns the JSON object of a trace that syncline wrote, and its edges."""
     trace = go("context stream kernel:5 copy event sync blocking long:60 syncall").trace()
     found, lost = edges(trace.path)
     assert found and not lost
@@ -19,7 +19,7 @@ def own(go):
 
 
 def anew(path, members, **how):
-    """Writes the object with Python's json module."""
+    """Writes the object to `path` with Python's json module."""
     text = json.dumps(members, **how)
     path.write_text(text)
     return path
@@ -81,7 +81,8 @@ def test_rows_in_reverse(own, tmp_path):
 
 
 def test_one_name_behind_its_edge(own, tmp_path):
-    """One name's row follows the edges. All edges are printed once, in their order."""
+    """The row of one name comes after the edges with that name. The tool prints all edges once, in
+    the order of the file."""
     rows = own[0]["traceEvents"]
     names = [row for row in rows if row["name"] == "sync_name"]
     assert len(names) > 1
@@ -109,8 +110,8 @@ def test_names_that_are_gone(own, tmp_path):
 
 
 def test_processes_in_one_file(tmp_path):
-    """A file has the merged traces of two ranks. Both have a GPU 0 and ids from 1. The tool reports that the
-    edges are unreliable."""
+    """A file has the merged traces of two ranks. Both ranks have a GPU 0 and correlation ids from
+    1. The tool reports that the edges may be wrong."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     others = [{**each, "pid": 4712} for each in rows]
     write(tmp_path / "two.json", rows + others)
@@ -120,8 +121,8 @@ def test_processes_in_one_file(tmp_path):
 
 
 def test_processes_named_by_texts(tmp_path):
-    """SGLang merges traces and writes the rank into the pid, which becomes a text. The tool notices the
-    second process."""
+    """SGLang merges traces and writes the rank into the `pid`, which then is a text. The tool
+    notices that the file has two processes."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     merged = [{**each, "pid": f"[TP{rank:02}] {each['pid']}"} for rank in range(2) for each in rows]
     write(tmp_path / "two.json", merged)
@@ -134,8 +135,9 @@ def test_processes_named_by_texts(tmp_path):
 
 
 def test_processes_with_one_number(tmp_path):
-    """Two containers have the same pid. The tool notices the second process by its repeated ids. A driver
-    call inside a runtime call has the same id, and is not mistaken for a second process."""
+    """Two containers have the same pid. The tool notices that the file has two processes, because
+    correlation ids repeat. A driver call inside a runtime call has the same id, and is not mistaken
+    for a second process."""
     rows = launch(1, 100, 110, 200) + stream_sync(2, 120, 85)
     inside = {**rows[2], "cat": "cuda_driver", "name": "cuStreamSynchronize", "ts": 121, "dur": 84}
     write(tmp_path / "one.json", [inside, *rows])

@@ -1,5 +1,5 @@
-"""Removes some GPU rows from traces of torch.profiler. Every edge that is still `exact` is true in the whole
-file, and edges that are gone are counted."""
+"""Removes some GPU rows from traces of torch.profiler. Every edge that is `exact` in the shorter
+file is also an edge of the whole file. Missing edges are counted."""
 import gzip
 import json
 import pathlib
@@ -13,7 +13,7 @@ from real_traces import REAL
 MADE = sorted(pathlib.Path(__file__).with_name("profiler_traces").glob("*.json.gz"))
 OPERATIONS = ("kernel", "gpu_memcpy", "gpu_memset")
 CUTS = 20
-NOTHING_US = 2  # a copy that is shorter than this counts as a copy of 0 bytes
+NOTHING_US = 2  # the tool treats a copy without a row as a copy of 0 bytes if its call is shorter than this
 
 
 def waited(found, *basis):

@@ -1,5 +1,6 @@
-"""Tests `syncline edges --summary`: which lines of code wait, for which operation, how often, and how long
-per step. The files are made, some in torch.profiler's format and some in syncline's."""
+"""Tests `syncline edges --summary`: which lines of code wait, for which operation, how often, and
+how long per step. The test generates the files, some in torch.profiler's format and some in
+syncline's format."""
 import json
 
 import pytest
@@ -29,7 +30,8 @@ def op(name, ts, dur):
 
 
 def waits(at, count, stream=7):
-    """Returns `count` periods of 100 us. In each, a kernel runs and the thread waits 50 us for it."""
+    """Returns the rows of `count` periods of 100 us. In each period a kernel runs, and the thread
+    waits for the kernel for 50 us."""
     events = []
     for i in range(count):
         ts = at + 100 * i
@@ -41,7 +43,7 @@ def summary_of(path):
     return json.loads(run("edges", "--summary", "--json", path)[0])
 
 
-# Files of torch.profiler, made with with_stack
+# Tests with files of torch.profiler that were made with with_stack=True
 
 @pytest.fixture
 def with_stack(tmp_path):
@@ -112,7 +114,7 @@ def test_steps_past_those_that_are_kept_are_said(tmp_path):
     assert "2 steps are past the limit: waits in them count as outside of steps" in said
 
 
-# syncline's own files
+# Tests with files in syncline's format
 
 def own_wait(correlation, ts, line, source=1, wait_ns=1000, **args):
     waited = {} if line is None else {"wait_at": line}
@@ -133,7 +135,8 @@ def name(number, text):
 
 
 def test_own_lines_and_steps(tmp_path):
-    """The row of a step follows the waits inside it. The summary assigns them to the step."""
+    """The row of a step follows the rows of the waits inside the step. The summary assigns the
+    waits to the step."""
     path = write(tmp_path / "t.json", [
         name(1, "gemm"), name(2, "relu"), name(9, "cudaStreamSynchronize"),
         *own_wait(101, 10, "a.py:3 f"), *own_wait(102, 20, "a.py:3 f", 2, 500),
@@ -169,7 +172,7 @@ def test_own_waits_of_gpu_operations_count_for_the_step_of_their_launch(tmp_path
     assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {"ProfilerStep#7": 1300}
 
 
-# A copy releases the wait. The blamed operation is the operation on which the time was spent.
+# Waits that a copy released. The summary names the operation on which the time was spent.
 
 def blocking_copy(correlation, ts, dur, start, end, stream=7, name="Memcpy DtoH (Device -> Pageable)"):
     """Returns the rows of a blocking copy, like `.item()` and `.cpu()` make. The call returns when its own
@@ -197,7 +200,7 @@ def test_a_wait_for_a_copy_was_spent_on_the_kernel_before(tmp_path):
                                 ("k104", 1, 295000), ("k100", 1, 290000)]
     assert {s["name"]: s["total_ns"] for s in summary["by_source"]} == {
         "Memcpy DtoH (Device -> Pageable)": 595000, "k104": 295000, "k100": 290000}
-    # The edges are unchanged, and their source is the named operation.
+    # The edges themselves still name the copy as their source.
     released = [json.loads(line) for line in run("edges", "--json", path)[0].splitlines()]
     assert {e["dst_correlation"]: e["src_correlation"] for e in released if e["released"]} == {
         101: 101, 103: 103, 106: 105}
@@ -209,7 +212,8 @@ def test_a_wait_for_a_copy_was_spent_on_the_kernel_before(tmp_path):
 
 
 def test_a_wait_for_a_copy_that_waited_for_another_stream(tmp_path):
-    """The copy's stream waits for an event recorded after a kernel. The time is blamed on the kernel."""
+    """The copy's stream waits for an event recorded after a kernel. The time was spent on the
+    kernel."""
     stream_wait = [
         row("cuda_runtime", "cudaStreamWaitEvent", 102, 14, 1, 42, cbid=147),
         row("cuda_sync", "Stream Wait Event", 102, 14, 1, 8, device=0, context=1, stream=8,
@@ -225,8 +229,8 @@ def test_a_wait_for_a_copy_that_waited_for_another_stream(tmp_path):
 
 
 def test_own_waits_for_copies(tmp_path):
-    """syncline's own files are read without sorting. The time of waits for copies is blamed in the same way
-    as in other files."""
+    """The tool reads syncline's own files without sorting the rows. It finds the same operations on
+    which time was spent as in other files."""
     def operation(cat, name, correlation, start, end, stream):
         return row(cat, name, correlation, start, end - start, stream, device=0, context=1,
                    stream=stream)
@@ -254,6 +258,6 @@ def test_own_waits_for_copies(tmp_path):
         edge("copy", 5, 7, 5, 85000)], generator="syncline 0.1", syncEdges=1)
     summary = summary_of(path)
     assert sources(summary) == [("gemm", 1, 802000), ("Memcpy DtoH", 1, 85000)]
-    # A waiting GPU operation is blamed on the source of its edge.
+    # If a GPU operation waited, the time was spent on the source of its edge.
     assert {s["name"]: s["total_ns"] for s in summary["by_source"]} == {
         "gemm": 902000, "Memcpy DtoH": 85000}

@@ -1,4 +1,4 @@
-"""Runs `syncline edges` on made files with unusual ids, graphs, events, contexts and names."""
+"""Runs `syncline edges` on generated files with unusual ids, graphs, events, contexts and names."""
 import gzip
 import json
 import pathlib
@@ -11,7 +11,7 @@ from test_tool import check, run
 
 
 def test_ids_that_wrap(tmp_path):
-    """Correlation ids wrap around at 32 bits, like in PyTorch's files. The edge is still found."""
+    """Correlation ids wrap around at 32 bits, as in PyTorch's files. The edge is still found."""
     rows = launch(4294967295, 10, 15, 60) + stream_sync(3, 20, 46)
     found, _ = edges(write(tmp_path / "t", rows))
     assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
@@ -19,8 +19,8 @@ def test_ids_that_wrap(tmp_path):
 
 
 def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
-    """A graph's nodes have no ids, like in PyTorch's files. All operations of the graph's launch, on several
-    streams, count as nodes of the graph."""
+    """The nodes of a graph have no ids, as in PyTorch's files. All operations of the graph's
+    launch, on several streams, count as nodes of the graph."""
     rows = [*launch(50, 1, 3, 9, stream=20), row("cuda_runtime", "cudaGraphLaunch", 54, 140, 5, 42, cbid=311),
             operation("kernel", "a", 54, 145, 170, 20), operation("kernel", "b", 54, 146, 190, 13),
             *stream_sync(55, 150, 50, stream=20)]
@@ -35,9 +35,9 @@ def test_launches_of_graphs_without_ids_of_nodes(tmp_path):
 
 @pytest.mark.parametrize("how", ["event_sync", "stream_sync"])
 def test_a_graph_on_a_stream_that_has_nothing_else(tmp_path, how):
-    """No record says on which stream the graph was launched, so stream 20 may be the launch stream or a
-    branch. A wait for stream 20, or for an event recorded there, may include b on the other stream. The tool
-    therefore gives no edge."""
+    """No record says on which stream the graph was launched, so stream 20 may be the launch stream
+    or a branch. So a wait for stream 20, or for an event recorded there, may also wait for kernel b
+    on the other stream. The tool therefore prints no edge."""
     waits = stream_sync(61, 35, 65, 20) if how == "stream_sync" else [
         row("cuda_runtime", "cudaEventRecord", 60, 30, 1, 42, cbid=135),
         row("cuda_runtime", "cudaEventSynchronize", 61, 35, 65, 42, cbid=137),
@@ -67,15 +67,16 @@ def stream_wait(correlation, ts, stream, record, recorded_on):
 
 @pytest.mark.parametrize("theirs, edge", [(20, True), (13, False), (7, False)])
 def test_an_event_recorded_in_another_context(tmp_path, theirs, edge):
-    """torch.profiler's rows name the event's stream but not its context. The edge is found if the number is
-    unique. It is inferred, because the first operation of stream 14 may have waited for unseen work."""
+    """torch.profiler's rows name the event's stream but not its context. The edge is found if only
+    one context has a stream of that number. Its basis is `inferred`, because the first operation of
+    stream 14 may have waited for work that was not recorded."""
     rows = [*launch(1, 10, 15, 30, stream=13), *elsewhere(launch(2, 13, 16, 90, stream=theirs)),
             row("cuda_runtime", "cudaEventRecord", 3, 16, 1, 42, cbid=135),
             *stream_wait(4, 18, 14, 3, theirs), *launch(5, 20, 92, 95, stream=14)]
     found, lost = edges(write(tmp_path / "t", rows))
     assert [(e["kind"], e["src_correlation"], e["src_device"], e["dst_correlation"], e["wait_ns"],
              e["basis"]) for e in found] == [("stream_wait", 2, 1, 5, 68000, "inferred")] * edge
-    del lost["before_window"]  # work that may precede the first operation of the legacy stream
+    del lost["before_window"]  # for the first operation of the legacy stream
     assert lost == ({} if edge else {"ambiguous": 1})
 
 
@@ -87,7 +88,7 @@ def test_a_wait_on_a_device_that_kineto_did_not_know_yet(tmp_path):
             *stream_wait(5, 75, 7, 4, 13), *launch(6, 80, 122, 130),
             row("cuda_runtime", "cudaDeviceSynchronize", 7, 90, 46, 42, cbid=165),
             row("cuda_sync", "Context Sync", 7, 91, 44, -1, device=1, context=1, stream=-1)]
-    told = edges(write(tmp_path / "zero", rows))  # in this file all rows are on GPU 0
+    told = edges(write(tmp_path / "zero", rows))  # in the first file all rows are on GPU 0
     for each in rows:
         if each["cat"] == "kernel":
             each["args"]["device"] = 1  # in the second file only the last wait has the right device
@@ -115,8 +116,8 @@ def test_a_copy_between_devices(tmp_path):
 
 
 def test_several_devices_without_rows_of_synchronization(tmp_path):
-    """A device synchronization has no row, so its device is unknown. The thread's last used device is assumed
-    if only work of that device can have released the wait."""
+    """A device synchronization has no row, so its device is unknown. The tool assumes the device
+    that the thread used last, but only if no work of another device can have released the wait."""
     def sync(correlation, ts, end):
         return row("cuda_runtime", "cudaDeviceSynchronize", correlation, ts, end - ts, 42, cbid=165)
 
@@ -129,8 +130,8 @@ def test_several_devices_without_rows_of_synchronization(tmp_path):
 
 
 def test_a_wait_that_names_no_record(tmp_path):
-    """A wait names no event record. Another wait's record is not assumed, because the event may have been
-    recorded again."""
+    """A wait names no event record. The tool does not use the record that another wait for the
+    event names, because the event may have been recorded again in between."""
     rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135)]
     for correlation, args in [(3, {"wait_on_cuda_event_record_corr_id": 2}), (4, {}),
                               (5, {"wait_on_cuda_event_record_corr_id": -1})]:
@@ -148,7 +149,7 @@ def query(kind, cbid, name, correlation, ts, dur, **args):
 
 
 def test_queries(tmp_path):
-    """Operations ended while a query ran. The query has an edge, but with a wait of 0."""
+    """Operations ended while a query ran. The query has an edge with `wait_ns` 0."""
     rows = [*launch(1, 10, 15, 60, 13), row("cuda_runtime", "cudaEventRecord", 2, 13, 1, 42, cbid=135),
             *query("Event Sync", 138, "cudaEventQuery", 3, 58, 5, stream=-1, wait_on_stream=13,
                    wait_on_cuda_event_record_corr_id=2, wait_on_cuda_event_id=4),
@@ -163,8 +164,8 @@ def test_queries(tmp_path):
 
 @pytest.mark.parametrize("ends", [(160, 170), (160, 155)])
 def test_a_copy_in_a_graph(tmp_path, ends):
-    """A graph contains a copy to pageable memory. The graph's launch does not wait for the copy, whether it
-    had completed or not."""
+    """A graph contains a copy to pageable memory. The graph's launch does not wait for the copy,
+    whether the copy had completed at the launch's return or not."""
     end, returned = ends
     rows = [*launch(1, 100, 105, 150, 20), row("cuda_runtime", "cudaGraphLaunch", 2, 110, returned - 110, 42, cbid=311),
             operation("kernel", "a", 2, 151, 152, 20),
@@ -263,7 +264,7 @@ def test_numbers_that_no_device_has(tmp_path, which, device):
     path = write(tmp_path / "t", rows)
     out, error = run("edges", "--json", path, status=1)
     assert '"exact"' not in out and "1 with impossible ids or times" in error
-    assert bool(out) == (which == 3)  # the call waited, but its record is invalid
+    assert bool(out) == (which == 3)  # 3: the wait's row is left out, but its call has an edge
     assert "device has more than 16 bits" in run("check", path)[0]
 
 
@@ -307,8 +308,8 @@ def test_long_names_can_be_told_apart(tmp_path):
 
 @pytest.mark.sanitize
 def test_letters_that_are_escaped(tmp_path):
-    """Letters are escaped in the args that decide a row's type. The tool finds the same edges as without
-    escapes."""
+    """Letters are escaped in the members by which the tool recognises the kind of a row. The tool
+    finds the same edges as without escapes."""
     rows = launch(10, 10, 15, 60) + stream_sync(11, 20, 46) + [
         row("cuda_runtime", "cudaMemcpyAsync", 12, 70, 40, 42, cbid=41),
         operation("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 12, 75, 100)]
@@ -331,8 +332,8 @@ PROFILED = sorted((pathlib.Path(__file__).parent / "profiler_traces").glob("*.js
 
 @pytest.mark.parametrize("path", PROFILED, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_versions_of_torch_profiler(tmp_path, path):
-    """Traces of several versions of torch.profiler: no edge is false. Waits that the file does not determine
-    (events whose record is not named) are left out and counted."""
+    """Runs on traces of several versions of torch.profiler. No edge is false. If the file does not
+    say for which record of an event a wait was, the wait has no edge and is counted."""
     found, lost = edges(path)
     trace = json.loads(gzip.decompress(path.read_bytes()))
     rows = {row["args"]["correlation"] for row in trace["traceEvents"]
@@ -353,8 +354,9 @@ def test_versions_of_torch_profiler(tmp_path, path):
     ("cudaLaunchKernel", 211, 5, True), ("cudaGraphLaunch", 311, 5, True), ("cudaMemsetAsync", 51, 5, True),
     ("cudaMemsetAsync", 51, 0.9, False), ("cudaMemcpyAsync", 41, 2, False)])
 def test_a_launch_without_the_row_of_its_operation(tmp_path, name, cbid, dur, is_missed):
-    """A launch has no row for its operation. The wait may have waited for this operation. The edge is
-    `inferred` and counted until the stream is known again. An empty memset has no row and is ignored."""
+    """A launch has no row for its operation, and a later wait may have waited for this operation.
+    Until the stream's tail is known again, edges are `inferred` and counted. A memset of 0 bytes
+    correctly has no row, so it does not have this effect."""
     path = write(tmp_path / "t", [
         *launch(1, 0, 2, 5, 13), *launch(2, 5, 8, 40, 13), row("cuda_runtime", name, 3, 10, dur, 42, cbid=cbid),
         *stream_sync(4, 20, 200, 13), *launch(5, 230, 235, 300, 13), *stream_sync(6, 240, 66, 13)])

@@ -24,8 +24,9 @@ def lost(trace: harness.Trace) -> collections.Counter:
 
 
 def outcome(run: harness.Run, trace: harness.Trace, whole: bool | None = True) -> edge_compare.Outcome:
-    """Compares the file's edges with the truth. No edge may be missing, false, or left out without a counted
-    reason. If `whole` is None, records were lost, so a destination may lack edges without a reason."""
+    """Compares the file's edges with the truth. No edge may be false, and each missing edge must
+    have a counted reason. If `whole` is None, records were lost, so edges may be missing without a
+    counted reason."""
     assert run.status == 0, run.stderr
     window = trace.object["syncline"]
     out = edge_compare.compare(edge_truth.Truth(run.truth, run.log), trace.edges(), lost(trace), whole=whole,
@@ -88,7 +89,7 @@ def check_arrows(trace, edges, calls) -> None:
         assert around(every, heads[id_]) or around(calls.values(), heads[id_])
 
 
-# Every kind of edge, with every CUPTI version
+# Tests of every kind of edge with every CUPTI version
 
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "12.6", "12.8", "13.0"]))
 @pytest.mark.sanitize
@@ -103,8 +104,8 @@ def test_versions(go, version):
 def test_samples(tmp_path, sample, version):
     run = harness.run(tmp_path, harness.BUILD / "samples" / sample,
                       sim=["--cupti", version, "--devices", "2"])
-    # A context waits for an event of another context. Before CUPTI 12.8, no record says in which context the
-    # event was recorded.
+    # Sample peer_copy: a stream waits for an event of another context. Before CUPTI 12.8, no record
+    # says in which context the event was recorded.
     whole = sample != "peer_copy" or version != "12.0"
     assert outcome(run, run.trace(), whole).right > 0
 
@@ -130,8 +131,8 @@ def test_trouble(go, steps, sim):
 
 @pytest.mark.sanitize
 def test_records_late_behind_a_long_kernel(go):
-    """A long kernel delays the buffer that has the records of operations beside it. All edges are still
-    found."""
+    """A long kernel delays the return of the buffer that also holds the records of other
+    operations. All edges are still found."""
     run = go("context stream long:1800 stream kernel:5 copy sync event sleep:300 kernel:2 sync sleep:1000 "
              "syncall kernel sync")
     trace = run.trace()
@@ -153,8 +154,8 @@ def test_after_a_loss_none_is_false(go, sim):
 
 
 def none_false(run: harness.Run, trace: harness.Trace) -> int:
-    """Checks that no edge of a call is false, in a way that is fast enough for many edges. Returns the number
-    of edges."""
+    """Checks with a simple, fast rule that no edge of a call is false. Returns the number of
+    edges."""
     assert run.status == 0, run.stderr
     waits = {wait["corr"]: {(s["corr"], s["stream"]): s["end"] for s in wait["sources"]}
              for wait in run.truth_of("wait")}
@@ -181,8 +182,8 @@ def test_the_smallest_memory(go, options):
 
 @pytest.mark.full(seconds=2.7)
 def test_more_than_memory_holds(go):
-    """Many operations are enqueued behind a kernel that delays all records. Operations that do not fit in
-    memory are forgotten and counted. No edge is guessed."""
+    """Many operations are enqueued after a long kernel, which delays all records. Operations that
+    do not fit into memory are dropped and counted, and no edge is false."""
     run = go("context stream long:1500 stream " + "kernel:500 sync " * 60 + "sleep:1200 syncall "
              + "kernel:3 sync sleep:700 " * 3, memory="16M", timeout=120)
     trace = run.trace()
@@ -190,10 +191,11 @@ def test_more_than_memory_holds(go):
     assert trace.counters["edges_lost_memory"] > 0 and trace.counters["edges_lost_gave_up"] == 0
 
 
-# Windows
+# Tests of windows
 
 def test_window_that_opens_while_work_is_pending(go):
-    """Work enqueued in the lead-in releases waits in the window. This work has edges but no rows."""
+    """Operations that were enqueued in the lead-in release waits in the window. These operations
+    are sources of edges but have no rows."""
     run = go("context stream kernel:3 sync start sleep:150 kernel:2 long:700 sleep:400 sync kernel:2 "
              "event sync syncall stop windows:1", window="demand", lead_in="300ms")
     (trace,) = run.traces()
@@ -219,7 +221,8 @@ def test_without_a_lead_in_nothing_is_guessed(go):
 
 
 def test_window_after_window(go):
-    """Kinds are off between windows. Pending work is forgotten, but the streams' flags are remembered."""
+    """Kinds are off between windows. In the second window, operations from the first window are no
+    sources any more, but the flags of streams are still known."""
     once = ("start sleep:250 kernel:4 event sync stream:0 kernel:2 copy syncall stream kernel sync "
             "sleep:100 stop windows:{w} kernel:2 sync ")
     run = go("context stream kernel sync " + "".join(once.format(w=w) for w in (1, 2, 3)),
@@ -245,8 +248,8 @@ def test_windows_back_to_back(go):
 
 
 def test_killed(go):
-    """The process is killed. Rows are on disk about a second after their delivery, except calls whose wait is
-    undecided. The written edges are consistent."""
+    """The process is killed. Rows are on disk about a second after their delivery, except calls
+    whose sources had not been found yet. The edges that were written are consistent."""
     run = go("context stream " + "kernel:5 sync event sleep:100 " * 20 + "sleep:1500 kernel sync kill")
     assert run.status == harness.signal_status(9)
     (path,) = run.files("*.trace.json*.part")
@@ -258,7 +261,7 @@ def test_killed(go):
     check_rows(trace)
 
 
-# Options that switch edges off
+# Tests of options that turn edges off
 
 def test_lean_has_no_arrows(go):
     trace = go(STEPS, detail="lean").trace()
@@ -274,7 +277,7 @@ def test_without_synchronization_records(go):
     assert any("sync edges only for copies and frees" in line for line in run.said())
 
 
-# Inside graphs
+# Tests of edges inside graphs
 
 INSIDE = """0 use 0
 0 stream 2 1
@@ -299,8 +302,8 @@ INSIDE = """0 use 0
 
 @pytest.fixture(name="inside")
 def inside_fixture(tmp_path):
-    """Returns a function that runs a graph with a side stream twice. It returns the run, the trace, and the
-    edges between operations of one launch."""
+    """Returns a function that runs a graph with a side stream twice. That function returns the run,
+    the trace, and the edges between operations of the same launch."""
     def run(sim=(), **options):
         (tmp_path / "steps").write_text(INSIDE)
         done = harness.run(tmp_path, harness.BUILD / "tests" / "e2e" / "random_waits", tmp_path / "steps",
@@ -315,7 +318,7 @@ def inside_fixture(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("cupti", cupti_versions(["12.0", "13.0", "13.5"]))
 def test_inside_a_graph(inside, cupti):
-    """The edges inside the graph are the fork and the join of each launch. None is left out."""
+    """Each launch has the edge of the fork and the edge of the join. No edge is left out."""
     run, trace, edges = inside(["--cupti", cupti], graph_edges="1")
     by = {op["id"]: op for op in run.truth_of("op")}
     wanted = sorted((by[link["op"]]["stream"], op["stream"], op["corr"]) for op in by.values()
@@ -335,8 +338,8 @@ def test_inside_a_graph_unasked(inside):
 
 
 def test_inside_a_graph_beside_another_subscriber(inside):
-    """Another subscriber exists and keeps CUPTI. Missing edges inside graphs are counted, and the reason is
-    printed once."""
+    """Another tool is CUPTI's subscriber and stays the subscriber. Missing edges inside graphs are
+    counted, and syncline prints the reason once."""
     run, trace, edges = inside(["--fail", "cuptiSubscribe:1:39"], graph_edges="1", log="warn")
     assert not edges and trace.counters["edges_lost_graph_inside"] == 2
     (said,) = run.said()
@@ -381,7 +384,7 @@ def test_a_graph_on_streams_of_its_own(tmp_path):
     assert not edge_compare.compare(truth, trace.edges(), lost(trace), True, (0, 1 << 63)).wrong
 
 
-# How `syncline edges` prints the edges
+# Tests of the output of `syncline edges`
 
 def printed(path):
     return [json.loads(line) for line in tool("edges", "--json", path)[0].splitlines()]

@@ -23,8 +23,8 @@ def facts(found):
 
 
 def test_a_stream_that_may_have_been_made_to_wait(tmp_path):
-    """A stream wait has no row, so stream 13 may have waited for stream 20. The next wait gets no edge,
-    because kernel 1 or kernel 2 may have released the wait."""
+    """A stream wait has no row, so stream 13 may have waited for stream 20. The next wait has no
+    edge, because either of the kernels 1 and 2 may have released the wait."""
     rows = [*launch(1, 100, 105, 200, 20), *launch(2, 103, 106, 150, 13), record(3, 106),
             untold_wait(4, 109), *stream_sync(5, 115, 90, 13), *launch(6, 210, 215, 250, 13),
             *stream_sync(7, 213, 45, 13)]
@@ -42,14 +42,14 @@ def test_a_stream_without_work(tmp_path):
             *stream_sync(10, 121, 114, 21), *stream_sync(11, 236, 2, 13)]
     found, lost = edges(write(tmp_path / "t", rows))
     assert facts(found) == {("stream_sync", 9, 11, "exact")}
-    assert lost["no_record"] == 3  # the call 6, the kernel 9 and the call 10
+    assert lost["no_record"] == 3  # counted for call 6, kernel 9 and call 10
 
 
 @pytest.mark.parametrize("steps", [1, 10, 2000])
 @pytest.mark.parametrize("told_first", [False, True])
 def test_device_syncs_without_rows(tmp_path, steps, told_first):
-    """Half of the device synchronizations have rows, either the first half or the last half. Each of these
-    waits has its edge."""
+    """Half of the device synchronizations have rows, either the first half or the last half. Each
+    synchronization has its edge, with or without a row."""
     rows = []
     for i in range(2 * steps):
         correlation, ts = 2 * i + 1, 100 * (i + 1)
@@ -62,15 +62,15 @@ def test_device_syncs_without_rows(tmp_path, steps, told_first):
     assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
         (2 * i + 1, 2 * i + 2, 40000) for i in range(2 * steps)]
     assert {e["dst_correlation"] for e in found if e["basis"] != "exact"} == {
-        # the first wait for all streams may include work before the recording
+        # the first wait for all streams may also have waited for work from before the recording
         2 * steps + 2 if told_first else 2}
     assert lost["before_window"] <= 2 and not lost["no_record"]
 
 
 @pytest.mark.parametrize("steps", [1, 2000])
 def test_another_context_that_comes_late(tmp_path, steps):
-    """A second context has its first operation at the end of the file. Waits without a row may have been
-    waits for this context, so no edge of such a wait is certain."""
+    """A second context has its first operation at the end of the file. A wait without a row may
+    have been for this context, so the edges of such waits are not `exact`."""
     rows = []
     for i in range(steps):
         ts = 100 * (i + 1)

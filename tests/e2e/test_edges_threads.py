@@ -50,7 +50,8 @@ def test_in_quotes_they_are_the_same(tmp_path):
 @pytest.mark.parametrize("one, other", [(140000000000000, 140000000000000 + 2**32), (3000000000, 3000000000 - 2**32),
                                         (2**32 + 42, 42), (-1, 2**32 - 1), (0, 2**32)])
 def test_two_threads_stay_two(tmp_path, one, other):
-    """Calls and ranges of two threads overlap, and their ids are similar. The threads are not mixed up."""
+    """Calls and ranges of two threads overlap, and their ids are similar. Calls and ranges are
+    assigned to the right thread."""
     rows = [row("user_annotation", "range", 0, 1, 200, one), *waits(10, one),
             *waits(20, other, 2, stream=13), *waits(30, one, 100), *waits(40, other, 102, stream=13)]
     path = write(tmp_path / "t", rows)
@@ -81,8 +82,8 @@ def test_what_is_no_thread(tmp_path, thread):
 
 @pytest.mark.sanitize
 def test_more_than_are_kept(tmp_path):
-    """Ids above 31 bits are kept for 100000 threads. The next such thread is unknown. Smaller ids need no
-    memory."""
+    """The tool keeps ids above 31 bits for 100000 threads, and leaves out the rows of the next such
+    thread. Smaller ids need no memory."""
     rows = [row("cpu_op", "op", 0, i / 100, 0.001, 2**40 + i) for i in range(100_001)]
     path = write(tmp_path / "t", rows + waits(10, 2**40 + 99_999, 2000) + waits(20, 2**40 + 100_000, 3000)
                  + waits(30, 43, 4000))

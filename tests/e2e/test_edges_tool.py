@@ -30,7 +30,7 @@ def nanoseconds(event):
     return start, start + round(event["dur"] * 1000)
 
 
-# Real traces
+# Tests with real traces
 
 @real
 @pytest.mark.sanitize
@@ -65,7 +65,8 @@ def test_the_edges_of_simple_add():
 
 
 def unresolved_stream_waits(rows):
-    """Counts the operations that a stream wait without a named record precedes. Each makes one edge unknown."""
+    """Returns the number of operations that follow a stream wait without a named record. Each of
+    them has one unknown edge."""
     waiting, groups = set(), 0
     for row in sorted(rows, key=lambda e: e["args"]["correlation"]):
         stream = row["args"]["stream"]
@@ -96,16 +97,17 @@ def test_every_sync_call_is_accounted_for(path):
     groups = unresolved_stream_waits(unknown + events_of(path, *GPU))
     unaccounted = len(set(waits) - told - done) + groups
     counted = sum(n for reason, n in lost.items() if reason != "flag_unknown")
-    # Two or three edges are also counted as left out. Some streams were not seen before the first wait for
-    # all streams, and the first operation runs on the legacy default stream.
+    # Two or three waits have an edge and are also counted: the first wait for all streams, because
+    # some streams had no operation before, and the first operation, because it is on the legacy
+    # default stream.
     assert unaccounted <= counted <= unaccounted + (2 if rows else 3), (unaccounted, lost)
 
 
 @real
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
 def test_what_must_hold_of_every_edge(path):
-    """No edge contradicts the rows. The edges' times follow the definition. Among the sources of a wait, one
-    is marked `released`."""
+    """No edge contradicts the rows. The edges' times follow the definition. Of the edges of each
+    wait, one is marked `released`."""
     every = edges(path)[0]
     spans = edge_invariants.of_rows(events_of(path, *GPU, *CALLS), nanoseconds)
     assert not edge_invariants.contradictions(every, spans)
@@ -146,7 +148,7 @@ def hta():
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0|warmup|forward]", 1, None),
     ("simple_add", "[param|pytorch.model.alex_net|0|0|0]", 0, None),
     ("simple_add", "[param|cuda]", 0, None),
-    # The last step of each trace is truncated, and HTA raises an error of its own for this step.
+    # The last step of each trace is truncated, and HTA itself raises an error for this step.
     ("nccl_3steps", "ProfilerStep#4", 0, None),
     ("nccl_3steps", "ProfilerStep#5", 0, None),
     ("two_ranks.rank-0", "ProfilerStep#551", 0, None),
@@ -168,7 +170,8 @@ def test_beside_hta(hta, name, annotation, instance, listed):
             for e in edges(path)[0] if e["dst_correlation"] in inside}
     assert {tuple(edge) for edge in theirs} <= set(ours)
     more = set(ours) - {tuple(edge) for edge in theirs}
-    # HTA makes no edge for blocking copies and for work launched before the annotation.
+    # The edges that only syncline finds are those of blocking copies, and edges from work that was
+    # launched before the annotation.
     assert all(ours[edge]["kind"] == "copy" or edge[0] not in inside for edge in more)
 
 
@@ -194,7 +197,7 @@ def test_order_of_rows_makes_no_difference(tmp_path):
     assert edges(shuffled) == edges(path)
 
 
-# Options that choose and summarize
+# Tests of options that select or summarize edges
 
 @real
 def test_choosing():
@@ -249,15 +252,16 @@ def test_text():
     assert "5 edges, 0 of them shown" in run("edges", "-k", "free", path)[0]
 
 
-# syncline's own files
+# Tests with files that syncline wrote
 
 @pytest.mark.parametrize("steps", [
     "context stream kernel:5 copy memset event sync graph:3 blocking stream:0 kernel:2 copy memset "
-    "long:60 syncall kernel syncall",  # this wait is long enough even on a busy machine
+    "long:60 syncall kernel syncall",  # the kernel is so long that the call has to wait even on a busy machine
     "context stream kernel:3 long:60 sync kernel:2 event sync copy sync syncall"])
 @pytest.mark.sanitize
 def test_own_file_beside_the_truth(go, steps):
-    """Each edge of a call is in the simulator's truth with its times. Missing edges are counted."""
+    """Each edge of a call is in the simulator's truth, with the same times. Missing edges are
+    counted."""
     traced = go(steps)
     assert traced.status == 0
     found, lost = edges(traced.trace().path)
@@ -272,7 +276,8 @@ def test_own_file_beside_the_truth(go, steps):
         assert edge["basis"] == "exact"
         if edge["released"] and wait["released"]:
             assert source["op"] == wait["released"]
-        # the truth names no releasing operation if no work was pending when the wait began
+        # if no work was pending when the wait began, the truth names no operation that released the
+        # wait
         if edge["released"]:
             assert source["end"] == max(s["end"] for s in wait["sources"])
     wanted = {wait["corr"] for wait in truth.values() if wait["released"]}
@@ -298,7 +303,7 @@ def test_own_file_with_stream_order(tmp_path):
         assert edge["basis"] == "exact"
     without = tmp_path / "without.json"
     trace = json.loads(harness.decompress(traced.trace().path))
-    del trace["syncEdges"]  # otherwise the job's own edges are printed
+    del trace["syncEdges"]  # makes the tool compute the edges instead of printing the recorded ones
     for event in trace["traceEvents"]:
         event.get("args", {}).pop("stream flags", None)
     without.write_text(json.dumps(trace))

@@ -1,5 +1,5 @@
-"""Runs `syncline edges` on files that are not traces, or are damaged, hostile or endless. The tool reports
-the problem and uses bounded memory."""
+"""Runs `syncline edges` on files that are not traces, and on traces that are damaged, malicious or
+endless. The tool reports the problem and uses bounded memory."""
 import gzip
 import json
 import os
@@ -77,8 +77,8 @@ def test_rows_without_sense(tmp_path):
 @pytest.mark.parametrize("dur", ["", '"dur": null, ', '"dur": "45", ', '"dur": 1e400, '])
 @pytest.mark.parametrize("category", ["kernel", "cuda_runtime", "cuda_sync", "cpu_op"])
 def test_rows_without_an_end(tmp_path, category, dur):
-    """A row has no `dur`, so its end is unknown, and the row gives no edge. A wait's own row has times.
-    Without that row, the tool uses the call's times."""
+    """A row has no `dur`, so its end is unknown, and the row gives no edge. If the row of a wait
+    has no `dur`, the tool uses the times of the call."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46) + [row("cpu_op", "aten::add", 9, 5, 70, 42)]
     rows += launch(3, 100, 105, 160) + stream_sync(4, 110, 56)
     bad = {"kernel": 1, "cuda_runtime": 2, "cuda_sync": 3, "cpu_op": 4}[category]
@@ -101,7 +101,8 @@ def test_rows_without_an_end(tmp_path, category, dur):
 
 @pytest.mark.sanitize
 def test_calls_without_numbers(tmp_path):
-    """Calls have no `cbid`, like in ROCm's traces. The tool reports that it cannot identify these calls."""
+    """Calls have no `cbid`, as in ROCm's traces. The tool reports that it does not know which of
+    these calls waited."""
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
     words = "no call has a `cbid`"
     assert words not in run("edges", write(tmp_path / "t", rows))[1]
@@ -124,8 +125,8 @@ def numbers(call, op):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("seed", range(20))
 def test_times_that_go_back(tmp_path, seed):
-    """Some operations begin before an earlier operation of their stream, or before their own call. A blocking
-    copy with correct times is the only source of its call."""
+    """Some operations begin before an earlier operation of their stream, or before their own call.
+    If a blocking copy has correct times, it is the only source of its call."""
     generator = random.Random(seed)
     rows = []
     for i in range(10, 200):
@@ -176,8 +177,8 @@ sys.exit(done.returncode)
 
 
 def peak_kib(tmp_path, *arguments, status=0):
-    """Returns standard output, standard error and the tool's peak memory in KiB. A child inherits its
-    parent's peak, so a small process starts the tool."""
+    """Returns standard output, standard error and the tool's peak memory in KiB. A child process
+    inherits the peak of its parent, so the test starts a small process, which starts the tool."""
     note = tmp_path / "peak"
     done = subprocess.run([sys.executable, "-S", "-c", PEAK, note, TOOL, *map(str, arguments)],
                           capture_output=True, text=True, timeout=100, check=False)
@@ -246,8 +247,9 @@ def test_a_line_without_end(tmp_path):
 
 @pytest.mark.sanitize
 def test_cycles_and_repeated_ids(tmp_path):
-    """Two streams wait for each other's later work, and several calls share one id. No source ends after the
-    wait that it releases. Contradictions are counted, and repeated ids are reported."""
+    """Two streams wait for each other's later work, and several calls share one id. In the output
+    no source ends after the wait that it released. Contradictory waits are counted, and repeated
+    ids are reported."""
     def wait(correlation, ts, stream, record, on):
         return [row("cuda_runtime", "cudaStreamWaitEvent", correlation, ts, 1, 42, cbid=147),
                 row("cuda_sync", "Stream Wait Event", correlation, ts, 1, stream, device=0, context=1,
@@ -256,7 +258,7 @@ def test_cycles_and_repeated_ids(tmp_path):
     rows = (launch(1, 10, 15, 900, 13) + wait(3, 12, 14, 2, 13) + launch(4, 14, 20, 800, 14)
             + wait(6, 16, 13, 5, 14) + launch(7, 18, 30, 700, 13) + launch(1, 20, 40, 50, 15)
             + launch(7, 22, 60, 70, 13) + stream_sync(8, 30, 100, 13) + stream_sync(8, 200, 900, 14)
-            # Later rows contradict no other row.
+            # The rows below contradict no other row.
             + launch(20, 1200, 1205, 1260, 13) + launch(20, 1210, 1215, 1240, 14)
             + stream_sync(21, 1220, 46, 13) + stream_sync(22, 1270, 6, 14)
             + stream_sync(23, 1280, 6, 13) + stream_sync(23, 1290, 6, 14))
@@ -313,7 +315,7 @@ def test_a_million_streams_checked(tmp_path, million_streams):
 
 @pytest.fixture(scope="module")
 def long_line(tmp_path_factory):
-    """A file with a name of two gigabytes, which compresses to nearly nothing."""
+    """Returns a file with a name of two gigabytes. Compressed, the file is small."""
     path = tmp_path_factory.mktemp("line") / "t.zst"
     rows = launch(1, 10, 15, 60) + stream_sync(2, 20, 46)
     with zstandard.ZstdCompressor(level=1).stream_writer(open(path, "wb"), closefd=True) as out:

@@ -32,8 +32,8 @@ def test_end_without_synchronising(go):
     ("_exit:6", 6), ("thread_exit:7", 7),
     ("abort", harness.signal_status(signal.SIGABRT)), ("kill", harness.signal_status(signal.SIGKILL))])
 def test_sudden_end_leaves_what_was_flushed(go, end, status):
-    """The process is killed after three seconds. Records are on disk about a second after their delivery, so
-    the .part file has all of them."""
+    """The process is killed after three seconds. Records are on disk about a second after CUPTI
+    delivered them, so the .part file has all records of this program."""
     run = go(f"context kernel:20 syncall sleep:3000 {end}")
     assert (run.status, run.stdout) == (status, "done\n")
     (path,) = run.files()
@@ -47,7 +47,8 @@ def test_sudden_end_leaves_what_was_flushed(go, end, status):
 
 @pytest.mark.sanitize
 def test_fork_leaves_the_child_alone(go):
-    # The child has no other threads, so memory that only the parent's other threads reference looks leaked.
+    # The leak checker is off. A forked child has only one thread, so memory to which only other
+    # threads of the parent have pointers looks leaked.
     run = go("context kernel:5 sync fork kernel:5 sync exit:2", log="warn",
              ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
     assert run.status == 2
@@ -60,8 +61,9 @@ def test_fork_leaves_the_child_alone(go):
 
 @pytest.mark.parametrize("during", ["look", "demangle"])
 def test_a_child_can_load_libraries(tmp_path, during):
-    """The process forks while a thread of syncline holds the lock of the dynamic linker's list, which glibc
-    leaves locked in the child. The child can still load libraries."""
+    """A thread of syncline may be in a call of the dynamic linker when the process forks. glibc
+    would then leave the lock of the linker's list locked in the child. The child can load libraries
+    nevertheless."""
     run = harness.run(tmp_path, harness.BUILD / "tests/e2e/forks", "libresolv.so.2", during,
                       log="warn")
     assert (run.status, run.stdout, run.said()) == (0, "child 0\n", [])

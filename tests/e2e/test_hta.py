@@ -10,8 +10,8 @@ import pytest
 
 import harness
 
-# Two streams with pauses. The program waits only for the context, because HTA counts the rows of other waits
-# as GPU time.
+# Two streams, with pauses in which the GPU is idle. The program waits only for the context, because
+# HTA counts the rows of other waits as GPU time.
 STEPS = ("context stream kernel:20 copy memset stream kernel:10 copy syncall sleep:5 kernel:10 "
          "memset syncall")
 
@@ -74,8 +74,9 @@ def test_temporal_breakdown(analysed):
 
 
 def test_idle_breakdown(analysed):
-    """HTA's idle time per stream. A gap counts for the host if the operation was launched after its
-    predecessor had ended. Otherwise a gap below 30 us counts for the kernel."""
+    """HTA's idle time per stream. An idle gap lies between two operations. It counts as "host wait"
+    if the second operation was launched after the first had ended. Otherwise a gap below 30 us
+    counts as "kernel wait"."""
     run, report = analysed
     launched = {call["corr"]: call["start"] for call in run.truth_of("call")}
     wanted = collections.Counter()
@@ -114,7 +115,8 @@ def test_overlap_without_communication(analysed):
 
 
 def together(run: harness.Run) -> collections.Counter:
-    """Returns the time in which exactly these classes of work ran at once, by the set of class names."""
+    """Returns a map from each set of classes of work to the time in which exactly these classes ran
+    at once."""
     def work(op):
         if op["kind"] != "kernel":
             return "MEMORY"

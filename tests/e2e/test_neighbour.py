@@ -1,5 +1,6 @@
-"""Another CUPTI client in the process is linked with CUPTI. syncline releases CUPTI before that client
-records, and takes CUPTI back afterwards. (tests/torch tests this with torch.profiler as the client.)"""
+"""Tests with another CUPTI client in the process, which is linked with CUPTI. syncline releases
+CUPTI before that client records, and takes CUPTI back afterwards. (tests/torch tests this with
+torch.profiler as the client.)"""
 import harness
 import pytest
 from tiers import cupti_versions
@@ -11,14 +12,15 @@ SESSION = "clock register enable kernel:7 disable flush told"
 def play(tmp_path, steps, **options):
     run = harness.run(tmp_path, NEIGHBOUR, *steps.split(), log="warn", **options)
     assert run.status == 0 and run.stdout.endswith("done\n"), run.stderr
-    # While the client owns CUPTI, CUPTI zeroes the client's buffers.
+    # The client's buffers begin with random bytes, and CUPTI must set them to zero. Otherwise the
+    # simulator logs a misuse.
     assert "handover" in options or not [line for line in run.log if line["what"] == "misuse"]
     return run
 
 
 def kernels_outside(run, trace):
-    """Returns the trace's kernels, and the kernels that were launched outside the gaps which the trace
-    states."""
+    """Returns the kernels in the trace, and the kernels of the truth that were launched outside the
+    gaps of the trace."""
     gaps = trace.object["syncline"].get("gaps", [])
     calls = {call["corr"]: call for call in run.truth_of("call")}
     outside = [op["corr"] for op in run.truth_of("op") if op["kind"] == "kernel"
@@ -41,8 +43,8 @@ def test_handed_over_and_taken_back(tmp_path, version):
 
 @pytest.mark.sanitize
 def test_there_before_cuda(tmp_path):
-    """CUDA and syncline start while the client records. syncline waits until the client has ended its
-    session."""
+    """CUDA and syncline start while the client records. syncline uses CUPTI only after the client
+    has ended its session."""
     run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 "
                          "kernel:4", sim=["--cupti", "13.0"])
     assert (run.stdout, run.said()) == ("kernels 7 calls some strangers 0\ndone\n", [])
@@ -63,9 +65,9 @@ def test_sessions_without_a_pause(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.5"]))
 def test_it_leaves_its_records_with_cupti(tmp_path, version):
-    """The client flushes long after it disabled its kinds, like libkineto, which processes CPU events first.
-    syncline has already taken CUPTI back. The client's flush still delivers the client's records, and no
-    others."""
+    """The client flushes CUPTI long after it disabled its kinds, as libkineto does, which first
+    processes CPU events. By then syncline has taken CUPTI back. The client's flush still delivers
+    all records of the client, and no others."""
     run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:800 kernel:3 sleep:10500 "
                          "told kernel:4 flush told", sim=["--cupti", version])
     assert (run.stdout, run.said()) == ("kernels 0 calls none strangers 0\nkernels 7 calls some strangers 0\n"
@@ -78,8 +80,8 @@ def test_it_leaves_its_records_with_cupti(tmp_path, version):
 
 
 def test_it_leaves_its_records_and_ends_cupti(tmp_path):
-    """The client ends CUPTI while CUPTI still holds its records. The client gets these records, but their
-    names are lost with CUPTI."""
+    """The client calls cuptiFinalize while CUPTI still holds records of the client. The client gets
+    these records, but without kernel names, because CUPTI has freed the names."""
     run = play(tmp_path, "context kernel:2 clock register enable kernel:7 disable sleep:10500 kernel:3 finalize told "
                          "sleep:400 kernel:4")
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -99,8 +101,8 @@ def test_it_leaves_its_records_for_good(tmp_path):
 
 
 def test_enabled_again_without_registering(tmp_path):
-    """The client enables kinds again without registering callbacks. syncline restores the client's earlier
-    callbacks, so the client gets its records."""
+    """The client enables kinds for a second session without registering its callbacks again.
+    syncline registers the client's earlier callbacks, so the client gets its records."""
     run = play(tmp_path, f"context {SESSION} sleep:400 kernel:3 enable kernel:7 disable flush told "
                          "sleep:400 kernel:4")
     assert run.stdout.endswith("kernels 14 calls some strangers 0\ndone\n")
@@ -110,8 +112,9 @@ def test_enabled_again_without_registering(tmp_path):
 
 
 def test_one_from_before_begins_again_without_registering(tmp_path):
-    """The client registered before syncline existed and enables kinds again without registering. syncline
-    does not know the client's callbacks, and warns that the client gets no records."""
+    """The client registered its callbacks before syncline was loaded, and enables kinds again
+    without registering. syncline does not know these callbacks, and warns that the client gets no
+    records."""
     run = play(tmp_path, "clock register enable context kernel:7 disable flush told sleep:400 kernel:3 "
                          "enable kernel:7 disable flush told sleep:400 kernel:4", sim=["--cupti", "13.0"])
     first, again = [line for line in run.stdout.splitlines() if line.startswith("kernels ")]
@@ -139,8 +142,8 @@ def test_tidying_up_twice_does_not_end_ours(tmp_path):
 
 
 def test_windows_go_on_meanwhile(tmp_path):
-    """The client owns CUPTI when a window ends. That window ends with a gap, and the next window begins with
-    a gap."""
+    """The client uses CUPTI when a window ends. That window ends with a gap, and the next window
+    begins with a gap."""
     run = play(tmp_path, "context kernel:3 clock register enable kernel:7 sleep:900 disable flush "
                          "sleep:700 kernel:4", window="time:300ms/400ms", lead_in="10ms")
     traces = run.traces()
@@ -158,8 +161,8 @@ def test_windows_go_on_meanwhile(tmp_path):
 @pytest.mark.sanitize
 @pytest.mark.parametrize("version", cupti_versions(["13.0", "13.5"]))
 def test_it_becomes_the_subscriber(tmp_path, version):
-    """CUPTI allows only one subscriber. When the client subscribes, syncline stops recording edges between
-    graph nodes and prints a message."""
+    """CUPTI allows only one subscriber. When the client subscribes, syncline ends its own
+    subscription, so it records no more edges between graph nodes, and prints this."""
     run = play(tmp_path, f"context kernel:2 subscribe {SESSION} sleep:400 kernel:4",
                graph_edges="1", sim=["--cupti", version])
     assert run.stdout == "kernels 7 calls some strangers 0\ndone\n"
@@ -172,9 +175,12 @@ def test_it_becomes_the_subscriber(tmp_path, version):
 
 # ---- the client ends CUPTI, which also ends it for syncline ----
 
-# The number of gaps: two if the machine stood still during the 20 ms in which syncline takes CUPTI back.
+# The number of gaps is one. It is two if the machine stood still during the 20 ms after which
+# syncline takes CUPTI back.
 AT_ONCE = (1, 2)
-ENDED = {  # steps, the client's last output of `told`, gaps, syncline's kernels
+# Name of a case -> steps, the client's last output of `told`, number of gaps, and number of kernels in
+# syncline's trace.
+ENDED = {
     "in a callback": (f"context {SESSION} sleep:400 kernel:3 teardown sleep:400 kernel:4",
                       "kernels 7 calls some strangers 0", (2,), 7),
     "by itself": ("context kernel:3 finalize sleep:400 kernel:4 told",
@@ -197,8 +203,8 @@ ENDED = {  # steps, the client's last output of `told`, gaps, syncline's kernels
 @pytest.mark.parametrize("version, api", [("13.0", "auto"), ("13.5", "auto"), ("13.5", "v2")])
 @pytest.mark.parametrize("when", ENDED)
 def test_it_ends_cupti(tmp_path, when, version, api):
-    """The client ends CUPTI. syncline fetches its own records before that, and records again afterwards. The
-    trace states the gap."""
+    """The client calls cuptiFinalize. Before that syncline flushes its own records, and afterwards
+    syncline records again. The trace has the gap."""
     steps, told, gaps, kernels = ENDED[when]
     run = play(tmp_path, steps, cupti_api=api, sim=["--cupti", version])
     assert (run.stdout, run.said()) == (f"{told}\ndone\n", [])
@@ -238,13 +244,14 @@ def test_it_ends_cupti_between_windows(tmp_path):
 
 # ---- SYNCLINE_HANDOVER=0: the client takes CUPTI without a hand-over ----
 
-# After this step CUPTI holds no buffer of syncline. The first flush creates a record about itself in a new
-# buffer, and the second flush delivers that buffer.
+# After these steps CUPTI holds no buffer of syncline. The first flush makes an overhead record of
+# the flush in a new buffer, and the second flush returns that buffer.
 CALM = "flush flush"
 
 
 def test_left_alone(tmp_path):
-    """syncline notices by CUPTI's clock that the client took CUPTI, and does not call CUPTI again."""
+    """syncline notices by CUPTI's clock that the client uses CUPTI. From then on it makes no call
+    that would disturb the client."""
     run = play(tmp_path, f"context kernel:5 {CALM} sleep:400 clock register enable sleep:600 kernel:7 "
                          "sleep:300 disable flush told sleep:300 kernel:4", handover="0")
     assert run.stdout.startswith("kernels 7 calls some")
@@ -269,14 +276,15 @@ def test_left_alone_by_the_last_flush(tmp_path, end):
     assert len(run.trace().of("kernel")) == 5
 
 
-# A window, with its kinds, ends while the client records. The client's clock does not differ from syncline's.
+# In these cases a window ends while the client records, so syncline would turn its kinds off. The
+# client does not change CUPTI's clock.
 UNTOLD = pytest.mark.parametrize("window, clock", [("run", ""), ("run", "wall"), ("time:3s/30s", "")])
 
 
 @UNTOLD
 def test_its_clock_does_not_tell(tmp_path, window, clock):
-    """The clock does not reveal the client. CUPTI holds no buffer of syncline when the client takes CUPTI, so
-    the client's trace is complete."""
+    """syncline cannot notice the client by CUPTI's clock. CUPTI holds no buffer of syncline when
+    the client registers its callbacks, so the client gets all its records."""
     run = play(tmp_path, f"context kernel:5 {CALM} {clock} register enable kernel:7 sleep:4500 "
                          "kernel:7 disable flush told", handover="0", window=window)
     assert run.stdout == "kernels 14 calls some strangers 0\ndone\n"
@@ -286,8 +294,9 @@ def test_its_clock_does_not_tell(tmp_path, window, clock):
 
 @UNTOLD
 def test_its_clock_does_not_tell_and_it_has_a_buffer_of_ours(tmp_path, window, clock):
-    """The clock does not reveal the client, and CUPTI holds a buffer of syncline with a running kernel.
-    Records after that kernel, until a flush returns the buffer, are lost for syncline and for the client."""
+    """syncline cannot notice the client by CUPTI's clock, and CUPTI holds a buffer of syncline with
+    a running kernel. Records after that kernel, until a flush returns the buffer, are lost for
+    syncline and for the client."""
     run = play(tmp_path, f"context {CALM} long:1500 {clock} register enable kernel:7 stranger kernel:7 "
                          "sleep:4500 kernel:2 disable flush told", handover="0", window=window)
     assert run.stdout == "kernels 9 calls some strangers 1\ndone\n"

@@ -1,5 +1,5 @@
-"""NVTX ranges and marks of the program are in the trace, on their threads and on the GPU's streams, whichever
-API made them. The job is not affected."""
+"""NVTX ranges and marks of the program are in the trace. They are on their threads and on the GPU's
+streams, whichever NVTX functions made them. The job is not affected."""
 import json
 import subprocess
 
@@ -75,9 +75,9 @@ def test_the_gpus_part_of_a_range_spans_its_kernels(ranges):
 
 @pytest.mark.parametrize("sim, wait_ms", [
     ([], 0),
-    # The program waits until all records were delivered, because the exit does not wait that long. After the
-    # first wait syncline knows that the GPU is used, so it reads the ranges long before their kernels'
-    # records arrive.
+    # CUPTI delivers late, so the program sleeps until all records were delivered, because the exit
+    # does not wait that long. After the first sleep syncline's threads run, so syncline reads the
+    # ranges long before the records of their kernels arrive.
     (["--cupti-late", "0.3"], 1000),
     (["--cupti-shuffle"], 0),
 ])
@@ -123,7 +123,7 @@ def test_numbers_in_names_are_kept(ranges):
                                          ("u32", 2**32 - 1), ("i32", -7), ("f32", "1.5")])
 def test_payloads(ranges, kind, value):
     trace = ranges(f"context kernel payload:{kind} sync").trace()
-    assert note(trace, kind)["args"] == {"payload": value}  # this reader keeps floats as text
+    assert note(trace, kind)["args"] == {"payload": value}  # the test reads floats as text
 
 
 def test_domains_and_categories(ranges):
@@ -177,7 +177,7 @@ def test_deferred_events_by_other_clocks(ranges, clock):
     trace = run.trace()
     row = note(trace, "over")
     _, began, ended = map(int, run.stdout.split("deferred ")[1].split()[:3])
-    # On a busy machine, two clocks cannot be compared more exactly than this.
+    # In ns. On a busy machine, two clocks cannot be compared more exactly.
     slack = 500_000
     assert began - slack <= row["start"] < row["end"] <= ended + slack
     assert row["end"] - row["start"] > 2_000_000 - slack
@@ -228,7 +228,8 @@ def test_names_of_things(ranges, api):
 
 @API
 def test_names_of_events(ranges, api):
-    """The program names an event. Each file has the name with the program's handle."""
+    """The program names an event. Each trace file has the name and the handle that the program
+    uses."""
     run = ranges(f"context event{api}:copied kernel begin kernel sync stop windows:1 begin kernel sync "
                  "stop windows:2", window="demand")
     assert len(run.traces()) == 2
@@ -329,8 +330,8 @@ def test_a_forked_child_is_left_alone(ranges):
 
 
 def test_nothing_of_ours_without_cuda(tmp_path):
-    """A process uses NVTX but not CUDA. There is no file and no message, and the process's exit status is
-    unchanged."""
+    """A process uses NVTX but not CUDA. syncline writes no file and prints nothing, and the exit
+    status is unchanged."""
     run = harness.run(tmp_path, RANGES, "push:a", "pop", NVTX_INJECTION64_PATH=str(harness.LIBRARY))
     assert run.status == 0 and not run.files() and not run.stderr
 

@@ -1,5 +1,5 @@
-"""Python in the process: how syncline's package is imported, and that the job is not affected. The tests use
-a stand-in where PyTorch is needed; tests/torch uses the real one."""
+"""Python in the process: how syncline's package is imported, and that the job is not affected. If a
+test needs PyTorch, it uses a small stand-in for PyTorch; tests/torch uses the real PyTorch."""
 import os
 import pathlib
 import shutil
@@ -58,8 +58,8 @@ WITHOUT_LOCK = {v.split()[0]: path for v, path in EVERY_PYTHON.items() if v not 
 
 @pytest.mark.parametrize("version", WITHOUT_LOCK)
 def test_python_without_a_lock_is_left_alone(tmp_path, version):
-    """This Python has no global lock. syncline does not import its package, records GPU work, and reports
-    this at debug level."""
+    """This Python has no global lock (GIL). syncline records GPU work but does not import its
+    package, and logs this at level debug."""
     code = CUDA + ("cuda.cuCtxSynchronize()\nfor _ in range(1000): pass\n"
                    "print([name for name in sys.modules if 'syncline' in name], sys.exc_info())\n")
     for prefix, inject in (([], True), ([harness.TOOL, "run"], False)):
@@ -124,8 +124,9 @@ def test_a_module_of_the_jobs_that_has_the_name(tmp_path):
 
 @pythons
 def test_there_is_one_package_whatever_its_name(tmp_path, interpreter):
-    """A job without a module called `syncline` runs under `syncline run`. The job can import our package,
-    also if the job removed our folder from its path. The imported package is the one that the hook uses."""
+    """A job without a module called `syncline` runs under `syncline run`. The job can import our
+    package, also if the job removed our folder from its path. The job then has the same modules as
+    the hooks."""
     code = ("import sys\nprint(sys.path[-1])\n"
             "if sys.argv[1] == 'scrubbed':\n    sys.path.pop()\n    " + "\n    ".join(CUDA.splitlines()) +
             "\nimport syncline, syncline._library\nprint(*('syncline._' + name in sys.modules and\n"
@@ -272,7 +273,9 @@ def harm_owner(package: pathlib.Path) -> None:
                                          (harm_folder, "python can be written by every user"),
                                          (harm_owner, "_boot.py belongs to another user")])
 def test_a_package_that_others_can_write_is_not_loaded(tmp_path, harm, words):
-    """Another user could have put code there. One line names the place; the job runs on, without the hook."""
+    """Other users can write to the package's folder and could put code there. syncline does not
+    load the package and prints one line that names the folder. The job continues without the
+    hooks."""
     home = tmp_path / "home"
     shutil.copytree(HOME / "python", home / "python", ignore=shutil.ignore_patterns("__pycache__"))
     code = CUDA + "import sys\nprint([name for name in sys.modules if name == 'syncline._hook'])\n"
@@ -285,7 +288,8 @@ def test_a_package_that_others_can_write_is_not_loaded(tmp_path, harm, words):
 
 
 def test_a_relative_home_is_not_used(tmp_path):
-    """Whoever can write to the working directory of a job could have put a package there."""
+    """SYNCLINE_HOME is a relative path. syncline does not use it, because a user who can write to
+    the working directory of the job could put a package there."""
     shutil.copytree(HOME / "python", tmp_path / "home" / "python")
     code = CUDA + "import sys\nprint([name for name in sys.modules if name == 'syncline._hook'])\n"
     run = python(tmp_path, code, home="home", log="warn")
@@ -337,9 +341,9 @@ print('syncline._hook' in sys.modules, sys.version_info >= (3, 12))
 
 @pythons
 def test_a_subinterpreter_is_left_alone(tmp_path, interpreter):
-    """A sub-interpreter initialises CUDA. The package is imported only into the main interpreter. Before
-    3.12, Python runs the queued import in the interpreter that holds the lock. If this is the
-    sub-interpreter, nothing is imported, and a debug message reports this."""
+    """A sub-interpreter initialises CUDA. The package is imported only into the main interpreter.
+    Before 3.12, Python runs the queued import in the interpreter that holds the lock. If this is
+    the sub-interpreter, nothing is imported, and a line of level debug reports this."""
     for library in ("CDLL", "PyDLL"):
         run = python(tmp_path, SUB.replace("CDLL", library), interpreter=interpreter, log="debug")
         assert run.status == 0, run.stderr
@@ -352,7 +356,8 @@ def test_a_subinterpreter_is_left_alone(tmp_path, interpreter):
 
 @pytest.mark.parametrize("own", ["fine", "raises"])
 def test_a_sitecustomize_of_the_jobs_own(tmp_path, own):
-    """The job has its own sitecustomize. Without `syncline run`, Python finds the job's, and runs it once."""
+    """The job has its own sitecustomize and does not use `syncline run`. Python runs the job's
+    sitecustomize once, as without syncline."""
     site = tmp_path / "own"
     site.mkdir()
     (site / "sitecustomize.py").write_text("import sys\nprint('own', __file__)\n" + {
@@ -393,7 +398,7 @@ def both(tmp: pathlib.Path, code: str, **options) -> harness.Run:
 
 
 def test_pytorch_is_absent(tmp_path):
-    """PyTorch is not installed. Nothing is missing, and syncline prints no warning."""
+    """PyTorch is not installed. syncline records everything else, and prints no warning."""
     run = both(tmp_path, WORK + "try:\n    import torch\nexcept ImportError as error:\n"
                                 "    print(error)\nwork()\n")
     assert run.stdout == "No module named 'torch'\n"
@@ -450,8 +455,9 @@ def build_torch(folder: pathlib.Path, version: str) -> None:
 @pytest.mark.parametrize("version", ["1.13.1+cu117", "2.3.1", "2.99.0+cu140", "3.0.0a0+git1234567"])
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_a_pytorch_too_old_or_too_new_for_an_observer(tmp_path, version, order):
-    """There is no observer for this version of PyTorch. One line reports that the observer is missing and
-    that operators are recorded by other means. PyTorch is imported before or after CUDA is initialised."""
+    """There is no observer for this version of PyTorch. One line reports that the observer is
+    missing and that operators are recorded by NVTX ranges instead. PyTorch is imported before or
+    after CUDA is initialised."""
     build_torch(tmp_path / "site", version)
     load = f"import sys\nsys.path.append({str(tmp_path / 'site')!r})\nimport torch\n"
     wait = ("import os, time\ndeadline = time.time() + 60\n"
@@ -479,8 +485,9 @@ def build_slow_observer(home: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("window", ["time:60ms/200ms", "time:100ms/100ms", "demand"])
 def test_operators_are_told_all_of_a_window(tmp_path, window):
-    """Windows of several kinds open and close, and the observer needs a long time to switch. Operators are
-    recorded from before each window opens until after it closes, and not between windows."""
+    """Windows open and close in several modes, and the observer takes long to turn recording on and
+    off. Recording is turned on before each window opens and off after the window has closed, and is
+    off between windows."""
     build_torch(tmp_path / "site", "2.99.0")
     build_slow_observer(tmp_path / "home")
     run = python(tmp_path, f"import sys\nsys.path.append({str(tmp_path / 'site')!r})\nimport torch\n" +
@@ -488,8 +495,8 @@ def test_operators_are_told_all_of_a_window(tmp_path, window):
                  "for turn in range(300):\n"
                  "    if turn % 100 == 50:\n        syncline.start()\n"
                  "    if turn % 100 == 90:\n"
-                 # If a window is stopped before the recorder saw it open, it begins when it should have
-                 # opened.
+                 # (Without this loop, the window could be stopped before the recorder has opened
+                 # it.)
                  "        while syncline.status()['state'] != 'recording':\n            time.sleep(0.001)\n"
                  "        syncline.stop()\n"
                  "    work()\n    time.sleep(0.004)\n",
@@ -500,7 +507,8 @@ def test_operators_are_told_all_of_a_window(tmp_path, window):
     spans = [(on, off) for (_, on), (_, off) in zip(told[::2], told[1::2] + [("off", 1 << 63)])]
     windows = [(int(t.object["syncline"]["opened_ns"]), int(t.object["syncline"]["closed_ns"]))
                for t in run.traces()]
-    # The recorder finds PyTorch. Windows that open before then have no operators.
+    # The recorder finds PyTorch some time after its import. Windows that open before that time have
+    # no operators.
     windows = [times for times in windows if times[0] >= spans[0][0]]
     assert len(windows) >= 2
     for opened, closed in windows:
@@ -519,8 +527,8 @@ def build_embedding(program: pathlib.Path, *options) -> None:
 
 
 def test_a_program_that_embeds_python(tmp_path):
-    """A program embeds Python and starts the interpreter before or after CUDA. In the second case the package
-    is imported when the next window opens."""
+    """A program embeds Python and starts the interpreter before or after CUDA. If the interpreter
+    starts after CUDA, the package is imported when the next window opens."""
     program = tmp_path / "embed"
     build_embedding(program)
     for order, hooked in (("before", ["True"]), ("after", ["False", "True"]), ("never", [])):

@@ -24,8 +24,8 @@ def told(tmp: pathlib.Path, interpreter, code: str) -> list:
     return json.loads(done.stdout)
 
 
-# A loader like the loaders of wrapt and ddtrace. Its own methods are in the instance, and other attributes
-# are forwarded to the wrapped loader.
+# A loader like the loaders of wrapt and ddtrace. It sets its own methods as attributes of the
+# instance, and forwards other attributes to the wrapped loader.
 CHAINED = """
 import importlib.machinery
 from syncline import _imports
@@ -61,8 +61,8 @@ def test_a_loader_with_a_hook_of_another_tools(tmp_path, interpreter, forwards):
 
 
 def test_a_loader_that_is_asked_for_two_modules(tmp_path, interpreter):
-    """One loader loads two modules. Each is reported under its own name. A module that was only looked up is
-    not reported."""
+    """One loader loads two modules. Each is reported under its own name. A module that was only
+    searched and not imported is not reported."""
     code = """
 import importlib.machinery, importlib.util
 from syncline import _imports
@@ -87,7 +87,8 @@ told.append(sorted(vars(loader)))
 
 
 def test_the_finder_behind_ours_is_asked(tmp_path, interpreter):
-    """The finder after ours is called, also for the import that satisfies the last waiting callback."""
+    """Our finder calls the finders after it in sys.meta_path, also for the import after which no
+    callback waits any more."""
     code = """
 import types
 from syncline import _imports
@@ -128,7 +129,8 @@ told.append(_imports._finder.find_spec("nothing"))
     assert told(tmp_path, interpreter, code) == [None]
 
 
-# Calls a module as PyTorch does: after a KeyboardInterrupt, not even hooks registered with always_call run.
+# A stand-in that calls a module's hooks as PyTorch does. After a KeyboardInterrupt no hooks run,
+# not even hooks that were registered with always_call.
 MODULES = """
 import gc, weakref
 from syncline import _library, _modules
@@ -234,8 +236,8 @@ told.append(Odd()(8))
 
 
 def test_what_raises_in_ours_is_not_the_jobs(tmp_path, interpreter):
-    """Errors in our code do not reach the job: ctypes refuses a call of the library, and a profiler of ours
-    does not end."""
+    """Errors in the package do not reach the job. In this test ctypes refuses a call of the
+    library, and the package's profiler raises an error when it ends."""
     code = """
 import os
 import syncline
@@ -303,8 +305,8 @@ for _ in range(2):
 
 
 def test_an_error_does_not_keep_what_it_went_through(tmp_path, interpreter):
-    """A cancelled coroutine frees its local variables with its last reference. Our range does not keep the
-    exception's traceback."""
+    """A cancelled coroutine frees its local variables with its last reference. This test runs with
+    a range of syncline, which must not keep the traceback of the exception."""
     code = """
 import asyncio, gc, weakref
 import syncline
@@ -385,8 +387,8 @@ print(looks)
 
 
 def test_without_the_library_calls_hardly_look_for_it(tmp_path, interpreter):
-    """Without the library, frequent calls stop searching for it after a few tries; other calls search each
-    time."""
+    """If the library is not loaded, functions that programs call often stop searching for it after
+    a few calls. Other functions search at each call."""
     script = tmp_path / "job.py"
     script.write_text(LOOKS)
     done = subprocess.run([interpreter, script, harness.REPO / "python_hook"], capture_output=True, text=True,

@@ -1,6 +1,7 @@
-"""Tests the source lines of Python code (runtime/collect/python/frames) on every installed Python. These are
-the Python that runs the tests, all on the PATH, pyenv's, and those in SL_TEST_PYTHONS (paths joined by
-colons). Without --full, only the oldest and the newest are tested."""
+"""Tests the source lines of Python code (runtime/collect/python/frames) on every installed Python.
+These are the Python that runs the tests, all Pythons on the PATH, those of pyenv, and those whose
+paths are in SL_TEST_PYTHONS (separated by colons). Without --full, only the oldest and the newest
+are tested."""
 
 import os
 import re
@@ -48,7 +49,8 @@ def find_pythons():
 
 
 EVERY_PYTHON = find_pythons()
-# Free-threaded builds have other frames, and syncline does not read them.
+# Free-threaded builds are left out, because their frames have another layout, which syncline does
+# not read.
 PYTHONS = {v: path for v, path in EVERY_PYTHON.items() if "free-threading" not in v}
 
 

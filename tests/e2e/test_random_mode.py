@@ -1,6 +1,6 @@
-"""Runs random programs on a simulated GPU whose options are random too. The program neither crashes nor
-hangs, and syncline's events are the truth minus the simulator's log. `tests/simgpu/run --random SEED
---random-errors` repeats a failing seed."""
+"""Runs random programs on a simulated GPU whose options are random too. The program neither crashes
+nor hangs, and syncline's events are the events of the truth without those that the simulator's log
+reports as lost. `tests/simgpu/run --random SEED --random-errors` repeats a failing seed."""
 import concurrent.futures
 
 import random_program
@@ -21,7 +21,8 @@ def run(seed, folder):
     steps = [step for step in program.steps if step.split()[1] not in ("start", "stop")]
     path = folder / "steps"
     path.write_text("".join(step + "\n" for step in [*steps, f"0 sleep {PAUSE}"]))
-    # CUPTI gets only 16 buffers, so that it may run out of them. Every other seed has a subscriber.
+    # CUPTI gets only 16 buffers, so that it may run out of them. Every second seed also has edges
+    # inside graphs, for which syncline is CUPTI's subscriber.
     return harness.run(folder, random_waits.PROGRAM, path, log="warn", cupti_memory="8MiB",
                        graph_edges=str(seed % 2),
                        sim=["--random", str(seed), "--random-errors",

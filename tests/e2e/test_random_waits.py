@@ -1,5 +1,6 @@
-"""Runs random programs on the simulated GPU and compares every edge with the truth. A failing seed is printed
-with the shrunk program. A failing program can be stored in programs/waits/, where it becomes a test case."""
+"""Runs random programs on the simulated GPU and compares every edge with the truth. If a seed
+fails, the test prints the seed and the shrunk program. Store the program in programs/waits/ to make
+it a test case."""
 import collections
 import pathlib
 
@@ -18,8 +19,8 @@ KEPT = sorted((pathlib.Path(__file__).parent / "programs" / "waits").glob("*.ste
 
 
 def fail(name: str, program: random_program.Program, wrong: list[str]):
-    """Fails the test. The errors are printed last, in short lines, because the end of a long log is read
-    first."""
+    """Fails the test. Prints the errors in short lines at the end of the log, because people read
+    the end of a long log first."""
     smaller, again = random_waits.shrink(program, tries=2, seconds=60)
     lines = [f"seed {name} fails; {'shrunk, it' if again else 'it did not fail again, and'} is:",
              *random_waits.to_text(smaller).splitlines(),
@@ -29,8 +30,8 @@ def fail(name: str, program: random_program.Program, wrong: list[str]):
 
 
 def test_a_program_that_fails_becomes_small(monkeypatch):
-    """Shrinking keeps a program failing. Here a program fails if records are shuffled and a copy precedes an
-    event record."""
+    """Shrinking a program keeps the parts that make it fail. In this test a program counts as
+    failing if records are shuffled and a copy precedes an event record."""
     def fails(program, tries, kind=""):
         verbs = [step.split()[1] for step in program.steps]
         bad = "--cupti-shuffle" in program.sim and "copy" in verbs and "record" in verbs[verbs.index("copy"):]
@@ -47,8 +48,8 @@ def test_a_program_that_fails_becomes_small(monkeypatch):
 
 
 def run_batch(tmp_path, seeds):
-    """Returns the number of compared edges, and of waits that were not compared because their calls overlap
-    others."""
+    """Returns the number of edges that were compared, and the number of waits whose edges were not
+    compared exactly because their calls overlap others."""
     right = unsure = 0
     for seed in seeds:
         folder = tmp_path / str(seed)
@@ -79,7 +80,7 @@ def test_random_programs(tmp_path, first):
 
 
 def test_what_the_programs_do():
-    """The generated programs contain each kind of wait that makes no record of its own, and often."""
+    """The generated programs often contain each kind of wait that makes no record of its own."""
     steps = collections.Counter()
     for seed in range(1, 301):
         for step in random_program.program(seed).steps:
@@ -142,8 +143,9 @@ def test_threads_that_stop_between_a_calls_id_and_its_stamp(tmp_path):
 
 
 def test_what_has_no_record_does_not_stand_for_what_may_have_come_before_it():
-    """A stream waits for an event that another thread records at the same time, so the order is unknown. A
-    stream-ordered free follows and makes no record. The next kernel is tainted, too."""
+    """A stream waits for an event that another thread records at the same time, so the order of the
+    two is unknown. Then the stream gets a stream-ordered free, which makes no record, and a kernel.
+    The kernel's edges are uncertain too, because the free does not replace the tail."""
     stream, event = {(1, 13)}, {("event", 1)}
     actions = [edge_truth.Action(1, 100, 0, 10, writes=event, record=True),
                edge_truth.Action(2, 200, 5, 15, reads=event | stream, writes=stream),
@@ -154,8 +156,9 @@ def test_what_has_no_record_does_not_stand_for_what_may_have_come_before_it():
 
 
 def test_what_a_destroyed_stream_ran_is_told_by_time():
-    """A thread is preempted between a call's id and its start time. Meanwhile a kernel with a higher id is
-    launched and ends on a stream that is then destroyed. An edge to that kernel is allowed."""
+    """A thread is preempted between a call's id and its start time. Meanwhile a kernel with a
+    higher id is launched and ends on a stream that is then destroyed. The thread's wait may have an
+    edge from that kernel."""
     def call(corr, thread, start, end):
         return {"t": "call", "domain": "driver", "name": "cu", "corr": corr, "thread": thread, "start": start,
                 "end": end, "result": 0}
@@ -194,7 +197,7 @@ def test_operations_that_end_while_a_query_runs(tmp_path):
     assert outcome.kinds["event_query"] > 30
 
 
-# Guards: the comparison notices wrong edges
+# Tests of the comparison: it notices wrong edges
 
 # The first kernel is long, so that even on a busy machine each call waits for the work after that kernel.
 STEPS = """# sim --devices 1
@@ -243,8 +246,8 @@ def test_a_missing_edge_is_noticed(example):
 
 
 def waits_of(example, kind):
-    """Returns a function that compares the run after removing all edges of the kind, with the given counts of
-    left-out edges."""
+    """Returns a function that removes all edges of this kind from the run, and then compares the
+    run with given counts of left-out edges."""
     truth, edges, _, window = example
     gone = {edge["dst_correlation"] for edge in edges if edge["kind"] == kind}
     rest = [edge for edge in edges if edge["kind"] != kind]
@@ -256,8 +259,8 @@ def waits_of(example, kind):
     ("stream_sync", ["before_window", "gave_up"], ["ambiguous", "no_record", "flag_unknown", "graph_inside"]),
     ("stream_wait", ["before_window", "gave_up", "no_record"], ["ambiguous", "flag_unknown"])])
 def test_what_is_left_out_needs_its_own_reason(example, kind, reasons, others):
-    """Records are lost and edges are missing. A count for another kind of wait does not explain the missing
-    edges."""
+    """Records are lost and edges are missing. The missing edges are not explained by a count that
+    belongs to another kind of wait."""
     judged = waits_of(example, kind)
     assert judged()
     for reason in reasons:
@@ -315,9 +318,9 @@ def test_who_released_is_noticed(example, point):
 
 
 def test_an_operation_behind_unseen_work_must_be_marked(tmp_path):
-    """A kernel follows unseen work on its stream. The times of the kernel's edge are only right if the edge
-    is marked as inferred. It depends on the machine's timing whether the unseen work delays the kernel, so
-    the test repeats the run until it does."""
+    """A kernel follows work that was not recorded on its stream. That work may delay the kernel, so
+    the times of the kernel's edge are allowed only if the edge is `inferred`. Whether the work
+    delays the kernel depends on timing, so the test repeats the run until it does."""
     program = random_waits.from_text((KEPT[0].parent / "behind_unseen_work.steps").read_text())
     (tmp_path / "steps").write_text(program.text())
     for attempt in range(20):
@@ -368,7 +371,7 @@ def test_a_query_that_waited_is_noticed(tmp_path):
     assert judged(wait_ns=1) and judged(released=True) and judged(wait_ns=1, released=True)
 
 
-# Guards: the truth knows which orders cannot be known
+# Tests of edge_truth.py: it finds out for which calls the records do not show the order
 
 GRAPH = """0 use 0
 0 stream 2 1

@@ -13,23 +13,24 @@ import harness
 from player import dumped, play, played
 from real_traces import REAL, TRACES, real
 
-import kineto  # importing `player` has added the folder of this module to the path
+import kineto  # `import player` has added the folder of kineto.py to sys.path
 from tiers import cupti_versions
 
 NAMES = [path.name for path in REAL]
 
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
-# These args must be equal in every row in which the recording has them.
+# Args that must be equal in both files, in every row of the recording that has them.
 EXACT = {"correlation", "cbid", "device", "context", "grid", "block", "registers per thread",
          "shared memory", "queued", "bytes", "priority", "graph id", "graph node id", "fromDevice",
          "inDevice", "toDevice", "fromContext", "inContext", "toContext", "cuda_sync_kind",
          "wait_on_stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id"}
 BANDWIDTH = "memory bandwidth (GB/s)"
-# libkineto writes the versioned symbol of this call. syncline writes names without a version
+# libkineto's name of this call has a version suffix. syncline's names have no suffix
 # (tests/replay/README.md).
 SUFFIXED = {"cudaStreamGetCaptureInfo_v2": "cudaStreamGetCaptureInfo"}
-# Args computed from the kernel and the device. These args are compared to as many digits as both files have.
+# Args computed from the kernel and the device. They are compared in as many digits as both files
+# have.
 COMPUTED = ("blocks per SM", "warps per SM", "est. achieved occupancy %")
 
 
@@ -43,8 +44,9 @@ def value(key, x):
 
 
 def row(event, name, start, end, keys):
-    """Returns the facts of a row that must be equal. A GPU row's track is given by its args. check_places()
-    checks the track of a wait. The playing process replaces the recorded one in CPU rows."""
+    """Returns the values of a row that must be equal in both files, as a tuple. It leaves out the
+    track. The track of a GPU row follows from its args, and check_places() checks the track of a
+    wait. CPU rows have the player's process id instead of the recorded id."""
     args = event["args"]
     stream = args["stream"] % (1 << 32) if "stream" in args else None
     place = event["tid"] % (1 << 32) if event["cat"] in CALLS else stream
@@ -67,8 +69,9 @@ def rows_differ(recorded, trace, wanted=lambda event: True):
 
 
 def check_computed(recorded, trace):
-    """Compares args that syncline and libkineto both compute from the device's properties. libkineto wrongly
-    says 0 % for a kernel that uses more shared memory than the default limit."""
+    """Compares the args that syncline and libkineto both compute from the device's properties. For
+    a kernel that uses more shared memory than the default limit, libkineto's occupancy is wrong (0
+    %)."""
     if "deviceProperties" not in recorded:
         return
     ours = {(e["args"]["correlation"], e["start"]): e["args"] for e in trace.of("kernel")}
@@ -117,7 +120,8 @@ def check_places(trace):
 
 
 def check_arrows(trace):
-    """Checks that each operation whose launch is in the recording has one arrow, and no other has."""
+    """Checks that there is one arrow for each operation whose launch is in the recording, and no
+    other arrow."""
     calls = {e["args"]["correlation"]: e for e in trace.of(*CALLS)}
     wanted = collections.Counter((e["pid"], e["tid"], e["start"]) for e in trace.of(*GPU)
                                  if e["args"]["correlation"] in calls)
@@ -180,7 +184,8 @@ def edges(path):
 @pytest.mark.parametrize("name, waits",
                          [("simple_add.json.gz", 16), ("cuda_event_sync.json.gz", 2)])
 def test_edges_of_a_real_trace(tmp_path, name, waits):
-    """The edges that syncline finds while the records arrive equal the edges found in the recorded file."""
+    """The edges that syncline finds while the records arrive equal the edges that `syncline edges`
+    finds in the recorded file."""
     there = {key for key, edge in edges(TRACES / name).items()
              if edge["released"] and edge["basis"] == "exact"}
     here = edges(played(tmp_path, TRACES / name, api="all").path)
@@ -192,7 +197,8 @@ def test_edges_of_a_real_trace(tmp_path, name, waits):
 def test_real_trace_under_sanitizers(tmp_path):
     trace = played(tmp_path, TRACES / "simple_add.json.gz", api="all")
     check_recording(kineto.load(TRACES / "simple_add.json.gz"), trace)
-    # The first hundred rows are calls. The header still lists the devices.
+    # The replay has only the first hundred rows, which are calls. The header has the devices
+    # nevertheless.
     assert len(trace.object["deviceProperties"]) == 8
 
 
@@ -209,8 +215,8 @@ def test_real_trace_with_trouble(tmp_path):
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "13.0"]))
 @pytest.mark.parametrize("name", NAMES)
 def test_default_filter(tmp_path, name, version):
-    """By default exactly the calls that the filter does not name are left out. CUPTI 12.0 cannot filter
-    calls, so syncline filters them."""
+    """With the default option, the trace has exactly the calls that are documented as recorded.
+    CUPTI 12.0 cannot filter calls, so syncline filters them."""
     recorded = kineto.load(TRACES / name)
     trace = played(tmp_path, TRACES / name, cupti=version)
     difference = rows_differ(recorded, trace, lambda event:
@@ -221,7 +227,8 @@ def test_default_filter(tmp_path, name, version):
 
 @real
 def test_the_filter_leaves_out_what_frameworks_ask_at_every_step():
-    """Applies the default filter to the calls of real jobs. The result equals the documentation's list."""
+    """Applies the default filter to the calls of real jobs. The calls that are left out are those
+    that the documentation lists."""
     names = {event["name"] for name in NAMES
              for event in kineto.rows(kineto.load(TRACES / name), *CALLS)}
     assert {name for name in names if name != harness.plain(name)} == SUFFIXED.keys()
@@ -243,8 +250,9 @@ def gpu_row(cat, name, start, dur, **args):
 
 
 def odd_trace(path):
-    """Writes a trace with two devices, a peer copy, graph nodes, a driver call, names with all kinds of
-    bytes, an old style of thread id, and waits for events whose records are and are not in the file."""
+    """Writes a trace with two devices, a peer copy, graph nodes, a driver call, names with all
+    kinds of bytes, and a thread id of an old kind. It also has waits for events, some of whose
+    records are in the file."""
     def call(cat, name, cbid, correlation, start, tid=77):
         return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": 4.25, "pid": 4242,
                 "tid": tid, "args": {"cbid": cbid, "correlation": correlation}}
@@ -311,7 +319,8 @@ def wait_row(correlation, kind="Stream Wait Event", stream=7, **args):
 
 
 def waits_of(trace):
-    """Returns correlation -> the args that name the awaited stream or event."""
+    """Returns a map from the correlation id of each wait to the args that name the awaited stream
+    or event."""
     return {event["args"]["correlation"]: {k: v for k, v in event["args"].items()
                                            if k.startswith(("wait_on", "cuda_event"))}
             for event in trace.of("cuda_sync")}
@@ -319,9 +328,9 @@ def waits_of(trace):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.8", "13.0"]))
 def test_waits_that_name_their_event_in_every_way(tmp_path, version):
-    """Waits name their event in every way that docs/trace-format.md describes. The events were recorded on
-    the waiting stream, in another context, by an unknown record, and by a call that recorded the event on two
-    streams. The args are unchanged after a replay."""
+    """Waits name their event in every way that docs/trace-format.md describes. There are events
+    recorded on the waiting stream, in another context, by an unknown call, and by a call that
+    recorded an event on two streams. After a replay the args of the waits are unchanged."""
     rows = {
         11: {"wait_on_context": 1, "wait_on_context_stream": 7,
              "wait_on_context_record_corr_id": 3, "wait_on_cuda_event_id": 1},
@@ -346,8 +355,8 @@ def test_waits_that_name_their_event_in_every_way(tmp_path, version):
 
 @pytest.mark.parametrize("version", cupti_versions(["12.0", "13.0"]))
 def test_waits_of_which_torch_profiler_knows_no_record(tmp_path, version):
-    """torch.profiler writes -1 for stream and call of an unknown event record. The replay makes neither a
-    record nor a stream with that number."""
+    """torch.profiler writes -1 for stream and call of an unknown event record. The replay makes no
+    event record for such a wait, and no stream with number -1."""
     unknown = {"wait_on_stream": -1, "wait_on_cuda_event_record_corr_id": -1}
     path = made(tmp_path / "waits.json",
                 wait_row(21, wait_on_cuda_event_id=2, **unknown),
@@ -359,8 +368,8 @@ def test_waits_of_which_torch_profiler_knows_no_record(tmp_path, version):
 
 
 def test_priorities_come_back(tmp_path):
-    """Kernel records of CUPTI 13.0 have no priority, so a kernel has the priority of its stream. The stream's
-    description is in another thread's buffer, which never becomes full."""
+    """Kernel records of CUPTI 13.0 have no priority, so a kernel has the priority of its stream.
+    The record of the stream is in the buffer of another thread, which never becomes full."""
     def launch(n):
         shape = {"grid": [1, 1, 1], "block": [32, 1, 1], "priority": -3}
         call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 10 * n,
@@ -382,7 +391,7 @@ def test_priorities_come_back(tmp_path):
      "has a name that does not say what was copied where"),
     (wait_row(1, "Another Sync"), "has an unknown args.cuda_sync_kind, 'Another Sync'")])
 def test_a_row_that_cannot_be_played(tmp_path, row, said):
-    """A row cannot be played. The error names the row and the missing part."""
+    """A row lacks an arg, so it cannot be played. The error names the row and the arg."""
     run = play(tmp_path, made(tmp_path / "run.json", row))
     assert run.status == 1 and not run.files()
     (line,) = run.stderr.splitlines()
@@ -406,8 +415,8 @@ def launches(path, count):
 
 @pytest.mark.full(seconds=3.4)
 def test_a_pool_at_its_cap_is_waited_for(tmp_path):
-    """No buffer is completed for a second, and the client has no more buffers. A replay waits for a buffer. A
-    real run would lose records."""
+    """The client returns no buffer for a second and has no free buffer. The replay waits for a
+    buffer and loses no record. (A real run would lose records.)"""
     path = launches(tmp_path / "many.replay", 60000)
     trace = played(tmp_path, path, "--cupti-hold", "1", "--cupti-per-thread-buffers", "0",
                    cupti_memory="8MiB")

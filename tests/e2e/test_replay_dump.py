@@ -1,5 +1,5 @@
-"""Dumps a run as CUPTI delivered it (docs/cupti-dump.md) and plays the dump. The result is the run's own
-trace."""
+"""Makes a dump of the CUPTI buffers of a run (docs/cupti-dump.md) and plays the dump. The trace of
+the replay equals the trace of the run."""
 import random
 import re
 
@@ -8,7 +8,7 @@ import pytest
 from harness import in_default_filter
 from player import chunks, play, played
 
-import compare  # importing `player` has added the folder of both modules to the path
+import compare  # `import player` has added the folder of compare.py to sys.path
 import kineto
 from tiers import cupti_versions
 
@@ -54,8 +54,8 @@ def test_dump_of_a_run_with_trouble(go, tmp_path, trouble):
 
 @pytest.mark.parametrize("at, version", [("1", "13.0"), ("60", "13.0"), ("60", "12.1")])
 def test_dump_of_two_clocks(go, tmp_path, at, version):
-    """Another client replaces CUPTI's clock by the tick counter, as torch.profiler does. The dump contains
-    the relation of ticks and time, and the replay has the run's times."""
+    """Another client replaces CUPTI's clock by the tick counter, as torch.profiler does. The dump
+    says how ticks are converted to times, and the replay has the same times as the run."""
     dump = tmp_path / "run.dump"
     run = go("context kernel:40 syncall sleep:1300 kernel:40 copy syncall", log="error", api="all",
              dump_cupti=str(dump),
@@ -75,8 +75,8 @@ def without(path, *kinds):
 
 
 def test_dump_with_times_that_cannot_be_placed(go, tmp_path):
-    """The dump has ticks, but not the chunk that relates them to time. One line says how many records are
-    skipped."""
+    """The dump has ticks, but the chunk that says how ticks are converted to times was removed. One
+    line reports how many records have unknown times."""
     dump = tmp_path / "run.dump"
     run = go("context kernel:40 syncall sleep:600 kernel:40 syncall", api="all",
              dump_cupti=str(dump), sim=["--cupti-clock", "60", "--cupti-buffer-records", "8"])
@@ -118,8 +118,8 @@ def test_dump_of_a_killed_process(go, tmp_path):
 
 
 def test_damaged_dumps(go, tmp_path):
-    """The dump's buffers contain damaged bytes. The process does not crash, and its trace is readable. (A
-    sanitizer may report a damaged address.)"""
+    """The dump's buffers contain damaged bytes. The process does not crash, and its trace is
+    readable. (A sanitizer may report an access through a damaged pointer.)"""
     dump = tmp_path / "run.dump"
     go("context kernel:20 copy event sync graph:3 syncall", dump_cupti=str(dump))
     data = dump.read_bytes()

@@ -1,5 +1,5 @@
-"""Tests `syncline run`. The command behaves like without syncline, and the Python package is active from the
-start. A stand-in replaces PyTorch."""
+"""Tests `syncline run`. The command behaves as without syncline, and the Python package is active
+from the start of Python. A small stand-in replaces PyTorch."""
 import ast
 import pathlib
 import signal
@@ -42,8 +42,8 @@ def torch(tmp_path) -> pathlib.Path:
 
 
 def both(tmp: pathlib.Path, command: list, told=3, **variables):
-    """Runs the command with and without `syncline run`. Fails if the results differ. `told` is the number of
-    compared values of the tuple (status, stdout, stderr)."""
+    """Runs the command with and without `syncline run`. Fails if the results differ. Compares the
+    first `told` values of the tuple (status, stdout, stderr)."""
     env = harness.environment({"SYNCLINE_OUTPUT": str(tmp / "out"), **variables})
     results = []
     for prefix in ([], RUN):
@@ -88,7 +88,7 @@ def test_what_it_says_itself(tmp_path):
     status, text = said("true", CUDA_INJECTION64_PATH="/opt/other.so")
     assert status == 2 and "/opt/other.so" in text
     assert said("true", CUDA_INJECTION64_PATH=str(harness.LIBRARY)) == (0, "")
-    assert said(*RUN, "true") == (0, "")  # `syncline run` inside itself
+    assert said(*RUN, "true") == (0, "")  # `syncline run syncline run true`
 
 
 @pytest.mark.parametrize("shadowed", ["fine", "raises", "exits"])
@@ -99,7 +99,8 @@ def test_a_sitecustomize_of_the_jobs_own(tmp_path, shadowed):
         "fine": "value = 1\n", "raises": "raise RuntimeError('own fault')\n",
         "exits": "sys.exit(3)\n"}[shadowed])
     code = "import sys, sitecustomize\nprint(sitecustomize.value, sitecustomize.__spec__.origin)\n"
-    # If sitecustomize exits, Python's error message lists our file too, so stderr is not compared.
+    # If a sitecustomize calls exit, Python's error message also names syncline's sitecustomize, so
+    # stderr is not compared.
     both(tmp_path, [sys.executable, "-c", code], told=2 if shadowed == "exits" else 3,
          PYTHONPATH=str(site))
 
@@ -179,7 +180,7 @@ def test_pytorch_is_absent(tmp_path):
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_multiprocessing(tmp_path, torch, method):
-    """Child processes behave like without syncline."""
+    """Child processes behave as without syncline."""
     (tmp_path / "child.py").write_text(
         f"import sys\nsys.path.append({str(torch)!r})\nimport torch\n"
         "def work(n):\n    torch.optim.optimizer.SGD().step()\n    return n * n\n")
@@ -209,7 +210,8 @@ def test_steps_of_the_stand_in(tmp_path, torch):
             "for _ in range(2):\n    b.step()\nprint(told)\n")
     run = play(tmp_path, code, torch)
     assert run.status == 0, run.stderr
-    # Three batches and the end of an epoch, at which the next epoch's first step begins.
+    # The calls are for three batches, and for the end of an epoch, where the first step of the next
+    # epoch begins.
     assert ast.literal_eval(run.stdout.splitlines()[0]) == [("sl_hook_step", 0)] * (3 + 1 + 2 + 1)
     assert ast.literal_eval(run.stdout.splitlines()[1]) == [("sl_hook_step", 1)] * 3
     assert ast.literal_eval(run.stdout.splitlines()[2]) == [("sl_hook_step", 1)] * 2

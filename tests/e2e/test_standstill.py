@@ -1,4 +1,5 @@
-"""A test that fails while the machine stands still is run again. Other failing tests are not run again."""
+"""Tests standstill.py: if a test fails while the machine stands still, it is run again. Other
+failing tests are not run again."""
 import select
 import signal
 import subprocess
@@ -50,7 +51,7 @@ def test_the_watcher_notices():
     watcher = subprocess.Popen([sys.executable, standstill_watch.__file__], stdout=subprocess.PIPE)
     try:
         while not said and time.monotonic() < began + 60:
-            time.sleep(0.5)  # until the watcher runs
+            time.sleep(0.5)  # gives the watcher time to start
             watcher.send_signal(signal.SIGSTOP)
             time.sleep(1)
             watcher.send_signal(signal.SIGCONT)

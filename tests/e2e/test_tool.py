@@ -1,4 +1,4 @@
-"""Runs the `syncline` command as a user does, on real, made, truncated and damaged traces."""
+"""Runs the `syncline` command as a user does, on real, generated, truncated and damaged traces."""
 import contextlib
 import ctypes
 import gzip
@@ -76,7 +76,8 @@ def frames_as_pzstd(data, size):
 
 
 def events_before(data, at):
-    """Counts the complete events in the first `at` bytes, with Python only."""
+    """Returns the number of complete events in the first `at` bytes. This is a second
+    implementation, in Python, to compare the tool with."""
     decoder = json.JSONDecoder()
     text = data.decode()
     position = text.index('"traceEvents"')
@@ -93,7 +94,7 @@ def events_before(data, at):
         count += 1
 
 
-# Real traces
+# Tests with real traces
 
 @real
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
@@ -133,7 +134,7 @@ def test_real_trace(path, tmp_path):
     assert check(last)["categories"] == report["categories"]
 
 
-# Complete traces in syncline's format
+# Tests with complete traces in syncline's format
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda d: frames(d, 1000),
                                   lambda d: frames_as_pzstd(d, 1000),
@@ -213,11 +214,12 @@ def test_recorded_trace(go):
     assert gzip.decompress(out.read_bytes()) == harness.decompress(path)
 
 
-# Truncated and damaged traces
+# Tests with truncated and damaged traces
 
 @pytest.mark.full(seconds=6.2)
 def test_cut_at_every_byte(tmp_path):
-    """A text is cut after every byte. `convert` makes a valid trace with all complete events."""
+    """A trace is truncated at every possible length. `convert` makes a valid trace with all
+    complete events."""
     data = make_trace(3)
     cut, out = tmp_path / "cut.json", tmp_path / "out.json"
     first_field = data.index(b",\n")
@@ -225,7 +227,7 @@ def test_cut_at_every_byte(tmp_path):
         cut.write_bytes(data[:size])
         done = subprocess.run([TOOL, "convert", cut, "--to", "kineto", "-o", out, "--force"],
                               capture_output=True, text=True, timeout=60)
-        if size <= first_field:  # not even one field is complete
+        if size <= first_field:  # the text has no complete field, so nothing can be converted
             assert done.returncode == 2 and not out.exists()
             continue
         assert done.returncode == (0 if size == len(data) - 1 else 1), (size, done.stderr)
@@ -240,7 +242,8 @@ def test_cut_at_every_byte(tmp_path):
 @pytest.mark.parametrize("pack", [lambda d: frames(d, 700), gzip.compress], ids=["zstd", "gzip"])
 @pytest.mark.sanitize
 def test_cut_compressed(pack, tmp_path):
-    """The .part file of a killed process: every event of its complete frames is recovered."""
+    """A compressed trace is truncated, as in the .part file of a killed process. `convert` recovers
+    every event of the complete frames."""
     data = make_trace(40)
     packed = pack(data)
     cut, out = tmp_path / "cut.part", tmp_path / "out.json.gz"
@@ -258,7 +261,8 @@ def test_cut_compressed(pack, tmp_path):
 
 
 def test_frames_that_ended_between_rows(tmp_path):
-    """A killed process leaves complete frames, but not the end of the text."""
+    """The file has only complete frames, but the end of the text is missing, as in the .part file
+    of a killed process."""
     data = make_trace(40)
     middle = data.index(b',\n{"ph"', len(data) // 2) + 1
     path, out = tmp_path / "0.json.zst.part", tmp_path / "0.json.zst"
@@ -282,8 +286,8 @@ def test_damaged_checksum(pack, tmp_path):
 
 
 def damage(data, generator, more):
-    """Changes the data in up to five places: replaces a byte, removes bytes, or inserts the result of
-    `more()`."""
+    """Changes the data in up to five places: replaces a byte, removes bytes, or inserts the bytes
+    that `more()` returns."""
     for _ in range(generator.randint(1, 5)):
         at = generator.randrange(len(data))
         what = generator.randrange(3)
@@ -297,8 +301,8 @@ def damage(data, generator, more):
 
 @pytest.mark.sanitize
 def test_random_damage(tmp_path):
-    """A trace has random damage. The tool reports it, never crashes, and the files that it completes are
-    valid traces."""
+    """A trace has random damage. The tool reports the damage and never crashes. The files that
+    `convert` writes are valid traces."""
     generator = random.Random(7)
     path, out = tmp_path / "t", tmp_path / "o.json"
     for round_ in range(120):
@@ -320,7 +324,7 @@ def test_random_damage(tmp_path):
             json.loads(out.read_bytes())
 
 
-# Impossible requests give one clear line and exit status 2.
+# Requests that cannot be fulfilled: the tool prints one clear line and exits with status 2.
 
 @pytest.mark.parametrize("content, words", [
     (b"", "empty"),
@@ -415,7 +419,7 @@ def test_no_progress_without_a_terminal(tmp_path):
     assert run("convert", path, "--to", "kineto-gz", "-o", tmp_path / "o", "-l", 9)[1] == ""
 
 
-# The doctor
+# Tests of `syncline doctor`
 
 def doctor(status, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("SYNCLINE_", "CUDA_", "KINETO"))}
@@ -464,7 +468,7 @@ def test_doctor_without_cupti_or_driver(tmp_path):
         pytest.skip("an NVIDIA driver is on the loader's path")
     text = doctor(1)
     assert "problem  driver      no libcuda.so.1" in text and "--gpus all" in text
-    # On PyPI the package of CUDA 13 has no suffix.
+    # CUPTI's package for CUDA 13 on PyPI has no suffix such as -cu12.
     assert "`pip install nvidia-cuda-cupti`" in text and "nvidia-cuda-cupti-cu12" in text
 
 

@@ -1,4 +1,4 @@
-"""Guards trace_files.py, which must notice each broken rule."""
+"""Tests trace_files.py: it must notice each broken rule."""
 import pytest
 
 import edge_invariants
@@ -57,7 +57,8 @@ def test_a_chakra_file_of_another_run(left, tmp_path):
     assert kinds(trace_files.broken(run, [trace])) == {"chakra"}
 
 
-# Rules of edges. The example is a launch, its kernel, and a call that waits for the kernel.
+# Tests of the rules of edges. The example is a launch, its kernel, and a call that waits for the
+# kernel.
 
 CALLS = [Span(1, ("t",), 0, 10_000), Span(2, ("t",), 20_000, 90_000)]
 KERNEL = Span(1, (0, 1, 7), 30_000, 80_000)
@@ -77,7 +78,7 @@ def test_edges_that_hold():
 
 
 def test_a_source_that_ends_after_its_wait():
-    assert broken({}, KERNEL._replace(end=91_000)) == []  # the source ends within one tick
+    assert broken({}, KERNEL._replace(end=91_000)) == []  # the source ends after the wait, but by less than a tick
     assert broken({}, KERNEL._replace(end=91_001)) == ["late"]
 
 
@@ -87,7 +88,7 @@ def test_a_source_that_is_launched_after_its_wait():
 
 
 def test_a_cycle():
-    """A wait's source was launched by the thread's next call. That is a cycle."""
+    """The source of a wait was launched by the next call of the same thread, which is a cycle."""
     calls = [Span(3, ("t",), 90_000, 90_000)]
     assert broken({"src_correlation": 3}, KERNEL._replace(correlation=3), calls=calls) == ["cycle"]
 

@@ -1,5 +1,6 @@
-"""CUPTI delivers records late, shuffled or repeatedly, drops them, or gives them to another client, in every
-version. syncline's events are exactly the truth minus the simulator's log."""
+"""CUPTI delivers records late, shuffled or repeatedly, drops them, or gives them to another client,
+in every version. syncline's events are exactly the events of the truth, without those that the
+simulator's log reports as lost."""
 import json
 import os
 import subprocess
@@ -81,7 +82,8 @@ def test_dropped_records_are_counted(go):
     "context stream kernel:120 copy event sync blocking stream:0 kernel:5 syncall",
     "context threads:8 syncall"])
 def test_a_seed_repeats_the_decisions(go, steps):
-    """A seed always decides the same for each record, whatever the clock and the scheduler do."""
+    """With the same seed, the simulator always makes the same decision for each record, whatever
+    the clock and the scheduler do."""
     def fates(seed):
         run = go(steps, sim=["--seed", seed, "--cupti-drop", "0.3", "--cupti-no-time", "0.3"])
         hit = {(line["kind"], line["correlation"]): line["what"] for line in run.log
@@ -106,8 +108,8 @@ def test_records_without_a_time(go):
 
 
 def test_no_buffer_left(go):
-    """No buffer of syncline is free. CUPTI uses small buffers of its own while it has some. Records after
-    that are lost and counted."""
+    """No buffer of syncline is free. CUPTI then gets small discard buffers. If these are used up
+    too, further records are lost and counted."""
     run = go("context kernel:60 syncall sleep:600", cupti_memory="8MiB",
              sim=["--cupti-buffer-records", "2", "--cupti-hold", "0.3"])
     trace = run.trace()
@@ -118,7 +120,8 @@ def test_no_buffer_left(go):
 
 
 def test_unfinished_kernels(go):
-    """Another library flushes by force. CUPTI delivers running kernels once, without their times."""
+    """Another library makes a forced flush. CUPTI delivers the record of a running kernel then,
+    without times, and not again later."""
     run = go("context kernel:60 syncall sleep:600", sim=["--cupti-force", "5", "--kernel-factor", "100"])
     trace = run.trace()
     unfinished = [line for line in run.log if line["what"] == "unfinished"]
@@ -127,8 +130,8 @@ def test_unfinished_kernels(go):
 
 
 def test_stolen_callbacks(go):
-    """A second client registers its callbacks. syncline gets no more records and does not touch the other
-    client's buffers."""
+    """A second client registers its callbacks, so syncline gets no more records. syncline does not
+    write to buffers of the other client."""
     run = go("context kernel:40 syncall sleep:2500 kernel:40 syncall", sim=["--cupti-steal", "60"],
              log="warn")
     assert (run.status, run.stdout) == (0, "done\n")
@@ -160,21 +163,22 @@ def test_another_clock(go, at, version):
     assert not trace.counters["records_other_clock"]
     (gap,) = trace.object["syncline"]["gaps"]
     assert gap[1] < trace.object["syncline"]["closed_ns"], "CUPTI asks us for buffers again"
-    # (On a busy machine the last flush makes records of its own overhead. These records are not delivered.)
+    # (On a busy machine the last flush makes overhead records of the flush, which are not
+    # delivered.)
     assert "another profiler took CUPTI" in run.said()[0]
 
 
 def undelivered(run: harness.Run) -> int:
-    """Counts the records that the simulator did not deliver, or delivered to the other client in a buffer of
-    syncline."""
+    """Returns the number of records that the simulator did not deliver, or that it delivered to the
+    other client in a buffer of syncline."""
     return sum(line["what"] in ("undelivered", "given") for line in run.log)
 
 
 @pytest.mark.sanitize
 @pytest.mark.parametrize("late, version", [("30", "13.0"), ("5", "13.0"), ("5", "12.0")])
 def test_records_that_come_after_the_end(go, late, version):
-    """No record arrives in the time that an exit may take. The file is complete but has no rows. A counter
-    and one line say how many records are missing."""
+    """CUPTI delivers the records later than an exit waits. The file is complete but has no rows of
+    these records. A counter and one line report how many records are missing."""
     run = go("context stream kernel:5 threads:3 sync return:3", log="warn",
              sim=["--cupti", version, "--cupti-late", late])
     assert (run.status, run.stdout) == (3, "done\n")
@@ -186,7 +190,8 @@ def test_records_that_come_after_the_end(go, late, version):
 
 
 def test_all_records_stolen(go):
-    """The other client takes CUPTI before a single buffer is back. The loss is reported."""
+    """A second client registers its callbacks before CUPTI has returned a buffer to syncline. The
+    loss is reported."""
     run = go("context kernel:60 sync return:3", sim=["--cupti-steal", "100"], log="warn")
     assert (run.status, run.stdout) == (3, "done\n")
     trace = run.trace()
@@ -198,7 +203,8 @@ def test_all_records_stolen(go):
 
 @pytest.mark.sanitize
 def test_stolen_before_the_first_record(go):
-    """CUPTI never requests a buffer from syncline. The window's file is complete and states the gap."""
+    """A second client registers its callbacks before CUPTI has requested a buffer, so CUPTI never
+    requests one from syncline. The window's file is complete and has the gap."""
     run = go("context kernel:60 sync return:3", sim=["--cupti-steal", "1"], log="warn")
     assert (run.status, run.stdout) == (3, "done\n")
     trace = run.trace()
@@ -210,7 +216,8 @@ def test_stolen_before_the_first_record(go):
 
 
 def test_last_flush_that_never_returns(go):
-    """CUPTI's last flush hangs. The process still ends, and earlier records are kept."""
+    """The flush at the exit hangs. The process still ends, and the records from before are in the
+    file."""
     run = go("context kernel:20 syncall sleep:600 kernel:7 sync return:3", sim=["--cupti-hang"],
              log="warn")
     assert (run.status, run.stdout) == (3, "done\n")
@@ -225,7 +232,8 @@ CLOSEFDS = harness.BUILD / "tests" / "e2e" / "closefds"
 
 
 def check_part(part):
-    """Checks that `convert` can complete the .part file of a lost file if anything was written to it."""
+    """Checks the .part file that remains of a lost file: if it is not empty, `convert` can complete
+    it."""
     kind = "chakra" if ".et" in part.name else "kineto"
     whole = part.with_name(part.name + ".whole")
     result = subprocess.run([harness.TOOL, "convert", part, "--to", kind, "-o", whole],
@@ -243,7 +251,8 @@ def test_host_that_closes_all_descriptors(tmp_path, window):
     env = {"SYNCLINE_OUTPUT": str(out), "SYNCLINE_JOB": "job", "SYNCLINE_WINDOW": window,
            "SYNCLINE_LEAD_IN": "0", "SYNCLINE_LOG": "warn",
            "SYNCLINE_DUMP_CUPTI": str(tmp_path / "dump"), "CUDA_INJECTION64_PATH": str(harness.LIBRARY)}
-    # The simulator has no open files that could be closed.
+    # The simulator is started without options for truth and log, so it has no open files that the
+    # program could close.
     result = subprocess.run([harness.SIMGPU, "--build", harness.BUILD, CLOSEFDS, "24"],
                             capture_output=True, text=True, timeout=300, cwd=tmp_path,
                             env=harness.environment(env), check=False)
@@ -252,14 +261,14 @@ def test_host_that_closes_all_descriptors(tmp_path, window):
     for line in ("program closed or replaced the descriptor of a trace file", "SYNCLINE_DUMP_CUPTI"):
         assert sum(line in said for said in run.said()) == 1, run.stderr
     assert [path for path in run.files() if path.suffix == ".part"]
-    # The last file's window had no closed descriptors. The counters of the last file include the earlier lost
-    # files.
+    # In the window of the last file no descriptors were closed. The counter files_lost in this file
+    # includes the earlier files.
     last = max(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
     assert last.counters["files_lost"] > 0 and (last.of("kernel") or window != "run")
     for trace in run.traces():
         told = json.loads(subprocess.run([harness.TOOL, "check", "--json", trace.path],
                                          capture_output=True, check=False).stdout)
-        # The ring may overflow on a busy machine.
+        # (The ring may overflow on a busy machine.)
         assert not [problem for problem in told["problems"]
                     if problem["severity"] == "error" and problem["id"] != "lost"], told
     for part in run.files("*.part"):
@@ -284,7 +293,8 @@ def test_busy_machine(go):
 
 
 def test_slow_first_enabling_does_not_hold_up_start(go):
-    """Enabling kernels may take seconds the first time. sl_start() returns at once."""
+    """The first call that enables kernels may take seconds. sl_start() returns at once
+    nevertheless."""
     run = go("context start kernel sync sleep:1500 kernel:3 sync stop windows:1",
              sim=["--cupti-enable-stall", "1"], window="demand", lead_in="0")
     assert run.status == 0 and "windows 1" in run.stdout

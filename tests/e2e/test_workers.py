@@ -1,5 +1,5 @@
-"""Tests worker processes of pools. Such processes live long, are started in various ways, and run the job's
-code on threads while their main thread waits."""
+"""Tests worker processes of pools. Such processes run for long, are started in various ways, and
+may run the job's code on threads while their main thread waits."""
 import subprocess
 import sys
 
@@ -7,7 +7,7 @@ import harness
 import pytest
 
 RUN = [str(harness.TOOL), "run"]
-# A worker's GPU work: an operation and a wait, repeated TASKS times.
+# How often a worker makes a GPU operation and waits for it.
 TASKS = 5
 WORK = f"""\
 import ctypes
@@ -22,8 +22,9 @@ def work(n):
         assert cuda.cuCtxSynchronize() == 0
     return n * n
 """
-# A worker like Ray's. It renames itself (setproctitle moves the environment and overwrites the memory of
-# arguments and environment), runs the job's code on a thread, and its main thread waits in C until the end.
+# A worker like Ray's. It renames itself: setproctitle moves the environment, and overwrites the
+# memory where arguments and environment were. It runs the job's code on a thread. Its main thread
+# waits in C code until the end.
 WORKER = WORK + """\
 import os, signal, sys, threading, time
 def rename(title):
@@ -68,7 +69,7 @@ def start(tmp, name, *command, **options):
 
 
 def check_traces(run: harness.Run, processes: int) -> None:
-    """Checks that each working process left a complete file with its work."""
+    """Checks that each process that used the GPU left a complete file with its GPU work."""
     traces = run.traces()
     assert len(traces) == processes and not run.files("*.part"), (run.files("*"), run.stderr)
     for trace in traces:
@@ -81,8 +82,8 @@ def check_traces(run: harness.Run, processes: int) -> None:
 @pytest.mark.parametrize("prefix", [[], RUN], ids=["variable", "run"])
 @pytest.mark.parametrize("kept", ["SYNCLINE_|CUDA_INJECTION", "SYNCLINE_"])
 def test_workers_of_a_pool_like_rays(tmp_path, prefix, kept):
-    """Workers like Ray's are recorded if CUDA_INJECTION64_PATH is passed on to them, even if all other
-    variables are lost. Without that variable, syncline is not in the worker."""
+    """Workers like Ray's are recorded if CUDA_INJECTION64_PATH is passed on to them, even if all
+    other variables are lost. Without that variable, the worker is not recorded."""
     command = ["sh", "-c", PARENT, "parent", sys.executable, "-c", WORKER]
     bare = start(tmp_path, "bare", *command, inject=False, KEPT=kept)
     run = start(tmp_path, "run", *prefix, *command, inject=not prefix, KEPT=kept, log="warn")
@@ -113,8 +114,8 @@ def test_multiprocessing(tmp_path, prefix, method):
 
 
 def test_workers_that_their_pool_terminates(tmp_path):
-    """A pool terminates its workers by a signal, like at the end of `with Pool() as pool`. `convert` makes
-    the workers' files complete."""
+    """A pool terminates its workers by a signal, as at the end of `with Pool() as pool`. `convert`
+    can complete the workers' files."""
     (tmp_path / "tasks.py").write_text(WORK + """\
 import pathlib, sys, time
 RESULT = pathlib.Path(__file__).with_name("result")

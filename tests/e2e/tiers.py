@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-# The first seed of random tests. tests/run.sh derives it from the commit's hash, so each commit tests new
-# seeds.
+# The first seed of random tests. tests/run.sh computes the seed from the commit's hash, so each
+# commit tests new seeds.
 SEED = int(os.environ.get("SL_TEST_SEED", "1"))
 
 
@@ -20,8 +20,8 @@ def full_but(kept, cases, seconds):
 
 
 def cupti_versions(versions, seconds=0.2):
-    """Returns versions for parametrize. Without --full, only the newest CUPTI 12 runs, and of CUPTI 13 the
-    version 13.4 (or the newest if 13.4 is not listed)."""
+    """Returns versions for parametrize. Without --full, only two of the versions run: the newest
+    CUPTI 12, and CUPTI 13.4 (or the newest CUPTI 13 if 13.4 is not listed)."""
     by_number = sorted(versions, key=lambda version: float(version))
     of_12 = [version for version in by_number if version.startswith("12.")]
     of_13 = [version for version in by_number if version.startswith("13.")]

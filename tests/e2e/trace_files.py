@@ -1,6 +1,7 @@
-"""Checks rules that the files of every run must follow, without the simulator's truth. The Kineto file and
-its Chakra file have the same operations and edges, and each file follows its format. The tool finds both
-valid, and prints the same edges."""
+"""Checks rules that the files of every run must follow, without the simulator's truth. The Kineto
+file and its Chakra file have the same operations and edges, and each file follows its format.
+`syncline check` finds both files valid, and `syncline edges` prints the edges of the Kineto
+file."""
 import collections
 import json
 import pathlib
@@ -19,7 +20,7 @@ def tool(*arguments) -> subprocess.CompletedProcess:
 def broken(run: harness.Run, traces: list[harness.Trace]) -> list[str]:
     """Returns a message for each broken rule of these traces."""
     if not traces and "are lost" in run.stderr and any(line["what"] == "steal" for line in run.log):
-        return []  # another client took all records before syncline had a useful one
+        return []  # another client got all records before syncline had a record that is written
     nodes = {path.name.split(".")[0]: path for path in run.files("*.et*")}
     wrong = [f"chakra: {path.name} is not complete" for path in nodes.values() if path.suffix == ".part"]
     for trace in traces:
@@ -30,8 +31,8 @@ def broken(run: harness.Run, traces: list[harness.Trace]) -> list[str]:
             wrong += [f"chakra: {line}" for line in broken_pair(trace, chakra.Et(path))]
         wrong += edges_differ(trace)
         wrong += edge_invariants.contradictions(trace.edges(), edge_invariants.of_trace(trace))
-    # Only syncline knows of the second loss: on a busy machine the process may exit before all records
-    # arrived.
+    # The log has the first kind of loss. Only syncline's counter has the second kind: on a busy
+    # machine the process may exit before all records have arrived.
     lossy = run.lost() or any(trace.counters["undelivered_at_exit"] for trace in traces)
     may = {"lost"} if lossy else set()
     may |= {"empty"} if any(not trace.counters["chakra_nodes"] for trace in traces) else set()

@@ -1,6 +1,6 @@
-"""Checks that dumps of CUPTI buffers are complete. Each dump is kept among the results beside the trace of
-its run. On a machine without a GPU, `tests/replay/run` plays the dumps, and `tests/replay/compare.py` checks
-that the replay gives the same trace."""
+"""Checks that dumps of CUPTI buffers are complete. Each dump is stored in the results folder,
+beside the trace of its run. On a machine without a GPU, `tests/replay/run` plays the dumps, and
+`tests/replay/compare.py` checks that the replay gives the same trace."""
 
 import gzip
 import os
@@ -29,7 +29,7 @@ def chunks(data):
 
 
 def dump_is_whole(data, trace):
-    """Checks that the dump contains every decoded record and every name."""
+    """Checks that the dump contains every record that the library decoded, and every name."""
     found = list(chunks(data))
     kind, end = found[-1]
     assert kind == END, f"the last chunk is of type {kind}"

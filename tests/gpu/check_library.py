@@ -1,4 +1,5 @@
-"""Checks windows, processes without recording, killed processes, and the exports of the shared library."""
+"""Checks windows, processes that are not recorded, killed processes, and the exported symbols of
+the shared library."""
 
 import re
 import shutil
@@ -12,8 +13,8 @@ from suite import Skip
 
 
 def check_windows(suite, machine):
-    """Records two windows on demand. Graphs captured and objects created while kinds were off must not be
-    lost."""
+    """Records two windows on demand. Operations of graphs and objects that were made while
+    recording was off must be in the traces."""
     command = [machine.program("windows")]
     bare = machine.run(command)
     watched = machine.record(command, {"SYNCLINE_WINDOW": "demand"})
@@ -56,8 +57,8 @@ def no_context_no_file(machine):
 
 
 def killed_leaves_a_readable_file(machine):
-    """SIGKILL ends the program after three seconds of training. Everything except the last second or two is
-    on disk."""
+    """SIGKILL ends the program after three seconds of training. Everything except the last one or
+    two seconds is in the file."""
     train = machine.program("train_like")
     script = f"{train} --steps 100000 & sleep 3; kill -KILL $!; wait $! 2>/dev/null; true"
     watched = machine.record(["/bin/sh", "-c", script])

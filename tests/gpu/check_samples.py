@@ -1,5 +1,5 @@
-"""Runs the samples with and without syncline. The samples behave the same, and the traces show the programs'
-operations."""
+"""Runs the samples with and without syncline. The samples behave the same with and without
+syncline, and the traces have the programs' operations."""
 
 import collections
 
@@ -8,7 +8,8 @@ from suite import Skip
 
 MIB = 1 << 20
 
-# The number of launches of each kernel and its (grid x, block x), according to the sources.
+# What the source of a sample says about a kernel: number of launches, x dimension of grid and
+# block.
 Kernel = collections.namedtuple("Kernel", "count grid block")
 
 
@@ -94,7 +95,8 @@ def copies_as_asked(trace, copies, memsets):
     for event in trace.copies:
         seen[event["name"].split()[1]].append(event["args"]["bytes"])
     for direction in sorted(set(seen) | set(copies)):
-        # A driver may split a pageable copy into several operations, so their sum is compared.
+        # A driver may split a copy of pageable memory into several operations, so the sum of bytes
+        # is compared.
         got, want = sorted(seen.get(direction, [])), sorted(copies.get(direction, []))
         assert sum(got) == sum(want), f"{direction}: {got} bytes, asked for {want}"
     got = sorted(e["args"]["bytes"] for e in trace.memsets)

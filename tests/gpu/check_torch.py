@@ -12,7 +12,7 @@ from suite import Skip
 
 JOB = str(ROOT / "tests/gpu/torch_job.py")
 FEW, MANY = 10, 30
-WARM_UP = 3  # the job's own steps before the requested ones
+WARM_UP = 3  # steps that the job makes before the requested steps
 WAITS = ".item()"  # a text in a source line that waits for the GPU in each step
 
 
@@ -30,15 +30,16 @@ def job(mode, steps, *more):
 
 
 def per_step(many, few):
-    """Returns how often each name occurs in one step, from two runs that differ only in the number of steps."""
+    """Returns how often each name occurs in one step. Computes this from two runs that differ only
+    in the number of steps."""
     more = collections.Counter(many)
     more.subtract(few)
     return {name: n / (MANY - FEW) for name, n in more.items() if n}
 
 
 def same_names(ours, theirs, what, lost=0):
-    """Checks that each name occurs equally often per step in syncline's and torch.profiler's trace. `lost`
-    records may be missing over all steps."""
+    """Checks that each name occurs equally often per step in syncline's and torch.profiler's trace.
+    `lost` records in all may be missing."""
     wrong = {name: (ours.get(name, 0), theirs.get(name, 0)) for name in {*ours, *theirs}
              if ours.get(name, 0) != theirs.get(name, 0)}
     missed = sum(abs(a - b) for a, b in wrong.values()) * (MANY - FEW)
@@ -78,8 +79,8 @@ def steps_are_those_of_the_optimizer(trace, steps):
 
 
 def waits_name_their_line(trace, path, text):
-    """Checks that each wait of the main thread names a line of the job. The lines with the text must be among
-    the named lines."""
+    """Checks that each wait of the main thread names a line of the job, and that every line that
+    contains `text` is named."""
     lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     waits = [e for e in trace.cpu if e["args"].get("wait_ns") and e["tid"] == e["pid"]]
     places = collections.Counter(e["args"].get("wait_at", "no line") for e in waits)
@@ -130,7 +131,8 @@ def check_mode(suite, machine, mode):
 
 
 def beside_torch_profiler(suite, machine):
-    """Runs torch.profiler and syncline in one process. Only reports the results, and does not check them."""
+    """Runs torch.profiler and syncline in one process. This function only reports the results and
+    does not check them."""
     file = machine.out / "torch-profiler-beside.json"
     run = machine.record(job("train", FEW, "--profiler", str(file)))
     theirs = len(invariants.Trace(file).kernels) if file.exists() else "no file"

@@ -18,7 +18,8 @@ import measure
 from machine import Machine, NoGpu
 from suite import Suite
 
-# The most informative groups are first, because the last groups are skipped when the time budget is used up.
+# The most important groups are first, because the groups that are left when the time budget is used
+# up are skipped.
 GROUPS = {"samples": check_samples, "library": check_library, "dumps": check_dump,
           "torch": check_torch, "measure": measure}
 

@@ -4,8 +4,8 @@
  * This program is a small profiler without syncline. It runs a known workload and prints one JSON
  * object: the default attributes, the cost of enabling, the threads of callbacks, the order of
  * records, the relation between the times of synchronization records, calls and kernels, and the
- * effect of a flush while a kernel runs. If an answer differs from the simulated GPU, the
- * simulation must be corrected.
+ * effect of a flush while a kernel runs. If the simulated CUPTI behaves differently, the simulation
+ * must be corrected.
  *
  * Threads: the main thread. CUPTI's callbacks run on the main thread and on CUPTI's own threads.
  * The callbacks only count buffers and link them in a list, under `collected.lock`. Buffers live
@@ -134,7 +134,8 @@ static void print_attributes(void)
         size_t size = sizeof(value);
         CUptiResult result = cupti.ActivityGetAttribute(attributes[i].attribute, &size, &value);
 
-        /* Some attributes have one byte, and CUPTI reports this only by refusing a wrong size. */
+        /* Some attributes have a size of one byte. CUPTI does not report the size of an attribute,
+         * but refuses a wrong size. */
         if (result != CUPTI_SUCCESS) {
             size = 1;
             result = cupti.ActivityGetAttribute(attributes[i].attribute, &size, &value);
@@ -146,7 +147,8 @@ static void print_attributes(void)
     }
 }
 
-/* Prints the position of CUPTI's clock between two readings of CLOCK_REALTIME. */
+/* Reads CUPTI's clock between two readings of CLOCK_REALTIME, and prints the three times relative
+ * to the first. */
 static void print_clock(void)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;
@@ -247,8 +249,8 @@ static struct call *call_of(uint32_t correlation)
     return &calls[call_count++];
 }
 
-/* A summary of the buffers: counts and orders. Times are in the table `calls`. Other records are
- * only counted. */
+/* What the records in the buffers showed: counts, and the orders in which records arrived. Times
+ * are in the table `calls`. Records of other kinds are only counted. */
 static struct {
     unsigned kernels, nodes, nodes_without_id, nodes_on_other_streams, calls, syncs, events,
         overheads, other, backwards, without_end;
@@ -447,7 +449,7 @@ int main(int argc, char **argv)
     if (open_cupti())
         return 1;
     cupti.GetVersion(&version);
-    /* This program uses the structs of the installed headers. */
+    /* The structs of the headers must fit the loaded CUPTI, so the versions must be equal. */
     if (version != CUPTI_API_VERSION) {
         printf("{\"error\": \"built with CUPTI %d headers, running on %u\"}\n", CUPTI_API_VERSION,
                version);

@@ -8,7 +8,7 @@ import re
 GPU_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 CPU_CATEGORIES = ("cuda_runtime", "cuda_driver")
 
-# Calls that enqueue an operation whenever they succeed outside a graph capture.
+# Calls that always enqueue a GPU operation, unless they fail or are captured into a graph.
 LAUNCHES = re.compile(r"^(cudaLaunchKernel|cudaLaunchKernelExC|cudaLaunchCooperativeKernel"
                       r"|cuLaunchKernel|cuLaunchKernelEx|cuLaunchCooperativeKernel"
                       r"|cu(da)?GraphLaunch|cu(da)?Memcpy.*Async|cu(da)?Memset.*)(_v\d+|_ptsz)*$")
@@ -53,7 +53,7 @@ class Trace:
         return collections.Counter(e["name"] for e in self.syncs)
 
     def counters(self):
-        """Returns the library's counters, wherever they are in the file's metadata."""
+        """Returns the library's counters, which are in the file's header or in a metadata event."""
         found = [self.top]
         while found:
             value = found.pop()
@@ -61,14 +61,15 @@ class Trace:
                 if "dropped_ring" in value:
                     return value
                 found += [v for k, v in value.items() if k != "traceEvents"]
-        for event in reversed(self.events):  # or in a metadata event at the end of the file
+        for event in reversed(self.events):  # or the counters are in a metadata event at the end of the file
             if "dropped_ring" in event.get("args", {}):
                 return event["args"]
         raise AssertionError("the file carries no loss counters")
 
 
 def lost_operators(trace):
-    """Returns how many operators and ranges were lost because a busy machine's recorder was too slow."""
+    """Returns how many operators and ranges were lost because the recorder thread was too slow on a
+    busy machine."""
     return int(trace.counters().get("ranges_lost", 0))
 
 
@@ -141,7 +142,7 @@ def streams_do_not_overlap(trace):
     for key, operations in streams.items():
         operations.sort()
         for before, after in zip(operations, operations[1:]):
-            if after[0] < before[1] - 2:  # an error of one in the last digit of both times
+            if after[0] < before[1] - 2:  # each of the two times may be off by one in the last digit
                 overlaps.append((key, before[3], after[3], before[1] - after[0]))
             if after[2] < before[2]:
                 disorder.append((key, before[2], after[2]))

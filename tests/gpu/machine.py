@@ -25,13 +25,13 @@ class Run:
     stderr: str
     wall_s: float
     ended_ns: int  # CLOCK_REALTIME after the end of the process
-    folder: pathlib.Path = None  # SYNCLINE_OUTPUT, if syncline was in the process
+    folder: pathlib.Path = None  # the output folder, if syncline was in the process
 
     def files(self, pattern="*"):
         return sorted(p for p in self.folder.rglob(pattern) if p.is_file())
 
     def step_ms(self):
-        """Returns the time per step (or round) that samples and jobs print on stderr."""
+        """Returns the time per step (or round) in ms that the sample or job printed on stderr."""
         found = re.search(r"([\d.]+) (ms|us) a (step|round)", self.stderr)
         assert found, f"no time in: {self.stderr!r}"
         return float(found[1]) / (1000 if found[2] == "us" else 1)
@@ -85,8 +85,8 @@ class Machine:
                               capture_output=True, timeout=timeout, check=False)
 
     def traces(self, run, expected=1):
-        """Returns the run's complete traces. Checks each trace with `syncline check`, and converts and parses
-        it."""
+        """Returns the run's complete traces. Checks each trace with `syncline check`, converts it
+        to plain JSON, and parses it."""
         files = run.files("*.pt.trace.json.zst")
         left = run.files("*.part")
         assert not left, f"incomplete files: {[p.name for p in left]}; stderr: {run.stderr[-500:]}"

@@ -8,8 +8,8 @@ from suite import Skip
 
 
 def interleaved(ways, repeats, suite):
-    """Returns a dictionary from the name of each way to its values. All ways are measured in turns, so that
-    drift affects all ways equally."""
+    """Measures several ways to run a program. Returns a dictionary from the name of each way to its
+    values. The ways alternate, so that drift of the machine affects all ways equally."""
     values = {name: [] for name in ways}
     for _ in range(repeats):
         for name, measure in ways.items():
@@ -22,7 +22,7 @@ def interleaved(ways, repeats, suite):
 
 
 def compare(suite, what, ways, repeats, unit="ms"):
-    """Writes a fact for each way: its median and spread, and its relation to the first way."""
+    """Reports for each way its median and spread, and its ratio to the first way."""
     values = interleaved(ways, repeats, suite)
     bare = statistics.median(next(iter(values.values())))
     for name, taken in values.items():
@@ -54,7 +54,8 @@ def overhead_of_torch(suite, machine):
 
 
 def phases(suite, machine):
-    """Measures the first enabling, the exit, the GPU memory, and the uncertainty of the clock."""
+    """Measures how long the first enabling of CUPTI and the exit take, the GPU memory, and the
+    uncertainty of CUPTI's clock."""
     command = [machine.program("phases"), "--launches", "2000"]
     runs = {"bare": [], "syncline": []}
     last = None
@@ -90,7 +91,8 @@ def clock_bracket(machine, run, told):
 
 
 def cupti_facts(suite, machine):
-    """Runs cupti_facts in three processes, because the first enabling can be measured only once in a process."""
+    """Runs cupti_facts in three processes, because the time of the first enabling of CUPTI can be
+    measured only once in a process."""
     for title, arguments in (("", []), ("late, ", ["--late"]),
                              ("without SYNCHRONIZATION, ", ["--only-cuda-event"])):
         run = machine.run([machine.program("cupti_facts"), *arguments])
@@ -103,7 +105,8 @@ def cupti_facts(suite, machine):
 
 
 def wanted_again(name, title):
-    """Says whether the fact is written again for a later process, because its option changes the fact."""
+    """Returns whether a fact is also reported for a later process, because the option of that
+    process changes the fact."""
     return name.startswith("enable") if title.startswith("late") else name == "event records"
 
 

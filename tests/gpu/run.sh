@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds syncline and checks it end to end on a real GPU; with --simulated, on the simulated one. Needs no
-# network, no root and no Python package. Checks that are not possible are skipped and reported.
+# Builds syncline and checks it end to end on a real GPU; with --simulated, on the simulated one.
+# Needs no network, no root rights and no Python package. If a check is not possible on this
+# machine, it is skipped and reported.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -44,7 +45,8 @@ if [ -e "$out/results.md" ] || [ -e "$out/traces" ]; then
     mkdir "$out"
 fi
 
-# The build of the tests includes the simulated GPU. The tests need cmocka, which a bare machine lacks.
+# The simulated GPU is built only together with the tests, which need cmocka. So the tests are built
+# only if they are needed.
 tests=OFF
 [ ${#simulated[@]} -gt 0 ] && tests=ON
 

@@ -1,8 +1,9 @@
 """Runs checks one after the other, isolates their failures, and writes the results.
 
-A check is a function that returns nothing or a line to show. A check fails by raising an exception. The other
-checks still run. Outcomes are pass, fail, skip (the check does not apply here) and fact (a number or
-observation that is neither right nor wrong). All results are written to results.json and results.md."""
+A check is a function that returns nothing, or a line for the results. A check fails by raising an
+exception. The other checks still run. Outcomes are pass, fail, skip (the check does not apply here)
+and fact (a measured number or an observation, which cannot fail). All results are written to
+results.json and results.md."""
 
 import json
 import time
@@ -37,7 +38,7 @@ class Suite:
             return self._add("skip", name, str(reason))
         except AssertionError as problem:
             return self._add("fail", name, str(problem) or "assertion failed")
-        # pylint: disable=broad-except  (a failing check must not end the other checks)
+        # pylint: disable=broad-except (the other checks must run even if this check fails)
         except Exception as problem:
             where = traceback.extract_tb(problem.__traceback__)[-1]
             return self._add("fail", name, f"{type(problem).__name__}: {problem} "
@@ -56,7 +57,8 @@ class Suite:
         return sum(entry["outcome"] == outcome for entry in self.entries)
 
     def write(self, folder, machine):
-        """Writes results.json and results.md to the folder. `machine` describes the machine in pairs."""
+        """Writes results.json and results.md to the folder. `machine` is a description of the
+        machine, as pairs of name and value."""
         summary = {outcome: self.count(outcome) for outcome in ("pass", "fail", "skip", "fact")}
         with open(folder / "results.json", "w", encoding="utf-8") as file:
             json.dump({"machine": machine, "summary": summary, "results": self.entries}, file,

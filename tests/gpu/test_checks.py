@@ -1,4 +1,5 @@
-"""Tests the checks. Each check must notice the fault for which it exists."""
+"""Tests the checks of this folder. Each check must fail for a trace with the fault that the check
+looks for."""
 
 import copy
 import gzip
@@ -208,7 +209,7 @@ def test_other_operators_than_torch_profilers_are_noticed():
     for ours in ({"aten::add": 1.0}, {"aten::add": 2.0, "aten::mul": 1.0}, {}):
         with pytest.raises(AssertionError):
             check_torch.same_names(ours, {"aten::add": 2.0}, "operators")
-    # Rows that the file's counters report as lost may be missing.
+    # Rows may be missing if the file's counters report as many lost records.
     few_lost = check_torch.MANY - check_torch.FEW
     assert check_torch.same_names({"aten::add": 1.0}, {"aten::add": 2.0}, "operators", few_lost)
 

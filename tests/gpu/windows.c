@@ -1,11 +1,11 @@
 /*
  * windows.c - two windows on demand, with work before, between and after them.
  *
- * Kernel names say when they are launched, so a test sees missing and surplus kernels in a file.
- * Kernels graph_off_* belong to a graph that was captured while nothing was recorded. Kernels
- * graph_on_* belong to a graph that was captured inside the first window. Without the library the
- * program does the same work. One thread. Prints one line that is the same with and without the
- * library. The library's results are printed on stderr.
+ * The name of a kernel says when the kernel is launched, so a test can see which kernels are
+ * missing or surplus in a file. Kernels graph_off_* belong to a graph that was captured while
+ * nothing was recorded. Kernels graph_on_* belong to a graph that was captured inside the first
+ * window. Without the library the program does the same work. One thread. Prints one line that is
+ * the same with and without the library. The library's results are printed on stderr.
  */
 #include "cuda_load.h"
 

@@ -3,10 +3,11 @@
 
     tests/replay/compare.py TRACE REPLAYED
 
-Compares all slices and arrows to the ns, the names of GPUs and streams, the devices' properties, and the
-counters of delivered records. Does not compare the process's id and name, CUPTI's overhead after the first
-trace's window had closed, and sync edges, because some edges depend on when records arrive. If the traces
-differ, prints the first differences and exits with status 1."""
+Compares all slices and arrows to the ns, the names of GPUs and streams, the devices' properties,
+and the counters of delivered records. Does not compare the process's id and name, and the overhead
+of CUPTI after the window of TRACE had closed. Does not compare sync edges, because some edges
+depend on when records arrive. If the traces differ, prints the first differences and exits with
+status 1."""
 import collections
 import json
 import sys
@@ -25,7 +26,7 @@ def texts(events):
 
 
 def content(trace, until_ns):
-    """Returns everything that is compared, each item as a text."""
+    """Returns everything in a trace that is compared, each item as a text."""
     base = trace["baseTimeNanoseconds"]
     processes = {event["pid"] for event in kineto.rows(trace, *CPU)}
     events = []

@@ -3,7 +3,7 @@
  *
  * One thread. This reader was written from docs/cupti-dump.md and shares no code with the writer of
  * dumps. So reader and writer check each other. If a process was killed, its dump may end in the
- * middle of a chunk. The complete chunks are played.
+ * middle of a chunk. The reader then plays the complete chunks.
  */
 #include "dump.h"
 
@@ -29,8 +29,9 @@ enum {
     TICKS_BYTES = 24
 };
 
-/* A record may be older than the dump by at most this time. The wall clock may have been set by at
- * most this time. */
+/* A time counts as CLOCK_REALTIME if it is at most this long before the dump's start or after its
+ * end. So records may be this much older than the dump, and the wall clock may have been set by
+ * this much. */
 #define SLACK_NS 3600000000000ull
 
 struct chunk {
@@ -39,7 +40,7 @@ struct chunk {
     uint64_t bytes;
 };
 
-struct part { /* of a buffer */
+struct part { /* one of the four parts of a buffer (docs/cupti-dump.md) */
     const uint8_t *at;
     size_t bytes;
 };
@@ -49,7 +50,8 @@ struct reader {
     size_t size, at;
     uint32_t record_bytes[MAX_KINDS];
     struct {
-        uint64_t ticks, ns, rate; /* ns per tick, 32.32 fixed point; 0: unknown */
+        uint64_t ticks, ns, rate; /* a tick value, the CLOCK_REALTIME at that moment in ns, and the
+                                     ns per tick as 32.32 fixed point (0: unknown) */
     } line;                       /* converts ticks to ns; valid for later chunks of the file */
     uint64_t first_ns, last_ns;   /* times of the dump's start and of its latest buffer */
     uint64_t records, unplaced;
@@ -92,7 +94,8 @@ static int open_reader(struct reader *r, const uint8_t *file, size_t size)
     return r->at >= HEADER_BYTES && r->at <= size ? 0 : refuse("its header is wrong");
 }
 
-/* Returns false at the end of the dump, truncated or not. */
+/* Reads the next chunk. Returns false at the end of the dump, or if the dump ends inside the
+ * chunk. */
 static bool next_chunk(struct reader *r, struct chunk *c)
 {
     if (r->size - r->at < CHUNK_BYTES) {
@@ -174,14 +177,15 @@ int replay_dump_survey(const uint8_t *file, size_t size, struct sim_device_info 
         if (c.type == DEVICE && c.bytes >= DEVICE_BYTES) {
             read_device(&c, devices, cap, count);
         } else if (c.type == BUFFER && c.bytes >= BUFFER_BYTES) {
-            /* All records in the buffer are from before syncline received the buffer. */
+            /* All records in the buffer were made before syncline received the buffer, so this time
+             * is later than all of them. */
             span->last_ns = load64(c.at + 8);
         }
     }
     return 0;
 }
 
-/* ---- buffers ---- */
+/* ---- playing of buffers ---- */
 
 static bool take_part(const struct chunk *c, uint64_t *at, uint64_t bytes, struct part *part)
 {
@@ -206,7 +210,8 @@ static void find_text(const struct part *refs, const struct part *texts, size_t 
         if (at + 8ull <= record + raw->size) {
             raw->has_text = true;
             raw->text_offset = (uint32_t)(at - record);
-            /* Ignores a text that does not end inside the file, and the mark of a missing text. */
+            /* Ignores an offset outside of the texts, which marks a missing text, and a text
+             * without a final zero byte. */
             if (text < texts->bytes && memchr(texts->at + text, 0, texts->bytes - text)) {
                 raw->text = (const char *)texts->at + text;
             }
@@ -220,8 +225,9 @@ static bool is_of_the_process(const struct reader *r, uint64_t ns)
     return ns + SLACK_NS >= r->first_ns && ns <= r->last_ns + SLACK_NS;
 }
 
-/* CUPTI's clock is CLOCK_REALTIME or the tick counter, and one buffer may have records of both. The
- * two differ by decades. A time that fits neither clock is left unchanged. */
+/* CUPTI's clock is CLOCK_REALTIME or the tick counter, and one buffer may have records of both.
+ * Values of the two clocks differ by decades. A time that fits neither clock is left unchanged and
+ * reported as unknown. */
 static uint64_t real_time(void *user, uint64_t stamp)
 {
     struct reader *r = user;

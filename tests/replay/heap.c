@@ -1,5 +1,6 @@
 /*
- * heap.c - the operations that have not ended, in a binary heap ordered by their ends. One thread.
+ * heap.c - a binary heap of the operations that have not ended, ordered by their end times.
+ * Threads: one.
  */
 #include "heap.h"
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Converts a real Kineto trace into a replay stream (README.md). The stream contains the CUPTI records from
-which such a trace is made.
+"""Converts a Kineto trace of a real GPU into a replay stream (README.md). The stream contains CUPTI
+records from which the profiler could have made this trace.
 
     tests/replay/kineto.py TRACE [STREAM]
 
-Some facts are not in the trace. The static part of a kernel's shared memory and the results of calls are 0.
-Contexts and streams exist from the start. If a wait names the stream of its event, the event was recorded on
-that stream. A wait that names no stream gets no event record, because its event is unknown."""
+Some data is not in the trace. In the stream, the static shared memory of a kernel and the results
+of calls are 0. Contexts and streams exist from the start. If a wait names the stream of its event,
+the stream has a record of the event there. If a wait names no stream, its event is unknown, and
+there is no such record."""
 import decimal
 import gzip
 import json
@@ -29,7 +30,7 @@ OPERATION = ("correlation", "device", "context", "stream")
 NEEDED = {"cuda_runtime": CALL, "cuda_driver": CALL,
           "kernel": (*OPERATION, "grid", "block"), "gpu_memcpy": (*OPERATION, "bytes"),
           "gpu_memset": (*OPERATION, "bytes"), "cuda_sync": (*OPERATION, "cuda_sync_kind")}
-# Groups of args. A row has either all args of a group or none.
+# Groups of args. A row must have all args of a group, or none of them.
 TOGETHER = (("fromDevice", "fromContext", "inDevice", "inContext", "toDevice", "toContext"),
             ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id"))
 # CUPTI's flags of a stream. A trace does not say which streams wait for the legacy stream.
@@ -43,8 +44,8 @@ UNKNOWN_GPU = {"name": "unknown", "computeMajor": 8, "computeMinor": 0, "numSms"
 
 
 class Unplayable(Exception):
-    """Raised if a row lacks a part that every such row must have. The text names the row and the missing
-    part."""
+    """Raised if a row lacks an arg that rows of its kind must have. The text names the row and the
+    missing arg."""
 
 
 def unpack(path):
@@ -53,7 +54,7 @@ def unpack(path):
     if data[:2] == b"\x1f\x8b":
         return gzip.decompress(data)
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        import zstandard  # not in the standard library, and only needed for such files
+        import zstandard  # not in the standard library, so imported only for zstd files
 
         reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
         return reader.read()
@@ -85,7 +86,7 @@ def unsigned(number, bits=32):
 
 
 def line(word, name=None, **fields):
-    """Returns one line. Fields with the value 0 are left out."""
+    """Returns one line of the stream. Fields with the value 0 are left out."""
     text = word + "".join(f" {field}={value}" for field, value in fields.items() if value)
     if name is not None:
         text += " name=" + name.replace("\\", "\\\\").replace("\n", "\\n")
@@ -126,9 +127,9 @@ def awaited(args):
 class Converter:
     def __init__(self, trace):
         self.trace = trace
-        self.records = []  # (time at which CUPTI makes the record, order at equal times, line)
-        self.calls = {}  # correlation -> the row of the call, its start and end
-        self.recorded = {}  # the result of awaited() and the event -> sync id of its record
+        self.records = []  # (time of the record, order among records of the same time, line)
+        self.calls = {}  # correlation id -> (row of the call, its start, its end)
+        self.recorded = {}  # (result of awaited(), event) -> sync id of the event's record
         for event in rows(trace, *NEEDED):
             wrong = fault(event)
             if wrong:
@@ -190,23 +191,24 @@ class Converter:
         self.add(0, text, place["at"])
 
     def unused_before(self, correlation):
-        """Returns an unused correlation id that a call before this one may have had."""
+        """Returns an unused correlation id below this one, for a call that the trace lacks."""
         free = next((c for c in range(correlation - 1, 0, -1) if c not in self.used),
                     max(self.used) + 1)
         self.used.add(free)
         return free
 
     def sync_id_of(self, args):
-        """Returns the row's number of the event record. If the row has none, returns a number that no other
-        row has."""
+        """Returns the sync id of the event record that the row names. If the row names none,
+        returns a new sync id."""
         if "cuda_event_sync_id" in args:
             return args["cuda_event_sync_id"]
         self.sync_ids += 1
         return self.sync_ids
 
     def event_of(self, args, place):
-        """Returns the number that connects a wait with its event's record. Adds that record if it does not
-        exist and the row names the stream on which the event was recorded."""
+        """Returns the sync id that connects a wait with the record of its event. If the row names
+        the stream on which the event was recorded, and there is no such record yet, adds the
+        record."""
         known, event = awaited(args), args.get("wait_on_cuda_event_id", NO_STREAM)
         if (known, event) in self.recorded:
             return self.recorded[known, event]

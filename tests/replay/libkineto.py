@@ -3,13 +3,14 @@
 
     tests/replay/libkineto.py KINETO SYNCLINE RECORDING
 
-KINETO is the trace that tests/torch/under_profiler.py exported of a run on the simulated GPU. RECORDING is
-the simulator's recording of that run (`tests/simgpu/run --record`). SYNCLINE is the trace of the recording,
-played with SYNCLINE_API=all. The program compares the rows of kernels, copies, memsets, calls and waits with
-all args, the arrows from calls to GPU operations, and the descriptions of devices, streams and threads.
-libkineto's times come from its own clock, so one offset and one rate are removed. Facts that libkineto lacks
-(threads on which it was not started, event records, calls that it leaves out) are compared with the
-recording.
+KINETO is the trace that tests/torch/under_profiler.py exported of a run on the simulated GPU.
+RECORDING is the simulator's recording of that run (`tests/simgpu/run --record`). SYNCLINE is the
+trace of the recording, played with SYNCLINE_API=all. The program compares the rows of kernels,
+copies, memsets, calls and waits with all args, the arrows from calls to GPU operations, and the
+descriptions of devices, streams and threads. libkineto's times come from its own clock, so they are
+corrected by one offset and one rate. Some data is missing in libkineto's trace: threads on which
+libkineto was not started, event records, and calls that it leaves out. For these, SYNCLINE is
+compared with RECORDING.
 
 If there is a difference that docs/kineto-compatibility.md does not list, the program prints the
 earliest such difference and exits with status 1. Otherwise it prints how often each listed difference
@@ -36,8 +37,8 @@ RECORD = ("wait_on_stream", "wait_on_cuda_event_record_corr_id")
 RECORD_ELSEWHERE = ("wait_on_context", "wait_on_context_stream", "wait_on_context_record_corr_id")
 TELLS_RECORDS = 26  # from CUPTI 12.8 on, a wait names the awaited event record
 CUPTI_ID = 0xffffffff  # the bits of a correlation id that CUPTI reports
-# The newest known PyTorch version whose libkineto leaves out waits of streams whose first work is later than
-# the wait.
+# The newest PyTorch version known to have this behaviour: libkineto leaves out a wait of a stream
+# if all work of the stream is later than the wait.
 LEAVES_EARLY_OUT = (2, 7)
 
 # Args that only syncline writes, and args that only libkineto writes, for PyTorch's operators.
@@ -59,8 +60,8 @@ OPERATORS = {"External id", "Collective name", "dtype", "In msg nelems", "Out ms
 OTHER_ROWS = {"cpu_op", "user_annotation", "gpu_user_annotation", "fwdbwd", "overhead", "Trace"}
 OTHER_FACTS = {"cuda_runtime_version", "under_profiler"}
 NOT_READY = 600
-WAIT_ROWS = 1000000  # the tid of our rows of waits is this plus the stream
-DEVICE_WIDE = 1  # libkineto's number for waits without a stream
+WAIT_ROWS = 1000000  # in syncline's traces the tid of a wait's row is this number plus the stream
+DEVICE_WIDE = 1  # in libkineto's traces the tid of waits without a stream
 START_NS, LENGTH_NS, LENGTH_PART = 1000, 5, 0.001
 # Rows this close to the ends of libkineto's recording may be inside or outside of the recording.
 MARGIN_NS = 20000
@@ -113,10 +114,10 @@ class Comparison:
         self.torch = tuple(map(int, made["torch"].split(".")[:2]))
         if not made["waits"]:
             ours.leave_out("cuda_sync")
-        self.known = collections.Counter()  # the differences listed in docs/kineto-compatibility.md
+        self.known = collections.Counter()  # documented difference -> how often it occurred
         self.differences = []
-        self.threads = collections.defaultdict(set)  # tid in libkineto's trace -> tids in ours
-        self.our_threads = collections.defaultdict(list)  # tid -> times of the thread's calls
+        self.threads = collections.defaultdict(set)  # libkineto's tid of a row -> syncline's tids
+        self.our_threads = collections.defaultdict(list)  # tid in syncline's trace -> times of the thread's calls
         for row in ours.rows:
             if row["cat"] in CALLS:
                 self.our_threads[row["tid"]].append(row["start"])
@@ -124,7 +125,7 @@ class Comparison:
     def differ(self, text, ns=0):
         self.differences.append((ns, text))
 
-    # ---- time ----
+    # ---- conversion of times ----
 
     def align(self):
         """Fits a line that converts times of libkineto's clock to syncline's. The line is computed from all
@@ -178,7 +179,7 @@ class Comparison:
             self.differ(f"ours alone: {show(row)}", row["start"])
 
     def is_idle(self, wait):
-        """Says whether libkineto's session has no work on the wait's stream."""
+        """Returns whether libkineto's session has no work on the wait's stream."""
         starts = [row["start"] for row in self.theirs.rows if row["cat"] in OPERATIONS
                   and (row["pid"], row["tid"]) == (wait["pid"], wait["tid"])]
         return not starts or self.torch <= LEAVES_EARLY_OUT and wait["start"] < min(starts)
@@ -236,7 +237,7 @@ class Comparison:
         theirs, ours = a["args"], b["args"]
         for key in theirs.keys() - ours.keys() - OPERATORS:
             if key in RECORD and theirs[key] == -1:
-                self.known["event-records"] += 1  # our value was compared with the recording
+                self.known["event-records"] += 1  # check_records() checks syncline's value
             else:
                 self.differ(f"{show(b)} has no {key!r}: {theirs[key]!r} in theirs", b["start"])
         for key in ours.keys() - theirs.keys() - OURS[b["cat"]]:
@@ -264,18 +265,18 @@ class Comparison:
             self.differ(f"{show(b)} has {key!r}: {ours!r}, {theirs!r} in theirs", b["start"])
 
     def opted_in(self, kernel):
-        """Says whether the kernel uses more shared memory than the default limit, and has an occupancy that
-        its warps allow."""
+        """Returns whether the kernel uses more shared memory than the default limit, and whether
+        its occupancy in syncline's trace is possible with its number of warps."""
         device = self.theirs.trace["deviceProperties"][kernel["args"]["device"]]
         warps = device["maxThreadsPerMultiprocessor"] // device["warpSize"]
         most = 100 * min(1, float(kernel["args"]["warps per SM"]) / warps)
         return kernel["args"]["shared memory"] > device["sharedMemPerBlock"] and \
             0 < kernel["args"]["est. achieved occupancy %"] <= most + 0.5
 
-    # ---- facts from the recording ----
+    # ---- checks of syncline against the recording ----
 
     def check_records(self):
-        """Checks that each wait for an event names the recording call, or names nothing."""
+        """Checks that each wait for an event names the call that recorded the event, or no call."""
         for wait in self.ours.rows:
             if wait["cat"] != "cuda_sync":
                 continue
@@ -300,8 +301,8 @@ class Comparison:
         return dict(zip(RECORD_ELSEWHERE, (context, stream, call)))
 
     def check_calls(self):
-        """Checks that each call has exactly one row with the right values, and that a thread's ids rise from
-        one below 2^32."""
+        """Checks that each call has exactly one row with the right values, and that the correlation
+        ids of a thread's calls rise, beginning below 2^32."""
         for key, (thread, _, start, _) in self.truth.calls.items():
             if key not in self.ours.by_key:
                 self.differ(f"the run has a {key[0]} of correlation {key[1]} on thread {thread}, at "
@@ -408,8 +409,8 @@ class Comparison:
                             f"theirs")
 
     def check_count(self):
-        """Checks that the two traces are not empty, and that libkineto's has no category that is not
-        compared."""
+        """Checks that the two traces are not empty, and that libkineto's trace has no category of
+        rows that this program does not compare."""
         for cat in {e["cat"] for e in self.theirs.events if "cat" in e} - {*ROWS, "ac2g"} - OTHER_ROWS:
             self.differ(f"theirs has rows of {cat!r}")
         for cat in ("kernel", "cuda_runtime"):
@@ -430,10 +431,11 @@ class Comparison:
 
 
 def is_bandwidth(row, value):
-    """Says whether the value is bytes per duration, to the written digits."""
+    """Returns whether the value is bytes per duration, within the precision of its digits."""
     length = row["end"] - row["start"]
     exact = float(row["args"]["bytes"]) / length if length else 0
-    # libkineto's time was rounded once more, by up to 1 ns, when it was converted to our clock.
+    # The conversion of libkineto's time to syncline's clock rounds the time once more, by up to 1
+    # ns.
     return exact and abs(float(value) - exact) <= 0.0011 + exact * 1.5 / length
 
 

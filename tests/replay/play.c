@@ -1,9 +1,10 @@
 /*
  * play.c - plays the lines of a replay stream as records of the simulated CUPTI.
  *
- * One thread. The record of a kernel or copy is created at its line, as on a real GPU, and becomes
- * complete when the lines reach its end. If the recording has no end of the operation, its record
- * never becomes complete.
+ * One thread. A real CUPTI creates the record of a kernel or copy at the launch and completes it at
+ * the end of the operation. Here, the record is created at its line, and is completed before the
+ * first line that is later than the operation's end. If the recording has no end of the operation,
+ * its record never becomes complete.
  */
 #include "play.h"
 
@@ -21,8 +22,9 @@ struct play {
     const struct sim_probe *probe;
     void (*wait_until)(uint64_t ns);
     struct replay_heap running;
-    void *names;            /* a tree of texts; each text is stored once */
-    struct sim_guise maker; /* the thread that created the current objects */
+    void *names;            /* a search tree of names; equal names are stored once */
+    struct sim_guise maker; /* the recorded thread that created the contexts and streams that are
+                               being delivered */
     uint64_t ops;
 };
 
@@ -44,7 +46,7 @@ static void three(uint32_t out[3], const struct replay_line *line, enum replay_f
     }
 }
 
-/* ---- facts that must be known before the first record ---- */
+/* ---- devices and times that the player needs before the first record ---- */
 
 static int survey_device(struct survey *s, const struct replay_line *line)
 {
@@ -107,7 +109,7 @@ int replay_play_survey(const char *text, size_t size, struct sim_device_info *de
     return err;
 }
 
-/* ---- records ---- */
+/* ---- playing of records ---- */
 
 /* Names live until the end of the recording, because CUPTI keeps the pointer of a kernel's name.
  * Equal texts get the same pointer, because the driver also returns one pointer for equal names. */
@@ -191,7 +193,7 @@ static int play_op(struct play *p, const struct replay_line *line)
     }
     p->probe->op_enqueued(op);
     if (!op->end_ns) {
-        sim_op_unref(op); /* CUPTI keeps the operation, which never ends */
+        sim_op_unref(op); /* CUPTI keeps its reference, because the operation never ends */
         return 0;
     }
     return replay_heap_push(&p->running, op);
@@ -277,7 +279,7 @@ static bool is_object(const struct replay_line *line)
            line->word == REPLAY_STREAM;
 }
 
-/* Delivers the objects that one thread created. */
+/* Delivers the records of the contexts and streams that one recorded thread created. */
 static void hand_over_objects(struct play *p)
 {
     p->probe->guise(&p->maker);
@@ -307,7 +309,7 @@ static int play_line(void *user, const struct replay_line *line)
     struct play *p = user;
 
     if (is_object(line)) {
-        return 0; /* objects were played before all other lines */
+        return 0; /* contexts and streams were played before all other lines */
     }
     if (line->value[F_AT][0]) {
         p->wait_until(line->value[F_AT][0]);
@@ -342,9 +344,9 @@ int replay_play(const char *text, size_t size, const struct sim_probe *probe,
                 void (*wait_until)(uint64_t ns))
 {
     struct play p = {.probe = probe, .wait_until = wait_until};
-    /* In CUPTI 13.0 and older, a kernel's priority is its stream's. With a buffer per thread the
-     * kernel's record could be delivered before the stream's. Therefore the records that describe
-     * objects are delivered first. */
+    /* In CUPTI 13.0 and older, the priority of a kernel is only in the record of its stream. With
+     * one buffer per thread, the kernel's record could be delivered before the stream's record.
+     * Therefore the records of contexts and streams are delivered first. */
     int err = replay_stream_read(text, size, play_object_line, &p);
 
     hand_over_objects(&p);

@@ -11,7 +11,7 @@
 
 #include "core/probe.h"
 
-struct replay_span { /* first and last time of the recording, in ns */
+struct replay_span { /* first and last time in the recording, in ns */
     uint64_t first_ns, last_ns;
 };
 

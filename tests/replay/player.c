@@ -1,7 +1,7 @@
 /*
  * player.c - plays a recording to the library that CUDA_INJECTION64_PATH names.
  *
- *     player [--speed X] FILE        started by tests/replay/run, which finds the libraries
+ *     player [--speed X] FILE        started by tests/replay/run, which sets the library path
  *
  * FILE is a replay stream (README.md) or a dump (docs/cupti-dump.md). The process starts like any
  * CUDA program: cuInit() loads the injected library and its CUPTI. Then CUPTI delivers the
@@ -23,14 +23,15 @@
 #define NS_PER_S    1000000000ull
 #define NS_PER_MS   1000000ull
 #define MAX_DEVICES 16
-/* The client's window must be open when the recording begins, and cuInit() may take some time. */
+/* Time between the start of the process's clock and the first record. The client's window must be
+ * open when the recording begins, and cuInit() may take some time. */
 #define LEAD_NS (60 * NS_PER_S)
 /* The player waits at most this long for a client to flush by itself. */
 #define CLIENT_WAIT_NS (5 * NS_PER_S)
 /* The first flush may already be running. The second flush delivers all complete buffers. The third
- * flush shows that the client has processed these buffers. At the fourth flush, a client with its
- * own clock has noticed that the wall clock was set, because syncline checks its clock twice a
- * second and flushes four times. */
+ * flush shows that the client has processed these buffers. At the fourth flush, syncline has
+ * noticed that the player set the wall clock, because it checks its own clock twice a second and
+ * flushes four times a second. */
 #define FLUSHES_FOR_ALL 4
 
 struct recording {
@@ -43,7 +44,8 @@ struct recording {
 };
 
 static struct {
-    double speed; /* 0: no waiting */
+    double speed; /* multiple of the recorded speed; 0 if the player does not wait between
+                     records */
     uint64_t first_ns, began_ns;
 } pace;
 

@@ -1,5 +1,6 @@
-"""Reads the simulated GPU's recording of a run (`tests/simgpu/run --record`). The recording says which thread
-made each call, and for which event record each wait waited. Ids are CUPTI's, with 32 bits."""
+"""Reads the simulated GPU's recording of a run (`tests/simgpu/run --record`). The recording has the
+thread of each call, and the event record that each wait waited for. Correlation ids have 32 bits,
+as in CUPTI."""
 import pathlib
 
 NEVER = 0  # sync_id of an event that was never recorded

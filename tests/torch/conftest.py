@@ -1,6 +1,6 @@
-"""Runs unmodified PyTorch on the simulated GPU. SL_TEST_TORCH is the name of an environment (tests/venv.sh;
-default: torch-2.11), or the path of an interpreter with another PyTorch. SL_TEST_BUILD is the build under
-test, like in tests/e2e."""
+"""Runs unmodified PyTorch on the simulated GPU. SL_TEST_TORCH is the name of an environment
+(tests/venv.sh; default: torch-2.11), or the path of an interpreter with another PyTorch.
+SL_TEST_BUILD is the build folder of the tested library, as in tests/e2e."""
 import os
 import pathlib
 import re
@@ -14,7 +14,7 @@ sys.path.insert(0, str(REPO / "tests" / "e2e"))
 
 import harness  # noqa: E402
 import standstill  # noqa: E402
-from standstill import pytest_runtest_protocol  # noqa: E402, F401 - a hook
+from standstill import pytest_runtest_protocol  # noqa: E402, F401 - pytest finds this hook by its name
 
 JOBS = REPO / "tests" / "simgpu" / "jobs"
 ENVIRONMENT = os.environ.get("SL_TEST_TORCH", "torch-2.11")
@@ -38,8 +38,8 @@ def interpreter() -> pathlib.Path:
 
 
 def facts(python: pathlib.Path) -> tuple[str, str]:
-    """Returns the version of the interpreter's PyTorch ("2.11.0+cu130"), and the CUDA version of PyPI's
-    build."""
+    """Returns the version of the interpreter's PyTorch ("2.11.0+cu130"), and the CUDA version for
+    which PyPI's PyTorch of this version was built."""
     path = next(python.parents[1].glob("lib/python*/site-packages/torch/version.py"))
     found = dict(re.findall(r"^(__version__|cuda)\b.*? = '(.*)'", path.read_text(), re.MULTILINE))
     return found["__version__"], found["cuda"]
@@ -75,7 +75,7 @@ class Torch:
 
     @property
     def libraries(self) -> pathlib.Path:
-        """The folder torch/lib of the installed wheel."""
+        """Returns the folder torch/lib of the installed wheel."""
         return next(self.python.parents[1].glob("lib/python*/site-packages/torch/lib"))
 
     def run(self, *command, sim: list[str] | None = None, **options) -> harness.Run:
@@ -87,21 +87,21 @@ class Torch:
                            OMP_NUM_THREADS="1", **{"timeout": 120, **options})
 
     def job(self, name: str, *arguments, before=(), under=(), **options) -> harness.Run:
-        """Runs a job of tests/simgpu/jobs (or the job at another path, given without .py). `under` is a
-        script that runs the job; `before` precedes the whole command."""
+        """Runs the job `name` of tests/simgpu/jobs. `name` may also be a path without .py. `under`
+        is a script that runs the job. `before` is put in front of the whole command."""
         return self.run(*before, self.python, *under, JOBS / f"{name}.py", *arguments, **options)
 
     def ranks(self, name: str, ranks: int, before=(), under=(), sim=(), **options) -> harness.Run:
-        """Runs a job under torchrun with one device per rank. Each process has its own truth and log, like
-        with processes()."""
+        """Runs a job under torchrun with one device per rank. Each process has its own truth and
+        log, as after processes()."""
         return self.run(*before, self.python.parent / "torchrun", "--nproc-per-node", str(ranks),
                         "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint",
                         "localhost:0", *under, JOBS / f"{name}.py",
                         sim=["--devices", str(ranks), *self.processes(), *sim], **options)
 
     def processes(self) -> list[str]:
-        """Returns options for the next run's `sim` with which each process has its own truth
-        (truth-PID.jsonl) and log."""
+        """Returns simulator options for the next run. With these options each process writes its
+        own truth (truth-PID.jsonl) and log."""
         folder = self.tmp / str(self.count + 1)
         return ["--truth", str(folder / "truth-%p.jsonl"), "--log", str(folder / "log-%p.jsonl")]
 

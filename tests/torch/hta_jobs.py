@@ -78,7 +78,7 @@ def report(files, folder):
         try:
             answer = run()
             answers[name] = answer if "path" in name else count(answer)
-        except Exception as error:  # noqa: BLE001 - the exception is the result
+        except Exception as error:  # noqa: BLE001 - the exception is reported as the analyzer's result
             answers[name] = f"{type(error).__name__}: {error}"
     return answers
 

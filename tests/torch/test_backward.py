@@ -1,4 +1,4 @@
-"""Autograd's threads work for the thread that called the backward pass, and inherit that thread's ranges."""
+"""Work of autograd's threads counts for the ranges of the thread that called the backward pass."""
 import pytest
 from tiers import full_but
 
@@ -36,9 +36,10 @@ with record_function("of the graph's maker"), nvtx.range("of the maker's, too"):
 @pytest.mark.parametrize("how", full_but(
     ["record_function", "nvtx"], ["record_function", "nvtx", "given gradient", "checkpoint"], seconds=3))
 def test_a_backward_pass_is_its_callers(torch, tmp_path, how):
-    """Two threads have open ranges, and autograd launches for a third thread's backward pass. The launches
-    count for the ranges of the calling thread, not of the thread that made the graph. The same holds for a
-    pass inside the pass."""
+    """Two threads have open ranges, and autograd launches for a third thread's backward pass. The
+    launches count for the ranges of the calling thread, not for the ranges of the thread that made
+    the autograd graph. This is also true for a backward pass that is called inside the backward
+    pass."""
     job = tmp_path / "job.py"
     job.write_text("import torch.utils.checkpoint\n" + JOB)
     run = torch.run(torch.python, job, how)
@@ -109,8 +110,9 @@ with record_function("of the first caller"):
 
 
 def test_a_window_opens_in_a_node_of_another_callers(torch, tmp_path):
-    """A window opens while a node of a backward pass runs. The node's start was not recorded, and the last
-    recorded operators on autograd's thread had another caller. New launches count for the right caller."""
+    """A window opens while a node of a backward pass runs. The node's start was not recorded, and
+    the last recorded operators on autograd's thread had another caller. Launches in the window
+    count for the thread that called the running pass."""
     job = tmp_path / "job.py"
     job.write_text(OPENED_INSIDE)
     run = torch.run(torch.python, job, window="demand", lead_in="0")

@@ -1,5 +1,5 @@
-"""Runs the benchmarks that compare syncline with other profilers, with the smallest sizes. Every way of
-recording runs, and every number is printed."""
+"""Runs the benchmarks that compare syncline with other profilers, with the smallest sizes. Every
+mode of recording runs, and every number is printed."""
 import json
 import os
 import subprocess
@@ -15,7 +15,8 @@ NUMBERS = {"step": "us", "memory": "MiB", "callbacks": "ns a record", "own CPU":
 
 
 def run(tmp_path, name: str, job: str, rounds: int = 1) -> tuple[list[list[str]], list[dict]]:
-    """Returns the printed table's cells (the head first), and the rows of JSON."""
+    """Runs a benchmark. Returns the cells of the printed table (the head is the first row), and the
+    rows of the JSON file."""
     if not harness.has_benches():
         pytest.skip("built with -DSYNCLINE_BENCH=OFF")
     rows = tmp_path / "rows.json"
@@ -76,7 +77,8 @@ def test_in_turns(tmp_path):
 @pytest.mark.full(seconds=23)
 @pytest.mark.skipif(ENVIRONMENT != "torch-2.11", reason="the bench has its own environment")
 def test_pytorch(tmp_path):
-    """Runs every comparison of bench/pytorch. All ways that record operators record the same operators."""
+    """Runs every comparison of bench/pytorch. All modes that record operators record the same
+    operators."""
     (heads, *cells), rows = run(tmp_path, "pytorch", "mlp")
     recording = ["syncline", "syncline lean", "syncline full", "kineto cpu+cuda",
                  "kineto cpu+cuda shapes", "kineto cpu+cuda shapes stack"]
@@ -112,7 +114,7 @@ def test_torch_ops(tmp_path):
                           "no window open, more an operator", "SYNCLINE_OPS=off, more in a window",
                           "syncline.step(), one", "import torch, of the processor", "import torch with the variable, more",
                           "import torch under syncline run, more", "the finder, at any other import"}
-    # Under `syncline run` the finder exists, and its cost is measured.
+    # Under `syncline run` the package's import finder is installed, and its cost is measured.
     assert found["the finder, at any other import"]["value"] > 0
     ratio = found["observer full / torch.profiler with shapes"]
     assert ratio["goal"] == 0.5 and ratio["met"] == (ratio["value"] <= 0.5)

@@ -38,7 +38,8 @@ def test_operators_of_a_training_step(torch, tmp_path):
     assert not any(trace.counters[f"chakra_{what}"] for what in
                    ("edges_left_out", "rows_left_out", "no_launch", "failed"))
     assert check(et.path).returncode == 0
-    # In a replay, steps end at their recorded times, and so do autograd's thread and its caller.
+    # In a replay, steps end at their recorded times. The last nodes of autograd's thread and of the
+    # calling thread do too.
     assert any(row["name"].startswith("ProfilerStep#") for row in trace.of("user_annotation"))
     assert len({n.attr["tid"] for n in et.cpu}) > 1
     check_ends(et, run, trace.path)
@@ -59,8 +60,8 @@ def test_what_operators_were_given(torch, tmp_path):
 
 
 def test_a_backward_pass_is_of_the_thread_that_called_it(torch, tmp_path):
-    """A thread runs a backward pass. Another thread has operators with the same sequence numbers and sleeps.
-    Only the calling thread's nodes depend on autograd's."""
+    """A thread runs a backward pass. Another thread has operators with the same sequence numbers
+    and sleeps. Only nodes of the calling thread depend on nodes of autograd's thread."""
     run = torch.job("forwards", log="warn")
     assert run.status == 0, run.stderr
     et = the_et(run)
@@ -79,13 +80,14 @@ def test_a_backward_pass_is_of_the_thread_that_called_it(torch, tmp_path):
     same_nodes(et, convert(run.trace().path, tmp_path))
 
 
-# Attributes that the writer sets itself, under other names or from its own records.
+# Attributes of PyTorch's trace that are not compared, because syncline's writer sets them from its
+# own records.
 SAID_ANYWAY = {"rf_id", "tid", "seq_id"}
 
 
 def what_pytorch_says(path) -> dict[int, dict]:
-    """Returns the facts of PyTorch's execution trace by record function: the lists unchanged, and the
-    attributes that have a value."""
+    """Returns the data of PyTorch's execution trace by record function: the lists unchanged, and
+    the attributes that have a value."""
     said = {}
     for node in json.loads(path.read_text())["nodes"]:
         attrs = {a["name"]: a["value"] for a in node["attrs"] if a["value"] != ""}
@@ -99,7 +101,7 @@ def what_pytorch_says(path) -> dict[int, dict]:
 
 
 def what_we_say(node: chakra.Node, keys) -> dict:
-    """Returns the same facts for a node of syncline's trace."""
+    """Returns the same data for a node of syncline's trace."""
     lists = {(io, what): json.loads(getattr(getattr(node.proto, io), what) or "[]")
              for io in ("inputs", "outputs") for what in ("values", "shapes", "types")}
     return {key: lists[key] if key in lists else node.name if key == "name" else node.attr.get(key)
@@ -107,8 +109,9 @@ def what_we_say(node: chakra.Node, keys) -> dict:
 
 
 def test_joined_with_what_pytorch_s_observer_wrote(torch, tmp_path):
-    """syncline records a job that runs three steps under torch.profiler and ExecutionTraceObserver. PyTorch's
-    execution trace can be joined completely with either profiler's trace."""
+    """syncline records a job that runs three steps under torch.profiler and ExecutionTraceObserver.
+    All nodes of PyTorch's execution trace can be joined with the trace of syncline, and with the
+    trace of torch.profiler."""
     theirs = tmp_path / "theirs.json"
     run = torch.job("profiled", "observed", theirs)
     assert run.status == 0, run.stderr

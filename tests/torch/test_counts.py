@@ -1,5 +1,6 @@
-"""Some tensors have a size that a kernel computes, such as the result of nonzero(). On the simulated GPU that
-size is always 0, whatever the memory contained. A job can print tensors of the device and search in them."""
+"""Some tensors have a size that a kernel computes, such as the result of nonzero(). On the
+simulated GPU that size is always 0, whatever the memory contains, because kernels compute nothing.
+A job can print tensors of the device and search in them."""
 import pytest
 
 JOB = """

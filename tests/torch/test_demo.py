@@ -1,4 +1,5 @@
-"""Runs samples/demo.sh --torch like a new user, and checks the lines that it prints about a training loop."""
+"""Runs samples/demo.sh --torch as a new user would, and checks which source lines the printed
+summary names."""
 import re
 import subprocess
 
@@ -15,14 +16,15 @@ def test_demo(tmp_path):
     tables = done.stdout.split("[5/5]")[1]
     steps = re.findall(r"^  ProfilerStep#(\d+) +\d[\d.]* ms +\d[\d.]* % +\d[\d.]* ms +(\d+) +(\d+)$",
                        tables, re.MULTILINE)
-    # The optimizer's first call only ends the unknown part before the first step.
+    # The optimizer's first call ends step 0, which is not recorded because its beginning is
+    # unknown.
     assert [int(number) for number, _, _ in steps] == [1, 2, 3, 4]
     assert all(int(waits) > 0 and int(launches) > 50 for _, waits, launches in steps)
     script = (REPO / "samples" / "train_transformer.py").read_text().splitlines()
     lines = {int(n): function for n, function in re.findall(r"train_transformer\.py:(\d+) (\w+)", tables)}
     made_to_wait = {(function, script[number - 1].strip()) for number, function in lines.items()}
     assert ("accuracy", "guesses = logits.argmax(dim=-1).cpu()") in made_to_wait
-    # Other lines may wait too, depending on this machine's speed.
+    # On a slow machine, other lines may wait too.
     assert {function for function, _ in made_to_wait} <= {"main", "train_step", "accuracy"}
     assert all(".cuda()" in line or ".cpu()" in line or ".item()" in line for _, line in made_to_wait)
     for title in ("GPU busy, of", "Top operators", "Top kernels", "the CPU waited at"):

@@ -9,8 +9,8 @@ from tiers import full_but
 
 @pytest.mark.parametrize("modules", full_but(["0"], ["0", "1"], seconds=11))
 def test_compiled_as_without(torch, modules):
-    """Dynamo counts the same graph breaks, graphs and calls with and without syncline, whether the hook is
-    called after optimizer steps or around modules."""
+    """Dynamo counts the same graph breaks, graphs and calls with and without syncline, both with
+    hooks after optimizer steps and with hooks around modules."""
     bare = torch.job("compiled", inject=False)
     run = torch.job("compiled", modules=modules, log="warn")
     assert (run.status, run.stdout, run.said()) == (0, bare.stdout, []), run.stderr
@@ -113,8 +113,8 @@ def check_gpu(trace, row: dict) -> None:
 
 @pytest.mark.full(seconds=18)
 def test_graphs_of_inductor(torch):
-    """Each call of a compiled graph has one row with PyTorch's name for the graph, with and without PyTorch's
-    profiler. torch.compile does not trace the code that makes this row."""
+    """Each call of a compiled graph has one row with PyTorch's name for the graph, with and without
+    PyTorch's profiler. torch.compile does not trace syncline's function that makes this row."""
     job = torch.tmp / "job.py"
     job.write_text(INDUCTOR)
     bare = torch.run(torch.python, job, inject=False, timeout=300)
@@ -128,7 +128,7 @@ def test_graphs_of_inductor(torch):
             found[part["name"]].append([
                 e for e in trace.of("user_annotation", "cpu_op") if e["name"].startswith(GRAPH)
                 and part["start"] <= e["start"] and e["end"] <= part["end"]])
-    # While PyTorch's profiler runs, PyTorch makes the row. Old versions do not make one.
+    # While PyTorch's profiler runs, PyTorch also makes such a row, except in old versions.
     assert {name: [len(rows) for rows in parts] for name, parts in found.items()} == {
         "alone": [1, 1, 1], "profiled": [int(torch.minor >= 8)], "traced": [1], "failing": [1]}
     assert len({e["name"] for parts in found.values() for rows in parts for e in rows}) == 1

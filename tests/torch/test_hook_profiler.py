@@ -81,8 +81,8 @@ def test_ranges_of_autograd_need_no_cupti(torch):
 
 @pytest.mark.full(seconds=6)
 def test_a_session_inside_a_session(torch):
-    """A session starts inside another session. PyTorch behaves like without syncline. syncline takes CUPTI
-    back after the outer session."""
+    """A session starts inside another session. PyTorch behaves as without syncline. syncline takes
+    CUPTI back after the outer session."""
     bare, _ = play(torch, "nested", inject=False)
     run, _ = play(torch, "nested", log="warn")
     assert other_lines(run) == other_lines(bare) and run.said() == []

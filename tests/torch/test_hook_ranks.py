@@ -9,8 +9,8 @@ from tiers import full_but
 
 @pytest.mark.parametrize("window", full_but(["steps:2/4"], ["run", "steps:2/4"], seconds=8.1))
 def test_process_groups(torch, window):
-    """Process groups are in the header. If the file began before the groups existed, the groups follow the
-    rows."""
+    """Process groups are in the header. If the header was written before the groups existed, the
+    groups are at the file's end."""
     run = torch.ranks("ddp", 2, window=window, log="warn")
     assert run.status == 0 and run.said() == [], run.stderr
     traces = run.traces()
@@ -60,7 +60,7 @@ def test_process_groups_as_libkineto_says_them(torch):
     traces = run.traces()
     assert len(traces) == 2
     for trace in traces:
-        # (If the file began late, its header has all groups.)
+        # (If the header was written after the last group was created, the header has all groups.)
         ours = trace.object["syncline"].get("distributedInfo", trace.object["distributedInfo"])
         before, after = (
             json.loads((torch.tmp / "1" / f"{name}-{ours['rank']}.json").read_text()).get("distributedInfo")

@@ -10,7 +10,7 @@ from test_ranks import per_rank
 from tiers import full_but
 
 RUN = [harness.TOOL, "run", "--"]
-VARIABLE = []  # no variable precedes the command
+VARIABLE = []  # nothing precedes the command, because `syncline run` sets the variable
 
 
 def check_said(run: harness.Run, processes: int) -> None:
@@ -48,8 +48,9 @@ def test_torchrun(torch):
 
 
 def told_by_job(run: harness.Run) -> tuple[int, str, str]:
-    """Returns the result of told() without an occasional warning of Python. If a program ends while a queue's
-    thread releases the queue's semaphore, Python reports the semaphore as leaked."""
+    """Returns the result of told() without a warning that Python prints only sometimes: if a
+    program ends while the thread of a queue releases the queue's semaphore, Python reports the
+    semaphore as leaked."""
     status, out, err = told(run)
     return status, out, re.sub(r".*resource_tracker\.py:\d+: UserWarning: .*\n  warnings\.warn\(.*\n", "", err)
 

@@ -22,8 +22,9 @@ def play(torch, mode, *arguments, **options) -> harness.Run:
     return run
 
 
-# mode -> the steps that have ended. The first optimizer step ends step 0, whose beginning is unknown. This is
-# also true if the job reports steps itself, because the optimizer reports first.
+# mode -> the numbers of the steps in the trace. The first optimizer step ends step 0, which is not
+# in the trace because its beginning is unknown. This is also true if the job reports steps itself,
+# because the optimizer's first step comes before the job's first report.
 STEPS = {"plain": range(1, 6), "gan": range(1, 6), "several": range(1, 6), "amp": range(1, 6),
          "critic": range(1, 6), "accumulate": range(1, 6), "backward": range(1, 6), "inference": range(12),
          "api": range(1, 6)}
@@ -56,8 +57,9 @@ def test_the_jobs_own_steps_are_not_doubled(torch):
 
 @pytest.mark.parametrize("python", full_but(["on"], ["on", "off"], seconds=3.3))
 def test_windows_of_the_jobs_own_steps(torch, python):
-    """The job marks its steps only with record_function(), which is also observed between windows. Step 0 is
-    left out. Each file has the steps of its window with all operators."""
+    """The job marks its steps only with record_function(). These scopes are also observed between
+    windows, so windows of steps open. Step 0 is in no file. Each file has the steps of its window
+    with all operators."""
     run = torch.job("steps", "scopes", "80", window="steps:3/20", python=python, log="warn")
     assert (run.status, run.said()) == (0, [])
     traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
@@ -109,7 +111,8 @@ def test_windows_of_steps(torch, mode):
         cut = trace is traces[-1] and first + 2 >= 60 * epochs  # the job ended in this window
         wanted = range(first, min(first + 3, 60 * epochs))
         assert first > 0 and numbers(trace) == list(wanted)
-        # The optimizer counted the first step. The first step that the job reports starts the count again.
+        # The optimizer's first step was counted. The first step that the job reports itself starts
+        # the current step again.
         may_be_late = mode == "api" and trace is traces[0]
         assert rows[0]["start"] == meta["opened_ns"] or may_be_late and rows[0]["start"] > meta["opened_ns"]
         assert rows[-1]["end"] == meta["closed_ns"] or cut and rows[-1]["end"] < meta["closed_ns"]

@@ -1,5 +1,5 @@
-"""Runs PyTorch jobs with and without syncline. The results are the same, and the trace has everything in the
-simulator's truth, PyTorch's operators and steps, and the waiting lines."""
+"""Runs PyTorch jobs with and without syncline. The results are the same, and the trace has every
+event in the simulator's truth, PyTorch's operators and steps, and the source lines that wait."""
 import collections
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from tiers import full_but
 
 @dataclasses.dataclass
 class Job:
-    """The expectations for a job."""
+    """What a test expects of a job's trace."""
     kernels: list[str]  # patterns of kernel names that must occur
     steps: int  # number of step rows: all steps that end except the first, whose beginning is unknown
     waits: list[str]  # texts of the lines that wait for the GPU
@@ -22,10 +22,11 @@ class Job:
     first_waits: tuple = ()  # with several ranks: texts of further waiting lines of the first rank
     sim: tuple = ()  # options of the simulator
     arguments: tuple = ()  # arguments of the job; {} is replaced by a folder
-    has_gaps: bool = False  # torch.profiler owns CUPTI for some time
-    # waits on threads that run no code of the job, such as autograd's or a loader's that pins memory
+    has_gaps: bool = False  # torch.profiler uses CUPTI for some time
+    # some waits are on threads that run no code of the job, such as autograd's threads or a
+    # loader's pin-memory thread
     without_line: bool = False
-    outside: str = ""  # kernels that may be launched outside of operators
+    outside: str = ""  # pattern of kernels that may be launched outside of operators
 
 
 GEMM = "sm80_xmma_gemm_f32f32.*cublas"
@@ -33,7 +34,8 @@ SPLIT = "fmha|flash_fwd|cudnn_generated_fort_native_sdpa_.*fprop"
 ONE_PROCESS = {
     "mlp": Job([GEMM, "nll_loss_forward", "FusedAdam|multi_tensor_apply"], 19,
                [").cuda()", "loss.item()"]),
-    # The GradScaler checks for infinities. The waiting line is the line that calls the GradScaler.
+    # The GradScaler waits for the GPU when it checks for infinities. The named line is the job's
+    # line that calls the GradScaler.
     "transformer": Job(["nvjet_hsh_", SPLIT, "vectorized_layer_norm_kernel", "softmax_warp_forward"],
                        9, ["Model().cuda()", "scaler.step"]),
     # cuDNN measures algorithms in the forward pass and, on autograd's thread, in the backward pass.
@@ -44,9 +46,10 @@ ONE_PROCESS = {
     "recurrent": Job(["LSTM_elementWise_fp", "LSTM_elementWise_bp1", "GRU_elementWise_fp",
                       "elemWiseRNNcell", "nvjet_hsh_"], 11,
                      [".cuda(), ", "nn.LSTM(32, 64).cuda()", "self.head(", ".cpu()"]),
-    # Without an optimizer, steps are batches. The first 32 batches do not count, and the loader ends twice.
+    # Without an optimizer, batches define the steps. The first 32 batches do not count, and the
+    # loop over the loader runs twice.
     "loader": Job(["at::native::"], 1, ["nn.Linear(256, 8).cuda()", "i.cpu()"], without_line=True),
-    # A line that waits for already awaited work does not wait.
+    # If a line waits for work that another line has already waited for, its wait has no duration.
     "streams": Job([GEMM], 0, ["    torch.cuda.synchronize", "end.query()", "side[0].synchronize",
                                "blocking.synchronize", "e.query()"]),
     "syncs": Job(["at::native::", "DeviceRadixSort|DeviceSelect|cub::"], 0,
@@ -65,7 +68,8 @@ ONE_PROCESS = {
     "threads": Job([GEMM], 0, [").cuda().eval()", "float(which)).cuda()", "out.cpu()"]),
     "modules": Job([GEMM], 0, [".cuda()", "cuda.synchronize"]),
     "ranges": Job([GEMM], 2, [".cuda()", "loss.item()"]),
-    # Code traced by torch.compile contains no hook. In PyTorch 2.7, no line of that code waits.
+    # Code traced by torch.compile contains no hook of syncline, so there are no steps. In PyTorch
+    # 2.7, no line of that code waits.
     "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"],
                     may_wait="optimizer.step()"),
     "regions": Job([GEMM], 0, [").cuda()", ".item()"]),
@@ -107,15 +111,15 @@ def check_passes(*paths) -> None:
 
 
 def told(run: harness.Run) -> tuple[int, str, str]:
-    """Returns status and outputs of the job, without the times that handover.py prints, and without the times
-    and process ids in PyTorch's log."""
+    """Returns exit status, stdout and stderr of the job, without the times that handover.py prints,
+    and without the times and process ids in PyTorch's log."""
     own = harness.SAID.sub("", run.stderr)
     return (run.status, re.sub(r"\bsession \d+ \d+", "session", run.stdout),
             re.sub(r"^((?:\[rank\d+\]:)?\[?W)\d+ [\d:.]+ (\d+ )?", r"\1", own, flags=re.MULTILINE))
 
 
 def check_same(bare: harness.Run, run: harness.Run) -> None:
-    """Checks that the job printed the same with and without syncline."""
+    """Checks that the job printed the same text with and without syncline."""
     assert bare.status == 0, bare.stderr
     assert "not simulated" not in bare.stderr, bare.stderr
     assert told(run) == told(bare)
@@ -211,7 +215,7 @@ def check_steps(trace: harness.Trace, job: Job) -> None:
     assert len(names) == job.steps
 
 
-# Tests in other files run these jobs in the default tier.
+# In the default tier these jobs are left out here, because tests in other files run them.
 PLAYED_ELSEWHERE = {"profiled", "neighbour", "steps"}
 
 
@@ -287,8 +291,8 @@ def test_graph_replays(torch):
                                                         "cuMemSetAccess", "cuMemUnmap", "cuMemRelease"}),
                           ("backend:cudaMallocAsync", {"cudaMallocAsync", "cudaFreeAsync"})])
 def test_other_allocators(torch, allocator, calls):
-    """The job uses another allocator of PyTorch. The job does the same work with the same number of bytes,
-    and the trace has the allocator's driver calls."""
+    """The job uses another allocator of PyTorch. Its GPU operations and their sizes are the same,
+    and the trace has the driver calls of that allocator."""
     usual = torch.job("memory", inject=False)
     runs = [torch.job("memory", inject=inject, api="all", PYTORCH_CUDA_ALLOC_CONF=allocator)
             for inject in (False, True)]
@@ -336,8 +340,8 @@ def test_durations_are_modelled(torch):
 
 @pytest.mark.full(seconds=6.3)
 def test_the_same_from_each_interface(torch):
-    """Runs one job with each interface: CUPTI's older one, a subscriber with complete records, and a
-    subscriber with chosen fields. The traces are the same."""
+    """Runs one job with each interface of CUPTI: the older calls, a subscriber with complete
+    records, and a subscriber with selected fields. The traces are the same."""
     if torch.cupti.startswith("12"):
         pytest.skip("CUPTI 12 has the older calls alone")
     told = {}
@@ -359,8 +363,8 @@ def test_the_same_from_each_interface(torch):
 
 @pytest.mark.full(seconds=4.6)
 def test_long_training(torch):
-    """A hundred steps make several records each, and no record is lost. (On a busy machine the recorder may
-    be late once.)"""
+    """A job of a hundred steps loses no record. (On a busy machine the recorder may be late
+    once.)"""
     for _ in range(2):
         run = torch.job("mlp", "100")
         assert run.stdout == "mlp: 100 steps, loss read 10 times\n"
@@ -379,8 +383,8 @@ def test_long_training(torch):
      "--cupti-drop 0.02 --cupti-twice 0.01 --cupti-no-time 0.02",
      "--correlation-start 4294967000 --cupti-overhead", "--cupti-steal 300", "--random 3"], seconds=3.7))
 def test_in_trouble(torch, trouble):
-    """CUPTI misbehaves in several ways. The job's result is unchanged, and every delivered record is in the
-    trace."""
+    """CUPTI misbehaves in several ways. The job's result is unchanged, and every record that CUPTI
+    delivered is in the trace."""
     run = torch.job("mlp", sim=[*trouble.split(), "--seed", "7"])
     assert (run.status, run.stdout) == (0, "mlp: 20 steps, loss read 2 times\n"), run.stderr
     trace = run.trace()

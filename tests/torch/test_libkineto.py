@@ -112,12 +112,12 @@ def test_a_stream_that_only_waits(torch):
     assert known["waits-of-idle-streams"] == 1
 
 
-# The first correlation id of the run. Ids exceed 2^32 during the job.
+# The first correlation id of the run. It is so high that ids exceed 2^32 during the job.
 SOON_FULL = 2**32 - 100
 
 
 def of(trace, cat, name=""):
-    """Returns a row from the middle of the run."""
+    """Returns the row in the middle of the rows with this category and name."""
     rows = [e for e in trace["traceEvents"] if e.get("cat") == cat and e["ph"] == "X"
             and name in e["name"]]
     return rows[len(rows) // 2]
@@ -199,7 +199,7 @@ def cut_ids(trace):
 
 @pytest.mark.full(seconds=3.8)
 def test_a_trace_that_differs(torch, monkeypatch):
-    """Guards the comparison: each change of a trace is found and named."""
+    """Tests the comparison itself: it finds and names each change of a trace."""
     folder = torch.tmp / "1"
     torch.job("streams", under=profiled("1"), inject=False,
               sim=["--correlation-start", str(SOON_FULL),
@@ -254,7 +254,8 @@ def test_a_trace_that_differs(torch, monkeypatch):
 
 
 def test_the_list_is_current():
-    """The documented list has every difference that the program knows, and no others."""
+    """The list in the documentation has every difference that libkineto.py accepts, and no
+    others."""
     source = (REPLAY / "libkineto.py").read_text()
     assert set(re.findall(r'known\["([a-z-]+)"\]', source)) == listed()
 

@@ -15,7 +15,8 @@ def generate(*arguments) -> str:
 
 
 def test_list_has_all(torch):
-    """The stored list covers several versions of PyTorch."""
+    """The stored list has every symbol that this version of PyTorch imports. The list covers
+    several versions."""
     cuda = torch.cupti.split(".")[0]
     kept = (GENERATE.parent / f"symbols-cuda{cuda}.txt").read_text().splitlines()
     assert len(kept) == len(set(kept))
@@ -99,7 +100,7 @@ def run_script(torch, text, *arguments, **options):
 
 @pytest.mark.full(seconds=3.2)
 def test_what_models_are_made_of(torch):
-    """Runs common layers. Each of these models has its launches and kernels in the trace."""
+    """Runs models of common layers. The trace of each model has all its launches and kernels."""
     run = run_script(torch, LAYERS)
     assert (run.status, run.stdout) == (0, "all of it ran\n"), run.stderr
     assert "not simulated" not in run.stderr

@@ -1,6 +1,6 @@
 """syncline and torch.profiler in one process. CUPTI serves only one of the two profilers at a time.
 torch.profiler's traces are the same as without syncline. syncline's trace has all other operations, and
-states the gap."""
+lists this time as a gap."""
 import collections
 import json
 import re
@@ -56,16 +56,16 @@ def of_truth(run, events):
 
 
 def check_ours(run, theirs, gaps, left=()):
-    """Checks that syncline's trace has every operation launched outside the stated gaps, and no operation
-    that torch.profiler has. `left`: the simulator's lines about records that were undelivered when the
-    process ended, because an exit does not wait long for a late CUPTI."""
+    """Checks that syncline's trace has every operation launched outside its gaps, and no operation
+    that torch.profiler has. `left`: lines of the simulator's log about records that CUPTI had not
+    delivered when the process ended. (The exit does not wait long for late records.)"""
     trace = run.trace()
     stated = trace.object["syncline"].get("gaps", [])
     assert len(stated) == gaps and trace.counters["handovers"] == gaps
     markers = [e["name"] for e in trace.events if e["ph"] == "i" and "CUPTI" in e["name"]]
     first = min(row["start"] for row in trace.of(*CALLS))
     pairs = ["CUPTI handed over", "CUPTI taken back"] * sum(begin > first for begin, _ in stated)
-    # A gap that began before the first row has no marker at its start.
+    # If a gap began before the first row, it has no marker at its start.
     assert markers in (pairs, ["CUPTI taken back", *pairs])
     # If a thread launches while kinds are switched, its operation may be in either trace.
     spans = [(begin - 1_000_000, end + 1_000_000) for begin, end in stated]
@@ -103,8 +103,8 @@ def check_ours(run, theirs, gaps, left=()):
         assert abs(row["end"] - row["start"] - (op["end"] - op["start"])) < 1000, row
     for name in ("foreign_buffers", "dropped_cupti", "records_other_clock"):
         assert trace.counters[name] == 0, name
-    # A hand-over loses no record. Only the exit may leave a buffer undelivered, and syncline counts the
-    # buffer's records.
+    # A hand-over loses no record. Only at the exit a buffer may stay undelivered, and syncline
+    # counts its records.
     undelivered = trace.counters["undelivered_at_exit"]
     assert trace.counters["undelivered_buffers"] <= undelivered <= len(left)
     return trace, wanted
@@ -131,9 +131,9 @@ def test_both_are_whole(torch, mode):
 
 @pytest.mark.full(seconds=7.3)
 def test_it_ends_cupti_behind_each_session(torch):
-    """TEARDOWN_CUPTI=1: libkineto ends CUPTI at the first CUDA call after a session. syncline has taken CUPTI
-    back by then. This makes another gap. syncline takes CUPTI back after this gap, unless the next session
-    begins first. Here the next session begins one step later."""
+    """TEARDOWN_CUPTI=1: libkineto ends CUPTI at the first CUDA call after a session. syncline has
+    taken CUPTI back by then, so this makes another gap. After this gap syncline takes CUPTI back
+    again, unless the next session begins earlier. In this test it begins one step later."""
     bare, without = play(torch, "ended", inject=False, TEARDOWN_CUPTI="1")
     run, sessions = play(torch, "ended", log="warn", TEARDOWN_CUPTI="1")
     assert len([line for line in run.log if line["what"] == "finalize"]) == 3
@@ -149,8 +149,8 @@ def test_it_ends_cupti_behind_each_session(torch):
 
 @pytest.mark.full(seconds=7)
 def test_graph_edges(torch):
-    """libkineto must be CUPTI's subscriber to record the GPU. syncline is the subscriber until then, and
-    unsubscribes."""
+    """libkineto must be CUPTI's subscriber to record the GPU. syncline is the subscriber until
+    libkineto needs to subscribe, and then unsubscribes."""
     _, without = play(torch, "error", inject=False)
     run, sessions = play(torch, "error", log="warn", graph_edges="1")
     assert [content(events) for events in sessions] == [content(events) for events in without]
@@ -161,8 +161,8 @@ def test_graph_edges(torch):
 
 @pytest.mark.full(seconds=6.9)
 def test_profiler_that_stops_at_exit(torch):
-    """torch.profiler stops when the process exits. syncline's file is complete and states a gap at its end,
-    unless syncline took CUPTI back for the last moment."""
+    """torch.profiler stops when the process exits. syncline's file is complete and states a gap at
+    its end, unless syncline took CUPTI back before the exit."""
     _, without = play(torch, "exit", inject=False)
     run, sessions = play(torch, "exit", log="warn")
     assert run.said() == []
@@ -175,7 +175,7 @@ def test_profiler_that_stops_at_exit(torch):
 @pytest.mark.full(seconds=7.1)
 def test_profiler_that_has_cupti_all_along(torch):
     """torch.profiler owns CUPTI during the whole run. syncline's file has all events that do not need CUPTI,
-    and states the gap."""
+    and lists this time as a gap."""
     _, without = play(torch, "whole", inject=False)
     run, sessions = play(torch, "whole", log="warn")
     assert run.said() == []
@@ -219,8 +219,9 @@ def test_profiler_in_trouble(torch):
     for events, whole in zip(sessions, without):
         theirs |= of_truth(run, events)
         assert not {key[:2] for key in content(events)} - {key[:2] for key in content(whole)}
-    # The exit waits at most 30 ms on an idle machine, less than CUPTI's delay. After that time only records
-    # of CUPTI's own overhead are left. Each delivery creates one more such record.
+    # The exit waits at most 30 ms on an idle machine, less than CUPTI's delay. The undelivered
+    # records are then only records of CUPTI's own overhead, because each delivery creates one more
+    # such record.
     left = [line for line in run.log if line["what"] == "undelivered"]
     assert {line["kind"] for line in left} <= {"overhead"}
     check_ours(run, theirs, len(run.trace().object["syncline"]["gaps"]), left)
@@ -228,8 +229,8 @@ def test_profiler_in_trouble(torch):
 
 @pytest.mark.full(seconds=6.9)
 def test_not_foreseen_before_our_first_record(torch):
-    """SYNCLINE_HANDOVER=0, and torch.profiler starts before syncline has a record. torch.profiler's trace is
-    complete. syncline's trace states that nothing was recorded."""
+    """SYNCLINE_HANDOVER=0, and torch.profiler starts before syncline has a record. torch.profiler's
+    trace is complete. syncline's trace says that nothing was recorded."""
     _, without = play(torch, "first", inject=False)
     run, sessions = play(torch, "first", log="warn", handover="0")
     (taken,) = run.said()
@@ -244,9 +245,9 @@ def test_not_foreseen_before_our_first_record(torch):
 
 @pytest.mark.full(seconds=7.1)
 def test_not_foreseen(torch):
-    """SYNCLINE_HANDOVER=0: torch.profiler takes CUPTI without warning. Nothing crashes. All operations that
-    begin after syncline's buffers were returned are in torch.profiler's trace. syncline prints since when it
-    records nothing."""
+    """SYNCLINE_HANDOVER=0: torch.profiler replaces syncline's CUPTI callbacks while syncline
+    records. Nothing crashes. All operations that begin after CUPTI returned syncline's buffers are
+    in torch.profiler's trace. syncline prints the time from which it records nothing."""
     bare, without = play(torch, "warmup", inject=False)
     run, sessions = play(torch, "warmup", log="warn", handover="0")
     assert run.stdout == bare.stdout

@@ -1,6 +1,6 @@
-"""Tests PyTorch's operators. Only CUDA_INJECTION64_PATH is set. syncline's operators equal torch.profiler's
-operators in the same session, compared by record function id. The operators of all launches are equal,
-too."""
+"""Tests PyTorch's operators. Only CUDA_INJECTION64_PATH is set. syncline's operators equal
+torch.profiler's operators in the same session, matched by record function id. Both traces assign
+each launch to the same operator."""
 import collections
 import json
 import pathlib
@@ -138,7 +138,9 @@ def launches(events: list[dict], rows_of) -> list[tuple[str, str | None]]:
 @pytest.mark.parametrize("name", full_but(
     ["mlp"], ["mlp", "transformer", "convnet", "streams", "syncs"], seconds=5.6))
 def test_kernels_and_their_operators(torch, name):
-    """These jobs launch the same operations in each run. One thread launches at a time."""
+    """Each operation is assigned to the same operator by syncline and by torch.profiler, in two
+    runs. These jobs launch the same operations in each run, and only one thread launches at a
+    time."""
     path = torch.tmp / "theirs.json"
     assert torch.job(name, under=[UNDER, path, "0"], inject=False).status == 0
     its = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
@@ -181,7 +183,8 @@ def test_forward_and_backward(torch):
 
 
 def test_main_thread_waits_all_along(torch, tmp_path):
-    """Python's main thread runs no bytecode while other threads work. Operators are recorded."""
+    """Python's main thread runs no bytecode while other threads work. Operators are recorded
+    nevertheless."""
     job = tmp_path / "parked.py"
     job.write_text("""
 import threading
@@ -314,9 +317,9 @@ def nodes_and_their_operators(trace, graph: str) -> tuple[list, list[list]]:
 
 @pytest.mark.parametrize("api", full_but(["v2"], ["v1", "v2"], seconds=2.9))
 def test_replays_name_what_captured_them(torch, api):
-    """No operator launches a replayed node. Each node names the operator that captured it. This operator
-    launches the same operation without capture. The graph has copies, memsets, nodes of a second stream, and
-    nodes of autograd's thread."""
+    """No operator launches a replayed graph node. Each node names the operator that captured it,
+    which is the operator that launches the same operation in a run without capture. The graph has
+    copies, memsets, nodes of a second stream, and nodes of autograd's thread."""
     if api == "v2" and torch.cupti.startswith("12"):
         pytest.skip("CUPTI 12 has the older calls alone")
     run = torch.job("captured", graph_edges="1", sim=["--cupti", "13.5"] if api == "v2" else [],

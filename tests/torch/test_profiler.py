@@ -46,8 +46,8 @@ def test_operations(torch, mode):
     # and backward passes.
     copies = [row for row in rows if "HtoD" in row["name"] and row["args"]["bytes"] == 32 * 64 * 4]
     assert len(copies) == STEPS[mode]
-    # torch.profiler takes times from its own clock (the TSC), which CUPTI compared with the wall clock only
-    # briefly. Durations agree nearly.
+    # torch.profiler's times come from the TSC, whose rate was measured against the wall clock only
+    # briefly. So durations agree only approximately.
     lengths = {row["args"]["correlation"]: row["dur"] * 1000 for row in rows}
     for op in ops:
         assert abs(lengths[op["corr"]] - (op["end"] - op["start"])) < 500, op

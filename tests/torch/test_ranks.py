@@ -50,8 +50,8 @@ def per_rank(run: harness.Run, folder) -> list[tuple[harness.Run, harness.Trace]
 
 
 def collectives(run: harness.Run) -> list[dict]:
-    """Returns the collectives, sorted by name and then by end, because kinds on different streams may
-    overtake each other."""
+    """Returns the collectives, sorted by name and then by end, because the order of collectives on
+    different streams may differ between ranks."""
     found = [op for op in run.truth_of("op") if op["kind"] == "kernel" and "ncclDevKernel" in op["name"]]
     return sorted(found, key=lambda op: (op["name"], op["end"]))
 

@@ -93,7 +93,8 @@ torch.cuda.synchronize()
     assert all(row["end"] < tanh["start"] for row in trace.of("gpu_user_annotation"))
 
 
-# Scopes begin on one thread and end on another, more often than operators can be nested.
+# Scopes begin on one thread and end on another. There are more of them than the maximum depth of
+# nested operators.
 GENERATOR = """
 import threading, torch
 from torch.profiler import record_function
@@ -134,8 +135,8 @@ a.sum().item()
 @pytest.mark.parametrize("text, cat", [(GENERATOR, "user_annotation"), (FORK, "cpu_op")],
                          ids=["generator", "fork"])
 def test_what_ends_on_another_thread(torch, tmp_path, text, cat):
-    """A generator's scope ends on another thread, or a TorchScript function waits for a fork. The scope has
-    its row, and the thread's later operators and lines are right."""
+    """A generator's scope ends on another thread, or a TorchScript function waits for a fork. The
+    scope has its row, and later operators and source lines of the thread are correct."""
     job = tmp_path / "job.py"
     job.write_text(text)
     run = torch.run(torch.python, job)

@@ -104,8 +104,8 @@ def test_off(torch):
 
 @pytest.mark.full(seconds=3.1)
 def test_torch_profiler_is_unharmed(torch):
-    """PyTorch allows one profiler per thread. syncline's profiler stops while torch.profiler runs, and starts
-    again afterwards."""
+    """PyTorch allows one profiler per thread. The PyTorch profiler that syncline has turned on
+    stops while torch.profiler runs, and starts again afterwards."""
     theirs = torch.tmp / "theirs.json"
     job = torch.tmp / "job.py"
     job.write_text(f"""
@@ -133,13 +133,14 @@ print("done", torch.autograd._profiler_enabled())
     its = {e["name"] for e in json.loads(theirs.read_text())["traceEvents"] if e.get("cat") == "cpu_op"}
     assert {"aten::tanh", "TanhBackward0"} <= its
     names = {e["name"] for e in run.trace().of("cpu_op")}
-    # emit_nvtx makes the same texts.
+    # emit_nvtx makes ranges with the same texts.
     assert {"aten::sigmoid", "SigmoidBackward0", "aten::exp", "ExpBackward0", "aten::abs",
             "AbsBackward0"} <= names
     assert not names & {"aten::tanh", "aten::cos"}
 
 
-# A library may call C's exit(). Python does not finalize then, so nobody stops PyTorch's profiler.
+# A library may call C's exit(). Python does not finalize then, so syncline's package cannot stop
+# PyTorch's profiler.
 EXIT = """
 import ctypes, sys, threading, torch
 a = torch.ones(8, device="cuda", requires_grad=True)

@@ -1,5 +1,5 @@
-"""Tests unusual PyTorch jobs and environments. Only CUDA_INJECTION64_PATH is set. Each job behaves like
-without syncline, and its file is complete."""
+"""Tests unusual PyTorch jobs and environments. Only CUDA_INJECTION64_PATH is set. Each job behaves
+as without syncline, and its file is complete."""
 import os
 
 import harness
@@ -61,7 +61,8 @@ os.kill(os.getpid(), signal.SIGTERM)
 while True:
     a.mul_(1)
 """
-# Python stops a daemon thread while it ends, work runs after the last line, and an object is freed very late.
+# While Python ends, it stops a daemon thread, an exit handler runs GPU work, and an object is freed
+# very late.
 SHUTDOWN = """
 import atexit, sys, threading, time, torch
 a = torch.ones(8, device="cuda")
@@ -126,8 +127,8 @@ def test_as_bare(torch, name):
     assert {"aten::sinh", "aten::cosh"} <= names and not names & not_ours
 
 
-# Cases that a hook must not rely on: an optimizer without weak references, a module loader without
-# attributes, a program that forbids ctypes.
+# Programs that lack what a hook normally uses: an optimizer without weak references, a module
+# loader without attributes, a program that forbids ctypes.
 SLOTTED_OPTIMIZER = """
 import torch
 class Slotted:

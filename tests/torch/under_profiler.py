@@ -2,9 +2,10 @@
 
     under_profiler.py TRACE WHAT PROGRAM [ARGUMENT]...
 
-TRACE is the path of the trace (%p becomes the process id). WHAT is 1 (also waits and CUDA events), shapes
-(operators with their inputs, in a process that has used the GPU before) or 0 (only the default activities).
-The trace's header contains the PyTorch version and whether waits were recorded ("under_profiler")."""
+TRACE is the path of the trace (%p becomes the process id). WHAT is 1 (also waits and CUDA events),
+shapes (operators with their inputs, in a process that has used the GPU before) or 0 (only the
+default activities). The entry "under_profiler" in the trace's header has the PyTorch version, and
+says whether waits were recorded."""
 import json
 import os
 import runpy

@@ -6,10 +6,11 @@
  *     --
  *     the expected output
  *
- * Each case is a test of its own, named by its title. A test program has one function for all
- * cases. The function reads a case's input, writes its output with say(), and calls expect_said().
+ * Each case becomes a separate cmocka test with its title as the name. A test program has one
+ * function for all cases. The function reads a case's input, prints the actual output with say(),
+ * and calls expect_said().
  *
- * Threads: one. Memory: the files' text, until the program ends.
+ * Threads: one. Memory: the text of the files is kept until the program ends.
  */
 #ifndef TEST_CASES_H
 #define TEST_CASES_H
@@ -27,7 +28,7 @@ enum {
 };
 
 struct text_case {
-    const char *given, *expected; /* both point into the file's text */
+    const char *given, *expected; /* input and expected output; both point into the file's text */
 };
 
 static const struct text_case *this_case;
@@ -44,8 +45,8 @@ static inline __attribute__((format(printf, 1, 2))) void say(const char *format,
     assert_true(said_size < CASES_TEXT_MOST);
 }
 
-/* Compares the output of say() with the expected output, and empties it. `how` names the way in
- * which the case was run, for the message. */
+/* Compares the output of say() with the expected output, and discards the output of say(). `how`
+ * says in the failure message how the case was run. */
 static inline void expect_said(const char *how)
 {
     const char *a = said, *b = this_case->expected;
@@ -64,7 +65,7 @@ static inline void expect_said(const char *how)
     fail_msg("\"%.*s\", not \"%.*s\"%s", (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b, how);
 }
 
-/* Copies the next line that is not a comment. Returns 0 if there is none. */
+/* Copies the next line that is not a comment to `line`. Returns 0 if there is no such line. */
 static inline int next_line(const char **at, char *line, size_t room)
 {
     do {
@@ -90,8 +91,8 @@ static inline void test_case(void **state)
     expect_said("");
 }
 
-/* Ends the text before the next line that starts with `beginning`. Returns the text after
- * `beginning`, or NULL. */
+/* Cuts the text before the next line that starts with `beginning`. Returns the text after
+ * `beginning`, or NULL if there is no such line. */
 static inline char *cases_cut(char *at, const char *beginning)
 {
     char *line = strstr(at, beginning);
@@ -128,7 +129,7 @@ static inline size_t cases_read(const char *path, struct CMUnitTest *tests, size
     return count;
 }
 
-/* Runs all cases of the files that match the pattern. main() returns the result. */
+/* Runs all cases of the files that match the pattern. Returns the exit status for main(). */
 static inline int run_cases(const char *pattern, void (*run)(const char *given),
                             CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {

@@ -1,10 +1,10 @@
 /*
  * child.h - runs a test case in a child process, because the tested state exists once per process.
  *
- * If a CHECK fails in the child, it prints the place on stderr and exits with status 1, and the
+ * If a CHECK fails, the child prints the source line on stderr and exits with status 1, and the
  * case fails.
  *
- * Threads: the test has one thread. Any thread of the child may use CHECK. Memory: none.
+ * Threads: the test has one thread. Any thread of the child may use CHECK. No memory is allocated.
  */
 #ifndef TEST_CHILD_H
 #define TEST_CHILD_H
@@ -25,8 +25,8 @@
         }                                                                                          \
     } while (0)
 
-/* The file for the child's stderr, for cases that read it. It is printed if the child fails. NULL:
- * the child uses the test's stderr. */
+/* Path of a file that gets the child's stderr, for cases that read it. The file is printed if the
+ * child fails. If the path is NULL, the child uses the test's stderr. */
 static const char *child_stderr;
 
 /* Waits for a child and returns its exit status; -1 if it did not exit normally. */
@@ -57,7 +57,7 @@ static inline void in_child(void (*play)(void))
         if (child_stderr)
             dup2(open(child_stderr, O_RDWR | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
         play();
-        exit(0); /* exit() instead of _exit(), because sanitizers check in exit handlers */
+        exit(0); /* not _exit(), because sanitizers report in exit handlers */
     }
     result = result_of(child);
     if (result)
@@ -65,7 +65,7 @@ static inline void in_child(void (*play)(void))
     assert_int_equal(result, 0);
 }
 
-/* Runs the function in `state` in a child process. For CHILD(). */
+/* Runs the function to which `state` points in a child process. CHILD() uses this function. */
 static inline void play_in_child(void **state)
 {
     in_child(*(void (**)(void))state);

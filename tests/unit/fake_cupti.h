@@ -1,12 +1,12 @@
 /*
- * fake_cupti.h - a small CUPTI 13.0 for tests of the life cycle.
+ * fake_cupti.h - a small fake CUPTI 13.0 for tests of the library's life cycle.
  *
- * This CUPTI holds one buffer at a time, like in a process with one CUDA thread. A launch writes a
- * runtime record and a kernel record into the buffer, if their kinds are on. A plain flush returns
- * the buffer unless a kernel in the buffer is unfinished. A forced flush always returns the buffer.
- * Each function can be made to fail or to hang.
+ * This CUPTI holds one buffer at a time, as in a process with one CUDA thread. A launch writes a
+ * runtime record and a kernel record into the buffer, if these kinds are enabled. A plain flush
+ * returns the buffer unless a kernel in the buffer is unfinished. A forced flush always returns the
+ * buffer. Each function can be made to fail or to hang.
  *
- * Threads: any; one mutex. The layouts of records are those of bench/mix.h.
+ * Threads: any; one mutex guards the state. The layouts of the records are those of bench/mix.h.
  */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
@@ -29,19 +29,19 @@ static struct {
     sl_cupti_complete_fn complete;
     uint8_t *buffer;
     size_t size, used;
-    struct mix_kernel *unfinished; /* the unfinished kernel in the buffer; NULL: none */
+    struct mix_kernel *unfinished; /* the unfinished kernel in the buffer, or NULL */
     uint32_t correlation;
     _Atomic int on[FAKE_KINDS];
     _Atomic int enables, disables, forced_flushes;
-    _Atomic long enabling_thread; /* the thread of the last ActivityEnable */
+    _Atomic long enabling_thread; /* id of the thread that last called ActivityEnable */
     _Atomic uint8_t attribute[FAKE_ATTRIBUTES];
     _Atomic int thread_id_type;
 
-    /* trouble */
+    /* injected failures */
     int register_result, enable_result;
-    _Atomic int hang;       /* FlushAll does not return */
-    _Atomic int64_t set_ns; /* by how much the wall clock was set */
-    size_t drops;           /* reported once by GetNumDroppedRecords */
+    _Atomic int hang;       /* if set, FlushAll does not return */
+    _Atomic int64_t set_ns; /* ns by which the wall clock was changed */
+    size_t drops;           /* number that the next GetNumDroppedRecords returns */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100};
 
 static uint64_t fake_now(void)
@@ -197,7 +197,7 @@ static inline void fake_empty_buffer(void)
     pthread_mutex_unlock(&fake.lock);
 }
 
-/* Makes the records of a launch of this kernel. `finished` 0: the kernel keeps running. */
+/* Makes the records of a launch of this kernel. If `finished` is 0, the kernel is still running. */
 static void fake_launch(const char *name, int finished)
 {
     uint64_t now = fake_now();

@@ -26,12 +26,12 @@
 #include "folder.h"
 #include "process/process.h"
 
-/* Waits for another thread's action. If it never happens, ctest's time limit ends the test. */
+/* Waits until the condition is true. If it never becomes true, ctest's time limit ends the test. */
 #define UNTIL(condition)                                                                           \
     while (!(condition))                                                                           \
     usleep(1000)
 
-static char said[96]; /* file with the child's stderr */
+static char said[96]; /* path of the file with the child's stderr */
 
 static inline int make_folder(void **state)
 {
@@ -66,7 +66,8 @@ static inline int inject(const char *variable)
     return inject_cupti(&fake_functions, variable);
 }
 
-/* Counts the files that match. Each window has two files: the Kineto file and the Chakra file. */
+/* Returns the number of files that match the pattern. Each window has two files: the Kineto file
+ * and the Chakra file. */
 static inline int files(const char *pattern)
 {
     char path[256];
@@ -121,8 +122,9 @@ static inline struct sl_status status_now(void)
     return s;
 }
 
-/* Returns the number of syncline's threads, and writes the signals that all of them block to
- * *blocked. Threads are found by name, because a sanitizer may have threads, too. */
+/* Returns the number of syncline's threads. Stores the signals that all of these threads block in
+ * *blocked. syncline's threads are recognized by their names, because a sanitizer may have threads,
+ * too. */
 static inline int our_threads(unsigned long long *blocked)
 {
     char line[256], name[64] = "";

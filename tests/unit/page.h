@@ -1,7 +1,7 @@
 /*
- * page.h - reads a committed page of the documentation.
+ * page.h - reads a page of the documentation in docs/.
  *
- * Threads: one. Memory: the last page that was read. Reading another page overwrites the memory.
+ * Threads: one. The text of a page is valid until another page is read.
  */
 #ifndef TEST_PAGE_H
 #define TEST_PAGE_H

@@ -1,7 +1,7 @@
 /*
  * stderr.h - captures the text that is written to stderr between two calls.
  *
- * Threads: one. Memory: the last text, until the next capture.
+ * Threads: one. The captured text is valid until the next capture.
  */
 #ifndef TEST_STDERR_H
 #define TEST_STDERR_H

@@ -81,15 +81,15 @@ int sl_args_unknown(const struct sl_command *command, const char *kind, const ch
                             nearest ? "?" : "", remedy);
 }
 
-/* ---- the command line ---- */
+/* ---- parsing of the command line ---- */
 
 struct reader {
     struct sl_args args;
-    char **next; /* next argument; NULL-terminated */
+    char **next; /* next argument; the list ends with NULL */
 };
 
 enum {
-    GO_ON = -1 /* any other value is the exit status */
+    GO_ON = -1 /* parsing continues; any other value is the exit status */
 };
 
 static const struct sl_flag help = {"help", 'h', NULL, "this text"};
@@ -119,7 +119,7 @@ static int unknown_option(const struct sl_command *command, const char *name)
                             nearest ? "?" : "", command->name);
 }
 
-/* Takes the option's value: the text after '=' or the next argument. */
+/* Stores the option's value, which is the text after '=' or the next argument. */
 static int take_value(struct reader *r, int index, const char *attached)
 {
     const struct sl_flag *o = option(r->args.command, index);
@@ -151,7 +151,8 @@ static int long_option(struct reader *r, const char *name)
     return unknown_option(r->args.command, text);
 }
 
-/* Handles "abc" of -abc. The text after an option that takes a value is that value. */
+/* Handles the letters "abc" of -abc. If an option takes a value, the rest of the letters is the
+ * value. */
 static int short_options(struct reader *r, const char *letters)
 {
     const struct sl_flag *o;
@@ -171,7 +172,8 @@ static int short_options(struct reader *r, const char *letters)
     return rc;
 }
 
-/* Moves an operand to the front, into the place of an option. */
+/* Moves an operand to the front of the argument list, where options that are already parsed leave
+ * room. */
 static int take_operand(struct reader *r, char *arg)
 {
     const struct sl_command *command = r->args.command;

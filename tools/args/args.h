@@ -1,7 +1,7 @@
 /*
  * args.h - parses command lines and prints help, both from one table of options.
  *
- * Threads: main only. Memory: none; everything is borrowed.
+ * Threads: main only. Memory: none; all pointers are borrowed.
  */
 #ifndef SL_ARGS_H
 #define SL_ARGS_H
@@ -30,21 +30,23 @@ struct sl_command {
     const char *name;
     const char *summary; /* one line, for the list of commands */
     const char *usage;   /* "check [options] FILE..." */
-    const char *help;    /* paragraphs, the line "Options:", exit status, examples: see help/ */
+    const char *help;    /* the text of help/NAME.txt; the options are inserted after its line
+                            "Options:" */
     const struct sl_flag *options;
     int operands_max;
     int (*run)(const struct sl_args *args); /* returns the exit status */
 };
 
 enum {
-    SL_ARGS_OPTIONS = 15 /* most options of a command */
+    SL_ARGS_OPTIONS = 15 /* maximum number of options of a command */
 };
 
 struct sl_args {
     const struct sl_command *command;
-    const char *value[SL_ARGS_OPTIONS]; /* the value of each option, in the order of the table; the
-                                           last if the option was repeated; "" if the option takes
-                                           no value; NULL if the option was not given */
+    const char *value[SL_ARGS_OPTIONS]; /* the value of each option, in the order of the table. If
+                                           the option was repeated, this is its last value. "" if
+                                           the option takes no value; NULL if the option was not
+                                           given */
     char **operand;                     /* NULL-terminated */
     int operands;
 };
@@ -57,7 +59,7 @@ enum {
 };
 
 /* Parses the command line (argv[0] is the subcommand's name, argv[argc] is NULL) and runs the
- * command. Returns the exit status; a usage error has been reported on stderr. Reorders `argv`. */
+ * command. Returns the exit status. A usage error is reported on stderr. Reorders `argv`. */
 int sl_args_run(const struct sl_command *command, int argc, char **argv);
 
 void sl_args_print_help(const struct sl_command *command, FILE *f);
@@ -69,7 +71,7 @@ int sl_args_problem(const struct sl_command *command, const char *format, ...)
 int sl_args_complain(const struct sl_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Parses a number from 0 to `most`, digits only. Returns 0 or -EINVAL. */
+/* Parses a number from 0 to `most` that is written only with digits. Returns 0 or -EINVAL. */
 int sl_args_number(const char *text, uint64_t most, uint64_t *out);
 
 /* Prints "no KIND 'NAME'; did you mean ANOTHER?: REMEDY". The part with ANOTHER is printed only if

@@ -14,8 +14,9 @@
 #include "base/stats.h"
 #include "read/row_usable.h"
 
-/* Times in a file are relative to a base that is at most three months old (7889238 s in Kineto's
- * files). Times since the epoch are decades. So a time above ten years counts from the epoch. */
+/* Times in a file are normally relative to a base that is at most three months older (7889238 s in
+ * Kineto's files). Times since the epoch are several decades. So a time above ten years is treated
+ * as a time since the epoch. */
 #define ABSOLUTE_NS (315360000ll * 1000000000)
 
 int sl_check_create(struct sl_check **out)
@@ -96,7 +97,8 @@ static void check_gpu(struct sl_check *c, const struct sl_trace_row *row, uint64
         sl_overlap_row(&c->overlap, row, at);
 }
 
-/* Ids of 64 bits are valid in a syncline file, which may identify itself only at its end. */
+/* Correlation ids of 64 bits are valid only in a syncline file. Some files are recognised as
+ * syncline files only at their end, so rows with such ids are counted first and judged later. */
 static void check_use(struct sl_check *c, const struct sl_trace_row *row, uint64_t at)
 {
     const char *why = sl_row_unusable(row, 1);
@@ -199,7 +201,8 @@ static void check_ending(struct sl_check *c, const struct sl_span *last,
                        "%s; what follows was not read", last->why);
 }
 
-/* The window is in the trailer, so the outermost rows are compared after the last row. */
+/* The start and end of the recording window are at the end of the file, so the earliest and latest
+ * rows are compared with the window after the last row. */
 static void check_window(struct sl_check *c)
 {
     const struct sl_header *h = &c->header;
@@ -220,7 +223,8 @@ static void check_window(struct sl_check *c)
                        t->latest_start_ns - closed);
 }
 
-/* Does this counter of ours mean that the file lacks something that CUPTI had recorded? */
+/* Returns whether this counter of a syncline file means that the file lacks records that CUPTI
+ * made. */
 static int is_loss(const char *name)
 {
     static const enum sl_stat others[] = {SL_STAT_UNDELIVERED_AT_EXIT, SL_STAT_UNDELIVERED_BUFFERS,
@@ -279,7 +283,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input)
 {
     c->whole = last->kind == SL_SPAN_END && input->end == SL_INPUT_WHOLE;
-    /* The counters are at the end of a file that its process completed. */
+    /* A file that its process completed has the loss counters at its end. */
     c->is_strict = c->header.own_file && (c->header.counters > 0 || !c->whole);
     check_ending(c, last, input);
     sl_overlap_end(&c->overlap);

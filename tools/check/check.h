@@ -25,13 +25,13 @@ struct sl_check {
     struct sl_links links;
     struct sl_overlap overlap;
     struct sl_edge_check edges;
-    unsigned event_arrays; /* traceEvents seen */
+    unsigned event_arrays; /* number of traceEvents arrays that were read */
     uint64_t events_valid;
     uint64_t readable_end; /* end of the last complete span in the text, in bytes */
     int whole;             /* not 0 if text and compression both ended correctly */
     /* 1 if the checks apply all guarantees of syncline. 0 for a file of another program, and for a
-     * file that `syncline recover` completed, because calls and arrows of its last second may be
-     * missing. */
+     * file that `syncline recover` completed, because calls and flow arrows of the job's last
+     * second may be missing. */
     int is_strict;
 };
 
@@ -41,7 +41,7 @@ void sl_check_destroy(struct sl_check *c); /* NULL is fine */
 
 void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace_item *item);
 
-/* `last`: the span at which reading ended. */
+/* Reports what is known only after the last item. `last` is the span at which reading ended. */
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input);
 

@@ -12,7 +12,7 @@
 
 #define TICK_NS 1000
 
-/* ---- rows that edges connect ---- */
+/* ---- table of the calls and operations that edges connect ---- */
 
 /* Returns the table entry for the span with these ids. Sets *is_there to whether the entry holds
  * this span already. */
@@ -51,7 +51,7 @@ static const struct sl_edge_span *find_op(struct sl_edge_check *c, uint64_t corr
     return find(c->op, correlation, op->graph_node, op->stream);
 }
 
-/* ---- edges ---- */
+/* ---- checks of edges ---- */
 
 static void end_call(struct sl_edge_check *c)
 {
@@ -82,7 +82,7 @@ static int64_t later(int64_t a, int64_t b)
 }
 
 /* Checks the numbers of an edge. For an operation that did not wait, wake_ns depends only on the
- * launch and on the previous operation, so it is not checked. */
+ * launch and on the previous operation, so this function does not check wake_ns. */
 static int times_agree(const struct sl_edge *edge, const struct sl_edge_span *source,
                        const struct sl_edge_span *to)
 {
@@ -116,7 +116,7 @@ static void check_edge(struct sl_edge_check *c, const struct sl_trace_row *row, 
                        edge.source.correlation, edge.dst_correlation, edge.wait_ns, edge.wake_ns);
 }
 
-/* ---- arrows ---- */
+/* ---- checks of arrows ---- */
 
 static int is_inside(const struct sl_edge_span *s, int64_t ns)
 {

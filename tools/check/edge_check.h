@@ -2,8 +2,10 @@
  * edge_check.h - checks that the edges in a syncline file agree with its rows.
  *
  * The rules: a source ends before its wait ends. `wait_ns` and `wake_ns` match their definitions.
- * Exactly one edge of a wait released it. Arrows exist only for edges with a wait, and both arrow
- * ends lie inside their rows. An edge follows the rows of its ends, and its arrow follows the edge.
+ * Exactly one edge of each wait is marked as the edge that released the wait. Arrows exist only for
+ * edges with a wait, and both arrow ends lie inside their rows. The row of an edge comes after the
+ * rows of the source and of the waiting call or operation. The arrow of an edge comes after the row
+ * of the edge.
  *
  * Threads: one owner. Memory: 5 MiB; times are kept for the most recent 65536 operations and calls.
  * The times of an edge between older operations or calls are not checked.
@@ -16,15 +18,16 @@
 
 #define SL_EDGE_SPANS 65536u
 
-/* Times of an operation or a call. Correlation id 0: none. */
+/* Times of an operation or a call. If the correlation id is 0, the entry is empty. */
 struct sl_edge_span {
     uint64_t correlation, node; /* `node` is the id of the graph node, or 0 */
     uint32_t stream;            /* SL_STREAM_NONE: a call */
-    int several; /* not 0 if several rows have these ids, so an edge may mean any of these rows */
+    int several; /* not 0 if several rows have these ids, so that an edge with these ids may belong
+                    to any of these rows */
     int64_t start_ns, end_ns;
 };
 
-/* Zeroed, but for `findings`. */
+/* All members except `findings` begin as zero. */
 struct sl_edge_check {
     struct sl_findings *findings; /* borrowed */
     struct sl_edge_span op[SL_EDGE_SPANS], call[SL_EDGE_SPANS];
@@ -33,16 +36,16 @@ struct sl_edge_check {
     uint64_t call_id, call_at;
     unsigned waited, released;
 
-    /* the last edge, while its arrow may follow */
+    /* the last edge, kept as long as its arrow may follow */
     int may_point; /* 1 if the tail of the arrow may follow; 2 if the head may follow */
     int64_t arrow;
     const struct sl_edge_span *tail, *head; /* NULL: unknown */
 };
 
-/* Takes any row. `at` is the row's offset in the text, in bytes. */
+/* Checks a row of any kind. `at` is the row's offset in the text, in bytes. */
 void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at);
 
-/* After the last row. */
+/* Call after the last row. */
 void sl_edge_check_end(struct sl_edge_check *c);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * et_check.c - checks that Chakra readers accept a trace.
  *
- * Threads: one owner. Memory: see et_check.h. Pages of the bit sets that were never written use no
- * memory.
+ * Threads: one owner. Memory: see et_check.h. Pages of the bit sets use memory only after the first
+ * write.
  */
 #include "check/et_check.h"
 
@@ -98,7 +98,8 @@ static int is_group(struct sl_text b)
     return value <= INT32_MAX;
 }
 
-/* REDUCE, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, BARRIER, and invalid types. */
+/* Returns whether ASTRA-sim has no algorithm for this type: REDUCE, GATHER, SCATTER,
+ * REDUCE_SCATTER_BLOCK, BARRIER, and invalid types. */
 static int is_refused(uint64_t comm_type)
 {
     return comm_type > 9 || (1u << comm_type & (1u << 1 | 1u << 3 | 1u << 4 | 1u << 8 | 1u << 9));

@@ -4,8 +4,8 @@
  * docs/chakra.md states the rules. A problem is an error if it makes ASTRA-sim abort or silently
  * drop nodes.
  *
- * Threads: one owner. Memory: three bits per id slot, at most 192 MiB, plus that of et_ids.h and
- * et_order.h. Nodes beyond these limits are counted as not checked.
+ * Threads: one owner. Memory: three bits for each slot of et_ids.h, at most 192 MiB, plus the
+ * memory that et_ids.h and et_order.h state. Nodes beyond these limits are counted as not checked.
  */
 #ifndef SL_CHECK_ET_CHECK_H
 #define SL_CHECK_ET_CHECK_H
@@ -22,7 +22,8 @@ struct sl_et_check {
     uint64_t cpu_ns, gpu_ns; /* sums of the durations that are valid */
     struct sl_findings findings;
     struct sl_et_ids ids;
-    uint64_t *seen, *wanted; /* one bit per slot */
+    uint64_t *seen, *wanted; /* bit sets of the ids that have a node, and of the ids that nodes
+                                depend on; one bit per slot */
     struct sl_et_order order;
 };
 
@@ -32,7 +33,7 @@ void sl_et_check_destroy(struct sl_et_check *c); /* NULL is fine */
 
 void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n);
 
-/* After the last node. */
+/* Call after the last node. */
 void sl_et_check_end(struct sl_et_check *c, const struct sl_et *et);
 
 extern const char *const sl_et_type_name[SL_ET_TYPES]; /* "COMP" */

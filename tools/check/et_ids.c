@@ -32,8 +32,8 @@ void sl_et_ids_free(struct sl_et_ids *ids)
     sl_pages_unmap(ids->large, LARGE_BYTES);
 }
 
-/* The key of an id is unique and never 0. The map uses the middle bits of a product, which the
- * upper half of an id would hardly affect without mixing. */
+/* Returns the map key of an id, which is unique and never 0. The map hashes a key by the middle
+ * bits of a product. Without mixing, the upper half of an id would hardly affect these bits. */
 static uint64_t key_of(uint64_t id)
 {
     return id ^ id >> 32;

@@ -1,11 +1,12 @@
 /*
  * et_ids.h - maps the ids of a Chakra trace to slots below 2^29, so that a bit set can hold them.
  *
- * The slot of a small id is the id itself. Each large id takes the next of the topmost slots, until
- * none is left. Some writers count from 2^32 on or use hashes.
+ * The slot of a small id is the id itself. Large ids occur because some writers count from 2^32 on
+ * or use hashes. Each large id gets the next free slot of a range at the top, until no slot is
+ * left.
  *
- * Threads: one owner. Memory: none for small ids; 40 to 72 bytes for a large id, at most 160 MiB,
- * and briefly 64 MiB more.
+ * Threads: one owner. Memory: none for small ids; 40 to 72 bytes for each large id, at most 160
+ * MiB, and another 64 MiB while the map grows.
  */
 #ifndef SL_CHECK_ET_IDS_H
 #define SL_CHECK_ET_IDS_H

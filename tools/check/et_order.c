@@ -53,7 +53,8 @@ static int can_run(const struct sl_et_order *o, uint64_t slot)
     return o->can_run[slot / 64] >> slot % 64 & 1;
 }
 
-/* Called when a node has run. Puts the nodes that waited for no other parent before `ready`. */
+/* Called when a node has run. Nodes that waited only for this node can run now; they are put at the
+ * front of the list `ready`. Returns the list. */
 static struct waiting *run(struct sl_et_order *o, uint64_t slot, struct waiting *ready)
 {
     const uint64_t *place = sl_map_find(&o->awaited, slot + 1);
@@ -93,7 +94,7 @@ void sl_et_order_missing(struct sl_et_order *o, uint64_t slot)
         run_all(o, slot);
 }
 
-/* 0, or -ENOMEM. */
+/* Makes `node` wait for `parent`. Returns 0 or -ENOMEM. */
 static int await(struct sl_et_order *o, struct waiting *node, uint64_t parent)
 {
     struct edge *edge = sl_pool_get(&o->edges);

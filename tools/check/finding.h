@@ -53,31 +53,34 @@ enum sl_finding_id {
     SL_FIND_NO_GPU_WORK,
     SL_FIND_NOT_CHECKED,
 
-    /* of Chakra traces */
-    SL_ET_RULE_METADATA, /* GlobalMetadata is not first */
+    /* problems of Chakra traces */
+    SL_ET_RULE_METADATA, /* GlobalMetadata is not the first message */
     SL_ET_RULE_CUT,      /* the file ends inside a message */
     SL_ET_RULE_DAMAGED,  /* bytes that are not a message */
     SL_ET_RULE_INPUT,    /* the compressed file is cut or damaged */
-    SL_ET_RULE_EMPTY,    /* no node */
+    SL_ET_RULE_EMPTY,    /* the file has no node */
     SL_ET_RULE_ID_TWICE,
     SL_ET_RULE_DEP_MISSING, /* a dependency on a node that is not in the file */
     SL_ET_RULE_DEP_LATER,   /* a parent after its child */
     SL_ET_RULE_DEP_SELF,
-    SL_ET_RULE_CYCLE, /* nodes in a cycle, or after a cycle */
-    SL_ET_RULE_TYPE,  /* INVALID or METADATA */
-    SL_ET_RULE_NAME,  /* not UTF-8 */
-    SL_ET_RULE_TEXT,  /* a text of a node, other than its name, or of the metadata is not UTF-8 */
-    SL_ET_RULE_DURATION, /* negative, or above int64 in nanoseconds */
+    SL_ET_RULE_CYCLE, /* nodes that are in a dependency cycle or depend on a cycle */
+    SL_ET_RULE_TYPE,  /* a node has the type INVALID or METADATA */
+    SL_ET_RULE_NAME,  /* the name of a node is not UTF-8 */
+    SL_ET_RULE_TEXT,  /* a text of the metadata, or a text of a node other than the node's name, is
+                         not UTF-8 */
+    SL_ET_RULE_DURATION, /* a duration is negative, or exceeds int64 in nanoseconds */
     SL_ET_RULE_NO_IS_CPU,
     SL_ET_RULE_COMM_ON_CPU,
-    SL_ET_RULE_MEMBER,      /* a value in a different oneof member from the one feeders read */
-    SL_ET_RULE_COMM_FIELDS, /* comm_type and comm_size, or peer and tag, are incomplete */
+    SL_ET_RULE_MEMBER,      /* the value of an attribute is in another member of the protobuf oneof
+                               than the member that simulators read */
+    SL_ET_RULE_COMM_FIELDS, /* type or size of a collective, or peer or tag of a send or receive, is
+                               missing */
     SL_ET_RULE_TWICE,       /* an attribute appears twice in a node */
-    SL_ET_RULE_COMM_SIZE,   /* below 0 */
-    SL_ET_RULE_COMM_PEER,   /* a rank below 0 */
+    SL_ET_RULE_COMM_SIZE,   /* comm_size is below 0 */
+    SL_ET_RULE_COMM_PEER,   /* a source or destination rank is below 0 */
     SL_ET_RULE_COMM_TYPE,   /* ASTRA-sim has no algorithm for this type */
-    SL_ET_RULE_GROUP,       /* pg_name is not a number of 31 bits */
-    SL_ET_RULE_NO_LAUNCH,   /* GPU operations without their call */
+    SL_ET_RULE_GROUP,       /* pg_name is neither empty nor a number of 31 bits */
+    SL_ET_RULE_NO_LAUNCH,   /* GPU operations whose launching call is missing */
     SL_ET_RULE_NOT_CHECKED, /* not checked for lack of memory, so validity is unknown */
     SL_FIND_COUNT
 };
@@ -86,7 +89,7 @@ enum sl_finding_id {
 
 struct sl_finding {
     uint64_t count;
-    uint64_t at; /* byte of the first example in the text, or SL_FINDING_NO_PLACE */
+    uint64_t at; /* offset of the first example in the text, in bytes, or SL_FINDING_NO_PLACE */
     char example[160];
 };
 
@@ -94,20 +97,22 @@ struct sl_findings {
     struct sl_finding of[SL_FIND_COUNT];
 };
 
-/* Adds `n` to a kind's count. The finding keeps the place and the text of the first call. */
+/* Adds `n` to a kind's count. The finding keeps the offset and the text that the first call for
+ * this kind passed. */
 void sl_finding_add(struct sl_findings *f, enum sl_finding_id id, uint64_t n, uint64_t at,
                     const char *example, ...) __attribute__((format(printf, 5, 6)));
 
 struct sl_finding_kind {
     const char *name; /* "gpu_without_call" */
-    const char *text; /* in the plural: "GPU operations whose call is not in the file" */
+    const char *text; /* description as a plural noun: "GPU operations whose call is not in the
+                         file" */
     enum sl_severity own, foreign;
 };
 
 extern const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT];
 extern const char *const sl_severity_name[];
 
-/* `own` is 1 if syncline wrote the file. */
+/* Returns the severity of a finding. `own` is 1 if syncline wrote the file. */
 enum sl_severity sl_finding_severity(enum sl_finding_id id, int own);
 
 /* Returns the worst severity that was found, or SL_SEVERITY_NOTE without findings. */

@@ -1,9 +1,9 @@
 /*
  * links.c - checks correlation ids, flow ids and stream waits.
  *
- * Rows may be in any order, because CUPTI delivers records in any order. So a missing partner is
- * known only at the end. A small table holds waits whose record call has not come yet. A wait that
- * is evicted from the table is counted as not checked.
+ * Rows may be in any order, because CUPTI delivers records in any order. So only the end of the
+ * file shows that a row has no partner. A small table holds waits that were read before the call
+ * that recorded their event. A wait that is evicted from the table is counted as not checked.
  *
  * Threads, memory: see links.h.
  */
@@ -84,7 +84,7 @@ static void see_gpu(struct sl_links *l, const struct sl_trace_row *row, uint64_t
         check_order(l, row, id, sl_id_flags_first_ns(&l->calls, id), row->ts_ns, at);
 }
 
-/* Checks waits on events by the rules of PyTorch's validator. */
+/* Checks waits on CUDA events by the rules of PyTorch's validator. */
 static void see_wait(struct sl_links *l, const struct sl_trace_row *row, uint64_t at)
 {
     int is_stream_wait = sl_text_begins(row->name, "Stream Wait Event");

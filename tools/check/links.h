@@ -1,5 +1,5 @@
 /*
- * links.h - checks that related rows name each other correctly.
+ * links.h - checks that related rows refer to each other correctly.
  *
  * It matches calls and GPU operations by correlation id, flow arrows by id, and stream waits with
  * the calls that recorded their events.

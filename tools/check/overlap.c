@@ -85,7 +85,8 @@ static struct operation pop(struct sl_overlap_stream *s)
     return first;
 }
 
-/* Removes the earliest operation and compares it with the operations before it. */
+/* Removes the earliest operation from the buffer and checks that it starts after the operations
+ * that were removed before have ended. */
 static void leave(struct sl_overlap *o, struct sl_overlap_stream *s)
 {
     struct operation op = pop(s);

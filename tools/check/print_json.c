@@ -12,7 +12,7 @@
 
 #define TEXT_MAX 4096
 
-/* Writes the text as a JSON string, after `before`. */
+/* Writes `before`, then the text as a JSON string. */
 static void put_string(FILE *f, const char *before, const char *text)
 {
     char out[TEXT_MAX * SL_JSON_ESCAPE_MAX + 1];
@@ -84,7 +84,8 @@ static void put_counters(FILE *f, const struct sl_header *h)
     fputs("}", f);
 }
 
-/* Prints the findings. If `is_long`, each finding has a description and a place. */
+/* Prints the findings. If `is_long` is set, each finding has a description and the text offset of
+ * its first example. */
 static void put_findings(FILE *f, const struct sl_findings *findings, int own, int is_long)
 {
     const char *separator = "";
@@ -133,7 +134,7 @@ void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
     fputs("}\n", f);
 }
 
-/* ---- Chakra ---- */
+/* ---- results for Chakra traces ---- */
 
 void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check *c,
                             const struct sl_et *et)

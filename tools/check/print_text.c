@@ -56,7 +56,7 @@ static void print_time(FILE *f, const struct sl_check *c)
     if (t->first_ns > t->last_ns)
         return;
     start = t->first_ns;
-    /* A base is ignored if times are absolute. */
+    /* The base time of the file is ignored if its times count from the epoch. */
     if (c->header.has_base && !c->findings.of[SL_FIND_TIME_ABSOLUTE].count &&
         __builtin_add_overflow(start, c->header.base_ns, &start))
         start = t->first_ns;
@@ -242,7 +242,7 @@ void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
     print_findings(f, c);
 }
 
-/* ---- Chakra ---- */
+/* ---- results for Chakra traces ---- */
 
 void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check *c,
                             const struct sl_et *et)

@@ -1,5 +1,5 @@
 /*
- * tally.c - counts rows by category, process and lane.
+ * tally.c - counts rows by category, process and lane (a thread or a stream).
  *
  * Threads, memory: see tally.h.
  */
@@ -76,8 +76,8 @@ static struct sl_tally_process *find_process(struct sl_tally *t, const struct sl
     return p;
 }
 
-/* Returns the lane (a thread or a stream) of a key. Creates a missing lane and then sets *is_new.
- * Returns NULL if the table is full. */
+/* Returns the lane with this key. If the lane is missing, creates it and sets *is_new. Returns NULL
+ * if the table is full. */
 static struct sl_tally_lane *find_lane(struct sl_tally *t, uint64_t key, int *is_new)
 {
     size_t i = (size_t)(key >> 40) % SL_TALLY_LANES;
@@ -86,7 +86,7 @@ static struct sl_tally_lane *find_lane(struct sl_tally *t, uint64_t key, int *is
     while (t->lane[i].key && t->lane[i].key != key)
         i = (i + 1) % SL_TALLY_LANES;
     if (t->lane[i].key == 0) {
-        /* Half full is the limit, so that probing stays short. */
+        /* The table is filled at most by half, so that hash probing stays short. */
         if (t->lanes == SL_TALLY_LANES / 2) {
             t->lanes_full = 1;
             return NULL;

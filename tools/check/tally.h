@@ -3,7 +3,8 @@
  * span.
  *
  * Threads: one owner. Memory: about 4 MiB. The tables are bounded. Categories that do not fit are
- * counted as "(other)". Lanes that do not fit are not distinguished, and `lanes_full` is set.
+ * counted as "(other)". A lane is a thread or a stream. If the table of lanes or of processes is
+ * full, `lanes_full` is set and further lanes or processes are not counted separately.
  */
 #ifndef SL_CHECK_TALLY_H
 #define SL_CHECK_TALLY_H
@@ -26,12 +27,12 @@ struct sl_tally_category {
 struct sl_tally_process {
     uint64_t key; /* key of the pid */
     char pid[32];
-    char name[64]; /* from process_name; "": unknown */
-    uint64_t rows; /* without metadata */
+    char name[64]; /* name from the metadata row process_name; "" if unknown */
+    uint64_t rows; /* number of rows, not counting metadata */
     uint32_t threads;
 };
 
-/* A row on screen: a thread of a process, or a stream of a device. */
+/* A lane is one row on a viewer's screen: a thread of a process, or a stream of a device. */
 struct sl_tally_lane {
     uint64_t key; /* hash of pid and tid, or of device and stream; 0 if the entry is free */
     int is_stream;
@@ -53,7 +54,8 @@ struct sl_tally {
     struct sl_tally_lane lane[SL_TALLY_LANES];
     unsigned lanes;
     int lanes_full;
-    /* Entries of the last row. They are kept because many rows of one kind follow each other. */
+    /* Table entries of the previous row. Successive rows often have the same category and process,
+     * so these entries are tried first. */
     unsigned last_category, last_process;
 };
 

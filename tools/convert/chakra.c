@@ -1,11 +1,12 @@
 /*
  * chakra.c - converts a Kineto trace to a Chakra execution trace.
  *
- * The writer of a running job gets the file's events in order of enqueue. The edges are the edges
- * that the job recorded. If the file has none, the edge engine of a running job finds the edges.
+ * The file's events are passed, in order of enqueue, to the same Chakra writer that a running job
+ * uses. The writer also gets the edges that the job recorded. If the file has no edges, the edge
+ * engine of a running job finds them here.
  *
- * Threads: main; a helper thread decompresses. Memory: under 500 MiB for any file (replay/replay.h,
- * chakra.h, et_nodes.h).
+ * Threads: main; a helper thread decompresses. Memory: under 500 MiB for a file of any size
+ * (replay/replay.h, chakra.h, et_nodes.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,19 +22,21 @@
 #include "replay/replay.h"
 #include "write/chakra/chakra.h"
 
-/* Pending rows that end late (about 600 000) and edges (about 200 000). */
+/* Memory of the writer, in bytes. It holds about 600 000 rows that end late and about 200 000
+ * edges. */
 #define WRITER_BYTES (96u << 20)
 
 struct work {
     const struct sl_convert_request *request;
     struct sl_replay *feed;
     struct sl_chakra *chakra;
-    struct sl_et_nodes *nodes; /* NULL: none */
+    struct sl_et_nodes *nodes; /* nodes of PyTorch's execution trace; NULL without --et */
     struct sl_output out;
     char host[sizeof(((struct sl_header *)0)->host)], job[sizeof(((struct sl_header *)0)->job)];
 };
 
-/* A job's file has separate rows, which are not threads, for ranges that any thread may end. */
+/* Passes an event to the writer, except a range that one thread may begin and another may end. A
+ * job's file has such ranges on separate rows, which belong to no thread. */
 static void take_event(void *user, const struct sl_event *ev)
 {
     const struct work *w = user;
@@ -94,7 +97,8 @@ static int create(struct work *w)
         .more_user = w,
         .thread = thread_of,
         .thread_user = w->feed->events,
-        /* PyTorch's ids have 32 bits and were widened. */
+        /* The correlation ids of PyTorch have 32 bits, and the reader has widened them to 64 bits.
+         * The mask removes the added bits. */
         .correlation_mask = w->feed->header.own_file ? UINT64_MAX : UINT32_MAX,
         .clock_offset_ns = w->feed->header.base_ns - SL_TRACE_EVENTS_ORIGIN_NS,
     };
@@ -180,7 +184,7 @@ static int read_nodes(struct work *w)
     return 0;
 }
 
-/* Reports the unused parts of PyTorch's execution trace. Returns the exit status. */
+/* Reports the parts of PyTorch's execution trace that were not used. Returns the exit status. */
 static int tell_nodes(const struct work *w)
 {
     const struct sl_convert_request *r = w->request;
@@ -219,7 +223,7 @@ static int worse(int a, int b)
     return a > b ? a : b;
 }
 
-/* Writes the output after the file was read. Returns the exit status. */
+/* Writes the output. The input has been read before. Returns the exit status. */
 static int make(struct work *w)
 {
     const struct sl_convert_request *r = w->request;

@@ -49,7 +49,7 @@ static const struct meaning otherwise[] = {
      "GPU operations came after a later one of their stream: they are outside of its order"},
 };
 
-/* The same with the total time of the GPU operations. */
+/* Counters that the report prints together with the total time of their GPU operations. */
 static const struct {
     size_t at, ns;
     const char *text, *end;

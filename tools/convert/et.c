@@ -1,5 +1,5 @@
 /*
- * et.c - recompresses a Chakra execution trace, cut after its last complete message.
+ * et.c - recompresses a Chakra execution trace, and drops an incomplete last message.
  *
  * Threads: main. Memory: see et_file.h.
  */

@@ -26,9 +26,9 @@
 #define BYTES_MAX      (192u << 20)
 #define TABLE_MAX      (64u << 20)
 #define CHUNK          (1u << 20)
-#define NODE_MAX       (28u << 10) /* limit of the writer, in bytes */
+#define NODE_MAX       (28u << 10) /* bytes; the Chakra writer accepts no larger node */
 #define ATTRIBUTES_MAX 256         /* per node; further attributes are left out */
-#define TEXT_MAX       (8u << 10)  /* per list or attribute; longer ones are left out */
+#define TEXT_MAX       (8u << 10)  /* bytes; a longer list or attribute is left out */
 #define NAME_BYTES     (4u << 10)  /* nodes with longer names are not operators */
 
 /* Fields of a Chakra Node. */
@@ -50,7 +50,8 @@ struct sl_et_nodes {
     struct sl_et_nodes_counts counts;
 };
 
-/* The members that are read from a node. The first three are members of an attribute. */
+/* The JSON members that are read from a node. The first three belong to an attribute of the
+ * node. */
 static const char *const wanted[] = {
     "attrs.name",    "attrs.value",   "attrs.type",     "attrs",          "id",
     "name",          "rf_id",         "ctrl_deps",      "parent",         "fw_parent",
@@ -84,7 +85,7 @@ static struct sl_text *member(struct node *n, const char *path)
     return NULL;
 }
 
-/* Takes a value of a node. The elements of an array are reported before the array, with the same
+/* Stores a value of a node. The elements of an array are reported before the array, with the same
  * path. */
 static void take_member(void *user, const char *path, enum sl_json_type type, struct sl_text value)
 {
@@ -96,7 +97,7 @@ static void take_member(void *user, const char *path, enum sl_json_type type, st
         *m = value;
 }
 
-/* Returns whether the text is a number that fits int64. *out is 0 if it is no number. */
+/* Returns whether the text is a number that fits int64. If the text is not a number, *out is 0. */
 static int read_number(struct sl_text t, int64_t *out)
 {
     int exact = 0;
@@ -133,7 +134,8 @@ static char *put_list(struct node *n, char *at, uint32_t field, struct sl_text l
     return sl_wire_bytes(at, field, list.data, list.size);
 }
 
-/* Adds inputs or outputs, given as an object of three lists or as three members. */
+/* Adds the inputs or the outputs of a node. The file has them as an object of three lists (since
+ * schema 1.1) or as three members. */
 static void put_io(struct node *n, uint32_t field, const char *values, const char *list)
 {
     char info[3 * (TEXT_MAX + 16)];
@@ -148,8 +150,8 @@ static void put_io(struct node *n, uint32_t field, const char *values, const cha
         put(n, field, info, (size_t)(end - info));
 }
 
-/* Whether the node has an attribute of this name. If the node has two such attributes, the first
- * counts. A member of the old schema counts as an attribute. */
+/* Returns whether the node already has an attribute of this name. If a node repeats an attribute,
+ * only the first is used. A member of the old schema counts as an attribute. */
 static int is_there(const struct node *n, struct sl_text name)
 {
     for (unsigned i = 0; i < n->attributes; i++)
@@ -184,7 +186,8 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     } else if (read_number(value, &number)) {
         at = sl_wire_u64(at, as ? as : SL_CHAKRA_INT64, (uint64_t)number);
     } else if (value.data[0] == '-' || isdigit((unsigned char)value.data[0])) {
-        at = sl_wire_bytes(at, SL_CHAKRA_STRING, value.data, value.size); /* unchanged */
+        at = sl_wire_bytes(at, SL_CHAKRA_STRING, value.data, value.size); /* the JSON text of the
+                                                                             value, unchanged */
     } else {
         return;
     }
@@ -192,8 +195,8 @@ static void put_attribute(struct node *n, struct sl_text name, struct sl_text va
     put(n, NODE_ATTR, bytes, (size_t)(at - bytes));
 }
 
-/* Attributes that are not copied: the writer sets them itself, or they would make simulators treat
- * the node as a GPU operation. */
+/* Names of attributes that are not copied. The Chakra writer sets some of these attributes itself.
+ * The others would make simulators treat the node as a GPU operation. */
 static const char *const ours[] = {
     "rf_id",     "tid",           "seq_id",      "et_id",       "et_parent",
     "is_cpu_op", "start_ns",      "duration_ns", "delay_ns",    "stream",
@@ -209,7 +212,8 @@ static int is_ours(struct sl_text name)
     return 0;
 }
 
-/* Takes a value in the list of attributes. The end of an object in the list ends an attribute. */
+/* Reads a value in the list of attributes. Each attribute is an object, so it is complete at the
+ * object's end. */
 static void take_attribute(void *user, const char *path, enum sl_json_type json,
                            struct sl_text text)
 {
@@ -241,7 +245,7 @@ static void take_name(struct node *n, struct sl_text name)
     n->name_size = fits ? sl_unescape(n->name, inside(name).data, inside(name).size) : 0;
 }
 
-/* Encodes the node's fields. Returns 0 without a record function. */
+/* Encodes the node's fields. Returns 0 if the node has no record function. */
 static int make(struct node *n, struct sl_json *json)
 {
     static const char *const old[] = {"fw_parent", "scope", "fw_tid", "op_schema", NULL};

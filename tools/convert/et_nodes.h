@@ -23,20 +23,23 @@ struct sl_et_nodes;
 int sl_et_nodes_read(struct sl_et_nodes **out, const char *path, char *why, size_t why_size);
 void sl_et_nodes_destroy(struct sl_et_nodes *n); /* NULL is fine */
 
-/* Returns fields 8 to 10 of the node with this record function and operator name, or NULL if there
- * is no such node. The name is compared because ids restart in each process. */
+/* Returns the encoded fields 8 to 10 (inputs, outputs, attributes) of the node with this record
+ * function and operator name, or NULL if there is no such node. The name is compared because ids
+ * restart in each process. */
 const char *sl_et_nodes_find(struct sl_et_nodes *n, uint64_t record_function, struct sl_text name,
                              size_t *size);
 
 struct sl_et_nodes_counts {
     uint64_t nodes;   /* nodes with a record function */
-    uint64_t no_room; /* left out for lack of memory */
-    uint64_t invalid; /* not JSON, or too long */
-    uint64_t twice;   /* nodes that repeat a record function: the last node counts */
-    uint64_t cut;     /* texts, lists and attributes left out: too long, or too many in a node */
+    uint64_t no_room; /* nodes left out for lack of memory */
+    uint64_t invalid; /* nodes that are not JSON or are too long */
+    uint64_t twice;   /* nodes whose record function an earlier node has too; the last such node is
+                         used */
+    uint64_t cut;     /* texts, lists and attributes left out because they are too long or too many
+                         in one node */
     uint64_t wanted;  /* lookups by record function */
     uint64_t found;
-    uint64_t misnamed; /* lookups that found a different name */
+    uint64_t misnamed; /* lookups that found a node with a different operator name */
 };
 void sl_et_nodes_get_counts(const struct sl_et_nodes *n, struct sl_et_nodes_counts *out);
 

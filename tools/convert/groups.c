@@ -1,5 +1,5 @@
 /*
- * groups.c - adds the groups of one rank to the job's comm-group file.
+ * groups.c - adds the process groups of one rank to the job's comm-group file.
  *
  * Each rank of a job is converted separately. A group has the same number on all its ranks (see
  * collectives.h), so each conversion adds the missing groups, under a lock on the file. A new file
@@ -26,7 +26,7 @@
 #include "read/split.h"
 
 #define FILE_MAX  (64u << 20)
-#define TABLE_MAX (512u << 20) /* enough for the most groups in such a file */
+#define TABLE_MAX (512u << 20) /* memory for the largest number of groups in a comm-group file */
 
 struct job {
     char *text; /* content of the file, without its last brace */
@@ -35,10 +35,12 @@ struct job {
     mode_t mode;
     struct sl_json *json;
     struct sl_store store;
-    struct sl_map groups; /* number + 1 -> offset of its ranks in the text << 32 | their size */
+    struct sl_map groups; /* maps the number of a group, plus 1, to (offset of its ranks in the text
+                             << 32 | size of the ranks) */
     FILE *out;
     int added;
-    uint32_t other; /* number of a group whose ranks differ in the file, or 0 */
+    uint32_t other; /* number of a group that has other ranks in the file than in this conversion,
+                       or 0 */
 };
 
 static void cut_end(char *name, const char *end)
@@ -67,7 +69,7 @@ static int name_of(char *out, size_t room, const char *et)
     return snprintf(out, room, "%s.comm_groups.json", prefix) < (int)room ? 0 : -ENAMETOOLONG;
 }
 
-/* ---- the existing file ---- */
+/* ---- reading of the existing comm-group file ---- */
 
 /* Compares the ranks of a group in the file with the expected ranks (`wanted`). */
 struct ranks {
@@ -103,7 +105,7 @@ static int has_ranks(struct job *j, const char *array, size_t size, const uint32
     return !r.is_other && r.seen == count;
 }
 
-/* A member of the file: "5": [0, 1] */
+/* Reads a group, which is a member of the file such as "5": [0, 1]. */
 static int take_group(struct job *j, const struct sl_span *span)
 {
     uint64_t number = strtoull(span->key, NULL, 10), *place;
@@ -129,8 +131,8 @@ static size_t read_text(void *user, void *data, size_t size)
     return size;
 }
 
-/* Notes the file's groups and removes the last brace. Returns 0, or -EBADMSG if the file is not a
- * comm-group file. */
+/* Puts the file's groups into the map, and removes the last brace of the text so that groups can be
+ * appended. Returns 0, or -EBADMSG if the file is not a comm-group file. */
 static int read_groups(struct job *j)
 {
     struct sl_split *split;
@@ -171,7 +173,7 @@ static int read_old(struct job *j, int fd)
     return j->size ? read_groups(j) : 0;
 }
 
-/* ---- the added groups ---- */
+/* ---- adding of groups and writing of the file ---- */
 
 static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
 {
@@ -190,7 +192,8 @@ static void put_group(void *user, uint32_t number, const uint32_t *rank, size_t 
     j->added = 1;
 }
 
-/* The new file gets the mode of the old file. */
+/* Replaces the file by a new file with this text. The new file gets the permissions of the old
+ * file. */
 static int replace(const struct job *j, const char *path, const char *text, size_t size)
 {
     static struct sl_output out;
@@ -238,8 +241,8 @@ static int has_name(int fd, const char *path)
     return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* Opens and locks the file. Returns the descriptor or -errno. While this process waited for the
- * lock, another file may have got the name. */
+/* Opens and locks the file. Returns the descriptor or -errno. While this process waits for the
+ * lock, another process may replace the file; the new file is then opened instead. */
 static int open_locked(const char *path)
 {
     for (;;) {

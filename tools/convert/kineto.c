@@ -18,7 +18,8 @@
 /* The result of the copy. */
 struct outcome {
     uint64_t events;
-    uint64_t invalid, invalid_at; /* events and fields that are not JSON; byte of the first one */
+    uint64_t invalid, invalid_at; /* number of events and fields that are not JSON, and the text
+                                     offset of the first, in bytes */
     enum sl_span_kind inside;     /* kind of the last span that was written */
     int event_arrays;
     int has_distributed;     /* 1: the text has the member distributedInfo */
@@ -96,7 +97,7 @@ static void finish(struct sl_output *o, struct outcome *result)
     put_text(o, "\n}\n");
 }
 
-/* Returns 1, with the reason in `why`, if no trace can be made. */
+/* Returns 1, with the reason in `why`, if the input has nothing from which a trace can be made. */
 static int hopeless(const struct outcome *result, const char **why)
 {
     const struct sl_span *last = &result->last;

@@ -46,7 +46,7 @@ int sl_output_open(struct sl_output *o, const char *output, enum sl_compression 
         return -ENAMETOOLONG;
     snprintf(o->part, sizeof(o->part), "%s.part", o->temporary);
     rc = sl_sink_open(&o->sink, o->temporary, compression, level);
-    if (rc && rc != -EEXIST) /* another run's file */
+    if (rc && rc != -EEXIST) /* with -EEXIST the file belongs to another run and must stay */
         unlink(o->part);
     return rc;
 }

@@ -1,7 +1,7 @@
 /*
  * output.h - writes an output file that gets its name only when it is complete.
  *
- * Threads: main only. Memory: the sink's.
+ * Threads: main only. Memory: one block here, and the memory of the sink.
  */
 #ifndef SL_OUTPUT_H
 #define SL_OUTPUT_H
@@ -22,8 +22,8 @@ struct sl_output {
     char part[PATH_MAX + 8];  /* name of the file while the sink writes it */
 };
 
-/* Checks that `output` is not `input` and may be written or replaced. Returns 0, or an exit status
- * after a line on stderr. */
+/* Checks that `output` and `input` are different files, and that `output` may be written or
+ * replaced. Returns 0, or an exit status after a line on stderr. */
 int sl_output_check(const struct sl_command *command, const char *input, const char *output,
                     int force);
 

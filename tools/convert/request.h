@@ -1,7 +1,7 @@
 /*
  * request.h - the options of `syncline convert`, and the converters.
  *
- * Threads: main only. Memory: everything is borrowed.
+ * Threads: main only. Memory: all pointers are borrowed.
  */
 #ifndef SL_CONVERT_REQUEST_H
 #define SL_CONVERT_REQUEST_H
@@ -16,16 +16,17 @@ struct sl_convert_request {
     const char *input, *output;
     enum sl_compression compression;
     int level, force;
-    /* chakra only */
+    /* the members below are set only for Chakra */
     int has_rank;
     int32_t rank;
     const char *et; /* path of PyTorch's execution trace, or NULL */
 };
 
-/* Each returns the exit status, nonzero after a line on stderr. */
+/* The converters. Each function returns the exit status, which is nonzero after a line on
+ * stderr. */
 int sl_convert_kineto(const struct sl_convert_request *r);
 int sl_convert_chakra(const struct sl_convert_request *r);
-int sl_convert_et(const struct sl_convert_request *r); /* from a Chakra trace */
+int sl_convert_et(const struct sl_convert_request *r); /* converts from a Chakra trace */
 
 struct sl_chakra;
 struct sl_replay;

@@ -1,7 +1,7 @@
 /*
  * environment.c - checks the library file, options, output folder and other profilers.
  *
- * Threads: main only. Memory: none kept.
+ * Threads: main only. Memory: none after a function returns.
  */
 #include <dlfcn.h>
 #include <errno.h>

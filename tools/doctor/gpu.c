@@ -1,7 +1,8 @@
 /*
  * gpu.c - checks driver, devices, CUPTI and permissions.
  *
- * Threads: main only. Memory: none kept; opened libraries stay open until exit.
+ * Threads: main only. Memory: none after a function returns, but opened libraries stay open until
+ * exit.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -39,7 +40,7 @@ void sl_doctor_add(struct sl_doctor *h, enum sl_doctor_verdict verdict, const ch
     va_end(args);
 }
 
-/* The result of the child process: numbers, and the text of an error. */
+/* The answer of the child process: the result of cuInit, the devices, and the text of an error. */
 struct cuda_answer {
     int init; /* result of cuInit */
     int devices;
@@ -84,7 +85,7 @@ static int ask_in_child(void *library, struct cuda_answer *answer)
     if (child == 0) {
         struct cuda_answer mine = {0};
 
-        /* This tests CUDA, not an injected library. */
+        /* Without this variable the driver injects no library, so the child tests only CUDA. */
         unsetenv("CUDA_INJECTION64_PATH");
         ask_cuda(library, &mine);
         _exit(write(pipe_fd[1], &mine, sizeof(mine)) == sizeof(mine) ? 0 : 1);

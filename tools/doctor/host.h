@@ -2,8 +2,8 @@
  * host.h - the checks of `syncline doctor`: what syncline would record on this machine, and what
  * prevents recording.
  *
- * Each check adds lines and changes nothing. CUDA is initialised in a child process, so that a
- * driver that hangs or crashes does not affect the doctor.
+ * Each check adds lines to the report and changes nothing on the machine. CUDA is initialised in a
+ * child process, so that a driver that hangs or crashes does not affect the doctor.
  *
  * Threads: main only. Memory: plain data of the caller.
  */
@@ -14,8 +14,8 @@
 
 enum sl_doctor_verdict {
     SL_DOCTOR_OK,
-    SL_DOCTOR_NOTE,   /* good to know */
-    SL_DOCTOR_PROBLEM /* recording is incomplete or impossible */
+    SL_DOCTOR_NOTE,   /* information, such as a setting that limits the recording */
+    SL_DOCTOR_PROBLEM /* a cause why recording would be incomplete or impossible */
 };
 
 struct sl_doctor_line {

@@ -11,7 +11,7 @@
 
 #include "base/store.h"
 
-#define GROUPS_MAX 98304u /* groups per table */
+#define GROUPS_MAX 98304u /* maximum number of groups per table */
 #define LATER_MAX  (1u << 20)
 /* The memory for the maps of four full tables (a map is at most half full), and for the old maps
  * while the maps grow. */
@@ -20,13 +20,14 @@
 struct table {
     struct sl_edge_group *group; /* GROUPS_MAX */
     size_t groups;
-    struct sl_map place; /* name and source -> index + 1 */
+    struct sl_map place; /* maps a name and a source to the index of their group, plus 1 */
 };
 
 /* A wait whose step is not known yet. */
 struct later {
     uint64_t at_ns, wait_ns;
-    uint32_t line, source; /* if counted by line */
+    uint32_t line, source; /* intern ids; `line` is NO_LINE if the wait is not counted by source
+                              line */
 };
 
 #define NO_LINE UINT32_MAX
@@ -120,7 +121,7 @@ static void count_in_step(struct sl_edge_summary *s, const struct later *wait, u
         count_in(s, SL_EDGE_BY_LINE, wait->line, wait->source, wait->wait_ns, step != 0);
 }
 
-/* Counts the first `count` waits that had no step yet. */
+/* Counts the oldest `count` waits of the table `later`, whose steps are known by now. */
 static void count_steps(struct sl_edge_summary *s, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -140,8 +141,8 @@ static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
         count_in_step(s, &wait, where->step);
         return;
     }
-    /* The table is full. By now the rows of the steps of the older half of the waits have been
-     * read. */
+    /* The table is full. The row of a step comes soon after the waits inside the step, so the steps
+     * of the older half of these waits are known by now. */
     if (s->laters == LATER_MAX)
         count_steps(s, LATER_MAX / 2);
     s->later[s->laters++] = wait;
@@ -194,10 +195,10 @@ size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
                             const struct sl_edge_group **out)
 {
     struct table *t = &s->table[table];
-    struct sl_map total; /* name + 1 -> total wait of the name */
+    struct sl_map total; /* maps a name, plus 1, to the total wait of that name */
 
-    /* Sorting changes the indexes, so the map is freed. If memory for the totals runs out, names
-     * come in another order. */
+    /* Sorting changes the indexes, so the map is freed. If memory for the totals runs out, the
+     * names are not sorted by total time. */
     sl_map_free(&t->place);
     sl_map_init(&total, &s->store);
     for (size_t i = 0; i < t->groups; i++) {

@@ -19,7 +19,8 @@
 void sl_edges_print_json(FILE *f, const char *path, const struct sl_trace_events *t,
                          const struct sl_edge *edge);
 
-/* The same for a summary. `lost`: indexed by enum sl_edge_loss. */
+/* Prints a summary as one JSON object on one line. `lost` has the numbers of edges left out,
+ * indexed by enum sl_edge_loss. */
 void sl_edges_print_summary_json(FILE *f, const char *path, const struct sl_trace_events *t,
                                  struct sl_edge_summary *s, const uint64_t *lost);
 

@@ -84,7 +84,7 @@ static void put_waits(FILE *f, const struct sl_edge_waits *w)
             w->total_ns, w->longest_ns);
 }
 
-/* {"name":NAME,"waits":... */
+/* Writes `comma`, then a group as {"name":NAME,"waits":... */
 static void put_group(FILE *f, const char *comma, const struct sl_trace_events *t, uint32_t name,
                       const struct sl_edge_waits *w)
 {

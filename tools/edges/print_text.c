@@ -41,7 +41,7 @@ static char *shortened_line(char *to, const struct sl_trace_events *t, uint32_t 
     return to;
 }
 
-/* "0/7" */
+/* Formats device and stream, such as "0/7". */
 static const char *stream_of(char *to, size_t size, const struct sl_edge_op *op)
 {
     if (op->device == SL_DEVICE_NONE)
@@ -101,7 +101,7 @@ static void put_table(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
     size_t count = sl_edge_summary_sort(s, table, &group);
     char name[NAME_WIDTH + 1];
 
-    /* No name is known, so the table would be empty. */
+    /* No group has a name, so the table would be of no use. */
     if (count == 0 || (count == 1 && group[0].name == 0 && rest.count == 0))
         return;
     put_head(f, title);
@@ -140,7 +140,7 @@ static void put_lines(FILE *f, const struct sl_trace_events *t, struct sl_edge_s
     size_t pairs = sl_edge_summary_sort(s, SL_EDGE_BY_LINE, &pair);
     char line[LINE_WIDTH + 1], source[NAME_WIDTH + 1], others[NAME_WIDTH + 32];
 
-    /* No line is known, so the table would be empty. */
+    /* No wait has a source line, so the table would be of no use. */
     if (pairs == 0 || (sl_edge_summary_name(pair, pairs, &all) == pairs && pair->name == 0))
         return;
     fprintf(f, "%-*s  %10s  %12s  %12s  %12s  %s\n", LINE_WIDTH + 2, "the CPU waited at", "waits",

@@ -1,10 +1,11 @@
 /*
- * wait_blame.c - keeps recent operations, each with its predecessors on its stream and by an edge.
+ * wait_blame.c - keeps recent operations. An operation has up to two predecessors: the previous
+ * operation on its stream, and the source of an edge.
  *
  * A ring holds the operations, numbered from 1. An operation is forgotten when a newer operation
- * overwrites its entry. Chains by correlation id begin with the latest operation, so a chain ends
- * at the first forgotten one. The table of streams holds only numbers, because each operation
- * states its stream.
+ * overwrites its entry. Operations whose correlation ids hash to one slot form a chain, latest
+ * first, so a search ends at the first forgotten operation. The table of streams holds only
+ * operation numbers, because each operation states its stream.
  *
  * Threads, memory: see wait_blame.h.
  */
@@ -15,23 +16,26 @@
 #include "base/pages.h"
 
 enum {
-    OPERATIONS = 1 << 17, /* powers of two */
+    OPERATIONS = 1 << 17, /* OPERATIONS and the other table sizes are powers of two */
     BY_ID = 1 << 18,
     BY_STREAM = 1 << 14,
     PROBES = 4,
     LINKS_MOST = 64, /* most links of a chain that are followed; only damaged or hostile files have
                         longer chains */
-    LATE_MOST = 1024 /* operations of its stream by which a row may be late */
+    LATE_MOST = 1024 /* a late row is ignored if this number of newer operations of its stream have
+                        come before */
 };
 
 struct operation {
     uint64_t correlation, graph_node, start_ns, end_ns;
     uint32_t name, context, stream;
-    uint32_t number; /* 0: never used */
+    uint32_t number; /* number of the operation; 0 if the entry was never used */
     uint32_t chained;
     uint32_t before; /* previous operation on its stream */
-    uint32_t last;   /* the operation that ends last of this and all earlier ones on the stream */
-    uint32_t source; /* source of an edge to this operation; the latest to end if several */
+    uint32_t last;   /* number of the operation that ends last, out of this operation and all
+                        earlier operations on the stream */
+    uint32_t source; /* source of an edge to this operation. If there are several, the source that
+                        ended last. */
     uint8_t device;
     uint8_t kind;
 };
@@ -58,7 +62,7 @@ void sl_wait_blame_destroy(struct sl_wait_blame *s)
         sl_pages_unmap(s, sizeof(*s));
 }
 
-/* ---- finding ---- */
+/* ---- lookup of operations ---- */
 
 /* Returns the operation with this number. Returns NULL if the number is 0 or the operation has been
  * overwritten. */
@@ -108,7 +112,7 @@ static uint32_t find(const struct sl_wait_blame *s, const struct sl_edge_op *op)
     return 0;
 }
 
-/* ---- rows ---- */
+/* ---- adding of operations and edges ---- */
 
 static void enter_id(struct sl_wait_blame *s, struct operation *o)
 {
@@ -118,8 +122,8 @@ static void enter_id(struct sl_wait_blame *s, struct operation *o)
     s->by_id[at] = o->number;
 }
 
-/* Finds the entry with the number of the stream's last operation. A new stream takes the entry of a
- * forgotten stream, else the least recently used entry. */
+/* Finds the table entry of a stream, which holds the number of the stream's last operation. A new
+ * stream takes the entry of a forgotten stream, else the least recently used entry. */
 static uint32_t *last_of_stream(struct sl_wait_blame *s, const struct operation *o)
 {
     uint32_t at = place_of_stream(o), *oldest = NULL;
@@ -168,7 +172,7 @@ static void enter_stream(struct sl_wait_blame *s, struct operation *o)
         *last = o->number;
         return;
     }
-    /* The row came late. */
+    /* The row came late, so it is put before the newer operations of its stream. */
     for (int i = 0; i < LATE_MOST; i++) {
         const struct operation *ends = numbered(s, later->last);
 
@@ -191,7 +195,8 @@ void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev)
 
     if (ev->kind != SL_EV_KERNEL && ev->kind != SL_EV_MEMCPY && ev->kind != SL_EV_MEMSET)
         return;
-    if (++s->newest == 0) /* the number wraps after 2^32 operations, and 0 means no operation */
+    if (++s->newest == 0) /* the number wraps after 2^32 operations, and must not be 0, which means
+                             no operation */
         s->newest = 1;
     o = &s->operation[s->newest % OPERATIONS];
     *o = (struct operation){.correlation = ev->correlation,
@@ -224,7 +229,7 @@ void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge)
         end->source = source->number;
 }
 
-/* ---- the search from a wait backwards ---- */
+/* ---- backward search from a wait ---- */
 
 /* Returns the predecessor that ended last. */
 static const struct operation *behind(const struct sl_wait_blame *s, const struct operation *o)

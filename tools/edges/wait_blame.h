@@ -28,17 +28,18 @@ struct sl_wait_blame;
 int sl_wait_blame_create(struct sl_wait_blame **out);
 void sl_wait_blame_destroy(struct sl_wait_blame *s); /* NULL is fine */
 
-/* Takes a row of the trace; rows other than GPU operations are ignored. Rows of a stream must be
- * nearly in time order: an operation more than 1024 operations late is not known. */
+/* Adds a row of the trace; rows other than GPU operations are ignored. Rows of a stream must be
+ * nearly in time order. If more than 1024 later operations of its stream precede an operation, the
+ * search does not find it. */
 void sl_wait_blame_event(struct sl_wait_blame *s, const struct sl_event *ev);
 
-/* Takes an edge between two operations whose rows have come. Edges that end at calls are
+/* Adds an edge between two operations whose rows were added before. Edges that end at calls are
  * ignored. */
 void sl_wait_blame_edge(struct sl_wait_blame *s, const struct sl_edge *edge);
 
-/* Returns the name (intern id) of the operation on which the time of a wait was spent. This is a
- * kernel, or the source of `edge`, which released the wait. If an operation waited, or a row is
- * missing, the source of the edge is the answer. */
+/* Returns the name (intern id) of the operation on which the time of a wait was spent. `edge` is
+ * the edge that released the wait. The result is a kernel that the search found, or the source of
+ * the edge. The source is returned if the waiter is a GPU operation, or if a row is missing. */
 uint32_t sl_wait_blame_on(const struct sl_wait_blame *s, const struct sl_edge *edge);
 
 #endif

@@ -19,8 +19,8 @@ char *sl_format_bytes(char *to, uint64_t bytes);  /* "12.3 MB", powers of 1000 *
 char *sl_format_span(char *to, uint64_t ns);      /* "2.345 s", "12.300 ms", "4.100 us" */
 char *sl_format_date(char *to, int64_t epoch_ns); /* "2024-04-01 09:44:06.123 UTC" */
 
-/* Writes the numbers of edges that were left out, by enum sl_edge_loss, into `size` bytes:
- * "before_window 3, ambiguous 2". Returns 0 if no edges were left out. */
+/* Writes how many edges were left out for each reason, into `size` bytes. `lost` is indexed by enum
+ * sl_edge_loss. Example: "before_window 3, ambiguous 2". Returns 0 if no edges were left out. */
 int sl_format_losses(char *to, size_t size, const uint64_t *lost);
 
 #endif

@@ -18,7 +18,8 @@ void sl_progress_begin(struct sl_progress *p, const char *what, const char *path
 {
     *p = (struct sl_progress){.on = isatty(STDERR_FILENO)};
     snprintf(p->what, sizeof(p->what), "%s%s%.100s", what, *path ? " " : "", path);
-    for (char *at = p->what; *at; at++) /* this line does not go through a safe stream */
+    for (char *at = p->what; *at; at++) /* the progress line is not written through a safe stream,
+                                           so unsafe bytes are replaced here */
         *at = *at < ' ' || *at > '~' ? '?' : *at;
     if (!p->on)
         return;

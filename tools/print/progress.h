@@ -13,7 +13,7 @@
 
 struct sl_progress {
     char what[128]; /* "checking FILE" */
-    int on;         /* stderr is a terminal */
+    int on;         /* not 0 if stderr is a terminal */
     int shown;
     unsigned steps;
     uint64_t started_ns, next_ns;

@@ -12,9 +12,11 @@
 struct safe {
     FILE *below;
     int is_json;
-    unsigned char held[4]; /* the first bytes of an unfinished character */
+    unsigned char held[4]; /* the first bytes of a UTF-8 character whose other bytes have not been
+                              written yet */
     size_t held_size;
-    struct safe *next; /* of all streams, so that leak checkers find their memory */
+    struct safe *next; /* links all streams into a list, so that leak checkers see their memory as
+                          reachable */
 };
 
 /* Returns the code point of a whole character in UTF-8. For a byte that begins no character,
@@ -41,7 +43,7 @@ static size_t size_of(unsigned char first)
     return first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/* Writes the held character. Returns 0 or -1. */
+/* Writes the character whose bytes are in `held`. Returns 0 or -1. */
 static int put_held(struct safe *s)
 {
     size_t size = s->held_size;
@@ -82,7 +84,8 @@ static ssize_t safe_write(void *cookie, const char *data, size_t size)
                 break;
         }
         byte = (unsigned char)data[i];
-        /* A byte that does not continue the held character ends it. */
+        /* If the byte does not continue the character in `held`, that character ends here and is
+         * written. */
         if (s->held_size && (byte & 0xc0) != 0x80 && put_held(s))
             return 0;
         s->held[s->held_size++] = byte;

@@ -16,7 +16,7 @@ static const char *const dropped[] = {"at::native::",
                                       ", std::array<char*, 3ul>",
                                       ", std::array<char*, 4ul>"};
 
-/* Returns the number of bytes to drop here. */
+/* Returns how many bytes at `at` belong to a part that is dropped, or 0. */
 static size_t skip(const char *at, size_t left)
 {
     for (size_t i = 0; i < sizeof(dropped) / sizeof(*dropped); i++) {

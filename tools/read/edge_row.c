@@ -35,7 +35,7 @@ static int number(const struct sl_row_edge *e, enum sl_row_edge_number which, ui
     return 0;
 }
 
-/* The same for members that may be null. */
+/* Returns a number of the edge, or a default value if the member is null or missing. */
 static uint64_t number_or(const struct sl_row_edge *e, enum sl_row_edge_number which, uint64_t most,
                           uint64_t fallback)
 {
@@ -105,7 +105,8 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
     edge.source.stream = (uint32_t)number_or(e, SL_ROW_EDGE_SRC_STREAM, UINT32_MAX, SL_STREAM_NONE);
     edge.source.graph_node = number_or(e, SL_ROW_EDGE_SRC_NODE, UINT64_MAX, 0);
     edge.source.name = name_of(names, e, e->src_name, SL_ROW_EDGE_SRC_NAME);
-    /* Syncline writes system thread ids, which are not renumbered. */
+    /* Syncline files have thread ids of the operating system, which thread_ids.h leaves
+     * unchanged. */
     edge.dst_thread = (uint32_t)number_or(e, SL_ROW_EDGE_DST_THREAD, INT32_MAX, 0);
     if (at_start) {
         edge.dst_op.correlation = edge.dst_correlation;
@@ -113,7 +114,8 @@ int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names
         edge.dst_op.stream =
             (uint32_t)number_or(e, SL_ROW_EDGE_DST_STREAM, UINT32_MAX, SL_STREAM_NONE);
         edge.dst_op.name = name_of(names, e, e->dst_name, SL_ROW_EDGE_DST_NAME);
-        /* The row has the pid and the tid of the operation's track. */
+        /* The pid of the row is the device of the operation that waited, and its tid is the
+         * stream. */
         if (row->pid.is_number && row->pid.number >= 0 && row->pid.number <= UINT16_MAX)
             edge.dst_op.device = sl_event_device((uint64_t)row->pid.number);
     } else {

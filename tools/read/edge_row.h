@@ -4,7 +4,7 @@
  * Separate rows hold the names of GPU operations. Syncline writes the row of a name before the
  * first edge that uses the name. Another program may have reordered the rows of the file.
  *
- * Threads: one owner. Memory: at most 4 MiB for the name numbers, besides the table of texts.
+ * Threads: one owner. Memory: at most 4 MiB for the name numbers, not counting the table of texts.
  */
 #ifndef SL_EDGE_ROW_H
 #define SL_EDGE_ROW_H
@@ -18,7 +18,7 @@ struct sl_edge_names {
     struct sl_intern *texts; /* borrowed */
     struct sl_store store;
     struct sl_map by_number;
-    uint64_t missing; /* edges whose name number has no row yet */
+    uint64_t missing; /* number of edges whose name had no row yet when the edge was read */
 };
 
 void sl_edge_names_init(struct sl_edge_names *n, struct sl_intern *texts);

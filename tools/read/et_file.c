@@ -28,14 +28,14 @@ static struct sl_text bytes_of(struct sl_et_span s)
     return (struct sl_text){(const char *)s.at, (size_t)(s.end - s.at)};
 }
 
-/* ---- nodes ---- */
+/* ---- parsing of nodes ---- */
 
 #define MEMBER(name) offsetof(struct sl_et_node, name)
 
 static const struct {
     const char *name;
-    unsigned value; /* number of the protobuf field that feeders read */
-    uint32_t has;   /* if 0, only the position of the field is checked */
+    unsigned value; /* number of the protobuf field that Chakra's feeders read */
+    uint32_t has;   /* flag of enum sl_et_has; if 0, only the number of the field is checked */
     size_t member;  /* if 0, the value of the field is not kept */
 } known[] = {
     {"is_cpu_op", SL_CHAKRA_BOOL, SL_ET_HAS_IS_CPU, MEMBER(is_cpu)},
@@ -53,7 +53,7 @@ static const struct {
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
-/* Keeps the first refused text. */
+/* Stores which text of the node is not UTF-8, unless an earlier text was stored. */
 static void refuse(struct sl_et_node *n, const char *what, struct sl_text attribute)
 {
     if (n->refused)
@@ -173,7 +173,7 @@ static int take_node(struct sl_et *et, struct sl_et_span s, struct sl_et_node *n
     return 1;
 }
 
-/* ---- messages ---- */
+/* ---- reading of messages ---- */
 
 /* Buffers at least `need` bytes at the front, unless the text ends earlier. */
 static void fill(struct sl_et *et, size_t need)
@@ -200,7 +200,7 @@ static int end_with(struct sl_et *et, enum sl_et_end end)
     return 0;
 }
 
-/* Returns 1 and a message, or 0 with the reason in et->state.end. */
+/* Reads the next message. Returns 1, or 0 with the reason in et->state.end. */
 static int take_message(struct sl_et *et, struct sl_et_span *out)
 {
     struct sl_et_span s;
@@ -262,7 +262,7 @@ static int is_metadata(struct sl_et_span s)
     return 1;
 }
 
-/* Keeps the version if it is printable. */
+/* Stores the version of the metadata if it is printable. */
 static void take_version(struct sl_et *et, struct sl_et_span s)
 {
     struct sl_et_field f;
@@ -282,9 +282,10 @@ static void take_metadata_value(struct sl_et *et, struct sl_et_span name,
                                 const struct sl_et_field *value)
 {
     struct sl_et_state *state = &et->state;
-    struct sl_text text = bytes_of(value->bytes);
 
     if (value->number == SL_CHAKRA_STRING && value->wire == 2) {
+        struct sl_text text = bytes_of(value->bytes);
+
         if (!sl_utf8_valid(text.data, text.size))
             return;
         if (sl_text_is(bytes_of(name), "job"))
@@ -297,8 +298,8 @@ static void take_metadata_value(struct sl_et *et, struct sl_et_span name,
     }
 }
 
-/* Reads the attributes, and names the first text of the metadata that is not UTF-8. A list that is
- * not valid is refused like a text that is not UTF-8. */
+/* Reads the attributes, and names the first text of the metadata that is not UTF-8. An invalid list
+ * of strings counts as a text that is not UTF-8, because readers refuse both. */
 static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
 {
     char shown[SL_ET_TEXT_SHOWN];

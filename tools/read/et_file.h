@@ -31,7 +31,7 @@ enum sl_et_type {
     SL_ET_TYPES
 };
 
-/* Attributes that readers ask for. */
+/* Attributes that the callers of this file use. */
 enum sl_et_has {
     SL_ET_HAS_IS_CPU = 1 << 0,
     SL_ET_HAS_COMM_TYPE = 1 << 1,
@@ -40,7 +40,8 @@ enum sl_et_has {
     SL_ET_HAS_COMM_DST = 1 << 4,
     SL_ET_HAS_COMM_TAG = 1 << 5,
     SL_ET_HAS_DURATION_NS = 1 << 6,
-    SL_ET_HAS_NO_LAUNCH = 1 << 7 /* ours: the launching call is not in the file */
+    SL_ET_HAS_NO_LAUNCH = 1 << 7 /* an attribute that only syncline writes: the launching call is
+                                    not in the file */
 };
 
 struct sl_et_node {
@@ -57,7 +58,7 @@ struct sl_et_node {
                               node's name is not checked. */
     struct sl_text refused_attribute; /* name of the refused attribute, itself perhaps not UTF-8 */
     uint64_t is_cpu, comm_type, comm_size;
-    uint64_t comm_src, comm_dst; /* readers see the low 32 bits */
+    uint64_t comm_src, comm_dst; /* ranks; readers use only the low 32 bits */
     struct sl_text name, pg_name;
     const uint64_t *dep; /* control and data dependencies */
     size_t deps;
@@ -87,23 +88,26 @@ struct sl_et {
     struct sl_et_state state; /* changes with each sl_et_next() */
     char *text; /* room for SL_ET_MESSAGE_MAX bytes and for the length before a message */
     size_t used, have;
-    uint64_t *dep; /* of the last node */
+    uint64_t *dep; /* dependencies of the last node */
     size_t dep_room;
 };
 
-/* Whether this text begins like a trace that starts with GlobalMetadata. `size` may be small. */
+/* Returns whether the text begins with a GlobalMetadata message. `size` may be less than the
+ * message. */
 int sl_et_looks_like(const char *text, size_t size);
 
-/* Whether the input is a Chakra trace. Call before the first read. A damaged input is recognised by
- * its name. */
+/* Returns whether the input is a Chakra trace. Call before the first read. If the first bytes are
+ * damaged, the file name decides. */
 int sl_et_is_input(struct sl_input *input, const char *path);
-/* The same for a path. Returns 0 for pipes, because they cannot be opened a second time. */
+/* Opens the file at a path and returns whether it is a Chakra trace. Returns 0 for pipes, because a
+ * pipe cannot be opened a second time. */
 int sl_et_is_file(const char *path);
 
 /* Reads the metadata. On success the trace owns `input`. Returns 0. Returns -ENOMEM if there is no
  * memory; the caller then still owns `input`. */
 int sl_et_open_input(struct sl_et **out, struct sl_input *input);
-/* As sl_input_open(). */
+/* Opens a trace by its path. Returns 0, or a negative errno with a message in `why`, as
+ * sl_input_open() does. */
 int sl_et_open(struct sl_et **out, const char *path, char *why, size_t why_size);
 void sl_et_close(struct sl_et *et); /* NULL is fine */
 

@@ -1,5 +1,6 @@
 /*
- * et_sniff.c - recognises a Chakra execution trace by its first bytes, or, if damaged, by its name.
+ * et_sniff.c - recognises a Chakra execution trace by its first bytes, or by its name if the first
+ * bytes are damaged.
  *
  * Threads: any, each with its own input. Memory: none.
  */
@@ -14,7 +15,7 @@
 #define TAG_VERSION   0x0a
 #define TAG_ATTRIBUTE 0x12
 
-/* Whether a byte may be in a version, or in an attribute's name. */
+/* Returns whether a byte may be in a version (`of_version`), or in an attribute's name. */
 static int is_letter(unsigned char c, int of_version)
 {
     return of_version ? isdigit(c) || c == '.' : isalnum(c) || c == '_';
@@ -42,7 +43,7 @@ int sl_et_looks_like(const char *text, size_t size)
     return 1;
 }
 
-/* NAME.et, NAME.et.zst, NAME.et.part... */
+/* Returns whether the file name is one of NAME.et, NAME.et.zst, NAME.et.part and so on. */
 static int is_named(const char *path)
 {
     const char *name = strrchr(path, '/'), *at;

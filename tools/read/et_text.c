@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "write/chakra/wire.h"
 
-/* More fields of AttributeProto. */
+/* Field numbers of AttributeProto that only this file uses. */
 enum {
     DOC_STRING = 2,
     STRING_LIST = 30

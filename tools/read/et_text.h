@@ -21,7 +21,8 @@
 
 /* Checks a message whose fields 1 to `last` are strings: IOInfo, StringList. */
 int sl_et_text_of_strings(struct sl_et_span s, uint64_t last, int *refused);
-/* Checks an attribute and finds its name and its value, whose number is 0 if there is none. */
+/* Checks an attribute and finds its name and its value. If there is no value, the field number of
+ * the value is 0. */
 int sl_et_text_of_attribute(struct sl_et_span s, struct sl_et_span *name, struct sl_et_field *value,
                             int *refused);
 

@@ -15,7 +15,8 @@ struct sl_et_span {
 
 struct sl_et_field {
     uint64_t number;
-    unsigned wire; /* 0 varint, 1 eight bytes, 2 bytes, 5 four bytes */
+    unsigned wire; /* wire type: 0 a varint, 1 eight bytes, 2 a length and that many bytes, 5 four
+                      bytes */
     uint64_t value;
     struct sl_et_span bytes;
 };
@@ -38,7 +39,7 @@ static inline int sl_et_take_varint(struct sl_et_span *s, uint64_t *out)
     return 0;
 }
 
-/* Returns 1, or 0 if the bytes are not a valid field. */
+/* Reads a field. Returns 1, or 0 if the bytes are not a valid field. */
 static inline int sl_et_take_field(struct sl_et_span *s, struct sl_et_field *f)
 {
     uint64_t tag, size;

@@ -1,5 +1,6 @@
 /*
- * event_sort.c - sorted runs in a temporary file, merged by a heap.
+ * event_sort.c - sorts events in runs, writes the sorted runs to a temporary file, and merges the
+ * runs with a heap.
  *
  * Threads, memory: see event_sort.h.
  */
@@ -18,16 +19,18 @@
 
 struct run {
     uint64_t at, left;       /* offset and number of the events of the file that are not read yet */
-    struct sl_event *buffer; /* a slice of the run area */
+    struct sl_event *buffer; /* the next events of the run, in a part of the memory at
+                                sl_event_sort.event */
     size_t pos, fill;
 };
 
 struct sl_event_sort {
     sl_event_order_fn order;
-    struct sl_event *event; /* the run being collected; while merging, the slices of all runs */
+    struct sl_event *event; /* events of the run that is being collected; during the merge, the
+                               buffers of all runs */
     size_t run_events, used;
     uint64_t count;
-    FILE *file; /* NULL: none */
+    FILE *file; /* the temporary file; NULL if none was needed */
     int error;
     struct run *run;
     unsigned runs;
@@ -44,7 +47,7 @@ int sl_event_sort_create(struct sl_event_sort **out, size_t run_events, sl_event
         return -ENOMEM;
     s->order = order;
     s->run_events = run_events;
-    /* Pages use memory only once touched, so small traces need little. */
+    /* A page uses memory only after the first access, so a small trace needs little memory. */
     s->event = sl_pages_map(run_events * sizeof(*s->event));
     s->run = calloc(RUNS_MAX, sizeof(*s->run));
     s->heap = calloc(RUNS_MAX, sizeof(*s->heap));
@@ -77,7 +80,7 @@ static int open_file(struct sl_event_sort *s)
     if (!folder || !folder[0])
         folder = "/tmp";
     fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    /* Some file systems do not support unnamed files. */
+    /* Some file systems do not support O_TMPFILE. A named file is then created and unlinked. */
     if (fd < 0 && snprintf(path, sizeof(path), "%s/syncline-XXXXXX", folder) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     if (fd < 0 && (fd = mkostemp(path, O_CLOEXEC)) >= 0)

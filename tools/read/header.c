@@ -1,5 +1,5 @@
 /*
- * header.c - top-level fields of a trace.
+ * header.c - reads the top-level fields of a trace.
  *
  * Threads, memory: see header.h.
  */
@@ -16,7 +16,7 @@ static int integer(struct sl_text value, int64_t *out)
     return sl_number_scaled(value.data, value.size, 0, out, &(int){0}) == 0;
 }
 
-/* Reads the `syncline` object, which marks a syncline file. */
+/* Reads a member of the top-level object `syncline`, which only syncline files have. */
 static void own_value(struct sl_header *h, const char *key, struct sl_text value)
 {
     static const char counters[] = "counters.";
@@ -67,9 +67,11 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
 
     if (strncmp(path, "syncline.", 9) == 0 && !is_of_distributed(path, NULL))
         own_value(h, path + 9, value);
-    else if (strcmp(path, "generator") == 0) /* a truncated file lacks the `syncline` object */
+    else if (strcmp(path, "generator") == 0) /* the generator also identifies a truncated file,
+                                                which lacks the `syncline` object */
         h->own_file |= sl_text_begins(value, "syncline ");
-    else if (strcmp(path, "job") == 0 && h->own_file) /* comes after the generator */
+    else if (strcmp(path, "job") == 0 && h->own_file) /* in syncline files `job` follows
+                                                         `generator`, so own_file is known here */
         sl_text_copy(h->job, sizeof(h->job), value);
     else if (strcmp(path, "run_id") == 0 && h->own_file)
         sl_text_copy(h->run, sizeof(h->run), value);
@@ -102,7 +104,7 @@ void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text valu
 
     if (!p)
         return;
-    /* HTA: "rank":\s+(\d+) */
+    /* HTA finds the rank by the regular expression "rank":\s+(\d+) */
     space = p += sizeof(wanted) - 1;
     while (p < end && isspace((unsigned char)*p))
         p++;

@@ -19,14 +19,15 @@ struct sl_header_counter {
 };
 
 struct sl_header {
-    int own_file;  /* written by syncline */
-    int has_edges; /* the file has a row for each edge */
+    int own_file;  /* not 0 if syncline wrote the file */
+    int has_edges; /* not 0 if the file has a row for each edge */
     char version[32], host[128], job[128];
     char run[65];         /* id of the run of the job; "" if there is none */
     int64_t run_start_ns; /* start of the run, in ns since the epoch; 0 if it is not known */
     int has_rank, has_world_size, has_base, has_window;
     int64_t rank, world_size;
-    int64_t base_ns;              /* baseTimeNanoseconds */
+    int64_t base_ns;              /* baseTimeNanoseconds of the file: all times are relative to it,
+                                     in ns since the epoch */
     int64_t opened_ns, closed_ns; /* start and end of the recording window, in ns since the epoch */
     int rank_findable;            /* not 0 if HTA's regular expression finds the rank */
     struct sl_header_counter counter[SL_HEADER_COUNTERS];
@@ -38,11 +39,12 @@ struct sl_header {
     unsigned devices;
 };
 
-/* Takes one scalar of a top-level field. This function is a sl_json_visit_fn whose `user` is the
- * header. */
+/* Reads one scalar of a top-level field. Pass this function to sl_json_visit(), with the header as
+ * `user`. */
 void sl_header_value(void *header, const char *path, enum sl_json_type type, struct sl_text value);
 
-/* Takes the raw text of a top-level field, to check what text-based readers find in it. */
+/* Checks the raw text of a top-level field, because HTA finds the rank by a regular expression and
+ * not by a JSON parser. */
 void sl_header_text(struct sl_header *h, struct sl_text key, struct sl_text value);
 
 /* Returns the value of a counter, or 0 if the header has no counter of this name. */

@@ -18,19 +18,20 @@
 #include "zstd.h"
 
 #define RAW_BYTES (256u << 10)
-/* zstd's limit for `--long`. Valid files need no more; hostile files must not use more. */
+/* log2 of the largest zstd window, in bytes. This is the limit of zstd without `--long`. Valid
+ * files need no larger window, and a hostile file must not make the decoder allocate one. */
 #define WINDOW_LOG_MAX 27
 
 struct sl_input {
     int fd;
-    int at_eof; /* read(2) gave 0 */
+    int at_eof; /* not 0 after read(2) returned 0 */
     uint8_t raw[RAW_BYTES];
     size_t raw_pos, raw_fill;
     ZSTD_DStream *zstd;
     size_t zstd_hint; /* number of bytes that the decoder asks for; 0 between frames */
     int zstd_full;    /* the last call filled the output, so the decoder may hold more */
     z_stream gzip;
-    int gzip_inside;                /* inside a member */
+    int gzip_inside;                /* not 0 while a gzip member is being decoded */
     char peeked[SL_INPUT_PEEK_MAX]; /* unread text that sl_input_peek() has returned */
     size_t peeked_size;
     struct sl_input_status status;
@@ -99,15 +100,17 @@ static size_t read_zstd(struct sl_input *in, void *data, size_t size)
 
     while (out.pos == 0) {
         ZSTD_inBuffer chunk;
-        /* The decoder may hold output, unless its frame has ended. */
+        /* If the last call filled its output and the frame has not ended, the decoder may have more
+         * output for the same input. */
         int flush = in->zstd_full && in->zstd_hint;
         int more = refill(in) || flush;
         size_t hint;
 
         if (!more && in->status.end != SL_INPUT_OPEN)
             return 0;
-        /* One call decodes one block, or no block while the decoder holds output. A call that finds
-         * damage returns nothing, so all valid text must be out before. */
+        /* One call decodes one block, or returns only output that the decoder still has. A call
+         * that finds damage returns no output, so the output of each block is taken before the next
+         * block is decoded. */
         chunk.src = in->raw + in->raw_pos;
         chunk.size = flush ? 0 : in->raw_fill - in->raw_pos;
         chunk.pos = 0;
@@ -237,8 +240,8 @@ size_t sl_input_peek(struct sl_input *in, const char **out)
     return in->peeked_size;
 }
 
-/* Returns whether the text begins with a frame or a skippable frame. Files of pzstd begin with a
- * skippable frame. */
+/* Returns whether these bytes begin a zstd frame or a skippable zstd frame. Files of pzstd begin
+ * with a skippable frame. */
 static int is_zstd(const uint8_t *first)
 {
     static const uint8_t frame[4] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[3] = {0x2a, 0x4d, 0x18};
@@ -252,7 +255,7 @@ static int detect(struct sl_input *in)
 {
     if (!refill(in))
         return in->status.end == SL_INPUT_FAILED ? -EIO : -ENODATA;
-    /* The first read of a pipe may return a single byte. */
+    /* This is a loop because the first read of a pipe may return a single byte. */
     while (in->raw_fill < 4) {
         ssize_t n = read(in->fd, in->raw + in->raw_fill, RAW_BYTES - in->raw_fill);
 
@@ -270,7 +273,7 @@ static int detect(struct sl_input *in)
         ZSTD_DCtx_setParameter(in->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
     } else if (in->raw_fill >= 2 && in->raw[0] == 0x1f && in->raw[1] == 0x8b) {
         in->status.format = SL_INPUT_GZIP;
-        /* 16: gzip wrapper */
+        /* 16 tells zlib to expect the gzip format */
         if (inflateInit2(&in->gzip, MAX_WBITS + 16) != Z_OK)
             return -ENOMEM;
         in->gzip_inside = 1;

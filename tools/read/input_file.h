@@ -1,9 +1,9 @@
 /*
  * input_file.h - reads the text of a plain or compressed trace file.
  *
- * The first bytes, not the name, decide between plain, gzip (any number of members) and zstd (any
- * number of frames). Text is returned as it is decoded. The readable part of a cut or damaged file
- * is returned before its end is reported.
+ * The first bytes of the file, not its name, show whether it is plain, gzip (any number of members)
+ * or zstd (any number of frames). Text is returned as it is decoded. The readable part of a cut or
+ * damaged file is returned before its end is reported.
  *
  * Threads: one owner. Memory: about 256 KiB, plus the file's zstd window (at most 128 MiB).
  */
@@ -35,8 +35,9 @@ struct sl_input_status {
     uint64_t file_bytes; /* size of the file in bytes; 0 if the size is unknown (a pipe) */
     uint64_t read_bytes; /* bytes of the file decoded so far */
     uint64_t text_bytes; /* bytes of text returned so far */
-    uint64_t frames;     /* completed frames or members */
-    char what[160];      /* readable message: the problem and its place; "" if none */
+    uint64_t frames;     /* number of zstd frames or gzip members that were decoded completely */
+    char what[160];      /* one-line message with the problem and its byte offset; "" if there is no
+                            problem */
 };
 
 struct sl_input;
@@ -46,8 +47,8 @@ struct sl_input;
 int sl_input_open(struct sl_input **out, const char *path, char *why, size_t why_size);
 void sl_input_close(struct sl_input *in); /* NULL is fine */
 
-/* Returns the size of the next text, or 0 at any kind of end (see the status). Errors are reported
- * only as a kind of end. Usable as sl_split_read_fn. */
+/* Copies the next text to `data`, and returns its size. Returns 0 at the end of the text and after
+ * an error; the status tells which of the two. The function has the type sl_split_read_fn. */
 size_t sl_input_read(void *in, void *data, size_t size);
 
 /* Returns the beginning of the text, at most SL_INPUT_PEEK_MAX bytes, without consuming it. Call it

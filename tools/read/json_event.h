@@ -1,8 +1,9 @@
 /*
  * json_event.h - parses the text of one event into a plain struct.
  *
- * Only this C interface uses simdjson, a C++ library. It checks every value of the text, including
- * the values that are not needed, so any JSON parser accepts a text that passes.
+ * Only this C interface uses simdjson, a C++ library. The parser checks every value of the text,
+ * including the values that are not needed. So any JSON parser accepts a text that this parser
+ * accepts.
  *
  * Threads: one owner per parser. Memory: the parser keeps buffers for the longest text so far,
  * about six times its length.
@@ -31,7 +32,7 @@ enum sl_row_category {
     SL_CAT_NONE, /* no "cat" */
     SL_CAT_CPU_OP,
     SL_CAT_USER_ANNOTATION,
-    SL_CAT_PYTHON, /* of torch.profiler with `with_stack` */
+    SL_CAT_PYTHON, /* Python functions, which torch.profiler writes with `with_stack` */
     SL_CAT_GPU_USER_ANNOTATION,
     SL_CAT_RUNTIME,
     SL_CAT_DRIVER,
@@ -45,7 +46,7 @@ enum sl_row_category {
     SL_CAT_OTHER
 };
 
-/* Members present in a row, with a value of the expected type. */
+/* Flags of the members that a row has with a value of the expected type. */
 enum sl_row_has {
     SL_HAS_TS = 1 << 0,
     SL_HAS_DUR = 1 << 1,
@@ -103,24 +104,28 @@ enum sl_row_edge_number {
     SL_ROW_EDGE_DST_STREAM,
     SL_ROW_EDGE_WAIT_NS,
     SL_ROW_EDGE_WAKE_NS,
-    SL_ROW_EDGE_SRC_NAME, /* number of the row with the name, which replaces the text above */
+    SL_ROW_EDGE_SRC_NAME, /* number of the "sync_name" row that holds the name; used if the edge
+                             itself has no name text */
     SL_ROW_EDGE_DST_NAME,
     SL_ROW_EDGE_SRC_NODE, /* graph node */
     SL_ROW_EDGE_DST_NODE
 };
 
 struct sl_trace_row {
-    uint32_t has;     /* enum sl_row_has */
+    uint32_t has;     /* flags of enum sl_row_has */
     char phase;       /* "ph"; 0 = absent */
     uint8_t category; /* enum sl_row_category */
     struct sl_text category_text, name;
     struct sl_text args_name; /* args.name, of metadata events */
     struct sl_row_lane pid, tid;
-    const struct sl_row_edge *edge; /* of "sync_edge" metadata, else NULL; until the next row */
-    int is_edge_name;               /* "sync_name" metadata, with `id` and args_name */
+    const struct sl_row_edge *edge; /* the args of a "sync_edge" metadata row, valid until the next
+                                       row; NULL for other rows */
+    int is_edge_name;               /* not 0 for a "sync_name" metadata row, whose members are `id`
+                                       and args_name */
     int64_t ts_ns, dur_ns; /* exact, from the decimal text; the sum of any two fits int64 */
     int64_t id;            /* id of a flow */
-    /* Kineto's peer copies state only the device and context in which the copy ran. */
+    /* The row of a peer copy in Kineto's files has only one device and one context, in which the
+     * copy ran. */
     int64_t correlation, device, context, stream, bytes, external_id;
     int64_t wait_record;  /* wait_on_cuda_event_record_corr_id, wait_on_context_record_corr_id */
     int64_t wait_stream;  /* wait_on_stream, wait_on_context_stream */
@@ -129,26 +134,26 @@ struct sl_trace_row {
     int64_t cbid, result;
     int64_t graph, graph_node;
     int64_t stream_flags; /* in metadata of a stream: CUPTI's number for the kind of stream */
-    /* calls that waited */
+    /* members of calls that waited */
     int has_waited;
     struct sl_text wait_in; /* the range around the call */
     struct sl_text wait_at; /* the source line */
-    /* operators */
+    /* members of operators */
     int64_t record_function, sequence, forward_thread;
     struct sl_text dims, types, values; /* "Input Dims", "Input type", "Concrete Inputs": JSON */
-    /* collectives: names without quotes, ranks as JSON */
+    /* members of collectives. Names are without quotes; ranks are JSON text. */
     struct sl_text collective, dtype, group, group_ranks;
     int64_t in_elements, group_size, group_start, group_stride, src_rank, dst_rank;
 };
 
-/* Whether the row is a kernel, copy or memset. */
+/* Returns whether the row is a kernel, copy or memset. */
 static inline int sl_row_is_gpu(const struct sl_trace_row *row)
 {
     return row->category == SL_CAT_KERNEL || row->category == SL_CAT_MEMCPY ||
            row->category == SL_CAT_MEMSET;
 }
 
-/* Whether the row is a call of the CUDA runtime or driver. */
+/* Returns whether the row is a call of the CUDA runtime or driver. */
 static inline int sl_row_is_call(const struct sl_trace_row *row)
 {
     return row->category == SL_CAT_RUNTIME || row->category == SL_CAT_DRIVER;
@@ -182,7 +187,7 @@ enum sl_json_type {
 typedef void (*sl_json_visit_fn)(void *user, const char *path, enum sl_json_type type,
                                  struct sl_text value);
 
-/* Checks any JSON value and reports every value inside it, but not an outermost array or object.
+/* Checks any JSON value and reports every value inside it, except the outermost array or object.
  * Each path begins with `root`. `visit` may be NULL. Returns the same values as sl_json_row(). If
  * the text has an error, the values before the error have been reported. */
 int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t size,

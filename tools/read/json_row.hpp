@@ -13,14 +13,15 @@
 namespace sl_json_walk
 {
 
-/* 73 years in ns; the sum or difference of two times fits */
+/* about 73 years in ns, so that the sum or difference of two times fits int64 */
 constexpr int64_t TIME_MAX = INT64_MAX / 4;
 
-/* Longest word that decides the kind of a row, in bytes. Each of the 33 letters of the longest key
- * may be written as \u0000. */
+/* Size of the longest escaped key or value that is compared with a known word, in bytes. Each of
+ * the 33 letters of the longest word may be written as an escape of six bytes, such as \u0061. */
 constexpr size_t WORD_MAX = 256;
 
-/* For a known category `name` becomes the constant text of the category. */
+/* Returns the category with the name `s`. For a known category *name becomes the constant text of
+ * the category. */
 inline sl_row_category category_of(string_view s, sl_text *name)
 {
     static const struct {
@@ -51,7 +52,7 @@ inline sl_row_category category_of(string_view s, sl_text *name)
     return SL_CAT_OTHER;
 }
 
-/* Tables of args, sorted by the length of the name. */
+/* Entries of the tables of args. Each table is sorted by the length of the name. */
 struct number_arg {
     string_view name;
     sl_row_has bit;
@@ -105,7 +106,7 @@ constexpr word_arg word_args[] = {
 
 constexpr size_t ARG_MAX = 33;
 
-/* Start of the names of each length in a table. */
+/* For each length, the index of the first name with this length in a table. */
 template <typename T, size_t N> struct by_length {
     uint8_t begin[ARG_MAX + 2] = {};
 
@@ -136,7 +137,8 @@ struct row_walk : visitor {
     sl_trace_row *row;
     sl_row_edge *edge;
 
-    /* Decodes a word. Few programs escape letters of a key, but every program may. */
+    /* Decodes the escapes of a word. JSON allows escaped letters in a key, although few programs
+     * write them. */
     string_view meant(string_view word, char (&room)[WORD_MAX]) const
     {
         sl_text text;
@@ -179,7 +181,7 @@ struct row_walk : visitor {
         }
     }
 
-    /* Sets `out` to the inside of a string; ignores other values. */
+    /* Sets *out to the text inside the quotes of a string. Ignores values that are not strings. */
     void word(string_view token, sl_text *out)
     {
         token = trimmed(token);
@@ -187,7 +189,8 @@ struct row_walk : visitor {
             *out = {token.data() + 1, token.size() - 2};
     }
 
-    /* A rounded number could be the id of a different lane. */
+    /* Reads a pid or tid. A number that int64 cannot hold exactly counts as text, because a rounded
+     * number could be the id of a different thread. */
     void lane(sl_json_type type, sl_text text, sl_row_lane *out)
     {
         int exact;
@@ -272,8 +275,8 @@ struct row_walk : visitor {
         return row->phase == 'M' && string_view(row->name.data, row->name.size) == name;
     }
 
-    /* Returns true if the args of an edge precede the members that say that the row is an edge.
-     * Another program has then sorted the members of the row. */
+    /* Returns true if the args of an edge come before the "name" and "ph" that show that the row is
+     * an edge. This happens if another program sorted the members of the row. */
     bool is_told_late() const
     {
         return (row->has & SL_HAS_ARGS) && ((is_metadata("sync_edge") && !row->edge) ||

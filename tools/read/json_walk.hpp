@@ -26,7 +26,7 @@ namespace od = simdjson::ondemand;
 using simdjson::error_code;
 using std::string_view;
 
-/* Deeper values are refused, because the walk is recursive. */
+/* Values nested deeper than this are refused, because the walk is recursive. */
 constexpr int DEPTH_MAX = 512;
 
 inline string_view trimmed(string_view token)
@@ -63,9 +63,10 @@ inline bool check_escapes(string_view s)
     return true;
 }
 
-/* One text being walked. */
+/* The state while one text is walked. */
 struct walk {
-    bool escapes; /* the text has a backslash: strings need a check */
+    bool escapes; /* true if the text has a backslash, so that the escapes of its strings must be
+                     checked */
     error_code error = simdjson::SUCCESS;
 
     bool fail(error_code e)
@@ -98,7 +99,7 @@ struct walk {
         return true;
     }
 
-    /* Calls `each` for the members in text order, until it returns false. */
+    /* Calls `each` for the members in text order, until `each` returns false. */
     template <typename F> bool members(od::object &object, F each)
     {
         for (auto result : object) {
@@ -138,7 +139,7 @@ struct walk {
     }
 };
 
-/* Reports every value with its path. */
+/* Calls the visit function for every value, with the path of the value. */
 struct visitor : walk {
     od::document *whole;
     sl_json_visit_fn visit;

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* This is enough for every int64. Later digits affect only rounding. */
+/* 19 digits are enough for every int64. Later digits affect only rounding. */
 #define DIGITS_MAX 19
 
 struct decimal {
@@ -47,7 +47,7 @@ int sl_number_valid(const char *text, size_t size)
     p += p < end && *p == '-';
     for (first = p; is_digit(p, end); p++)
         ;
-    if (p == first || (*first == '0' && p - first > 1)) /* no leading zeros */
+    if (p == first || (*first == '0' && p - first > 1)) /* leading zeros are invalid */
         return 0;
     if (p < end && *p == '.') {
         for (first = ++p; is_digit(p, end); p++)

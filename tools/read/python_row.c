@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Prefixes of names outside user code. The files of Python's standard library that call other code.
- * */
+/* Prefixes of the names of functions outside user code: PyTorch, and those files of Python's
+ * standard library that call other code. */
 static const char *const foreign[] = {
     "<",          "torch/",      "torchgen/",    "functorch/",      "triton/",
     "syncline/",  "nn.Module: ", "threading.py", "runpy.py",        "contextlib.py",

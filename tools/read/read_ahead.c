@@ -1,9 +1,10 @@
 /*
  * read_ahead.c - a ring of decoded blocks between two threads.
  *
- * Threads: the helper fills blocks, and the owner empties these blocks. `lock` guards the counts.
- * The helper owns each block that is not counted as filled. A block takes about a millisecond, so
- * the cost of a mutex is negligible. Memory: the ring owns the blocks.
+ * Threads: the helper thread fills blocks, and the owner empties them. `lock` guards the counts. A
+ * block belongs to the owner while it is filled, and otherwise to the helper. Decoding a block
+ * takes about a millisecond, so the cost of a mutex is negligible. Memory: the ring owns the
+ * blocks.
  */
 #include "read/read_ahead.h"
 
@@ -13,7 +14,7 @@
 #include <string.h>
 
 struct block {
-    size_t size; /* 0: the end */
+    size_t size; /* size of the text in bytes; 0 at the end of the text */
     size_t taken;
     struct sl_input_status status; /* input status after this block */
     char data[SL_READ_AHEAD_BLOCK_BYTES];

@@ -16,15 +16,16 @@
 
 struct sl_read_ahead;
 
-/* Borrows `input`. 0 or -errno. */
+/* Starts the helper thread. `input` is borrowed. Returns 0 or -errno. */
 int sl_read_ahead_start(struct sl_read_ahead **out, struct sl_input *input);
-/* Waits until the helper no longer uses the input, then frees. NULL is fine. */
+/* Waits until the helper no longer uses the input, then frees `a`. NULL is fine. */
 void sl_read_ahead_stop(struct sl_read_ahead *a);
 
-/* Returns the size of the next text, or 0 at the end. Usable as sl_split_read_fn. */
+/* Copies the next text to `data`, and returns its size, or 0 at the end. The function has the type
+ * sl_split_read_fn. */
 size_t sl_read_ahead_read(void *ahead, void *data, size_t size);
 
-/* The input's status at the last block that the reader took. */
+/* Sets *out to the input's status after the last block that the owner has read. */
 void sl_read_ahead_get_status(struct sl_read_ahead *a, struct sl_input_status *out);
 
 #endif

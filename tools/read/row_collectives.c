@@ -28,7 +28,7 @@ static struct sl_collective_text text_of(struct sl_text text)
     return (struct sl_collective_text){text.data, text.size};
 }
 
-/* ---- the header ---- */
+/* ---- groups in the header of the trace ---- */
 
 void sl_row_collectives_field(void *collectives, const char *path, enum sl_json_type type,
                               struct sl_text value)
@@ -55,7 +55,7 @@ void sl_row_collectives_field(void *collectives, const char *path, enum sl_json_
         sl_collectives_name_ranks(c->comms, text_of(value));
 }
 
-/* ---- rows ---- */
+/* ---- collectives in rows ---- */
 
 static int64_t told(const struct sl_trace_row *row, uint32_t bit, int64_t value)
 {
@@ -97,7 +97,7 @@ int sl_row_collectives_find(void *collectives, const struct sl_event *op, struct
     return number && sl_collectives_get(c->comms, (uint32_t)*number, out);
 }
 
-/* ---- the rest ---- */
+/* ---- creation, lookup and iteration ---- */
 
 int sl_row_collectives_create(struct sl_row_collectives **out)
 {

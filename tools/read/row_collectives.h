@@ -1,10 +1,10 @@
 /*
  * row_collectives.h - reads the type, bytes and ranks of the collectives in a Kineto trace.
  *
- * torch.profiler writes these facts into the args of record_param_comms and of the NCCL kernels. A
- * kernel without args has the facts of the operator around its launch. The number of a group is a
- * hash of the group's ranks, so all ranks of a job give a group the same number without
- * communication.
+ * torch.profiler writes type, bytes and ranks into the args of record_param_comms and of the NCCL
+ * kernels. If a kernel has no such args, the args of the operator around its launch are used. The
+ * number of a group is a hash of the group's ranks, so all ranks of a job give a group the same
+ * number without communication.
  *
  * Threads: one owner. Memory: at most 40 MiB; collectives that do not fit are unknown.
  */
@@ -21,8 +21,7 @@ struct sl_row_collectives;
 int sl_row_collectives_create(struct sl_row_collectives **out);
 void sl_row_collectives_destroy(struct sl_row_collectives *c); /* NULL is fine */
 
-/* Takes a scalar of the trace's header. This function is a sl_json_visit_fn, for sl_trace_visit().
- * */
+/* Reads a scalar of the trace's header. Pass this function to sl_trace_visit(). */
 void sl_row_collectives_field(void *collectives, const char *path, enum sl_json_type type,
                               struct sl_text value);
 
@@ -32,7 +31,8 @@ uint32_t sl_row_collectives_row(struct sl_row_collectives *c, const struct sl_tr
  * call for a correlation id counts; later calls change nothing. */
 void sl_row_collectives_join(struct sl_row_collectives *c, uint64_t correlation, uint32_t number);
 
-/* Finds the collective of a GPU operation. This function is a sl_chakra_options.collective. */
+/* Finds the collective of a GPU operation. This function has the type of
+ * sl_chakra_options.collective. */
 int sl_row_collectives_find(void *collectives, const struct sl_event *op,
                             struct sl_collective *out);
 

@@ -1,5 +1,5 @@
 /*
- * row_usable.c - checks for ids and times that CUPTI can produce.
+ * row_usable.c - checks that the ids and times of a row are values that CUPTI can produce.
  *
  * Threads, memory: see row_usable.h.
  */

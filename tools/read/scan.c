@@ -36,7 +36,7 @@ static struct masks classify(const char *text)
 
     for (int i = 0; i < 4; i++) {
         v[i] = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
-        /* Changes '[' to '{' and ']' to '}', and no other byte to '{' or '}'. */
+        /* Sets a bit that changes '[' to '{' and ']' to '}'. No other byte becomes '{' or '}'. */
         lower[i] = _mm_or_si128(v[i], bit);
     }
     m.quote = match(v, '"');
@@ -62,7 +62,8 @@ static struct masks classify(const char *text)
 }
 #endif
 
-/* Finds the bytes that a backslash escapes. Backslashes are rare, so a loop is fast enough. */
+/* Returns a bit for each byte that a backslash escapes. Backslashes are rare, so a loop is fast
+ * enough. */
 static uint64_t escaped_bytes(struct sl_scan *s, uint64_t backslash)
 {
     uint64_t escaped = s->escaped;
@@ -82,7 +83,7 @@ static uint64_t escaped_bytes(struct sl_scan *s, uint64_t backslash)
     return escaped;
 }
 
-/* Bit i of the result is the parity of the bits 0..i. */
+/* Bit i of the result is the parity of bits 0 to i of `x`. */
 static uint64_t running_parity(uint64_t x)
 {
     x ^= x << 1;
@@ -93,8 +94,8 @@ static uint64_t running_parity(uint64_t x)
     return x ^ (x << 32);
 }
 
-/* Scans a block. Only the bytes whose bit is set in `valid` count. Returns the position after the
- * value's end, or 0. */
+/* Scans a block of 64 bytes. Bytes whose bit in `valid` is 0 are ignored. Returns the position
+ * after the value's end, or 0 if the value does not end in this block. */
 static size_t scan_block(struct sl_scan *s, const char *text, uint64_t valid, int is_string)
 {
     struct masks m = classify(text);

@@ -28,7 +28,7 @@ enum state {
 struct sl_split {
     sl_split_read_fn read;
     void *user;
-    const char *array; /* name of the array of events */
+    const char *array; /* name of the top-level array that holds the events */
     enum state state;
     char *buffer;
     size_t capacity;
@@ -36,7 +36,7 @@ struct sl_split {
     size_t pos;  /* next byte to examine */
     size_t fill;
     uint64_t base; /* offset of buffer[0] in the whole text */
-    int exhausted; /* the reader gave 0 */
+    int exhausted; /* not 0 after the read function returned 0 */
     struct sl_span last;
 };
 
@@ -72,12 +72,12 @@ void sl_split_destroy(struct sl_split *s)
     free(s);
 }
 
-/* Ends the splitting. If the text ends inside a span, the part of that span that is there becomes
- * the text of the last span. Returns 0. */
+/* Ends the splitting. If the text ends inside a span, the last span holds the part of it that was
+ * read. Returns 0. */
 static int finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
 {
     if (s->state == AT_END)
-        return 0; /* keep the first reason */
+        return 0; /* an earlier call has stated the reason */
     s->state = AT_END;
     s->last = (struct sl_span){.kind = kind,
                                .text = s->buffer + s->head,
@@ -93,8 +93,8 @@ static int finish(struct sl_split *s, enum sl_span_kind kind, const char *why)
     return 0;
 }
 
-/* Appends text at `fill`, after moving the buffer's content to its front. Returns 1, or 0 at the
- * end of the text or if the span is too long (then finish() was called). */
+/* Moves the buffer's content to its front, and appends text. Returns 1. Returns 0 at the end of the
+ * text. If the span is too long, calls finish() and returns 0. */
 static int refill(struct sl_split *s)
 {
     size_t n;
@@ -123,8 +123,7 @@ static int refill(struct sl_split *s)
     n = s->read(s->user, s->buffer + s->fill, s->capacity - s->fill);
     s->fill += n;
     s->exhausted = n == 0;
-    /* The parser reads bytes past the end, so these bytes are set to the same values in every run.
-     * */
+    /* The parser may read SL_SCAN_PADDING bytes past the end, so these bytes are set to zero. */
     memset(s->buffer + s->fill, 0, SL_SCAN_PADDING);
     return n > 0;
 }
@@ -173,7 +172,7 @@ static size_t value_size(struct sl_split *s)
     }
 }
 
-/* Returns 1 with the `size` bytes at `pos` as a span. */
+/* Puts the `size` bytes at `pos` into *out as a span. Returns 1. */
 static int emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind, size_t size,
                 enum state next)
 {
@@ -188,7 +187,7 @@ static int emit(struct sl_split *s, struct sl_span *out, enum sl_span_kind kind,
     return 1;
 }
 
-/* Reads a field whose key is at `pos`. Returns 1 with a span. */
+/* Reads a field whose key is at `pos`. Returns 1 and a span, or 0 if no span is complete yet. */
 static int field(struct sl_split *s, struct sl_span *out)
 {
     size_t key = s->pos + 1 - s->head; /* an offset, because the buffer may move */
@@ -229,7 +228,8 @@ static int event(struct sl_split *s, struct sl_span *out)
     return size ? emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT) : finish(s, SL_SPAN_CUT, NULL);
 }
 
-/* Reads one part of the outline. `c` is the next byte. Returns 1 with a span. */
+/* Reads the next part of the outline, such as a comma or an event. `c` is the next byte. Returns 1
+ * and a span, or 0 if the part is no span. */
 static int step(struct sl_split *s, struct sl_span *out, int c)
 {
     int is_after = s->state == AFTER_FIELD || s->state == AFTER_EVENT;

@@ -2,8 +2,8 @@
  * split.h - splits a trace's text into its top-level fields and events.
  *
  * A trace is one JSON object whose "traceEvents" is an array that may be far larger than memory.
- * The splitter reads it in pieces and hands out each top-level field and each event as a span of
- * text. The splitter knows only the outline (strings, brackets, commas). The parser checks that
+ * The splitter reads the text in pieces and returns each top-level field and each event as a span
+ * of text. The splitter knows only the outline (strings, brackets, commas). The parser checks that
  * each span is valid JSON.
  *
  * Threads: one owner. Memory: one buffer of 1 MiB, which grows to the longest span, at most
@@ -24,12 +24,13 @@ enum sl_span_kind {
     SL_SPAN_OPEN,         /* the { of the trace */
     SL_SPAN_FIELD,        /* a "key": value pair; the key is not traceEvents */
     SL_SPAN_EVENTS_OPEN,  /* "traceEvents": [ */
-    SL_SPAN_EVENT,        /* one element */
+    SL_SPAN_EVENT,        /* one element of traceEvents */
     SL_SPAN_EVENTS_CLOSE, /* ] */
     SL_SPAN_CLOSE,        /* the } of the trace */
     SL_SPAN_END,          /* the text ended after the } and perhaps white space */
     SL_SPAN_CUT,          /* the text ended too early; `text` holds the incomplete span */
-    SL_SPAN_BAD /* the text is not the outline of a trace (`why` has the reason); no span follows */
+    SL_SPAN_BAD /* the text does not have the outline of a trace, for the reason in `why`; no span
+                   follows */
 };
 
 struct sl_span {
@@ -37,8 +38,9 @@ struct sl_span {
     const char *text; /* valid until the next call; 64 bytes after it are readable */
     size_t size;
     uint64_t offset; /* byte of `text` within the trace's text */
-    /* The bytes between the previous span and `text`, that is comma, white space and key. The spans
-     * and their leads together are the whole text, byte for byte. */
+    /* Size of the lead in bytes. The lead is the text between the previous span and this span:
+     * comma, white space and key. All leads and spans together are the whole text, byte for
+     * byte. */
     size_t lead;
     const char *key; /* SL_SPAN_FIELD: raw, without quotes */
     size_t key_size;
@@ -49,8 +51,8 @@ struct sl_split;
 
 /* 0 or -ENOMEM. */
 int sl_split_create(struct sl_split **out, sl_split_read_fn read, void *user);
-/* Names the array of events; the default is "traceEvents". Call before the first span. `name` is
- * borrowed. */
+/* Sets the name of the array that holds the events. The default is "traceEvents". Call before the
+ * first span. `name` is borrowed. */
 void sl_split_array(struct sl_split *s, const char *name);
 void sl_split_destroy(struct sl_split *s); /* NULL is fine */
 

@@ -28,13 +28,14 @@ void sl_stream_home_free(struct sl_stream_home *h)
     sl_map_free(&h->device);
 }
 
-/* A key of 0 means none, for ids and for devices. */
+/* Returns the map key of an id. 0 is an empty entry of the map, so keys begin at 1. */
 static uint64_t key_of(uint32_t id)
 {
     return (uint64_t)id + 1;
 }
 
-/* `unknown` is a value that agrees with any other. */
+/* Stores a value for an id. If the id has another value already, the value becomes SEVERAL. The
+ * value `unknown` never replaces another value and never counts as different. */
 static void note(struct sl_map *m, size_t most, uint32_t id, uint64_t value, uint64_t unknown)
 {
     uint64_t *place = m->used < most ? sl_map_put(m, key_of(id)) : sl_map_find(m, key_of(id));
@@ -77,7 +78,8 @@ int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_
 
     if (h->several) {
         home = sl_map_find(&h->of, key_of(stream));
-        /* Every context has a legacy default stream, used or not. */
+        /* The legacy default stream exists in every context, so its number does not identify a
+         * context. */
         key = home && stream != SL_STREAM_LEGACY ? *home : SEVERAL;
     }
     if (key == 0 || key == SEVERAL)

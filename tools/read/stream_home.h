@@ -1,10 +1,10 @@
 /*
  * stream_home.h - finds the context of a stream and the device of a context.
  *
- * torch.profiler names the stream of an event record, but not its context. The context of a stream
- * number is known only if exactly one context has a stream of this number. Kineto writes device 0
- * for a wait if no kernel of the wait's context has been recorded before. So the device of a
- * context is taken from the rows of GPU operations.
+ * torch.profiler names the stream of an event record, but not the record's context. The context of
+ * a stream number is known only if exactly one context has a stream of this number. Kineto writes
+ * device 0 for a wait if no kernel of the wait's context has been recorded before. So the device of
+ * a context is taken from the rows of GPU operations.
  *
  * Threads: one owner. Memory: at most 8 MiB. If a trace has more than 100000 streams, the further
  * streams are unknown. If it has more than 10000 contexts, the devices of the further contexts are
@@ -17,10 +17,10 @@
 
 struct sl_stream_home {
     struct sl_store store;
-    struct sl_map of;     /* stream -> its context */
+    struct sl_map of;     /* maps a stream to its context */
     struct sl_map device; /* map from a context to the device of its operations */
     uint64_t first, last; /* first and latest context seen */
-    uint32_t last_stream; /* in the context `last` */
+    uint32_t last_stream; /* the last stream that was added in the context `last` */
     uint64_t last_place;  /* device and context of the last operation */
     int several;          /* more than one context was seen */
 };
@@ -30,8 +30,8 @@ void sl_stream_home_free(struct sl_stream_home *h);
 
 /* Adds a context and stream that one row names together. `stream` may be SL_STREAM_NONE. */
 void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t stream);
-/* The same for a GPU operation that ran on `device`. If `device` is SL_DEVICE_NONE, the context's
- * device comes from other operations, or stays SL_DEVICE_NONE. */
+/* Adds the context and stream of a GPU operation that ran on `device`. If `device` is
+ * SL_DEVICE_NONE, the context's device is taken from other operations, or stays SL_DEVICE_NONE. */
 void sl_stream_home_see_operation(struct sl_stream_home *h, uint8_t device, uint32_t context,
                                   uint32_t stream);
 

@@ -5,7 +5,7 @@
  */
 #include "read/thread_ids.h"
 
-#define STORE_BYTES (8u << 20) /* the map doubles when it is half full */
+#define STORE_BYTES (8u << 20) /* includes the old map while the map grows */
 #define FIRST       (1u << 31)
 
 void sl_thread_ids_init(struct sl_thread_ids *t)
@@ -21,7 +21,8 @@ void sl_thread_ids_free(struct sl_thread_ids *t)
     t->id = NULL;
 }
 
-/* Never 0, because id 1 needs no new number. */
+/* Returns the map key of an id. The key is never 0, because only id 1 would have key 0, and id 1
+ * needs no new number. */
 static uint64_t key_of(int64_t id)
 {
     return (uint64_t)id ^ 1;

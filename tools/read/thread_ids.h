@@ -18,7 +18,7 @@
 
 struct sl_thread_ids {
     struct sl_store store;
-    struct sl_map of; /* map from the key of an id to its number */
+    struct sl_map of; /* maps the key of a thread id to its 32-bit number */
     int64_t *id;      /* original id of each new number - 2^31; NULL until the first */
     uint32_t count;
 };
@@ -26,8 +26,8 @@ struct sl_thread_ids {
 void sl_thread_ids_init(struct sl_thread_ids *t);
 void sl_thread_ids_free(struct sl_thread_ids *t);
 
-/* Returns the number of an id. Returns 0, which is no thread, only for ids that need a new number
- * when the table is full. */
+/* Returns the 32-bit number for a thread id of the file. If the id needs a new number and the table
+ * is full, returns 0, which is no thread. */
 uint32_t sl_thread_ids_put(struct sl_thread_ids *t, int64_t id);
 
 /* Returns the file's id for a number that sl_thread_ids_put() returned. */

@@ -1,9 +1,9 @@
 /*
  * trace_events.c - sorts events twice.
  *
- * The first order, by thread and time, has calls and ranges. It finds the range around each call,
- * which is the call's place. The second order is by correlation id, and includes GPU operations and
- * waits.
+ * The first order is by thread and time, and has calls and ranges. In this order the innermost
+ * range around each call is found; it is the call's place. The second order is by correlation id,
+ * and has GPU operations and waits too.
  *
  * Threads, memory: see trace_events.h.
  */
@@ -27,7 +27,7 @@ struct range {
     uint32_t name, collective, line;
 };
 
-/* ---- order ---- */
+/* ---- comparison functions of the two orders ---- */
 
 static int compare(uint64_t a, uint64_t b)
 {
@@ -130,9 +130,9 @@ static void sort_steps(struct sl_trace_events *t)
     t->steps = t->steps_sorted = kept;
 }
 
-/* ---- the first order: places ---- */
+/* ---- end of the first order: the range around each call ---- */
 
-/* Finds the last step that began before `ns`, if it had not ended by `ns`. */
+/* Returns the name of the last step that began before `ns`, or 0 if that step had ended by `ns`. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
 {
     size_t low = 0, high;
@@ -151,7 +151,8 @@ uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns)
     return low && t->step[low - 1].end_ns > ns ? t->step[low - 1].name : 0;
 }
 
-/* A range without its own values inherits those of the range around it. */
+/* Returns the range of an event. If the event has no name, source line or collective, these are
+ * taken from the range around it. */
 static struct range inside(const struct range *around, const struct sl_event *ev)
 {
     struct range r = {ev->end_ns, ev->name, ev->collective, 0};
@@ -162,7 +163,8 @@ static struct range inside(const struct range *around, const struct sl_event *ev
     } else if (around) {
         r.line = around->line;
     }
-    /* Calls inside a collective's operator belong to the collective. */
+    /* A call inside the operator of a collective belongs to that collective, even if an inner range
+     * does not name it. */
     if (!r.collective && around)
         r.collective = around->collective;
     return r;
@@ -200,7 +202,7 @@ int sl_trace_events_end(struct sl_trace_events *t)
         ev.around_step = sl_trace_events_step(t, ev.start_ns);
         rc = sl_event_sort_put(t->by_correlation, &ev);
     }
-    /* Free its memory now, because the edge engine needs memory. */
+    /* The memory is freed now, because the edge engine needs memory. */
     sl_event_sort_destroy(t->by_time);
     t->by_time = NULL;
     if (rc == 0 && t->by_start)
@@ -208,10 +210,10 @@ int sl_trace_events_end(struct sl_trace_events *t)
     return rc ? rc : sl_event_sort_end(t->by_correlation);
 }
 
-/* ---- the second order ---- */
+/* ---- events of the second order ---- */
 
-/* Returns true for a call inside a call with the same id, for a record that several waits name, and
- * for a row that was written twice. */
+/* Returns whether an event repeats the previous event. Three cases exist: a call inside a call with
+ * the same id, an event record that several waits name, and a row that was written twice. */
 static int is_repeated(const struct sl_event *last, const struct sl_event *ev)
 {
     if (ev->correlation == 0 || ev->correlation != last->correlation ||
@@ -229,8 +231,8 @@ static int is_repeated(const struct sl_event *last, const struct sl_event *ev)
     }
 }
 
-/* A call that repeats an id, but was not made inside the earlier call, comes from another
- * process. */
+/* Returns whether a call comes from another process. Such a call has the id of an earlier call but
+ * was not made inside that call. */
 static int is_strange(const struct sl_event *last, const struct sl_event *ev)
 {
     return class_of(ev) == 0 &&
@@ -250,22 +252,22 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
     ev->around = ev->around_line = ev->around_step = 0;
 }
 
-/* The row of an operation may lack the device. */
+/* Sets the device of an operation whose row has no device. */
 static void place_operation(const struct sl_trace_events *t, struct sl_event *ev)
 {
     if (ev->device == SL_DEVICE_NONE)
         (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
 }
 
-/* Files of torch.profiler lack the device of a wait, or have a wrong one. */
+/* Sets the device of a wait, which is missing or wrong in files of torch.profiler. */
 static void place_wait(const struct sl_trace_events *t, struct sl_event *ev)
 {
     if (!t->own)
         (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
 }
 
-/* The waits that name a record do not state its context. A record without a stream may be on any
- * stream. */
+/* Sets the context and the device of an event record. The record was made from a wait, which does
+ * not state the record's context. A record without a stream may be on any stream. */
 static void place_record(const struct sl_trace_events *t, struct sl_event *ev)
 {
     if (!t->own && sl_stream_home_find(&t->home, ev->stream, &ev->context) != 0)
@@ -330,7 +332,7 @@ int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struc
     return 1;
 }
 
-/* ---- the rest ---- */
+/* ---- creation, and lookup of calls ---- */
 
 int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectives *collectives)
 {

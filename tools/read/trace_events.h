@@ -33,7 +33,7 @@
 #include "read/stream_home.h"
 #include "read/thread_ids.h"
 
-/* Kinds of events of the tool's own. */
+/* Kinds of events that exist only in the tools, not in a running job. */
 enum sl_trace_kind {
     SL_TRACE_RANGE = SL_EV_KIND_COUNT, /* a range around calls: in the first sort order only */
     SL_TRACE_PYTHON, /* a Python function around calls: in the first sort order only */
@@ -46,10 +46,12 @@ struct sl_trace_events_counts {
     uint64_t negative;     /* rows that end before they begin; their duration becomes 0 */
     uint64_t numbered;     /* calls whose row has a CUPTI callback id */
     uint64_t of_others;    /* calls from a process other than that of the first call */
-    uint64_t strange;      /* calls that repeat an id, but were not made inside the earlier call */
-    uint64_t threads_lost; /* rows of threads beyond the limit of thread_ids.h */
-    uint64_t steps_lost;   /* rows of steps beyond the table's size */
-    uint64_t names_lost;   /* rows whose name did not fit */
+    uint64_t strange;      /* calls that repeat the correlation id of an earlier call but were not
+                              made inside that call */
+    uint64_t threads_lost; /* rows left out because their thread is beyond the limit of
+                              thread_ids.h */
+    uint64_t steps_lost;   /* rows of steps left out because the table of steps was full */
+    uint64_t names_lost;   /* rows whose name was left out because it did not fit into memory */
     uint64_t inputs_lost;  /* number of operators whose inputs did not fit */
 };
 
@@ -78,7 +80,7 @@ struct sl_trace_events {
     struct sl_shape_table *shapes;
     struct sl_event_sort *by_time, *by_correlation;
     struct sl_event_sort *by_start; /* the kept rows, or NULL if rows are not kept */
-    struct sl_event row;            /* the next kept row, if has_row */
+    struct sl_event row;            /* the next kept row; valid if has_row is not 0 */
     int has_row;
     struct sl_intern *inputs; /* inputs of operators, as fields of a Chakra Node; an event's
                                  `inputs` is the number */
@@ -86,12 +88,13 @@ struct sl_trace_events {
     struct sl_thread_ids threads;
     struct sl_stream_home home; /* contexts of waits and event records */
     char *plain;                /* buffer for an unescaped name */
-    /* SL_TRACE_CALLS entries each, indexed by the low bits of the correlation id. When calls are
-     * noted, `other_call` holds the calls that did not wait, because there are many of them and
-     * they would overwrite waiting calls in `call` too early. */
+    /* SL_TRACE_CALLS entries each, indexed by the low bits of the correlation id. After
+     * sl_trace_events_note(), calls that did not wait are in `other_call` and not in `call`. There
+     * are so many of them that they would overwrite waiting calls too early. */
     struct sl_trace_call *call, *other_call;
     struct sl_trace_step *step; /* SL_TRACE_STEPS entries, sorted at the first lookup */
-    size_t steps, steps_sorted; /* `steps` is final after the end */
+    size_t steps, steps_sorted; /* number of steps, and how many of them are sorted; `steps` does
+                                   not change after sl_trace_events_end() */
     /* Not 0 if syncline wrote the file, so that its correlation ids have 64 bits. The caller sets
      * `own` before the first row. */
     int own;
@@ -110,30 +113,32 @@ int sl_trace_events_create(struct sl_trace_events **out);
 void sl_trace_events_destroy(struct sl_trace_events *t); /* NULL is fine */
 
 /* Called before the first row. From then on operators and ranges are kept too, and names are
- * unescaped. `collectives` (borrowed, or NULL) gets the collectives of the rows. Returns 0 or
- * -ENOMEM. */
+ * unescaped. The collectives of the rows are added to `collectives` (borrowed; may be NULL).
+ * Returns 0 or -ENOMEM. */
 int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectives *collectives);
 
-/* Takes any row of the file. Returns 0, or the sticky error of the temporary files. */
+/* Adds a row of any kind. Returns 0, or an error of the temporary files, which all later calls
+ * return too. */
 int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *row);
 
-/* Takes the row of a call or step from a file whose rows are not kept. The facts about a call are
- * then found by its correlation id, except its step. A step is found by its time. */
+/* Notes the row of a call or step, for a file whose rows are not added by sl_trace_events_row().
+ * sl_trace_events_call() then finds a call by its correlation id, and sl_trace_events_step() finds
+ * a step by a time inside it. */
 void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *row);
 
-/* Converts the row of a GPU operation in such a file to an event without its shape. Returns 0, or
- * -EINVAL if the row is of another kind or unusable. */
+/* Converts the row of a GPU operation to an event, without the shape (sizes and kinds). The row is
+ * not kept. Returns 0, or -EINVAL if the row is of another kind or unusable. */
 int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                               struct sl_event *out);
 
 /* Returns the name of the ProfilerStep at a time, or 0 if there is none. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns);
 
-/* Call after the last row. Returns 0 or the sticky error. */
+/* Call after the last row. Returns 0, or an error of the temporary files. */
 int sl_trace_events_end(struct sl_trace_events *t);
 
-/* Returns 1 and the next event, 0 at the end, or the sticky error. Names, including those of copies
- * and memsets, are the raw JSON text of the rows. */
+/* Returns 1 and the next event, 0 at the end, or an error of the temporary files. Names, including
+ * those of copies and memsets, are the raw JSON text of the rows. */
 int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out);
 
 /* Iterates over the contexts that have GPU operations. Call it after the end. *out is an event of
@@ -141,12 +146,13 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out);
  * end. */
 int sl_trace_events_next_context(const struct sl_trace_events *t, size_t *at, struct sl_event *out);
 
-/* Returns 1 and the next kept row by start, outer rows first, if it began by `until_ns`. Returns 0
- * if none did, or the sticky error. */
+/* Returns 1 and the next kept row if the row began by `until_ns`. Kept rows are in order of start,
+ * outer rows before inner rows. Returns 0 if no row is left that began by `until_ns`, or an error
+ * of the temporary files. */
 int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struct sl_event *out);
 
-/* Finds a call that was returned or noted. Returns NULL if the call is unknown, or was overwritten
- * after 131072 newer calls. */
+/* Finds a call that sl_trace_events_next() returned or that was noted. Returns NULL if the call is
+ * unknown, or was overwritten after 131072 newer calls. */
 const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,
                                                  uint64_t correlation);
 

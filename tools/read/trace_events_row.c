@@ -32,15 +32,16 @@ static uint32_t intern(struct sl_trace_events *t, struct sl_text name)
     return id;
 }
 
-/* Returns the value. Returns `fallback` if the value is outside CUDA's range of ids, which is an
- * error of the file. */
+/* Returns a member's value as an id. Returns `fallback` if the member is missing, or if the file is
+ * wrong and the value is outside CUDA's range of ids. */
 static uint32_t id32(uint32_t has, uint32_t bit, int64_t value, uint32_t fallback)
 {
     return (has & bit) && value >= 0 && value <= UINT32_MAX ? (uint32_t)value : fallback;
 }
 
-/* CUPTI ids have 32 bits and wrap. The ids of one file differ by less than 2^31. 2^32 is added to
- * the first id, so that an id before the first is above 0. */
+/* Widens a correlation id to 64 bits. CUPTI correlation ids have 32 bits and wrap, and successive
+ * ids differ by less than 2^31. 2^32 is added to the first id, so that an id below the first stays
+ * above 0. */
 static uint64_t widen(struct sl_trace_events *t, int64_t correlation)
 {
     uint64_t id = (uint64_t)correlation;
@@ -75,7 +76,8 @@ static int begin_range(struct sl_trace_events *t, const struct sl_trace_row *row
     return 0;
 }
 
-/* Sets the members common to calls, operations and waits. The row is usable. */
+/* Sets the members that calls, operations and waits have in common. The caller has checked that the
+ * row is usable. */
 static void begin_event(struct sl_trace_events *t, const struct sl_trace_row *row, int kind,
                         struct sl_event *ev)
 {
@@ -104,14 +106,15 @@ static uint32_t put_inputs(struct sl_trace_events *t, const struct sl_trace_row 
     return id;
 }
 
-/* Syncline sets "async" on record functions. In an NVTX range the program may use that name. */
+/* Returns whether the row is an asynchronous operator. Syncline sets the arg "async" on record
+ * functions. An NVTX range does not count, because the program may use an arg of that name. */
 static int is_async(const struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     return t->own && row->has & SL_HAS_ASYNC && row->has & SL_HAS_RECORD_FUNCTION;
 }
 
-/* Keeps the row of a range. The event of the range has already been added to the first sort order.
- * */
+/* Adds the row of a range to the kept rows. The event of the range has already been added to the
+ * first sort order. */
 static int keep_row(struct sl_trace_events *t, const struct sl_trace_row *row,
                     const struct sl_event *range)
 {
@@ -189,7 +192,8 @@ static int take_range(struct sl_trace_events *t, const struct sl_trace_row *row)
 
 #define NAMED (1ull << 63) /* not a valid process number */
 
-/* A tool that merges files of several ranks may name their processes by text: "[TP00] 4711". */
+/* Stores which process the row belongs to. A tool that merges files of several ranks may identify
+ * processes by text, such as "[TP00] 4711". */
 static void note_process(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     uint64_t process;
@@ -221,9 +225,10 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     return sl_event_sort_put(t->by_time, &ev);
 }
 
-/* Kineto's name of a copy, "Memcpy DtoH (Device -> Pageable)", has words for CUPTI's numbers. */
-/* Returns the number of a word, or 0 if the word is unknown. The word list repeats after its end.
- * */
+/* Kineto names a copy "Memcpy DtoH (Device -> Pageable)". The words stand for the numbers of
+ * CUPTI's enums for copy kinds and memory kinds. */
+/* Returns the number of a word, or 0 if the word is unknown. After its end, `word` returns the
+ * words from the start again. */
 static uint32_t number_of(const char *(*word)(uint32_t), const char *text, const char *end)
 {
     const struct sl_text wanted = {text, (size_t)(end - text)};
@@ -234,7 +239,8 @@ static uint32_t number_of(const char *(*word)(uint32_t), const char *text, const
     return 0;
 }
 
-/* Some writers escape the '>'. */
+/* Sets the copy kind and the two memory kinds by the name of a copy. Some writers escape the
+ * '>'. */
 static void copy_kinds(struct sl_text raw, struct sl_shape *shape)
 {
     char room[128];
@@ -253,7 +259,7 @@ static void copy_kinds(struct sl_text raw, struct sl_shape *shape)
     shape->dst_memory = number_of(sl_copy_name_memory, arrow + 4, close);
 }
 
-/* "Memset (Device)" */
+/* Sets the memory kind by the name of a memset, such as "Memset (Device)". */
 static void memset_kind(struct sl_text name, struct sl_shape *shape)
 {
     static const char begin[] = "Memset (";
@@ -264,7 +270,7 @@ static void memset_kind(struct sl_text name, struct sl_shape *shape)
             number_of(sl_copy_name_memory, name.data + at, name.data + name.size - 1);
 }
 
-/* Of a GPU operation. */
+/* Returns the kind of event for the row of a GPU operation. */
 static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
 {
     return row->category == SL_CAT_KERNEL   ? SL_EV_KERNEL
@@ -272,7 +278,8 @@ static enum sl_event_kind operation_kind(const struct sl_trace_row *row)
                                             : SL_EV_MEMSET;
 }
 
-/* The pid of a GPU row is the device number. A number that no GPU can have is not a device. */
+/* Returns the device of a GPU row, which is the row's pid. A number that no GPU can have does not
+ * count as a device. */
 static uint8_t device_of(const struct sl_trace_row *row)
 {
     if (row->has & SL_HAS_DEVICE)
@@ -332,8 +339,8 @@ static enum sl_sync_type sync_type(struct sl_text name)
     return sl_text_begins(name, "Context Sync") ? SL_SYNC_CONTEXT : SL_SYNC_UNKNOWN;
 }
 
-/* Adds the record that a wait names. If the file does not state its context, place_record() sets it
- * after the last row. */
+/* Adds an event for the event record that a wait names. If the file does not state the record's
+ * context, place_record() sets it after the last row. */
 static int put_record(struct sl_trace_events *t, const struct sl_trace_row *row,
                       const struct sl_event *wait)
 {

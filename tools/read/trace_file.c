@@ -100,12 +100,13 @@ static void show_progress(struct sl_trace *t, const struct sl_span *span)
     }
 }
 
-/* Checks that key and value of a field are valid JSON, as for events. */
+/* Checks that the key and the value of a top-level field are valid JSON. */
 static int check_field(struct sl_trace *t, const struct sl_span *span, struct sl_json_error *error)
 {
     int rc = sl_json_visit(t->json, "", span->key - 1, span->key_size + 2, NULL, NULL, error);
 
-    error->at = 0; /* for a bad key the place of the value is precise enough */
+    error->at = 0; /* if the key is invalid, the offset of the value is reported, which is close
+                      enough */
     return rc ? rc : sl_json_visit(t->json, "", span->text, span->size, NULL, NULL, error);
 }
 

@@ -4,8 +4,8 @@
  *   sl_trace_open(&t, path, why, sizeof(why));
  *   while (sl_trace_next(t, &item) ...)
  *
- * Threads: one owner. A helper thread decompresses ahead of the reader. Memory: the memory of
- * input, splitter and parser (see their headers). It does not depend on the file size.
+ * Threads: one owner. A helper thread decompresses ahead of the reader. Memory: the sum of the
+ * limits in input_file.h, split.h and json_event.h, for a file of any size.
  */
 #ifndef SL_TRACE_FILE_H
 #define SL_TRACE_FILE_H
@@ -21,7 +21,7 @@ struct sl_trace_item {
     /* For events and fields: 0, -EBADMSG if the text is not valid JSON (see `error`), or -EFBIG if
      * it is too long to be parsed. */
     int status;
-    struct sl_trace_row row; /* events with status 0 */
+    struct sl_trace_row row; /* the parsed row of an event whose status is 0 */
     struct sl_json_error error;
 };
 
@@ -37,7 +37,8 @@ int sl_trace_open(struct sl_trace **out, const char *path, char *why, size_t why
 int sl_trace_open_reader(struct sl_trace **out, sl_split_read_fn read, void *user);
 void sl_trace_close(struct sl_trace *t); /* NULL is fine */
 
-/* Shows the progress of reading on a terminal, until the end: "checking FILE: ...". */
+/* Makes sl_trace_next() show on the terminal how much of the file has been read: "checking FILE:
+ * ...". */
 void sl_trace_show(struct sl_trace *t, const char *what, const char *path);
 
 /* Returns 1 and an item, or 0 and the last item, whose span has kind END, CUT or BAD. Text is valid
@@ -48,19 +49,20 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);
 int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
                    void *user, struct sl_json_error *error);
 
-/* If the event is a row in which syncline says the rank so far, reads it as sl_header_value() does.
- * Files have such rows if their rank was not known at the beginning. */
+/* If the event is a metadata event with the rank known so far, reads it as sl_header_value() does.
+ * Files have such events if their rank was not known at the beginning. */
 void sl_trace_take_rank(struct sl_trace *t, const struct sl_trace_item *item,
                         struct sl_header *header);
 
-/* Returns why the input is not a trace. Call it after the last item. Returns NULL if the input is a
- * trace, even a damaged trace. `input` is the input's status. The returned text may point into
+/* Call after the last item. Returns a text that says why the input is not a trace, or NULL if the
+ * input is a trace, even a damaged one. `input` is the input's status. The text may point into
  * `input` or `last`. */
 const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *last,
                              const struct sl_input_status *input);
 
-/* The decoding status. `end` is final after sl_trace_next() returned 0. The counts may be ahead of
- * the items. Without a file all counts are zero and `end` is WHOLE. */
+/* Sets *out to the status of the decoding. `end` is final after sl_trace_next() returned 0. The
+ * counts may include text whose items have not been returned yet. If the trace does not read a
+ * file, all counts are zero and `end` is WHOLE. */
 void sl_trace_get_status(struct sl_trace *t, struct sl_input_status *out);
 
 #endif

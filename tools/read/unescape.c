@@ -19,7 +19,8 @@ static uint32_t hex(const char *p)
     return v;
 }
 
-/* Decodes the \u escape at `p` and its second half, if any. Returns their size in bytes. */
+/* Decodes the \u escape at `p`. If it is the first half of a surrogate pair, also decodes the
+ * second half. Returns the number of bytes that were decoded. */
 static size_t read_unicode(const char *p, size_t left, uint32_t *out)
 {
     *out = hex(p + 2);

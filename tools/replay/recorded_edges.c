@@ -13,19 +13,20 @@
 #include "read/trace_events.h"
 
 enum {
-    ROWS = 1 << 17, /* powers of two */
+    ROWS = 1 << 17, /* ROWS and the other table sizes are powers of two */
     STREAMS = 1 << 14,
     PROBES = 4
 };
 
-/* An edge in the bytes of an event. The kind and the correlation id have the same place as in an
- * event, because the sort reads them there. */
+/* An edge that is stored in the bytes of a struct sl_event, so that it can be sorted as an event.
+ * The sort reads the kind and the correlation id, so these two members have the same offsets as in
+ * struct sl_event. */
 struct packed {
-    uint64_t first; /* the lower one of the two correlation ids of the edge */
+    uint64_t first; /* the lower correlation id of source and destination */
     uint64_t wait_ns;
-    uint64_t last; /* the higher one */
+    uint64_t last; /* the higher correlation id of source and destination; the sort key */
     uint64_t dst_node;
-    uint8_t event_kind; /* SL_TRACE_EDGE */
+    uint8_t event_kind; /* always SL_TRACE_EDGE */
     uint8_t src_device;
     uint16_t none;
     uint8_t kind, basis, flags, none_either;
@@ -38,7 +39,7 @@ struct packed {
 enum {
     RELEASED = 1 << 0,
     AT_START = 1 << 1,
-    SOURCE_LAST = 1 << 2 /* `last` is the source's id */
+    SOURCE_LAST = 1 << 2 /* set if `last` is the correlation id of the source */
 };
 
 _Static_assert(sizeof(struct packed) == sizeof(struct sl_event) &&
@@ -50,7 +51,7 @@ _Static_assert(sizeof(struct packed) == sizeof(struct sl_event) &&
 struct row {
     uint64_t correlation, graph_node, start_ns, end_ns;
     uint32_t context, stream, name, shape;
-    uint32_t thread; /* of a call */
+    uint32_t thread; /* thread of a call */
     uint32_t cbid;
     uint8_t device;
     uint8_t kind;
@@ -59,7 +60,8 @@ struct row {
 struct sl_recorded_edges {
     struct row row[ROWS];
     /* The last operation of each stream is kept, because a wait for all streams may be for an old
-     * operation. Keyed by device and stream, because an edge does not state a context. */
+     * operation. The table is indexed by device and stream, because an edge does not state a
+     * context. */
     struct row last[STREAMS];
 };
 
@@ -79,7 +81,7 @@ void sl_recorded_edges_destroy(struct sl_recorded_edges *f)
         sl_pages_unmap(f, sizeof(*f));
 }
 
-/* ---- events for the sort ---- */
+/* ---- packing of edges into events for the sort ---- */
 
 struct sl_event sl_recorded_edges_event(const struct sl_edge *edge)
 {
@@ -129,7 +131,7 @@ static struct sl_edge unpacked(const struct sl_event *ev)
     return edge;
 }
 
-/* ---- rows ---- */
+/* ---- table of calls and operations ---- */
 
 static size_t place_of(uint64_t correlation, uint64_t graph_node)
 {
@@ -146,7 +148,8 @@ static int is_call(uint8_t kind)
     return kind == SL_EV_RUNTIME || kind == SL_EV_DRIVER;
 }
 
-/* Finds the entry of the stream, or the oldest entry, which the stream may then use. */
+/* Returns the table entry of the operation's stream. If the stream has no entry, returns the least
+ * recent entry, which the stream may overwrite. */
 static struct row *last_of(struct sl_recorded_edges *f, const struct row *op)
 {
     size_t at = stream_place(op->device, op->stream);
@@ -212,7 +215,8 @@ static const struct row *find_row(const struct sl_recorded_edges *f, uint64_t co
     return NULL;
 }
 
-/* Finds an operation that is still the last of its stream. */
+/* Finds the source of an edge if no later operation of its stream has been read. Returns NULL
+ * otherwise. */
 static const struct row *find_last(const struct sl_recorded_edges *f, const struct sl_edge_op *op)
 {
     size_t at = stream_place(op->device, op->stream);
@@ -270,7 +274,8 @@ struct sl_edge sl_recorded_edges_edge(const struct sl_recorded_edges *f, const s
     join_operation(f, &edge.source);
     join_destination(f, &edge);
     went_on_ns = edge.at_start ? edge.dst_start_ns : edge.dst_end_ns;
-    /* A source without a wait had ended at an unknown earlier time. */
+    /* The end of the source is computed only if the edge has a wait. Without a wait the source had
+     * ended earlier, at an unknown time. */
     if (!edge.source.end_ns && edge.wait_ns && went_on_ns > edge.wake_ns)
         edge.source.end_ns = went_on_ns - edge.wake_ns;
     return edge;

@@ -2,9 +2,9 @@
  * recorded_edges.h - joins edges that the job recorded with their operations and calls.
  *
  * The row of an edge names the source and the destination by correlation id, stream and graph node,
- * and has no times. The edge is sorted by correlation id as an event, after both its ends. When the
- * sort returns the edge, the edge gets the times of its source and destination, which are kept
- * here.
+ * and has no times. The edge is sorted by correlation id like an event, after its source and its
+ * destination. When the sort returns the edge, the times of source and destination are copied into
+ * it from a table of recent rows.
  *
  * Threads: one owner. Memory: 9 MiB of mapped pages.
  */
@@ -20,10 +20,10 @@ struct sl_recorded_edges;
 int sl_recorded_edges_create(struct sl_recorded_edges **out);
 void sl_recorded_edges_destroy(struct sl_recorded_edges *f); /* NULL is fine */
 
-/* Packs an edge into an event of kind SL_TRACE_EDGE for sl_event_sort. */
+/* Stores an edge in an event of kind SL_TRACE_EDGE, so that event_sort.h can sort it. */
 struct sl_event sl_recorded_edges_event(const struct sl_edge *edge);
 
-/* Takes a call or an operation, in order of correlation ids. */
+/* Adds a call or an operation to the table. They must be added in order of correlation ids. */
 void sl_recorded_edges_row(struct sl_recorded_edges *f, const struct sl_event *ev);
 
 /* Returns the edge, complete except for names. If the source or the destination has no row, its

@@ -1,8 +1,8 @@
 /*
  * replay.c - passes the rows of a trace, as events in order of enqueue, to the edge engine.
  *
- * In this order, all rows that ended before a call begins come before that call, because later work
- * was enqueued later.
+ * In order of enqueue, all rows that ended before a call began precede that call, because work that
+ * is enqueued later also ends later than the call begins.
  *
  * Threads, memory: see replay.h.
  */
@@ -16,11 +16,11 @@
 #include "base/stats.h"
 #include "print/progress.h"
 
-/* Calls between two runs of the engine. */
+/* Number of calls after which the engine runs again. */
 #define ENGINE_CALLS 512
 #define ENGINE_BYTES (48u << 20)
 
-/* Creates the structures that take the rows. */
+/* Creates the structures to which the rows are added. */
 static int begin_rows(struct sl_replay *f)
 {
     int rc = sl_trace_events_create(&f->events);
@@ -69,14 +69,14 @@ void sl_replay_destroy(struct sl_replay *f)
     free(f);
 }
 
-/* ---- reading ---- */
+/* ---- reading of the file ---- */
 
 static int has_joined(const struct sl_replay *f)
 {
     return f->joined && f->header.has_edges;
 }
 
-/* Returns 0 or -errno of the temporary files. */
+/* Adds a recorded edge to the sort. Returns 0 or -errno of the temporary files. */
 static int join_found(struct sl_replay *f, const struct sl_trace_row *row)
 {
     struct sl_edge edge;
@@ -119,7 +119,8 @@ static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
     struct sl_event ev;
 
     if (f->order == SL_REPLAY_NAMES_KNOWN) {
-        /* Only recent calls are kept (sl_trace_events_call()), but all steps are known. */
+        /* The second pass notes calls again, because only the most recent calls are kept. It does
+         * not note steps again, because all steps are known from the first pass. */
         if (row->category != SL_CAT_USER_ANNOTATION)
             sl_trace_events_note(f->events, row);
         if (row->edge)
@@ -128,7 +129,8 @@ static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
     }
     if (row->is_edge_name)
         sl_edge_names_row(&f->names, row);
-    sl_trace_events_note(f->events, row); /* a call comes before its edges */
+    sl_trace_events_note(f->events, row); /* noted now, because the rows of the call's edges
+                                             follow */
     if (f->sinks.event && sl_trace_events_operation(f->events, row, &ev) == 0)
         f->sinks.event(f->sinks.user, &ev);
     if (row->edge)
@@ -222,13 +224,14 @@ static int read_once(struct sl_replay *f, const char *path, char *why, size_t wh
     strange = sl_trace_not_one(t, &f->last, &f->input);
     if (strange)
         snprintf(why, why_size, "%s is not a Kineto trace: %s", path, strange);
-    sl_trace_close(t); /* the edge engine needs its memory */
+    sl_trace_close(t); /* closed now, because the edge engine needs the memory */
     if (strange)
         return -EBADMSG;
     return rc ? sort_failed(path, rc, why, why_size) : 0;
 }
 
-/* Reads the file a second time, with everything outside the events known. */
+/* Reads the file a second time. The header is known now, so the rows are treated as rows of a
+ * syncline file. */
 static int read_again(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
     if (!f->can_read_again) {
@@ -247,7 +250,7 @@ static int read_again(struct sl_replay *f, const char *path, char *why, size_t w
     return read_once(f, path, why, why_size);
 }
 
-/* Reads the edges a second time, with all names known. */
+/* Reads the file a second time for its edges, because all names are known now. */
 static int read_edges(struct sl_replay *f, const char *path, char *why, size_t why_size)
 {
     f->order = SL_REPLAY_NAMES_KNOWN;
@@ -260,7 +263,8 @@ int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_
 {
     int rc = read_once(f, path, why, why_size);
 
-    /* Another program rewrote the file with its members or rows in another order. */
+    /* If the header or a name came after the rows that need it, another program has reordered the
+     * file. The file is then read twice. */
     if (rc == 0 && f->header.own_file && !f->knew_whose)
         rc = read_again(f, path, why, why_size);
     if (rc == 0 && f->order == SL_REPLAY_NAMES_SOUGHT)
@@ -271,11 +275,11 @@ int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_
     return rc ? sort_failed(path, rc, why, why_size) : 0;
 }
 
-/* ---- the engine ---- */
+/* ---- passing of events to the engine and the sinks ---- */
 
 struct run {
     struct sl_replay *feed;
-    struct sl_edges *engine; /* NULL: the edges are recorded */
+    struct sl_edges *engine; /* the edge engine; NULL if the file has edges that the job recorded */
     struct sl_progress progress;
     uint64_t calls, events;
 };
@@ -292,8 +296,8 @@ static int give_rows(struct run *r, uint64_t until_ns)
     return rc;
 }
 
-/* Returns the time up to which everything is complete. The rows are complete up to this call, but
- * the edges may be complete only up to an earlier time. */
+/* Returns the time up to which rows and edges are complete. The rows are complete up to the start
+ * of the current call (`start_ns`), but the edges may be complete only up to an earlier time. */
 static uint64_t decided_before(const struct run *r, uint64_t start_ns)
 {
     uint64_t decided_ns = r->engine ? sl_edges_decided_ns(r->engine) : start_ns;
@@ -301,8 +305,8 @@ static uint64_t decided_before(const struct run *r, uint64_t start_ns)
     return (decided_ns < start_ns ? decided_ns : start_ns) - 1;
 }
 
-/* Takes a row or a recorded edge. Keeps a row for the edges that follow. Passes an edge on to the
- * sink. The destinations of later edges were enqueued later and end later. */
+/* Keeps a row for the recorded edges that follow. Passes a recorded edge to the sink. Edges come in
+ * the order in which their destinations were enqueued. */
 static void give_joined(struct run *r, const struct sl_event *ev)
 {
     struct sl_edge edge;
@@ -320,7 +324,8 @@ static int give(struct run *r, const struct sl_event *ev)
     int is_call = ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
     int rc = is_call ? give_rows(r, ev->start_ns) : 0;
 
-    /* A call is the first event with its id, so all earlier ids are complete. */
+    /* A call is the first event with its correlation id, so all events with earlier ids have been
+     * passed on. */
     if (is_call && ++r->calls % ENGINE_CALLS == 0) {
         if (r->engine)
             sl_edges_delivered(r->engine, ev->start_ns);
@@ -340,8 +345,8 @@ static int give(struct run *r, const struct sl_event *ev)
     return rc;
 }
 
-/* Passes the contexts to the engine. Their number decides whether a wait without a row may have
- * been for another context, wherever that context begins in the file. */
+/* Passes the contexts to the engine. The engine needs to know whether there are several contexts
+ * before the first wait, because a wait without a row may then have been for another context. */
 static void give_contexts(struct run *r)
 {
     struct sl_event context;
@@ -369,8 +374,9 @@ static int run_all(struct run *r)
     return 0;
 }
 
-/* A syncline file that states so holds everything since its process first used a GPU. Nothing was
- * recorded outside its window, and no wait was for earlier work. */
+/* Returns whether a syncline file holds all GPU work since its process first used a GPU. This is so
+ * if its counters say that no record was outside the recording window and no wait was for work
+ * before the window. */
 static int has_everything(const struct sl_header *h)
 {
     int told = 0;

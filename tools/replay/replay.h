@@ -1,9 +1,10 @@
 /*
- * replay.h - runs a Kineto file through the edge engine, for `edges` and `convert --to chakra`.
+ * replay.h - reads a Kineto file and passes its events to the edge engine, for `edges` and `convert
+ * --to chakra`.
  *
  *   sl_replay_create(&f, &sinks, keeps_rows);
- *   sl_replay_read(f, path, why, sizeof(why));      the file, to its end
- *   sl_replay_run(f, path, why, sizeof(why));       its events and edges, in order of enqueue
+ *   sl_replay_read(f, path, why, sizeof(why));      reads the whole file
+ *   sl_replay_run(f, path, why, sizeof(why));       passes events and edges to the sinks
  *   sl_replay_tell(f, command, path, "the edges")   reports what was left out; exit status
  *
  * Threads: the main thread calls these functions. A helper thread decompresses. Memory: see
@@ -24,8 +25,8 @@
 enum sl_replay_names {
     SL_REPLAY_NAMES_BEFORE, /* the row of a name precedes the edges with the name, as in every file
                                that the job wrote */
-    SL_REPLAY_NAMES_SOUGHT, /* a name was missing: names are read up to the end of the file, and
-                               edges are not passed on */
+    SL_REPLAY_NAMES_SOUGHT, /* an edge came before the row of its name. So names are read up to the
+                               end of the file, and edges are not passed on */
     SL_REPLAY_NAMES_KNOWN   /* all names are known; a second pass reads the edges */
 };
 
@@ -33,13 +34,13 @@ struct sl_replay_sinks {
     /* Syncline files have a row for each recorded edge. These edges are passed to `found` while the
      * file is read, without times except `wait_ns` and `wake_ns`. Nothing is sorted, and
      * sl_replay_run() does nothing. If another program reordered the rows, a second pass provides
-     * the remaining edges. `event` gets the GPU operations, each before the edges that start or end
-     * at it. NULL: sl_replay_run() provides the recorded edges, complete and in order of enqueue.
-     */
+     * the remaining edges. `event` gets the GPU operations, and each operation comes before the
+     * edges that start or end at it. If `found` is NULL, sl_replay_run() passes the recorded edges
+     * to `edges`, complete and in order of enqueue. */
     void (*found)(void *user, const struct sl_edge *edge);
     sl_edge_sink_fn edges;
-    /* Called for each event passed to the engine, after the kept rows that began before it. May be
-     * NULL. */
+    /* Called for each event that is passed to the engine, and for kept rows. A kept row comes
+     * before the events that began after it. May be NULL. */
     void (*event)(void *user, const struct sl_event *ev);
     /* Called at intervals, when every event that ended by `ns`, all edges of these events, and
      * every row that began by `ns` have been passed on. May be NULL. */
@@ -50,30 +51,34 @@ struct sl_replay_sinks {
 struct sl_replay {
     struct sl_replay_sinks sinks;
     struct sl_trace_events *events;
-    struct sl_row_collectives *collectives; /* NULL: rows are not kept */
+    struct sl_row_collectives *collectives; /* collectives of the kept rows; NULL if rows are not
+                                               kept */
     int keeps_rows;
     struct sl_header header;
-    int knew_whose;     /* known before the first row that syncline wrote the file */
+    int knew_whose;     /* not 0 if the file was recognised as a syncline file before its first
+                           row */
     int is_second;      /* not 0 in the second pass, in which the header is known */
     int can_read_again; /* 0 if the input is a pipe */
-    uint64_t invalid, too_long, unusable; /* rows that were not used */
-    uint64_t edge_rows;                   /* rows of recorded edges */
+    uint64_t invalid, too_long, unusable; /* numbers of rows that were not used, by cause */
+    uint64_t edge_rows;                   /* number of rows of recorded edges */
     uint64_t lost[SL_EDGE_LOST_COUNT];
     struct sl_span last;
     struct sl_input_status input;
-    struct sl_recorded_edges *joined; /* NULL: recorded edges are passed to `found` */
+    struct sl_recorded_edges *joined; /* joins recorded edges with the times of their rows; NULL if
+                                         the edges are passed to `found` */
     struct sl_edge_names names;
     enum sl_replay_names order;
-    uint64_t given; /* recorded edges passed on */
+    uint64_t given; /* number of recorded edges that were passed to a sink */
 };
 
-/* `keeps_rows`: operators and ranges are wanted. Returns 0 or -ENOMEM. */
+/* If `keeps_rows` is not 0, operators and ranges are passed to the `event` sink too. Returns 0 or
+ * -ENOMEM. */
 int sl_replay_create(struct sl_replay **out, const struct sl_replay_sinks *sinks, int keeps_rows);
 void sl_replay_destroy(struct sl_replay *f); /* NULL is fine */
 
-/* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. A cut or damaged
- * file is read up to that place. A syncline file is read twice if its header, or a name, comes
- * after the rows that need it. */
+/* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. A truncated or
+ * damaged file is read up to the damage. A syncline file is read twice if its header, or a name,
+ * comes after the rows that need it. */
 int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_size);
 
 /* Passes the events and edges of the file that was read to the sinks. Returns 0, or a negative

@@ -1,5 +1,5 @@
 /*
- * api.c - calls CUPTI: its function table, its errors, its kinds.
+ * api.c - finds CUPTI's functions, reports CUPTI's errors, and turns record kinds on and off.
  *
  * Threads: see api.h. Memory: static flags, so that each failure is logged once. The library stays
  * loaded.
@@ -19,7 +19,7 @@
 #include "collect/cupti/v2.h"
 #include "event/call_name.h"
 
-#define OLDEST_VERSION     18u /* CUDA 12.0 */
+#define OLDEST_VERSION     18u /* CUPTI's version number in CUDA 12.0 */
 #define PER_THREAD_VERSION 21u /* CUDA 12.3, the first version with a buffer for each thread */
 #define MOST_CALLS         1024
 
@@ -75,7 +75,7 @@ static const struct function functions[] = {
 
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* The kinds of each set. The set's first kind decides whether the set is on. */
+/* The kinds of each set. A set counts as on if its first kind is on. */
 static const struct kind {
     uint32_t set;
     int kind;

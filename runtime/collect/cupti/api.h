@@ -25,14 +25,14 @@ typedef void (*sl_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *bu
 typedef uint64_t (*sl_cupti_stamp_fn)(void);
 typedef void (*sl_cupti_callback_fn)(void *user, int domain, uint32_t cbid, const void *data);
 
-/* Values for ActivityFlushAll. The first makes CUPTI return the buffers whose records are all
- * complete; the second makes CUPTI return all buffers. */
+/* Values for ActivityFlushAll. PLAIN makes CUPTI return the buffers whose records are all complete.
+ * FORCED makes CUPTI return all buffers. */
 #define SL_CUPTI_FLUSH_PLAIN  0u
 #define SL_CUPTI_FLUSH_FORCED 1u
 
-/* CUPTI's functions; tests pass their own. Kinds and attributes have CUPTI's values. Results are
- * CUptiResult (0: success). After sl_cupti_open() or sl_cupti_adopt(), only pointers marked "may be
- * NULL" can be NULL. */
+/* CUPTI's functions. Tests pass functions of their own. Kinds and attributes have CUPTI's values.
+ * Results are CUptiResult (0: success). After sl_cupti_open() or sl_cupti_adopt(), only pointers
+ * marked "may be NULL" can be NULL. */
 struct sl_cupti_functions {
     int (*GetVersion)(uint32_t *version);
     int (*ActivityRegisterCallbacks)(sl_cupti_request_fn request, sl_cupti_complete_fn complete);
@@ -46,11 +46,11 @@ struct sl_cupti_functions {
     int (*ActivityFlushAll)(uint32_t flag);
     int (*ActivityGetNextRecord)(uint8_t *buffer, size_t valid_size, void **record);
     int (*ActivityGetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
-    /* Only other clients call this function, through us. May be NULL. */
+    /* Only other CUPTI clients call this function, through syncline. May be NULL. */
     int (*ActivityRegisterTimestampCallback)(sl_cupti_stamp_fn stamp);
-    /* Other clients (through us) and graph_nodes.c call this function. May be NULL. */
+    /* graph_nodes.c and other CUPTI clients (through syncline) call this function. May be NULL. */
     int (*Subscribe)(void **subscriber, void *callback, void *user);
-    /* Only other clients call this function, through us. May be NULL. */
+    /* Only other CUPTI clients call this function, through syncline. May be NULL. */
     int (*Finalize)(void);
     int (*ActivitySetAttribute)(int attribute, size_t *size, void *value);
     int (*ActivityGetAttribute)(int attribute, size_t *size, void *value); /* may be NULL */
@@ -58,7 +58,7 @@ struct sl_cupti_functions {
     int (*SetThreadIdType)(int type);
     int (*GetTimestamp)(uint64_t *ns);
     int (*GetResultString)(int result, const char **text);
-    /* For graph_nodes.c; all may be NULL. */
+    /* Functions for graph_nodes.c. All may be NULL. */
     int (*Unsubscribe)(void *subscriber);
     int (*EnableCallback)(uint32_t enable, void *subscriber, int domain, uint32_t cbid);
     int (*GetGraphId)(void *graph, uint32_t *id);
@@ -82,8 +82,9 @@ struct sl_cupti_api {
                             * record may be missing */
     struct sl_cupti_functions v1;
 
-    /* CUPTI's attributes before sl_cupti_attach(), and whether CUPTI had a buffer for each thread
-     * at the first call. */
+    /* CUPTI's attributes before sl_cupti_attach() or sl_cupti_set_up() changed them. `per_thread`:
+     * 1 if CUPTI had a buffer for each thread. `first_per_thread`: `per_thread` before the first
+     * change. */
     uint8_t zeroed, per_thread, first_per_thread;
     int has_per_thread;
 };
@@ -123,26 +124,27 @@ uint32_t sl_cupti_enable(struct sl_cupti_api *api, uint32_t set, int all_api,
  * now. */
 uint32_t sl_cupti_disable(struct sl_cupti_api *api, uint32_t set);
 
-/* Registers these callbacks. Before that, sets two attributes: CUPTI must not zero buffers on
- * application threads, and records must have system thread ids. Returns 0 or -errno. */
+/* Registers `request` and `complete` as CUPTI's callbacks. Before that, sets two attributes: CUPTI
+ * must not zero buffers on application threads, and records must have system thread ids. Returns 0
+ * or -errno. */
 int sl_cupti_attach(struct sl_cupti_api *api, sl_cupti_request_fn request,
                     sl_cupti_complete_fn complete);
 
-/* Call if another client may have taken CUPTI without notice. Restores the settings that would
- * damage that client's records, or leave some out. Does not restore the kind of thread ids, so
- * records keep system thread ids. There are three reasons for this. The other client may have
- * chosen system ids itself, like XLA's profiler. libkineto treats a thread id that it does not know
- * as a system id. If in fact no client has taken CUPTI, our own events still show the right
- * threads. Must not be called with a subscriber of our own. */
+/* Called if another client may have registered its own CUPTI callbacks without notice. Restores the
+ * settings that would damage that client's records, or leave some of its records out. Does not
+ * restore the kind of thread ids, so records keep system thread ids, for three reasons. The other
+ * client may have chosen system ids itself, like XLA's profiler. libkineto treats a thread id that
+ * it does not know as a system id. If in fact no client has taken CUPTI, our own events still show
+ * the right threads. Must not be called with a subscriber of our own. */
 void sl_cupti_yield(struct sl_cupti_api *api);
 
-/* Applies our settings again after sl_cupti_yield(). Call if CUPTI's callbacks and kinds turned out
- * to be still ours. */
+/* Applies our settings again after sl_cupti_yield(). Called if no other client had registered its
+ * callbacks after all. */
 void sl_cupti_set_up(struct sl_cupti_api *api);
 
 /* Restores all settings for another client, which may not zero its buffers, for example. Our
  * callbacks stay registered until that client registers its own. If we have a subscriber of our
- * own, it is ended for good, because CUPTI would refuse the other client while our subscriber
+ * own, we unsubscribe for good, because CUPTI would refuse the other client while our subscriber
  * exists. Kinds must be off and buffers returned. */
 void sl_cupti_detach(struct sl_cupti_api *api);
 

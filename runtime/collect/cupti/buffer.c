@@ -4,9 +4,9 @@
  * Threads: application threads and CUPTI's own thread request and complete buffers; the recorder
  * thread takes, recycles and refills. One address range of `cap_bytes` holds all buffers. So
  * arithmetic finds the buffer of a pointer, and recognises a pointer that is not ours without
- * reading the memory there. A page uses memory from the moment when the recorder thread prepares
- * it, or when CUPTI first writes to it after a burst of requests that found no ready buffer. No
- * memory is freed before sl_cupti_pool_reset().
+ * reading the memory there. A buffer takes up memory once the recorder thread has prepared the
+ * buffer, or once CUPTI writes to the buffer after a burst of requests that found no ready buffer.
+ * No memory is freed before sl_cupti_pool_reset().
  *
  * The pool has two lock-free lists:
  *   - ready: A request takes a buffer from this list, and the recorder thread puts buffers back. A
@@ -50,7 +50,7 @@ struct slot {
 };
 
 static struct {
-    /* these fields do not change after init */
+    /* Fields that do not change after init. */
     uint8_t *base;
     size_t buffer_bytes;
     uint32_t slots;
@@ -60,8 +60,8 @@ static struct {
     int (*_Atomic stranger)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                             size_t valid_size);
 
-    /* requests and completions */
-    _Atomic uint64_t ready; /* tag << 32 | slot */
+    /* Fields that requests and completions change. */
+    _Atomic uint64_t ready; /* head of the ready list: tag << 32 | slot */
     struct sl_cupti_buffer *_Atomic completed;
     _Atomic uint32_t ready_count, completed_count, out, discards, starved;
     _Atomic uint64_t turn; /* number of requests served so far */
@@ -70,7 +70,7 @@ static struct {
     _Atomic uint32_t limit;    /* number of slots that may be used now; at most `slots` */
     _Atomic uint32_t prepared; /* number of slots used so far, which are slots 0 .. prepared - 1 */
 
-    /* recorder thread */
+    /* Fields of the recorder thread. */
     uint32_t ready_goal;
     _Atomic size_t mapped_bytes;
 } pool;
@@ -237,8 +237,9 @@ void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 
         atomic_store_explicit(&s->state, OUT, memory_order_relaxed);
         /* Release pairs with the acquire in sl_cupti_pool_turn(), so that a thread that has read
-         * this turn sees the buffer's state as OUT. Such a thread may still see the turn of the
-         * buffer's previous request in the slot, because the slot's turn is stored afterwards. */
+         * this request number sees the buffer's state as OUT. Such a thread may still see the
+         * number of the buffer's previous request in the slot, because the slot's number is stored
+         * afterwards. */
         turn = atomic_fetch_add_explicit(&pool.turn, 1, memory_order_release) + 1;
         atomic_store_explicit(&s->turn, turn, memory_order_relaxed);
         *buffer = s->buffer.data;
@@ -345,7 +346,7 @@ struct sl_cupti_buffer *sl_cupti_pool_take(void)
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer)
 {
     /* Zeroes the whole buffer, not only the `valid` bytes, because CUPTI may have begun records
-     * after them. */
+     * after the `valid` bytes. */
     memset(buffer->data, 0, buffer->size);
     buffer->valid = 0;
     push_ready(index_of(buffer));

@@ -1,7 +1,7 @@
 /*
  * buffer.h - the pool of CUPTI buffers, which lends buffers to CUPTI and takes them back.
  *
- * CUPTI requests a buffer on an application thread and returns it full on any thread. Both
+ * CUPTI requests a buffer on an application thread, and returns the full buffer on any thread. Both
  * callbacks take no lock, allocate nothing, and take less than a microsecond. The recorder thread
  * maps buffers beforehand and keeps a few ready in a lock-free free list. Completed buffers go onto
  * a lock-free list, which the recorder thread takes as a whole.
@@ -37,7 +37,7 @@ struct sl_cupti_buffer {
 int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void));
 
 /* Recorder thread only. Sets the pool's cap, but never above the cap given at creation. Buffers
- * that are already mapped stay. */
+ * that are already mapped stay mapped. */
 void sl_cupti_pool_limit(size_t bytes);
 
 /* The two callbacks to register. `request` also calls `on_first_use` once (see below). */
@@ -71,22 +71,22 @@ void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer);
  * no ready buffer since the last call, doubles the number of buffers that are kept ready. */
 void sl_cupti_pool_refill(void);
 
-/* Any thread. The first function returns how many buffers CUPTI holds now, discard buffers
- * included. The second returns how many bytes are mapped. If CUPTI returned a buffer of ours to
- * another tool's callback, the buffer counts as held for good. */
+/* Any thread. sl_cupti_pool_outstanding() returns how many buffers CUPTI holds now, discard buffers
+ * included. sl_cupti_pool_mapped_bytes() returns how many bytes are mapped. If CUPTI returned a
+ * buffer of ours to another tool's callback, the buffer counts as held for good. */
 unsigned sl_cupti_pool_outstanding(void);
 size_t sl_cupti_pool_mapped_bytes(void);
 
 /* Any thread. Returns whether CUPTI holds a discard buffer. */
 int sl_cupti_pool_is_discarding(void);
 
-/* Any thread. The first function returns the number of the last request. The second returns how
- * many buffers that were requested up to number `turn` are missing. A buffer is missing until the
- * recorder thread has taken it. */
+/* Any thread. sl_cupti_pool_turn() returns the number of the last request. sl_cupti_pool_missing()
+ * returns how many buffers that were requested up to number `turn` are missing. A buffer is missing
+ * until the recorder thread has taken it. */
 uint64_t sl_cupti_pool_turn(void);
 unsigned sl_cupti_pool_missing(uint64_t turn);
-/* The first function returns how many of the missing buffers CUPTI still holds. The second returns
- * whether no buffer is missing. */
+/* sl_cupti_pool_lent() returns how many of the missing buffers CUPTI still holds.
+ * sl_cupti_pool_all_back() returns whether no buffer is missing. */
 unsigned sl_cupti_pool_lent(uint64_t turn);
 int sl_cupti_pool_all_back(uint64_t turn);
 

@@ -40,8 +40,8 @@ static int is_ticks(int (*get)(uint64_t *stamp))
     return before && before <= stamp && stamp <= after;
 }
 
-/* Makes sure that ticks can be converted: in a young process the counter's rate was measured only
- * once. */
+/* Makes sure that ticks can be converted. In a young process, the counter's rate is not known
+ * before the second calibration. */
 static void make_line(void)
 {
     uint64_t ns;
@@ -67,8 +67,8 @@ enum sl_cupti_clock_domain sl_cupti_clock_look(struct sl_cupti_clock *clock,
     clock->last_ns = sl_clock_now();
     if (!clock->first_ns)
         clock->first_ns = clock->last_ns;
-    if (clock->uncertainty_ns == UINT64_MAX) { /* CUPTI's clock cannot be read; it may be the tick
-                                                * counter */
+    if (clock->uncertainty_ns == UINT64_MAX) { /* CUPTI's clock could not be read, so later records
+                                                * may have stamps of the tick counter */
         clock->is_mixed = 1;
         make_line();
         return clock->domain;

@@ -3,9 +3,9 @@
  *
  * CUPTI stamps records with CLOCK_REALTIME by default. Another client of the process may replace
  * that clock for good: torch.profiler makes CUPTI read the tick counter (TSC). Earlier records keep
- * the earlier clock, and one buffer may hold both. So each stamp is judged separately. This is
- * possible because the two clocks are decades apart and a stamp is accepted only if it lies within
- * the life of this process.
+ * the stamps of the earlier clock, and one buffer may hold stamps of both clocks. So each stamp is
+ * judged separately. This is possible because the values of the two clocks are decades apart, and a
+ * stamp is accepted only if it lies within the life of this process.
  *
  * Threads: the recorder thread, or at injection the thread that loads us. Memory: the caller's.
  */

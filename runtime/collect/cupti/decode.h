@@ -5,8 +5,8 @@
  * generated tables.c. For a library newer than the tables, the newest known layout is used, and the
  * library's own GetNextRecord steps from record to record.
  *
- * Threads: the recorder thread, except where a function says otherwise. Memory: its own small
- * state. Names and shapes go into tables of the caller.
+ * Threads: the recorder thread, except where a function says otherwise. Memory: the decoder's own
+ * small state. Names and shapes are stored in tables of the caller.
  */
 #ifndef SL_CUPTI_DECODE_H
 #define SL_CUPTI_DECODE_H
@@ -26,14 +26,14 @@ struct sl_decode;
 typedef void (*sl_decode_sink_fn)(void *user, const struct sl_event *ev);
 
 struct sl_decode_options {
-    uint32_t version; /* cuptiGetVersion */
-    /* NULL: record sizes are taken from the table */
+    uint32_t version; /* CUPTI's version, from cuptiGetVersion() */
+    /* CUPTI's GetNextRecord; NULL: record sizes are taken from the table */
     int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
     /* Says whether the bytes at an address can be read. Called before a text is read for the first
      * time. NULL: the decoder uses sl_foreign_text_can_read() (tests pass their own function) */
     int (*can_read)(uintptr_t address);
-    int filter_api; /* skip calls outside the generated filter (SYNCLINE_API=default on a library
-                       without the per-call filter) */
+    int filter_api; /* 1: skip calls outside the generated filter (SYNCLINE_API=default on a library
+                     * without the per-call filter) */
     struct sl_intern *intern;
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
@@ -67,8 +67,8 @@ void sl_decode_settle(struct sl_decode *d, uint64_t complete_ns, sl_decode_sink_
  * sizes. */
 void sl_decode_without_library(struct sl_decode *d);
 
-/* Two facts that do not come from CUPTI records. The first function reports that a thread has
- * events, the second that an object has a name. */
+/* Two facts that do not come from CUPTI records. sl_decode_meet_thread() reports that a thread has
+ * events. sl_decode_describe() reports that an object has a name. */
 void sl_decode_meet_thread(struct sl_decode *d, uint32_t pid, uint32_t thread,
                            sl_decode_sink_fn sink, void *user);
 void sl_decode_describe(struct sl_decode *d, const struct sl_named *what, uint32_t name,
@@ -81,7 +81,7 @@ struct sl_decode_held {
     size_t records;
     size_t of_use;     /* number of records, except records about devices, threads and CUPTI
                         * overhead */
-    size_t unfinished; /* number of operations without an end; number of launches without their
+    size_t unfinished; /* number of operations without an end, plus number of launches without their
                         * operation */
 };
 void sl_decode_look(const struct sl_cupti_layout *layout, const uint8_t *buffer, size_t size,

@@ -9,7 +9,7 @@
 #include "collect/cupti/decode_impl.h"
 #include "event/call_name.h"
 
-#define INVALID_VALUE UINT32_MAX /* CUPTI_SYNCHRONIZATION_INVALID_VALUE */
+#define INVALID_VALUE UINT32_MAX /* value of CUPTI_SYNCHRONIZATION_INVALID_VALUE */
 
 /* Calls whose callback id is outside the table get a name made from the id. */
 static uint32_t call_name(struct sl_decode *d, enum sl_event_kind domain, uint32_t cbid)

@@ -17,7 +17,7 @@
 #include "collect/cupti/objects.h"
 #include "collect/cupti/tables.h"
 
-#define SL_DECODE_TEXTS_KNOWN 1024 /* addresses of texts that were read before; a power of two */
+#define SL_DECODE_TEXTS_KNOWN 1024 /* number of stored addresses of texts; a power of two */
 #define SL_DECODE_OVERHEADS   16
 #define SL_DECODE_CALLS       2048 /* the names of callback ids below this number are cached */
 #define SL_DECODE_HELD        1024 /* maximum number of held waits in unknown contexts */
@@ -38,9 +38,9 @@ struct sl_decode {
     uint32_t overhead_name[SL_DECODE_OVERHEADS];
     uint32_t runtime_name[SL_DECODE_CALLS];
     uint32_t driver_name[SL_DECODE_CALLS];
-    struct sl_event held[SL_DECODE_HELD]; /* in order of arrival */
+    struct sl_event held[SL_DECODE_HELD]; /* the held waits, in order of arrival */
     unsigned held_count;
-    uint8_t asked_early; /* the devices were queried at the first CPU-side record */
+    uint8_t asked_early; /* 1: the devices were queried at the first CPU-side record */
 };
 
 /* CUPTI aligns records to 8 bytes, but a damaged record can lead to any address. */

@@ -5,7 +5,7 @@
  *
  * Threads: the recorder thread. Memory: the decoder's. objects.c emits an SL_EV_META_* event for
  * each description. The facts of a device are stored in the device table before its event is
- * emitted, because readers of the event take them from there.
+ * emitted, because readers of the event read the facts from the device table.
  */
 #include <errno.h>
 
@@ -61,8 +61,8 @@ int sl_decode_context(struct sl_decode *d, const uint8_t *record)
     if (sl_cupti_objects_is_new_device(d->seen, device))
         sl_decode_new_device(d, device);
     sl_cupti_objects_describe_context(d->seen, device, context, 0);
-    /* CUPTI gives no STREAM record for a default stream, so it is described here. It has the
-     * default priority. */
+    /* CUPTI gives no STREAM record for a default stream, so it is described here. A default stream
+     * has the default priority. */
     sl_cupti_objects_describe_stream(d->seen, context, null_stream,
                                      SL_CUPTI_STREAM_CREATE_FLAG_NULL, 0, 0);
     return 0;

@@ -18,7 +18,7 @@
 #include "collect/cupti/dump_file.h"
 #include "collect/cupti/layout.h"
 
-#define MAX_REFS   16384u /* no buffer of 512 KiB has more records with a text */
+#define MAX_REFS   16384u /* limit per buffer; no buffer of 512 KiB has more records with a text */
 #define TEXT_SLOTS 4096u
 #define TEXT_BYTES (1u << 20)
 
@@ -38,11 +38,11 @@ struct sl_cupti_dump {
     const struct sl_cupti_layout *layout;
     struct sl_cupti_dump_file file;
     uint64_t buffers, records, texts_missing;
-    uint64_t devices_told;     /* a bit for each device that was written */
-    struct sl_clock_line line; /* the line that was written last */
+    uint64_t devices_told;     /* bit mask of the devices that were written */
+    struct sl_clock_line line; /* the conversion of ticks that was written last */
     int is_line_told;
 
-    /* texts of the current buffer */
+    /* Number and bytes of the texts of the current buffer. */
     uint32_t refs, text_bytes;
     struct sl_cupti_dump_ref ref[MAX_REFS];
     struct known_text known[TEXT_SLOTS];

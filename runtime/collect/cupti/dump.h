@@ -23,7 +23,7 @@
 struct sl_cupti_dump_header {
     char magic[8];
     uint32_t format, header_bytes;
-    uint32_t cupti_version; /* cuptiGetVersion */
+    uint32_t cupti_version; /* CUPTI's version, from cuptiGetVersion() */
     uint32_t pid;
     uint64_t realtime_ns, monotonic_ns; /* time at which the dump began */
     uint64_t reserved[3];
@@ -39,8 +39,8 @@ enum sl_cupti_dump_type {
     SL_CUPTI_DUMP_TICKS = 7,
 };
 
-/* This header precedes each chunk. It is followed by `bytes` bytes, and then by zeros up to a
- * multiple of 8. */
+/* This header precedes each chunk. The header is followed by `bytes` bytes, and then by zeros up to
+ * a multiple of 8. */
 struct sl_cupti_dump_chunk {
     uint32_t type, reserved;
     uint64_t bytes;
@@ -63,7 +63,7 @@ struct sl_cupti_dump_device { /* the same fields as in event/device.h */
 
 struct sl_cupti_dump_clock { /* readings of three clocks at one moment */
     uint64_t realtime_ns, monotonic_ns;
-    uint64_t cupti_ns; /* cuptiGetTimestamp; good to uncertainty_ns */
+    uint64_t cupti_ns; /* result of cuptiGetTimestamp(), with an error of up to uncertainty_ns */
     uint64_t uncertainty_ns;
 };
 
@@ -82,8 +82,8 @@ struct sl_cupti_dump_buffer {
                                          * buffer */
     uint32_t stream;                    /* the stream that CUPTI passed to the callback */
     uint32_t valid;
-    uint32_t records, known; /* number of records that the dump's size table knows; bytes of these
-                              * records */
+    uint32_t records, known; /* `records`: number of records whose kind is in the dump's size table;
+                              * `known`: bytes of these records */
     uint32_t refs, text_bytes;
 };
 
@@ -101,8 +101,8 @@ struct sl_cupti_dump_dropped { /* result of cuptiActivityGetNumDroppedRecords af
 };
 
 enum sl_cupti_dump_end_reason {
-    SL_CUPTI_DUMP_ENDED = 0, /* the process ended */
-    SL_CUPTI_DUMP_FULL = 1,  /* the file reached its size limit */
+    SL_CUPTI_DUMP_ENDED = 0, /* the dump ended with the process */
+    SL_CUPTI_DUMP_FULL = 1,  /* the dump ended because the file reached its size limit */
 };
 
 struct sl_cupti_dump_end {
@@ -120,7 +120,8 @@ struct sl_cupti_dump_options {
     uint64_t cap_bytes; /* size limit of the file in bytes; the last chunk may exceed the limit */
     const struct sl_device_table *devices; /* borrowed table of devices; each device is written once
                                             * it is known */
-    sl_foreign_text_can_read_fn can_read;  /* NULL: sl_foreign_text_can_read() */
+    /* checks the address of a text; NULL: sl_foreign_text_can_read() */
+    sl_foreign_text_can_read_fn can_read;
 };
 
 /* Creates a file with mode 0600; never overwrites an existing file. If creating the file fails,
@@ -129,7 +130,7 @@ int sl_cupti_dump_open(struct sl_cupti_dump **out, const struct sl_cupti_dump_op
 
 /* Writes a completed buffer. The caller guarantees that the texts to which the buffer's records
  * point are still valid. If writing fails or the file is full, the dump logs a line and closes the
- * file; recording goes on. */
+ * file; recording continues. */
 void sl_cupti_dump_buffer(struct sl_cupti_dump *d, const uint8_t *data, size_t valid,
                           uint32_t stream);
 

@@ -3,8 +3,8 @@
  * fields that we read.
  *
  * A subscriber (v2.h) lists field ids when it enables a kind. CUPTI chooses the order of the fields
- * and passes their offsets with every buffer (13.3 and later). From 13.4 on it also accepts a list
- * of calls to record. We select fields only together with such a list. Without the list, CUPTI
+ * and passes their offsets with every buffer (13.3 and later). From 13.4 on, CUPTI also accepts a
+ * list of calls to record. We select fields only together with such a list. Without the list, CUPTI
  * would record so many more calls that the smaller records would save nothing.
  *
  * Threads: sl_cupti_fields_select() runs on the thread that enables kinds, sl_cupti_fields_learn()
@@ -59,7 +59,7 @@ struct sl_cupti_record_places { /* CUpti_ActivityRecordLayout */
 struct sl_cupti_complete_info { /* CUpti_BufferCallbackCompleteInfo */
     size_t struct_size;
     uint64_t thread;
-    struct sl_cupti_record_places **kinds; /* places of the fields of each kind, indexed by kind;
+    struct sl_cupti_record_places **kinds; /* offsets of the fields of each kind, indexed by kind;
                                             * NULL: the buffer has no records of this kind */
     size_t count;
 };
@@ -76,8 +76,8 @@ int sl_cupti_fields_learn(const struct sl_cupti_complete_info *info);
  * record of the kind was seen. A family of NULL means that the kind's records cannot be read. */
 const struct sl_cupti_layout *sl_cupti_fields_layout(void);
 
-/* Returns the value that marks a buffer with user-defined records. The value is stored in the place
- * of the buffer's context, because a buffer of user-defined records has no context. */
+/* Returns the value that marks a buffer with user-defined records. The value is stored in the field
+ * for the buffer's context, because a buffer of user-defined records has no context. */
 void *sl_cupti_fields_mark(void);
 
 /* Unit tests only: forgets everything. */

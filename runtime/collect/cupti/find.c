@@ -29,7 +29,7 @@ struct search {
     void **handle;
     char *path, *why;
     size_t path_size, why_size;
-    int found; /* a library was found (it may be unusable) */
+    int found; /* 1: a library was found, which may be unusable */
 };
 
 struct in_process {
@@ -78,7 +78,7 @@ static int try_pattern(struct search *s, const char *pattern)
     return result;
 }
 
-/* Tries the places below a folder where NVIDIA's installers and packages put libcupti. */
+/* Tries the subfolders of a folder in which NVIDIA's installers and packages install libcupti. */
 static int try_below(struct search *s, const char *folder, const char *const *places, int major)
 {
     char pattern[2 * PATH_MAX];
@@ -155,7 +155,7 @@ static int try_major(struct search *s, const struct in_process *p, int major)
     for (int i = 0; python_variable[i]; i++)
         if (try_below(s, secure_getenv(python_variable[i]), python, major) == 0)
             return 0;
-    /* .../bin/python3 */
+    /* the path of the program, such as .../bin/python3 */
     length = readlink("/proc/self/exe", prefix, sizeof prefix - 1);
     for (int up = 0; length > 0 && up < 2; up++)
         while (length > 0 && prefix[--length] != '/')

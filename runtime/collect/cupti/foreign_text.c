@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TEXT_MAX   65536u /* a limit longer than any kernel's name */
+#define TEXT_MAX   65536u /* maximum length of a text in bytes; longer than any kernel's name */
 #define PAGE_BYTES 4096u
 
 /* rt_sigprocmask makes the kernel read the memory. With an invalid `how` the call changes nothing,

@@ -14,7 +14,7 @@ build/cupti-packages), and are reused. Record layouts are not parsed but compile
 version prints offsetof and sizeof. Which structure belongs to which kind is read from the
 documentation comments in NVIDIA's enum. This file checks that a field's width, an attribute's value
 and the meaning of a callback id do not change between versions, because the decoder relies on that.
-Python's standard library, a C compiler ($CC, else cc) and nm are all it needs."""
+The script needs only Python's standard library, a C compiler ($CC, else cc) and nm."""
 import argparse
 import pathlib
 import re
@@ -42,7 +42,7 @@ def plain_name(name: str) -> str:
 
 
 def bits(name: str) -> str:
-    """Returns the entry of a call in call_names.c."""
+    """Returns the flags of a call for call_names.c."""
     plain = plain_name(name)
     if tables_calls.LAUNCHING.match(plain):
         return "W | L"
@@ -50,7 +50,7 @@ def bits(name: str) -> str:
 
 
 def classes(callbacks: dict) -> str:
-    """call_class.c"""
+    """Returns the text of call_class.c."""
     out = [CLASSES_TOP]
     for domain, names in callbacks.items():
         out.append(f"\nstatic const uint8_t {domain}[] = {{\n")

@@ -25,12 +25,12 @@
 #define SLOTS 262144u /* a power of two; enough for all facts of a graph with 10^5 nodes */
 
 enum {
-    DOMAIN_RESOURCE = 3, /* CUpti_CallbackDomain */
-    NODE_CREATED = 13,   /* CUpti_CallbackIdResource */
+    DOMAIN_RESOURCE = 3, /* a value of CUpti_CallbackDomain */
+    NODE_CREATED = 13,   /* a value of CUpti_CallbackIdResource */
     DEPENDENCY_CREATED = 15,
     DEPENDENCY_DESTROYED = 16,
     NODE_CLONED = 20,
-    TYPE_GRAPH = 4 /* CUgraphNodeType */
+    TYPE_GRAPH = 4 /* a value of CUgraphNodeType */
 };
 
 /* These values are the same in all versions from CUPTI 12.0 to 13.5. */
@@ -59,8 +59,8 @@ struct fact {
 static struct {
     const struct sl_cupti_api *api;
     void *subscriber;
-    int is_shared;     /* the subscriber belongs to v2.c */
-    _Atomic int is_on; /* we are subscribed, so facts are passed on */
+    int is_shared;     /* 1: the subscriber is the one of v2.c */
+    _Atomic int is_on; /* 1: we are subscribed, so facts are passed on */
     struct fact *fact;
     _Atomic uint64_t tail; /* number of the next slot to fill; any thread */
     _Atomic uint32_t lost;
@@ -107,7 +107,7 @@ static void put(enum sl_node_fact what, uint64_t node, uint64_t other, uint32_t 
     fact->home = home;
     fact->what = what;
     /* Release pairs with the acquire in take(), so that take() sees the whole fact once it sees the
-     * slot's turn. */
+     * slot's new `turn`. */
     atomic_store_explicit(&fact->turn, empty_turn(at) + 1, memory_order_release);
 }
 

@@ -1,5 +1,5 @@
 /*
- * objects.c - remembers threads, contexts, streams and devices, with their names, flags and
+ * objects.c - stores threads, contexts, streams and devices, with their names, flags and
  * priorities.
  *
  * Threads: the recorder thread. Memory: two open-addressed tables of fixed size. A key is never
@@ -21,8 +21,8 @@
 #define NO_DEVICE UINT32_MAX
 
 struct object {
-    uint32_t context; /* CUPTI counts contexts from 1: 0 = free slot */
-    uint32_t stream;  /* NO_STREAM: the context itself */
+    uint32_t context; /* CUPTI's id of the context, from 1; 0 = free slot */
+    uint32_t stream;  /* CUPTI's id of the stream; NO_STREAM: the object is the context itself */
     uint32_t device;  /* NO_DEVICE: the stream was described before its context was seen */
     uint32_t flags;
     int32_t priority;
@@ -30,18 +30,18 @@ struct object {
 };
 
 struct thread {
-    uint32_t id; /* 0 = free slot */
+    uint32_t id; /* system id of the thread; 0 = free slot */
     uint32_t name;
 };
 
 struct sl_cupti_objects {
     struct sl_cupti_objects_options opt;
-    struct object *last; /* object of the last record, because consecutive records mostly belong to
-                          * one stream */
+    struct object *last; /* the object of the last record, stored because consecutive records mostly
+                          * belong to one stream */
     uint32_t last_thread;
     uint32_t objects, threads;
     uint32_t nowhere; /* number of streams whose device is not known yet (NO_DEVICE) */
-    uint64_t devices; /* a bit for each device that was described */
+    uint64_t devices; /* bit mask of the devices that were described */
     uint32_t device_name[SL_DEVICE_MAX];
     struct object object[SLOTS];
     struct thread thread[SLOTS];
@@ -125,7 +125,8 @@ static void place_streams(struct sl_cupti_objects *s, const struct object *conte
     }
 }
 
-/* Updates and returns the context. Returns NULL if the table has no room for the context. */
+/* Stores the device and the name of a context. If the table has no room for the context, counts a
+ * lost name. */
 void sl_cupti_objects_describe_context(struct sl_cupti_objects *s, uint32_t device,
                                        uint32_t context, uint32_t name)
 {
@@ -187,8 +188,8 @@ int sl_cupti_objects_context_device(struct sl_cupti_objects *s, uint32_t context
     return 0;
 }
 
-/* The table has no room for the stream. Its flags are reported nevertheless, because edges need the
- * flags of every stream. */
+/* Reports the flags of a stream for which the table has no room, because edges need the flags of
+ * every stream. */
 static void tell_unremembered(struct sl_cupti_objects *s, uint32_t context, uint32_t stream,
                               uint32_t flags, int32_t priority)
 {

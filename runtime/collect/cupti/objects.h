@@ -1,5 +1,5 @@
 /*
- * objects.h - remembers threads, contexts, streams and devices, with their names, flags and
+ * objects.h - stores threads, contexts, streams and devices, with their names, flags and
  * priorities.
  *
  * Records may arrive before the description of their stream or context. If the profiler was loaded
@@ -7,9 +7,9 @@
  * emitted before the record's own event. A later description of the object causes another
  * SL_EV_META_* event.
  *
- * Threads: the recorder thread. Memory is fixed at creation. It has room for 16384 threads, and for
- * 16384 contexts and streams together. Objects beyond these limits are not remembered and count as
- * lost names.
+ * Threads: the recorder thread. Memory is fixed at creation. There is room for 16384 threads, and
+ * for 16384 contexts and streams together. Objects beyond these limits are not stored, and each
+ * counts as a lost name.
  */
 #ifndef SL_CUPTI_OBJECTS_H
 #define SL_CUPTI_OBJECTS_H
@@ -46,8 +46,8 @@ int sl_cupti_objects_is_new_device(const struct sl_cupti_objects *s, uint32_t de
 int32_t sl_cupti_objects_stream(struct sl_cupti_objects *s, uint32_t device, uint32_t context,
                                 uint32_t stream);
 
-/* Writes the device of a context. Returns 0, or -ENOENT if no record or description of the context
- * has arrived. */
+/* Writes the device of a context to *device. Returns 0, or -ENOENT if no record or description of
+ * the context has arrived. */
 int sl_cupti_objects_context_device(struct sl_cupti_objects *s, uint32_t context, uint32_t *device);
 
 /* These functions describe an object. `name` is 0 if the object has no name. An event is emitted if

@@ -1,5 +1,5 @@
-"""The calls that are recorded by default, as patterns for docs/trace-format-details.md and generate_tables.py;
-and how calls wait, for generate_tables.py. In a pattern {a,b} stands for either name, and * for any letters."""
+"""Patterns of the calls that are recorded by default, for docs/trace-format-details.md and generate_tables.py,
+and of the calls that wait, for generate_tables.py. In a pattern, {a,b} stands for a or b, and * for any letters."""
 import re
 import textwrap
 
@@ -83,7 +83,7 @@ CLASS_OF = {name: expression(patterns) for name, patterns in CLASSES.items()}
 
 
 def section() -> str:
-    """Makes the section of docs/trace-format-details.md, from its heading to the next one."""
+    """Makes the section of docs/trace-format-details.md, from its heading to the next heading."""
     def code(patterns: str) -> str:
         return ", ".join(f"`{pattern}`" for pattern in patterns.split())
 

@@ -44,7 +44,7 @@ def fail(message: str):
 # ---- packages -------------------------------------------------------------------------------------
 
 def fetch(requirement: str, digest: str, cache: pathlib.Path) -> pathlib.Path:
-    """Downloads and unpacks one pinned package; returns its folder. Done once per cache."""
+    """Downloads and unpacks one pinned package; returns its folder. A package in the cache is not downloaded again."""
     out = cache / requirement.replace("==", "-")
     if (out / ".sha256").exists() and (out / ".sha256").read_text() == digest:
         return out

@@ -59,8 +59,8 @@ SELECTIONS = {
     "cuda_event": ("CUDA_EVENT", ("device", "device_ns")), "overhead": ("OVERHEAD", ("object_kind",)),
     "context": ("CONTEXT", ()), "stream": ("STREAM", ()), "name": ("NAME", ()),
 }
-# Fields whose id is not named like their member. An id of several members is a union: UNION has its
-# size in bytes and the member's offset in it.
+# Fields whose id is not named like their member. If several members share an id, they form a union.
+# UNION has the union's size in bytes and the member's offset in the union.
 FIELD_NAMES = {("kernel", "priority"): "LAUNCH_PRIORITY", ("name", "pid"): "OBJECT_ID", ("name", "thread"): "OBJECT_ID",
                ("name", "device"): "OBJECT_ID", ("name", "context"): "OBJECT_ID", ("name", "stream"): "OBJECT_ID"}
 UNION = {("name", "pid"): (12, 0), ("name", "thread"): (12, 4), ("name", "device"): (12, 0),

@@ -37,7 +37,7 @@ typedef void (*complete_v2_fn)(uint8_t *buffer, size_t size, size_t valid,
 
 static struct {
     void *subscriber;
-    int with_fields; /* constant after callbacks are registered */
+    int with_fields; /* 1: records have selected fields; constant after callbacks are registered */
     _Atomic(sl_cupti_request_fn) request;
     _Atomic(sl_cupti_complete_fn) complete;
 
@@ -196,8 +196,8 @@ static int has_functions(void *handle)
            v2.SetAttribute && v2.GetAttribute;
 }
 
-/* Calls are selected by a list when the kind is enabled, or one by one. If the library has a newer
- * form of neither, whole kinds are enabled and the decoder filters the calls. */
+/* Calls are selected by a list when the kind is enabled, or one by one. If the library lacks the
+ * `_v2` functions for both ways, whole kinds are enabled and the decoder filters the calls. */
 static void replace(struct sl_cupti_functions *fn)
 {
     fn->ActivityRegisterCallbacks = register_callbacks;
@@ -264,7 +264,7 @@ int sl_cupti_v2_subscribe(struct sl_cupti_functions *fn, struct sl_cupti_functio
         return -ENOTSUP;
     result = v2.Subscribe(&v2.subscriber, (void *)pass_on, NULL, &params);
     if (result != SL_CUPTI_SUCCESS) {
-        v2.subscriber = NULL; /* the failed call may have written something */
+        v2.subscriber = NULL; /* the failed call may have written a value */
         first[sizeof(first) - 1] = '\0';
         strncat(holder, first, holder_size - 1);
         return result == SL_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? -EBUSY : -EIO;

@@ -5,9 +5,9 @@
  * one subscriber, and a process may have several subscribers. One process cannot use both: while we
  * have a subscriber, CUPTI refuses other clients that use the older calls.
  *
- * Threads: sl_cupti_attach()'s rule holds for subscribing and unsubscribing. A replacing function
- * may be called on the same threads as the older function. Memory: static, one subscriber per
- * process.
+ * Threads: the thread that opens and closes libcupti also subscribes and unsubscribes. A replacing
+ * function may be called on the same threads as the older function. Memory: static, one subscriber
+ * per process.
  */
 #ifndef SL_CUPTI_V2_H
 #define SL_CUPTI_V2_H

@@ -1,9 +1,9 @@
 /*
  * lane.c - the queue of records from an application thread to the recorder thread.
  *
- * Threads, memory: see lane.h. Lanes that no thread holds are on a lock-free stack. The stack's
- * head holds the index + 1 of the top lane, and counts changes of the stack. The count shows a
- * thread that another thread has popped the top lane and pushed it again (the ABA problem).
+ * Threads, memory: see lane.h. Lanes that no thread uses are on a lock-free stack. The stack's head
+ * holds the index + 1 of the top lane, and counts changes of the stack. The count shows a thread
+ * that another thread has popped the top lane and pushed it again (the ABA problem).
  */
 #include "collect/lane/lane.h"
 
@@ -24,7 +24,7 @@
 /* Lanes may grow only up to this part of the memory. The rest of the memory stays free for lanes of
  * new threads. */
 #define GROWTH(bytes) ((bytes) / 4 * 3)
-/* THREAD_END must always fit. */
+/* Words that are kept free in each lane, so that a THREAD_END record always fits. */
 #define END_WORDS 2
 /* Size in bytes of a lane that has not grown. */
 #define EACH (SL_LANE_WORDS * sizeof(uint64_t) + sizeof(struct sl_lane))
@@ -35,7 +35,7 @@ static struct {
     uint64_t bytes; /* memory limit in bytes for all lanes */
     _Atomic uint64_t taken_bytes;
     _Atomic unsigned used;
-    _Atomic uint64_t free; /* index + 1; count of changes in the upper half */
+    _Atomic uint64_t free; /* lower half: index + 1 of the top lane; upper half: count of changes */
     _Atomic uint64_t lost; /* number of records lost by threads without a lane, or reported to
                             * sl_lanes_lose() */
     void (*_Atomic wake)(void);
@@ -45,8 +45,8 @@ static struct {
     _Atomic int is_ready;
 } all;
 
-/* Takes the place of a thread's lane once the ending thread has returned its lane. Later records of
- * that thread are lost. */
+/* The lane pointer of an ending thread points here once the thread has returned its lane. Later
+ * records of that thread are lost. */
 static struct sl_lane ended;
 
 _Thread_local struct sl_lane *sl_lane_mine;
@@ -71,7 +71,8 @@ static void give(struct sl_lane *lane)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* Adds to the bytes of all lanes. Returns 0, or -ENOMEM if the total would exceed `most`. */
+/* Adds `bytes` to the memory total of all lanes. Returns 0, or -ENOMEM if the total would exceed
+ * `most`. */
 static int take_bytes(uint64_t bytes, uint64_t most)
 {
     uint64_t taken = atomic_load_explicit(&all.taken_bytes, memory_order_relaxed);
@@ -282,8 +283,8 @@ void sl_lanes_lose(uint64_t records)
 
 int sl_lanes_init(size_t bytes)
 {
-    /* Maps address space for all lanes at their largest size. At most `bytes` of it are ever
-     * touched. */
+    /* Maps address space for all lanes at their largest size. At most `bytes` of this address space
+     * are ever touched. */
     const size_t each = SL_LANE_WORDS_MAX * sizeof(uint64_t);
     unsigned lanes = (unsigned)(bytes / EACH);
     uint64_t *word;

@@ -4,7 +4,7 @@
  * A thread writes to its lane, in the order of its calls, everything that is reported on that
  * thread: NVTX ranges and names, PyTorch operators, steps, source lines.
  *
- * A lane is a ring of records with one writer, the thread that holds it, and one reader, the
+ * A lane is a ring of records with one writer, the thread that uses the lane, and one reader, the
  * recorder thread. A thread takes a lane at its first record and returns it when the thread ends,
  * even with unread records. The next thread that takes the lane appends to the same ring. So the
  * number of lanes is the largest number of threads that recorded at the same time, not the number
@@ -32,7 +32,7 @@
 
 enum {
     SL_LANE_WORDS = 8192,                /* first size of a lane, in words of 8 bytes: 64 KiB */
-    SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* largest size of a lane */
+    SL_LANE_WORDS_MAX = 1024 * 1024 / 8, /* largest size of a lane, in words */
     SL_LANE_DOMAINS = 1024, /* number of domains; each domain takes 8 bytes of address space in each
                              * lane, of which few are touched */
     /* Longest texts, in bytes; longer texts are truncated. A record has room for one text of each
@@ -40,10 +40,11 @@ enum {
     SL_LANE_TEXT_MAX = SL_TEXT_MAX,
     SL_LANE_JSON_MAX = 2559,
     SL_LANE_RECORD_WORDS = 510,
-    SL_LANE_TOLD = 256,       /* most nested operators that NVTX texts report */
-    SL_LANE_OPS = 512,        /* most open operators; operators are never nested so deeply */
-    SL_LANE_STARTS = 64,      /* most open operators that may end on any thread, and for whose ends
-                               * room is reserved */
+    SL_LANE_TOLD = 256,  /* maximum number of nested operators that are reported as NVTX
+                          * texts */
+    SL_LANE_OPS = 512,   /* maximum number of open operators; real programs nest fewer operators */
+    SL_LANE_STARTS = 64, /* maximum number of open operators that may end on any thread and for
+                          * whose ends room is reserved */
     SL_LANE_FINISH_WORDS = 8, /* words for a finish record, padding at the ring's end, and a pop */
 };
 
@@ -79,11 +80,11 @@ enum sl_lane_what {
 /* Parts after a record's header, in this order. */
 enum sl_lane_part {
     SL_LANE_HAS_STRING = 1 << 0,   /* no words: `aux` is the number of a registered string */
-    SL_LANE_HAS_CATEGORY = 1 << 1, /* low half of a word, shared with... */
-    SL_LANE_HAS_COLOR = 1 << 2,    /* ...ARGB, high half */
+    SL_LANE_HAS_CATEGORY = 1 << 1, /* low half of a word: the category */
+    SL_LANE_HAS_COLOR = 1 << 2,    /* high half of the same word: the color as ARGB */
     SL_LANE_HAS_VALUE = 1 << 3,    /* one word: type of the value (enum sl_note_value); one word:
                                     * the value's bits */
-    SL_LANE_HAS_ID = 1 << 4,       /* one word: id of a range that is started and ended */
+    SL_LANE_HAS_ID = 1 << 4,       /* one word: id of a range that is ended by its id */
     SL_LANE_HAS_TEXT = 1 << 5,     /* one word: length of the text; then the text's bytes, mostly
                                     * UTF-8 */
     SL_LANE_HAS_JSON = 1 << 6,     /* one word: length of the text; then the text, which is members
@@ -93,30 +94,30 @@ enum sl_lane_part {
 
 struct sl_lane_record {
     uint16_t what : 6;    /* enum sl_lane_what */
-    uint16_t domain : 10; /* below SL_LANE_DOMAINS */
+    uint16_t domain : 10; /* number of the NVTX domain, below SL_LANE_DOMAINS */
     uint8_t parts;        /* enum sl_lane_part */
     uint8_t pairs;        /* length in pairs of words, including this one */
     uint32_t aux;
-    uint64_t stamp; /* sl_clock_stamp() */
+    uint64_t stamp; /* time of the record, from sl_clock_stamp() */
 };
 
 _Static_assert(sizeof(struct sl_lane_record) == 16, "the most frequent record has two words");
 _Static_assert(SL_LANE_DOMAINS == 1 << 10, "a record has 10 bits for the domain");
 
-/* Beginning of a PyTorch operator. After this struct come, without padding, the operator's name,
- * further JSON members for the args of the operator's slice, and the operator's inputs
+/* Beginning of a PyTorch operator. This struct is followed, without padding, by the operator's
+ * name, further JSON members for the args of the operator's slice, and the operator's inputs
  * (event/op_inputs_format.h). */
 struct sl_lane_op {
     struct sl_lane_record record; /* aux: number of the Python line, from sl_python_line(); 0: no
                                    * line */
     uint64_t handle;
-    int64_t sequence;                /* -1: none */
-    uint32_t thread, forward_thread; /* PyTorch's numbers; 0: none */
+    int64_t sequence;                /* sequence number; -1: none */
+    uint32_t thread, forward_thread; /* PyTorch's numbers of the threads; 0: none */
     uint32_t caller;                 /* system id of the thread that called the backward pass; 0:
                                       * none */
     uint16_t name_length, more_length, inputs_length;
     uint8_t scope;
-    uint8_t was_cut; /* inputs were truncated */
+    uint8_t was_cut; /* 1: inputs were truncated */
 };
 
 /* An open operator that was reported by an NVTX text (collect/torch/nvtx_fallback.h). */
@@ -135,7 +136,7 @@ struct sl_lane_open {
 };
 
 struct sl_lane {
-    /* writer */
+    /* Fields of the writer. */
     uint64_t at;           /* position after the last record; the reader sees it as `head` */
     uint64_t offset;       /* the position `at` within the ring */
     uint64_t words;        /* the ring's length */
@@ -147,11 +148,11 @@ struct sl_lane {
     const void *ops_frame; /* Python's frame when the outermost plain operator began */
     uint64_t left, wall;   /* no record may pass position `wall` until the reader reaches `left`
                             * (grow() in lane.c) */
-    uint32_t thread;       /* system id */
-    int announced;         /* THREAD_BEGIN was written */
+    uint32_t thread;       /* system id of the thread */
+    int announced;         /* 1: THREAD_BEGIN was written */
     int depth[SL_LANE_DOMAINS];   /* number of pushed ranges with a record */
-    int skipped[SL_LANE_DOMAINS]; /* number of ranges inside these that were dropped because the
-                                   * lane was full */
+    int skipped[SL_LANE_DOMAINS]; /* number of ranges inside the ranges of `depth` that were dropped
+                                   * because the lane was full */
     uint32_t told, told_number;   /* number of open operators reported by NVTX texts; the thread's
                                    * number in nvtx_fallback.c */
     struct sl_lane_told told_op[SL_LANE_TOLD];
@@ -160,7 +161,7 @@ struct sl_lane {
                                                * reserved */
     struct sl_python_code_cache seen;
 
-    /* shared */
+    /* Fields that writer and reader share. */
     alignas(64) _Atomic uint64_t head;
     uint64_t *word; /* these fields are not on the cache line that the reader keeps changing */
     alignas(64) _Atomic uint64_t tail;
@@ -168,19 +169,18 @@ struct sl_lane {
     _Atomic uint32_t next_free; /* index + 1 of the next free lane; valid while no thread holds this
                                  * lane */
 
-    /* reader */
+    /* Fields of the reader. */
     uint64_t read_offset, read_words;
     uint32_t reading_thread;
-    int is_broken; /* a record was damaged; nothing more is read */
+    int is_broken; /* 1: a record was damaged, so no more records are read */
     uint64_t last_ns;
 };
 
 /* `bytes` is the memory limit for all lanes. Returns 0, -ENOMEM or -EALREADY. */
 int sl_lanes_init(size_t bytes);
 
-/* `wake` is called when a lane fills up, and when the awaited step begins; any thread, never
- * blocks.
- */
+/* `wake` is called, on any thread, when a lane fills up, and when a step of the job begins for
+ * which the recorder thread waits. `wake` must not block. */
 void sl_lanes_set_wake(void (*wake)(void));
 void sl_lanes_wake(void);
 
@@ -266,8 +266,8 @@ static inline int sl_lane_op_find(const struct sl_lane *lane, uint32_t handle)
     return place;
 }
 
-/* Removes the operator at `place` and frees the room that was reserved for the operator's end. The
- * caller writes the end there. */
+/* Removes the operator at position `place` of `op_open`, and frees the room that was reserved for
+ * the operator's end. The caller writes the record of the end into this room. */
 static inline void sl_lane_op_ended(struct sl_lane *lane, int place)
 {
     lane->reserved -= 2;
@@ -317,7 +317,7 @@ static inline void sl_lane_op_finished(struct sl_lane *lane)
 /* Counts records as lost that a source did not try to write. */
 void sl_lanes_lose(uint64_t records);
 
-/* Reader. */
+/* The functions below are for the recorder thread, which reads the lanes. */
 unsigned sl_lanes_used(void); /* returns the number of lanes used so far, which are lanes 0 .. n -
                                * 1 */
 struct sl_lane *sl_lane_at(unsigned index);

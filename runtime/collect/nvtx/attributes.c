@@ -166,8 +166,8 @@ static char *put_color(char *at, uint32_t argb)
     return SL_JSON_LITERAL(at, "\"");
 }
 
-/* Returns the id, or 0 for the id of the replacement text, because no text is better here than the
- * replacement text. */
+/* Returns the id. Returns 0 if the id is the id of the replacement text, because here a missing
+ * text is better than the replacement text. */
 static uint32_t unless_too_many(const struct sl_nvtx_attributes *l, uint32_t id)
 {
     return id == l->too_many ? 0 : id;

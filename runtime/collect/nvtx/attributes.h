@@ -28,8 +28,8 @@ void sl_nvtx_attributes_category(struct sl_nvtx_attributes *l, unsigned domain, 
 void sl_nvtx_attributes_make(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
                              const char *more, struct sl_range_look *out, uint64_t *id);
 /* Adds the attributes from the record of a range's end. The end's payload is appended to the
- * range's payload. Any other attribute of the end replaces the range's (category and color
- * together). */
+ * range's payload. Any other attribute of the end replaces the attribute of the range. Category and
+ * color are replaced together. */
 void sl_nvtx_attributes_add(struct sl_nvtx_attributes *l, const struct sl_lane_record *r,
                             struct sl_range_look *look);
 /* Like sl_nvtx_attributes_add(), but uses attributes that were made from the end's record

@@ -50,7 +50,7 @@ size_t sl_nvtx_payload_json(char *out, size_t room, const char *key, unsigned do
                             const void *payloads, size_t count);
 
 struct sl_nvtx_message {
-    uint32_t string;  /* a registered string; 0: see `text` */
+    uint32_t string;  /* number of a registered string; 0: see `text` */
     const char *text; /* a text of `length` bytes, used if `string` is 0; NULL: none */
     size_t length;
 };
@@ -58,7 +58,7 @@ struct sl_nvtx_message {
 /* The content of an event that the application reports. */
 struct sl_nvtx_event {
     struct sl_nvtx_message message;
-    uint32_t category, color; /* color: ARGB */
+    uint32_t category, color; /* `color` is an ARGB value */
     uint8_t has_category, has_color;
     uint8_t value_type; /* enum sl_note_value */
     uint64_t value;

@@ -2,7 +2,7 @@
  * cuda.h - turns CUDA handles into CUPTI ids, for streams and contexts that the program names.
  *
  * Threads: the thread that initialises CUDA calls sl_nvtx_cuda_ids() once; any thread calls the
- * functions that it returns. Memory: static.
+ * returned functions. Memory: static.
  */
 #ifndef SL_NVTX_CUDA_H
 #define SL_NVTX_CUDA_H

@@ -10,7 +10,8 @@
 #include "collect/lane/step.h"
 #include "collect/nvtx/calls.h"
 
-/* NVTX's name: NVTX_NO_PUSH_POP_TRACKING. */
+/* The result of a push or pop whose level is not known. NVTX calls this value
+ * NVTX_NO_PUSH_POP_TRACKING. */
 #define NO_LEVEL (-2)
 
 static _Atomic uint64_t last_id;

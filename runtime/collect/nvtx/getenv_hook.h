@@ -19,9 +19,9 @@
  * this library is not known. */
 int sl_nvtx_getenv_hook_set(void);
 
-/* The first function returns whether the environment variable names this library, the second
- * whether it names another tool. A copy of NVTX that looks for its tool later attaches to the named
- * library. */
+/* sl_nvtx_getenv_hook_is_set() returns whether the environment variable names this library,
+ * sl_nvtx_has_other_tool() whether the variable names another tool. A copy of NVTX that looks for
+ * its tool later attaches to the named library. */
 int sl_nvtx_getenv_hook_is_set(void);
 int sl_nvtx_has_other_tool(void);
 

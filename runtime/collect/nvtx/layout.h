@@ -2,8 +2,8 @@
  * layout.h - finds the fields of a payload by its schema, for payload.c and payload_event.c.
  *
  * No function reads memory outside the payload. sl_nvtx_layout_follow() returns an address outside
- * the payload, and the number of bytes there that belong to the value. Pure functions except for
- * the registered schemas; any thread.
+ * the payload, and the number of bytes there that belong to the value. Any thread. The functions
+ * only read the payload and the registered schemas.
  */
 #ifndef SL_NVTX_LAYOUT_H
 #define SL_NVTX_LAYOUT_H
@@ -31,7 +31,7 @@ struct sl_nvtx_blob {
     unsigned domain;
     const nvtxPayloadData_t *all; /* all payloads of the event */
     size_t count;
-    unsigned *left; /* number of steps that may still be spent on the event */
+    unsigned *left; /* number of decoding steps that are left for the event */
 };
 
 /* Returns payload `i` of an event. If the payload's size is not given, the schema's size is
@@ -62,8 +62,9 @@ int sl_nvtx_layout_integer(const struct sl_nvtx_blob *b, const struct sl_nvtx_sc
 size_t sl_nvtx_layout_count(const struct sl_nvtx_blob *b, const struct sl_nvtx_schema *s,
                             const struct sl_nvtx_field *f, const char *from, size_t room);
 
-/* The first function returns whether the value is stored outside the payload. The second returns
- * the value's address there, or NULL if the address is not known. */
+/* sl_nvtx_layout_is_indirect() returns whether the value is stored outside the payload.
+ * sl_nvtx_layout_follow() returns the value's address there, or NULL if the address is not
+ * known. */
 int sl_nvtx_layout_is_indirect(const struct sl_nvtx_field *f);
 const char *sl_nvtx_layout_follow(const struct sl_nvtx_blob *b, const struct sl_nvtx_field *f,
                                   size_t offset, size_t *room);

@@ -29,14 +29,15 @@
  * were read. */
 #define EARLY_BYTES ((size_t)16 << 20)
 
-/* Enough for copies in a hundred shared objects. */
+/* Maximum number of slots that we set; enough for NVTX in a hundred shared objects. */
 #define SLOTS_MAX  8192
 #define NVTX_TABLE 64 /* number of slots of the largest module */
 
 /* A slot that we have set, with its address, our function, and the value that turns the slot
  * off. */
 struct taken {
-    void *_Atomic *_Atomic slot; /* NULL: the other fields are not written yet */
+    /* address of the slot; NULL: the other fields are not written yet */
+    void *_Atomic *_Atomic slot;
     void *function, *off;
 };
 
@@ -129,7 +130,7 @@ void sl_nvtx_detach(void)
     errno = saved;
 }
 
-/* ---- NVTX calls its entry points ---- */
+/* ---- the entry points of this file that NVTX calls ---- */
 
 /* A table holds pointers to slots. An older NVTX has shorter tables. */
 static int set_slots(const struct sl_nvtx_slot *s, unsigned module, NvtxFunctionTable table,
@@ -204,14 +205,15 @@ static int any_slot(const struct sl_nvtx_copy *copy, int (*see)(void **slot))
     return 0;
 }
 
-/* A copy that has found no tool has NULL in all its slots. */
+/* Returns whether a tool has set the slot. A copy that has found no tool has NULL in all its
+ * slots. */
 static int is_claimed(void **slot)
 {
     return *slot != NULL;
 }
 
-/* Clears the slots that we have not set, so that their calls cost nothing. NVTX also does this
- * after its tool has set slots. */
+/* Clears a slot, so that its NVTX call costs nothing unless we set the slot afterwards. NVTX also
+ * clears the slots that its tool has not set. */
 static int clear(void **slot)
 {
     __atomic_store_n(slot, NULL, __ATOMIC_RELEASE);

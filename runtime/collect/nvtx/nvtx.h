@@ -24,9 +24,9 @@
  * of NVTX has called sl_nvtx_attach() before. */
 int sl_nvtx_init(size_t bytes);
 
-/* Attaches to copies that have no tool because they looked before we were ready, or because they
- * cannot find us. One thread at a time. Does nothing unless shared objects were loaded since the
- * last call. */
+/* Attaches to copies that have no tool, because the copies looked for a tool before we were ready,
+ * or because the copies cannot find us. One thread at a time. Does nothing unless shared objects
+ * were loaded since the last call. */
 void sl_nvtx_attach_all(void);
 
 /* The entry points that NVTX calls, perhaps before sl_nvtx_init(). Return 1 if the slots were set,

@@ -6,7 +6,7 @@
  * texts and arrays. Pointers are followed only where the schema declares a pointer. A program that
  * registers a schema guarantees that such pointers are valid.
  *
- * Pure functions except for the registered schemas and strings; any thread.
+ * Any thread. The functions only read the payloads and the registered schemas and strings.
  */
 #ifndef SL_NVTX_PAYLOAD_H
 #define SL_NVTX_PAYLOAD_H

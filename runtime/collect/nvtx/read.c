@@ -215,7 +215,7 @@ static void take_lock(struct sl_nvtx_read *r, uint32_t thread, const struct sl_l
     struct sl_range_look look, *waiting;
     struct sl_named name;
 
-    /* We did not create this handle. */
+    /* The program passed a handle that we did not create. */
     if (sl_nvtx_name_get(lock, &name) || name.what != SL_NAMED_OTHER)
         return;
     switch (record->what) {

@@ -17,13 +17,13 @@ enum {
     FIELDS = 65536,
 };
 
-/* NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START */
+/* First id that we assign to a schema: NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START. */
 #define FIRST_MADE (1ull << 32)
 
 static struct {
     struct sl_nvtx_schema schema[SCHEMAS];
     struct sl_nvtx_field field[FIELDS];
-    _Atomic uint32_t index[INDEX]; /* place of the schema + 1; 0: free slot */
+    _Atomic uint32_t index[INDEX]; /* index of the schema + 1; 0: free slot */
     _Atomic uint32_t schemas, fields;
 } table;
 

@@ -17,14 +17,14 @@ struct sl_nvtx_field {
     uint64_t flags, type, detail, offset; /* values that the program has registered */
     uint64_t clock;                       /* clock of a timestamp field; 0: the field names no
                                            * clock */
-    uint32_t name;                        /* registered string; 0: none */
+    uint32_t name;                        /* number of a registered string; 0: none */
 };
 
 enum sl_nvtx_schema_kind {
     SL_NVTX_STRUCT,
     SL_NVTX_DYNAMIC,        /* a struct whose fields have no fixed offsets */
-    SL_NVTX_UNION,          /* another field says which member is valid */
-    SL_NVTX_SELECTED_UNION, /* a member of the union itself says which one is valid */
+    SL_NVTX_UNION,          /* a union; another field says which member is valid */
+    SL_NVTX_SELECTED_UNION, /* a union that has a member that says which member is valid */
     SL_NVTX_ENUM,
 };
 

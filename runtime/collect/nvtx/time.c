@@ -281,7 +281,7 @@ static int is_due(unsigned n)
 }
 
 /* The caller has locked the table. This function unlocks the table while it reads the clock, and
- * then locks the table again. If it returns 0, the table is not locked. */
+ * then locks the table again. If the function returns 0, the table is not locked. */
 static int read_clock(unsigned n)
 {
     const struct sl_nvtx_timer timer = table.node[n].timer;
@@ -370,7 +370,7 @@ void sl_nvtx_time_init(void)
 
     if (!take_table())
         return;
-    node_of(0, NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED); /* TRACE */
+    node_of(0, NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED); /* the node with number TRACE */
     for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
         if (sl_nvtx_system_clock(first[i]) && !read_clock(node_of(0, first[i])))
             return;

@@ -20,12 +20,12 @@
 /* A clock (time domain) of an NVTX domain, with the attributes of nvtxTimeDomainAttr_t. */
 struct sl_nvtx_clock {
     unsigned domain;
-    uint64_t id;         /* 0: assign one */
+    uint64_t id;         /* id of the clock; 0: sl_nvtx_time_add() assigns an id */
     uint64_t type;       /* NVTX_TIMESTAMP_TYPE_* */
     uint64_t scope;      /* the scope whose events use this clock; 0: only events that name this
                           * clock use it */
-    int64_t ticks_per_s; /* 0: not given */
-    int is_unix_time;    /* the clock's 0 is the beginning of 1970, in UTC */
+    int64_t ticks_per_s; /* rate of the clock; 0: not given */
+    int is_unix_time;    /* 1: the clock's 0 is the beginning of 1970, in UTC */
 };
 
 /* A function of the program that reads a clock. The function has one of two forms. The pointer for

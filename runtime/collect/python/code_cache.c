@@ -1,6 +1,5 @@
 /*
- * code_cache.c - remembers the code objects that a thread ran recently, and source lines within
- * them.
+ * code_cache.c - stores the code objects that a thread ran recently, and source lines within them.
  *
  * Threads, memory: see code_cache.h.
  */

@@ -1,11 +1,10 @@
 /*
- * code_cache.h - remembers the code objects that a thread ran recently, and source lines within
- * them.
+ * code_cache.h - stores the code objects that a thread ran recently, and source lines within them.
  *
  * A thread runs nearly all its code repeatedly. A few comparisons then recognise a code object,
- * which is cheaper than the hash over everything that identifies a place (collect/python/frames.c).
- * The address alone does not identify a code object, because CPython reuses the memory of freed
- * code objects.
+ * which is cheaper than the hash over everything that identifies a place in the code
+ * (collect/python/frames.c). The address alone does not identify a code object, because CPython
+ * reuses the memory of freed code objects.
  *
  * Threads: the thread that runs the frames. Memory: the caller's.
  */
@@ -15,10 +14,10 @@
 #include <stdint.h>
 
 enum {
-    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* numbers of slots; powers of two */
+    SL_PYTHON_CODE_CACHE_LIBRARY = 128, /* the first three constants are numbers of slots */
     SL_PYTHON_CODE_CACHE_CODES = 8,
     SL_PYTHON_CODE_CACHE_LINES = 16,
-    SL_PYTHON_CODE_CACHE_TABLE = 512, /* bytes */
+    SL_PYTHON_CODE_CACHE_TABLE = 512, /* longest line table that is cached, in bytes */
 };
 
 /* Each cache is used by one thread at a time. A new cache is all zeros. */
@@ -54,7 +53,7 @@ uint32_t sl_python_code_cache_find(const struct sl_python_code_cache *seen,
 void sl_python_code_cache_put(struct sl_python_code_cache *seen, const struct sl_python_layout *l,
                               const struct sl_python_place *p, uint32_t line);
 
-/* Caches a place in a library. */
+/* Caches that a place is in library code. */
 void sl_python_code_cache_put_library(struct sl_python_code_cache *seen,
                                       const struct sl_python_layout *l,
                                       const struct sl_python_place *p);

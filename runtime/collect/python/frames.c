@@ -24,7 +24,7 @@
 #include "collect/python/text.h"
 
 enum {
-    KEPT = 16384,        /* entries of 8 bytes, 128 KiB in all; a power of two */
+    KEPT = 16384,        /* number of entries of 8 bytes, 128 KiB in all; a power of two */
     WAYS = 4,            /* number of entries that a hash may use */
     TABLE_MAX = 1 << 24, /* largest line table in bytes; a longer table is damaged */
     LONG_TABLE = 512,    /* line tables of at least this many bytes are summed several words at a
@@ -36,7 +36,7 @@ enum {
 /* Results other than texts. */
 enum {
     UNKNOWN,
-    OURS = (1 << TEXT_BITS) - 3, /* a frame of user code */
+    OURS = (1 << TEXT_BITS) - 3, /* the place is a frame of user code */
     LIBRARY,
     NO_ROOM, /* the table of texts is full */
 };

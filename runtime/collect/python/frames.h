@@ -1,12 +1,12 @@
 /*
  * frames.h - finds the line of the user's Python code that the calling thread is running.
  *
- * The line is that of the innermost frames outside of libraries (Python's own, PyTorch's, Triton's,
- * ours). A thread that runs only library code, such as a thread of autograd, has no line. The line
- * is read from the thread's own frames in memory, without taking CPython's lock. Reading is safe
- * because the caller is C code that Python code has called. Until the caller returns, the thread's
- * frames do not change. The frames and the objects to which they refer stay alive, with or without
- * the lock. We change nothing, not even reference counts.
+ * The result is the line of the innermost frame outside of libraries, which are Python's own files,
+ * PyTorch, Triton and syncline. A thread that runs only library code, such as a thread of autograd,
+ * has no line. The line is read from the thread's own frames in memory, without taking CPython's
+ * lock. Reading is safe because the caller is C code that Python code has called. Until the caller
+ * returns, the thread's frames do not change. The frames and the objects to which they refer stay
+ * alive, with or without the lock. We change nothing, not even reference counts.
  *
  * Threads: any; nothing blocks or allocates. A call takes some 15 ns if this thread has recently
  * run the same place in the code, 50 ns if only another thread has run it, and otherwise a few

@@ -32,28 +32,29 @@ struct sl_python_layout {
                             * state itself has the pointer */
     uint16_t frame_back;
     uint16_t frame_code;
-    uint16_t frame_at;    /* position in the code, which is an address, or in 3.9 and 3.10 an
-                           * index */
-    uint16_t frame_owner; /* SL_PYTHON_NOWHERE: all frames run Python code */
+    uint16_t frame_at;    /* offset of the position in the code; the position is an address, or in
+                           * 3.9 and 3.10 an index */
+    uint16_t frame_owner; /* offset of the frame's owner; SL_PYTHON_NOWHERE: all frames run Python
+                           * code */
     uint16_t code_file, code_name, code_table, code_line;
-    uint16_t code_version; /* number that no other code object has (0: not numbered);
+    uint16_t code_version; /* offset of a number that no other code object has (0: not numbered);
                             * SL_PYTHON_NOWHERE: this Python does not number code objects */
     uint16_t code_start;   /* offset of the first instruction; SL_PYTHON_NOWHERE: `frame_at` is an
                             * index */
     uint16_t index_bytes;  /* bytes per step of the index */
-    uint16_t ascii_text;   /* in a str whose characters are all ASCII: its characters */
-    uint16_t compact_text; /* in another str: its characters */
+    uint16_t ascii_text;   /* offset of the characters in a str whose characters are all ASCII */
+    uint16_t compact_text; /* offset of the characters in any other str */
     enum sl_python_table table;
-    unsigned version; /* minor */
+    unsigned version; /* minor version of CPython */
 };
 
 /* Offsets and flags that are the same in all supported versions. */
 enum {
-    SL_PYTHON_TYPE = 8, /* in any object: its type */
+    SL_PYTHON_TYPE = 8, /* offset of the type in any object */
     SL_PYTHON_STR_LENGTH = 16,
     SL_PYTHON_STR_HASH = 24,
     SL_PYTHON_STR_STATE = 32,
-    SL_PYTHON_STR_KIND = 7 << 2, /* bytes per character */
+    SL_PYTHON_STR_KIND = 7 << 2, /* mask of the bits that hold the bytes per character */
     SL_PYTHON_STR_COMPACT = 1 << 5,
     SL_PYTHON_STR_ASCII = 1 << 6,
     SL_PYTHON_BYTES_LENGTH = 16,

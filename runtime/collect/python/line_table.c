@@ -15,8 +15,8 @@ enum entry_code {
     ONE_LINE_0 = 10, /* code of an entry on the same line, with columns; 11 and 12 mean one and two
                       * lines further */
     ONE_LINE_2 = 12,
-    NO_COLUMNS = 13, /* a line difference */
-    LONG = 14,       /* a line difference and more data */
+    NO_COLUMNS = 13, /* code of an entry with a line difference only */
+    LONG = 14,       /* code of an entry with a line difference and more data */
 };
 
 static int as_signed(uint8_t byte)

@@ -89,7 +89,7 @@ size_t sl_python_text_add(const struct sl_python_layout *l, char *text, size_t l
                           const void *file, const void *function, int line)
 {
     struct sl_python_chars path, name;
-    /* " < ", ":", the line, " " */
+    /* the bytes of " < ", ":", the line number, and " " */
     const size_t between = 3 + 1 + 10 + 1;
     const size_t rest = most - between, name_most = rest / 3;
     char *at = text + length;
@@ -165,7 +165,7 @@ static int is_in_own_folder(const char *path)
     return begins(path, own.folder) && path[length] == '/' && is_package(path + length + 1);
 }
 
-/* ".../lib/python3.11/..." */
+/* Recognises a file of Python's own library, such as ".../lib/python3.11/...". */
 static int is_pythons_own(const char *path)
 {
     const char *at = find(path, "/lib/python3.");

@@ -16,7 +16,7 @@
 /* The characters of a str. */
 struct sl_python_chars {
     const char *data;
-    size_t length; /* characters */
+    size_t length; /* number of characters */
     unsigned kind; /* bytes of each character: 1, 2 or 4 */
     int is_ascii;
 };

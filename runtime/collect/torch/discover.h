@@ -16,12 +16,12 @@ struct sl_torch {
     char packages[PATH_MAX]; /* the folder that contains "torch"; "": not known */
     char version[64];        /* version, such as "2.11.0+cu130"; "": the package does not state its
                               * version */
-    int major, minor;        /* 0: not known */
+    int major, minor;        /* PyTorch's version numbers; 0: not known */
     int is_release;          /* 0: a nightly or source build, whose headers may differ from the
                               * headers of a release */
-    int is_old_abi;          /* built with the std::string ABI from before C++11 */
-    int is_named; /* the loader knows it by the name libtorch_cpu.so, so the observer, which needs a
-                   * library of that name, uses this one */
+    int is_old_abi;          /* 1: built with the std::string ABI from before C++11 */
+    int is_named; /* 1: the loader knows PyTorch's library by the name libtorch_cpu.so, so an
+                   * observer, which needs a library of that name, is linked with this PyTorch */
 };
 
 /* Returns 0, or -ENOENT if PyTorch is not loaded. */

@@ -25,8 +25,8 @@ static struct {
 
 /* ---- facts that the texts lack ---- */
 
-/* Returns the thread's number. Like PyTorch, we number threads from 1, in the order of their first
- * operators. */
+/* Returns the number of the lane's thread. Like PyTorch, we number threads from 1, in the order of
+ * their first operators. */
 static uint32_t number_of(struct sl_lane *lane)
 {
     if (!lane->told_number)
@@ -35,9 +35,9 @@ static uint32_t number_of(struct sl_lane *lane)
     return lane->told_number;
 }
 
-/* Each thread counts its own sequence numbers. The text of a backward operator does not say which
- * thread has counted its sequence number. So we know the forward thread only as long as a single
- * thread runs forward operators. */
+/* Each thread counts its own sequence numbers. The text of a backward operator contains a sequence
+ * number, but not the thread that has counted it. So we know the forward thread only as long as a
+ * single thread runs forward operators. */
 static void note_forward(uint32_t number)
 {
     uint32_t nobody = 0;

@@ -17,11 +17,11 @@
 struct sl_nvtx_fallback_text {
     size_t name_length; /* the name is the beginning of the text; not 0 */
     uint64_t handle;    /* id of the record function; the lower half is not 0 */
-    int64_t sequence;   /* -1: none */
+    int64_t sequence;   /* sequence number; -1: none */
     const char *sizes;  /* borrowed JSON text with the sizes of the inputs; NULL: none */
     size_t sizes_length;
-    uint8_t was_cut;       /* the sizes were truncated */
-    uint8_t is_user;       /* the name shows that this is a user scope and not an operator */
+    uint8_t was_cut;       /* 1: the sizes were truncated */
+    uint8_t is_user;       /* 1: the name shows that this is a user scope and not an operator */
     uint8_t is_evaluation; /* a scope that autograd's engine opens around a node of its graph */
 };
 

@@ -33,8 +33,8 @@ static struct {
     enum sl_torch_ops_mode mode;
     uint64_t generation;
     struct sl_torch torch;
-    int is_met, is_found, is_enabled; /* PyTorch was discovered; an observer is attached; the
-                                       * observer is enabled */
+    int is_met, is_found, is_enabled; /* `is_met`: PyTorch was discovered; `is_found`: an observer
+                                       * is attached; `is_enabled`: the observer is enabled */
     _Atomic int is_wanted, is_stopped;
     _Atomic int missing;   /* value of `mode` if a PyTorch without an observer was found */
     _Atomic uint32_t step; /* lower half of the handle of the user scope that marks the running

@@ -7,8 +7,8 @@
  * lock. Operators are written as records to the lanes (collect/lane/lane.h) of their threads.
  *
  * Threads: the observer calls us on the threads of the operators. Unless a function says otherwise,
- * only one thread at a time calls it: first the thread that initialises CUDA, then the recorder
- * thread. Memory: static, and the lanes.
+ * only one thread at a time calls the functions below. This is first the thread that initialises
+ * CUDA, and then the recorder thread. Memory: static, and the lanes.
  */
 #ifndef SL_TORCH_OPS_H
 #define SL_TORCH_OPS_H

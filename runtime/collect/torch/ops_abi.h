@@ -24,7 +24,7 @@ extern "C" {
 #define SL_TORCH_OPS_ABI   4
 #define SL_TORCH_OPS_ENTRY "sl_torch_observer"
 
-/* at::RecordScope */
+/* Values of at::RecordScope. */
 enum {
     SL_TORCH_SCOPE_FUNCTION = 0,
     SL_TORCH_SCOPE_BACKWARD = 1,
@@ -39,7 +39,7 @@ struct sl_torch_op {
     const char *name;
     size_t name_length;
     uint64_t handle;                 /* id of the operator's record function */
-    int64_t sequence;                /* -1: none */
+    int64_t sequence;                /* sequence number; -1: none */
     uint32_t thread, forward_thread; /* PyTorch's thread numbers; forward_thread is 0 if the
                                       * operator is no backward operator */
     uint32_t caller; /* in a backward pass, the system id of the thread that called backward();
@@ -47,12 +47,12 @@ struct sl_torch_op {
     uint8_t scope;
     uint8_t is_async; /* the operator may end on another thread, and before operators that began
                        * inside it */
-    uint8_t was_cut;  /* inputs were truncated */
+    uint8_t was_cut;  /* 1: inputs were truncated */
     /* JSON members (arguments of a collective, keyword arguments), without a comma at either
      * end. */
     const char *more;
     uint32_t more_length;
-    const uint8_t *inputs; /* event/op_inputs_format.h */
+    const uint8_t *inputs; /* the inputs, in the format of event/op_inputs_format.h */
     uint32_t inputs_length;
 };
 
@@ -66,7 +66,8 @@ struct sl_torch_ops_host {
 /* Functions that the library calls. Each returns 0 or -errno. */
 struct sl_torch_ops_observer {
     uint32_t abi;
-    const char *built_for; /* "2.11" */
+    /* the PyTorch version for which the observer was built, such as "2.11" */
+    const char *built_for;
     /* Reports user scopes (record_function()) from now on, for the rest of the process. Reporting
      * user scopes does not make operators slower. */
     int (*watch)(int with_inputs);

@@ -19,7 +19,7 @@ struct sl_torch_ops_read;
 
 struct sl_torch_ops_read_options {
     struct sl_intern *names;
-    struct sl_intern *details; /* event/op_detail.h */
+    struct sl_intern *details; /* table for operators' details (event/op_detail.h) */
     struct sl_ops *ops;
     struct sl_ranges *ranges;
     size_t names_bytes; /* maximum bytes of names that this reader interns */

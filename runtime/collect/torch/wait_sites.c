@@ -127,8 +127,8 @@ static const struct {
 #define WAITS (sizeof(waits) / sizeof(*waits))
 
 /* Looks up the functions through the library at `path`. So even if several CUDA runtimes are
- * loaded, the functions belong to the one with which this library is linked. Leaves out functions
- * that are not found. Returns the number of functions found. */
+ * loaded, the functions belong to the CUDA runtime with which this library is linked. Leaves out
+ * functions that are not found. Returns the number of functions found. */
 static size_t find_functions(const char *path, struct sl_import *imports)
 {
     void *library = sl_loader_open(path, RTLD_LAZY | RTLD_NOLOAD), *function;

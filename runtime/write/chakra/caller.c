@@ -4,9 +4,9 @@
  * A backward operator has the sequence number of its forward operator. We assume that the thread
  * that ran the forward operator called `backward`, if only ranges are open on that thread. Each
  * thread counts its own sequence numbers. So several threads may have run forward operators with
- * the same sequence number. Then the PyTorch thread number in the backward operator decides. The
- * writer learns the PyTorch number of a thread from cases in which only one thread ran a forward
- * operator with the sequence number.
+ * the same sequence number. Then the PyTorch thread number in the backward operator says which of
+ * these threads is meant. The writer learns the PyTorch number of a thread from cases in which only
+ * one thread ran a forward operator with the sequence number.
  *
  * Threads: one owner. Memory: fixed tables.
  */

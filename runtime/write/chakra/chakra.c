@@ -103,7 +103,8 @@ void sl_chakra_destroy(struct sl_chakra *c)
 /* Node ids are valid in one file only, so this function clears all data that refers to node ids. */
 static void forget(struct sl_chakra *c)
 {
-    /* The areas of one file are adjacent in memory. */
+    /* The areas with the data of one file are adjacent in memory, so one call clears all of
+     * them. */
     sl_pages_clear(c->edge_bucket, (size_t)((char *)c->held - (char *)c->edge_bucket));
     memset(&c->unseen, 0, sizeof(c->unseen));
     memset(&c->forgotten, 0, sizeof(c->forgotten));
@@ -283,8 +284,8 @@ static uint64_t with_late_launches(struct sl_chakra *c, uint64_t until_ns)
     return until_ns;
 }
 
-/* Returns 1 if too many rows are held. A pass over all held rows takes time, so it must free a
- * large number of rows. */
+/* Returns 1 if too many rows are held. A pass over all held rows takes time, so each pass must free
+ * a large number of rows. */
 static int is_crowded(const struct sl_chakra *c)
 {
     return c->held_count > c->held_max / 16 * 15;
@@ -368,7 +369,8 @@ int sl_chakra_events(struct sl_chakra *c, const struct sl_event *ev, size_t coun
     return c->error;
 }
 
-/* The header names the device, so it waits for the first operation as long as there is room. */
+/* The header names the device, so the header is not written before the first operation as long as
+ * there is room for the rows. */
 static int is_too_early(const struct sl_chakra *c)
 {
     size_t i;

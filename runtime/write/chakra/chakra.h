@@ -10,13 +10,13 @@
  *   sl_chakra_create(&c, &opt);
  *   sl_chakra_begin(c, sink, &meta);
  *   sl_chakra_events(c, ev, n); sl_chakra_edges(c, edge, n);     in any order
- *       (operators and ranges before anything inside of them is written: when they begin)
+ *       (operators and ranges when they begin, before the events inside them are written)
  *   sl_chakra_advance(c, complete_ns);                           repeatedly
  *   sl_chakra_end(c);                                            the caller closes the sink
  *
  * The file is written while the job runs. A node is written once no earlier event can arrive. The
  * caller reports with sl_chakra_advance() up to which time all events have arrived. So the caller
- * decides how long the writer waits for late records.
+ * decides how long the writer waits for late events.
  *
  * Threads: one owner. Memory: fixed by `cap_bytes`. Anything that is left out for lack of memory is
  * counted.
@@ -90,13 +90,13 @@ struct sl_chakra_counts {
     /* GPU operations that began more than 20 us after the end of all parents */
     uint64_t unexplained;
     uint64_t unexplained_ns; /* total time by which these operations exceed the 20 us */
-    uint64_t rows_cut;       /* CPU rows that arrived when part of their time was already
-                              * written */
-    uint64_t rows_late;      /* CPU rows left out because all of their time was already
-                              * written */
+    uint64_t rows_cut;       /* CPU rows that were shortened because earlier rows of the thread
+                              * cover part of their time */
+    uint64_t rows_late;      /* CPU rows left out because earlier rows of the thread cover their
+                              * whole time */
     uint64_t rows_full;      /* CPU rows left out because there were too many busy threads */
-    /* CPU rows that are nested too deeply; part of their time is added to the innermost row that
-     * has a place */
+    /* CPU rows that are nested too deeply to be stored; part of their time is added to the
+     * innermost enclosing row that is stored */
     uint64_t rows_deep;
     /* rows left out because they have no time, or end before they start */
     uint64_t rows_invalid;

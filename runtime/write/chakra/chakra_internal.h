@@ -11,15 +11,15 @@
  *   name.c    names, made once and kept
  *   comm.c    collectives and their groups
  *   sort.c    rows in order of time
- *   early.c   operations whose recorded start is before their call's, or whose call outlasts the
- *             window
+ *   early.c operations whose recorded start is before the start of their call, or whose call
+ *             outlasts the window
  *
  * A row is an event that is a slice in the trace. Rows are written in order of their start, except
  * for a call that waits, which is written at its end. So the parents of a node are written before
  * the node. A launch starts before its operation, or the operation is moved after its launch. A
  * source ends before the waiting row ends. The writer gives nodes ascending ids in the order of
- * writing. It searches for a dependency only among the written nodes. So the file can neither name
- * a missing node nor contain a cycle.
+ * writing. The writer searches for a dependency only among the written nodes. So the file can
+ * neither name a missing node nor contain a cycle.
  *
  * Threads: one owner. Memory: areas mapped at creation.
  */
@@ -38,8 +38,9 @@ enum {
     SL_CHAKRA_MORE_MAX = 32 * 1024, /* maximum number of bytes that the caller may add to a node */
     /* maximum number of threads that are known at one time */
     SL_CHAKRA_THREADS = 8192,
-    SL_CHAKRA_THREAD_PLACES = 2 * SL_CHAKRA_THREADS, /* a power of two */
-    SL_CHAKRA_DEPTH = 48,                            /* maximum number of rows around a row */
+    /* size of the hash table of threads; a power of two */
+    SL_CHAKRA_THREAD_PLACES = 2 * SL_CHAKRA_THREADS,
+    SL_CHAKRA_DEPTH = 48, /* maximum number of rows around a row */
     /* maximum number of enclosing rows of all threads together */
     SL_CHAKRA_OPEN = 8192,
     /* number of sequence numbers of forward operators whose threads are known */
@@ -51,7 +52,7 @@ enum {
     SL_CHAKRA_VOTES = 2,
     SL_CHAKRA_VOTES_MAX = 4,
     SL_CHAKRA_STREAMS = 12288,       /* maximum number of streams that are known at one time */
-    SL_CHAKRA_STREAM_PLACES = 32768, /* a power of two */
+    SL_CHAKRA_STREAM_PLACES = 32768, /* size of the hash table of streams; a power of two */
     /* number of entries for the last call of a thread; a power of two */
     SL_CHAKRA_CALLED = 4096,
     /* number of GPU operations that can still be a source; a power of two */
@@ -64,10 +65,10 @@ enum {
     /* Time, in nanoseconds, that a call is assumed to need to enqueue its operation, if the time is
      * not known. This is the time of a usual launch. */
     SL_CHAKRA_ENQUEUE_NS = 5000,
-    /* A GPU operation's start may be recorded up to this long before its call's, because the clocks
-     * of GPU and CPU are matched only to some microseconds (pytorch/kineto issue 1380). The limit
-     * is much larger than this error of the clocks, and much smaller than a difference that has
-     * another cause. */
+    /* A GPU operation's recorded start may be up to this long before the start of its call, because
+     * the clocks of GPU and CPU are matched only to some microseconds (pytorch/kineto issue 1380).
+     * The limit is much larger than this error of the clocks, and much smaller than a difference
+     * that has another cause. */
     SL_CHAKRA_SKEW_NS = 100000,
     /* Longest time, in nanoseconds, between the end of an operation and the return of a call that
      * is under way when the window ends. The time is limited because the rows that are held for the
@@ -86,8 +87,8 @@ struct sl_chakra_edge {
 
 /* A GPU operation that was written. */
 struct sl_chakra_op {
-    uint64_t correlation, which; /* sl_chakra_which() */
-    uint64_t id : 40;            /* 0: free */
+    uint64_t correlation, which; /* `which` is a result of sl_chakra_which() */
+    uint64_t id : 40;            /* id of the operation's node; 0: free entry */
     /* by how many nanoseconds the operation ends later in a replay than recorded */
     uint64_t late_ns : 24;
 };
@@ -139,13 +140,13 @@ struct sl_chakra_forgotten {
  * numbers. */
 struct sl_chakra_forward {
     int64_t sequence;
-    uint32_t thread[SL_CHAKRA_FORWARD_THREADS]; /* oldest first */
-    uint32_t threads;                           /* 0: free */
+    uint32_t thread[SL_CHAKRA_FORWARD_THREADS]; /* the threads, the oldest first */
+    uint32_t threads;                           /* number of threads; 0: free entry */
 };
 
 /* The system thread that has a PyTorch thread number. */
 struct sl_chakra_number {
-    uint32_t number; /* 0: free */
+    uint32_t number; /* PyTorch's number of the thread; 0: free entry */
     uint32_t thread;
     /* number of observations for the thread, minus the number of observations against it */
     uint32_t votes;
@@ -188,10 +189,11 @@ struct sl_chakra_node {
     int waits;                  /* 1: ".wait" is appended to the name */
     /* 1: the node is the row's first piece, which gets the operator's inputs */
     int first;
-    uint32_t thread; /* CPU */
+    uint32_t thread; /* CPU node: system id of the thread */
     uint64_t start_ns, end_ns;
-    uint64_t delay_ns; /* GPU */
-    /* GPU node: how many nanoseconds of the previous operation on the stream it overlaps */
+    uint64_t delay_ns; /* GPU node: time from the end of the last parent to the operation's start */
+    /* GPU node: for how many nanoseconds the operation overlaps the previous operation on the
+     * stream */
     uint64_t overlap_ns;
     int no_launch;    /* GPU node: 1 if the operation's call is not in the file */
     uint32_t context; /* context of a GPU node; 0 for the first context of its device */
@@ -207,14 +209,14 @@ struct sl_chakra {
     size_t area_bytes;
 
     /* the open file */
-    struct sl_sink *sink; /* NULL: none */
+    struct sl_sink *sink; /* where the file is written; NULL: no file is open */
     int error;
     int header_out;
     uint64_t base_ns;
     /* the device that the header names; SL_DEVICE_NONE if the header names no device */
     uint32_t device;
 
-    char *block; /* SL_CHAKRA_BLOCK */
+    char *block; /* SL_CHAKRA_BLOCK bytes of output */
     size_t used;
     char *node; /* the node being made */
     struct sl_text_cache names;
@@ -227,32 +229,35 @@ struct sl_chakra {
     int hurried;
     int ending;                               /* 1: no more rows will arrive */
     uint64_t last_ns;                         /* time at which the last row that arrived ended */
-    struct sl_chakra_turn *turn, *turn_spare; /* held_max each */
+    struct sl_chakra_turn *turn, *turn_spare; /* arrays of held_max entries each */
 
     struct sl_chakra_edge *edge;
     size_t edges, edges_max;
-    uint32_t *edge_bucket; /* SL_CHAKRA_EDGE_BUCKETS: index + 1 */
+    uint32_t *edge_bucket; /* SL_CHAKRA_EDGE_BUCKETS entries: index + 1 */
 
-    struct sl_chakra_op *op;         /* SL_CHAKRA_OPS */
-    struct sl_chakra_launch *launch; /* SL_CHAKRA_LAUNCHES, by correlation */
-    struct sl_chakra_thread *thread; /* SL_CHAKRA_THREADS, of which the first `threads` are used */
+    struct sl_chakra_op *op;         /* array of SL_CHAKRA_OPS entries */
+    struct sl_chakra_launch *launch; /* SL_CHAKRA_LAUNCHES entries, by correlation id */
+    /* SL_CHAKRA_THREADS entries, of which the first `threads` are used */
+    struct sl_chakra_thread *thread;
     size_t threads;
-    uint16_t *thread_at; /* SL_CHAKRA_THREAD_PLACES, open addressing: index + 1 */
+    uint16_t *thread_at; /* hash table of SL_CHAKRA_THREAD_PLACES entries: index + 1 */
     struct sl_chakra_forgotten forgotten;
-    struct sl_chakra_open *open, *open_free; /* SL_CHAKRA_OPEN; the free ones */
+    struct sl_chakra_open *open, *open_free; /* `open`: array of SL_CHAKRA_OPEN entries;
+                                              * `open_free`: list of the free entries */
     size_t opened;                           /* number of entries used so far */
-    struct sl_chakra_forward *forward;       /* SL_CHAKRA_SEQUENCES, by sequence number */
-    struct sl_chakra_number *number;         /* SL_CHAKRA_NUMBERS, by number */
+    struct sl_chakra_forward *forward;       /* SL_CHAKRA_SEQUENCES entries, by sequence number */
+    struct sl_chakra_number *number;         /* SL_CHAKRA_NUMBERS entries, by PyTorch's number */
     /* SL_CHAKRA_CALLED entries, by thread: correlation id of the last call that arrived */
     uint64_t *called;
     struct sl_chakra_unseen unseen;
-    struct sl_chakra_stream *stream; /* SL_CHAKRA_STREAMS, of which the first `streams` are used */
+    /* SL_CHAKRA_STREAMS entries, of which the first `streams` are used */
+    struct sl_chakra_stream *stream;
     size_t streams;
-    uint16_t *stream_at; /* SL_CHAKRA_STREAM_PLACES, open addressing: index + 1 */
+    uint16_t *stream_at; /* hash table of SL_CHAKRA_STREAM_PLACES entries: index + 1 */
     /* first context seen on each device; 0 if there was none yet */
     uint32_t first_context[SL_DEVICE_MAX];
 
-    uint64_t *dep; /* SL_CHAKRA_DEPS */
+    uint64_t *dep; /* ids of the next node's dependencies, at most SL_CHAKRA_DEPS */
     size_t deps;
 };
 
@@ -306,7 +311,8 @@ static inline uint64_t sl_chakra_correlation(const struct sl_event *ev)
  * the two given arrays. */
 struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_chakra_turn *spare,
                                       size_t count);
-/* Sorts by start. comes_first() in sort.c gives the order of rows that start at the same time. */
+/* Sorts the rows by start. comes_first() in sort.c gives the order of rows that start at the same
+ * time. */
 struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_chakra_turn *turn,
                                        struct sl_chakra_turn *spare, size_t count);
 
@@ -317,8 +323,8 @@ struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_ch
 struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_chakra_turn *turn,
                                               size_t at, size_t *count, uint64_t *until_ns);
 
-/* Returns a time before `ns`. A row that is moved after another row at `ns` or later cannot have
- * ended by that time. */
+/* Returns a time before `ns`. An operation that is moved after a call that starts at `ns` or later
+ * cannot have ended by the returned time. */
 static inline uint64_t sl_chakra_before(uint64_t ns)
 {
     return ns > SL_CHAKRA_SKEW_NS ? ns - SL_CHAKRA_SKEW_NS - 1 : 0;
@@ -355,8 +361,8 @@ void sl_chakra_remember_op(struct sl_chakra *c, const struct sl_chakra_op *op);
 void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns);
 
 /* lane.c */
-/* Returns 1 if the thread is in a row of this sort that ends after `ns`. If `is` is NULL, rows of
- * every sort count. */
+/* Returns 1 if the thread is in a row that ends after `ns` and for which is() returns 1. If `is` is
+ * NULL, every row counts. */
 int sl_chakra_is_in(const struct sl_chakra_thread *t, uint64_t ns,
                     int (*is)(const struct sl_event *row));
 struct sl_chakra_thread *sl_chakra_find_thread(const struct sl_chakra *c, uint32_t id);
@@ -405,18 +411,19 @@ struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct 
 
 /* early.c: the functions below handle operations whose call has not arrived. */
 void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);
-/* Returns 1 if later rows may still show that the thread that launched last on the stream made that
- * call. */
+/* Returns 1 if later rows may still show that the thread that launched last on the stream made the
+ * operation's call. */
 int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_chakra_stream *s,
                            const struct sl_event *op, uint64_t complete_ns);
-/* Returns the thread that was in that call when the window ended, or NULL if the thread is not
- * known. */
+/* Returns the thread that was in the operation's call when the window ended, or NULL if the thread
+ * is not known. */
 struct sl_chakra_thread *sl_chakra_unseen_caller(struct sl_chakra *c,
                                                  const struct sl_chakra_stream *s,
                                                  const struct sl_event *op);
 
 /* comm.c */
 char *sl_chakra_put_collective(char *at, const struct sl_collective *coll);
-unsigned sl_chakra_node_type(const struct sl_collective *coll); /* Chakra's NodeType */
+/* returns a value of Chakra's NodeType */
+unsigned sl_chakra_node_type(const struct sl_collective *coll);
 
 #endif

@@ -6,13 +6,14 @@
  * thread follow each other without a hole. A replay that runs these nodes one after the other
  * reproduces the thread's time.
  *
- * The thread's last row is *pending*: how it is cut is known only when the next row arrives, or a
- * GPU operation that it launched. A call that waits becomes two nodes. The node NAME ends when the
- * call has enqueued its own operation, and is the parent of this operation. NAME.wait depends on
- * NAME and on all sources, and lasts from the end of the last source to the call's end. A copy from
- * pageable memory first waits for its stream and then reads the memory, so all sources have ended
- * before the call's own operation begins. For such a copy, NAME.wait ends when the operation
- * begins, and NAME.wait is the operation's parent. A third piece lasts until the call's end.
+ * The thread's last row is *pending*: the pieces of this row are known only when the next row
+ * arrives, or a GPU operation that the row launched. A call that waits becomes two nodes. The node
+ * NAME ends when the call has enqueued its own operation, and is the parent of this operation.
+ * NAME.wait depends on NAME and on all sources, and lasts from the end of the last source to the
+ * call's end. A copy from pageable memory first waits for its stream and then reads the memory, so
+ * all sources have ended before the call's own operation begins. For such a copy, NAME.wait ends
+ * when the operation begins, and NAME.wait is the operation's parent. A third piece lasts until the
+ * call's end.
  *
  *     thread   |gap|   NAME   |                     |.wait|gap|
  *     stream             |  own operation or source |
@@ -25,8 +26,8 @@
  *     caller   |  up to here |                     | and on
  *     autograd               | op | gap | op | ... |
  *
- * If two rows that may enclose other rows overlap, the common time is given to the row that began
- * last. These rules apply to rows that are reported at their begin, and to rows that arrive
+ * If two rows that may enclose other rows overlap, the common time counts as time of the row that
+ * began last. These rules apply to rows that are reported at their begin, and to rows that arrive
  * complete.
  *
  * Threads: one owner. Memory: the tables that lane.c describes.
@@ -150,8 +151,8 @@ static void finish_worker(struct sl_chakra *c, struct sl_chakra_thread *t)
 }
 
 /* Ends the work of other threads for this thread. If all of these threads are idle at that time,
- * this thread continued when the last of them had ended its work. Otherwise this thread never
- * waited for them. */
+ * this thread continued when the last of them had ended its work. Otherwise this thread did not
+ * wait for the other threads. */
 static void take_back(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t until_ns)
 {
     uint64_t done_ns = t->frontier_ns;
@@ -217,7 +218,7 @@ static void begin_inside(struct sl_chakra *c, struct sl_chakra_thread *t, uint64
     int opens = has_place(c, t, until_ns);
 
     /* If rows are nested too deeply, a call keeps the rest of its time. The rest of the time of any
-     * other row is given to the row around it. */
+     * other row counts as time of the row around it. */
     if (!opens && !sl_chakra_is_outer(&t->row))
         return;
     if (!t->named)
@@ -271,9 +272,9 @@ static int ends_first(const struct sl_chakra_thread *t, const struct sl_event *e
     return ev->end_ns > t->row.end_ns || (sl_chakra_is_call(&t->row) && sl_chakra_is_outer(ev));
 }
 
-/* Returns 1 if all of the row's time is written already. The writer then leaves the row out. It
- * still writes an operator or a range, with length 0, because the row may be late only because a
- * clock is slightly behind. */
+/* Returns 1 if nodes that were written already cover the row's whole time. The writer then leaves
+ * the row out. But it writes an operator or a range, with length 0, because the row may be late
+ * only because a clock is slightly behind. */
 static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
 {
     return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);

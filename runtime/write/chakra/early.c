@@ -129,8 +129,8 @@ void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call)
         c->unseen.until_ns = 0;
 }
 
-/* As far as the events show, the thread was in no other call at that time, and has made no later
- * call. */
+/* Returns 1 if the thread can have made the operation's call. As far as the events show, such a
+ * thread was in no other call at that time, and has made no later call. */
 static int can_be_in(const struct sl_chakra *c, const struct sl_chakra_thread *t,
                      const struct sl_event *op)
 {

@@ -20,8 +20,8 @@
 
 struct sl_et_comms;
 
-/* `places` and `details` are the tables to which calls and places refer. The caller keeps their
- * ownership. Returns 0 or -ENOMEM. */
+/* `places` and `details` are the tables to which calls and places refer. The caller continues to
+ * own both tables. Returns 0 or -ENOMEM. */
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
                        const struct sl_intern *details);
 void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */

@@ -17,7 +17,7 @@
 #include "write/op_inputs.h"
 
 enum {
-    /* chakra.proto */
+    /* Field numbers in chakra.proto. */
     NODE_INPUTS = 8,
     IO_VALUES = 1,
     IO_SHAPES = 2,

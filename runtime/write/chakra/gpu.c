@@ -1,5 +1,5 @@
 /*
- * gpu.c - writes GPU operations as nodes, with their parents and the delay after them.
+ * gpu.c - writes GPU operations as nodes, with their parents and the delay after the last parent.
  *
  * The parents of an operation are the call that launched the operation, the previous operation on
  * the same stream, and all sources that the operation was made to wait for. `delay_ns` is the

@@ -17,8 +17,8 @@
 
 /* ---- threads ---- */
 
-/* Returns the entry of the hash table that has the thread's index, or the free entry where it
- * belongs. */
+/* Returns the entry of the hash table that has the thread's index, or the free entry where the
+ * index belongs. */
 static uint16_t *place_of(const struct sl_chakra *c, uint32_t id)
 {
     size_t at = (id * 2654435761u >> 8) & (SL_CHAKRA_THREAD_PLACES - 1);
@@ -125,8 +125,8 @@ static int is_of(const struct sl_chakra_stream *s, uint32_t device, uint32_t con
     return s->device == device && s->context == context && s->stream == stream;
 }
 
-/* Returns the entry of the hash table that has the stream's index, or the free entry where it
- * belongs. */
+/* Returns the entry of the hash table that has the stream's index, or the free entry where the
+ * index belongs. */
 static uint16_t *place_of_stream(const struct sl_chakra *c, uint32_t device, uint32_t context,
                                  uint32_t stream)
 {

@@ -1,10 +1,10 @@
 /*
  * node.c - encodes one node as bytes.
  *
- * Field numbers are those of Chakra's et_def.proto; docs/chakra.md lists them. The encoder uses no
- * protobuf library. A node consists of ten small messages whose names never change. So the encoder
- * copies everything except for the numbers as constant bytes. protobuf-c would build a tree of
- * twenty objects for each node and walk it twice, and nanopb would encode each attribute twice,
+ * The field numbers are defined in Chakra's et_def.proto; docs/chakra.md lists them. The encoder
+ * uses no protobuf library. A node consists of ten small messages whose names never change. So the
+ * encoder copies everything except for the numbers as constant bytes. protobuf-c would build a tree
+ * of twenty objects for each node and walk it twice, and nanopb would encode each attribute twice,
  * first to learn its length (bench/chakra_bench.c measures this encoder). chakra_node_test.c
  * compares the result with bytes written by hand.
  *

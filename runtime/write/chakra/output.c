@@ -81,7 +81,7 @@ static void put(struct group_file *f, const char *text, int length)
         f->error = f->sink->write(f->sink, text, (size_t)length);
 }
 
-/* {"5": [0, 1], ... */
+/* Writes one group, such as {"5": [0, 1]. The file is an object with a member for each group. */
 static void put_group(void *file, uint32_t number, const uint32_t *rank, size_t ranks)
 {
     struct group_file *f = file;

@@ -1,6 +1,6 @@
 /*
- * edge.c - writes sync edges (sync/edge.h). Each edge has a row, and an arrow if something waited.
- * This file also writes the members about a wait in a call's row.
+ * edge.c - writes sync edges (sync/edge.h). Each edge has a row, and also an arrow if its
+ * destination waited. This file also writes the members about a wait in a call's row.
  *
  * An edge's row is a metadata event on the track of its destination. The row has no time, and trace
  * readers skip it. The args of the row are the object that `syncline edges --json` prints, with one
@@ -23,8 +23,8 @@
 #define MEMSET_NAME (3u << 30)
 #define GRAPH_NAME  UINT32_MAX
 
-/* First bytes of the keys of cached texts. They are used for rows that are made from no event and
- * so have no event kind. */
+/* First bytes of the keys of cached texts. Such keys are used for rows that are made from no event
+ * and so have no event kind. */
 enum {
     EDGE = SL_EV_KIND_COUNT,
     NAME,
@@ -38,7 +38,7 @@ static char *put_text(char *at, const char *text)
     return sl_json_raw(at, text, strlen(text));
 }
 
-/* ,"key":number or null */
+/* Writes ,"key": and then the number, or null if the number is not known. */
 #define PUT_NUMBER(at, key, known, value)                                                          \
     ((known) ? sl_json_u64(SL_JSON_LITERAL(at, ",\"" key "\":"), (value))                          \
              : SL_JSON_LITERAL(at, ",\"" key "\":null"))
@@ -145,8 +145,8 @@ static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *
     return sl_kineto_keep(k, may_keep ? key : NULL, text_of_edge(k, sl_kineto_loose(k), edge));
 }
 
-/* Writes the graph nodes of the source and of the destination. They distinguish operations with the
- * same correlation id. */
+/* Writes the graph nodes of the source and of the destination. The ids of these nodes distinguish
+ * operations with the same correlation id. */
 static char *put_nodes(struct sl_kineto *k, char *at, const struct sl_edge *edge)
 {
     if (edge->source.graph_node) {
@@ -256,10 +256,9 @@ char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by
 
 /* ---- rows of waits for events, which name the awaited cudaEventRecord ----
  *
- * The record may arrive after the wait. If another thread made the record, it may even arrive in a
- * later buffer. So a wait whose record has not arrived is held until all events that ended before
- * the wait have arrived.
- */
+ * The record may arrive after the wait. If another thread made the record, the record may even
+ * arrive in a later buffer. So a wait whose record has not arrived is held until all events that
+ * ended before the wait have arrived. */
 
 /* Returns a key that is the same for a wait and its event record. The key is the sync id, or the
  * event's id with a bit that distinguishes it from sync ids. A collision is harmless, because

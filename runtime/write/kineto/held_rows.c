@@ -1,8 +1,9 @@
 /*
- * held_rows.c - stores calls whose rows are written once the edge engine has decided their waits.
+ * held_rows.c - stores calls whose rows are written once the edge engine has found the sources of
+ * their waits.
  *
- * Threads: one owner. If a row in the middle of the ring is removed, a hole remains until it is the
- * oldest entry.
+ * Threads: one owner. If a row in the middle of the ring is removed, the entry stays in use until
+ * it is the oldest entry.
  */
 #include "write/kineto/held_rows.h"
 

@@ -1,5 +1,6 @@
 /*
- * held_rows.h - stores calls whose rows are written once the edge engine has decided their waits.
+ * held_rows.h - stores calls whose rows are written once the edge engine has found the sources of
+ * their waits.
  *
  * Threads: one owner. Memory: one mapping of at most the requested size.
  */
@@ -29,8 +30,8 @@ void sl_held_rows_free(struct sl_held_rows *h);
  * first. */
 int sl_held_rows_put(struct sl_held_rows *h, const struct sl_event *ev);
 
-/* The first function returns the row with this correlation id. The second function returns the
- * oldest row. Both return NULL if there is no such row. */
+/* sl_held_rows_find() returns the row with this correlation id, sl_held_rows_oldest() the oldest
+ * row. Both return NULL if there is no such row. */
 struct sl_event *sl_held_rows_find(const struct sl_held_rows *h, uint64_t correlation);
 struct sl_event *sl_held_rows_oldest(const struct sl_held_rows *h);
 

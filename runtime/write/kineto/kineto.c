@@ -241,8 +241,8 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
     k->waits = 0;
     k->gaps = 0;
     /* Events that an earlier, failed file lost do not count for this file. The other counters are
-     * not reset here. The threads that increment them are ahead of the writer thread, and may have
-     * counted events of this file already. */
+     * not reset here. The threads that increment these counters are ahead of the writer thread, and
+     * may have counted events of this file already. */
     k->counted[SL_STAT_DROPPED_WRITE] = sl_stats_get(SL_STAT_DROPPED_WRITE);
     k->file++;
     k->base_ns = meta->opened_ns / BILLION / BASE_PERIOD_S * BASE_PERIOD_S * BILLION;

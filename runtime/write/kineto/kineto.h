@@ -2,9 +2,9 @@
  * kineto.h - writes events as Kineto JSON text.
  *
  * The format is the one that readers of libkineto's traces expect (docs/trace-format.md). Each
- * event is one line, called a row. The metadata of a thread or stream is before its first event.
- * The metadata of the process is before all events. The text that all events of one shape share is
- * cached and copied.
+ * event is one line, called a row. The metadata of a thread or stream is written before its first
+ * event. The metadata of the process is written before all events. The text that all events of one
+ * shape share is cached and copied.
  *
  * Threads: one owner, the writer thread. Text is passed to the sink in blocks of about 128 KiB.
  */

@@ -35,10 +35,10 @@ enum {
     /* Maximum size, in bytes, of the part of a row that varies. This part has a name and a payload.
      */
     SL_KINETO_TAIL_MAX = 16384,
-    /* number of places (things that a metadata row names); a power of two */
+    /* number of entries for places (a place is a thing that a metadata row names); a power of
+     * two */
     SL_KINETO_NAMES = 16384,
-    /* maximum number of places that are named CUDA events; the entries of named CUDA events are
-     * never removed */
+    /* maximum number of entries for named CUDA events; these entries are never removed */
     SL_KINETO_EVENTS = SL_KINETO_NAMES / 4,
     /* maximum number of held waits, whose event record has not arrived */
     SL_KINETO_WAITS = 1024,
@@ -64,13 +64,13 @@ struct sl_row {
 enum sl_place_kind {
     SL_PLACE_FREE,
     SL_PLACE_THREAD,   /* `id` is the system thread id */
-    SL_PLACE_DEVICE,   /* id: 0 */
-    SL_PLACE_STREAM,   /* id: stream */
+    SL_PLACE_DEVICE,   /* `id` is 0 */
+    SL_PLACE_STREAM,   /* `id` is CUPTI's id of the stream */
     SL_PLACE_SYNC_ROW, /* `id` is the stream, or SL_STREAM_NONE for waits without a stream */
     /* `id` is the context; a context has no metadata row, but the rows of its streams contain its
      * name */
     SL_PLACE_CONTEXT,
-    SL_PLACE_OVERHEAD, /* id: 0 */
+    SL_PLACE_OVERHEAD, /* `id` is 0 */
     /* a CUDA event, which also has a name; the key is the upper and the lower half of the CUDA
      * handle */
     SL_PLACE_EVENT,
@@ -81,9 +81,9 @@ struct sl_place {
     uint32_t device;
     uint32_t id;
     uint32_t name;    /* intern id; 0 if no name was reported */
-    uint32_t context; /* streams */
+    uint32_t context; /* streams: the context of the stream */
     uint32_t flags;   /* streams: CUPTI flags; 0 if they are unknown */
-    uint32_t file;    /* number of the last file that has the metadata rows of this place */
+    uint32_t file;    /* number of the last file that has the metadata rows of this thing */
 };
 
 /* A held wait for an event, and the best fitting event record so far. The record's correlation is 0
@@ -109,11 +109,11 @@ struct sl_kineto {
     struct sl_kineto_wait *wait; /* SL_KINETO_WAITS entries, for edge.c */
     uint64_t *wait_key;
     unsigned waits;
-    struct sl_kineto_call *call; /* SL_KINETO_CALLS, by correlation */
+    struct sl_kineto_call *call; /* SL_KINETO_CALLS entries, by correlation id */
     struct sl_captures captures; /* the operators that created the nodes of graphs */
     /* collective of the kernel whose text is being made; 0 if there is none */
     uint32_t collective;
-    struct sl_place *place; /* SL_KINETO_NAMES, open addressing */
+    struct sl_place *place; /* hash table of SL_KINETO_NAMES entries, with open addressing */
     /* `places`: number of entries used; `events`: number of entries that are SL_PLACE_EVENT */
     unsigned places, events;
     uint32_t process_name; /* intern id from SL_EV_META_PROCESS; 0: use meta.process_name */
@@ -121,7 +121,7 @@ struct sl_kineto {
     uint64_t devices_seen;
 
     /* the open file */
-    struct sl_sink *sink; /* NULL: none */
+    struct sl_sink *sink; /* where the file is written; NULL: no file is open */
     int error;
     int holds;                /* 1: calls that may wait are held */
     struct sl_held_rows held; /* the held calls; empty if no file is open */
@@ -145,7 +145,7 @@ struct sl_kineto {
     unsigned second_length;
     char second_text[24];
 
-    char *block; /* SL_KINETO_BLOCK */
+    char *block; /* SL_KINETO_BLOCK bytes of output */
     size_t used;
 
     /* The fields below are for repetitions (match.c). They are used only if the sink uses
@@ -154,7 +154,7 @@ struct sl_kineto {
     struct sl_row row;
     struct sl_match *match; /* matches of this block, at most SL_KINETO_MATCHES */
     size_t matches;
-    size_t matched;    /* number of bytes of this block that matches cover */
+    size_t matched;    /* number of bytes of this block that are part of a match */
     uint64_t position; /* position of the block in the file's text */
     /* number of the compressor's current frame; frames are counted from 1 over all files */
     uint32_t frame;
@@ -169,14 +169,15 @@ struct sl_kineto {
 
 /* Writes the row of a call, including the members about its wait. `by` is the edge that released
  * the wait, or if the wait took no time, the edge whose source ended last; NULL if there is no
- * edge. Returns as sl_kineto_events(). */
+ * edge. Returns the same as sl_kineto_events(). */
 int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
 
 /* Stores a call whose row will be written later. The rows of the call's GPU operations may be
  * written before, and they name the operator that made the call. */
 void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call);
 
-/* Writes an edge's row, and if `arrow` is set, its arrow. Returns as sl_kineto_events(). */
+/* Writes an edge's row, and if `arrow` is set, its arrow. Returns the same as
+ * sl_kineto_events(). */
 int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);
 
 /* hold.c: returns 1 if an edge may end at this call's end. Such a call is held. */
@@ -218,9 +219,9 @@ static inline char *sl_kineto_u64(struct sl_kineto *k, char *at, uint64_t v)
     return sl_kineto_field(k, at, sl_json_u64(at, v));
 }
 
-/* Ends a text that was started at sl_kineto_loose(). The text ends at `end`. The function copies
- * the text to the cache. A text that is too long, or that is not worth keeping (`key` is NULL), is
- * not copied. */
+/* sl_kineto_loose() returns the memory for a new text. sl_kineto_keep() ends this text at `end` and
+ * copies the text to the cache. A text that is too long, or that is not worth keeping (`key` is
+ * NULL), is not copied. */
 char *sl_kineto_loose(struct sl_kineto *k);
 struct sl_text *sl_kineto_keep(struct sl_kineto *k, const uint64_t *key, const char *end);
 
@@ -230,8 +231,8 @@ char *sl_kineto_operation_name(struct sl_kineto *k, char *at, uint8_t kind, uint
 char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_t cbid,
                           uint32_t name);
 
-/* The first function writes the source of the call's wait into the call's args. The second function
- * writes the user's range around the call (a pattern). */
+/* sl_kineto_put_wait() writes the source of the call's wait into the call's args.
+ * sl_kineto_put_range_name() writes the user's range around the call (a pattern). */
 char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);
 char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uint64_t numbers);
 
@@ -239,8 +240,8 @@ char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uin
  * makes the text by sl_kineto_text(). */
 struct sl_text *sl_kineto_text_for(struct sl_kineto *k, uint64_t key0, uint64_t key1,
                                    const struct sl_event *ev);
-/* The first function writes the duration and the time of a row, and the row's end. The second
- * function writes only the time and the row's end. */
+/* sl_kineto_times() writes the duration and the time of a row, and the row's end.
+ * sl_kineto_end_at() writes only the time and the row's end. */
 char *sl_kineto_times(struct sl_kineto *k, char *at, const struct sl_event *ev);
 char *sl_kineto_end_at(struct sl_kineto *k, char *at, uint64_t ns);
 /* Writes the row of one end of an arrow, with the constant text, the arrow's number and a time. */
@@ -248,8 +249,8 @@ void sl_kineto_put_end(struct sl_kineto *k, struct sl_text *text, uint64_t arrow
 
 /* Writes the row of an SL_EV_CPU_OP. */
 void sl_kineto_op(struct sl_kineto *k, const struct sl_event *ev);
-/* Writes the constant part of an operator's row, or the members of an interned detail
- * (event/op_detail.h), each with a comma after it. */
+/* sl_kineto_op_text() writes the constant part of an operator's row. sl_kineto_put_detail() writes
+ * the members of an interned detail (event/op_detail.h), each with a comma after it. */
 char *sl_kineto_op_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
 char *sl_kineto_put_detail(const struct sl_kineto *k, char *at, uint32_t detail, int inputs);
 /* Writes into a call's args the line of source code that made the call, if known. */
@@ -274,8 +275,8 @@ void sl_kineto_note(struct sl_kineto *k, const struct sl_event *ev);
  * has SL_KINETO_SCRATCH bytes. */
 char *sl_kineto_text(struct sl_kineto *k, char *at, const struct sl_event *ev);
 
-/* Stores a META event. If the open file has the metadata rows with another name, writes them again.
- */
+/* Stores a META event. If the open file has the metadata rows of the same thing with another name,
+ * writes these rows again. */
 void sl_kineto_learn(struct sl_kineto *k, const struct sl_event *ev);
 
 /* Writes the metadata rows of the threads and streams that this row names, if the file does not

@@ -2,10 +2,10 @@
  * match.c - finds the parts of a row that repeat the last similar row.
  *
  * A compressor spends most of its time searching for repetitions, but the writer of these rows
- * knows them. A row begins with its cached text, which is also in the last similar row. The rest of
- * the row consists of separators and numbers. The first digits of the numbers are mostly the same
- * as in the last similar row. If zstd gets these repetitions from the writer, it needs less than
- * half the time of its own search (docs/measurements/record-path.md).
+ * knows the repetitions. A row begins with its cached text, which is also in the last similar row.
+ * The rest of the row consists of separators and numbers. The first digits of the numbers are
+ * mostly the same as in the last similar row. If zstd gets these repetitions from the writer, it
+ * needs less than half the time of its own search (docs/measurements/record-path.md).
  *
  * Every match must be exact to the byte, because a wrong match makes the file unreadable. So
  * separators are compared, not assumed, and frames carry a checksum of the text.

@@ -146,7 +146,7 @@ static void put_stream_rows(struct sl_kineto *k, const struct sl_place *p)
     if (context)
         at = put_interned(k, SL_JSON_LITERAL(at, " in "), context);
     at = SL_JSON_LITERAL(at, "\"");
-    if (p->flags) { /* trace readers can tell only from this row whether the stream is blocking */
+    if (p->flags) { /* only from this row, trace readers know whether the stream is blocking */
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"context\":"), p->context);
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"stream flags\":"), p->flags);
     }
@@ -274,7 +274,7 @@ void sl_kineto_introduce_events(struct sl_kineto *k)
     }
 }
 
-/* Returns the entry of a named CUDA event, NULL if there are too many. */
+/* Returns the entry of a named CUDA event, or NULL if too many events are named. */
 static struct sl_place *find_event(struct sl_kineto *k, uint64_t handle)
 {
     const uint32_t high = (uint32_t)(handle >> 32), low = (uint32_t)handle;

@@ -12,12 +12,12 @@
 #include "write/kineto/kineto_internal.h"
 
 /* Maximum length, in bytes, of names and payloads, which were truncated when they were recorded.
- * Even with JSON escapes they fit into SL_KINETO_TAIL_MAX. */
+ * Even with JSON escapes, these texts fit into SL_KINETO_TAIL_MAX. */
 #define NAME_MOST    1024
 #define PAYLOAD_MOST 5200
 
 struct text {
-    const char *text; /* NULL: none */
+    const char *text; /* the text; NULL: none */
     size_t length;
 };
 

@@ -107,7 +107,8 @@ char *sl_kineto_put_node(struct sl_kineto *k, char *at, uint64_t node)
     return sl_json_i64(at, by->sequence);
 }
 
-/* Returns the place of a call. Only calls in a running job have a place. */
+/* Returns the place in the program from which a call was made. Only calls in a running job have a
+ * place. */
 static struct sl_op_place place_of(const struct sl_kineto *k, const struct sl_event *call)
 {
     return sl_op_place_of(k->opt.details ? k->opt.intern : NULL, call);

@@ -12,7 +12,7 @@
 #include "write/kineto/kineto_internal.h"
 #include "write/occupancy.h"
 
-/* "key":value */
+/* Writes "key":value. */
 #define PUT_FIELD(at, key, value) sl_json_i64(SL_JSON_LITERAL(at, "\"" key "\":"), (value))
 
 static char *put_text(char *at, const char *text)

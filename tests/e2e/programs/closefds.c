@@ -1,14 +1,14 @@
 /*
- * closefds.c - a program that closes descriptors it did not open, while it works on the GPU and has
- * its own files:
+ * closefds.c - a program that works on the GPU, writes its own files, and closes all descriptors,
+ * including those that it did not open:
  *
  *     closefds SEED
  *
  * The program runs 50 rounds of random length. Each round closes all descriptors from 3 up, opens
  * two files in the working directory on a few descriptors each, and writes to them until the next
  * round. Then the program works until the library has opened a trace file again (20 s at most), and
- * prints `files N changed N broken N`. The numbers count the program's files, its files with wrong
- * contents, and failed calls on its descriptors.
+ * prints `files N changed N broken N`: the number of the program's files, of its files with wrong
+ * contents, and of failed calls on its descriptors.
  *
  * One thread.
  */
@@ -37,7 +37,8 @@ static const char ptx[] = SPIN_MODULE SPIN_KERNEL("plain_spin_ns");
 
 static CUfunction kernel;
 static CUstream stream;
-static unsigned pieces[ROUNDS * FILES_A_ROUND]; /* pieces that each file must contain */
+static unsigned pieces[ROUNDS * FILES_A_ROUND]; /* number of pieces of text that each file must
+                                                   contain */
 static int broken;
 
 static uint64_t now_ns(void)

@@ -45,8 +45,8 @@ static int open_window(void)
     return 0;
 }
 
-/* The sleep releases the interpreter's lock, because Python runs calls queued by other threads only
- * then. */
+/* Prints a report by Python code. The code sleeps first, because Python runs calls that other
+ * threads have queued only when the interpreter's lock is released. */
 static void report(void)
 {
     PyRun_SimpleString("import sys, time\n"

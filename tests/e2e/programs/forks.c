@@ -6,10 +6,12 @@
  *     forks LIBRARY demangle    Forks while syncline loads a demangler.
  *
  * LIBRARY must not be loaded yet. Prints `child N` with the child's exit status, or that the child
- * hung. Status 2 means that the linker was busy when the process forked.
+ * hung. Exit status 2 means that the test did not work, because the dynamic linker was busy when
+ * the process forked.
  *
- * The main thread and the library's threads run this code. The library calls this program's
- * dl_iterate_phdr() and dlopen(), because a program's functions precede libc's.
+ * The main thread and the library's threads run this code. The program defines dl_iterate_phdr()
+ * and dlopen() itself. The library calls these functions, because the loader prefers functions of
+ * the program to functions of libc.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -57,7 +59,8 @@ static int is_wanted(int what)
     return atomic_compare_exchange_strong(&wanted, &what, NOTHING);
 }
 
-/* Runs while the linker's lock is held. */
+/* A callback of dl_iterate_phdr(), which calls it while it holds the linker's lock. The callback
+ * waits, so that the process forks at this time. */
 static int linger_and_visit(struct dl_phdr_info *info, size_t size, void *user)
 {
     struct visit *v = user;
@@ -70,7 +73,7 @@ static int linger_and_visit(struct dl_phdr_info *info, size_t size, void *user)
 static int (*real_iterate)(visit_fn visit, void *user);
 static void *(*real_open)(const char *file, int flags);
 
-/* Runs before any other thread exists. */
+/* Finds the functions of libc. Runs before any other thread exists. */
 static void find_real(void)
 {
     *(void **)&real_iterate = dlsym(RTLD_NEXT, "dl_iterate_phdr");

@@ -1,6 +1,7 @@
 /*
- * kernels.h - steps that all programs which are CUPTI clients share. The program's arguments are
- * steps of the form NAME or NAME:NUMBER, which run one after the other:
+ * kernels.h - steps that the test programs neighbour.c and subscriber.c have in common. Both
+ * programs are CUPTI clients. The program's arguments are steps of the form NAME or NAME:NUMBER,
+ * which run one after the other:
  *
  *     context          Initialises CUDA.
  *     kernel[:N]       Runs N kernels of 20 us, and waits for them.

@@ -5,7 +5,8 @@
  *
  *     clock            Makes the tick counter CUPTI's clock, like torch.profiler.
  *     wall             Makes the wall clock CUPTI's clock, although it already is.
- *     register         Registers buffer callbacks. New buffers contain garbage, which CUPTI zeroes.
+ *     register         Registers buffer callbacks. New buffers contain random bytes, which CUPTI
+ *                      must set to zero.
  *     enable           Enables kernels and runtime calls.
  *     disable          Disables kernels and runtime calls.
  *     flush            Flushes CUPTI by force.
@@ -14,9 +15,9 @@
  *     teardown         Subscribes, and ends CUPTI in the callback after a CUDA call. libkineto does
  *                      this with TEARDOWN_CUPTI=1.
  *     long:MS          Launches a kernel of MS milliseconds, and does not wait for it.
- *     told             Prints the number of received kernels, whether calls were received, and the
- *                      number of received buffers that belong to another client.
- *     stranger         Waits until the client receives a buffer that is not its own.
+ *     told             Prints three results: the number of received kernels, whether calls were
+ *                      received, and the number of received buffers that belong to another client.
+ *     stranger         Waits until CUPTI passes a buffer of another client to this client.
  *
  * The steps of kernels.h are allowed, too. The step `context` loads an injected profiler.
  *
@@ -49,8 +50,8 @@ static uint64_t wall(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* If CUPTI is ended, the buffers that it holds are never returned. The pointers to the newest
- * buffers are kept here, so that no leak is reported. */
+/* Gives CUPTI a buffer. If CUPTI is ended, it never returns the buffers that it holds. The pointers
+ * to the newest buffers are kept here, so that the leak checker does not report them. */
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     static _Atomic(void *) made[64];
@@ -100,8 +101,8 @@ static void on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackI
 {
 }
 
-/* 1 only on the thread that ends CUPTI, because callbacks of other threads, also of the profiler's,
- * run this code, too. */
+/* 1 on the thread that ends CUPTI. Other threads, including the profiler's threads, run the same
+ * callback, which must not end CUPTI there. */
 static _Thread_local int tears_down;
 
 static void teardown_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,

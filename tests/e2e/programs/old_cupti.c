@@ -1,6 +1,6 @@
 /*
- * old_cupti.c - a libcupti with the functions that syncline requires, which reports a version
- * before CUDA 12.0. Any thread. syncline must not call any other function of this library.
+ * old_cupti.c - a libcupti that has the functions that syncline requires, and reports a version
+ * from before CUDA 12.0. syncline must call only cuptiGetVersion() of this library. Threads: any.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 """Asks syncline for the current source line from many kinds of Python code: python_lines.py PROBE CASE
 
-Prints each answer with the mark of the source line that asked (`# at: MARK`), so that the caller can
-compare them. Runs on Python 3.9 and later."""
+The source line of each question ends with a mark (`# at: MARK`). Prints each answer with the mark,
+so that the caller can compare the two. Runs on Python 3.9 and later."""
 
 import asyncio
 import contextlib
@@ -12,9 +12,9 @@ import sys
 import threading
 import types
 
-probe = ctypes.CDLL(sys.argv[1])  # releases Python's lock during each call
+probe = ctypes.CDLL(sys.argv[1])  # CDLL releases Python's lock during each call
 probe.probe_line.restype = probe.probe_elsewhere.restype = ctypes.c_char_p
-held = ctypes.PyDLL(sys.argv[1])  # keeps Python's lock during calls
+held = ctypes.PyDLL(sys.argv[1])  # PyDLL keeps Python's lock during each call
 held.probe_line.restype = ctypes.c_char_p
 print("begin", probe.probe_begin(3 if sys.argv[2] == "depth" else 1), sep="\t")
 
@@ -25,7 +25,7 @@ def tell(mark, answer):
     print(f"{mark}\t{answer.decode() if answer else None}")
 
 
-# ---- places with one line each ----
+# ---- code that asks for its line at one place ----
 
 
 def function():
@@ -242,7 +242,7 @@ def one_each():
     tell("elsewhere", probe.probe_elsewhere())
 
 
-# ---- code that libraries call ----
+# ---- cases with libraries, threads and many lines ----
 
 
 def run(source, name, **names):
@@ -252,7 +252,8 @@ def run(source, name, **names):
 
 
 def libraries():
-    """Frames of libraries are skipped. If no other frame exists, there is no line."""
+    """syncline skips frames of libraries. If there are only frames of libraries, there is no
+    line."""
     call = "def call(f):\n    return f()\n"
     for name in (
         "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py",
@@ -298,8 +299,8 @@ def paths():
 
 
 def again():
-    """Code objects are created, run and freed in a loop. A new code object often has the address of a freed
-    code object, and its tables have the old addresses, too."""
+    """Code objects are created, run and freed in a loop. A new code object often has the address of
+    a freed code object, and so have its tables."""
     wrong = 0
     for i in range(6000):
         above, inside = i % 7, i // 7 % 5
@@ -402,7 +403,8 @@ def threads():
 
 
 def many():
-    """More lines are asked for than fit into memory. The answer is then no line, but never a wrong line."""
+    """Asks for more lines than syncline's memory holds. Beyond the limit there is no line, but
+    never a wrong line."""
     wrong = lost = 0
     for i in range(80000):
         answer = run("x = ask()", f"/a/path/that/takes/some/room/{i}.py", ask=ask)["x"]
@@ -425,7 +427,7 @@ def depth():
 
 
 def interpreters():
-    """Code in other interpreters of the process gets no line, or the right line."""
+    """Code in a sub-interpreter gets no line, or the right line."""
     try:
         import _testcapi
     except ImportError:

@@ -3,8 +3,8 @@
  * steps name by their slot. Also the steps that create and destroy these objects.
  *
  * A step does nothing if its object does not exist, or if it would create an object that already
- * exists. A slot belongs to one thread, or is filled before the threads start together and never
- * emptied. Any thread may enter any context.
+ * exists. A slot either belongs to one thread, or is filled before the threads first meet and is
+ * never emptied. Any thread may enter any context.
  */
 #ifndef RANDOM_OBJECTS_H
 #define RANDOM_OBJECTS_H
@@ -41,20 +41,21 @@ static struct context contexts[CONTEXTS];
 static struct slot streams[SLOTS], events[SLOTS], memory[SLOTS], graphs[SLOTS], modules[SLOTS];
 static _Thread_local int current = -1; /* context; -1: none */
 
-/* ---- slots ---- */
+/* ---- slots of objects ---- */
 
 static int in(int slot)
 {
     return slot >= 0 && slot < SLOTS;
 }
 
-/* Says whether the stream exists, in any context. */
+/* Returns whether the stream exists, in any context. */
 static int has_stream(int s)
 {
     return current >= 0 && (s == 0 || s == 1 || (in(s) && streams[s].object));
 }
 
-/* A thread may enqueue only on streams of its current context. */
+/* Returns whether the thread may enqueue on the stream. It may do so only on streams of its current
+ * context. */
 static int may_enqueue(int s)
 {
     return has_stream(s) && (s < 2 || streams[s].context == current);
@@ -81,7 +82,7 @@ static void prepare(struct context *context)
 
     if (context->kernel)
         return;
-    /* A context stays broken after a failing call. All later calls in this context fail. */
+    /* If a call breaks the context, all later calls in this context fail, including this call. */
     if (cu.ModuleLoadData(&module, ptx) != CUDA_SUCCESS)
         return;
     CHECK(cu.ModuleGetFunction(&context->kernel, module, "work_spin_ns"));
@@ -162,7 +163,7 @@ static void reset(const int *arg)
     current = -1;
 }
 
-/* ---- objects ---- */
+/* ---- steps that create and destroy objects ---- */
 
 static void new_stream(const int *arg)
 {

@@ -1,7 +1,7 @@
 /*
  * random_runtime.h - loads the CUDA functions that random_waits.c needs and that cuda_load.h lacks,
- * such as functions of the CUDA runtime. Functions with a stream exist twice: [0] unchanged, [1]
- * with per-thread default streams.
+ * such as functions of the CUDA runtime. Each function that takes a stream has two variants: [0]
+ * for the legacy default stream, and [1] for per-thread default streams.
  *
  * One thread must call random_open() first. random_open() exits with status 3 if there is no driver
  * or runtime.

@@ -5,10 +5,10 @@
  *
  * Each line is a step: a thread, a verb and numbers. A line that begins with `#` is a comment.
  * Thread `*` means that all threads wait for each other at this line. Steps name objects by the
- * number of their slot. A step that needs a missing object is skipped, so any part of a legal
- * program is a legal program. test_random_waits.py makes programs from seeds and shrinks failing
- * ones by leaving out lines. Results of calls are ignored, because the programs contain failing
- * calls.
+ * number of their slot. A step that needs a missing object is skipped, so a valid program stays
+ * valid if lines are left out. test_random_waits.py makes programs from seeds, and shrinks a
+ * failing program by leaving out lines. Results of calls are ignored, because the programs contain
+ * failing calls.
  *
  * The argument API is 0 for the driver, 1 for the runtime, and 2 for the runtime with per-thread
  * default streams. The verbs are:
@@ -42,7 +42,8 @@
  *     stop                     Stops the window.
  *     sleep US                 Sleeps for US microseconds.
  *
- * Each slot belongs to one thread, or is filled before the threads first meet and is never emptied.
+ * A slot either belongs to one thread, or is filled before the threads first meet and is never
+ * emptied.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -73,7 +74,7 @@ static struct step steps[STEPS];
 static int step_count, thread_count = 1;
 static pthread_barrier_t meeting;
 
-/* ---- work ---- */
+/* ---- steps that enqueue work ---- */
 
 static void kernel(const int *arg)
 {
@@ -133,7 +134,7 @@ static void set(const int *arg)
         more.MemsetD8(to, 7, bytes);
 }
 
-/* ---- order ---- */
+/* ---- steps that order streams and wait ---- */
 
 static void record(const int *arg)
 {
@@ -189,7 +190,7 @@ static void context_sync(const int *arg)
         arg[0] ? rt.cudaDeviceSynchronize() : (int)cu.CtxSynchronize();
 }
 
-/* ---- graphs ---- */
+/* ---- steps with graphs ---- */
 
 static void begin(const int *arg)
 {
@@ -228,7 +229,7 @@ static void drop_graph(const int *arg)
     graphs[arg[0]].object = NULL;
 }
 
-/* ---- failing calls, windows, sleeping ---- */
+/* ---- steps with failing calls, with windows, and with sleeps ---- */
 
 static void bad(const int *arg)
 {
@@ -244,10 +245,10 @@ static void bad(const int *arg)
         rt.cudaMemcpy[0](contexts[current].pinned, (void *)contexts[current].memory,
                          (size_t)BYTES * 2, 2);
         break;
-    case 2: /* no event */
+    case 2: /* records an event that does not exist */
         arg[1] ? rt.cudaEventSynchronize(&nothing) : (int)cu.EventSynchronize((CUevent)&nothing);
         break;
-    case 3: /* the memory was not allocated by CUDA */
+    case 3: /* frees memory that CUDA did not allocate */
         arg[1] ? rt.cudaFree(&nothing) : (int)cu.MemFree((CUdeviceptr)&nothing);
         break;
     default:

@@ -28,7 +28,7 @@ void ranges_push(nvtxDomainHandle_t domain, const char *name);
 void ranges_push_wide(const char *name);
 void ranges_push_string(nvtxDomainHandle_t domain, const char *name);
 void ranges_push_full(nvtxDomainHandle_t domain, const char *name);
-void ranges_push_many(long n); /* and pops them */
+void ranges_push_many(long n); /* pushes and pops */
 void ranges_mark_payload(nvtxDomainHandle_t domain, const char *type);
 
 /* In ranges_schema.c: registers a schema with these entries and returns the schema's id; makes a
@@ -47,7 +47,7 @@ void ranges_deferred(nvtxDomainHandle_t domain, const char *clock);
 void ranges_lock(nvtxDomainHandle_t domain, const char *name);
 /* Acquires a lock and keeps it. Only one lock is kept at a time. */
 void ranges_hold(nvtxDomainHandle_t domain, const char *name);
-void ranges_destroy_held(void); /* from any thread */
+void ranges_destroy_held(void); /* may be called by any thread */
 
 /* In ranges_threads.c: a worker prints "worker TID". The child prints "child LEVEL" with the level
  * that NVTX returned. */

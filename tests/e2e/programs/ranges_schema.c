@@ -18,12 +18,12 @@ struct outer {
     char tag[8];
     const char *note;
     nvtxStringHandle_t string;
-    uint32_t which; /* of the union */
+    uint32_t which; /* selects the member of the union */
     union {
         uint32_t number;
         float real;
     } choice;
-    uint32_t items; /* of the array */
+    uint32_t items; /* number of items in the array */
     const int32_t *item;
 };
 
@@ -114,7 +114,7 @@ void ranges_by_schema(nvtxDomainHandle_t domain)
     a.reserved0 = 1;
     a.payload.ullValue = (uintptr_t)data;
     nvtxDomainRangePushEx(domain, &a);
-    memset(&o, 0xff, sizeof(o)); /* NVTX copied it */
+    memset(&o, 0xff, sizeof(o)); /* overwritten, because NVTX must have copied the payload */
     nvtxRangePopPayload(domain, &(nvtxPayloadData_t){NVTX_PAYLOAD_ENTRY_TYPE_INT32, 4, &items[1]},
                         1);
 }

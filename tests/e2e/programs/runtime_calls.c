@@ -57,7 +57,7 @@ static struct {
         }                                                                                          \
     } while (0)
 
-/* Host code identifies a kernel by the address of a stub. */
+/* Stand-ins for the stub functions of nvcc, by whose addresses host code identifies kernels. */
 static const char linear, reduce;
 
 static void open_runtime(const char *major)

@@ -1,6 +1,6 @@
-/* Replaces PyTorch's observer by an observer that needs a long time to switch recording on or off.
- * Prints the times in CLOCK_REALTIME from which all operators are recorded ("on NS") and from which
- * no longer all are recorded ("off NS"). */
+/* Replaces the observer of PyTorch's operators by an observer that takes a long time to turn
+ * recording on or off. Prints "on NS" at the time from which all operators are recorded, and "off
+ * NS" at the time from which some operators may be missing. NS is CLOCK_REALTIME in ns. */
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>

@@ -37,7 +37,7 @@
 #define KERNEL       10           /* CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL */
 #define FIELDS_ON    11           /* CUPTI_ACTIVITY_ATTR_USER_DEFINED_RECORDS */
 #define CLOCK        22           /* CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK */
-#define TICKS_MOST   (1ull << 60) /* the wall clock passed this value in 2006 */
+#define TICKS_MOST   (1ull << 60) /* ns; later times are CLOCK_REALTIME, earlier times are ticks */
 
 /* `fields`: KERNEL_FIELD_KIND, _START, _END and _NAME. `fewer`: these fields without _START. */
 static int fields[] = {0, 7, 8, 24}, fewer[] = {0, 8, 24};

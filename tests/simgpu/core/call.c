@@ -1,7 +1,7 @@
 /*
  * call.c - the code around every API call: it assigns the correlation id, takes the stamps, calls
- * the probe, returns injected and sticky errors, and writes the truth. Also the per-thread state of
- * the simulation.
+ * the probe, returns injected and sticky errors, and writes the truth. Also keeps the per-thread
+ * state of the simulation.
  *
  * Threads: each application thread uses its own data. The process has one correlation counter.
  */
@@ -14,7 +14,7 @@
 #include "core/sim.h"
 
 static _Atomic(const struct sim_probe *) probe;
-static atomic_uint_fast64_t correlation; /* the last one given */
+static atomic_uint_fast64_t correlation; /* the last correlation id assigned */
 static __thread struct sim_thread self;
 
 __attribute__((constructor)) static void first_correlation(void)

@@ -17,10 +17,10 @@ enum capture_mode { /* CUstreamCaptureMode */
 };
 
 struct sim_capture {
-    struct sim_capture *next; /* next active capture */
+    struct sim_capture *next; /* next capture in progress */
     struct sim_stream *origin;
     struct sim_graph *graph;
-    struct sim_thread *thread; /* compared only */
+    struct sim_thread *thread; /* thread that began the capture; never dereferenced */
     uint64_t id;
     int mode;
     bool spoilt;
@@ -104,8 +104,8 @@ int sim_capture_begin(struct sim_stream *stream, int mode)
     return error;
 }
 
-/* Removes all streams of the context from the capture. Returns true if all of these streams had
- * been joined to the capture. */
+/* Removes all streams of the context from the capture. Returns true if the work of each stream that
+ * joined the capture precedes the end of the origin stream. */
 static bool dissolve(struct sim_capture *capture)
 {
     struct sim_capture **at = &captures;
@@ -215,8 +215,8 @@ int sim_capture_exchange_mode(int *mode)
     return SIM_OK;
 }
 
-/* Says whether a call that is forbidden during captures, made by this thread, disturbs this
- * capture. */
+/* Returns whether a call that is forbidden during captures invalidates this capture, if the calling
+ * thread makes the call. */
 static bool disturbs(const struct sim_capture *capture)
 {
     const struct sim_thread *self = sim_thread_self();
@@ -290,8 +290,8 @@ int sim_capture_record(struct sim_stream *stream, struct sim_event *event)
     return sim_nodes_merge(&event->nodes, &stream->captured) ? SIM_OK : SIM_E_MEMORY;
 }
 
-/* A stream that waits for an event of a capture joins the capture. Inside a capture, an event from
- * outside cannot be waited for. */
+/* A stream that waits for an event of a capture joins the capture. A capturing stream cannot wait
+ * for an event that was recorded outside the capture. */
 int sim_capture_wait(struct sim_stream *stream, struct sim_event *event)
 {
     if (!event->capture) {

@@ -65,8 +65,8 @@ static bool direction_fits(enum sim_direction direction, bool from_device, bool 
     }
 }
 
-/* Says whether rows of `width` bytes, `pitch` apart, exceed the device memory in which they
- * begin. */
+/* Returns whether `height` rows of `width` bytes, `pitch` bytes apart, exceed the device memory in
+ * which the rows begin. */
 static bool overruns(const void *pointer, size_t pitch, size_t width, size_t height)
 {
     uint32_t device;
@@ -75,8 +75,8 @@ static bool overruns(const void *pointer, size_t pitch, size_t width, size_t hei
            (height - 1) * pitch + width > sim_memory_room(pointer);
 }
 
-/* Says whether the address is reserved for the device without being mapped. The memory is not host
- * memory either. */
+/* Returns whether the address is in a reserved range of device addresses without mapped memory.
+ * Such an address is not host memory either. */
 static bool unmapped(enum sim_memory memory, const void *pointer)
 {
     return memory == SIM_PAGEABLE && sim_virtual_reserved(pointer);
@@ -124,9 +124,9 @@ int sim_copy_describe(const struct sim_copy *copy, struct sim_work *work)
     return SIM_OK;
 }
 
-/* Says whether the call waits for its own copy. Two functions block: cudaMemcpy blocks if it copies
- * to the host, between host buffers or from pinned memory. cudaMemcpyAsync blocks if it copies to
- * pageable memory or between host buffers. */
+/* Returns whether the call waits until its own copy has ended. cudaMemcpy waits if it copies to the
+ * host, between host buffers or from pinned memory. cudaMemcpyAsync waits if it copies to pageable
+ * memory or between host buffers. */
 static bool waits_for_itself(const struct sim_work *work)
 {
     switch (work->copy.copy_kind) {
@@ -141,8 +141,8 @@ static bool waits_for_itself(const struct sim_work *work)
     }
 }
 
-/* A copy from pageable memory first synchronizes its stream, and may return before its own transfer
- * ends. */
+/* Returns whether the call waits for its stream. A synchronous copy from pageable memory first
+ * synchronizes its stream. The call may return before its own transfer ends. */
 static bool waits_for_stream(const struct sim_work *work)
 {
     return work->copy.copy_kind == HTOD && !work->copy.async &&
@@ -241,7 +241,7 @@ int sim_set_describe(void *dst, size_t pitch, uint32_t value, uint32_t size, siz
     return SIM_OK;
 }
 
-/* Memsets of device memory do not block, whatever the call is named. */
+/* Memsets of device memory do not block, even if the function is not named Async. */
 int sim_set_run(struct sim_stream *stream, void *dst, size_t pitch, uint32_t value, uint32_t size,
                 size_t width, size_t height, bool async)
 {

@@ -1,10 +1,11 @@
 /*
- * count.c - the counts that kernels write: the only kernel result that is simulated, always as 0.
+ * count.c - the element counts that kernels of CUB and Thrust write for PyTorch. No other kernel
+ * result is simulated. A count is always 0.
  *
- * For some tensors (nonzero, masked_select, unique, and printing) PyTorch reads the size from
- * memory that a kernel of CUB or Thrust should have written. Random content of that memory could
- * ask for terabytes. Selections begin with a kernel that writes 0 there, also on a real GPU; a
- * reduction writes only its result.
+ * Some PyTorch operations (nonzero, masked_select, unique, and printing) read the size of their
+ * result from memory that a kernel of CUB or Thrust should have written. Without the write, PyTorch
+ * could read a random size and allocate terabytes. On a real GPU, too, a selection begins with a
+ * kernel that writes 0 as the count. A reduction writes the count only as its result.
  *
  * Any thread; no state.
  */
@@ -18,7 +19,8 @@ enum {
     COUNT_BYTES = 8 /* a long, or an int with unused bytes after it */
 };
 
-/* The parameter d_num_selected_out follows the tile states and the number of tiles; d_out follows
+/* Patterns of mangled kernel names, and the index of the parameter with the count's address. This
+ * parameter is d_num_selected_out, after the tile states and the number of tiles, or d_out, after
  * d_in. */
 static const struct {
     const char *glob;
@@ -49,8 +51,8 @@ void sim_count_find(struct sim_work *work, void **params)
         return;
     }
     memcpy(&count, params[parameter], sizeof count);
-    /* The argument may be no pointer but an iterator of Thrust. Its bits are then not the address
-     * of an allocation. */
+    /* The argument may be an iterator of Thrust instead of a pointer. The bits of an iterator are
+     * not the address of an allocation. */
     size_t room = sim_memory_room(count);
 
     if (!room) {

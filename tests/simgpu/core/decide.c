@@ -3,8 +3,8 @@
  * function.
  *
  * Any thread. A random number depends only on (seed, point, key). It does not depend on the number
- * of earlier draws, which would vary with timing. The list of functions that must fail is parsed
- * once. If the list is empty, a call costs one load from memory.
+ * of earlier draws, which would vary with timing. The option --fail, a list of functions that must
+ * fail, is parsed once. If the list is empty, sim_fail() costs one load from memory.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 struct failure {
     char *function;
-    unsigned long nth; /* 0: every call */
+    unsigned long nth; /* number of the call that fails; 0: every call fails */
     int code;
     atomic_ulong calls;
 };
@@ -30,7 +30,8 @@ static struct failure failures[MAX_FAILURES];
 static int failure_count;
 static uint64_t seed;
 
-/* Parses F:N:CODE, separated by commas. Invalid entries are reported and ignored. */
+/* Parses the option --fail: entries F:N:CODE, separated by commas. Invalid entries are reported and
+ * ignored. */
 static void read_options(void)
 {
     const char *text = sim_option("FAIL");
@@ -55,7 +56,8 @@ static void read_options(void)
     free(copy);
 }
 
-/* Every entry of the function counts the call, also if another entry makes it fail. */
+/* If several entries name one function, each entry counts every call, even a call that another
+ * entry makes fail. */
 static int failure_of(const char *function)
 {
     int code = 0;

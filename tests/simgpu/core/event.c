@@ -1,6 +1,6 @@
 /*
- * event.c - events. Recording an event copies the current predecessors of its stream; an event
- * never recorded orders nothing.
+ * event.c - events. Recording an event copies the set of operations that the event's stream would
+ * have to follow now. A wait for an event that was never recorded waits for nothing.
  *
  * Any thread. A destroyed event loses its magic number, and a new event may use its memory.
  */
@@ -51,8 +51,8 @@ int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_eve
     return event ? SIM_OK : SIM_E_MEMORY;
 }
 
-/* A capture ends. Events that were recorded in the capture become events that were never recorded.
- * */
+/* Called when a capture ends. Events that were recorded in the capture become events that were
+ * never recorded. */
 void sim_event_leave_capture(const struct sim_capture *capture)
 {
     for (struct sim_event *event = all; event; event = event->all_next) {
@@ -144,8 +144,9 @@ int sim_event_record(struct sim_event *event, struct sim_stream *stream, unsigne
     return SIM_OK;
 }
 
-/* Returns the time at which the GPU reached the record: the end of its set, or the call itself if
- * the stream was idle. */
+/* Sets *ns to the time at which the GPU reached the event record: the end of the last operation of
+ * the event's set, or the time of the recording call if the stream was idle. Returns whether this
+ * time has passed. */
 static bool reached(const struct sim_event *event, uint64_t *ns)
 {
     *ns = event->recorded_ns;

@@ -1,11 +1,11 @@
 /*
- * exec.c - executable graphs: instantiated, updated, launched.
+ * exec.c - executable graphs: instantiation, update and launch.
  *
  * Any thread; under sim_lock(). An exec owns a flat copy of its graph in topological order. Each
  * branch of nodes runs on a stream, its lane. The first branch runs on the launch stream (except
- * with graph-own-streams). Other branches run on private streams of the exec. A launch follows the
- * launch stream's tail and the exec's previous launch. Later work on the stream follows all last
- * nodes of the graph.
+ * with graph-own-streams). Other branches run on private streams of the exec. A launch is ordered
+ * after the launch stream's tail and after the exec's previous launch. Later work on the stream
+ * follows all last nodes of the graph.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +21,10 @@ struct sim_exec {
     struct sim_graph *graph;
     struct sim_node **order;
     size_t count;
-    struct sim_context *context; /* context of the lanes; set by the first launch */
+    struct sim_context *context; /* context of the lanes; chosen by the first launch */
     struct sim_stream **lanes;
     size_t lane_count;
-    struct sim_set last; /* the previous launch */
+    struct sim_set last; /* last operations of the previous launch */
 };
 
 static bool valid(const struct sim_exec *exec)
@@ -32,8 +32,8 @@ static bool valid(const struct sim_exec *exec)
     return exec && exec->magic == EXEC;
 }
 
-/* Sorts the nodes topologically. Returns false if the graph has a cycle, or if there is no memory.
- * */
+/* Sorts the nodes topologically. Returns false if the graph has a cycle, or if memory is
+ * exhausted. */
 static bool put_in_order(struct sim_exec *exec)
 {
     size_t total = exec->graph->count, n = 0;
@@ -149,8 +149,8 @@ int sim_exec_destroy(struct sim_exec *exec)
     return SIM_OK;
 }
 
-/* Says whether both graphs have equally many nodes, in order of the same kinds with equally many
- * predecessors. */
+/* Returns whether both graphs have equally many nodes, and the n-th nodes of both graphs have the
+ * same kind and equally many predecessors and successors. */
 static bool same_shape(const struct sim_exec *a, const struct sim_exec *b)
 {
     if (a->count != b->count) {
@@ -245,7 +245,7 @@ static void collect(const struct sim_node *node, const struct sim_stream *lane,
 struct launch {
     struct sim_exec *exec;
     struct sim_stream *stream;
-    struct op **ops; /* not reported yet */
+    struct op **ops; /* operations that are not yet reported to CUPTI */
     size_t ops_n;
     struct sim_event_record *records;
     size_t records_n;
@@ -281,8 +281,8 @@ static int enqueue_node(struct launch *launch, struct sim_node *node, const stru
     return SIM_OK;
 }
 
-/* Replaces the launch stream's tail by the graph's sinks. A graph without work leaves the tail
- * unchanged. */
+/* Replaces the launch stream's tail by the graph's sinks, the operations without successors. A
+ * graph without work leaves the tail unchanged. */
 static void finish(struct launch *launch, const struct sim_set *entry)
 {
     struct sim_exec *exec = launch->exec;

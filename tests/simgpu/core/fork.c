@@ -7,13 +7,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list of mutexes */
 static pthread_mutex_t **held;
 static size_t count, cap;
 
-/* Locks `first`, then tries the others. Returns SIZE_MAX if all mutexes are locked. Otherwise
- * unlocks all, and returns the number of the mutex that another thread holds. The order does not
- * matter, because the caller waits only while it holds none. */
+/* Locks the mutex number `first`, then tries to lock the others. Returns SIZE_MAX if this thread
+ * now holds all mutexes. Otherwise unlocks all of them, and returns the number of the mutex that
+ * another thread holds. The order cannot cause a deadlock, because this function blocks only while
+ * it holds no mutex. */
 static size_t take_all(size_t first)
 {
     pthread_mutex_lock(held[first]);

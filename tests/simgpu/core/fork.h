@@ -1,18 +1,19 @@
 /*
- * fork.h - keeps mutexes free of other threads while the process forks. The child can then lock
- * them and finds the guarded data consistent.
+ * fork.h - acquires all registered mutexes before the process forks. No other thread holds a mutex
+ * at the fork, so the child can lock every mutex and finds the guarded data consistent.
  */
 #ifndef SIM_FORK_H
 #define SIM_FORK_H
 
 #include <pthread.h>
 
-/* Registers a mutex permanently. Any thread may call this. Not for recursive mutexes, because the
- * child is a different owner. A thread that holds such a mutex must not call the client (except its
- * clock) or this function. The client's mutexes may be held at a fork too. */
+/* Registers a mutex permanently. Any thread may call this function. The mutex must not be
+ * recursive, because the child's thread is not the owner that locked it. A thread that holds a
+ * registered mutex must not call this function or the CUPTI client (except the client's clock),
+ * because the client may acquire mutexes of its own at a fork. */
 void sim_fork_hold(pthread_mutex_t *mutex);
 
-/* A mutex private to a file. */
+/* Defines a mutex that is private to a file, and registers it. */
 #define SIM_MUTEX(name)                                                                            \
     static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER;                                       \
     __attribute__((constructor)) static void hold_##name(void)                                     \

@@ -1,8 +1,8 @@
 /*
  * graph.c - graphs: nodes and their dependencies, added explicitly or by capture.
  *
- * Any thread; under sim_lock(). The nodes of a destroyed graph lose their magic number. Their
- * memory is kept, like that of all objects with a handle.
+ * Any thread; under sim_lock(). The nodes of a destroyed graph lose their magic number. The memory
+ * of nodes is never freed (keep.c).
  */
 #include "core/graph.h"
 
@@ -166,7 +166,8 @@ int sim_graph_link(struct sim_graph *graph, struct sim_node *from, struct sim_no
     return error;
 }
 
-/* Copies at most *count nodes to `out`. If `out` is NULL, only returns their number. */
+/* Copies at most *count nodes to `out`, and stores the number of copied nodes in *count. If `out`
+ * is NULL, only stores the number of nodes in the list. */
 static void give(const struct sim_nodes *list, struct sim_node **out, size_t *count)
 {
     if (out) {
@@ -271,8 +272,8 @@ bool sim_node_reaches(struct sim_node *node, const struct sim_nodes *sinks)
     return false;
 }
 
-/* Copies the nodes of `from` into `to`. With `flatten`, a child graph is replaced by its nodes
- * between two empty nodes. */
+/* Copies the nodes of `from` into `to`. With `flatten`, a child graph node is replaced by the
+ * child's nodes, between two empty nodes. */
 static bool copy_nodes(const struct sim_graph *from, struct sim_graph *to, bool flatten)
 {
     static const struct sim_work empty = {.kind = SIM_WORK_EMPTY};

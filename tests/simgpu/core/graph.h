@@ -1,6 +1,6 @@
 /*
- * graph.h - internals of graphs, for graph.c (building), exec.c (running) and capture.c. sim_lock()
- * guards everything.
+ * graph.h - internals of graphs, shared by graph.c (building), exec.c (launching) and capture.c.
+ * sim_lock() guards everything.
  */
 #ifndef SIM_GRAPH_H
 #define SIM_GRAPH_H
@@ -13,15 +13,16 @@ struct sim_node {
     const struct sim_node *original; /* source of a copied node; NULL if the node is not a copy */
     struct sim_graph *graph;
     struct sim_node *next;             /* in order of creation */
-    struct sim_node *copy, *exit_copy; /* set while the graph is copied; a child graph has an entry
-                                        * and an exit */
+    struct sim_node *copy, *exit_copy; /* the node's copy, set while the graph is copied. A
+                                          flattened child graph has two: entry and exit */
     struct sim_work work;
     struct sim_nodes before, after;
     bool disabled;
-    /* set only for a node in an exec */
+    /* The members below are set only for a node of an executable graph. */
     struct sim_set result; /* operations of the node, while a launch is enqueued */
-    int order;             /* number of pending predecessors, later number of the branch */
-    bool passed_on;        /* true if a later node uses the same lane */
+    int order;      /* while nodes are sorted: number of unsorted predecessors; later: number of the
+                       branch */
+    bool passed_on; /* true if a later node uses the same lane */
 };
 
 struct sim_graph {
@@ -32,9 +33,9 @@ struct sim_graph {
     uint32_t made; /* number of nodes ever added, including removed nodes */
 };
 
-/* These functions (graph_tell.c) keep a report of a new node (added or copied), or of an added or
- * removed dependency. sim_graph_tell_kept() sends the reports of this thread to CUPTI. The caller
- * must not hold the lock. */
+/* These functions (graph_tell.c) queue a report for CUPTI: of a new node (added or copied), or of
+ * an added or removed dependency. sim_graph_tell_kept() sends the queued reports of this thread to
+ * CUPTI; its caller must not hold the lock. */
 void sim_graph_tell_node(const struct sim_node *node);
 void sim_graph_tell_link(const struct sim_node *from, const struct sim_node *to, bool added);
 

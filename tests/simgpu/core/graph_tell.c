@@ -1,8 +1,8 @@
 /*
  * graph_tell.c - reports changes of graphs to CUPTI subscribers.
  *
- * Any thread. Changes happen under sim_lock(), where no report is allowed. Each thread keeps its
- * reports until its call ends.
+ * Any thread. Changes happen under sim_lock(), where no report is allowed. Each thread queues its
+ * reports until its API call ends.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /*
- * init.c - starts and ends the simulation in a process: cuInit (which loads CUDA_INJECTION64_PATH
- * as the driver does), fork, exit.
+ * init.c - starts and ends the simulation in a process: cuInit, fork and exit. Like the real
+ * driver, cuInit loads the library that CUDA_INJECTION64_PATH names.
  *
- * Any thread; the first caller does the work under a recursive lock, because the injected library
- * may call CUDA itself from InitializeInjection.
+ * Any thread. The first caller initializes the process under a lock. The lock is recursive, because
+ * the injected library may call CUDA from InitializeInjection.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /*
- * keep.c - memory of objects with a handle: contexts, streams, events, kernels, graphs. It is never
- * freed, so that the magic number identifies a stale handle. One list holds all of this memory, so
- * that leak checkers find it.
+ * keep.c - memory of objects with a handle: contexts, streams, events, kernels, graphs. This memory
+ * is never freed, so that a stale handle is recognized by the missing magic number. One list holds
+ * all of this memory, so that leak checkers do not report it.
  *
  * Any thread.
  */

@@ -1,8 +1,8 @@
 /*
  * kernel.c - kernels: names, parameters and the duration of a launch.
  *
- * Any thread. Kernels and names are never freed. Four sources may give the duration of a launch.
- * The first that exists counts: the option --kernel 'GLOB=DURATION', a spin_ns parameter, the
+ * Any thread. Kernels and names are never freed. The duration of a launch comes from the first of
+ * these sources that applies: the option --kernel 'GLOB=DURATION', a spin_ns parameter, the
  * estimate of the launching library (from bytes and FLOPs), the cost model by number of threads.
  * The duration is multiplied by --kernel-factor.
  */
@@ -22,7 +22,7 @@ enum {
     MAGIC = 0x6be47e10,
     BUCKETS = 1 << 15,
     FIXED_NS = 1200, /* the shortest kernels of real traces take about this long */
-    OWN_NS = 1600,   /* kernels differ in length by at most this much */
+    OWN_NS = 1600,   /* the shortest times of two kernels differ by at most this much */
     WAVE_NS = 1500,
     MAX_DYNAMIC_SHARED = 227 * 1024 /* the most shared memory that a kernel can opt in to */
 };
@@ -72,7 +72,8 @@ const char *sim_intern(const char *text, size_t length)
     return name ? name->text : "";
 }
 
-/* Applies --kernel 'GLOB=DURATION', separated by semicolons. The first match counts. */
+/* Applies --kernel 'GLOB=DURATION', separated by semicolons. The first pattern that matches the
+ * kernel's name applies. */
 static void apply_options(struct sim_kernel *kernel)
 {
     const char *text = sim_option("KERNEL");
@@ -173,9 +174,9 @@ static uint64_t read_parameter(const struct sim_kernel *kernel, void **params, v
     return value;
 }
 
-/* Returns the modelled duration: a shortest time that differs between kernels, plus a time for each
- * wave of threads that fits the device (or the library's estimate), with a variation for each
- * launch. */
+/* Returns the modelled duration in ns. The base is the launching library's estimate. Without an
+ * estimate, the base is a shortest time, which differs between kernels, plus a fixed time for each
+ * wave of threads that fills the device. A random variation is added for each launch. */
 static uint64_t model(const struct sim_kernel *kernel, uint64_t cost_ns, uint64_t threads)
 {
     const struct sim_device_info *device = sim_device_info(0);
@@ -225,7 +226,8 @@ int sim_kernel_plan(struct sim_work *work, void **params, void **extra)
     return SIM_OK;
 }
 
-/* --kernel-error GLOB:N:CODE: the n-th matching launch puts its context into that error. */
+/* --kernel-error GLOB:N:CODE: the n-th matching launch sets CODE as the sticky error of its
+ * context. */
 static pthread_once_t fault_once = PTHREAD_ONCE_INIT;
 static char fault_glob[128];
 static unsigned long fault_nth;

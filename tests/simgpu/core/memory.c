@@ -1,8 +1,9 @@
 /*
- * memory.c - allocations: device memory is host memory. Finds the kind and owner of the memory for
- * any pointer.
+ * memory.c - allocations. Simulated device memory is host memory. The table of allocations gives
+ * the kind and the owner of the memory at any address.
  *
- * Any thread. The table (sorted by address) has its own lock, taken last.
+ * Any thread. The table is sorted by address and has its own lock. A thread that holds this lock
+ * acquires no other lock.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -93,7 +94,8 @@ static void *get_pages(size_t bytes, bool *mapped)
     if (posix_memalign(&base, ALIGN, bytes)) {
         return NULL;
     }
-    /* Jobs see zeros, as in fresh pages, so that a run does not depend on old content. */
+    /* A new allocation contains zeros, like fresh pages, so that a run does not depend on old
+     * content. */
     return memset(base, 0, bytes);
 }
 
@@ -361,7 +363,7 @@ int sim_memory_alloc_async(struct sim_stream *stream, struct sim_pool *pool, siz
                             out);
 }
 
-/* A stream-ordered free makes no record and waits for nothing. Data moves at enqueue, so the memory
+/* A stream-ordered free has no CUPTI record and does not wait. Data moves at enqueue, so the memory
  * can be freed immediately, unless an earlier operation depends on a host callback. */
 int sim_memory_free_async(struct sim_stream *stream, void *pointer)
 {

@@ -2,7 +2,7 @@
  * memory.h - allocations of every kind (memory.c), memory pools (pool.c), and copies and fills
  * (copy.c).
  *
- * Locks, results: see sim.h. Lookups return copies, which are valid without a lock.
+ * sim.h describes the locks and the results. Lookups return copies, which are valid without a lock.
  */
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
@@ -39,8 +39,8 @@ int sim_memory_register(struct sim_context *context, void *pointer, size_t bytes
 int sim_memory_unregister(void *pointer);
 /* Declares a variable of a program image: it exists until the program ends, on device 0. */
 int sim_memory_declare(void *pointer, size_t bytes, enum sim_memory kind);
-/* Used by virtual.c and physical.c: sim_memory_take() and sim_memory_give() count the used memory
- * of a device; sim_memory_map() adds a mapping to the list of allocations. */
+/* Used by virtual.c and physical.c: sim_memory_take() and sim_memory_give() add to and subtract
+ * from the used memory of a device. sim_memory_map() adds a mapping to the table of allocations. */
 int sim_memory_take(uint32_t device, size_t bytes);
 void sim_memory_give(uint32_t device, size_t bytes);
 int sim_memory_map(const struct sim_allocation *mapping);
@@ -48,11 +48,11 @@ void sim_memory_unmap(const void *base);
 void sim_memory_access(const void *base, uint32_t device, uint32_t flags);
 bool sim_memory_find(const void *pointer, struct sim_allocation *out);
 void sim_memory_info(uint32_t device, size_t *free_bytes, size_t *total);
-/* Returns how many bytes can be used from an address on: up to the end of the allocation, or of the
+/* Returns the number of bytes from an address to the end of its allocation, or to the end of the
  * last adjacent mapping. */
 size_t sim_memory_room(const void *pointer);
 enum sim_memory sim_memory_kind(const void *pointer, uint32_t *device);
-/* cudaFree and its like: waits for the context's work, then frees. */
+/* For cudaFree and similar functions: waits for the context's work, then frees. */
 int sim_memory_free_waiting(void *pointer, enum sim_memory kind);
 /* Allocates from the device's current pool if `pool` is NULL. */
 int sim_memory_alloc_async(struct sim_stream *stream, struct sim_pool *pool, size_t bytes,

@@ -1,9 +1,10 @@
 /*
  * module.c - modules from PTX text: the kernels (.entry) with their parameters, static shared
- * memory, and the global variables. Other images (cubin, fatbin) are not read: when a program looks
- * up a kernel's name in such a module, the kernel is created.
+ * memory, and the global variables. Other images (cubin, fatbin) are not read. When a program looks
+ * up a kernel's name in a module of this kind, the simulator creates the kernel.
  *
- * Any thread. After unloading, a module and its kernels stay in memory without magic number.
+ * Any thread. After unloading, a module and its kernels stay in memory, but lose their magic
+ * numbers.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -58,8 +59,8 @@ static bool is(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...), or 0 if the word is not a scalar type.
- * */
+/* Returns the bytes of a scalar type (.u64, .b8, .f32, ...), or 0 if the word is not a scalar
+ * type. */
 static uint32_t type_size(const char *text, size_t length)
 {
     if (length < 3 || text[0] != '.' || !strchr("usbf", text[1])) {
@@ -79,7 +80,8 @@ static uint32_t type_size(const char *text, size_t length)
     }
 }
 
-/* After `.param`, `.shared` or `.global`: [.align N] TYPE NAME [ '[' COUNT ']' ]. */
+/* The declaration that follows `.param`, `.shared` or `.global`: [.align N] TYPE NAME [ '[' COUNT
+ * ']' ]. */
 struct variable {
     uint32_t align, size;
     const char *name;
@@ -161,7 +163,8 @@ static void read_entry(struct scan *s, struct sim_module *module)
             kernel->spin_size = v.size;
         }
     }
-    /* A kernel known only by name has no parameter that could be read. */
+    /* For a kernel that is known only by its name, the parameters are unknown and cannot be
+     * read. */
     if (!kernel->parameters) {
         kernel->spin_index = -1;
     }

@@ -1,10 +1,10 @@
 /*
- * op.c - operations and sets of them.
+ * op.c - GPU operations, and sets of operations.
  *
  * Any thread. An operation is created under the lock, but any thread may drop its last reference
  * (the CUPTI thread holds some). So freed operations are pushed to a lock-free stack. When a new
- * operation is needed, all operations are popped from the stack at once. The memory is kept until
- * the process ends.
+ * operation is needed and `spare` is empty, all operations are popped from the stack at once. The
+ * memory of operations is never returned to the system.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@ enum {
 };
 
 static _Atomic(struct op *) returned;
-static struct op *spare; /* lock held */
+static struct op *spare; /* operations to reuse; the caller holds sim_lock() */
 
 struct op *sim_op_new(void)
 {
     if (!spare) {
-        /* The acquire pairs with the release in sim_op_unref(). After it, the operation's last use
-         * has ended. */
+        /* The acquire pairs with the release in sim_op_unref(). After the acquire, the last use of
+         * each popped operation has ended. */
         spare = atomic_exchange_explicit(&returned, NULL, memory_order_acquire);
     }
     if (!spare) {
@@ -92,8 +92,8 @@ static bool make_room(struct sim_set *set)
     return true;
 }
 
-/* A later operation of a stream replaces all earlier ones of that stream, which keeps sets
- * short. */
+/* Adds an operation. A set keeps only the last operation of each stream, because the last operation
+ * implies the earlier ones. This keeps sets short. */
 void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t call)
 {
     for (int i = 0; i < set->n; i++) {
@@ -124,8 +124,9 @@ void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via
 
 /* Merges the tails of many streams into one set. The caller first adds each stream's own last
  * operation (`own` is true). Two streams never have the same own operation, so no search is needed
- * and thousands of streams take linear time. Then the caller adds the operations that the streams
- * wait for. An operation is not added if the set has a later operation of the same stream. */
+ * and thousands of streams take linear time. Then the caller adds the operations of other streams
+ * that the streams wait for (`own` is false). An operation is not added if the set has a later
+ * operation of the same stream. */
 void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
                         const struct sim_stream *lane, bool own, const enum sim_via *via)
 {
@@ -154,8 +155,8 @@ void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from)
     }
 }
 
-/* Merges as if `from` had been added first. If both sets have a link to one operation, the link of
- * `from` is kept. */
+/* Merges `from` into `set` as if the links of `from` had been added first. If both sets have a link
+ * to the same operation, the link of `from` is kept. */
 void sim_set_merge_before(struct sim_set *set, const struct sim_set *from)
 {
     for (int i = 0; i < from->n; i++) {

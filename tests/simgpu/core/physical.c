@@ -3,7 +3,7 @@
  * (virtual.c). All mappings of a handle share the handle's pages, so all mappings show the same
  * bytes.
  *
- * Any thread. Lock order: virtual.c, this file, memory.c.
+ * Any thread. Locks are acquired in this order: virtual.c, this file, memory.c.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "core/virtual.h"
 
 struct physical {
-    char *home; /* the pages that all mappings share; no other code uses this address */
+    char *home; /* first address of the pages that all mappings share; used only by this file */
     size_t bytes;
     uint32_t held, mapped;
     CUmemAllocationProp properties;
@@ -31,7 +31,7 @@ int sim_physical_check(const CUmemAllocationProp *properties)
         properties->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
         return SIM_E_VALUE;
     }
-    /* A request for file descriptors is accepted. PyTorch always makes this request, and exports a
+    /* A request for file descriptors is accepted. PyTorch always makes this request, but exports a
      * descriptor only to share memory with another process. */
     if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
         properties->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {

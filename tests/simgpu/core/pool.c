@@ -1,6 +1,6 @@
 /*
- * pool.c - pools of stream-ordered memory: their attributes, and the memory allocated from each. A
- * pool keeps no memory. Its reserved bytes are only a counter.
+ * pool.c - pools of stream-ordered memory: their attributes, and counters of the used and reserved
+ * bytes. A pool does not keep freed memory; its reserved bytes are only a counter.
  *
  * Threads: any. While a thread holds the lock of this file, it takes no other lock.
  */
@@ -130,7 +130,7 @@ static void rise(struct level *level, uint64_t to)
     }
 }
 
-/* Reduces the reserved bytes to `keep`, but not below the used ones. The caller holds the lock. */
+/* Reduces the reserved bytes to `keep`, but not below the used bytes. The caller holds the lock. */
 static void shrink(struct sim_pool *pool, uint64_t keep)
 {
     uint64_t needed = round_up(pool->used.current, CHUNK);
@@ -170,7 +170,7 @@ int sim_pool_trim(struct sim_pool *pool, size_t keep)
     return SIM_OK;
 }
 
-/* ---- attributes: the reuse switches are ints, the rest 64 bits ---- */
+/* ---- attributes: reuse switches have type int, all others have 64 bits ---- */
 
 static uint64_t *attribute(struct sim_pool *pool, int which)
 {

@@ -1,10 +1,10 @@
 /*
- * record.c - writes all reports to CUPTI as a replay stream (tests/replay/README.md) to the file
- * SIMGPU_RECORD. The run can be replayed to another client, independent of the records that this
- * client enabled.
+ * record.c - writes all reports that CUPTI gets to the file SIMGPU_RECORD, in the format of a
+ * replay stream (tests/replay/README.md). The run can then be replayed to another CUPTI client,
+ * which may enable other record kinds than this client.
  *
  * A probe between the core and the CUPTI stand-in writes each report as a line and passes it on.
- * Threads: the threads that probe.h names. Each line is made only under the sink's lock. Times are
+ * Threads: see probe.h. Each line is formatted under the lock of the sink (sink.h). Times are
  * CLOCK_REALTIME in ns. The line of an operation is written when the operation has ended. The line
  * states the time at which CUPTI reserved the operation's record in a buffer. Lines are therefore
  * not in order, and the replaying program sorts them. An operation still pending at exit has no
@@ -30,8 +30,8 @@ bool sim_record_on;
         }                                                                                          \
     } while (0)
 
-/* Begins a line with the word for its type and the fields that all lines have. The sink stays
- * locked until close_line(). */
+/* Begins a line with its type (`word`) and the fields that all lines have. The sink stays locked
+ * until close_line(). */
 static void open_line(const char *word, uint64_t at, uint32_t thread, uint32_t correlation)
 {
     sim_sink_begin(&record);
@@ -149,7 +149,7 @@ static void event_recorded(const struct sim_event_record *e)
 
 static void object(const struct sim_object *o)
 {
-    if (o->created && o->kind != SIM_OBJ_DEVICE) { /* devices are written first */
+    if (o->created && o->kind != SIM_OBJ_DEVICE) { /* devices: see write_devices() */
         open_line(o->kind == SIM_OBJ_CONTEXT ? "context" : "stream", sim_now_ns(),
                   sim_thread_self()->tid, o->correlation);
         sim_sink_add(&record, " context=%u", o->context);
@@ -164,13 +164,13 @@ static void object(const struct sim_object *o)
     PASS_ON(object(o));
 }
 
-/* A graph is recorded only by its operations. */
+/* The recording contains the operations of a graph, but no report about the graph itself. */
 static void graph(const struct sim_graph_fact *fact)
 {
     PASS_ON(graph(fact));
 }
 
-/* ---- beginning and end ---- */
+/* ---- opening and flushing the file ---- */
 
 static void write_devices(void)
 {
@@ -191,8 +191,8 @@ static void write_devices(void)
     }
 }
 
-/* The reports that the core makes while it runs. The other functions of probe.h are for a replaying
- * process. */
+/* The functions for the reports of an ordinary process. The other functions of probe.h are only for
+ * a replaying process. */
 const struct sim_probe sim_record_probe = {
     .api_enter = api_enter,
     .api_exit = api_exit,

@@ -1,6 +1,6 @@
 /*
- * replay.c - a process that replays a recording: it has the GPUs of the recording, and CUPTI gets
- * the recorded reports instead of the process's own.
+ * replay.c - supports a process that replays a recording. CUDA reports the GPUs of the recording,
+ * and CUPTI gets the recorded reports instead of reports about the process itself.
  *
  * The replaying program calls sim_replay_begin() once, before cuInit. Any thread may call the other
  * functions, which change nothing.

@@ -1,12 +1,12 @@
 /*
  * schedule.c - computes when operations run. An operation starts at its enqueue plus the launch
  * latency, or at the end of its last predecessor, whichever is later. It ends after its modelled
- * duration. So the times of an operation are known at enqueue, unless a predecessor depends on a
- * host callback. In that case the times are computed when the callback has run.
+ * duration. So the times of an operation are known at enqueue, with one exception: if a predecessor
+ * depends on a host callback, the times are computed after the callback has run.
  *
- * Application threads enqueue and wait; the service thread (service.c) runs host callbacks and the
- * work that had to wait for them. sim_lock() guards everything here, but is not held during probes,
- * callbacks and data copies.
+ * Application threads enqueue operations and wait for them. The service thread (service.c) runs
+ * host callbacks, and the work that has to wait for host callbacks. sim_lock() guards everything
+ * here, but is not held during probes, callbacks and data copies.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,7 +41,7 @@ void sim_unlock(void)
     pthread_mutex_unlock(&sim_schedule.lock);
 }
 
-/* ---- settling times ---- */
+/* ---- computation of start and end times ---- */
 
 static void add_job(struct op *op)
 {
@@ -70,8 +70,8 @@ static void start_op(struct op *op)
     op->timed = true;
 }
 
-/* Tells all operations that follow `op` when `op` ends. Works without recursion for chains of any
- * length. */
+/* Passes the end time of `op` to all operations that follow `op`, then to the followers of these
+ * operations, and so on. Uses a list instead of recursion, because chains can have any length. */
 void sim_schedule_settle(struct op *op)
 {
     struct op *list = op;
@@ -190,7 +190,8 @@ static void push(struct sim_stream *stream, struct op *op)
     }
 }
 
-/* Takes ownership of `behind`. Work for the service thread is copied into the operation. */
+/* Takes ownership of `behind`, the set of predecessors. If the service thread has to do the work,
+ * the work is copied into the operation. */
 static struct op *enqueue(struct sim_stream *stream, const struct sim_work *work,
                           struct sim_set *behind, uint64_t now, bool later)
 {
@@ -263,7 +264,7 @@ static void announce(struct op *op)
     atomic_store_explicit(&op->announced, true, memory_order_release);
 }
 
-/* ---- functions for other files ---- */
+/* ---- functions that other files call ---- */
 
 /* A full queue blocks the launching call, as on hardware. The caller holds the lock, which is
  * released meanwhile. */
@@ -293,9 +294,9 @@ static bool all_timed(const struct sim_set *set)
     return sim_schedule_ended(set, UINT64_MAX);
 }
 
-/* Data moves when the times are known, usually immediately on this thread and outside the lock,
- * because all earlier operations moved their data at their enqueue. Behind a host callback, the
- * work stays with the operation and the service thread moves the data. */
+/* Enqueues work and moves its data. Usually this thread moves the data immediately, without the
+ * lock, because all earlier operations moved their data at enqueue. If an earlier operation depends
+ * on a host callback, the service thread moves the data later. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out)
 {
     bool moves = sim_work_moves(work);
@@ -344,7 +345,8 @@ int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op
     return SIM_OK;
 }
 
-/* The form of cudaStreamAddCallback is not allowed in graphs. */
+/* A callback of cudaStreamAddCallback cannot be captured into a graph; a callback of
+ * cudaLaunchHostFunc can. */
 int sim_host_callback(struct sim_stream *stream, const struct sim_work *work)
 {
     if (work->host.call_stream && sim_stream_capturing(stream)) {
@@ -359,7 +361,8 @@ struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
     struct sim_set set = {0};
 
     sim_set_merge_as_is(&set, behind);
-    /* The service thread moves its data, because a launch must not move data under the lock. */
+    /* The service thread moves the node's data, because a graph launch must not move data under the
+     * lock. */
     bool later = work->kind != SIM_WORK_KERNEL || sim_work_moves(work);
     struct op *op = enqueue(lane, work, &set, sim_now_ns(), later);
 

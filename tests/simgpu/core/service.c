@@ -2,8 +2,9 @@
  * service.c - the service thread: runs host callbacks (and the work that waits for them), polls
  * kernels that wait for other processes, completes operations, and flushes the truth.
  *
- * Any thread that waits or queries also completes operations (sim_progress). The lists belong to
- * schedule.c, under sim_lock(); callbacks, probes and data copies run without the lock.
+ * Any thread that waits or queries also completes operations (sim_progress). The lists of
+ * operations are in schedule.h, under sim_lock(). Callbacks, probes and data copies run without the
+ * lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,11 +15,12 @@
 #include "core/schedule.h"
 
 enum {
-    LAUNCH_LATENCY_NS = 5000, /* real traces: 5-10 us on an idle stream */
+    LAUNCH_LATENCY_NS = 5000, /* 5-10 us in real traces, on an idle stream */
     WAKE_NS = 4000,           /* a waiting call returns 4-8 us after the awaited operation */
     POLL_NS = 1000000,
     FLUSH_NS = 100000000,
-    REMOTE_MIN_NS = 20000, /* interval of polling other processes; it grows with time */
+    REMOTE_MIN_NS = 20000, /* shortest interval between two polls of other processes; the interval
+                              grows with time */
     REMOTE_MAX_NS = 500000,
     BATCH = 64
 };
@@ -236,7 +238,8 @@ void sim_schedule_start(void)
     sim_unlock();
 }
 
-/* The process ends. A callback that hangs must not delay the end of the process. */
+/* The process ends. This function does not wait for a host callback that hangs, because the process
+ * must end. */
 void sim_schedule_stop(void)
 {
     sim_lock();

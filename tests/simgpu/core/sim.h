@@ -8,10 +8,12 @@
  * instead of a crash.
  *
  * Locks: sim_lock() guards everything that concerns order: streams, events, contexts, operations,
- * graphs. The lock is never held while a probe, a host callback or a data copy runs. Truth, log and
- * memory have locks of their own; a thread that holds one of these takes no other lock.
+ * graphs. No thread holds this lock while a probe, a host callback or a data copy runs. The truth
+ * file, the log and memory have their own locks. A thread that holds one of their locks acquires no
+ * other lock.
  *
- * Results are CUDA error numbers (SIM_E_*), the same for driver and runtime; 0 is success.
+ * Results are CUDA error numbers (SIM_E_*), which are the same for driver and runtime. The result 0
+ * means success.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -53,7 +55,7 @@ enum sim_error {
 };
 
 enum {
-    SIM_NONE = 0xffffffffu, /* an invalid context, stream or event in CUPTI */
+    SIM_NONE = 0xffffffffu, /* CUPTI's id for an invalid context, stream or event */
     SIM_LEGACY_STREAM = 7,
     SIM_STREAM_NONBLOCKING = 1, /* CU_STREAM_NON_BLOCKING */
     SIM_EVENT_NO_TIMING = 2     /* CU_EVENT_DISABLE_TIMING */
@@ -92,26 +94,26 @@ struct sim_node;
 struct sim_exec;
 struct sim_capture;
 
-/* A kernel that waits for other processes, such as a kernel of a collective, so the device alone
- * does not decide when the kernel ends. The struct must live as long as any work that points to the
- * struct. */
+/* A kernel that waits for other processes, such as the kernel of a collective. Its end does not
+ * depend on this process's device alone. The struct must live as long as any work that points to
+ * it. */
 struct sim_remote {
-    /* `begin` is called at each enqueue, in order, and returns the state of the launch. The lock is
-     * held, so `begin` must not call the simulator. */
+    /* `begin` is called at each enqueue, in order of enqueue, and returns the state of the launch.
+     * The lock is held, so `begin` must not call the simulator. */
     void *(*begin)(struct sim_remote *remote);
-    /* The service thread calls `poll` repeatedly once the kernel has started (`start_ns`), until it
-     * returns true. Then `end_ns` is set and the state is freed. Never blocks. */
+    /* The service thread calls `poll` repeatedly after the kernel's start (`start_ns`), until
+     * `poll` returns true. Then `poll` has set *end_ns and freed the state. `poll` never blocks. */
     bool (*poll)(void *state, uint64_t start_ns, uint64_t *end_ns);
-    bool kept; /* the work is part of a graph, which may launch it again at any time */
+    bool kept; /* true if the work is part of a graph, which may be launched again at any time */
 };
 
-/* The work of an operation, or of a graph node. Plain data that can be copied. */
+/* The work of an operation, or of a graph node. The struct is plain data that can be copied. */
 enum sim_work_kind {
     SIM_WORK_KERNEL,
     SIM_WORK_COPY,
     SIM_WORK_SET,
     SIM_WORK_HOST,
-    SIM_WORK_FREE, /* stream-ordered free: no duration, no record */
+    SIM_WORK_FREE, /* stream-ordered free; takes no time and has no record */
     SIM_WORK_EMPTY,
     SIM_WORK_EVENT_RECORD,
     SIM_WORK_EVENT_WAIT,
@@ -120,16 +122,16 @@ enum sim_work_kind {
 
 struct sim_work {
     enum sim_work_kind kind;
-    uint64_t duration_ns; /* modelled, not yet scaled */
+    uint64_t duration_ns; /* modelled duration, not yet divided by the option `scale` */
     union {
         struct {
             struct sim_kernel *kernel;
             uint32_t grid[3], block[3], cluster[3], dynamic_shared;
-            uint64_t cost_ns; /* duration that the launcher modelled; 0 if it is derived from grid
-                                 and block */
+            uint64_t cost_ns; /* duration that the launching library estimated; 0 if it is derived
+                                 from grid and block */
             struct sim_remote *remote; /* or NULL */
-            void *count; /* address of a count that becomes 0 when the kernel runs (count.c), or
-                            NULL */
+            void *count; /* address of an element count that the kernel sets to 0 (count.c), or NULL
+                          */
             uint32_t count_bytes;
         } launch;
         struct {
@@ -149,7 +151,7 @@ struct sim_work {
         struct {
             void (*call)(void *data);
             void *data;
-            /* callback of cudaStreamAddCallback, called with stream and status; else NULL */
+            /* function that cudaStreamAddCallback was called with; NULL for cudaLaunchHostFunc */
             void (*call_stream)(struct sim_stream *stream, int status, void *data);
         } host;
         void *free;
@@ -165,20 +167,21 @@ struct op {
     _Atomic(bool) announced; /* reported to CUPTI */
     struct sim_stream *lane;
     struct sim_context *context;
-    uint64_t duration_ns; /* scaled */
+    uint64_t duration_ns; /* already divided by the option `scale` */
     uint64_t ready_ns;    /* latest known end of the operation's predecessors */
-    uint64_t free_ns;     /* for the truth file: when the operation was enqueued and its stream was
-                           * free */
+    uint64_t free_ns;     /* for the truth file: time from which the operation was enqueued and its
+                             stream was idle */
     int blockers;         /* number of predecessors whose end is unknown */
     bool timed;           /* the operation's start and end are known and no longer change */
     int error;            /* error that the operation's end leaves in the context */
     struct waiter *waiters;
-    struct sim_work *work; /* error, if the work was not possible at enqueue */
-    void *remote_state;    /* of launch.remote */
-    struct sim_set behind; /* for the truth only */
+    struct sim_work *work; /* work that the service thread has to do; NULL if there is none */
+    void *remote_state;    /* state that launch.remote->begin returned */
+    struct sim_set behind; /* predecessors, for the truth file only */
 };
 
-/* Compares stream ids, which are never reused, unlike stream memory. */
+/* Returns whether the operation is on this stream. The function compares stream ids, because ids
+ * are never reused, but the memory of a stream is. */
 static inline bool sim_op_is_on(const struct op *op, const struct sim_context *context,
                                 uint32_t stream)
 {
@@ -186,13 +189,13 @@ static inline bool sim_op_is_on(const struct op *op, const struct sim_context *c
 }
 
 void *sim_keep(size_t bytes); /* zeroed memory for an object with a handle (keep.c) */
-struct op *sim_op_new(void);  /* one reference, all other members zero; lock held */
+struct op *sim_op_new(void);  /* one reference, other members zero; lock held */
 void sim_set_add(struct sim_set *set, struct op *op, enum sim_via via, uint64_t call);
 void sim_set_merge(struct sim_set *set, const struct sim_set *from, enum sim_via via,
                    uint64_t call);
 void sim_set_merge_as_is(struct sim_set *set, const struct sim_set *from);
 void sim_set_merge_before(struct sim_set *set, const struct sim_set *from);
-/* If `via` is NULL, the links are unchanged. */
+/* If `via` is NULL, the links keep their reason. */
 void sim_set_merge_tail(struct sim_set *set, const struct sim_set *tail,
                         const struct sim_stream *lane, bool own, const enum sim_via *via);
 void sim_set_clear(struct sim_set *set);
@@ -205,13 +208,13 @@ struct sim_context {
     uint32_t id, device, flags;
     bool primary;
     int retained;
-    int sticky;                 /* the error that every later call returns, or 0 */
+    int sticky;                 /* error that every later call in the context returns, or 0 */
     struct sim_stream *legacy;  /* id 7 */
     struct sim_stream *streams; /* all streams except graph lanes, linked by ctx_next */
     struct sim_stream *fresh;   /* blocking streams with work since the last legacy operation */
     struct sim_set gone;        /* tails of destroyed blocking streams */
     uint32_t next_stream;
-    uint64_t peers; /* bit per device */
+    uint64_t peers; /* one bit for each device whose memory this context can access */
 };
 
 int sim_context_create(uint32_t device, uint32_t flags, struct sim_context **out);
@@ -230,7 +233,7 @@ int sim_context_pop(struct sim_context **out);
 int sim_context_peer(struct sim_context *context, uint32_t device, bool enable);
 int sim_context_synchronize(struct sim_context *context);
 int sim_context_wait_all(struct sim_context *context,
-                         const char *kind); /* free, unload...; no record */
+                         const char *kind); /* `kind`: free, unload...; makes no record */
 int sim_device_attribute(uint32_t device, int attribute, int *value); /* CUdevice_attribute */
 
 /* ---- the process, threads and calls (init.c, call.c) ---- */
@@ -251,14 +254,14 @@ struct sim_thread {
     int device; /* the runtime's current device */
     struct sim_context *stack[16];
     int depth;
-    int last_error; /* of the runtime */
+    int last_error; /* for cudaGetLastError */
     int capture_mode;
     bool in_callback, sharp_timer;
     struct sim_stream *per_thread[16]; /* per-thread default streams, by context */
 };
 
 struct sim_thread *sim_thread_self(void);
-int sim_init(void); /* cuInit: once; loads CUDA_INJECTION64_PATH */
+int sim_init(void); /* performs cuInit once, and loads CUDA_INJECTION64_PATH */
 bool sim_ready(void);
 bool sim_forked(void); /* true in the child of a process that had called cuInit */
 int sim_driver_version(void);
@@ -271,7 +274,7 @@ const struct sim_probe *sim_probe_registered(void);
  * skips the body and passes the value to sim_call_exit(). */
 int sim_call_enter(struct sim_call *call, enum sim_domain domain, uint32_t cbid, const char *name,
                    bool per_thread);
-/* A driver call inside a runtime call, under the same correlation id (--nested-driver). */
+/* Starts a driver call inside a runtime call, with the same correlation id (--nested-driver). */
 int sim_call_enter_nested(struct sim_call *call, uint32_t cbid, const char *name);
 void sim_graph_tell_kept(void);
 int sim_call_exit(struct sim_call *call, int result);
@@ -303,7 +306,7 @@ void sim_truth_event(const struct sim_event_record *ev, const struct sim_set *se
 void sim_truth_object(const struct sim_object *object);
 void sim_truth_flush(void);
 
-/* Writes the reports for CUPTI to a file as well (record.c). */
+/* True if the reports for CUPTI are also written to a file (record.c). */
 extern bool sim_record_on;
 extern const struct sim_probe sim_record_probe;
 void sim_record_open(void);
@@ -325,7 +328,7 @@ struct sim_stream {
     struct sim_context *context;
     struct sim_stream *ctx_next;
     struct sim_set tail;
-    uint64_t version;     /* of the legacy stream only: changes with its tail */
+    uint64_t version;     /* of the legacy stream only: changes when its tail changes */
     uint64_t legacy_seen; /* version of the legacy stream that the tail already covers */
     bool fresh;
     struct sim_stream *fresh_next;
@@ -344,24 +347,24 @@ int sim_stream_create(struct sim_context *context, uint32_t flags, int priority,
 int sim_stream_create_legacy(struct sim_context *context);
 struct sim_stream *sim_stream_lane(struct sim_context *context); /* for graphs; lock held */
 int sim_stream_destroy(struct sim_stream *stream);
-/* Accepts the handles 0, 1, 2 and pointers to a stream. Returns SIM_E_HANDLE for any other handle.
- * */
+/* Accepts the handles 0, 1, 2 and pointers to a stream. Returns SIM_E_HANDLE for any other
+ * handle. */
 int sim_stream_resolve(void *handle, struct sim_stream **out);
-/* Collects the predecessors of an operation enqueued now, or of a call that waits now. Lock
- * held. */
+/* Collects the predecessors of an operation enqueued now, or of a call that waits now. The caller
+ * holds the lock. */
 void sim_stream_collect(struct sim_stream *stream, struct sim_set *set);
 /* Adds the set to the stream's tail. The caller holds the lock. */
 void sim_stream_follow(struct sim_stream *stream, const struct sim_set *set, enum sim_via via,
                        uint64_t call);
 void sim_stream_replace_tail(struct sim_stream *stream, struct op *op);    /* lock held */
-void sim_stream_take_tail(struct sim_stream *stream, struct sim_set *set); /* takes the set */
+void sim_stream_take_tail(struct sim_stream *stream, struct sim_set *set); /* empties `set` */
 void sim_stream_drained(struct sim_stream *stream);                        /* lock held */
 
-/* Enqueues work, or adds a node on a capturing stream. `out`: NULL, or receives the operation with
- * a reference. */
+/* Enqueues work, or adds a node on a capturing stream. If `out` is not NULL, it receives the
+ * operation; the caller then owns a reference. */
 int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op **out);
-/* Enqueues a node's work on a graph lane, behind an explicit set. The caller holds the lock. The
- * set is not consumed. The operation has a reference for the caller. */
+/* Enqueues a node's work on a graph lane, after the operations of an explicit set. The caller holds
+ * the lock, keeps the set, and owns a reference to the returned operation. */
 struct op *sim_submit_node(struct sim_stream *lane, const struct sim_work *work,
                            const struct sim_set *behind, uint32_t graph, uint64_t node);
 /* Consumes the reference to the operation. The caller must not hold the lock. */
@@ -399,8 +402,8 @@ int sim_event_create(struct sim_context *context, uint32_t flags, struct sim_eve
 int sim_event_destroy(struct sim_event *event);
 bool sim_event_valid(const struct sim_event *event);
 int sim_event_record(struct sim_event *event, struct sim_stream *stream, unsigned flags);
-/* Gives the event a set and takes ownership of it. Lock held. Returns the record to report after
- * unlocking. */
+/* Stores the set in the event, which takes ownership of the set's links. The caller holds the lock,
+ * and reports the returned record after unlocking. */
 struct sim_event_record sim_event_fill(struct sim_event *event, uint32_t context, uint32_t stream,
                                        struct sim_set *set);
 void sim_event_tell(const struct sim_event_record *record);
@@ -416,7 +419,7 @@ struct sim_kernel {
     struct sim_module *module;
     struct sim_kernel *next;
     uint32_t parameters, registers, static_shared, local;
-    uint32_t own_ns;           /* part of the modelled time that differs between kernels */
+    uint32_t own_ns;           /* part of the modelled time, in ns, that differs between kernels */
     uint32_t *offsets, *sizes; /* offsets and sizes of the parameters; NULL if they are unknown */
     int spin_index;            /* parameter that holds the duration, or -1 */
     uint32_t spin_size;
@@ -437,7 +440,7 @@ struct sim_module {
     uint32_t magic;
     struct sim_kernel *kernels;
     uint32_t kernel_count;
-    bool binary; /* the image is not PTX text, so its kernels are not known in advance */
+    bool binary; /* true if the image is not PTX text; its kernels are then not known in advance */
     struct sim_symbol *symbols;
 };
 
@@ -485,8 +488,8 @@ int sim_capture_update(struct sim_stream *stream, struct sim_node **nodes, size_
  * thread may disturb is affected. */
 int sim_capture_guard(struct sim_stream *stream);
 int sim_capture_exchange_mode(int *mode);
-/* Lock held for all functions below. An operation on the legacy stream invalidates captures of
- * blocking streams. */
+/* The caller of all functions below holds the lock. An operation on the legacy stream invalidates
+ * captures of blocking streams. */
 int sim_capture_implicit(struct sim_stream *stream);
 int sim_capture_add(struct sim_stream *stream, const struct sim_work *work);
 int sim_capture_record(struct sim_stream *stream, struct sim_event *event);

@@ -1,5 +1,5 @@
 /*
- * sink.c - see sink.h. Any thread; the buffer belongs to the sink and lives as long as the process.
+ * sink.c - see sink.h. Any thread. The sink owns its buffer, which lives as long as the process.
  */
 #include "core/sink.h"
 

@@ -1,10 +1,10 @@
 /*
- * sink.h - a file of JSON lines to which many threads add, such as the truth and the log.
+ * sink.h - a file of JSON lines that many threads write, such as the truth file and the log.
  *
  * Complete lines are collected in memory. The lines are written to the file by the thread that
  * fills the buffer, by the service thread every 100 ms, and at exit. So a killed process loses the
- * lines of at most 100 ms. A `%p` in the path becomes the process id. Otherwise processes share the
- * file, and each write appends complete lines.
+ * lines of at most 100 ms. A `%p` in the path becomes the process id. Without `%p`, all processes
+ * share the file, and each write appends complete lines.
  */
 #ifndef SIM_SINK_H
 #define SIM_SINK_H
@@ -15,7 +15,7 @@
 
 struct sim_sink {
     pthread_mutex_t lock;
-    int fd; /* -1: off */
+    int fd; /* -1 if the sink writes no file */
     char *text;
     size_t n, cap;
 };
@@ -26,7 +26,7 @@ struct sim_sink {
     }
 
 void sim_sink_open(struct sim_sink *sink, const char *path);
-/* The sink's lock is held from begin to end; end adds the newline. */
+/* sim_sink_begin() locks the sink; sim_sink_end() adds the newline and unlocks the sink. */
 void sim_sink_begin(struct sim_sink *sink);
 void sim_sink_add(struct sim_sink *sink, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

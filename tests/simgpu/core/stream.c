@@ -1,12 +1,14 @@
 /*
- * stream.c - streams: creation, lookup by handle, and the predecessors of new work: the tail,
- * awaited events, and the order of the legacy default stream.
+ * stream.c - streams: creation, lookup by handle, and the predecessors of new work. The
+ * predecessors are the stream's tail (its last operations), awaited events, and operations of the
+ * legacy default stream.
  *
  * Any thread. A destroyed stream completes its queue; then its memory is reused.
  *
  * Legacy order: the next operation of the legacy stream follows the tails of all blocking streams
- * with new work since its last operation (context->fresh). The next operation of a blocking stream
- * follows the legacy stream's tail if that has changed since (version, legacy_seen).
+ * that got new work since the legacy stream's last operation (context->fresh). The next operation
+ * of a blocking stream follows the legacy stream's tail, if this tail has changed since the
+ * stream's last operation (version, legacy_seen).
  */
 #include "core/sim.h"
 

@@ -1,19 +1,19 @@
 /*
  * truth.c - writes the truth (all calls, operations and waits of a run) as JSON lines to the file
- * SIMGPU_TRUTH. Also writes the log (SIMGPU_LOG) of records that the simulation dropped or gave to
- * a second client, and of calls that it made fail.
+ * SIMGPU_TRUTH. Also writes the log (SIMGPU_LOG): the records that the simulation dropped or
+ * delivered to a second client, and the calls that it made fail.
  *
  * Threads: any. Each line is formatted under the lock of its sink. Correlation ids have 64 bits
  * (CUPTI ids are the low 32 bits). Times are CLOCK_REALTIME in ns. `id` numbers operations in order
  * of enqueue. Each line has its type in "t":
  * - process: pid, first correlation id, seed, scale
  * - call: every API call: domain, name, cbid, corr, thread, start, end, result
- * - op: every operation, written at its end, or at exit with finished:false: facts, times, free
- *   (the time from which the operation was enqueued and its stream was idle), and `after`. `after`
- *   lists the predecessors with via = stream | stream_wait | legacy_default | graph, the end of
- *   each predecessor, and for a stream wait the correlation id of the stream-wait call
- * - wait: every call that waits or queries: kind, all sources, and `released`, the source that
- *   ended last if the call really waited for this source, else 0
+ * - op: every operation, written at its end, or at exit with finished:false: properties, times,
+ *   free (the time from which the operation was enqueued and its stream was idle), and `after`.
+ *   `after` lists the predecessors with via = stream | stream_wait | legacy_default | graph, the
+ *   end of each predecessor, and for a stream wait the correlation id of the stream-wait call
+ * - wait: every call that waits or queries: kind, all sources (the awaited operations), and
+ *   `released`. `released` is the source that ended last, or 0 if the call did not have to wait
  * - event: every call that records an event: corr, event, sync, and the operations after which the
  *   event is complete
  * - follow: every stream that was made to wait for an event: corr, stream, event
@@ -76,7 +76,8 @@ void sim_truth_call(const struct sim_call *call, uint64_t end_ns, int result)
     sim_sink_end(&truth);
 }
 
-/* Returns the operation that ends last. It releases a wait for the set. */
+/* Returns the link of the set to the operation that ends last, which is the operation that ends a
+ * wait for the set. */
 static const struct sim_link *longest(const struct sim_set *set)
 {
     const struct sim_link *best = NULL;

@@ -2,8 +2,8 @@
  * virtual.c - virtual memory management: ranges of addresses without pages, and the mappings of
  * memory (physical.c) in them.
  *
- * Any thread. The lock guards the reservations and mappings; the locks of physical.c and memory.c
- * are taken after it.
+ * Any thread. The lock guards the reservations and mappings, and is acquired before the locks of
+ * physical.c and memory.c.
  */
 #include "core/virtual.h"
 
@@ -201,8 +201,9 @@ static bool mapped_throughout(const char *base, size_t bytes)
     return bytes && base == end;
 }
 
-/* Unmapping waits for nothing, as on a real GPU. Late work must not crash the process. So ordinary
- * pages, which belong to no allocation, replace the mapping. */
+/* As on a real GPU, unmapping does not wait for pending work. This work must not crash the process
+ * when it accesses the range later. So ordinary pages, which belong to no allocation, replace the
+ * mapping. */
 static void unmap(const struct sim_allocation *mapping)
 {
     sim_memory_unmap(mapping->base);

@@ -2,7 +2,7 @@
  * virtual.h - virtual memory management: physical memory (physical.c), and the address ranges to
  * which it is mapped (virtual.c).
  *
- * Locks, results: see sim.h. Mapped memory is an ordinary allocation of memory.h.
+ * sim.h describes the locks and the results. Mapped memory is an ordinary allocation of memory.h.
  */
 #ifndef SIM_VIRTUAL_H
 #define SIM_VIRTUAL_H
@@ -17,8 +17,8 @@ enum {
 
 /* Checks `properties`. Returns SIM_OK, or an error if the properties are not supported. */
 int sim_physical_check(const CUmemAllocationProp *properties);
-/* Handles are numbers and never reused. The memory of a handle is freed when the handle is neither
- * held nor mapped. */
+/* Handles are numbers and never reused. The memory of a handle is freed when the handle is released
+ * and no mapping uses the memory. */
 int sim_physical_create(size_t bytes, const CUmemAllocationProp *properties, uint64_t *out);
 int sim_physical_hold(uint64_t handle);
 int sim_physical_release(uint64_t handle);

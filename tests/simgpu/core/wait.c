@@ -1,9 +1,9 @@
 /*
- * wait.c - calls that wait for the GPU or query it: the set that each waits for, the sleep, the
- * synchronization record, and the truth about its releaser.
+ * wait.c - calls that wait for the GPU or query its progress. For each call: the set of awaited
+ * operations, the sleep, the synchronization record, and the line of the truth file.
  *
- * Application threads. The order of enqueue determines the set. The call takes the set once, under
- * the lock, when the call begins.
+ * Application threads. The set contains only operations that were enqueued before the call. It is
+ * collected once, under the lock, when the call begins.
  */
 #include "core/sim.h"
 
@@ -66,8 +66,8 @@ static int finish_query(struct sim_truth_wait *wait, struct sim_set *set,
     wait->result = context->sticky ? context->sticky : ended ? SIM_OK : SIM_E_NOT_READY;
     wait->end_ns = sim_now_ns();
     if (sim_truth_on) {
-        /* Written under the lock, because times of pending operations may be settled at any
-         * moment. */
+        /* The truth is written under the lock, because other threads may compute the times of
+         * pending operations at any moment. */
         sim_truth_wait(wait);
     }
     sim_unlock();
@@ -181,7 +181,7 @@ int sim_wait_op(struct op *op, const char *kind)
     return finish_wait(&wait, &set, context);
 }
 
-/* Waits for the set of the event's last record before this call. */
+/* Waits for the operations that the event's last record before this call depends on. */
 static int on_event(struct sim_event *event, bool query)
 {
     if (!sim_event_valid(event)) {

@@ -1,6 +1,7 @@
 /*
- * absent.c - events and metrics of CUPTI 12, which PyTorch versions of that time resolve when
- * loaded. The stand-in has no events and no metrics, and these functions report this.
+ * absent.c - the event and metric functions of CUPTI 12. PyTorch versions of that time resolve
+ * these symbols when they are loaded. The functions report that the stand-in has no events and no
+ * metrics.
  *
  * Application threads.
  */

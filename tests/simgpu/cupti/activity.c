@@ -1,8 +1,9 @@
 /*
- * activity.c - the activity API's exported functions: callbacks, kinds, flushes, reading.
+ * activity.c - the exported functions of the activity API. They register callbacks, enable kinds,
+ * flush, and read records.
  *
- * Any thread. This file checks the arguments, with the results that the CUPTI headers document.
- * Other files have the code that these functions call.
+ * Any thread. This file checks arguments and returns the errors that the CUPTI headers document.
+ * The work is done in other files.
  */
 #include <unistd.h>
 
@@ -232,7 +233,7 @@ size_t sim_record_size(uint32_t kind)
     return layout ? layout->size : sim_replay_size(kind);
 }
 
-/* Observed in NVIDIA's libraries: 12.0 to 12.3 return UNKNOWN for a bad kind. */
+/* Returns the error for an invalid record kind. NVIDIA's libraries 12.0 to 12.3 return UNKNOWN. */
 static CUptiResult bad_record(void)
 {
     return sim_version()->number < 22 ? CUPTI_ERROR_UNKNOWN : CUPTI_ERROR_INVALID_KIND;

@@ -1,8 +1,9 @@
 /*
- * attribute.c - cuptiActivityGetAttribute and SetAttribute: one table, every size checked.
+ * attribute.c - cuptiActivityGetAttribute and cuptiActivitySetAttribute. One table holds all
+ * attributes; the size of each value is checked.
  *
- * Any thread. Values are atomic, and each client has its own. An attribute that the version does
- * not know is refused as in that version.
+ * Any thread. Values are atomic, and each client has its own. An attribute that this CUPTI version
+ * lacks gives the same error as in NVIDIA's library.
  */
 #include "cupti/simcupti.h"
 
@@ -32,7 +33,7 @@ enum {
     DEFAULT_OF_VERSION = 2
 }; /* per-thread buffers: off until 12.9, on from 13.0 */
 
-/* The values of each client that were set. */
+/* The values that each client has set. */
 static _Atomic uint64_t values[SIM_CLIENTS][COUNT];
 static atomic_bool is_set[SIM_CLIENTS][COUNT];
 

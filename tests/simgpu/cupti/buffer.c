@@ -1,10 +1,11 @@
 /*
- * buffer.c - a client buffer while CUPTI owns it: its records, and which of them wait for their
- * operation's end.
+ * buffer.c - a client buffer while CUPTI owns it: the records in the buffer, and the pending
+ * operations of incomplete records.
  *
  * Threads: first the threads that hold the lock of the buffer's lane, then only the worker. The
- * client owns the memory; the stand-in owns the rest. A few structs are kept for later buffers,
- * because malloc would map the record list of a large buffer again each time.
+ * client owns the buffer's memory; the stand-in owns the struct and the list of records. A few
+ * structs are reused for later buffers, because malloc would map the list of a large buffer again
+ * each time.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -48,8 +49,8 @@ static bool finish(struct sim_buffer *b)
         struct sim_slot *slot = &b->slot[b->finished];
 
         if (slot->op) {
-            /* The acquire pairs with the core's release. After it, the operation's times are
-             * written. */
+            /* The acquire pairs with the core's release. So this thread sees the times of a
+             * completed operation. */
             if (!atomic_load_explicit(&slot->op->done, memory_order_acquire)) {
                 return false;
             }

@@ -1,13 +1,14 @@
 /*
  * clock.c - the clock of record time stamps.
  *
- * The core stamps in CLOCK_REALTIME. Once a client has registered its own clock, its later records
- * are converted to that clock. Earlier records keep the old clock, as on a real GPU. The clock of a
- * subscriber is used only while it is the only subscriber.
+ * The core takes time stamps from CLOCK_REALTIME. Once a client has registered its own clock, the
+ * times of its later records are converted to that clock. As on a real GPU, earlier records keep
+ * times of the old clock. The clock of a subscriber is used only while it is the only subscriber.
  *
  * Any thread. The conversion is a line through two moments at which both clocks were read. The
- * first of these moments is the registration of the clock. The second is taken again whenever the
- * span has doubled or a second has passed. So read errors of tens of ns never add up.
+ * first of these moments is the registration of the clock. The second moment is measured again when
+ * the span between the two has doubled, or when a second has passed. So errors of tens of ns when
+ * reading the clocks never add up.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 #define CALIBRATION_NS 300000u
 #define RENEWAL_NS     1000000000u
-#define CLOSE_NS       100u /* a reading of both clocks within this time is accepted */
+#define CLOSE_NS       100u /* ns; readings this close together are one moment */
 #define TRIES          50
 
 struct moment {
@@ -30,11 +31,11 @@ struct line {
     struct moment first, last;
     double rate; /* client ticks per ns */
     uint64_t renew_ns;
-    struct line *before; /* the old line is kept, because another thread may still read it */
+    struct line *before; /* the previous line, kept because another thread may still read it */
 };
 
 static _Atomic(sim_clock) current[SIM_CLIENTS];
-static _Atomic(struct line *) newest; /* of all clocks */
+static _Atomic(struct line *) newest; /* list of the lines of all clocks */
 SIM_MUTEX(renewing);
 
 uint64_t sim_monotonic_ns(void)
@@ -50,11 +51,13 @@ sim_clock sim_clock_now(void)
     if (sim_v2_on() && sim_client_after(sim_client_first()) < SIM_CLIENTS) {
         return NULL;
     }
-    /* The acquire pairs with the release in sim_clock_register(). After it, the line is written. */
+    /* The acquire pairs with the release in sim_clock_register(). So this thread sees the line of
+     * the clock. */
     return atomic_load_explicit(&current[sim_client], memory_order_acquire);
 }
 
-/* Reads both clocks several times, and returns the reading with the least time in between. */
+/* Reads both clocks several times. Returns the pair of readings with the least time between
+ * them. */
 static struct moment take_moment(sim_clock clock)
 {
     struct moment best = {0, 0};
@@ -76,7 +79,7 @@ static void draw_line(sim_clock clock, struct moment first, struct moment last)
     struct line *line = malloc(sizeof *line);
 
     if (!line) {
-        return; /* no memory: the previous line remains exact enough */
+        return; /* memory is exhausted; the previous line is exact enough */
     }
     uint64_t age = last.real - first.real;
 

@@ -1,6 +1,6 @@
 /*
  * external.c - external correlation: a stack of ids for each kind and thread. When an API call
- * begins, records are made that name the innermost id of each kind.
+ * begins, CUPTI makes one record for each kind, with the id at the top of the thread's stack.
  *
  * Each thread has its own stacks.
  */

@@ -5,8 +5,8 @@
  * The subscriber's thread selects the fields of a kind before it enables the kind. It may select
  * other fields only after a forced flush has delivered all records of the kind. All records in a
  * buffer have one selection of fields, and the layout is reported with the buffer. Fields are
- * packed by their ids. This order may differ from the selection, so that a client must read the
- * layout. Fields that the simulator does not fill are refused.
+ * packed by their ids. This order may differ from the order of the selection, so that a client has
+ * to read the layout. A selection of fields that the simulator does not fill gives an error.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +25,11 @@ struct chosen {
     struct sim_record_places places;
 };
 
-/* All selections of a client at one time. */
+/* The current selections of a client, by record kind. */
 struct choice {
-    const struct chosen *of[MAX_KINDS]; /* NULL: none */
+    const struct chosen *of[MAX_KINDS]; /* NULL if no fields of the kind are selected */
     struct sim_record_places *places[MAX_KINDS];
-    struct choice *before; /* the previous selection, of any client */
+    struct choice *before; /* the selections stored before these, of any client */
 };
 
 /* Selections are never freed, because buffers may refer to them. */
@@ -37,8 +37,8 @@ static _Atomic(struct choice *) latest;
 
 static struct client {
     atomic_bool on;
-    _Atomic(struct choice *) choice;    /* NULL: none yet */
-    atomic_bool was_written[MAX_KINDS]; /* since the last forced flush */
+    _Atomic(struct choice *) choice;    /* NULL if the client has selected no fields */
+    atomic_bool was_written[MAX_KINDS]; /* true if a record was made since the last forced flush */
 } clients[SIM_CLIENTS];
 
 bool sim_fields_on(void)
@@ -46,11 +46,11 @@ bool sim_fields_on(void)
     return atomic_load_explicit(&clients[sim_client].on, memory_order_acquire);
 }
 
-/* Returns NULL if the kind has no selection. */
+/* Returns the current client's selection for the kind, or NULL if there is none. */
 static const struct chosen *chosen_of(uint32_t kind)
 {
-    /* The acquire pairs with the release in sim_fields_choose(). After it, the layout is written.
-     * */
+    /* The acquire pairs with the release in sim_fields_choose(). So this thread sees the complete
+     * layout. */
     const struct choice *choice =
         atomic_load_explicit(&clients[sim_client].choice, memory_order_acquire);
 
@@ -105,7 +105,7 @@ CUptiResult sim_fields_set(bool on)
     return CUPTI_SUCCESS;
 }
 
-/* Returns F_COUNT for a field that is not filled. */
+/* Returns F_COUNT for a field that the simulator does not fill. */
 static enum sim_field field_of(enum sim_record record, int id)
 {
     for (size_t i = 0; i < sizeof sim_field_ids / sizeof *sim_field_ids; i++) {
@@ -167,7 +167,7 @@ static bool is_usable(const struct sim_config *config)
            config->fieldSelection.pFieldIds[0] == 0; /* the first field must be the kind */
 }
 
-/* Stores a selection for one kind, and keeps those of the other kinds. */
+/* Stores a selection for one kind. The selections for other kinds stay unchanged. */
 static CUptiResult keep(uint32_t kind, const struct chosen *chosen)
 {
     struct client *client = &clients[sim_client];

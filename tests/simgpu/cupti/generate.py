@@ -5,9 +5,10 @@
 
 FOLDER holds one unpacked package per version: FOLDER/12.0/nvidia/... to FOLDER/13.5/nvidia/...
 (nvidia-cuda-cupti-cu12 and nvidia-cuda-cupti from PyPI). The compiler computes the offsets (gcc,
-with the CUDA toolkit's cuda.h). CUPTI writes the newest struct of each kind. Sizes are then
-compared with the steps of the library's cuptiActivityGetNextRecord over a synthetic buffer (12.0 to
-13.1: newer versions need a driver).
+with the CUDA toolkit's cuda.h). The newest struct of each kind is used, because CUPTI writes
+records of this type. Sizes are compared with the steps that the library's
+cuptiActivityGetNextRecord makes over a synthetic buffer (12.0 to 13.1 only, because newer versions
+need a driver).
 """
 import pathlib
 import re

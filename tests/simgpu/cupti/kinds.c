@@ -1,9 +1,10 @@
 /*
- * kinds.c - keeps the enabled records: kinds globally and per context, and single API calls.
+ * kinds.c - stores what is enabled: record kinds (for all contexts and per context), and single API
+ * calls.
  *
  * Any thread; switches are atomic, and a lock guards the few per-context settings. Each change is
- * logged with the current correlation counter, so that a test knows the range in which the records
- * must match the truth.
+ * logged with the current value of the correlation counter. So a test knows for which correlation
+ * ids the records must match the truth.
  */
 #include <pthread.h>
 #include <string.h>
@@ -57,7 +58,8 @@ bool sim_api_on(enum sim_domain domain, uint32_t cbid)
            atomic_load_explicit(&calls[sim_client][domain][cbid], memory_order_relaxed);
 }
 
-/* Kinds that appear only together with others, or that need an API which is not simulated. */
+/* Returns true for a kind that cannot be enabled: its records are made only by other kinds, or need
+ * an API that is not simulated. */
 static bool kind_unsupported(uint32_t kind)
 {
     switch (kind) {
@@ -103,8 +105,8 @@ static CUptiResult check(uint32_t kind, bool on)
     return CUPTI_SUCCESS;
 }
 
-/* Option cupti-enable-stall: the first enabling takes long, because the instrumentation is
- * compiled. */
+/* Implements the option cupti-enable-stall: the first enabling of CONCURRENT_KERNEL takes long, as
+ * if CUPTI compiled its instrumentation. */
 static void instrument(void)
 {
     static atomic_flag done = ATOMIC_FLAG_INIT;
@@ -138,7 +140,7 @@ CUptiResult sim_kind_set(uint32_t kind, bool on)
         return result;
     }
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
-        /* Setting the kind overrides the settings of single calls. */
+        /* Enabling or disabling a kind overrides the settings of single API calls. */
         atomic_bool *domain = calls[sim_client][kind == CUPTI_ACTIVITY_KIND_DRIVER];
 
         for (uint32_t i = 0; i < MAX_CBIDS; i++) {

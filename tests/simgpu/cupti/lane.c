@@ -1,11 +1,11 @@
 /*
- * lane.c - keeps the buffers that are being filled. The lane of a thread is the place of its
- * current buffer. There is one lane for all threads, or one lane per thread.
+ * lane.c - manages the buffers that are being filled. A lane holds one such buffer. There is one
+ * lane for all threads, or one lane per thread.
  *
- * Application threads reserve places here (sim_place_open) and thereby request client buffers; a
- * flush removes buffers. A lane belongs to one thread; the first lane may serve all threads. A lane
- * is never freed. When its thread has ended, another thread reuses the lane. The lane's lock is not
- * held during a buffer request.
+ * Application threads reserve bytes for records here (sim_place_open), and request client buffers
+ * when needed. A flush removes the buffers from the lanes. A lane belongs to one thread; the first
+ * lane may serve all threads. A lane is never freed. When its thread has ended, another thread
+ * reuses the lane. The lane's lock is not held during a buffer request.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "cupti/simcupti.h"
 #include "cupti/v2.h"
 
-#define RAW           UINT8_MAX /* the slot's record was not made by this CUPTI */
+#define RAW           UINT8_MAX /* the slot holds a raw record of a recording, copied unchanged */
 #define REPLAY_NAP_NS 1000000
 #define REPLAY_NAPS   10000
 #define LIBRARIES     16 /* the most libraries in a process that register callbacks */
@@ -24,8 +24,8 @@
 struct sim_lane {
     pthread_mutex_t lock;
     struct sim_buffer *active;
-    struct sim_buffer *spare; /* a second buffer, if two threads requested at once; used next */
-    uint32_t guise;           /* the recorded thread; 0 for a thread of this process */
+    struct sim_buffer *spare; /* second buffer, if two threads requested one at once; used next */
+    uint32_t guise;           /* in a replay: id of the recorded thread; else 0 */
     unsigned client;
     atomic_bool taken;
     struct sim_lane *next;
@@ -38,7 +38,7 @@ struct sim_lane {
 
 static struct sim_lane shared[] = {SHARED(0, &shared[1]), SHARED(1, &shared[2]),
                                    SHARED(2, &shared[3]), SHARED(3, NULL)};
-static _Atomic(struct sim_lane *) lanes = shared; /* only ever grows */
+static _Atomic(struct sim_lane *) lanes = shared; /* list of all lanes; lanes are never removed */
 static _Atomic uint64_t dropped[SIM_CLIENTS];
 
 _Static_assert(sizeof shared / sizeof *shared == SIM_CLIENTS, "each client has one");
@@ -52,7 +52,7 @@ __attribute__((constructor)) static void hold_shared(void)
 
 static __thread struct sim_lane *own[SIM_CLIENTS];
 static __thread bool in_client;
-/* The buffer request of this thread for which no overhead record has been made yet. */
+/* Times of this thread's last buffer request, until its overhead record has been made. */
 static __thread struct {
     uint64_t start_ns, end_ns;
 } asked;
@@ -116,7 +116,7 @@ static struct sim_lane *take_lane(void)
     return lane;
 }
 
-/* A recorded thread keeps its lane until the replay ends. */
+/* Returns the lane of a recorded thread, which has this lane until the replay ends. */
 static struct sim_lane *guise_lane(uint32_t thread)
 {
     struct sim_lane *lane = atomic_load_explicit(&lanes, memory_order_acquire);
@@ -160,9 +160,10 @@ static void check_zeroed(const struct sim_buffer *b)
     }
 }
 
-/* Returns the entry with the size of the largest buffer that a client library gave. The address of
- * the request callback identifies the library. Returns NULL if there are too many libraries. Each
- * library has an entry of its own, because a request may overlap a change of callbacks. */
+/* Returns the address of a size: the size of the largest buffer that the library of these callbacks
+ * has given. The address of the request callback identifies the library. Returns NULL if there are
+ * too many libraries. Each library has an entry of its own, because a request may overlap a change
+ * of callbacks. */
 static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
 {
     static struct {
@@ -182,8 +183,9 @@ static _Atomic size_t *largest_of(const struct sim_callbacks *callbacks)
     return NULL;
 }
 
-/* A client at its memory limit gives no buffer, or a small dummy buffer, perhaps the same to
- * several threads. The client loses records that are written to a dummy buffer. */
+/* Returns whether the buffer is a dummy. A client at its memory limit gives no buffer, or a small
+ * dummy buffer, which several threads may get. The client does not read a dummy buffer, so its
+ * records are lost. */
 static bool is_for_show(const struct sim_buffer *b, const struct sim_callbacks *callbacks)
 {
     _Atomic size_t *largest = b->owner == SIM_CLIENT ? largest_of(callbacks) : NULL;
@@ -250,8 +252,8 @@ static struct sim_buffer *request_once(void)
     return b;
 }
 
-/* A live run loses records if the client has no buffer. A replay is faster than the recorded run,
- * so it waits for the client. */
+/* If the client gives no buffer, a live run loses records. A replay waits until the client gives a
+ * buffer, because a replay makes records faster than the recorded run. */
 static struct sim_buffer *request(void)
 {
     const struct timespec nap = {.tv_nsec = REPLAY_NAP_NS};
@@ -259,7 +261,7 @@ static struct sim_buffer *request(void)
 
     for (int naps = 0; sim_replaying() && (!b || b->for_show) && naps < REPLAY_NAPS; naps++) {
         if (b) {
-            sim_worker_push(b); /* returned unchanged: empty */
+            sim_worker_push(b); /* returns the buffer to the client, empty */
         }
         nanosleep(&nap, NULL);
         b = request_once();
@@ -272,8 +274,9 @@ static bool has_room(const struct sim_buffer *b, size_t size)
     return b->size - b->used >= size && (!b->max_records || b->slots < b->max_records);
 }
 
-/* Makes a buffer with room for `size` bytes the lane's active one. The lane is locked at the call
- * and at the return, but not in between. Returns false if the client gave no buffer. */
+/* Makes sure that the lane's active buffer has room for `size` bytes. The caller holds the lane's
+ * lock; this function releases it during a buffer request. Returns false if the client gave no
+ * buffer. */
 static bool provide(struct sim_lane *lane, size_t size)
 {
     while (!lane->active || !has_room(lane->active, size)) {
@@ -323,8 +326,9 @@ static struct sim_slot *add_slot(struct sim_buffer *b)
     return &b->slot[b->slots++];
 }
 
-/* Returns a key that identifies the record whenever it is made: by its call and, in a graph, its
- * node. Records without a call are numbered per kind. */
+/* Returns a key for the random decisions about a record. The key is the same in every run. It
+ * consists of the kind, the correlation id and the graph node. A record without a correlation id
+ * gets a number per kind instead. */
 static uint64_t decision_key(uint32_t kind, uint32_t correlation, const struct sim_op *op)
 {
     static _Atomic uint32_t made[SIM_CLIENTS][256];

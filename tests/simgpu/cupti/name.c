@@ -8,7 +8,7 @@
  * content, not crash.
  *
  * Threads: the caller of sim_name_copy() holds the lock of the buffer's lane. Any thread may call
- * the other functions, which take this file's lock.
+ * the other functions, which acquire this file's lock.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "cupti/simcupti.h"
 
 #define CHUNK_BYTES 4096
-#define GRAVES      4096 /* retired sets of names that are still readable */
+#define GRAVES      4096 /* number of retired sets of names whose memory is not freed yet */
 
 struct sim_name_chunk {
     struct sim_name_chunk *next;
@@ -29,10 +29,11 @@ struct sim_name_chunk {
 static struct grave {
     struct sim_name_chunk *chunks;
     const uint8_t *memory;
-    uint64_t over_ns; /* 0: already overwritten */
+    uint64_t over_ns; /* end of the names' lifetime; 0 if they are already overwritten */
 } graves[GRAVES];
 static size_t next_grave;
-static atomic_size_t waiting; /* written under the lock */
+/* Number of sets that are not yet overwritten; written under the lock. */
+static atomic_size_t waiting;
 SIM_MUTEX(lock);
 
 const char *sim_name_copy(struct sim_names *names, const char *text)

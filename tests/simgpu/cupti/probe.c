@@ -1,5 +1,5 @@
 /*
- * probe.c - turns reports of the core into records.
+ * probe.c - makes CUPTI records from the reports of the core (core/probe.h).
  *
  * Threads: application threads, see probe.h. A flush writes the records of live objects on the
  * thread that called the flush. The only state is the list of live objects, which has its own lock.
@@ -271,7 +271,7 @@ static void object(const struct sim_object *o)
     }
 }
 
-/* cuptiActivityEnableAndDump: makes records for existing objects. */
+/* For cuptiActivityEnableAndDump: makes records for existing contexts and streams. */
 CUptiResult sim_dump_objects(uint32_t kind)
 {
     enum sim_object_kind wanted =
@@ -325,7 +325,8 @@ static void overhead_for_one(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
             kind, correlation, (unsigned long long)start_ns, (unsigned long long)end_ns);
 }
 
-/* Reports CUPTI's own cost for this client. A recording contains the overhead of its own run. */
+/* Makes an OVERHEAD record: the time that CUPTI itself needed. Not in a replay, because the
+ * recording already contains OVERHEAD records. */
 void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 {
     if (!sim_replaying()) {
@@ -333,7 +334,7 @@ void sim_overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
     }
 }
 
-/* ---- for every client ---- */
+/* ---- functions of the probe, which report to every client ---- */
 
 static void api_enter(enum sim_domain domain, uint32_t cbid, uint32_t correlation, uint64_t now_ns)
 {

@@ -1,7 +1,8 @@
 /*
  * record.c - writes a record's bytes in this version's layout.
  *
- * Threads: the thread that owns the record's buffer. Fields that this version lacks are left out.
+ * Threads: the thread that owns the record's buffer. Fields that this CUPTI version lacks are not
+ * written.
  */
 #include <pthread.h>
 #include <string.h>
@@ -40,7 +41,7 @@ uint64_t sim_get(const uint8_t *record, enum sim_record type, enum sim_field fie
     const struct sim_layout *layout = sim_version()->layout[type];
     uint64_t value = 0;
 
-    /* Works because the machine is little-endian and no field is wider. */
+    /* Copying fewer bytes than `value` has works, because the machine is little-endian. */
     memcpy(&value, record + layout->field[field].offset, layout->field[field].width);
     return value;
 }

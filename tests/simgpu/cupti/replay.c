@@ -1,10 +1,11 @@
 /*
- * replay.c - replays recorded records: makes records in the name of the recorded threads, or copies
- * records byte by byte.
+ * replay.c - makes the records of a recording again, with the ids of the recorded threads, or as
+ * unchanged copies of the recorded bytes.
  *
- * Threads: threads of the replaying program. A thread may have a guise, that is the recorded thread
- * in whose name it makes records. Recorded records use the same lanes, buffers and injected
- * failures as live records. Only kinds that the client enabled are replayed.
+ * Threads: threads of the replaying program. A thread may have a guise: the ids of a recorded
+ * thread, which the thread's records contain. Injected failures affect replayed records too, and
+ * lanes and buffers are the same as for live records. Only kinds that the client enabled are
+ * replayed.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 #define MAX_KINDS 64
 
-static __thread struct sim_guise guise; /* thread 0: none */
+static __thread struct sim_guise guise; /* `thread` is 0 if this thread has no guise */
 static _Atomic uint16_t raw_size[MAX_KINDS];
 static _Atomic uint64_t flushes;
 
@@ -86,7 +87,8 @@ void sim_replay_raw(const struct sim_raw_record *raw)
     const struct sim_layout *layout = record < R_COUNT ? sim_version()->layout[record] : NULL;
     size_t known = layout ? layout->size : 0;
 
-    /* A client uses this version's sizes to step from record to record. */
+    /* The size must be the size in this CUPTI version, because the client steps from record to
+     * record by the sizes of this version. */
     if (raw->kind >= MAX_KINDS || (known && known != raw->size)) {
         sim_log("{\"what\":\"misuse\",\"problem\":\"a record of another version\",\"kind\":%u}",
                 raw->kind);

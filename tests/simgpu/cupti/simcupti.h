@@ -30,19 +30,19 @@
 
 const struct sim_version *sim_version(void);
 
-/* ---- clients: all users of the older calls (0), and the 13.2 subscribers (1 and up) ---- */
+/* ---- clients: number 0 for all users of the older calls, 1 and up for 13.2 subscribers ---- */
 
 #define SIM_CLIENTS 4
 
 /* The thread's current client, like CUDA's current context. Kinds, attributes, callbacks, lanes and
- * layouts belong to the current client. 0 outside SIM_EACH_CLIENT. */
+ * layouts belong to the current client. The client is number 0 outside SIM_EACH_CLIENT. */
 extern __thread unsigned sim_client;
 
 unsigned sim_client_first(void);
 unsigned sim_client_after(unsigned client);
 
-/* Runs the statement that follows once as each client. The statement must not `return` or
- * `break`. */
+/* Runs the statement that follows once for each client, with sim_client set. The statement must not
+ * `return` or `break`. */
 #define SIM_EACH_CLIENT                                                                            \
     for (unsigned before_ = sim_client, once_ = 1; once_; once_ = 0, sim_client = before_)         \
         for (sim_client = sim_client_first(); sim_client < SIM_CLIENTS;                            \
@@ -55,8 +55,9 @@ void sim_attributes_clear(void); /* restores the initial values */
 
 /* ---- clock.c: CLOCK_REALTIME, or the client's clock from the moment it is registered ---- */
 
-/* A clock. sim_clock_now() returns the clock for a record that is made now. The record uses this
- * clock until its times are written. */
+/* The clock of a client. sim_clock_now() returns the clock for a record that is made now. The
+ * record keeps this clock, even if the client registers another one before the record's times are
+ * written. */
 typedef CUpti_TimestampCallbackFunc sim_clock;
 sim_clock sim_clock_now(void);
 /* Converts a span of CLOCK_REALTIME in place. A time stays unchanged if there is no client clock,
@@ -77,14 +78,13 @@ CUptiResult sim_api_set(enum sim_domain domain, uint32_t cbid, bool on);
 bool sim_kinds_any(void);
 void sim_kinds_clear(void); /* also clears the switches below */
 
-/* Switches set by the Enable... calls for records; all atomic. */
+/* Settings made by other cuptiActivityEnable... functions. All are atomic. */
 struct sim_switches {
     atomic_bool latency_timestamps, event_timestamps, all_sync_records;
 };
 struct sim_switches *sim_switches(void);
 
-/* ---- name.c: strings that records point to; a string is valid as long as the record's buffer ----
- * */
+/* ---- name.c: strings that records point to ---- */
 
 struct sim_names {
     struct sim_name_chunk *chunks;
@@ -94,10 +94,10 @@ struct sim_names {
 };
 
 const char *sim_name_copy(struct sim_names *names, const char *text);
-/* The client has received the buffer. Its names become invalid when `memory` comes back in a
- * request, or after the time of option cupti-name-life. */
+/* Called when the client has received the buffer. Its names become invalid when the client gives
+ * `memory` again for a new buffer, or after the time of the option cupti-name-life. */
 void sim_name_retire(struct sim_names *names, const uint8_t *memory);
-void sim_name_spoil(const uint8_t *memory); /* NULL for all names whose lifetime is over */
+void sim_name_spoil(const uint8_t *memory); /* if NULL: all names whose lifetime is over */
 bool sim_name_waiting(void);
 
 /* ---- buffer: a client buffer while CUPTI owns it ---- */
@@ -118,7 +118,7 @@ struct sim_slot { /* one record in a buffer */
     uint64_t op_id; /* id of the operation, for the log: nodes of a graph share a correlation id */
     uint64_t key;   /* key for random decisions about this record */
     const struct sim_layout *layout;
-    struct sim_op *op; /* pending operation, referenced; NULL: the record is complete */
+    struct sim_op *op; /* pending operation, with a reference; NULL if the record is complete */
     sim_clock clock;
 };
 
@@ -129,37 +129,37 @@ struct sim_buffer {
     unsigned client;
     struct sim_slot *slot;
     size_t slots, slots_cap;
-    size_t finished; /* slots before this one are complete */
+    size_t finished; /* all slots before this index are complete */
     struct sim_names names;
     struct sim_record_places **places; /* layouts of user-defined records, or NULL */
-    bool forced;                       /* delivered even with incomplete records */
+    bool forced;                       /* true if delivered even with incomplete records */
     bool for_show;     /* a dummy buffer (lane.c), of which the client reads nothing */
     uint64_t ready_ns; /* monotonic time from which it may be delivered; 0: not complete yet */
     struct sim_buffer *next;
 };
 
-struct sim_buffer *sim_buffer_new(void); /* NULL: out of memory */
+struct sim_buffer *sim_buffer_new(void); /* NULL if memory is exhausted */
 /* Completes the records of operations that have ended. Returns true if all records are complete. */
 bool sim_buffer_finish(struct sim_buffer *b);
-/* Gives up waiting for incomplete records, whose end then stays 0. */
+/* Stops waiting for pending operations. The times of their records stay 0. */
 void sim_buffer_give_up(struct sim_buffer *b);
 void sim_buffer_free(struct sim_buffer *b);
 
 /* ---- lane.c: buffers being filled, one for all threads or one per thread ---- */
 
-struct sim_place { /* a record's place; its lane stays locked until sim_place_close() */
+struct sim_place { /* reserved bytes for a record; the lane stays locked until sim_place_close() */
     struct sim_lane *lane;
     struct sim_buffer *buffer;
     uint8_t *record;
-    const struct sim_layout *layout; /* NULL: raw bytes */
+    const struct sim_layout *layout; /* NULL if the record is raw bytes */
 };
 
-/* Reserves a place for a record, and requests a client buffer on this thread if needed. Returns
- * false if the record was dropped (counted and logged); then no lock is held. `op` is NULL or a
- * pending operation. */
+/* Reserves bytes for a record, and requests a client buffer on this thread if needed. Returns false
+ * if the record was dropped, counted and logged; then no lock is held. `op` is a pending operation,
+ * or NULL. */
 bool sim_place_open(struct sim_place *place, enum sim_record record, uint32_t kind,
                     uint32_t correlation, struct sim_op *op);
-/* Reserves a place for a recorded record, like sim_place_open(). The caller copies the bytes. */
+/* Like sim_place_open(), for a raw record of a recording. The caller copies the bytes. */
 bool sim_place_open_raw(struct sim_place *place, const struct sim_raw_record *raw);
 void sim_place_close(struct sim_place *place);
 
@@ -167,8 +167,8 @@ void sim_place_close(struct sim_place *place);
  * empty buffers. */
 void sim_lane_flush(bool forced);
 void sim_lane_close(void); /* closes the client's lanes; later records go into new buffers */
-void sim_lane_hand_over(uint64_t dropped); /* hands over this thread's buffer and adds dropped
-                                            * records */
+/* Delivers this thread's buffer, and adds `dropped` to the number of dropped records. */
+void sim_lane_hand_over(uint64_t dropped);
 uint64_t sim_lane_take_dropped(void);
 /* At process exit: logs every record that is still in a lane. */
 void sim_lane_log_rest(void);
@@ -178,8 +178,8 @@ bool sim_in_client(void); /* true if this thread is inside a buffer callback */
 
 void sim_worker_start(void);
 void sim_worker_push(struct sim_buffer *b);
-/* Delivers the buffers that are ready. Returns when the delivery is done. On the worker thread
- * itself returns at once. */
+/* Delivers the buffers that are ready, and returns after the delivery. If the worker thread itself
+ * makes the call, the function returns immediately. */
 void sim_worker_flush(bool forced);
 /* At process exit: stops delivery and logs all undelivered records. */
 void sim_worker_end(void);
@@ -197,8 +197,8 @@ typedef void (*sim_request_v2)(uint8_t **buffer, size_t *size, size_t *max_recor
 typedef void (*sim_complete_v2)(uint8_t *buffer, size_t size, size_t valid_size,
                                 struct sim_complete_info *info);
 
-struct sim_callbacks { /* two callbacks of the older or of the newer interface; the other two are
-                          NULL */
+struct sim_callbacks { /* the two callbacks of one interface (older or newer) are set, the other two
+                          are NULL */
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
     sim_request_v2 request_v2;
@@ -210,10 +210,10 @@ struct sim_callbacks sim_callbacks_get(void);
 
 /* ---- activity.c ---- */
 
-/* Returns the size of a record of this kind, or 0 if this version writes no such record and none
- * was replayed. */
+/* Returns the size in bytes of a record of this kind. Returns 0 if this version has no such record,
+ * and no raw record of the kind was replayed. */
 size_t sim_record_size(uint32_t kind);
-enum sim_record sim_record_of(uint32_t kind); /* R_COUNT: none */
+enum sim_record sim_record_of(uint32_t kind); /* R_COUNT if there is none */
 
 /* ---- fields.c: user-defined records ---- */
 
@@ -233,7 +233,7 @@ void sim_fields_tell(struct sim_complete_info *info, struct sim_record_places **
 void sim_fields_flushed(void); /* a forced flush has ended: another selection is allowed */
 void sim_fields_clear(void);
 
-/* ---- record.c: bytes ---- */
+/* ---- record.c: the bytes of a record ---- */
 
 void sim_put(const struct sim_place *place, enum sim_field field, uint64_t value);
 /* Reads a field of a record in this version's layout. */
@@ -255,7 +255,7 @@ void sim_replay_wear(const struct sim_guise *guise);
 uint32_t sim_replay_thread(void); /* recorded thread that this thread imitates, or 0 */
 uint32_t sim_process(void);       /* process id for this thread's records */
 void sim_replay_raw(const struct sim_raw_record *raw);
-size_t sim_replay_size(uint32_t kind); /* bytes of a raw record; 0 if none was replayed */
+size_t sim_replay_size(uint32_t kind); /* size of a raw record; 0 if none was replayed */
 void sim_replay_count_flush(void);
 uint64_t sim_replay_flushes(void);
 
@@ -276,7 +276,7 @@ const char *sim_callback_name(enum sim_domain domain, uint32_t cbid);
 
 /* ---- v2.c: subscribers of 13.2 ---- */
 
-bool sim_v2_on(void); /* a subscriber exists: the older calls are refused */
+bool sim_v2_on(void); /* true if a subscriber exists; the older calls then return an error */
 void sim_v2_unsubscribe(unsigned client);
 
 /* ---- trouble.c: options ---- */
@@ -291,8 +291,8 @@ extern struct sim_trouble {
 } sim_trouble;
 
 void sim_trouble_read(void);
-void sim_trouble_count_record(void); /* counts records for the options cupti-steal, -clock and
-                                        -force; call it without locks */
+/* For the options cupti-steal, cupti-clock and cupti-force. The caller holds no lock. */
+void sim_trouble_count_record(void);
 void sim_trouble_shuffle(struct sim_buffer *b);
 void sim_trouble_twice(struct sim_buffer *b);
 /* Writes one line to the log for each record. */
@@ -300,16 +300,16 @@ void sim_log_record(const char *what, const struct sim_slot *slot);
 void sim_log_buffer(const char *what, const struct sim_buffer *b);
 const char *sim_kind_name(uint32_t kind);
 
-/* The caller of the current call, for the log: the file name of its object. */
+/* Returns the file name of the library or program that made the current CUPTI call, for the log. */
 const char *sim_caller_name(void);
 
-/* ---- activity.c: the entry of every exported function ---- */
+/* ---- activity.c: code at the start of every exported function ---- */
 
 CUptiResult sim_error(CUptiResult result); /* stores the result for cuptiGetLastError */
 extern __thread const void *sim_caller;    /* return address of this thread's last call */
 
-/* Injected failures are returned before the arguments are checked, because a real library may fail
- * as early. */
+/* Injected failures are returned before the arguments are checked, because a real library may also
+ * fail before it checks them. */
 #define SIM_ENTRY()                                                                                \
     do {                                                                                           \
         int sim_code_ = sim_fail(__func__);                                                        \

@@ -1,5 +1,5 @@
 /*
- * trouble.c - injects failures on request and logs them.
+ * trouble.c - injects the failures that options request, and logs them.
  *
  * Options are read once, when the library is loaded (names and help: tests/simgpu/options.txt).
  * Every record that a client cannot get is logged with its kind and correlation id. So a test can
@@ -23,8 +23,8 @@ struct sim_trouble sim_trouble;
 
 static _Atomic uint64_t records;
 
-/* The second client's buffers. Those that were delivered to the first client are kept until the
- * end. */
+/* The second client's buffers. The buffers that were delivered to the first client stay in this
+ * list until the process ends. */
 static struct loot {
     uint8_t *memory;
     struct loot *next;
@@ -78,8 +78,8 @@ static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records)
     pthread_mutex_unlock(&lock);
 }
 
-/* Frees the second client's own buffers. The buffers of the first client are not returned to it, so
- * the first client loses them. */
+/* Frees the second client's own buffers. Buffers of the first client that arrive here are not
+ * freed, and the first client never gets them back. */
 static void thief_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                            size_t valid_size)
 {
@@ -100,7 +100,7 @@ static void thief_complete(CUcontext context, uint32_t stream, uint8_t *buffer, 
     }
 }
 
-/* The clock that torch.profiler uses. */
+/* The CPU's tick counter, which torch.profiler registers as its clock. */
 static uint64_t counter(void)
 {
 #if defined(__x86_64__)
@@ -124,8 +124,7 @@ void sim_trouble_count_record(void)
     uint64_t count = atomic_fetch_add_explicit(&records, 1, memory_order_relaxed) + 1;
 
     if (sim_trouble.force_each && count % sim_trouble.force_each == 0) {
-        sim_lane_flush(true); /* like a flush of another library in the process, for which no caller
-                               * waits here */
+        sim_lane_flush(true); /* like a flush by another library; does not wait for the delivery */
     }
     /* If subscribers exist, CUPTI refuses the older functions. */
     if (count == sim_trouble.clock_at && !sim_v2_on()) {
@@ -138,7 +137,7 @@ void sim_trouble_count_record(void)
     }
 }
 
-/* A cheap generator, seeded by one decision of the core. */
+/* A fast pseudo-random generator (xorshift). Its seed comes from sim_random(). */
 static uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13;

@@ -1,10 +1,11 @@
 /*
  * v2.c - the calls of CUPTI 13.2 and later that name their subscriber.
  *
- * Any thread. Subscribers and a client of the older calls exclude each other. CUPTI refuses the one
- * that comes second (NOT_COMPATIBLE, or at its subscription). From 13.3 on there may be several
- * subscribers if all of them allow it. Each subscriber is a separate client with its own kinds,
- * settings, layouts and buffers. Functions shared with the older calls run as that client.
+ * Any thread. Subscribers and a client of the older calls exclude each other. CUPTI refuses
+ * whichever comes second: a call of the older interface returns NOT_COMPATIBLE, a subscription
+ * fails. From 13.3 on there may be several subscribers if all of them allow it. Each subscriber is
+ * a separate client with its own kinds, settings, layouts and buffers. When a subscriber calls a
+ * function that both interfaces share, `sim_client` is the subscriber's number.
  */
 #include "cupti/v2.h"
 #include "core/fork.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 #define SEVERAL_SINCE     130300
-#define CALLS_LIST_SINCE  130400 /* with user-defined records */
+#define CALLS_LIST_SINCE  130400 /* first version with lists of calls for user-defined records */
 #define TIMES_SINCE       130400 /* cuptiGetTimestamp_v2() uses the subscriber's clock */
 #define SUBSCRIBERS_FIRST 1
 
@@ -47,8 +48,8 @@ unsigned sim_client_first(void)
     return sim_v2_on() ? sim_client_after(0) : 0;
 }
 
-/* These functions are declared by their symbols, because headers from 13.0 on declare some
- * functions with other types. */
+/* The functions below have names of their own here, and get their exported names by `__asm__`,
+ * because headers from 13.0 on declare some of these functions with other types. */
 #define EXPORTED(name) __asm__(name) __attribute__((visibility("default")))
 
 CUptiResult sim_v2_subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback,
@@ -86,7 +87,7 @@ CUptiResult sim_v2_timestamp(CUpti_SubscriberHandle given, uint64_t *timestamp)
         }                                                                                          \
     } while (0)
 
-/* The rest of the block runs as the given subscriber. */
+/* Sets sim_client to the given subscriber until the end of the block. */
 #define ENTRY_OF(name, given)                                                                      \
     ENTRY(name);                                                                                   \
     unsigned client_ = sim_subscriber_client(given);                                               \
@@ -101,8 +102,8 @@ static void end_turn(const unsigned *before)
     sim_client = *before;
 }
 
-/* Returns the number for a new subscriber. Returns 0 if an existing subscriber or the new
- * subscriber does not allow others. */
+/* Returns a client number for a new subscriber. Returns 0 if no number is free, or if an existing
+ * subscriber or the new subscriber does not allow others. */
 static unsigned find_place(const struct sim_subscriber_params *params)
 {
     bool wants_others = params && params->allowMultipleSubscribers;

@@ -41,7 +41,7 @@ struct sim_record_places { /* CUpti_ActivityRecordLayout */
 struct sim_complete_info {
     size_t structSize;
     uint64_t threadId;
-    struct sim_record_places **ppRecordLayouts; /* by kind; NULL: none */
+    struct sim_record_places **ppRecordLayouts; /* by kind; NULL if there is none */
     size_t numRecordLayouts;
 };
 

@@ -2,7 +2,7 @@
  * version.c - states the CUPTI version of this library. Only this file is compiled once per
  * version.
  *
- * The constructor runs in the thread that loads the library; afterwards read-only.
+ * The constructor runs in the thread that loads the library. Afterwards the data is read-only.
  */
 #include <string.h>
 

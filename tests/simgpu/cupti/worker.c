@@ -20,7 +20,7 @@
 SIM_MUTEX(lock);
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
 static struct sim_buffer *queue, **queue_end = &queue; /* in order of arrival */
-static uint64_t asked, answered;                       /* flushes */
+static uint64_t asked, answered; /* numbers of flushes requested and completed */
 static atomic_bool running, ended;
 static uint64_t hold_until_ns;
 static __thread bool on_worker;
@@ -62,7 +62,8 @@ void sim_worker_push(struct sim_buffer *b)
     pthread_mutex_unlock(&lock);
 }
 
-/* Delivers buffers of both clients to the callbacks that are currently registered. */
+/* Delivers a buffer to the callbacks that are registered now, even if another client gave the
+ * buffer. */
 static void deliver(struct sim_buffer *b)
 {
     struct sim_callbacks callbacks = sim_callbacks_get();
@@ -80,8 +81,7 @@ static void deliver(struct sim_buffer *b)
         sim_trouble_twice(b);
     }
     if (callbacks.owner == SIM_THIEF || b->owner == SIM_THIEF) {
-        sim_log_buffer("given", b); /* delivered to the other client, or in a buffer of the other
-                                     * client */
+        sim_log_buffer("given", b); /* lost: the callback or the buffer is the other client's */
     } else if (b->for_show) {
         sim_log_buffer("starved", b);
     }
@@ -100,8 +100,7 @@ static void deliver(struct sim_buffer *b)
     sim_account_end(SIM_CALLBACK_COMPLETE, began, b->slots, b->used);
     sim_name_retire(&b->names, b->memory);
     sim_buffer_free(b);
-    if (!overhead_only) { /* without this condition each flush would create a buffer for the next
-                           * flush */
+    if (!overhead_only) { /* else each flush would make a record that needs a flush */
         sim_overhead(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, start, sim_now_ns());
     }
 }
@@ -119,8 +118,8 @@ static bool deliverable(struct sim_buffer *b, uint64_t now)
     return b->ready_ns && b->ready_ns <= now && (b->forced || hold_until_ns <= now);
 }
 
-/* Removes the buffers that can be delivered; with cupti-shuffle in another order. The lock is
- * held. */
+/* Removes the buffers that can be delivered from the queue and returns them; with cupti-shuffle in
+ * another order. The caller holds the lock. */
 static struct sim_buffer *take(void)
 {
     struct sim_buffer *out = NULL, **out_end = &out;
@@ -160,7 +159,7 @@ static void wait_for_work(void)
         pthread_cond_wait(&work, &lock);
         return;
     }
-    clock_gettime(CLOCK_MONOTONIC, &until); /* the wall clock may be set */
+    clock_gettime(CLOCK_MONOTONIC, &until); /* not the wall clock, which may be changed */
     until.tv_nsec += POLL_NS;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;

@@ -1,8 +1,8 @@
 /*
- * api.h - macros that define the entries of the libcuda stand-in. DRIVER_API(name, (parameters),
- * (arguments)) precedes the body, which returns a CUDA error number. The macro exports the entry
- * and puts the call's frame around the body. DRIVER_API_STREAM also exports the _ptsz (or _ptds)
- * variant, where handle 0 is the per-thread default stream.
+ * api.h - macros that define the exported functions of the libcuda stand-in. DRIVER_API(name,
+ * (parameters), (arguments)) precedes the body, which returns a CUDA error number. The macro
+ * exports the function and adds the code around the body (core/call.c). DRIVER_API_STREAM also
+ * exports the _ptsz (or _ptds) variant, where handle 0 is the per-thread default stream.
  */
 #ifndef SIM_DRIVER_API_H
 #define SIM_DRIVER_API_H
@@ -48,7 +48,7 @@ static inline int driver_enter(struct sim_call *call, uint32_t cbid, const char 
     DRIVER_ENTRY(twin, name##_body, true, params, args)                                            \
     static int name##_body params
 
-/* Returns the error from the body; the first line of most bodies. */
+/* Returns from the body if the expression gives an error. Most bodies begin with this macro. */
 #define CHECK(expression)                                                                          \
     do {                                                                                           \
         int check_error = (expression);                                                            \

@@ -1,5 +1,6 @@
 /*
- * entry.c - libcuda: names of errors, addresses of entries, profiler control.
+ * entry.c - libcuda: names of errors, addresses of driver functions (cuGetProcAddress), profiler
+ * control.
  *
  * Application threads.
  */
@@ -69,8 +70,8 @@ SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char **out)
     return (CUresult)describe(error, out, false);
 }
 
-/* Returns the newest form of `symbol`: the highest version, with the suffix for per-thread default
- * streams if wanted. */
+/* Returns the newest form of `symbol`, that is the highest _vN. If `per_thread` is true, prefers
+ * the form with the suffix for per-thread default streams. */
 static void *find(const char *symbol, bool per_thread)
 {
     static const char *const versions[] = {"_v4", "_v3", "_v2", ""};

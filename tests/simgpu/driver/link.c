@@ -1,5 +1,5 @@
 /*
- * link.c - the driver's linker and tensor maps, which PyTorch resolves when it is loaded.
+ * link.c - libcuda: the linker and tensor maps. PyTorch resolves these functions when it is loaded.
  *
  * Application threads. Nothing is linked: an image is loaded unchanged (module.c). Kernels that
  * read through tensor maps do nothing.
@@ -8,7 +8,7 @@
 
 #include "driver/api.h"
 
-/* Signatures are CUDA's. */
+/* CUDA defines the signatures; the simulation ignores some parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 DRIVER_API(cuLinkCreate_v2,

@@ -1,5 +1,5 @@
 /*
- * memory.c - libcuda: allocation, pointer facts, copies and memsets.
+ * memory.c - libcuda: allocation, pointer attributes, copies and memsets.
  *
  * Application threads. Addresses are unified, so the pointers determine the direction of every
  * copy.
@@ -170,7 +170,7 @@ DRIVER_API(cuPointerGetAttribute, (void *out, CUpointer_attribute attribute, CUd
     return pointer_fact(out, attribute, &found, pointer);
 }
 
-/* An unknown attribute of a pointer is 0, without an error. */
+/* An unknown pointer attribute gets the value 0 and causes no error. */
 DRIVER_API(cuPointerGetAttributes,
            (unsigned count, CUpointer_attribute *attributes, void **out, CUdeviceptr pointer),
            (count, attributes, out, pointer))

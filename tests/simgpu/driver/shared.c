@@ -1,7 +1,7 @@
 /*
  * shared.c - libcuda: memory shared with other processes or devices, and values that a stream
- * writes for them. The simulation has none, and reports that once on stderr. PyTorch resolves these
- * names together with virtual memory management.
+ * writes for them. The simulation supports neither; the first call of each function reports this on
+ * stderr. PyTorch resolves these functions together with those for virtual memory management.
  *
  * Application threads.
  */
@@ -10,7 +10,7 @@
 
 #include "driver/api.h"
 
-/* Signatures are CUDA's. */
+/* CUDA defines the signatures; the simulation ignores some parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 static int refuse(const char *name)

@@ -1,5 +1,5 @@
 """Runs a training step directly, captures the step, and replays it. The kernels are the same each
-time. The captured graphs share no memory. Each graph is replayed three times, in turns with the
+time. The captured graphs share no memory. Each graph is replayed three times, alternating with the
 other graphs."""
 import torch
 from torch import nn

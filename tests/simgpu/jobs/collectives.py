@@ -1,4 +1,5 @@
-"""Runs every collective of torch.distributed, and prints the data that arrived. Needs torchrun."""
+"""Runs every collective of torch.distributed, and prints the data that each rank received. Needs
+torchrun."""
 import torch
 import torch.distributed as dist
 

@@ -1,5 +1,5 @@
-"""Trains with nn.DataParallel. One process has a thread and a replica of the model for each of two
-devices, and uses NCCL on the default streams of the devices. Needs --devices 2."""
+"""Trains with nn.DataParallel. One process has two devices. For each device there is a thread and a
+replica of the model. NCCL runs on the default streams. Needs --devices 2."""
 import torch
 from torch import nn
 from torch.cuda import comm, nccl

@@ -1,5 +1,5 @@
-"""Two threads run the same forward code, so that their operators have the same sequence numbers. One
-thread calls backward while the other thread sleeps."""
+"""Two threads run the same forward code, so that the operators of both threads have the same
+autograd sequence numbers. One thread calls backward while the other thread sleeps."""
 import threading
 import time
 
@@ -37,7 +37,7 @@ def sleep(alone, both):
 
 
 def main():
-    torch.ones(1, device="cuda").sum().item()  # causes the loading that happens only once
+    torch.ones(1, device="cuda").sum().item()  # makes PyTorch load its lazy parts now, outside the compared code
     events = threading.Event(), threading.Event()
     thread = threading.Thread(target=sleep, args=events)
     thread.start()

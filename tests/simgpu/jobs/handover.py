@@ -1,5 +1,6 @@
-"""Training that continues without a pause after a torch.profiler session.
-Prints the start and end of each session, and exports the trace of the session.
+"""Trains during and after torch.profiler sessions, without a pause between a session and the
+training that follows. Prints the start and end of each session, and exports the trace of the
+session.
 
     handover.py MODE FOLDER    plain, methods, schedule, error, autograd, cpu, nvtx, export, nested
 """
@@ -87,7 +88,8 @@ def nvtx():
 
 
 def nested():
-    """PyTorch does not support a session inside a session. One of the two fails, at a place that varies."""
+    """PyTorch does not support a session inside a session. One of the two fails, and the place of
+    the failure varies."""
     try:
         with profile(activities=BOTH):
             step()

@@ -1,6 +1,6 @@
-"""Waits for the GPU in many kinds of places. Each waiting line has a mark (`# waits: NAME`). The
-kernel before each wait is long enough to cause a wait. The kernels run in the order of the lines
-that wait for them."""
+"""Waits for the GPU in many kinds of places. Each waiting line has the comment `# waits: NAME`. The
+kernel before each wait is so long that the line has to wait. The kernels run in the order of the
+lines that wait for them."""
 import threading
 import time
 
@@ -10,7 +10,7 @@ device = torch.device("cuda")
 weight = torch.ones(64, 64, device=device, requires_grad=True)
 data = torch.ones(64, 64, device=device)
 torch.cuda.synchronize()  # waits: setup
-time.sleep(1)  # syncline finds PyTorch on a thread of its own
+time.sleep(1)  # time for syncline, which looks for PyTorch on its own thread
 
 
 def work():
@@ -67,7 +67,8 @@ def event():
 
 
 def any_stream():
-    """Synchronizes a torch.Stream, the C class for all types of devices."""
+    """Synchronizes a torch.Stream, PyTorch's stream class that is independent of the device
+    type."""
     side = torch.Stream(device=device)
     with torch.cuda.stream(torch.cuda.Stream(stream_id=side.stream_id, device_type=side.device_type,
                                              device_index=side.device_index)):
@@ -83,7 +84,8 @@ def any_event():
 
 
 def library():
-    """The waiting line is the one that called the library."""
+    """The waiting line must be the line of this file that calls the library, not a line of the
+    library."""
     return str(work())  # waits: library
 
 

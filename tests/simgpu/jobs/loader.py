@@ -1,5 +1,5 @@
-"""Trains with a DataLoader that has forked or spawned workers and pinned memory. Copies of batches
-overlap the GPU work. loader.py [fork|spawn]"""
+"""Trains with a DataLoader that has forked or spawned workers and pinned memory. The copies of
+batches overlap with GPU work. Usage: loader.py [fork|spawn]"""
 import sys
 
 import torch

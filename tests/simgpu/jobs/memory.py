@@ -5,11 +5,12 @@ import torch
 from torch import nn
 
 STEPS = 4
-LARGE = 12 << 20  # number of floats; larger than one request to the device
+LARGE = 12 << 20  # number of floats of a tensor that is larger than one request of the allocator to the device
 
 
 def large_ones_keep_what_they_have():
-    """Checks the contents of large tensors, which lie in several segments that were partly used before."""
+    """Checks the contents of large tensors. Each of them uses several segments, and parts of these
+    segments were used before."""
     for number in range(3):
         here = torch.arange(LARGE + number, dtype=torch.float32)
         there = here.cuda()

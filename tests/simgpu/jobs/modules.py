@@ -1,5 +1,6 @@
-"""A model with changing modules. One module is replaced, another reuses the memory of a freed module,
-a third is created in each forward pass. One module overrides comparison and the list of its parts."""
+"""A model whose modules change during training. One module is replaced, another reuses the memory
+of a freed module, a third is created in each forward pass. One module overrides comparison and the
+list of its parts."""
 import torch
 from torch import nn
 

@@ -1,5 +1,5 @@
-"""Training with sessions of torch.profiler in between, in the ways in which users run sessions.
-Exports the trace of each session.
+"""Training with sessions of torch.profiler, run in the ways in which users run them. Exports the
+trace of each session.
 
     neighbour.py MODE FOLDER    thrice, ended, threads, error, exit, first, warmup, whole,
                                 toggled
@@ -15,7 +15,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 MODE, FOLDER = sys.argv[1:]
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-PAUSE = 0.4  # within this time, another profiler takes CUPTI back
+PAUSE = 0.4  # seconds; after this time syncline uses CUPTI again
 both = threading.Barrier(2)
 
 
@@ -44,7 +44,7 @@ def session(step, number, steps=3):
 def in_thread(number, size):
     step = make_step(size)
     step()
-    for turn in range(2):  # in turns, because libkineto has one session at a time
+    for turn in range(2):  # alternating, because libkineto allows one session at a time
         both.wait()
         if turn == number:
             session(step, number)
@@ -54,8 +54,8 @@ def in_thread(number, size):
 
 
 if MODE in ("first", "whole"):
-    # torch.profiler is active when CUDA starts. The replaced function behaves like PyTorch's check with NVML,
-    # which does not call the driver.
+    # In this mode torch.profiler is active when CUDA starts. The replaced function behaves like
+    # PyTorch's check with NVML, which does not call the driver.
     torch.cuda.is_available = lambda: True
     with profile(activities=BOTH) as p:
         step = make_step(64)
@@ -74,7 +74,7 @@ elif MODE in ("thrice", "ended"):
         session(step, number, steps=number + 1)
         time.sleep(PAUSE)
     step()
-    if MODE == "ended":  # with TEARDOWN_CUPTI=1 this step ends CUPTI once more
+    if MODE == "ended":  # with TEARDOWN_CUPTI=1, libkineto finalizes CUPTI once more in this step
         time.sleep(PAUSE)
         step()
 elif MODE == "threads":
@@ -131,5 +131,5 @@ elif MODE == "warmup":
     step()
 torch.cuda.synchronize()
 if MODE == "thrice":
-    time.sleep(2 * PAUSE)  # until a late CUPTI has delivered all these records
+    time.sleep(2 * PAUSE)  # until CUPTI has delivered all records of the session, even with --cupti-late
 print(f"neighbour: {MODE}")

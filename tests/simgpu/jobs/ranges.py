@@ -1,5 +1,6 @@
 """Training that marks each step and each part of a step with a range of torch.cuda.nvtx. The
-backward pass runs on autograd's thread. With "beside" another thread is in a range the whole time."""
+backward pass runs on autograd's thread. With the argument "beside", another thread has an open
+range during the whole training."""
 import sys
 import threading
 

@@ -37,7 +37,8 @@ for model in models:
 ragged = nn.utils.rnn.pack_sequence([torch.randn(n, 32, device="cuda") for n in (9, 5, 2)])
 packed = nn.LSTM(32, 64).cuda()
 packed(ragged)[0].data.sum().backward()
-# The weights are views of cuDNN's one buffer, into which they were moved unchanged.
+# cuDNN keeps all weights in one buffer. The weights of the module are views of this buffer and must
+# be unchanged.
 weight = packed.weight_hh_l0.detach().cpu()
 packed.flatten_parameters()
 assert torch.equal(weight, packed.weight_hh_l0.detach().cpu())

@@ -55,7 +55,7 @@ elif MODE == "several":  # one of the optimizers is used only sometimes
         if number % 3 == 0:
             backward(second)
             two.step()
-elif MODE == "backward":  # one optimizer per parameter, which steps when its gradient is ready
+elif MODE == "backward":  # one optimizer per parameter; its step runs when the parameter's gradient is ready
     layers = nn.Sequential(*(model() for _ in range(60)))
     for parameter in layers.parameters():
         parameter.register_post_accumulate_grad_hook(
@@ -96,8 +96,8 @@ elif MODE == "scopes":
         with torch.profiler.record_function(f"ProfilerStep#{number}"):
             backward(first)
             time.sleep(0.01)
-elif MODE == "schedule":  # a session during the middle third
-    # PyTorch versions that know this option warn without it.
+elif MODE == "schedule":  # a torch.profiler session during the middle third of the steps
+    # PyTorch versions that have the option acc_events print a warning if it is missing.
     keeps = {"acc_events": True} if "acc_events" in inspect.signature(profile).parameters else {}
     for number in range(STEPS):
         if number == STEPS // 3:

@@ -186,7 +186,7 @@ LIBRARY(int, cublasGemmStridedBatchedEx,
     return product(h, ta, tb, m, n, k, batch, a_type, compute);
 }
 
-/* ---- a dot product is two kernels ---- */
+/* ---- dot products, which launch two kernels ---- */
 
 static int dot(const struct handle *h, int n, int type)
 {

@@ -1,9 +1,9 @@
 /*
- * cublaslt.c - the stand-in for cuBLASLt: descriptors, the matrix product, and a list of algorithms
- * with one entry for all products.
+ * cublaslt.c - the stand-in for cuBLASLt: descriptors, the matrix product, and the heuristic, which
+ * returns the same single algorithm for all products.
  *
- * Application threads. A cuBLAS handle is accepted as a cuBLASLt handle, because the handle is
- * ignored.
+ * Application threads. A cuBLAS handle may be used as a cuBLASLt handle, because these functions
+ * ignore the handle.
  */
 #include <stdlib.h>
 #include <string.h>

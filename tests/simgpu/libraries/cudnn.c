@@ -144,7 +144,7 @@ LIBRARY(int, cudnnDropoutGetStatesSize, (struct sim_cudnn * h, size_t *bytes))
     return CUDNN_SUCCESS;
 }
 
-/* Sets the generator's states on the device. */
+/* Initializes the states of the random generator in device memory. */
 LIBRARY(int, cudnnSetDropoutDescriptor,
         (struct descriptor * d, struct sim_cudnn *h, float probability, void *states, size_t bytes,
          unsigned long long seed))
@@ -166,7 +166,7 @@ LIBRARY(int, cudnnRestoreDropoutDescriptor,
     return CUDNN_SUCCESS;
 }
 
-/* ---- batch normalization: 3 sweeps over the tensor forward, 5 backward ---- */
+/* ---- batch normalization; the cost is 3 passes over the tensor forward, 5 backward ---- */
 
 static double bytes_of(const struct descriptor *d)
 {

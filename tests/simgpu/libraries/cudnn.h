@@ -18,14 +18,15 @@ struct sim_cudnn { /* cudnnHandle_t */
     void *stream;
 };
 
-/* A tensor, filter or other descriptor with a type and dimensions; one struct serves all. */
+/* A descriptor with a data type and dimensions: a tensor, a filter and so on. All kinds use this
+ * struct. */
 struct descriptor {
     int type, format, n;
     int dimension[8], stride[8];
 };
 
-/* Maps a cudnnDataType_t. With `tf32`, the default of cuDNN, single precision runs on tensor
- * cores. */
+/* Returns the precision for a cudnnDataType_t. With `tf32`, the default of cuDNN, single precision
+ * runs on tensor cores. */
 enum sim_precision sim_cudnn_precision(int data_type, bool tf32);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * cudnn_backend.c - the stand-in for cuDNN's backend interface, which PyTorch uses for convolutions
- * and attention. Descriptors are sets of attributes, and one engine serves all graphs. Execution
- * launches the kernels of the graph's convolution, or one kernel for its products.
+ * and attention. A descriptor is a set of attributes. There is one engine, which runs every graph.
+ * To execute a graph, it launches the kernels of the graph's convolution, or one kernel for all
+ * matrix products of an attention.
  *
  * Application threads. A descriptor lives as long as any descriptor that refers to it, because
  * programs destroy the parts of a plan before the plan.
@@ -83,7 +84,7 @@ enum sim_precision sim_cudnn_precision(int data_type, bool tf32)
     return tf32 ? SIM_TF32 : SIM_FP32;
 }
 
-/* Bytes of an element of cudnnBackendAttributeType_t. */
+/* Returns the size in bytes of an attribute's element, by its cudnnBackendAttributeType_t. */
 static size_t element_size(int type)
 {
     switch (type) {
@@ -204,7 +205,8 @@ LIBRARY(int, cudnnBackendSetAttribute,
     return d && count >= 0 ? set(d, name, type, count, values) : CUDNN_INVALID_VALUE;
 }
 
-/* The heuristics return one configuration. It belongs to the engine that runs the whole graph. */
+/* Implements the heuristics, which return one configuration: the single engine for the whole
+ * graph. */
 static int suggest(const struct backend *heuristic, int64_t wanted, int64_t *count,
                    struct backend **configurations)
 {
@@ -241,8 +243,8 @@ static int copy_into(struct backend *to, const struct backend *from)
     return status;
 }
 
-/* Returns whether the stand-in computes the attribute: the sizes of workspace and shared memory are
- * 0, the number of engines is 1, and the engine's index is 0. */
+/* Returns whether the attribute is a number that the stand-in knows without a stored value:
+ * workspace and shared memory size (0), number of engines (1), index of the engine (0). */
 static bool is_number(int name)
 {
     return name == PLAN_WORKSPACE_SIZE || name == GRAPH_ENGINE_COUNT ||
@@ -391,8 +393,8 @@ static double last_dimension(const struct backend *tensor)
     return a && a->count ? (double)((const int64_t *)a->bytes)[a->count - 1] : 1;
 }
 
-/* One operation is the whole attention. The shapes of Q and K determine the size of the operation.
- * */
+/* For a graph where one operation is the whole attention. The shapes of Q and K determine the size
+ * of the operation. */
 static void add_whole(struct attention *sum, const struct backend *q, const struct backend *k,
                       int products)
 {
@@ -405,8 +407,8 @@ static void add_whole(struct attention *sum, const struct backend *q, const stru
     sum->rows = elements(q, 0) / last_dimension(q);
 }
 
-/* A graph of products with a softmax between them is attention, too. Intermediate results stay on
- * the chip. */
+/* For a graph of matrix products with a softmax between them, which is attention too. Intermediate
+ * results are not counted as memory traffic, because they stay on the chip. */
 static void add_operation(struct attention *sum, const struct backend *op)
 {
     const struct backend *a = part(op, PRODUCT_A), *c = part(op, PRODUCT_C);

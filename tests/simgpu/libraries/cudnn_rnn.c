@@ -1,7 +1,7 @@
 /*
  * cudnn_rnn.c - the stand-in for cuDNN's recurrent nets: the layout of the weights, and the kernels
- * of a pass. A pass has input products for all steps at once, then a product and an element-wise
- * kernel per step.
+ * of a pass. A pass first launches the matrix products of the inputs for all time steps at once.
+ * Then it launches one product and one element-wise kernel per time step.
  *
  * Application threads.
  */
@@ -21,7 +21,7 @@ enum mode {
 enum {
     NO_BIAS = 0,
     BIDIRECTIONAL = 1,
-    PROJECTION = 8 /* the linear layer of an LSTM that projects */
+    PROJECTION = 8 /* index of the linear layer of an LSTM with projections */
 };
 
 struct rnn { /* cudnnRNNDescriptor_t */
@@ -89,7 +89,7 @@ LIBRARY(int, cudnnSetRNNDataDescriptor,
     return CUDNN_SUCCESS;
 }
 
-/* ---- weights: all matrices, layer by layer, then all biases ---- */
+/* ---- layout of the weights: all matrices, layer by layer, then all biases ---- */
 
 static int64_t input_of(const struct rnn *r, int64_t layer)
 {
@@ -188,7 +188,7 @@ LIBRARY(int, cudnnGetRNNTempSpaceSizes,
     return CUDNN_SUCCESS;
 }
 
-/* ---- a pass ---- */
+/* ---- kernels of a forward or backward pass ---- */
 
 static int product(const struct sim_cudnn *h, const struct rnn *r, int64_t m, int64_t n, int64_t k)
 {
@@ -257,7 +257,7 @@ LIBRARY(int, cudnnRNNBackwardData_v8,
     return run(h, r, y, modes[r->mode].backward);
 }
 
-/* One product with the input and one with the states, for each layer and direction. */
+/* Launches one product with the input and one with the states, for each layer and direction. */
 LIBRARY(int, cudnnRNNBackwardWeights_v8,
         (struct sim_cudnn * h, const struct rnn *r, int add, const int32_t *lengths,
          const struct rnn_data *x))

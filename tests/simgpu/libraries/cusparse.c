@@ -1,6 +1,6 @@
 /*
- * cusparse.c - the stand-in for cuSPARSE. Nothing is simulated except error strings, which PyTorch
- * formats.
+ * cusparse.c - the stand-in for cuSPARSE. Only the error strings are simulated, because PyTorch
+ * puts them into its exceptions.
  *
  * Application threads.
  */

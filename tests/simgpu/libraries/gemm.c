@@ -46,7 +46,7 @@ enum sim_precision sim_gemm_precision(int data_type, int compute_type, bool tf32
     }
 }
 
-/* Returns the smallest tile whose grid fills the device once. */
+/* Returns the tile size of the product's kernel: the smallest whose grid fills the device once. */
 static uint32_t choose_tile(const struct sim_gemm *g, uint32_t largest)
 {
     uint32_t tile = largest;
@@ -110,7 +110,8 @@ int sim_gemm_launch(void *stream, const struct sim_gemm *g)
         .driver = type->nvjet != NULL,
     };
 
-    if (kernel.grid[1] > 65535 || kernel.grid[2] > 65535) { /* launched like persistent kernels */
+    /* A grid that CUDA would refuse is launched like a persistent kernel. */
+    if (kernel.grid[1] > 65535 || kernel.grid[2] > 65535) {
         kernel.grid[0] = MULTIPROCESSORS;
         kernel.grid[1] = kernel.grid[2] = 1;
     }

@@ -13,7 +13,8 @@ struct sim_gemm {
     bool epilogue; /* bias or activation; changes a few kernel names */
 };
 
-/* cudaDataType of the operands and cublasComputeType_t (0 if the call has none). */
+/* Returns the precision for the cudaDataType of the operands and the cublasComputeType_t (0 if the
+ * call has none). */
 enum sim_precision sim_gemm_precision(int data_type, int compute_type, bool tf32);
 /* Launches the product on the stream: one kernel, or two (split K) for few tiles and a deep K. */
 int sim_gemm_launch(void *stream, const struct sim_gemm *gemm);

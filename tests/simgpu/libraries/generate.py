@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Lists the symbols that PyTorch imports from NVIDIA's libraries, from which the stand-ins are made.
+"""Lists the symbols that PyTorch imports from NVIDIA's libraries, and makes the stubs from this
+list.
 
     generate.py FOLDER... >symbols-cudaNN.txt  the list for torch wheels (FOLDER is a wheel's torch/lib)
     generate.py --stubs LIST SONAME FILE       C source: a weak function for each symbol of a library
     generate.py --missing FOLDER LIBRARIES     the imports of the wheel that the stand-ins lack
 
-A list's lines are `soname version-node symbol`. The node is `-` if the library has none."""
+Each line of a list is `soname version-node symbol`. The version node is `-` if the library has no
+symbol versions."""
 import os
 import re
 import subprocess
 import sys
 
-# Prefix -> library, for symbols without a version. Otherwise the version node names the library.
+# Prefix -> library, for symbols without a version. For the other symbols, the version node is the
+# library's name.
 PLAIN = {"nccl": "libnccl.so.2", "cuFile": "libcufile.so.0", "cusparseLt": "libcusparseLt.so.0"}
 NAMED_NODES = {"NVSHMEM": "libnvshmem_host.so.3", "nvshmem": "libnvshmem_host.so.3"}
-# These libraries have complete stand-ins, with everything that CUDA programs need.
+# These libraries have complete stand-ins in other folders and need no stubs.
 WRITTEN = ("libcudart.", "libcupti.", "libcuda.")
 NVIDIA = re.compile(r"lib(cuda|cudart|cupti|cublas|cublasLt|cudnn|cufft|curand|cusparse|cusparseLt|"
                     r"cusolver|cufile|nccl|nvshmem_host|nvrtc|nvJitLink|nvToolsExt)\.so\.\d+")

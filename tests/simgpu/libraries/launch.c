@@ -1,8 +1,8 @@
 /*
  * launch.c - launches a kernel by name from inside a library, and models kernel costs.
  *
- * Application threads. Linked into each of the stand-ins. The launch is a separate API call,
- * because CUPTI reports the runtime and driver calls of NVIDIA's libraries.
+ * Application threads. This file is linked into each stand-in of this folder. The launch is a
+ * separate API call, because CUPTI reports the runtime and driver calls of NVIDIA's libraries.
  */
 #include <cupti_driver_cbid.h>
 #include <cupti_runtime_cbid.h>

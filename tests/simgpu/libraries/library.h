@@ -2,9 +2,9 @@
  * library.h - shared by the stand-ins for NVIDIA libraries: kernel launches by name, and kernel
  * costs.
  *
- * NVIDIA's headers for these libraries are not available at build time. The entries are written
- * from the documentation, with handles and descriptors as pointers to our own structs. generate.py
- * makes stubs for all other functions of a library that a program calls.
+ * NVIDIA's headers for these libraries are not available at build time. The functions are written
+ * from NVIDIA's documentation. Handles and descriptors are pointers to structs of the stand-ins.
+ * generate.py makes stubs for all other functions of a library that a program calls.
  */
 #ifndef SIM_LIBRARY_H
 #define SIM_LIBRARY_H
@@ -14,7 +14,7 @@
 
 #include "core/sim.h"
 
-/* An exported entry point without an NVIDIA prototype. */
+/* Defines an exported function, with a prototype because no NVIDIA header declares it. */
 #define LIBRARY(type, name, params)                                                                \
     type name params;                                                                              \
     type name params
@@ -23,7 +23,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 struct sim_library_kernel {
-    const char *name; /* as on a real GPU: mangled, or plain for kernels in assembler */
+    const char *name; /* as on a real GPU: mangled, or unmangled for assembler kernels */
     uint32_t grid[3], block[3], shared;
     uint64_t cost_ns;
     struct sim_remote *remote; /* set for a kernel that waits for other processes; else NULL */
@@ -31,7 +31,8 @@ struct sim_library_kernel {
                     cudaLaunchKernel */
 };
 
-/* Launches on a CUDA stream handle and the thread's current device. Returns 0 or a CUDA error. */
+/* Launches the kernel on the stream handle, for the thread's current device. Returns 0 or a CUDA
+ * error. */
 int sim_library_launch(void *stream, const struct sim_library_kernel *kernel);
 
 /* Returns the modelled time in ns: the start-up time plus the longer of two times. One time is for
@@ -39,7 +40,8 @@ int sim_library_launch(void *stream, const struct sim_library_kernel *kernel);
  * `gflops`. */
 uint64_t sim_library_cost(double bytes, double flops, double gflops);
 
-/* Called by a stub: reports it once and returns an error that every library here knows. */
+/* Called by every stub. Reports the first call of the stub, and returns a status that means an
+ * error in every library of this folder. */
 int sim_library_absent(const char *name);
 
 /* ---- data types (cudaDataType, CUDNN_DATA_*) ---- */

@@ -1,8 +1,8 @@
 /*
  * nccl.c - the entries of the NCCL stand-in: unique ids, communicators, groups, collectives.
  *
- * Application threads. Creating a communicator does not wait for the other ranks. The first
- * collective of a communicator and a split wait for the other ranks.
+ * Application threads. The creation of a communicator does not wait for the other ranks. Its first
+ * collective does, and a split too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +129,7 @@ FACT(ncclCommCount, ranks)
 FACT(ncclCommUserRank, rank)
 FACT(ncclCommCuDevice, device)
 
-/* Registered buffers are treated like all others. */
+/* Registered buffers are treated like other buffers. */
 LIBRARY(int, ncclCommRegister,
         (struct sim_nccl_comm * comm, void *buffer, size_t bytes, void **handle))
 {
@@ -157,7 +157,7 @@ LIBRARY(int, ncclMemFree, (void *pointer))
     return sim_memory_free_waiting(pointer, SIM_DEVICE) ? NCCL_CUDA_ERROR : NCCL_SUCCESS;
 }
 
-/* ---- operators of the program: NCCL_OPERATORS + place ---- */
+/* ---- operators that the program creates, numbered from NCCL_OPERATORS ---- */
 
 static _Atomic double factors[MAX_FACTORS];
 static atomic_bool factor_used[MAX_FACTORS];
@@ -194,7 +194,7 @@ LIBRARY(int, ncclRedOpDestroy, (int op, struct sim_nccl_comm *comm))
     return NCCL_SUCCESS;
 }
 
-/* ---- groups: a thread's requests since ncclGroupStart, one kernel per communicator ---- */
+/* ---- groups: the tasks of a thread since ncclGroupStart; one kernel per communicator ---- */
 
 struct pending {
     struct sim_nccl_comm *comm;
@@ -205,7 +205,8 @@ struct pending {
 static __thread struct pending *pending;
 static __thread int pending_count, group_depth;
 
-/* Removes the tasks of the communicator of pending[first], from there on, and launches them. */
+/* Launches all pending tasks of one communicator, the communicator of pending[first], and removes
+ * these tasks. */
 static int launch_one(int first)
 {
     struct sim_nccl_comm *comm = pending[first].comm;

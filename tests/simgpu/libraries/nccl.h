@@ -1,15 +1,15 @@
 /*
- * nccl.h - the parts of the NCCL stand-in.
+ * nccl.h - shared by the files of the NCCL stand-in.
  *
  * - nccl.c: NCCL's functions for communicators, groups and collectives, which create tasks
  * - nccl_task.c: launches one kernel for the tasks of a group; the kernel waits for the other ranks
  * - nccl_shared.c: the memory that ranks share, and the waits of ranks during set-up
  * - nccl_reduce.c: sums and other reductions of NCCL data types
  *
- * A communicator is a file that all its ranks map. Each rank and each pair of ranks has a line of
- * counters and a place for hand-over data. Collectives are numbered. A rank sets "arrived" to n
- * when its input of collective n is in place. The rank sets "done" to n when it has read the inputs
- * of all other ranks. Ranks are processes, or devices of one process.
+ * A communicator is a file that all its ranks map. In this file, each rank and each pair of ranks
+ * has counters and an area for data. Collectives are numbered. A rank sets "arrived" to n when it
+ * has copied its input of collective n to its area. The rank sets "done" to n when it has read the
+ * inputs of all other ranks. A rank is a process, or a device of a process with several devices.
  */
 #ifndef SIM_NCCL_H
 #define SIM_NCCL_H
@@ -27,7 +27,7 @@ enum sim_nccl_result {
 };
 
 enum {
-    SIM_NCCL_RANKS = 64 /* most ranks of a communicator */
+    SIM_NCCL_RANKS = 64 /* highest number of ranks of a communicator */
 };
 
 enum sim_nccl_type {
@@ -52,7 +52,7 @@ enum sim_nccl_operator {
     NCCL_MAX,
     NCCL_MIN,
     NCCL_AVG,
-    NCCL_OPERATORS /* numbers from here on: operators of ncclRedOpCreatePreMulSum */
+    NCCL_OPERATORS /* first number of the operators that ncclRedOpCreatePreMulSum creates */
 };
 
 struct sim_nccl_id { /* ncclUniqueId */
@@ -62,7 +62,7 @@ struct sim_nccl_id { /* ncclUniqueId */
 /* ---- memory shared by the ranks (nccl_shared.c) ---- */
 
 struct sim_nccl_rank {                           /* one per rank, written by the rank itself */
-    _Alignas(64) _Atomic uint64_t arrived, done; /* numbers of collectives */
+    _Alignas(64) _Atomic uint64_t arrived, done; /* numbers of collectives; see above */
     uint64_t start_ns;                           /* start of the collective `arrived` */
     _Atomic uint64_t splits, splits_read;        /* numbers of ncclCommSplit calls */
     int color, key;
@@ -79,7 +79,7 @@ struct sim_nccl_shared {
 };
 
 struct sim_nccl_comm {
-    atomic_int refs; /* references: one of the program, one per pending kernel */
+    atomic_int refs; /* number of references: one of the program, one per pending kernel */
     atomic_bool aborted;
     int ranks, rank, device;
     struct sim_nccl_shared *shared;
@@ -96,9 +96,9 @@ void sim_nccl_release(struct sim_nccl_comm *comm);
 struct sim_nccl_pair *sim_nccl_pair(const struct sim_nccl_comm *comm, int from, int to);
 char *sim_nccl_data(const struct sim_nccl_comm *comm, int rank);
 char *sim_nccl_pair_data(const struct sim_nccl_comm *comm, int from, int to);
-size_t sim_nccl_room(bool pair); /* largest hand-over of a rank or pair, in bytes */
-/* ncclCommSplit: waits for all ranks. `ranks` and `rank` describe the new communicator: the ranks
- * of this rank's color in order of key. */
+size_t sim_nccl_room(bool pair); /* size of the data area of a rank or pair, in bytes */
+/* For ncclCommSplit. Waits for all ranks. The ranks with the same color, in order of key, form the
+ * new communicator. Stores their number in *ranks and the calling rank's new number in *rank. */
 int sim_nccl_split(struct sim_nccl_comm *comm, int color, int key, int *ranks, int *rank,
                    struct sim_nccl_id *id);
 
@@ -119,7 +119,7 @@ struct sim_nccl_task {
     enum sim_nccl_verb verb;
     const void *in;
     void *out;
-    size_t count; /* elements, as given in the call */
+    size_t count; /* number of elements, as in the NCCL call */
     enum sim_nccl_type type;
     int op, peer;  /* `peer` is the root, source or destination rank */
     double factor; /* the factor of an operator of ncclRedOpCreatePreMulSum */
@@ -133,8 +133,9 @@ int sim_nccl_launch(struct sim_nccl_comm *comm, void *stream, const struct sim_n
 /* ---- arithmetic (nccl_reduce.c) ---- */
 
 size_t sim_nccl_size(enum sim_nccl_type type);
-const char *sim_nccl_type_name(enum sim_nccl_type type); /* as in kernel names */
-/* out = in[0] op in[1] ... op in[n-1], element by element, in this order on every rank. */
+/* Returns the name of the type in NCCL's kernel names. */
+const char *sim_nccl_type_name(enum sim_nccl_type type);
+/* Computes out = in[0] op in[1] ... op in[n-1] for each element, in this order on every rank. */
 void sim_nccl_reduce(void *out, const char *const *in, int n, size_t count, enum sim_nccl_type type,
                      int op, double factor);
 

@@ -1,8 +1,8 @@
 /*
  * nccl_reduce.c - the arithmetic of reductions, for the data types that support it.
  *
- * Threads: the service thread. Each element is computed from the elements of all ranks at once, in
- * double precision or 64-bit integers. So every rank gets the same bits.
+ * Threads: the service thread. Every rank computes each result from the elements of all ranks in
+ * the same order, in double precision or 64-bit integers. So all ranks get the same bits.
  */
 #include <string.h>
 
@@ -52,7 +52,7 @@ static float from_half(uint16_t bits)
     return value;
 }
 
-/* Rounds to the nearest number, halves to even. */
+/* Converts to half precision. Rounds to the nearest number, ties to even. */
 static uint16_t to_half(float value)
 {
     uint32_t bits, sign, rounded;
@@ -66,7 +66,7 @@ static uint16_t to_half(float value)
     if (bits >= 0x477ff000) {
         return (uint16_t)(sign | 0x7c00);
     }
-    if (bits < 0x38800000) { /* below 2^-14: adding 0.5 leaves the significant bits */
+    if (bits < 0x38800000) { /* below 2^-14: the low bits of the sum with 0.5 are the result */
         float shifted = (value < 0 ? -value : value) + 0.5f;
 
         memcpy(&rounded, &shifted, sizeof rounded);
@@ -93,8 +93,8 @@ static double from_f8(uint8_t bits, enum sim_nccl_type type)
     return from_half((uint16_t)(sign | (bits & 0x7f) << 7)) * 256.0;
 }
 
-/* Rounds to the nearest number, halves to even. Larger numbers become the largest number, as with
- * CUDA's own types. */
+/* Rounds to the nearest number, ties to even. A number above the range becomes the largest number,
+ * as with CUDA's own types. */
 static uint8_t to_f8(double value, enum sim_nccl_type type)
 {
     uint8_t below = 0, above = type == NCCL_FLOAT8_E4M3 ? 0x7e : 0x7b;
@@ -209,7 +209,8 @@ static double combine_real(double a, double b, int op)
     }
 }
 
-/* Sums and products have the same bits for unsigned and signed numbers. Comparisons do not. */
+/* Sums and products give the same bits for unsigned and signed numbers. Comparisons depend on the
+ * sign. */
 static int64_t combine_integer(int64_t a, int64_t b, int op, bool is_unsigned)
 {
     bool less = is_unsigned ? (uint64_t)a < (uint64_t)b : a < b;

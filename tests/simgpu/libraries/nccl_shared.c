@@ -1,6 +1,7 @@
 /*
- * nccl_shared.c - the memory that the ranks of a communicator share: a sparse file, named by the
- * unique id. Every rank maps the file, and the last rank to attach removes it from its folder.
+ * nccl_shared.c - the memory that the ranks of a communicator share: a sparse file, whose path is
+ * in the unique id. Every rank maps the file, and the last rank to attach removes it from its
+ * folder.
  *
  * Application threads create and split communicators; the service thread reads and writes the
  * shared data (nccl_task.c). A communicator is freed when the program and all its kernels have
@@ -21,7 +22,7 @@
 enum {
     PAGE = 4096,
     WAIT_NS = 200000,
-    GIVE_UP_S = 120 /* how long ranks wait for each other when a communicator is split */
+    GIVE_UP_S = 120 /* longest time that ranks wait for each other when a communicator is split */
 };
 
 static const size_t rank_room = (size_t)4 << 30, pair_room = (size_t)1 << 30;

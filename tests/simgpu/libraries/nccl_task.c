@@ -1,10 +1,11 @@
 /*
- * nccl_task.c - runs the tasks that a group has on one communicator. As in NCCL, one kernel runs
- * all of them. The kernel starts on its stream, waits for the other ranks, and ends on all ranks at
- * the same time.
+ * nccl_task.c - runs the tasks (collectives and messages) of a group on one communicator. As in
+ * NCCL, one kernel runs all of them. The kernel starts on its stream, waits for the other ranks,
+ * and ends on all ranks at the same time.
  *
- * Application threads launch. The service thread polls the shared memory until all ranks have
- * launched, then moves the data. A rank hands over the input of one collective at a time.
+ * Application threads launch the kernel. The service thread polls the shared memory until all ranks
+ * have launched, and then moves the data. A rank's data area holds the input of one collective at a
+ * time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,22 +15,22 @@
 
 enum {
     FIXED_NS = 8000,
-    BYTES_PER_US = 200000, /* over NVLink, one direction */
+    BYTES_PER_US = 200000, /* rate of NVLink in one direction */
     MAX_CHANNELS = 24,
     CHANNEL_BYTES = 128 << 10
 };
 
 struct group {
-    struct sim_remote remote; /* first */
+    struct sim_remote remote; /* the first member, because poll() and begin() get a pointer to it */
     struct sim_nccl_comm *comm;
     int count;
     struct sim_nccl_task task[];
 };
 
 enum step {
-    WAITING, /* until the ranks have completed the previous collective, or until the last message
-              * was read */
-    HANDED,  /* the input is in place; the kernel waits for the other ranks */
+    WAITING, /* waits until all ranks have read the previous collective's input, or the receiver the
+                last message */
+    HANDED,  /* the input is in the data area; waits for the other ranks */
     FINISHED
 };
 
@@ -48,7 +49,7 @@ static bool is_message(const struct sim_nccl_task *task)
     return task->verb == NCCL_SEND || task->verb == NCCL_RECEIVE;
 }
 
-/* Returns the number of bytes that a rank provides. */
+/* Returns the number of bytes of a rank's input. */
 static size_t input_bytes(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task)
 {
     size_t bytes = task->count * sim_nccl_size(task->type);
@@ -114,8 +115,9 @@ static bool all_have(const struct sim_nccl_comm *comm, uint64_t number, bool don
     for (int r = 0; r < comm->ranks; r++) {
         const struct sim_nccl_rank *rank = &comm->shared->rank[r];
 
-        /* The acquire pairs with the other rank's release. After it, the other rank's data and time
-         * are written (`arrived`), or the other rank has read our data (`done`). */
+        /* The acquire pairs with the other rank's release. So this thread sees the other rank's
+         * data and time (`arrived`), or may overwrite the data that the other rank has read
+         * (`done`). */
         if (atomic_load_explicit(done ? &rank->done : &rank->arrived, memory_order_acquire) <
             number) {
             return false;
@@ -150,7 +152,7 @@ static enum step go_on(const struct sim_nccl_comm *comm, const struct sim_nccl_t
     return step;
 }
 
-/* ---- messages; the sender's kernel ends when the receiver has read the message ---- */
+/* ---- messages: the sender's kernel ends when the receiver has read the message ---- */
 
 static enum step send(const struct sim_nccl_comm *comm, const struct sim_nccl_task *task,
                       uint64_t number, enum step step, uint64_t start_ns, uint64_t *end_ns)
@@ -188,8 +190,8 @@ static enum step receive(const struct sim_nccl_comm *comm, const struct sim_nccl
 
 /* ---- the kernel ---- */
 
-/* Numbers are assigned in order of launch, on any stream, because NCCL's own kernels follow each
- * other in that order. */
+/* Assigns numbers to the launch's collectives and messages. The numbers follow the order of
+ * launches on all streams, because the kernels of real NCCL also run in this order. */
 static void *begin(struct sim_remote *remote)
 {
     struct group *group = (struct group *)remote;
@@ -197,7 +199,7 @@ static void *begin(struct sim_remote *remote)
     struct launch *launch = calloc(1, sizeof *launch + (size_t)group->count * sizeof *launch->task);
 
     if (!launch) {
-        abort(); /* no memory: the test has failed anyway */
+        abort(); /* memory is exhausted, so the test fails in any case */
     }
     launch->group = group;
     sim_nccl_hold(comm);
@@ -277,8 +279,9 @@ static bool fits(const struct sim_nccl_comm *comm, const struct sim_nccl_task *t
            input_bytes(comm, task) <= sim_nccl_room(is_message(task));
 }
 
-/* Launches on the communicator's device. The thread may have changed devices before its group
- * ended, and a NULL stream means the default stream of the communicator's device. */
+/* Launches on the communicator's device. The device must be set, because the thread may have
+ * changed devices before its group ended, and because a NULL stream means the default stream of the
+ * communicator's device. */
 static int launch_there(const struct sim_nccl_comm *comm, void *stream,
                         const struct sim_library_kernel *kernel)
 {

@@ -1,7 +1,7 @@
 /*
- * nvrtc.c - the stand-in for NVRTC, with which PyTorch compiles some kernels at run time. A program
- * "compiles" to PTX text that the driver stand-in loads. The text has an empty entry for each
- * requested name, or for each __global__ function of the source.
+ * nvrtc.c - the stand-in for NVRTC, with which PyTorch compiles some kernels at run time. The
+ * result of compiling a program is PTX text that the driver stand-in can load. The text has an
+ * empty kernel for each requested name, or for each __global__ function of the source.
  *
  * Application threads; one thread at a time uses a program.
  */
@@ -82,7 +82,7 @@ LIBRARY(int, nvrtcAddNameExpression, (struct program * p, const char *expression
     return add_name(p, expression, strlen(expression)) ? SUCCESS : OUT_OF_MEMORY;
 }
 
-/* Finds the word before the parenthesis that follows each __global__. */
+/* Finds the name of each __global__ function: the word before the next parenthesis. */
 static void find_kernels(struct program *p)
 {
     for (const char *at = p->source; (at = strstr(at, "__global__")); at++) {
@@ -148,7 +148,8 @@ static int get_text(const struct program *p, char *out)
     return SUCCESS;
 }
 
-/* PyTorch requests a cubin where PTX would do. The driver stand-in accepts both kinds of images. */
+/* PyTorch sometimes requests a cubin instead of PTX. It gets the same text, because the driver
+ * stand-in accepts both kinds of images. */
 LIBRARY(int, nvrtcGetPTXSize, (struct program * p, size_t *bytes))
 {
     return get_size(p, bytes);

@@ -1,7 +1,7 @@
 /*
  * absent.c - functions that PyTorch resolves when it is loaded, but calls only for features that
- * the simulation lacks: nodes that allocate, conditional nodes, libraries in files. A call is
- * reported on stderr.
+ * the simulation lacks: graph nodes that allocate memory, conditional graph nodes, libraries loaded
+ * from files. A call is reported on stderr.
  *
  * Application threads.
  */

@@ -1,9 +1,9 @@
 /*
- * call.c - the frame of a runtime call, and the thread's last error.
+ * call.c - the code before and after the body of every runtime call, and the thread's last error.
  *
  * Application threads. The first runtime call initialises the driver, which loads the injected
- * library, before the call itself begins. That call is therefore already recorded, as on a real
- * GPU.
+ * library, before the call itself begins. The injected library therefore records this first call
+ * too, as on a real GPU.
  */
 #include "runtime/call.h"
 
@@ -17,8 +17,7 @@ int sim_runtime_begin(struct sim_call *call, uint32_t cbid, const char *name, bo
 
 int sim_runtime_end(struct sim_call *call, int result)
 {
-    /* The last error belongs to the thread. A call that returns the last error does not set the
-     * last error again. */
+    /* Each thread has a last error. A call that returns the last error does not set it. */
     bool asks = call->cbid == CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020 ||
                 call->cbid == CUPTI_RUNTIME_TRACE_CBID_cudaPeekAtLastError_v3020;
 

@@ -2,16 +2,16 @@
  * call.h - the code around the body of every exported function of the libcudart stand-in: assigns
  * the correlation id, calls the probe, and handles errors (core/call.c).
  *
- * Some signatures differ between CUDA 12 and 13. So each entry is a C function with a name of our
- * own and the assembler name of the CUDA function. Only driver_types.h is included for CUDA's
- * types. The same sources build both libraries (SIM_CUDART is 12 or 13).
+ * Some signatures differ between CUDA 12 and 13. So each exported function has another name in C,
+ * and gets the name of the CUDA function by `__asm__`. Of CUDA's headers only driver_types.h is
+ * included. The same sources build both libraries (SIM_CUDART is 12 or 13).
  *
  *   RUNTIME(cudaFree, v3020, (void *pointer), sim_memory_free_waiting(pointer, SIM_DEVICE))
  *   RUNTIME_STREAM(cudaLaunchHostFunc, v10000, ptsz, v10000, (cudaStream_t s, ...), body(s, ...))
  *
- * The expression is the call's result. It is not evaluated if the frame has an injected or sticky
- * error. RUNTIME_STREAM also defines NAME_ptsz (or _ptds), where handle 0 means the per-thread
- * default stream.
+ * The expression is the call's result. If there is an injected or sticky error, the expression is
+ * not evaluated. RUNTIME_STREAM also defines NAME_ptsz (or _ptds), where handle 0 means the
+ * per-thread default stream.
  */
 #ifndef SIM_RUNTIME_CALL_H
 #define SIM_RUNTIME_CALL_H
@@ -24,8 +24,8 @@
 int sim_runtime_begin(struct sim_call *call, uint32_t cbid, const char *name, bool per_thread);
 int sim_runtime_end(struct sim_call *call, int result);
 
-/* Finds the kernel for a host stub's address or a cudaKernel_t; else
- * cudaErrorInvalidDeviceFunction. */
+/* Finds the kernel for the address of a host stub, or for a cudaKernel_t. Returns
+ * cudaErrorInvalidDeviceFunction if there is no such kernel. */
 int sim_runtime_kernel(const void *host, struct sim_kernel **out);
 
 /* CUDA defines the signatures; the simulation ignores some parameters. */
@@ -47,7 +47,8 @@ int sim_runtime_kernel(const void *host, struct sim_kernel **out);
 #define RUNTIME(name, version, params, expression)                                                 \
     ENTRY(name, CUPTI_RUNTIME_TRACE_CBID_##name##_##version, #name, false, params, expression)
 
-/* An entry whose symbol (cudaGetDeviceProperties_v2) differs from the name that CUPTI reports. */
+/* Defines a function whose symbol (such as cudaGetDeviceProperties_v2) differs from the name that
+ * CUPTI reports. */
 #define RUNTIME_AS(symbol, name, version, params, expression)                                      \
     ENTRY(symbol, CUPTI_RUNTIME_TRACE_CBID_##name##_##version, #name, false, params, expression)
 
@@ -61,7 +62,7 @@ int sim_runtime_kernel(const void *host, struct sim_kernel **out);
     ENTRY(symbol##_ptsz, CUPTI_RUNTIME_TRACE_CBID_##name##_ptsz_##suffix_version, #name "_ptsz",   \
           true, params, expression)
 
-/* Exported functions that CUPTI does not report. */
+/* Defines an exported function that CUPTI does not report. */
 #define PLAIN(type, name, params)                                                                  \
     type sim_rt_##name params __asm__(#name);                                                      \
     type sim_rt_##name params

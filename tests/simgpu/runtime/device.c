@@ -1,6 +1,6 @@
 /*
- * device.c - the device functions of the runtime: choice, properties, attributes, limits, peers,
- * reset.
+ * device.c - the device functions of the runtime: selection, properties, attributes, limits, peer
+ * access, reset.
  *
  * Application threads.
  */
@@ -53,8 +53,8 @@ static int get_count(int *count)
     return SIM_OK;
 }
 
-/* Offsets of the known fields of cudaDeviceProp in CUDA 12 and 13. The struct lost fields in 13,
- * and only one toolkit's headers are installed. */
+/* Offsets of the known fields of cudaDeviceProp in CUDA 12 and 13. Offsets are needed because CUDA
+ * 13 removed fields, and only one toolkit's headers are installed. */
 #define AT(offset12, offset13) (SIM_CUDART == 12 ? offset12 : offset13)
 enum {
     PROPERTIES_BYTES = AT(1032, 1008)

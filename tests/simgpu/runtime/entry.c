@@ -1,8 +1,9 @@
 /*
- * entry.c - finds driver entries for programs through the runtime.
+ * entry.c - the runtime's functions that return addresses of driver functions
+ * (cudaGetDriverEntryPoint).
  *
- * Application threads. Names resolve to exports of libcuda.so.1 (the stand-in, or the library that
- * the process has). The newest _vN form is tried first, as in cuGetProcAddress.
+ * Application threads. The addresses are those of the functions that the process's libcuda.so.1
+ * exports. The newest _vN form is tried first, as in cuGetProcAddress.
  */
 #include <dlfcn.h>
 #include <stdio.h>

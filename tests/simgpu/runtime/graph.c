@@ -1,8 +1,8 @@
 /*
  * graph.c - the runtime's stream capture and graphs.
  *
- * Application threads. Many functions have an edge-data parameter in CUDA 13. The parameter is
- * ignored, because all edges of the simulated graphs are plain edges.
+ * Application threads. In CUDA 13 many functions have a parameter for edge data. The simulation
+ * ignores this parameter, because all its edges are ordinary dependencies.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "runtime/call.h"
 
 enum {
-    MAX_DOT = 4096 /* the most edges in a printed graph */
+    MAX_DOT = 4096 /* highest number of edges in a printed graph */
 };
 
 /* ---- capture ---- */
@@ -210,8 +210,7 @@ static int describe_child(struct sim_graph *graph, struct sim_work *work)
     return SIM_OK;
 }
 
-/* cudaGraphAddXNode(out, graph, behind, count, PARAMETERS): describes the work and adds the
- * node. */
+/* The common part of the functions cudaGraphAdd...Node: adds a node with the described work. */
 static int add_described(struct sim_node **out, struct sim_graph *graph,
                          struct sim_node *const *behind, size_t count, int error,
                          const struct sim_work *work)
@@ -426,8 +425,8 @@ static int set_work(struct sim_exec *exec, struct sim_node *node, int error,
     return error ? error : sim_exec_set(exec, node, work);
 }
 
-/* cudaGraphExecXNodeSetParams(exec, node, PARAMETERS): describes the work and replaces the
- * node's. */
+/* Defines the body of a function cudaGraphExec...NodeSetParams: describes the new work, and
+ * replaces the work of the node. */
 #define SET_NODE(name, params, describe)                                                           \
     static int set_##name params                                                                   \
     {                                                                                              \

@@ -1,6 +1,6 @@
 /*
- * ipc.c - memory and events of other processes. The simulation has none, and reports that once on
- * stderr. PyTorch resolves the names when it is loaded.
+ * ipc.c - memory and events of other processes. The simulation does not support them, and reports
+ * this once on stderr. PyTorch resolves these functions when it is loaded.
  *
  * Application threads.
  */

@@ -47,7 +47,7 @@ static struct stub_table *grown(struct stub_table *old)
     struct stub_table *t = calloc(1, sizeof *t + slots * sizeof *t->stub);
 
     if (!t) {
-        abort(); /* no memory: the test has failed anyway */
+        abort(); /* memory is exhausted, so the test fails in any case */
     }
     t->slots = slots;
     for (size_t i = 0; old && i < old->slots; i++) {
@@ -82,7 +82,7 @@ static void register_stub(const void *host, const char *name)
 }
 
 /* Host stubs are registered when their library is loaded, long before they are called. A
- * cudaKernel_t is one of our kernels and is returned unchanged. */
+ * cudaKernel_t is already a sim_kernel and is returned unchanged. */
 static struct sim_kernel *find_kernel(const void *host)
 {
     const struct stub_table *t = atomic_load_explicit(&table, memory_order_acquire);
@@ -246,7 +246,7 @@ static void read_nested(void)
 }
 
 /* With --nested-driver the runtime's launch call makes a driver launch call, as some launches of
- * newer runtimes do. The API records of both calls have the same correlation id. */
+ * newer runtimes do. The CUPTI records of both calls have the same correlation id. */
 static int launch_nested(const void *host, const struct configuration *how, const uint32_t *cluster,
                          void **params)
 {
@@ -307,7 +307,7 @@ RUNTIME_STREAM(cudaLaunchKernelExC, v11060, ptsz, v11060,
                (const cudaLaunchConfig_t *config, const void *host, void **params),
                launch_config(config, host, params))
 
-/* nvcc 13 generates calls of this function instead of cudaLaunchKernel. The record names
+/* Code from nvcc 13 calls this function instead of cudaLaunchKernel. CUPTI reports the call as
  * cudaLaunchKernel. */
 #define LAUNCH_OF_NVCC_13(symbol, as, version, per_thread)                                         \
     ENTRY(symbol, CUPTI_RUNTIME_TRACE_CBID_##as##_##version, #as, per_thread,                      \

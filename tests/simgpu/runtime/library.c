@@ -1,5 +1,6 @@
 /*
- * library.c - the runtime's libraries (modules without a context) and the variables of a program.
+ * library.c - cudaLibrary_t, that is modules without a context, and the device variables of a
+ * program.
  *
  * Application threads. A cudaLibrary_t is a module of the core. A variable's host shadow is also
  * its device memory, because host and device share one memory.

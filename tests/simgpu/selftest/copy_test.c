@@ -1,6 +1,6 @@
 /*
- * copy_test.c - tests memory: copies move the data in stream order, and only the right copies
- * block.
+ * copy_test.c - tests copies: they move data in stream order, and exactly those block that block on
+ * a real GPU.
  */
 #include "gpu.h"
 
@@ -145,8 +145,8 @@ static void devices_copy_to_each_other(void **state)
     OK(cuCtxPushCurrent(second));
     CUstream other = gpu_stream(0);
 
-    /* This operation runs after the copy, and the copy runs after the kernel of the first device.
-     * */
+    /* This operation runs after the copy, and the copy runs after the kernel of the first
+     * device. */
     OK(cuMemsetD8Async(there + 1, 4, 1, other));
     assert_int_equal(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
     OK(cuStreamSynchronize(other));

@@ -53,7 +53,7 @@ static void addresses_are_found_by_name(void **state)
                      CUDA_ERROR_NOT_FOUND);
 }
 
-/* This test is the last, because nothing works after it. */
+/* This test must run last, because every later call in the broken context fails. */
 static void a_broken_kernel_breaks_its_context(void **state)
 {
     CUdeviceptr p;

@@ -1,7 +1,8 @@
 /*
  * gpu.h - shared by the self-tests: a context, streams, and kernels that run for a given time.
  *
- * Kernels a to d spin for their first parameter; --kernel-error names the kernel `broken`.
+ * Kernels a to d last as long as their first parameter says, in ns. The kernel `broken` fails by
+ * --kernel-error.
  */
 #ifndef SIM_SELFTEST_GPU_H
 #define SIM_SELFTEST_GPU_H

@@ -30,7 +30,7 @@ static void captured_branches_run_at_once(void **state)
     CUgraphExec exec;
     float ms;
 
-    OK(cuStreamQuery(s)); /* nothing ran */
+    OK(cuStreamQuery(s)); /* the captured work did not run */
     OK(cuGraphGetNodes(graph, NULL, &nodes));
     OK(cuGraphGetRootNodes(graph, NULL, &roots));
     OK(cuGraphGetEdges(graph, NULL, NULL, NULL, &edges));
@@ -158,7 +158,7 @@ static void a_capture_forbids_what_it_cannot_hold(void **state)
     OK(cuThreadExchangeStreamCaptureMode(&mode));
     gpu_spin('a', 1, s);
     OK(cuStreamWaitEvent(side, gpu_mark(s), 0));
-    gpu_spin('b', 1, side); /* never joined */
+    gpu_spin('b', 1, side); /* the side stream is never joined to the origin again */
     assert_int_equal(cuStreamEndCapture(s, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
 
     OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));

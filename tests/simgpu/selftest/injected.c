@@ -1,6 +1,6 @@
 /*
  * injected.c - a library for CUDA_INJECTION64_PATH. The library reports how often and when it was
- * initialised. It calls CUDA during its initialisation, because a profiler may do this.
+ * initialised. It calls CUDA during its initialisation, as a profiler may do.
  */
 #include <cuda.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-"""options_test.py BUILD: tests/simgpu/run reports invalid options and passes the others on."""
+"""options_test.py BUILD: tests that tests/simgpu/run reports invalid options, and passes valid
+options to the command as environment variables."""
 import os
 import subprocess
 import sys
@@ -9,13 +10,14 @@ BUILD = sys.argv[1]
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run")
 
 
-# Options that the random mode does not choose: properties of the machine, output files, the speed, and
-# `kernel`, which names kernels of the program.
+# Options that --random does not choose: properties of the machine, output files, the speed, and
+# `kernel`, whose value contains kernel names of the program.
 NO_EDGES = {"build", "cuda", "devices", "driver-version", "scale", "random", "random-errors", "kernel",
             "truth", "record", "log"}
 VERSIONS = ["12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", "12.9", "13.0", "13.1",
             "13.2", "13.3", "13.4", "13.5"]
-# Functions that must be made to fail (those of CUPTI and some of CUDA), and errors of kernels.
+# Values of --fail (functions of CUPTI and CUDA) and of --kernel-error that --random has to choose
+# for some seed.
 FAILURES = {"cuptiActivityFlushAll:2:999", "cuptiActivityFlushAll:0:7",
             "cuptiActivityGetNumDroppedRecords:", "cuptiGetTimestamp:",
             "cuptiActivitySetAttribute:", "cuptiSetThreadIdType:",
@@ -84,8 +86,8 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(simgpu(chosen), simgpu(again))
 
     def test_random_mode_mixes_all_hard_edges(self):
-        """The 200 seeds of tests/e2e/test_random_mode.py choose every option. Stops as soon as all have been
-        chosen."""
+        """The 200 seeds of tests/e2e/test_random_mode.py choose every option. Stops as soon as
+        every option has been chosen."""
         missing = {f"--{name} " for name in every_option() - NO_EDGES}
         missing |= {f"--cupti {version} " for version in VERSIONS} | FAILURES
         for seed in range(1, 201):

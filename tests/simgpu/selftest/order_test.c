@@ -1,9 +1,9 @@
 /*
- * order_test.c - tests the order of work: streams, legacy order, events, waits. One thread, except
- * in the test of many threads.
+ * order_test.c - tests the order of work: streams, the legacy default stream, events, waits. All
+ * tests use one thread, except the test of many threads.
  *
- * Lower bounds on waiting are certain, because a wait may not end early. Upper bounds are
- * checked with event times, which are simulated and do not depend on the machine's load.
+ * Lower bounds of waiting times can be checked on any machine, because no wait may end early. Upper
+ * bounds are checked with event times, which are simulated and do not depend on the machine's load.
  */
 #include <pthread.h>
 

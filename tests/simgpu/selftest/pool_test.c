@@ -1,6 +1,6 @@
 /*
- * pool_test.c - tests pools of stream-ordered memory: their used and reserved bytes, and their
- * devices.
+ * pool_test.c - tests pools of stream-ordered memory: the used and reserved bytes of a pool, and
+ * its device.
  */
 #include "gpu.h"
 
@@ -55,7 +55,7 @@ static void a_pool_counts_what_it_holds(void **state)
     gpu_spin('a', 1 * MS, s);
     OK(cuMemFreeAsync(b, s));
     OK(cuStreamSynchronize(s));
-    OK(cuMemFree(a)); /* any CUDA function that frees memory can free it */
+    OK(cuMemFree(a)); /* cuMemFree, too, may free memory of a pool */
     assert_holds(pool, 0, CHUNK + 1024, 2 * CHUNK, 2 * CHUNK);
     OK(cuMemPoolTrimTo(pool, CHUNK));
     assert_holds(pool, 0, CHUNK + 1024, CHUNK, 2 * CHUNK);
@@ -86,7 +86,8 @@ static void each_pool_counts_its_own(void **state)
     assert_holds(pool, 1024, 1024, CHUNK, CHUNK);
     assert_int_equal(fact(first, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), before);
     OK(cuMemFreeAsync(a, s));
-    OK(cuMemPoolDestroy(pool)); /* allocations stay valid; the first pool is used again */
+    /* Allocations stay valid, and the default pool is the current pool again. */
+    OK(cuMemPoolDestroy(pool));
     OK(cuDeviceGetMemPool(&now, 0));
     assert_true(now == first);
     OK(cuMemFreeAsync(b, s));

@@ -25,7 +25,7 @@ static void on_exit_call(enum sim_domain domain, uint32_t cbid, uint32_t correla
 
 static void on_enqueued(struct sim_op *op)
 {
-    /* on_done() reads the flag, perhaps on the service thread. */
+    /* `done` may be set by the service thread at the same time. */
     early += atomic_load(&op->done) != 0;
     assert_int_equal(op->correlation, last_correlation);
     enqueued++;

@@ -1,8 +1,7 @@
 /*
  * runtime_test.c - tests what the runtime does beyond the driver: it creates the primary context at
- * first use, keeps last errors, and launches kernels as nvcc registers them. Run with
- * --nested-driver and
- * --devices 2.
+ * first use, stores the last error, and launches kernels that nvcc's host code has registered. Run
+ * with --nested-driver and --devices 2.
  */
 #include <setjmp.h>
 #include <stdarg.h>

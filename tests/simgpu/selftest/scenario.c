@@ -1,17 +1,19 @@
 /*
- * scenario.c - small programs with one known answer each, for truth_test.py. Kernels have names, so
- * that an answer can be "kernel b released that wait".
+ * scenario.c - small programs for truth_test.py. For each, it is known which kernel each wait waits
+ * for. The kernels have names, so that an expected answer can be "kernel b ended this wait".
  */
 #include <unistd.h>
 
 #include "gpu.h"
 
-/* Kernels that a wait must find unfinished last longer than a busy machine preempts a thread. */
+/* Duration of a kernel that must still be running when a wait begins: longer than a busy machine
+ * preempts a thread. */
 #define TICK (5 * MS)
 
 static CUstream s, t, blocking;
 
-/* Kernels run on two streams. The longer kernel releases the device synchronization. */
+/* Kernels run on two streams. The device synchronization waits until the longer kernel has
+ * ended. */
 static void device_sync(void)
 {
     gpu_spin('a', 10 * TICK, s);
@@ -19,8 +21,8 @@ static void device_sync(void)
     OK(cuCtxSynchronize());
 }
 
-/* Stream t runs no kernel itself. The operations of the event for which t waits release t's
- * synchronization. */
+/* Stream t has no kernel of its own, but waits for an event. The synchronization of t ends when the
+ * operations before the event record have ended. */
 static void joined_stream(void)
 {
     gpu_spin('a', 20 * TICK, s);
@@ -37,7 +39,8 @@ static void stream_wait(void)
     OK(cuStreamSynchronize(t));
 }
 
-/* b on the legacy stream follows a, c follows b, and c releases the synchronization. */
+/* Kernel b on the legacy stream follows kernel a, and kernel c follows b. The synchronization waits
+ * for c. */
 static void legacy(void)
 {
     gpu_spin('a', 20 * TICK, blocking);
@@ -68,11 +71,11 @@ static void blocking_copies(void)
 
     OK(cuMemAlloc(&p, 64));
     gpu_spin('a', 10 * TICK, NULL);
-    OK(cuMemcpyHtoD(p, host, 64)); /* released by a */
+    OK(cuMemcpyHtoD(p, host, 64)); /* waits for kernel a */
     gpu_spin('b', 10 * TICK, NULL);
-    OK(cuMemcpyDtoH(host, p, 64)); /* released by itself */
+    OK(cuMemcpyDtoH(host, p, 64)); /* waits for its own copy */
     gpu_spin('c', 10 * TICK, s);
-    OK(cuMemFree(p)); /* released by c */
+    OK(cuMemFree(p)); /* waits for kernel c */
 }
 
 /* A graph contains a fork and a join. Kernel d follows the graph on the stream. */
@@ -93,7 +96,7 @@ static void graph(void)
     OK(cuStreamSynchronize(s));
 }
 
-/* The process ends while a kernel runs. The flushed truth consists of whole lines. */
+/* The process ends while a kernel runs. The truth file then consists of complete lines. */
 static void unfinished(void)
 {
     gpu_spin('a', 10000 * MS, s);

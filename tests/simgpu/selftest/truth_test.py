@@ -1,7 +1,8 @@
-"""truth_test.py SCENARIO-PROGRAM BUILD: the truth file names the right releasers.
+"""truth_test.py SCENARIO-PROGRAM BUILD: tests that the truth file names, for each wait, the
+operation that ended the wait.
 
-Every scenario runs a fresh process under tests/simgpu/run --truth; the answers below follow
-CUDA's rules of ordering, by kernel name.
+Every scenario runs in a process of its own under tests/simgpu/run --truth. The expected kernels
+below follow from CUDA's ordering rules.
 """
 import json
 import os

@@ -1,6 +1,6 @@
 /*
- * virtual_test.c - tests virtual memory management: mapped ranges are device memory, unmapped
- * addresses are refused, and memory lives as long as a handle or a mapping. Run with --devices 2.
+ * virtual_test.c - tests virtual memory management: mapped ranges are device memory, calls with
+ * unmapped addresses fail, and memory lives as long as a handle or a mapping. Run with --devices 2.
  */
 #include "gpu.h"
 
@@ -180,9 +180,9 @@ static void wrong_sizes_and_places_are_errors(void **state)
     INVALID(cuMemMap(base + 4096, UNIT, 0, a, 0));
     INVALID(cuMemMap(base, UNIT / 2, 0, a, 0));
     INVALID(cuMemMap(base, UNIT, UNIT, b, 0));
-    INVALID(cuMemMap(base, 2 * UNIT, 0, a, 0)); /* larger than the memory */
+    INVALID(cuMemMap(base, 2 * UNIT, 0, a, 0)); /* larger than the memory of the handle */
     INVALID(cuMemMap(base + 7 * UNIT, 2 * UNIT, 0, b, 0));
-    INVALID(cuMemMap(base + 64 * UNIT, UNIT, 0, a, 0)); /* not reserved */
+    INVALID(cuMemMap(base + 64 * UNIT, UNIT, 0, a, 0)); /* the addresses are not reserved */
     INVALID(cuMemMap(base, UNIT, 0, 12345, 0));
     INVALID(cuMemMap(base, UNIT, 0, 0, 0));
     OK(cuMemMap(base + UNIT, 2 * UNIT, 0, b, 0));
@@ -190,7 +190,7 @@ static void wrong_sizes_and_places_are_errors(void **state)
     INVALID(cuMemMap(base, 2 * UNIT, 0, b, 0));
 
     INVALID(cuMemUnmap(base, UNIT));
-    INVALID(cuMemUnmap(base + UNIT, UNIT)); /* a part of a mapping */
+    INVALID(cuMemUnmap(base + UNIT, UNIT)); /* the range is only a part of a mapping */
     INVALID(cuMemUnmap(base + UNIT, 3 * UNIT));
     INVALID(cuMemSetAccess(base + UNIT, 2 * UNIT, &access, 1));
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
@@ -218,7 +218,7 @@ static void memory_lives_as_long_as_it_is_held_or_mapped(void **state)
     assert_memory_equal(&properties, &first, sizeof first);
     OK(cuMemAddressReserve(&base, 4 * UNIT, 0, 0, 0));
     OK(cuMemMap(base, UNIT, 0, a, 0));
-    OK(cuMemMap(base + 2 * UNIT, UNIT, 0, a, 0)); /* the same bytes twice */
+    OK(cuMemMap(base + 2 * UNIT, UNIT, 0, a, 0)); /* maps the same memory a second time */
     open_to(base, 1, 0);
     open_to(base + 2 * UNIT, 1, 0);
     OK(cuMemsetD8(base + 100, 3, 4));
@@ -271,8 +271,8 @@ static void leave(enum sim_domain domain, uint32_t cbid, uint32_t correlation, u
 {
 }
 
-/* Device 0 has access to memory of device 1. The reports to CUPTI name device memory and copies
- * between devices. */
+/* Device 0 has access to memory of device 1. CUPTI's records must have the kind "device memory" and
+ * a copy between devices. */
 static void it_belongs_to_the_device_that_made_it(void **state)
 {
     static const struct sim_probe probe = {
@@ -319,8 +319,8 @@ static void CUDA_CB late(void *data)
 {
 }
 
-/* Unmapping waits for nothing, as on a real GPU. A copy that runs after the unmapping is discarded,
- * and the process continues. */
+/* As on a real GPU, unmapping does not wait for pending work. A copy that runs after the unmapping
+ * is discarded, and the process continues. */
 static void work_behind_an_unmapping_harms_nobody(void **state)
 {
     CUmemGenericAllocationHandle a = memory(1, 0);

@@ -71,7 +71,7 @@ static void the_cap_holds(void **state)
     assert_null(sl_arena_alloc(&a, SIZE_MAX - 64, 64));
     sl_arena_destroy(&a);
     assert_int_equal(a.taken_bytes, 0);
-    assert_non_null(sl_arena_alloc(&a, 1000, 8)); /* usable again */
+    assert_non_null(sl_arena_alloc(&a, 1000, 8)); /* the arena is usable again */
     sl_arena_destroy(&a);
 }
 

@@ -1,5 +1,5 @@
-/* clock_test.c - tests how the clock converts ticks to time, with fake clocks that a test sets:
- * their rate, its changes, and steps of the wall clock. */
+/* clock_test.c - tests how the clock converts ticks to time. The tests use fake clocks, and change
+ * the rate of a clock or set the wall clock. */
 #include "test.h"
 
 #include <pthread.h>
@@ -10,7 +10,8 @@
 
 #define SECOND 1000000000u
 
-/* A counter with 3 ticks per ns since `origin`, and a wall clock that a test sets freely. */
+/* The fake clocks: a counter with 3 ticks per ns since `origin`, and a wall clock that a test can
+ * set. */
 static struct {
     _Atomic uint64_t ticks, realtime;
     _Atomic int kernel_asked;
@@ -35,7 +36,8 @@ static uint64_t fake_ticks(void)
 static const struct sl_clock_source fake_source = {fake_realtime, fake_monotonic, fake_ticks};
 static const struct sl_clock_source fake_source_no_ticks = {fake_realtime, fake_monotonic, NULL};
 
-/* Advances both clocks. `slew_ppm`: how much faster the wall clock runs than the counter. */
+/* Advances both clocks. The wall clock runs faster than the counter by `slew_ppm` parts per
+ * million. */
 static void advance(uint64_t ns, int64_t slew_ppm)
 {
     fake.ticks += ns * 3;
@@ -109,7 +111,7 @@ static void a_clock_set_by_hand_is_not_a_slope(void **state)
     fake.realtime += 3600ull * SECOND;
     sl_clock_calibrate();
     advance(1000, 0);
-    /* the kernel's clock is used until the next rate is known */
+    /* the kernel's clock is used until the rate has been measured again */
     assert_int_equal(sl_clock_now(), fake.realtime);
     advance(SECOND, 0);
     sl_clock_calibrate();
@@ -134,7 +136,7 @@ static void a_clock_set_back_and_a_counter_restarted(void **state)
     assert_int_equal(sl_clock_now(), fake.realtime);
 }
 
-/* The wall clock is set, forwards and backwards. The next check notices the change, even directly
+/* The wall clock is set forwards, then backwards. The next check notices the change, even directly
  * after a calibration. */
 static void a_clock_set_by_hand_is_followed(void **state)
 {
@@ -182,8 +184,8 @@ static void without_a_counter_the_kernel_is_asked_always(void **state)
     assert_int_equal(fake.kernel_asked, 1);
 }
 
-/* Another clock, which is 700 ns ahead. Its first, second and third call take 4000, 100 and 2000
- * ns. Each call returns the time in the middle of the call. */
+/* The other clock of a comparison, which is 700 ns ahead. Its first, second and third call take
+ * 4000, 100 and 2000 ns. Each call returns the time in the middle of the call. */
 static int other_clock(void *user, uint64_t *ns)
 {
     static const uint64_t half[] = {2000, 50, 1000};
@@ -216,9 +218,9 @@ static void the_tightest_bracket_wins(void **state)
     assert_true(uncertainty == UINT64_MAX);
 }
 
-/* Threads read while another thread calibrates. The wall clock is an exact function of the counter
- * here, so a complete line gives the exact time. A mixture of two lines would be wrong by a tenth
- * of a second. */
+/* Threads read while another thread calibrates. A conversion uses a line: an offset and a rate.
+ * Here the wall clock is an exact function of the counter, so each line gives the exact time. A
+ * mixture of two lines would be wrong by a tenth of a second. */
 static uint64_t exact_realtime(void)
 {
     return 1700000000ull * SECOND + fake.ticks / 3;

@@ -21,8 +21,8 @@ static void *change_and_wake(void *arg)
     return NULL;
 }
 
-/* A thread sleeps and is woken. If the wake-up or the check of the word were missed, the test would
- * take an hour. */
+/* A thread sleeps and another thread wakes it. If the thread missed the wake-up, or did not check
+ * the word before sleeping, the test would take an hour. */
 static void a_sleeper_wakes(void **state)
 {
     pthread_t thread;

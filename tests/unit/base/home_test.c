@@ -1,4 +1,5 @@
-/* home_test.c - finds syncline's own folder: beside the library, or where the user says. */
+/* home_test.c - finds syncline's installation folder: the folder of the library, or the folder that
+ * the user names. */
 #include "test.h"
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,5 @@
-/* import_slot_test.c - changes this program's own import slots, which the linker made read-only. */
+/* import_slot_test.c - changes import slots (GOT entries) of this program, which the linker has
+ * made read-only. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -14,7 +15,7 @@ static pid_t other_getppid(void)
     return NOT_OURS;
 }
 
-/* Returns the number of writable mappings of this program's file. It must not change. */
+/* Returns the number of writable mappings of this program's file. The number must not change. */
 static int writable_maps(void)
 {
     FILE *f = fopen("/proc/self/maps", "r");
@@ -62,7 +63,7 @@ static void only_the_object_that_is_meant(void **state)
         .name = "getppid", .instead = (void *)other_getppid, .within = (void *)stdout};
     pid_t parent = getppid();
 
-    sl_import_redirect(&import, 1); /* libc's */
+    sl_import_redirect(&import, 1); /* the function of libc again */
     assert_int_equal(import.slots, 0);
     assert_int_equal(getppid(), parent);
     import.within = &here;
@@ -88,8 +89,8 @@ static void loading_an_object_is_seen(void **state)
     uint64_t before = sl_import_generation();
 
     assert_int_equal(sl_import_generation(), before);
-    assert_true(dlopen("libutil.so.1", RTLD_NOW) || dlopen("libanl.so.1", RTLD_NOW)); /* part of
-                                                                                       * glibc */
+    /* Both are parts of glibc. */
+    assert_true(dlopen("libutil.so.1", RTLD_NOW) || dlopen("libanl.so.1", RTLD_NOW));
     assert_int_not_equal(sl_import_generation(), before);
 }
 

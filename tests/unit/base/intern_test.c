@@ -1,5 +1,5 @@
-/* intern_test.c - each text has one id, also with wrong hints, at the memory limit, and while
- * another thread reads. */
+/* intern_test.c - interned texts: equal texts get the same id, even if the hint is wrong, if the
+ * memory limit is reached, or if another thread reads meanwhile. */
 #include "test.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static void equal_texts_share_an_id(void **state)
     assert_int_equal(sl_intern_create(&in, 1 << 20), 0);
     assert_int_equal(sl_intern_put(in, "gemm", 4), 1);
     assert_int_equal(sl_intern_put(in, "gemm_f16", 8), 2);
-    /* only the length ends the text, no NUL does */
+    /* the length alone determines the end of the text */
     assert_int_equal(sl_intern_put(in, "gemm_f16 and more", 4), 1);
     assert_int_equal(sl_intern_put(in, "", 0), 3);
     assert_int_equal(sl_intern_put(in, "a\0b", 3), 4);
@@ -102,7 +102,8 @@ static void the_cap_holds_and_known_texts_stay_known(void **state)
     sl_intern_destroy(in);
 }
 
-/* The inserting thread passes ids on one by one, as the ring does. The reader looks up each id. */
+/* The inserting thread passes each new id to the reader, as the event ring does. The reader looks
+ * up each id. */
 struct hand_over {
     struct sl_intern *in;
     _Atomic uint32_t id;

@@ -1,5 +1,5 @@
-/* json_test.c - numbers are written exactly. Any bytes become valid JSON strings from which the
- * bytes can be restored. */
+/* json_test.c - tests that numbers are written exactly, and that any bytes become a valid JSON
+ * string from which the bytes can be restored. */
 #include "test.h"
 
 #include <inttypes.h>
@@ -75,7 +75,7 @@ static void decimals_end_where_zeros_begin(void **state)
     assert_string_equal(out, "100");
 }
 
-/* Converts \xNN back to a byte, as docs/trace-format.md allows readers to do. */
+/* Converts each \xNN back to a byte. docs/trace-format.md describes this conversion. */
 static size_t to_bytes(char *out, const char *text, size_t length)
 {
     size_t i, n = 0;

@@ -1,5 +1,5 @@
-/* load_test.c - reads how many threads want to run, and notices if more do than there are
- * processors. */
+/* load_test.c - reads the number of runnable threads, and detects that there are more runnable
+ * threads than processors. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* loader_test.c - iterating over loaded objects and forking wait for each other, but for a limited
- * time. */
+/* loader_test.c - an iteration over the loaded objects and a fork() wait for each other, but at
+ * most for a limited time. */
 #include "child.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,8 @@ static int look_once_more(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Holds the linker's lock for a while, and iterates again inside. */
+/* A callback of the iteration: holds the dynamic linker's lock for a while, and starts another
+ * iteration meanwhile. */
 static int linger(struct dl_phdr_info *info, size_t size, void *user)
 {
     int inner = 0;
@@ -121,8 +122,8 @@ static void *stay(void *arg)
     return NULL;
 }
 
-/* A fork and an iteration wait for a thread that never finishes. Both continue after a limited
- * time. */
+/* A fork and an iteration wait for a thread whose iteration never ends. Both continue when their
+ * time limit is reached. */
 static void wait_for_what_does_not_end(void)
 {
     uint64_t begun = sl_clock_monotonic();
@@ -158,7 +159,8 @@ static void neither_waits_for_ever(void **state)
     unlink(path);
 }
 
-/* The parent forks while it iterates and holds a fork back. The child starts without either. */
+/* The parent forks during an iteration, while another fork is waiting. In the child, there is no
+ * iteration and no waiting fork. */
 static void a_child_begins_anew(void)
 {
     pid_t child;

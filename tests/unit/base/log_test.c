@@ -1,4 +1,5 @@
-/* log_test.c - the lines that a user sees on stderr. The host process is not affected by them. */
+/* log_test.c - the lines that a user sees on stderr. Writing a line never harms the host
+ * process. */
 #include "unit/stderr.h"
 
 #include <errno.h>
@@ -42,8 +43,8 @@ static void a_long_line_is_cut_and_still_ended(void **state)
     assert_int_equal(said[1023], '\n');
 }
 
-/* Messages quote the environment. Control characters are replaced, so that a value cannot forge
- * lines or control a terminal. */
+/* Messages contain values of environment variables. Control characters in a value are replaced, so
+ * that the value cannot forge a line or control a terminal. */
 static void control_characters_stay_out(void **state)
 {
     listen_to_stderr();

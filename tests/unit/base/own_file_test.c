@@ -16,8 +16,8 @@
 #include "unit/child.h"
 #include "unit/folder.h"
 
-/* A test's action of the host while own_file.c opens a file. own_file.c calls getrlimit() right
- * after open(), so the getrlimit() of this file runs the action. */
+/* What the host does while own_file.c opens a file; each test sets it. own_file.c calls getrlimit()
+ * right after open(), so the getrlimit() of this file calls the function. */
 static void (*meanwhile)(void);
 
 int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
@@ -69,7 +69,7 @@ static int is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Opens the host's own file of 4 bytes. The file offset is at the end of the file. */
+/* Opens a file of the host with 4 bytes. The file offset is at the end of the file. */
 static int open_hosts(void)
 {
     int fd = open(in_folder("host"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -152,7 +152,7 @@ static void not_where_the_host_may_print(void)
     CHECK(sl_own_file_close(&f) == 0);
 }
 
-/* ---- files that are lost while they are opened ---- */
+/* ---- files that the host closes or replaces while they are opened ---- */
 
 static void close_all(void)
 {
@@ -214,8 +214,8 @@ static void remove_name(void)
     unlink(in_folder("gone"));
 }
 
-/* The file disappears while it is opened, such as the name of an ending thread. No descriptor stays
- * open. */
+/* The file disappears while it is opened, like the file with a thread's name in /proc when the
+ * thread ends. No descriptor stays open. */
 static void a_name_that_vanishes(void **state)
 {
     int lowest = dup(STDERR_FILENO);
@@ -245,7 +245,7 @@ static void small_files_are_read_as_carefully(void **state)
     in_child(read_while_reused);
 }
 
-/* ---- lost afterwards ---- */
+/* ---- files that the host closes or replaces later ---- */
 
 static void closed_under_us(void **state)
 {

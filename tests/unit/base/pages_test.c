@@ -1,4 +1,4 @@
-/* pages_test.c - all requested pages are returned, filled with zeros, or none. errno is
+/* pages_test.c - an allocation returns all requested pages, filled with zeros, or fails. errno is
  * unchanged. */
 #include "test.h"
 

@@ -1,4 +1,5 @@
-/* software_test.c - the first reported version of a program is kept, up to its first space. */
+/* software_test.c - versions of software, such as PyTorch. The first reported version is stored,
+ * without the text after its first space. */
 #include "test.h"
 
 #include <string.h>

@@ -32,8 +32,8 @@ static void a_page_has(const char *page, const char *before, const char *name, c
         fail_msg("docs/%s does not say %s", page, wanted);
 }
 
-/* Every counter is in the documentation. Counters of left-out edges are documented by their
- * reasons. */
+/* Every counter is in the documentation. For counters of omitted sync edges, the documentation has
+ * the reason instead of the counter's name. */
 static void every_counter_is_in_the_docs(void **state)
 {
     static const char lost[] = "edges_lost_";

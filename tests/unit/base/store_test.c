@@ -1,5 +1,5 @@
-/* store_test.c - tests the memory limit, the pool, and the map, whose content must equal a plain
- * array's. */
+/* store_test.c - tests the memory limit, the pool of objects, and the hash map. The map must always
+ * have the same content as an array. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void a_pool_gives_zeroed_objects_and_takes_them_back(void **state)
         }
         count++;
     }
-    /* the first object's place holds the link to the next block */
+    /* the space of one object holds the link to the next block */
     assert_int_equal(count, BLOCK / 64 - 1);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(object[i][7], i + 1); /* objects do not overlap */
@@ -87,8 +87,8 @@ static void an_object_larger_than_a_block_is_refused(void **state)
     sl_pool_free(&pool);
 }
 
-/* Keys with the same few hash slots are put and dropped at random. The map always agrees with an
- * array. */
+/* Keys that collide in few hash slots are inserted and removed at random. After each change, the
+ * map has the same content as an array. */
 static void the_map_is_an_array_with_holes(void **state)
 {
     enum {
@@ -127,7 +127,7 @@ static void the_map_is_an_array_with_holes(void **state)
     assert_int_equal(store.used_bytes, 0);
 }
 
-/* Keys are put and dropped many times. The map does not grow. */
+/* Keys are inserted and removed many times. The map does not grow. */
 static void a_map_never_ages(void **state)
 {
     struct sl_store store = {.cap_bytes = 1 << 20};

@@ -30,8 +30,8 @@ static void test_only_valid_utf8_passes(void **state)
     assert_clean("cut \xe2\x82", "cut ??");
 }
 
-/* Long ASCII runs are skipped in larger pieces. An invalid byte is found at every position of a
- * long text. */
+/* The check handles long ASCII texts several bytes at a time. It must find an invalid byte at every
+ * position. */
 static void test_every_byte_of_a_long_text_counts(void **state)
 {
     char text[40];
@@ -75,7 +75,8 @@ static void assert_32(const uint32_t *units, size_t most, const char *utf8)
 
 static void test_characters_of_each_length(void **state)
 {
-    /* Roman a, e acute, euro, grinning face: 1, 2, 3, 4 bytes; the last is a pair of units. */
+    /* a, e with acute, euro sign, grinning face: 1, 2, 3 and 4 bytes in UTF-8. The last has two
+     * units in UTF-16. */
     assert_16((const uint16_t[]){'a', 0xe9, 0x20ac, 0xd83d, 0xde00, 0}, SIZE_MAX,
               "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
     assert_32((const uint32_t[]){'a', 0xe9, 0x20ac, 0x1f600, 0}, SIZE_MAX,
@@ -88,9 +89,11 @@ static void test_characters_of_each_length(void **state)
 
 static void test_what_is_no_character_is_replaced(void **state)
 {
-    assert_16((const uint16_t[]){0xde00, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* low alone */
-    assert_16((const uint16_t[]){0xd83d, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx"); /* high alone */
-    /* truncated inside the pair */
+    /* A low surrogate alone. */
+    assert_16((const uint16_t[]){0xde00, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx");
+    /* A high surrogate alone. */
+    assert_16((const uint16_t[]){0xd83d, 'x', 0}, SIZE_MAX, "\xef\xbf\xbdx");
+    /* the length ends between the two units of a pair */
     assert_16((const uint16_t[]){0xd83d, 0xde00}, 1, "\xef\xbf\xbd");
     assert_32((const uint32_t[]){0x110000, 0xd800, 'x', 0}, SIZE_MAX, "\xef\xbf\xbd\xef\xbf\xbdx");
 }

@@ -1,5 +1,5 @@
-/* assemble_call_test.c - each correlation id has one CPU row. A call's row contains the result of
- * the call's wait. */
+/* assemble_call_test.c - the rows of API calls in the trace. Each correlation id has one CPU row.
+ * The row of a waiting call contains the result of the wait. */
 #include "unit/event/assemble_rig.h"
 
 static void a_driver_row_waits_for_the_row_around_it(void **state)
@@ -37,8 +37,9 @@ static void of_two_nested_driver_rows_the_outer_stays(void **state)
     sl_assemble_destroy(a);
 }
 
-/* Calls are held back until their outer call may arrive. held_ns() returns the start of the
- * earliest held call, so a caller does not assume that everything up to now was written. */
+/* The row of a driver call is delayed, because a runtime call around it may still arrive. held_ns()
+ * returns the start of the earliest delayed call. So the caller knows until which time all rows are
+ * written. */
 static void what_is_held_is_known(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -69,8 +70,8 @@ static void a_full_queue_lets_the_oldest_driver_row_go(void **state)
     sl_assemble_destroy(a);
 }
 
-/* CUPTI before 12.8 makes a record for every query, without its result. The query's call has the
- * result, so a query of unfinished work becomes no wait. */
+/* CUPTI before 12.8 makes a record for every query, without its result. The record of the query's
+ * API call has the result. So a query of unfinished work is not written as a wait. */
 static void queries_of_unfinished_work_are_no_waits(void **state)
 {
     static const enum sl_event_kind call[] = {SL_EV_RUNTIME, SL_EV_DRIVER};
@@ -109,7 +110,7 @@ static void queries_of_unfinished_work_are_no_waits(void **state)
     }
 }
 
-/* Records of calls may be off. A wait without its call is written. */
+/* If records of API calls are disabled, a wait has no call. The wait is written all the same. */
 static void a_wait_without_its_call_is_written(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -134,8 +135,8 @@ static void driver(struct sl_assemble *a, uint32_t id, uint32_t thread, uint64_t
     sl_assemble_event(a, &ev, 0);
 }
 
-/* A driver call is held until a later call of its thread begins. A runtime call around it would
- * have returned before. */
+/* The row of a driver call is delayed until a later call of the same thread begins. A runtime call
+ * around the driver call would have returned before. */
 static void test_a_later_call_of_the_thread_releases(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -156,8 +157,8 @@ static void test_a_later_call_of_the_thread_releases(void **state)
     sl_assemble_destroy(a);
 }
 
-/* Two driver calls inside one runtime call share its id. The second one does not show that the
- * runtime call has returned, so both wait. */
+/* Two driver calls inside one runtime call share its id. The second driver call does not show that
+ * the runtime call has returned, so the rows of both are delayed. */
 static void test_calls_inside_one_call_wait_for_it(void **state)
 {
     struct sl_assemble *a = make(0);
@@ -177,8 +178,8 @@ static void test_calls_inside_one_call_wait_for_it(void **state)
     sl_assemble_destroy(a);
 }
 
-/* A thread may launch and then sleep. A driver launch is therefore not held for long after its own
- * end. */
+/* A thread may launch a kernel and then sleep. So the row of a driver launch is delayed only for a
+ * short time after the launch has ended. */
 static void test_a_launch_releases_itself(void **state)
 {
     const uint64_t ms = 1000000;

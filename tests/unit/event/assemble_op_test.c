@@ -30,8 +30,8 @@ static void the_same_record_twice_is_one_row(void **state)
     sl_assemble_destroy(a);
 }
 
-/* A record is delivered twice, and its stream is described in between. The two events have
- * different shapes, but the operation gets only one row. */
+/* A record is delivered twice. Between the deliveries, CUPTI describes the operation's stream, so
+ * the two events differ. The operation still gets only one row. */
 static void the_same_record_twice_is_one_row_whatever_is_known_of_its_stream(void **state)
 {
     struct sl_event kernel = row(SL_EV_KERNEL, 4, 30, 40), copied = row(SL_EV_MEMCPY, 5, 50, 60);
@@ -52,8 +52,8 @@ static void the_same_record_twice_is_one_row_whatever_is_known_of_its_stream(voi
     sl_assemble_destroy(a);
 }
 
-/* An operation has no time, so neither its row nor its arrow is written. The next operation's arrow
- * has the start. */
+/* An operation has no times, so neither its row nor its arrow is written. The launch's arrow goes
+ * to the next operation. */
 static void an_operation_without_a_time_does_not_take_the_start_of_the_arrow(void **state)
 {
     for (int call_first = 0; call_first < 2; call_first++) {

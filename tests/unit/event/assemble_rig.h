@@ -1,6 +1,6 @@
 /*
- * assemble_rig.h - an assembler whose output is kept, and functions that make records for it. The
- * tests of all files of the assembler use this rig.
+ * assemble_rig.h - an assembler that stores its output, and functions that make records for the
+ * assembler. All tests of the assembler use this file.
  */
 #ifndef ASSEMBLE_RIG_H
 #define ASSEMBLE_RIG_H

@@ -1,5 +1,5 @@
-/* assemble_test.c - assembles records that arrive in any order, ids that wrap around, and more
- * records than fit into memory. */
+/* assemble_test.c - joins records into rows: records in any order, correlation ids that wrap
+ * around, and more records than fit into memory. */
 #include "event/correlation.h"
 #include "unit/event/assemble_rig.h"
 
@@ -28,8 +28,9 @@ static void expect_flow(const struct sl_event *call, const struct sl_event *op, 
     keep(&truth, &flow);
 }
 
-/* Adds one of six patterns around correlation id `first + i`, and the rows that must result. The
- * pattern with id 0, which means "none", is a failed launch whose row is unchanged. */
+/* Adds the records of one of six patterns, with correlation ids from `first + i` on, and the
+ * expected rows. Id 0 means that there is no id; its pattern is a failed launch, whose row is
+ * unchanged. */
 static void add_pattern(uint64_t first, uint32_t i)
 {
     uint64_t wide = first + i, t = 1000000 + 1000 * (uint64_t)i;
@@ -49,7 +50,7 @@ static void add_pattern(uint64_t first, uint32_t i)
         expect_row(kernel, wide);
         expect_flow(&outer, &kernel, wide);
         break;
-    case 2: /* a driver call alone */
+    case 2: /* a driver call without a runtime call */
         keep(&input, &inner);
         keep(&input, &kernel);
         expect_row(inner, wide);
@@ -153,7 +154,7 @@ static void any_order_gives_the_same_set(void **state)
 {
     uint64_t seed;
 
-    check_order(1000, 1200, 1, 1); /* as they happened */
+    check_order(1000, 1200, 1, 1); /* in the order in which they happened */
     for (seed = 1; seed <= 30; seed++) {
         check_order(1000, 1200, seed, 50);
         check_order(1000, 1200, seed, UINT32_MAX);
@@ -217,11 +218,12 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
 {
     struct sl_assemble_counts counts;
     struct sl_assemble *a = make(512 * 1024);
-    uint32_t id, launches = 2048; /* each uses a page, too many for the memory */
+    /* Each id is on another page of the table, and not all pages fit into memory. */
+    uint32_t id, launches = 2048;
     uint64_t lost;
 
-    /* One launch waits for its operation. Very many other launches follow that do not wait. The
-     * waiting launch is not forgotten. */
+    /* One launch waits for the record of its operation. Very many launches without a missing
+     * operation follow. The waiting launch is not forgotten. */
     feed(a, launch(SL_EV_RUNTIME, 1, 10, 20), 0);
     for (id = 1000; id < 1000000; id += 100) {
         got.count = 0;
@@ -231,11 +233,12 @@ static void at_the_cap_the_done_go_first_and_the_waiting_are_counted(void **stat
     }
     got.count = 0;
     feed(a, row(SL_EV_KERNEL, 1, 30, 40), 0);
-    assert_int_equal(got.count, 2); /* with its arrow */
+    assert_int_equal(got.count, 2); /* the operation's row and its arrow */
     sl_assemble_get_counts(a, &counts);
     assert_int_equal(counts.call_without_gpu, 0);
 
-    /* More launches wait than fit in memory. The oldest are forgotten, and each is counted. */
+    /* More launches wait for their operations than fit in memory. The oldest launches are
+     * forgotten, and each is counted. */
     for (id = 2000000; id < 2000000 + launches * SL_CORR_PAGE_IDS; id += SL_CORR_PAGE_IDS)
         feed(a, launch(SL_EV_RUNTIME, id, 10, 20), 0);
     sl_assemble_get_counts(a, &counts);

@@ -1,6 +1,5 @@
-/* collective_test.c - PyTorch's names of collectives become Chakra's. Each list of ranks becomes
- * one group.
- */
+/* collective_test.c - collectives: PyTorch's names are converted to Chakra's, and each list of
+ * ranks becomes one process group. */
 #include "test.h"
 
 #include <stdio.h>
@@ -28,7 +27,7 @@ static struct sl_collective_text text(const char *s)
     return (struct sl_collective_text){s, s ? strlen(s) : 0};
 }
 
-/* Returns a collective with only its kind and size. */
+/* Returns the arguments of a collective, with only its kind and size. */
 static struct sl_collective_args told(const char *collective, const char *dtype, int64_t elements)
 {
     return (struct sl_collective_args){.collective = text(collective),
@@ -128,16 +127,17 @@ static void the_same_is_the_same(void **state)
     assert_int_not_equal(first, 0);
     assert_int_not_equal(group, 0);
     assert_int_equal(put_ranks("[1, 3]"), first);
-    assert_int_not_equal(put_ranks("[3, 1]"), first); /* a ring in another order */
+    /* The same ranks in another order are another group. */
+    assert_int_not_equal(put_ranks("[3, 1]"), first);
     assert_int_not_equal(found.group, group);
     assert_int_not_equal(put_ranks("[0, 1, 2, 3]"), 0);
-    assert_int_equal(found.group, 0); /* all ranks */
+    assert_int_equal(found.group, 0); /* group 0 means all ranks */
     put_ranks("[0, 1, 2]");
     assert_int_not_equal(found.group, 0);
 }
 
-/* All ranks of a job compute the same number for a group. The order in which a rank creates its
- * groups does not matter. */
+/* The number of a group depends only on its ranks, not on the order in which groups are created. So
+ * all ranks of a job compute the same number. */
 static void a_group_has_its_number_from_its_ranks(void **state)
 {
     struct sl_collective_args t = told("allreduce", "Float", 1);
@@ -183,7 +183,7 @@ static void a_name_stands_for_its_ranks(void **state)
 {
     struct sl_collective_args t = told("broadcast", "Float", 1);
 
-    put_ranks("[0, 2]"); /* these ranks do not belong to the group that is named next */
+    put_ranks("[0, 2]"); /* these ranks do not belong to the next named group */
     sl_collectives_name(comms, text("data"));
     sl_collectives_name_rank(comms, 1);
     sl_collectives_name_rank(comms, 3);
@@ -223,7 +223,7 @@ static void a_group_of_one_rank(void **state)
     assert_int_equal(put(&t), 0);
 }
 
-/* A list of ranks takes precedence over a size. A truncated list is ignored. */
+/* If PyTorch reports a list of ranks and a size, the list is used. A truncated list is ignored. */
 static void ranks_that_are_not_told_whole(void **state)
 {
     struct sl_collective_args t = told("allreduce", "Float", 1);
@@ -234,18 +234,18 @@ static void ranks_that_are_not_told_whole(void **state)
     t.group_start = 0;
     t.group_stride = 1;
     assert_int_not_equal(put(&t), 0);
-    t.group_ranks = text("[0, 1, 2]"); /* not 64 ranks */
+    t.group_ranks = text("[0, 1, 2]"); /* the list is shorter than the reported 64 ranks */
     t.group_stride = -1;
     assert_int_equal(put(&t), 0);
-    t.group_ranks = text("[-1, 2]"); /* not ranks */
+    t.group_ranks = text("[-1, 2]"); /* a rank cannot be negative */
     t.group_size = 2;
     assert_int_equal(put(&t), 0);
-    t.group_ranks = text("[2, 2]"); /* one rank twice */
+    t.group_ranks = text("[2, 2]"); /* a rank appears twice */
     assert_int_equal(put(&t), 0);
     t.group_size = 3;
     t.group_ranks = text("[3, 1, 3]");
     assert_int_equal(put(&t), 0);
-    t.group_ranks = text("[3, 1, 2]"); /* the same memory is free for the next group */
+    t.group_ranks = text("[3, 1, 2]"); /* the refused list has left no incomplete group */
     assert_int_not_equal(put(&t), 0);
     t.group_size = 2;
     t.group_ranks = text("[1099511627776, 1]");

@@ -1,5 +1,5 @@
-/* correlation_test.c - finds slots by correlation id. If memory is full, completed slots are
- * forgotten first, from the oldest to the newest. */
+/* correlation_test.c - the table of slots by correlation id. If memory is full, completed slots are
+ * removed first, from the oldest to the newest. */
 #include "test.h"
 
 #include <errno.h>
@@ -67,7 +67,8 @@ static void the_page_done_longest_goes_first(void **state)
     for (n = 0; n < table.pages; n++)
         touch(n);
     assert_int_equal(forgets, 0);
-    sl_corr_wait(&table, touch(0)); /* this slot waits, so other slots are forgotten first */
+    /* This slot still waits, so completed slots are removed first. */
+    sl_corr_wait(&table, touch(0));
     sl_corr_wait(&table, touch(1));
     sl_corr_wait_over(&table, touch(1)); /* the newest completed slot */
     for (n = 0; n < table.pages - 1; n++)

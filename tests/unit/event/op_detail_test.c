@@ -1,6 +1,5 @@
-/* op_detail_test.c - joins the details of an operator to one text, and reads the parts from the
- * text again. Members of a part are found by their JSON keys.
- */
+/* op_detail_test.c - stores the details of an operator in one text and reads them from the text
+ * again. Members of a detail are found by their JSON keys. */
 #include "test.h"
 
 #include <errno.h>
@@ -64,8 +63,8 @@ static void a_part_may_be_missing(void **state)
     assert_int_equal(back.inputs_length, 0);
 }
 
-/* Truncated texts are read. Each is in memory of its exact length, so that the address sanitizer
- * notices reads after its end. */
+/* Truncated texts are read. The memory of each text has exactly the text's length, so that the
+ * address sanitizer detects a read past the end. */
 static void texts_that_end_early(void **state)
 {
     struct sl_op_detail detail = of("\"n\":5"), back;
@@ -106,12 +105,11 @@ static void members_are_found_by_their_whole_names(void **state)
     expect(&detail, "n", "5");
     expect(&detail, "Rank", NULL);
     expect(&detail, "Ranks2", NULL);
-    expect(&detail, "Float", NULL); /* a value, not a name */
+    expect(&detail, "Float", NULL); /* "Float" is a value, not a key */
     expect(&detail, "", NULL);
 }
 
-/* Separators and brackets inside a value are not mistaken for separators and brackets around the
- * value. */
+/* Separators and brackets inside a value do not end the value. */
 static void values_of_any_form(void **state)
 {
     struct sl_op_detail detail =
@@ -126,7 +124,7 @@ static void values_of_any_form(void **state)
     expect(&detail, "m", NULL);
 }
 
-/* The search never reads after the end of a text, whatever the text is. */
+/* The search never reads past the end of a text, even if the text is not JSON. */
 static void members_of_what_is_no_json(void **state)
 {
     static const char *const texts[] = {

@@ -1,5 +1,5 @@
-/* ops_call_test.c - finds the operator around a call, although calls arrive late and in any order.
- * Also tests which operators are forgotten if memory is full. */
+/* ops_call_test.c - finds the PyTorch operator in which an API call was made, although calls arrive
+ * late and in any order. Also tests which operators are forgotten if memory is full. */
 #include "event/ops_rig.h"
 
 #define MANY 200000
@@ -33,8 +33,8 @@ static void other_threads_are_others(void **state)
     assert_int_equal(ev.u.call.op, 0);
 }
 
-/* A user scope is around operators. The scope has no row here, and calls directly in the scope
- * belong to no operator. */
+/* A user scope (record_function) contains operators. Here the scope has no row, and a call that is
+ * directly in the scope belongs to no operator. */
 static void scopes_are_passed_over(void **state)
 {
     struct sl_op scope = op(5);
@@ -51,8 +51,8 @@ static void scopes_are_passed_over(void **state)
 }
 
 /* Autograd's thread runs a backward node of a graph that another thread made. An operator and a
- * recomputed forward operator run inside the node. All their calls count for the thread that made
- * the graph. */
+ * recomputed forward operator run inside the node. All API calls of these operators are counted for
+ * the thread that made the graph. */
 static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
@@ -85,14 +85,14 @@ static void a_backward_pass_is_for_the_thread_that_made_the_graph(void **state)
     assert_int_equal(sl_ops_call(f.ops, &ev), 0);
     ev = (struct sl_event){.kind = SL_EV_RUNTIME, .thread = THREAD, .start_ns = 120};
     assert_int_equal(sl_ops_call(f.ops, &ev), 0); /* the thread works for itself */
-    /* No thread has passed on an id, so the thread may be the caller itself. */
+    /* The id of the thread that called backward() is unknown, so this thread may have called it. */
     assert_false(sl_ops_is_worker(f.ops, THREAD + 1));
     assert_false(sl_ops_is_worker(f.ops, THREAD));
     assert_false(sl_ops_is_worker(f.ops, THREAD + 9));
 }
 
-/* The thread that called backward() is known. The calls of the backward pass count for that thread,
- * whichever thread made the graph. */
+/* The thread that called backward() is known. The API calls of the backward pass are counted for
+ * that thread, even if another thread made the graph. */
 static void a_backward_pass_is_for_its_caller_where_that_is_known(void **state)
 {
     struct sl_event ev = {.kind = SL_EV_RUNTIME, .thread = THREAD + 1};
@@ -140,8 +140,8 @@ static void a_call_has_its_place(void **state)
     assert_true(place.line == 11 && place.collective == 0);
 }
 
-/* Memory is fixed. The oldest operators are forgotten, but one that is still running keeps its
- * row. */
+/* The memory has a fixed size. The oldest operators are forgotten, but an operator that is still
+ * running keeps its row. */
 static void the_oldest_are_forgotten(void **state)
 {
     struct sl_ops_counts counts;
@@ -159,13 +159,14 @@ static void the_oldest_are_forgotten(void **state)
     assert_true(counts.forgotten > 0 && counts.forgotten < MANY && counts.lost == 0);
 }
 
-/* All operators begin at the same time, because the clock is coarse. Other operators of the thread
- * now use the memory of the running operators' parents. The call still finds the right operator. */
+/* All operators have the same start time, because the clock is coarse. The memory of the parents of
+ * running operators has been reused for other operators of the thread. The call still finds the
+ * right operator. */
 static void places_that_are_taken_again_are_not_taken_for_parents(void **state)
 {
     for (uint64_t i = 0; i < MANY; i++) {
         begin(10 + i, 50);
-        if (i % 100) /* every hundredth keeps running, as a parent */
+        if (i % 100) /* every hundredth operator keeps running, as a parent */
             end(10 + i, 50);
     }
     assert_int_equal(call_at(60).u.call.op, 10 + MANY - 100);
@@ -186,8 +187,8 @@ static void what_is_in_makes_room(void **state)
     assert_int_equal(call_at(12 + 10 * (MANY - 1)).u.call.op, 10 + MANY - 1);
 }
 
-/* More threads run operators than there are places. Threads whose operators have been written make
- * room; threads with a running operator do not. */
+/* More threads run operators than the table has entries. The entry of a thread is reused if all its
+ * operators have been written, but not if an operator is still running. */
 static void more_threads_than_places_are_kept_apart(void **state)
 {
     struct sl_op lasting = op(1), other = op(2);

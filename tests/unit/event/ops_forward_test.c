@@ -16,19 +16,19 @@ static void backward_follows_forward(void **state)
     sl_ops_begin(f.ops, THREAD + 1, 200, &engine);
     sl_ops_begin(f.ops, THREAD + 1, 210, &backward);
     /* The arrow starts at the last operator that began with this sequence number. Operators of the
-     * autograd engine have the same number. */
+     * autograd engine that have the same number are ignored. */
     assert_int_equal(f.row[2].kind, SL_EV_FLOW_BACK);
     assert_true(f.row[2].thread == THREAD && f.row[2].start_ns == 110);
     assert_true(f.row[2].u.flow.head_thread == THREAD + 1 && f.row[2].u.flow.head_ns == 210);
     sl_ops_end_thread(f.ops, THREAD + 1, 300);
     assert_true(f.row[4].name == 3 && f.row[4].u.row.sequence == 9 && f.row[4].forward_thread == 1);
-    /* Once. */
+    /* A second backward operator with this number gets no arrow. */
     sl_ops_begin(f.ops, THREAD + 1, 400, &backward);
     assert_int_equal(f.rows, 5);
 }
 
 /* Each thread counts its own sequence numbers, so two threads use equal numbers. The arrow starts
- * on the thread that autograd names. */
+ * on the thread whose id autograd reports. */
 static void arrows_go_from_the_thread_that_autograd_names(void **state)
 {
     struct sl_op forward = op(1), backward = op(2);

@@ -1,6 +1,6 @@
 /*
- * ops_line_test.c - finds the source line of a call. The line belongs to the innermost operator
- * with a line, or to a waiting function that is not an operator.
+ * ops_line_test.c - finds the source line of an API call: the line of the innermost operator that
+ * has one, or the line of a waiting function that is not an operator.
  */
 #include "test.h"
 
@@ -67,7 +67,7 @@ static void test_the_innermost_line(void **state)
     uint32_t op;
 
     begin(100, 11, 5, 0);
-    begin(110, 12, 0, 0); /* the operator around the function calls it */
+    begin(110, 12, 0, 0); /* called by the operator around it, not by Python */
     begin(120, 13, 6, 0); /* called by Python code */
     assert_int_equal(sl_ops_line(ops, THREAD), 6);
     sl_ops_end(ops, THREAD, 13, 130);
@@ -105,7 +105,7 @@ static void test_what_waits_and_is_no_operator(void **state)
     assert_int_equal(line_at(133, &op), 8);
     assert_int_equal(line_at(145, &op), 6);
     begin(160, 0, 9, 1);
-    sl_ops_close(ops, 170); /* an operator without a row gets no row at its end, either */
+    sl_ops_close(ops, 170); /* closing makes no row for an operator without a row */
     assert_int_equal(rows, 1);
 }
 

@@ -1,5 +1,5 @@
 /*
- * ops_rig.h - operators of one thread, and their rows.
+ * ops_rig.h - for tests: operators of one thread, and the rows that they get.
  */
 #ifndef SL_TEST_OPS_RIG_H
 #define SL_TEST_OPS_RIG_H
@@ -69,8 +69,8 @@ static inline struct sl_event call_at(uint64_t ns)
     return ev;
 }
 
-/* Operator 1 is [100, 900). Inside it are 2 [200, 300) and 3 [400, 800), and inside 3 is 4 [500,
- * 600). */
+/* Runs four operators. Operator 1 runs from 100 to 900 ns. It contains operators 2 (200 to 300) and
+ * 3 (400 to 800). Operator 3 contains operator 4 (500 to 600). */
 static inline void nest(void)
 {
     begin(1, 100);

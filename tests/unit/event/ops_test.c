@@ -1,8 +1,9 @@
-/* ops_test.c - writes rows of operators. Ends are lost or arrive from another thread, operators
- * cross the edges of windows, and graph nodes run operators. */
+/* ops_test.c - tests the rows of operators: ends that are lost or come from another thread,
+ * operators that cross the edges of a window, and autograd nodes that run operators. */
 #include "event/ops_rig.h"
 
-/* Ends are lost. The inner operators end together with the outer one. */
+/* The ends of inner operators are lost. The inner operators end together with the outer
+ * operator. */
 static void an_end_may_be_lost(void **state)
 {
     begin(1, 100);

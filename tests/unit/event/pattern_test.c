@@ -1,5 +1,5 @@
-/* pattern_test.c - splits any text into its numbers and the pattern around them, and joins them
- * again. */
+/* pattern_test.c - splits any text into its numbers and a pattern (the text without the numbers),
+ * and joins both again. */
 #include "test.h"
 
 #include <stdlib.h>

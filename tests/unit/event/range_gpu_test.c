@@ -1,5 +1,5 @@
-/* range_gpu_test.c - the GPU time of a range: from the first to the last operation launched in
- * it. */
+/* range_gpu_test.c - the GPU time of a range. It begins with the first and ends with the last
+ * operation that was launched in the range. */
 #include "event/range_rig.h"
 
 static void the_gpu_is_shown_once_all_of_it_is_in(void **state)
@@ -15,7 +15,7 @@ static void the_gpu_is_shown_once_all_of_it_is_in(void **state)
     sl_ranges_complete(ranges, 150);
     assert_null(row(SL_EV_NVTX_RANGE_GPU, 1)); /* an operation ends after the range */
     sl_ranges_complete(ranges, 250);
-    assert_int_equal(outs, 2 + 4); /* both ranges, each on two streams */
+    assert_int_equal(outs, 2 + 4); /* two CPU rows, and for both ranges a GPU row on two streams */
     gpu = &out[outs - 1];
     assert_int_equal(gpu->kind, SL_EV_NVTX_RANGE_GPU);
     assert_int_equal(gpu->start_ns, gpu->stream == 5 ? 100 : 110);
@@ -39,8 +39,9 @@ static void a_worker_works_for_the_one_that_has_a_range(void **state)
     assert_null(row(SL_EV_NVTX_RANGE_GPU, 9));
 }
 
-/* A worker's launches count for the thread that it works for, however many threads have ranges. If
- * that thread has no range, they count for none. */
+/* The launches of a worker thread are counted for the ranges of the thread that it works for,
+ * however many threads have ranges. If that thread has no range, the launches are counted for no
+ * range. */
 static void a_worker_works_for_the_one_that_is_known(void **state)
 {
     const struct sl_range_look look = {.name = 9};
@@ -60,8 +61,8 @@ static void a_worker_works_for_the_one_that_is_known(void **state)
     assert_null(row(SL_EV_NVTX_RANGE_GPU, 9));
 }
 
-/* A worker works for another worker. Its launches count for the range of the thread that is not a
- * worker. */
+/* A worker works for another worker. Its launches are not counted for the other worker's range, but
+ * for the range of the thread that is not a worker. */
 static void a_worker_works_for_no_worker(void **state)
 {
     sl_ranges_worker(ranges, 50);
@@ -81,7 +82,7 @@ static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
     push(0, 10, 1);
     launch(THREAD, 20, 5, 50, 90);
     launch(THREAD, 30, 5, 110, 130);
-    launch(THREAD, 40, 5, 150, 260); /* begins in it */
+    launch(THREAD, 40, 5, 150, 260); /* begins inside the range */
     launch(THREAD, 45, 5, 270, 280);
     launch(THREAD, 46, 6, 290, 300);
     pop(0, 50);
@@ -93,8 +94,8 @@ static void what_the_gpu_does_outside_the_window_is_not_shown(void **state)
     assert_int_equal(gpu->stream, 5);
 }
 
-/* A failed launch enqueues no operation, so the range does not wait for one. The range waits for
- * the operation of a successful launch. */
+/* A failed launch enqueues no operation, so the range's row is not delayed by the failed launch. A
+ * successful launch delays the row until its operation has arrived. */
 static void a_launch_that_failed_has_no_operation(void **state)
 {
     struct sl_event call = {
@@ -118,7 +119,7 @@ static void a_launch_that_failed_has_no_operation(void **state)
     assert_null(row(SL_EV_NVTX_RANGE_GPU, 2));
 }
 
-/* Begins a range whose name is a pattern with a number, with other members, too. */
+/* Begins a range whose name is a pattern with a number. The event has other members, too. */
 static void push_numbered(uint64_t ns, uint32_t name)
 {
     const struct sl_range_look look = {
@@ -135,8 +136,8 @@ static struct sl_event call(uint64_t ns, uint16_t flags)
     return ev;
 }
 
-/* Delivers an operation of the launch at that time. `flags` says whether the operation is the
- * launch's first. */
+/* Delivers an operation of the launch that began at `launched_ns`. `flags` says whether this is the
+ * launch's first operation. */
 static void operation(uint64_t launched_ns, uint8_t device, uint32_t stream, uint64_t from,
                       uint64_t to, uint16_t flags)
 {
@@ -230,8 +231,8 @@ static void a_launch_is_waited_for(void **state)
     assert_row(1, 0, 7, 500, 9100);
 }
 
-/* The number of a graph's operations is unknown. The range's row is written some time after the
- * latest operation. */
+/* The number of operations of a graph launch is unknown. So the range's row is written some time
+ * after the last operation that has arrived. */
 static void a_graph_may_have_more(void **state)
 {
     push_numbered(100, 1);
@@ -245,7 +246,8 @@ static void a_graph_may_have_more(void **state)
     assert_row(1, 0, 7, 500, 910);
 }
 
-/* Ranges with too many streams do not get all their rows. The rows of other ranges are right. */
+/* A range with operations on too many streams does not get a row for every stream. The rows of
+ * other ranges are not affected. */
 static void more_streams_than_there_is_room_for(void **state)
 {
     struct sl_ranges_counts counts;

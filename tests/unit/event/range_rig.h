@@ -1,5 +1,5 @@
 /*
- * range_rig.h - ranges of one thread, and their rows.
+ * range_rig.h - for tests: ranges of one thread, and the rows that they get.
  */
 #ifndef SL_TEST_RANGE_RIG_H
 #define SL_TEST_RANGE_RIG_H
@@ -58,7 +58,7 @@ static inline void pop(uint32_t domain, uint64_t ns)
     sl_ranges_pop(ranges, THREAD, domain, ns);
 }
 
-/* Returns the name of the innermost range around a call; 0 if there is none. */
+/* Returns the name id of the innermost range around a call, or 0 if there is none. */
 static inline uint32_t around(uint32_t thread, uint64_t ns)
 {
     struct sl_event call = {.kind = SL_EV_RUNTIME, .start_ns = ns, .thread = thread};

@@ -31,8 +31,8 @@ static void windows_cut(void **state)
     assert_int_equal(counts.lost, 0);
 }
 
-/* An output may ask for the beginnings of ranges. Each beginning is reported once, and the later
- * row refers to it. */
+/* An output may request the beginnings of ranges, before the rows. Each beginning is reported once,
+ * and the row that follows later refers to the beginning. */
 static void beginnings_are_told_where_they_are_wanted(void **state)
 {
     const struct sl_ranges_options opt = {.sink = take, .begins = 1};
@@ -80,8 +80,8 @@ static void beginnings_are_told_where_they_are_wanted(void **state)
     sl_ranges_destroy(ranges);
 }
 
-/* A range had ended before the window opened, but its end was not known yet. Its beginning was
- * reported, so its end is reported, too. */
+/* A range ended before the window opened, but the end was not known then, so the range's beginning
+ * was reported. In this case the end is reported, too. */
 static void what_was_begun_is_ended(void **state)
 {
     const struct sl_ranges_options opt = {.sink = take, .begins = 1};

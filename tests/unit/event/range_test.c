@@ -1,5 +1,5 @@
-/* range_test.c - nested ranges by domain, ranges that any thread may end, and the end of a
- * thread. */
+/* range_test.c - NVTX ranges: nested ranges of several domains, ranges that any thread may end, and
+ * the end of a thread. */
 #include "event/range_rig.h"
 
 /* Ranges of two domains overlap without nesting. Each domain nests separately. */

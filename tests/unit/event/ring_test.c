@@ -1,5 +1,6 @@
-/* ring_test.c - events come out of the ring in order, also at the ring's end, when the ring is
- * full, and with two threads. Some slots are reserved for control events. */
+/* ring_test.c - the ring buffer of events. Events are read in the order in which they were written:
+ * where the ring wraps around, when the ring is full, and with two threads. Some slots are reserved
+ * for control events. */
 #include "test.h"
 
 #include <errno.h>

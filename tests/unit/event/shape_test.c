@@ -1,4 +1,5 @@
-/* shape_test.c - equal shapes share an id, entries never move, and the memory limit holds. */
+/* shape_test.c - the table of shapes (the members that many events have in common). Equal shapes
+ * share an id, entries never move, and the memory limit is respected. */
 #include "test.h"
 
 #include <pthread.h>
@@ -16,7 +17,7 @@ static struct sl_shape kernel(uint32_t name, uint32_t grid)
     s.kind = SL_EV_KERNEL;
     s.name = name;
     s.grid[0] = grid;
-    s.dst_context = name ^ grid; /* the last word is compared, too */
+    s.dst_context = name ^ grid; /* the last bytes of the struct are compared, too */
     return s;
 }
 

@@ -10,7 +10,7 @@
 #include "collect/nvtx/calls.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1 /* a sanitizer's own memory has no limit */
+#define IS_SANITIZED 1 /* a sanitizer needs memory beyond any limit */
 #else
 #define IS_SANITIZED 0
 #endif
@@ -69,7 +69,7 @@ static void what_a_start_that_fails_took_is_given_back(void **state)
         failed += !shared->made;
         assert_in_range(shared->room_bytes, 0, 256 << 20);
     }
-    assert_in_range(failed, 5, 512); /* some starts failed half way */
+    assert_in_range(failed, 5, 512); /* some creations failed half way */
 }
 
 static void too_little_for_execution_traces_is_said(void)

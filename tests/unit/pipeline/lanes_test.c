@@ -1,5 +1,6 @@
 /* lanes_test.c - a thread that reports ranges or operators gets its name in the trace, even if no
- * CUPTI record names it. window_filter_test.c and ops_test.c test which reports are in a window. */
+ * CUPTI record names it. window_filter_test.c and ops_test.c test which ranges and operators are in
+ * a window. */
 #include "pipeline/rig.h"
 
 #include <pthread.h>

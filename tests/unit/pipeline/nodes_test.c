@@ -1,6 +1,6 @@
 /*
- * nodes_test.c - descriptions of graph nodes are passed on before the rows, and leave room for
- * rows.
+ * nodes_test.c - the pipeline passes descriptions of graph nodes to the writer before the rows that
+ * need them. The descriptions never fill the ring completely, so that rows have room.
  */
 #include "collect/cupti/graph_nodes.h"
 #include "pipeline/rig.h"

@@ -2,7 +2,8 @@
  * ops_test.c - which PyTorch operators are in a window's file, and how operators are written that
  * cross the window's edges or do not fit into memory.
  *
- * A process has one pipeline, so the cases are windows of one run, in order.
+ * A process has one pipeline, so each case is a window of the same run, and the order of the cases
+ * matters.
  */
 #include "pipeline/rig.h"
 

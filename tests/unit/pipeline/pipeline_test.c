@@ -1,8 +1,10 @@
 /*
  * pipeline_test.c - which rows are in a window's file. A row belongs to the window in which it
- * starts. An arrow needs both ends in the window. Names are in each file.
+ * starts. An arrow needs both ends in the window. Each file contains the names of its threads and
+ * streams.
  *
- * A process has one pipeline, so the cases are windows of one run, in order.
+ * A process has one pipeline, so each case is a window of the same run, and the order of the cases
+ * matters.
  */
 #include "pipeline/rig.h"
 
@@ -70,7 +72,7 @@ static void only_launches_of_the_window_are_waited_for(void **state)
     assert_int_equal(count(read_window(3), "cudaLaunchKernel"), 1);
 }
 
-/* Delivers a wait for the stream's work, which ends at `end`. */
+/* Delivers a wait for the stream's work. The wait ends at `end`. */
 static void deliver_wait(uint64_t start, uint64_t end)
 {
     struct {
@@ -109,7 +111,8 @@ static void waits_are_for_work_from_before_the_window_too(void **state)
     assert_int_equal(count(text, "\"cat\":\"sync\""), 2);
 }
 
-/* A record is lost, which may have been the last operation before the wait. No edge is written. */
+/* A record is lost. It may have described the last operation before the wait, so no edge is
+ * written. */
 static void after_a_loss_no_edge_is_claimed(void **state)
 {
     const char *text;

@@ -1,6 +1,6 @@
 /*
- * rig.h - the process's pipeline in a folder of its own, buffers for it, and the files that it
- * writes.
+ * rig.h - for tests: creates the process's pipeline with a temporary folder, delivers CUPTI buffers
+ * to the pipeline, and reads the files that the pipeline writes.
  */
 #ifndef SL_PIPELINE_RIG_H
 #define SL_PIPELINE_RIG_H
@@ -87,7 +87,7 @@ static inline const char *read_window(int number)
     FILE *f;
 
     snprintf(path, sizeof(path), "%s/%d.pt.trace.json", folder, number);
-    while (access(path, R_OK)) /* an incomplete file has another name */
+    while (access(path, R_OK)) /* the file gets this name when it is complete */
         usleep(1000);
     do
         sl_pipeline_last(pipeline, last, sizeof(last), &windows);
@@ -111,7 +111,7 @@ static inline int count(const char *text, const char *what)
     return n;
 }
 
-/* Returns a time that is far from all times returned before and after. */
+/* Returns a time that is far from all times that other calls return. */
 static inline uint64_t apart(void)
 {
     uint64_t now;

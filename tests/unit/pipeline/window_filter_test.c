@@ -3,7 +3,8 @@
  * Ranges are truncated to the window. A row is written only if it is known to be inside the window,
  * even if the GPU was not used yet.
  *
- * A process has one pipeline, so the cases are windows of one run, in order.
+ * A process has one pipeline, so each case is a window of the same run, and the order of the cases
+ * matters.
  */
 #include "pipeline/rig.h"
 
@@ -67,7 +68,7 @@ static void a_window_of_a_process_that_uses_no_gpu_has_no_file(void **state)
     pop();
     sl_pipeline_tick(pipeline);
     close_window(1, SL_REASON_RUN);
-    usleep(20000); /* time for a writer that wrongly writes a file */
+    usleep(20000); /* gives a faulty writer time to write a file */
     assert_int_equal(files(), 0);
 }
 
@@ -109,8 +110,9 @@ static void marks_belong_by_their_time(void **state)
     assert_true(sl_stats_get(SL_STAT_OUTSIDE_WINDOW) >= outside + 1);
 }
 
-/* A step may already have ended the window. Ranges reported after the last check wait for the next
- * check, and are left out. */
+/* A training step may already have ended the window without the pipeline knowing. So ranges that
+ * are reported after the last check are not written before the next check, which leaves them
+ * out. */
 static void what_may_be_behind_the_end_waits(void **state)
 {
     uint64_t ended_ns;
@@ -134,8 +136,8 @@ static void what_may_be_behind_the_end_waits(void **state)
     assert_int_equal(rows(text, "behind the end"), 0);
 }
 
-/* A graph's second node arrives before its first node and is after the window's end. The arrow to
- * the first node still has both ends. */
+/* The operation of a graph's second node arrives first, and starts after the window's end. The
+ * arrow to the operation of the first node still has both ends. */
 static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
 {
     uint64_t call_ns, ended_ns;
@@ -146,7 +148,7 @@ static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
     ended_ns = apart();
     sl_pipeline_limit(pipeline, ended_ns);
     deliver("k_behind", call_ns, ended_ns - call_ns);
-    correlation--; /* the same launch */
+    correlation--; /* the next operation belongs to the same launch */
     deliver("k_inside", call_ns, 200);
     while (sl_pipeline_close(pipeline, 7, SL_REASON_API, ended_ns))
         usleep(1000);

@@ -1,6 +1,7 @@
 /*
- * api_test.c - a program uses the public API for ranges, marks and steps: before the injection, in
- * a window, and when nothing is recorded. Also tests a status whose text is truncated.
+ * api_test.c - a program uses the public API for ranges, marks and steps: before syncline is
+ * injected, in a window, and when nothing is recorded. Also tests a status struct with too little
+ * room for the file's name.
  */
 #include "life.h"
 

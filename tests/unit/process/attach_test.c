@@ -1,5 +1,5 @@
-/* attach_test.c - which kinds are on when the injection returns, and which of CUPTI's two
- * interfaces is used. A message is printed if a part of the injection fails. */
+/* attach_test.c - which CUPTI record kinds are enabled when InitializeInjection returns, and which
+ * of CUPTI's two interfaces is used. A message is printed if a part of the injection fails. */
 #include "life.h"
 
 enum {

@@ -151,8 +151,8 @@ static const struct {
     {"GetGraphId", SILENT},
     {"GetGraphNodeId", SILENT},
 };
-/* ActivityEnableCalls is a function of v2.c. Only other clients call RegisterTimestampCallback and
- * Finalize. */
+/* Three functions are not in the table: ActivityEnableCalls is a function of v2.c, and only other
+ * clients call RegisterTimestampCallback and Finalize. */
 _Static_assert(sizeof(functions) / sizeof(*functions) + 3 ==
                    sizeof(struct sl_cupti_functions) / sizeof(void (*)(void)),
                "every function that the library calls has a row");
@@ -212,7 +212,7 @@ static void whatever_fails_the_host_goes_on(void **state)
         how = functions[i].how;
         for (which = 0, shared->calls = 0; which <= CALLS_MOST; which++) {
             if (which > 1 && shared->calls < which - 1)
-                break; /* the function is called less often */
+                break; /* the library calls the function less often */
             in_child(play_failure);
             remove_folder(state);
             make_folder(state);

@@ -1,6 +1,6 @@
-/* inject_test.c - calls the entry points in a program that has more rights than its caller, such as
- * a setuid program. The linker lets inject.c and the library use the getauxval() and getenv() of
- * this file. */
+/* inject_test.c - calls the library's entry points in a program with more rights than the user who
+ * runs it, such as a setuid program. The linker lets inject.c and the library use the getauxval()
+ * and getenv() of this file. */
 #include <stdint.h>
 #include <sys/auxv.h>
 

@@ -1,10 +1,10 @@
 /*
- * process_test.c - the life cycle of syncline, observed through the public API: armed, forked, or
- * permanently passive.
+ * process_test.c - the life cycle of syncline, observed through the public API: waiting for a
+ * window, in a forked child, or permanently off.
  */
 #include "life.h"
 
-/* This child is made without the handlers of fork(). */
+/* clone() makes this child without calling the fork handlers. */
 static void a_child_of_a_bare_clone_does_nothing(void)
 {
     pid_t child;

@@ -21,7 +21,7 @@ static void a_cupti_that_hangs_does_not_keep_the_process(void)
     _exit(0); /* _exit(), because the hung thread is still inside CUPTI */
 }
 
-/* CUPTI does not return an empty buffer. This is not reported as a loss. */
+/* CUPTI still has an empty buffer at the exit. This is not reported as a loss. */
 static void an_empty_buffer_that_stays_out_is_no_loss(void)
 {
     CHECK(inject("SYNCLINE_WINDOW=run"));
@@ -51,7 +51,7 @@ static void without_an_open_window_there_is_nothing_to_bring_in(void)
     CHECK(fake.forced_flushes == 0);
 }
 
-/* While the last flush runs, the whole machine stands still. */
+/* During the last flush, the whole machine stops for this time. Only the clock advances. */
 static _Atomic uint64_t stood_still_ns;
 
 static uint64_t monotonic_ns(void)
@@ -115,7 +115,7 @@ static void a_status_after_the_end_does_not_read_what_is_gone(void)
     s = status_now();
     CHECK(s.state == SL_STATE_PASSIVE);
     CHECK(s.window == 1);
-    CHECK(s.last_file[0] == '\0'); /* the pipeline is no longer read */
+    CHECK(s.last_file[0] == '\0'); /* the status is no longer read from the pipeline */
 }
 
 int main(void)

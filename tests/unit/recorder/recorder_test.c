@@ -11,11 +11,11 @@ static void demand_records_between_start_and_stop(void)
     CHECK(sl_stop() == -EALREADY);
     fake_launch("k_before", 1);
     record_window("k_first", 50);
-    /* another thread enables the kinds, because enabling may take seconds */
+    /* another thread enables the record kinds, because this may take seconds */
     CHECK(fake.enabling_thread != syscall(SYS_gettid));
     fake_launch("k_between", 1);
     UNTIL(!fake.on[10]);
-    CHECK(fake.on[5]); /* otherwise the nodes of graphs captured now would never be known */
+    CHECK(fake.on[5]); /* else the nodes of graphs that are captured now would never be reported */
     record_window("k_second", 70);
     CHECK(in_file("1.pt.trace.json", "k_first") == 50);
     CHECK(in_file("1.pt.trace.json", KERNEL) == 50);

@@ -27,7 +27,8 @@ static void a_start_before_the_first_context_and_while_closing(void)
     CHECK(sl_start() == -EALREADY);
     CHECK(sl_stop() == 0);
     answer = sl_start();
-    CHECK(answer == 0 || answer == -EBUSY); /* -EBUSY: a lead-in has begun and is being ended */
+    /* -EBUSY: a lead-in (the recording before a window) is being ended. */
+    CHECK(answer == 0 || answer == -EBUSY);
     UNTIL(status_now().state == SL_STATE_RECORDING);
     CHECK(sl_stop() == 0);
     CHECK(sl_start() == -EBUSY); /* the request is kept until the first window is closed */

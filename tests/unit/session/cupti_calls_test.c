@@ -1,5 +1,5 @@
 /* cupti_calls_test.c - how the recorder calls CUPTI: forced flushes, dropped records, clocks, and
- * calls that CUPTI refuses. */
+ * calls for which CUPTI returns an error. */
 #include "base/clock.h"
 #include "life.h"
 
@@ -20,8 +20,8 @@ static void kinds_that_are_refused_make_it_passive(void)
     CHECK(files("*") == 0);
 }
 
-/* Returns a time that is an hour and half a second ahead. The half second is a reserve, because the
- * measured offset may be some microseconds less. */
+/* Returns a time that is an hour and half a second ahead. The half second is a margin, because the
+ * measured offset may be some microseconds less than an hour. */
 static int ahead(uint64_t *ns)
 {
     *ns = fake_now() + 3600500000000u;
@@ -49,8 +49,8 @@ static uint64_t monotonic(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* CUPTI's clock and syncline's clock are the same clock. This clock is set by `by_ns` after
- * syncline calibrated its own. */
+/* CUPTI and syncline use the same wall clock. Changes this clock by `by_ns`, after syncline has
+ * calibrated its conversion from ticks to time. */
 static void set_wall_clock(int64_t by_ns)
 {
     struct sl_clock_line line;
@@ -126,7 +126,8 @@ static int count_flush(uint32_t flag)
     return fake_FlushAll(flag);
 }
 
-/* syncline may have lost CUPTI by the time that a call of CUPTI returns. */
+/* Another client may take CUPTI from syncline while syncline is inside a CUPTI call. The recorder
+ * then makes no further call. */
 static void a_recorder_that_was_cut_off_calls_cupti_no_more(void)
 {
     struct sl_cupti_functions functions = fake_functions;

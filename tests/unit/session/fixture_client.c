@@ -1,4 +1,5 @@
-/* fixture_client.c - another profiler that is linked with CUPTI. Its calls use its import slots. */
+/* fixture_client.c - another profiler that is linked with CUPTI, so that its CUPTI calls go through
+ * its import slots (GOT entries). */
 #include "unit/session/fixture_calls.h"
 
 int client_clock(uint64_t (*stamp)(void));

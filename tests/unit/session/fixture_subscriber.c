@@ -5,7 +5,7 @@
 
 struct fixture_subscriber fixture_subscriber;
 
-/* The struct has only the members that are read. */
+/* The beginning of CUPTI's struct, up to the last member that is read. */
 struct params {
     size_t struct_size;
     const char *name;
@@ -23,7 +23,7 @@ int cuptiActivitySetAttribute_v2(void *subscriber, int attribute, size_t *size, 
 int cuptiActivityGetAttribute_v2(void *subscriber, int attribute, size_t *size, void *value);
 int cuptiActivityGetNextRecord_v2(void *subscriber, uint8_t *buffer, size_t valid, void **record);
 
-/* Checks that the call names our subscriber, and returns the configured result. */
+/* Counts a call with another handle than our subscriber, and returns the configured result. */
 static int check(const void *subscriber)
 {
     fixture_subscriber.strangers += subscriber != &fixture_subscriber;

@@ -12,9 +12,8 @@ typedef void (*fixture_complete_v2)(uint8_t *buffer, size_t size, size_t valid, 
 
 struct fixture_subscriber {
     int subscribe_result, attribute_result, result; /* the results that the functions return */
-    const char *holder;                             /* the other subscriber's name; NULL: not
-                                                     * reported */
-    int strangers; /* number of calls that named another subscriber */
+    const char *holder; /* name of the other subscriber; NULL if CUPTI does not report one */
+    int strangers;      /* number of calls that named another subscriber */
     fixture_callback callback;
     void *user;
     fixture_request_v2 request;

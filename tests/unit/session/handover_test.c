@@ -1,13 +1,13 @@
-/* handover_test.c - another profiler takes CUPTI without notice. The recorder notices this by
- * CUPTI's clock or by missing records, and prints one message. The file reports the gap. Also tests
- * the case that CUPTI cannot be taken back from a profiler that asks first (peer_test.c). */
+/* handover_test.c - another profiler takes CUPTI without notice. The recorder detects this by a
+ * changed CUPTI clock or by missing records, and prints one message. The file reports the gap. Also
+ * tests the case that CUPTI cannot be taken back from a profiler that asks first (peer_test.c). */
 #include "life.h"
 
 #include "base/clock.h"
 #include "collect/cupti/tables.h"
 #include "process/process_impl.h"
 
-/* Switches CUPTI's clock to torch.profiler's, the tick counter. */
+/* If set, CUPTI uses the clock of torch.profiler, the tick counter. */
 static _Atomic int has_taken;
 
 static int theirs_or_ours(uint64_t *stamp)
@@ -16,7 +16,8 @@ static int theirs_or_ours(uint64_t *stamp)
     return 0;
 }
 
-/* Starts recording. `is_busy`: CUPTI has a buffer of ours that it does not return by itself. */
+/* Starts recording. If `is_busy` is set, CUPTI has a buffer of syncline that it does not return
+ * without a flush. */
 static void record(int is_busy)
 {
     static struct sl_cupti_functions functions;
@@ -74,7 +75,8 @@ static void a_clock_that_was_changed_and_nothing_else(void)
         fake_launch("k_after", 1);
         UNTIL(status_now().records >= records + 2);
     }
-    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1); /* our value again */
+    /* syncline has set its own value again. */
+    CHECK(fake.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] == 1);
     back_ns = sl_clock_now();
     usleep(2000);
     sl_process_exit();
@@ -98,8 +100,8 @@ static void a_clock_alone_leaves_rows_their_threads(void)
     CHECK(in_file("1.pt.trace.json", call) == 2);
 }
 
-/* The process ends before the recorder checks again. CUPTI still has records of syncline, and they
- * are not lost. */
+/* The other client only changed CUPTI's clock, and the process ends before the recorder notices.
+ * CUPTI still has records of syncline. These records are not lost. */
 static void a_clock_alone_and_the_end(void)
 {
     begin(0);
@@ -110,8 +112,8 @@ static void a_clock_alone_and_the_end(void)
     CHECK(!stderr_has("are lost"));
 }
 
-/* The clock is changed between two windows, while the kinds are off. The kinds are on again in the
- * next window. */
+/* The other client changes the clock between two windows, while syncline's kinds are disabled. In
+ * the next window the kinds are enabled again. */
 static void a_clock_that_was_changed_between_windows(void)
 {
     static struct sl_cupti_functions functions;
@@ -134,7 +136,8 @@ static void a_clock_that_was_changed_between_windows(void)
 
 /* ---- before the first record ---- */
 
-/* An application thread launches a kernel, so CUPTI requests a buffer from syncline after all. */
+/* Returns CUPTI's time, and launches a kernel at the first call of the recorder. So CUPTI requests
+ * a buffer from syncline just after the recorder was told that CUPTI had never requested one. */
 static int ask_late(uint64_t *stamp)
 {
     static _Atomic int has_asked;
@@ -182,8 +185,8 @@ static int subscribe(void **subscriber, void *callback, void *user)
     return 0;
 }
 
-/* CUPTI refuses to enable kinds when syncline takes CUPTI back. No client waits for syncline then.
- * syncline tries again at the end of the next session. */
+/* CUPTI refuses to enable kinds when syncline takes CUPTI back. In this state no client waits for
+ * syncline. syncline tries again at the end of the next session. */
 static void refused_when_it_is_taken_back(void)
 {
     struct sl_cupti_functions functions = fake_functions;

@@ -1,6 +1,6 @@
 /*
- * kept_buffers_test.c - completed buffers of another client are kept until that client flushes. No
- * buffer is lost, and none is delivered twice.
+ * kept_buffers_test.c - syncline keeps completed buffers of another client until that client
+ * flushes. Every buffer is delivered exactly once.
  */
 #include "test.h"
 
@@ -87,8 +87,8 @@ static void *put_all(void *first)
     return NULL;
 }
 
-/* Threads keep buffers during a delivery. Afterwards no kept buffer is left, until threads keep new
- * buffers. */
+/* Threads keep buffers during a delivery. After the delivery no buffer is kept until a thread keeps
+ * a new one. */
 static void threads_leave_none_behind(void **state)
 {
     pthread_t putting[THREADS];

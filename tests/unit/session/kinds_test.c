@@ -1,5 +1,5 @@
-/* kinds_test.c - after a window, kinds are disabled at the first sign that CUPTI serves syncline.
- * Something that only resembles another client causes no loss. */
+/* kinds_test.c - after a window, syncline disables its kinds as soon as a buffer request shows that
+ * CUPTI belongs to syncline. If CUPTI only seems to belong to another client, no record is lost. */
 #include "life.h"
 
 #include "collect/cupti/buffer.h"

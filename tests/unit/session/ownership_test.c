@@ -1,5 +1,6 @@
-/* ownership_test.c - who owns CUPTI: each transition of the table in docs/architecture.md, and the
- * silence after which nothing is forced. */
+/* ownership_test.c - which client owns CUPTI. Tests each transition of the table in
+ * docs/architecture.md, and the rule that syncline forces no flush after CUPTI was silent for some
+ * time. */
 #include "test.h"
 
 #include "session/ownership.h"
@@ -9,17 +10,18 @@
 /* Times and buffer numbers of most rows. */
 enum {
     REAL = 5000, /* CLOCK_REALTIME */
-    SURE = 3000, /* time of the last check that found CUPTI to be ours */
+    SURE = 3000, /* time of the last check that found CUPTI to be owned by syncline */
     TURN = 7     /* the number of buffers that CUPTI has requested */
 };
 
 enum fact {
-    WANTED = 1 << 0,     /* kinds are wanted */
-    OFF_DUE = 1 << 1,    /* kinds are not wanted, and are disabled when CUPTI next serves us */
-    SIGN = 1 << 2,       /* CUPTI has requested a buffer since syncline began to wait for this */
-    ASKED = 1 << 3,      /* CUPTI has requested a buffer since another client took CUPTI */
-    UNUSED = 1 << 4,     /* CUPTI has never requested a buffer */
-    SUBSCRIBER = 1 << 5, /* CUPTI's newer interface */
+    WANTED = 1 << 0,  /* syncline wants its kinds enabled */
+    OFF_DUE = 1 << 1, /* kinds are not wanted, and will be disabled when CUPTI requests a buffer
+                         from syncline */
+    SIGN = 1 << 2,    /* CUPTI has requested a buffer since syncline began to wait for a request */
+    ASKED = 1 << 3,   /* CUPTI has requested a buffer since another client took CUPTI */
+    UNUSED = 1 << 4,  /* CUPTI has never requested a buffer */
+    SUBSCRIBER = 1 << 5, /* syncline uses CUPTI's newer interface */
     GAP = 1 << 6,        /* a gap has begun */
 };
 
@@ -28,7 +30,7 @@ struct transition {
     uint32_t facts; /* before */
     enum sl_ownership_event event;
     enum sl_ownership_state next;
-    uint32_t actions, facts_after; /* of facts_after only WANTED, OFF_DUE and GAP are compared */
+    uint32_t actions, facts_after; /* compared in facts_after: only WANTED, OFF_DUE and GAP */
 };
 
 #define OURS   SL_OWN_OURS
@@ -40,7 +42,7 @@ struct transition {
 #define TAKE (ACT(NEED_FILE) | ACT(BEGIN_GAP) | ACT(YIELD))
 
 static const struct transition table[] = {
-    /* A peer asks for CUPTI. The peer may continue when syncline has released everything. */
+    /* A peer (another client) asks for CUPTI, and waits until syncline has released CUPTI. */
     {OURS, WANTED, EV(PEER_ASKED), OURS, ACT(RELEASE), WANTED},
     {OURS, OFF_DUE, EV(PEER_ASKED), OURS, ACT(RELEASE), 0},
     {HANDED, GAP, EV(PEER_ASKED), HANDED, ACT(PEER_GOES_ON), GAP},
@@ -48,7 +50,7 @@ static const struct transition table[] = {
     {OURS, WANTED, EV(RELEASED), HANDED, ACT(BEGIN_GAP) | ACT(PEER_GOES_ON), WANTED | GAP},
     {TAKEN, GAP, EV(RELEASED), HANDED, ACT(BEGIN_GAP) | ACT(PEER_GOES_ON), GAP},
 
-    /* Another client has CUPTI and did not wait. */
+    /* Another client took CUPTI and did not wait for syncline. */
     {OURS, WANTED, EV(PEER_DID_NOT_WAIT), TAKEN, TAKE, WANTED | GAP},
     {OURS, SUBSCRIBER, EV(PEER_DID_NOT_WAIT), TAKEN, TAKE & ~ACT(YIELD), GAP},
     {HANDED, GAP, EV(PEER_DID_NOT_WAIT), HANDED, 0, GAP},
@@ -103,12 +105,12 @@ static const struct transition table[] = {
     {TAKEN, GAP | OFF_DUE, EV(CLOCK_CHECKED), TAKEN, 0, GAP | OFF_DUE},
     {OURS, WANTED, EV(CLOCK_CHECKED), OURS, 0, WANTED},
 
-    /* These events change only a number. */
+    /* These events change only a stored time or number. */
     {OURS, WANTED, EV(CLOCK_KEPT), OURS, 0, WANTED},
     {TAKEN, GAP, EV(CLOCK_KEPT), TAKEN, 0, GAP},
     {OURS, WANTED, EV(WINDOW_ENDED), OURS, 0, WANTED},
     {HANDED, GAP, EV(PEER_COMPLETE), HANDED, 0, GAP},
-    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* lasts for ten seconds */
+    {HANDED, GAP, EV(PEER_MAY_FLUSH), HANDED, 0, GAP}, /* the peer may flush for ten seconds */
     {HANDED, GAP, EV(PEER_STRANDED), HANDED, 0, GAP},
     {TAKEN, GAP, EV(PEER_STRANDED), TAKEN, 0, GAP},
     {OURS, 0, EV(PEER_STRANDED), OURS, 0, 0},
@@ -194,7 +196,7 @@ static void a_gap_begins_where_the_release_began(void **state)
     assert_int_equal(sl_ownership_gap_from(&o, 0), 100);
     assert_int_equal(sl_ownership_gap_from(&o, 120), 120); /* a window opened during the gap */
     step(&o, EV(ATTACHED), 200, 1);
-    /* the gap's start is kept until the gap was reported */
+    /* the gap's start is stored until the gap has been reported */
     assert_int_equal(sl_ownership_gap_from(&o, 0), 100);
     step(&o, EV(GAP_ENDED), 201, 1);
     assert_int_equal(sl_ownership_gap_from(&o, 0), 0);
@@ -208,11 +210,11 @@ static void a_gap_without_a_word_begins_at_the_last_sure_look(void **state)
     step(&o, EV(CLOCK_KEPT), 50, 3);
     step(&o, EV(CLOCK_CHANGED), 80, 3);
     assert_int_equal(o.gap_since_ns, 50);
-    /* A buffer that CUPTI had requested before is no proof. */
+    /* A request before the loss of CUPTI does not show that syncline owns CUPTI again. */
     assert_int_equal(step(&o, EV(BUFFERS), 90, 3), 0);
     assert_int_equal(step(&o, EV(BUFFERS), 95, 4),
                      ACT(SET_UP) | ACT(KINDS_BACK) | ACT(END_GAP) | ACT(TELL_KINDS_ON));
-    /* The next gap does not begin before the end of this one. */
+    /* The next gap must not begin before the end of this gap. */
     step(&o, EV(GAP_ENDED), 96, 4);
     step(&o, EV(CLOCK_CHANGED), 97, 4);
     assert_int_equal(o.gap_since_ns, 96);
@@ -245,7 +247,7 @@ static void a_recorder_that_was_never_asked_waits_for_the_exit(void **state)
     assert_true(o.never_asked);
 }
 
-/* ---- fetching for the peer ---- */
+/* ---- fetching the peer's buffers ---- */
 
 static void what_is_stranded_is_fetched_ten_times_a_second(void **state)
 {
@@ -277,7 +279,7 @@ static void a_peer_that_may_flush_yet_has_ten_seconds(void **state)
     assert_int_equal(step(&o, EV(PEER_STRANDED), 2100 * MS, 1), ACT(FETCH));
 }
 
-/* ---- silence ---- */
+/* ---- forced flushes after CUPTI was silent ---- */
 
 static void note(struct sl_ownership *o, uint64_t ms, uint64_t turn, int is_complete,
                  size_t records)

@@ -2,7 +2,7 @@
  * peer_rig.h - a fake CUPTI, another profiler that is linked with CUPTI, and a recorder that
  * releases CUPTI and takes it back.
  *
- * The state belongs to the process, so every case runs in a child (child.h).
+ * The tested state exists once per process, so every case runs in a child (child.h).
  *
  * Threads: the test uses the child's first thread, and the recorder has a thread of its own.
  */
@@ -100,7 +100,7 @@ static inline void its_complete(void *context, uint32_t stream, uint8_t *buffer,
     back++;
 }
 
-/* CUPTI requests a buffer from the client. Returns the buffer. */
+/* Requests a buffer from the client, as CUPTI does. Returns the buffer. */
 static inline uint8_t *ask(void)
 {
     uint8_t *buffer;
@@ -159,7 +159,7 @@ static inline void stop_recorder(void)
     pthread_join(recorder, NULL);
 }
 
-#define UNTIL_TRIES 200000 /* each try takes 0.1 ms, so 20 s at least */
+#define UNTIL_TRIES 200000 /* each try takes 0.1 ms, so the limit is at least 20 s */
 
 static inline void until_ours(void)
 {

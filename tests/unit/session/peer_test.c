@@ -1,5 +1,6 @@
 /* peer_test.c - sessions of another profiler. A session begins after the recorder has released
- * CUPTI. It ends exactly when the profiler's kinds are off and its buffers are returned. */
+ * CUPTI. It ends when all kinds of the profiler are disabled and all its buffers are returned, and
+ * not earlier. */
 #include <errno.h>
 
 #include "collect/cupti/graph_nodes.h"
@@ -31,13 +32,13 @@ static void a_session_begins_when_we_let_go_and_ends_with_its_buffers(void)
         give_back(buffer[1]);
         until_back(session);
         CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
-        CHECK(atomic_load(&told) == 3 * session); /* three events in each session */
+        CHECK(atomic_load(&told) == 3 * session); /* the session reports three events */
     }
     stop_recorder();
 }
 
-/* The other client's session had begun before syncline watched it. The client's earlier buffers are
- * unknown, so the end of the session does not depend on them. */
+/* The other client's session had begun before syncline watched it. syncline does not know the
+ * client's earlier buffers, so the session ends without waiting for them. */
 static void one_that_began_before_is_seen_to_the_end(void)
 {
     uint8_t *buffer;
@@ -55,10 +56,10 @@ static void one_that_began_before_is_seen_to_the_end(void)
     buffer = ask();
     CHECK(client.disable(10) == 0);
     give_back(buffer);
-    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* other kinds may be on */
+    CHECK(sl_peer_state() == SL_PEER_THEIRS); /* kinds that syncline does not know may be enabled */
     CHECK(sl_peer_stranded() == SL_PEER_AFLOAT);
     CHECK(client.disable(3) == 0);
-    buffer = ask(); /* a call ends that had begun before the session */
+    buffer = ask(); /* a call that had begun before the session ends now */
     CHECK(client.flush(1) == 0);
     /* the client forced the flush, which truncates only the client's records */
     CHECK(cupti->flag == 1);
@@ -77,8 +78,8 @@ static void one_that_began_before_is_seen_to_the_end(void)
     stop_recorder();
 }
 
-/* The other client did not wait until syncline had released CUPTI. The kinds that the client
- * disabled before that were its own. */
+/* The other client did not wait until syncline had released CUPTI. Kinds that the client disabled
+ * before the release were its own. */
 static void a_late_hand_over_forgets_nothing(void)
 {
     uint8_t *buffer;
@@ -96,9 +97,9 @@ static void a_late_hand_over_forgets_nothing(void)
     CHECK(sl_peer_state() == SL_PEER_LEFT);
 }
 
-/* syncline fetches a buffer of the client before the client flushes, and keeps it. libkineto
- * receives nothing at its flush if CUPTI has no buffer of it. So syncline delivers the kept buffer
- * at the client's flush. */
+/* syncline fetches a buffer of the client from CUPTI before the client flushes, and keeps the
+ * buffer. So CUPTI has no buffer to deliver when the client (libkineto) flushes. syncline delivers
+ * the kept buffer during this flush. */
 static void what_is_fetched_in_its_stead_waits_for_its_flush(void)
 {
     uint8_t *buffer[2];
@@ -115,7 +116,7 @@ static void what_is_fetched_in_its_stead_waits_for_its_flush(void)
     for (int i = 0; i < 2; i++)
         cupti->complete(NULL, 0, buffer[i], sizeof(*room), 8);
     CHECK(back == 0);
-    until_back(1); /* CUPTI has none of the client's buffers any more */
+    until_back(1); /* CUPTI has no buffer of the client any more */
     CHECK(client.flush(1) == 0);
     CHECK(back == 2);
     CHECK(client.flush(1) == 0);
@@ -211,13 +212,13 @@ static void calls_that_come_too_late_change_nothing_of_ours(void)
     CHECK(client.disable(10) == 0 && client.disable(3) == 0);
     CHECK(cupti->disabled == disabled);
     CHECK(client.flush(1) == 0);
-    CHECK(cupti->flag == 0); /* plain, because a forced flush would truncate our records */
+    CHECK(cupti->flag == 0); /* not forced, because this would truncate syncline's records */
     CHECK(sl_peer_state() == SL_PEER_OURS);
     stop_recorder();
 }
 
-/* The client gets CUPTI's own results. A kind that CUPTI refused is not on. A client that CUPTI
- * refused has not begun a session. */
+/* The client gets the results that CUPTI returned. If CUPTI refuses to enable a kind, the kind is
+ * not counted as enabled, and no session begins. */
 static void results_are_cupti_s(void)
 {
     watch(0);
@@ -233,7 +234,7 @@ static void results_are_cupti_s(void)
     cupti->result = 0;
     CHECK(client.enable(10) == 0);
     cupti->result = 7;
-    CHECK(client.enable(10) == 7 && client.enable(3) == 7); /* it stays on */
+    CHECK(client.enable(10) == 7 && client.enable(3) == 7); /* the session's kind stays enabled */
     CHECK(client.enroll(its_request, its_complete) == 7);
     usleep(20000);
     CHECK(sl_peer_state() == SL_PEER_THEIRS);
@@ -242,7 +243,7 @@ static void results_are_cupti_s(void)
     stop_recorder();
 }
 
-/* The client restores CUPTI's own clock at its end. This does not begin a session. */
+/* At its end, the client restores CUPTI's default clock. This call does not begin a new session. */
 static void the_clock_put_back_begins_nothing(void)
 {
     watch(0);
@@ -313,7 +314,7 @@ static void an_end_does_not_wait_where_another_thread_begins(void)
 
 static void a_client_may_say_when_it_begins_and_ends(void)
 {
-    CHECK(sl_peer_begin() == -ENOTSUP); /* no client is watched */
+    CHECK(sl_peer_begin() == -ENOTSUP); /* syncline watches no client */
     watch(0);
     start_recorder();
     CHECK(sl_peer_begin() == 0);

@@ -57,7 +57,7 @@ static void at_the_end_nobody_waits(void)
     CHECK(sl_peer_begin() == -ENOTSUP);
 }
 
-/* Searches for import slots again and again, while another thread starts watching. */
+/* Searches for import slots repeatedly, while another thread starts to watch clients. */
 static void *look_again(void *unused)
 {
     while (!atomic_load(&is_over))

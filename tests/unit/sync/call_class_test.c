@@ -70,7 +70,7 @@ static void runtime_calls_are_known_by_name(void **state)
         {RUNTIME(cudaMemset_v3020), SL_CALL_BLOCKING_COPY},
         {RUNTIME(cudaMemcpyAsync_v3020), SL_CALL_ASYNC_COPY},
         {RUNTIME(cudaMemcpyAsync_ptsz_v7000), SL_CALL_ASYNC_COPY},
-        /* calls that wait only on a stream, or not at all */
+        /* calls that are only ordered on a stream and do not block the thread */
         {RUNTIME(cudaFreeAsync_v11020), SL_CALL_OTHER},
         {RUNTIME(cudaMallocAsync_v11020), SL_CALL_OTHER},
         {RUNTIME(cudaMemsetAsync_v3020), SL_CALL_OTHER},
@@ -149,7 +149,7 @@ static void driver_calls_are_known_by_name(void **state)
     assert_all(SL_EV_DRIVER, want, sizeof want / sizeof *want);
 }
 
-/* The same callback id means different calls in the two domains. */
+/* A callback id means one call in the runtime domain and another call in the driver domain. */
 static void domains_are_apart(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void calls_that_only_wait_enqueue_nothing(void **state)
     assert_false(sl_call_may_enqueue(SL_CALL_CAPTURE_BEGIN));
     assert_true(sl_call_may_enqueue(SL_CALL_KERNEL_LAUNCH));
     assert_true(sl_call_may_enqueue(SL_CALL_GRAPH_LAUNCH));
-    assert_true(sl_call_may_enqueue(SL_CALL_OTHER)); /* memsets, and unknown calls */
+    assert_true(sl_call_may_enqueue(SL_CALL_OTHER)); /* class of memsets and of unknown calls */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* facts.c - writes edges as text, and shows how two lists of edges differ. Only the test's thread
- * uses this file. */
+/* facts.c - writes edges as text, and prints the differences between expected and found edges. Only
+ * the test's thread uses this file. */
 #include "sync/facts.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum {
     TEXT = 256,
-    END = 64 /* greatest length of the name of an edge's source or destination */
+    END = 64 /* greatest length of an end's name: the source or destination of an edge */
 };
 
 struct facts_edge {
@@ -107,7 +107,7 @@ uint64_t facts_take_id(struct facts *f, struct words *w)
     return read_name(f, w, word, strlen(word))->id;
 }
 
-/* ---- edges in words ---- */
+/* ---- edges as text ---- */
 
 static void add(struct facts_list *list, unsigned line, const char *text)
 {
@@ -116,8 +116,8 @@ static void add(struct facts_list *list, unsigned line, const char *text)
     snprintf(list->at[list->count++].text, TEXT, "%s", text);
 }
 
-/* Writes the name of the call that launched the operation. If the call has several operations, the
- * name also says which one. */
+/* Writes the name of an operation: the name of the call that launched it. If the call has several
+ * operations, the node or the stream is added. */
 static void name_op(const struct facts *f, const struct sl_edge_op *op, char name[END])
 {
     const struct facts_call *call = facts_call_of(f, op->correlation);
@@ -164,7 +164,8 @@ static void write_edge(char text[TEXT], const char *from, const char *to, enum s
              released ? "" : " unreleased", (double)wait_ns / US, (double)wake_ns / US);
 }
 
-/* The engine reports all edges to one call's return, or to one operation's start, together. */
+/* Stores edges that the engine has found. All edges of an array have the same destination: the
+ * return of one call or the start of one operation. */
 void facts_found(struct facts *f, const struct sl_edge *edges, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -183,7 +184,8 @@ void facts_found(struct facts *f, const struct sl_edge *edges, size_t count)
     }
 }
 
-/* "kernel", "graph.101" or "graph@90" */
+/* Reads the name of an edge's source or destination, such as "kernel", "graph.101" or
+ * "graph@90". */
 static void take_end(const struct facts *f, struct words *w, char name[END])
 {
     const char *word = words_take(w, "a call"), *at = word + strcspn(word, ".@");
@@ -260,7 +262,7 @@ void facts_never(const struct facts *f, struct words *w)
     }
 }
 
-/* ---- comparing ---- */
+/* ---- comparison of expected and found edges ---- */
 
 static int by_text(const void *a, const void *b)
 {

@@ -6,7 +6,7 @@
 #include "sync/edge.h"
 #include "sync/words.h"
 
-/* A call that the scenario names. */
+/* A call to which the scenario gives a name. */
 struct facts_call {
     char name[32];
     uint64_t id;
@@ -14,7 +14,8 @@ struct facts_call {
     unsigned plain; /* number of the call's operations that are not graph nodes */
 };
 
-/* A list of edges. Each expected edge has the number of its line in the scenario. */
+/* A list of expected or found edges. An expected edge also has the number of its line in the
+ * scenario. */
 struct facts_list {
     struct facts_edge *at;
     size_t count, slots;
@@ -28,10 +29,10 @@ struct facts {
 
 void facts_free(struct facts *f);
 
-/* Gives call `id` a name. If a loop uses a name again, the name belongs to the later call. In
- * "kernel[i]" the number is a part of the name. */
+/* Gives the call with the correlation id `id` a name. If a loop gives the same name again, the name
+ * then means the later call. In "kernel[i]" the value of i is part of the name. */
 void facts_name(struct facts *f, struct words *w, const char *name, uint64_t id);
-/* Returns NULL if the call has no name. */
+/* Returns the named call with this correlation id, or NULL if the call has no name. */
 struct facts_call *facts_call_of(const struct facts *f, uint64_t id);
 /* Returns the id of the call that the next word names. */
 uint64_t facts_take_id(struct facts *f, struct words *w);
@@ -41,12 +42,12 @@ void facts_found(struct facts *f, const struct sl_edge *edges, size_t count);
 /* Reads the rest of a line `expect FROM -> TO KIND [inferred|overlapping] [unreleased] wait US wake
  * US`. */
 void facts_expect(struct facts *f, struct words *w);
-/* Reads the rest of a line `never FROM -> TO`. Fails if an exact edge was found which says that
- * FROM released TO. */
+/* Reads the rest of a line `never FROM -> TO`. Fails if there is an exact edge from FROM to TO that
+ * is marked as released. */
 void facts_never(const struct facts *f, struct words *w);
 
-/* Returns 1 and writes both lists side by side if the expected and found edges differ. Otherwise
- * empties both lists and returns 0. */
+/* Compares the expected and the found edges. If they differ, writes both lists side by side and
+ * returns 1. Otherwise empties both lists and returns 0. */
 int facts_differ(struct facts *f, struct words *w);
 
 /* Returns the array. If `count` members fill the array, makes it longer first. */

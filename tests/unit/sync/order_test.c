@@ -1,6 +1,5 @@
-/* order_test.c - items come out in the order of their correlation ids. Items of one call come out
- * together, in the order of their starts.
- */
+/* order_test.c - a list of items that are taken in the order of their correlation ids. All items of
+ * one call are taken together, ordered by their starts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +59,8 @@ static void a_call_comes_out_whole(void **state)
     put(10, 2);
     put(20, 0); /* an item without a time comes last */
     put(20, 1);
-    assert_null(sl_order_peek(&order, 0, &count)); /* not sorted yet */
+    /* Nothing can be taken before the list is sorted. */
+    assert_null(sl_order_peek(&order, 0, &count));
     assert_int_equal(sl_order_sort(&order), 0);
     item = sl_order_peek(&order, 0, &count);
     assert_int_equal(count, 1);
@@ -78,8 +78,8 @@ static void a_call_comes_out_whole(void **state)
     assert_null(sl_order_peek(&order, 0, &count));
 }
 
-/* Items are put, sorted and taken at random. The taken item always has the lowest id in the
- * list. */
+/* Items are inserted, sorted and taken in a random sequence. Each taken item has the lowest id in
+ * the list. */
 static void any_order_of_coming_gives_one_order(void **state)
 {
     static uint8_t waiting[5000];
@@ -193,7 +193,8 @@ static void assert_first(uint64_t correlation)
     sl_order_take(&order, count);
 }
 
-/* A call's thread was stopped after the call got its id and before it got its start time. */
+/* A thread was stopped between getting the correlation id of its call and getting the call's start
+ * time. The call is ordered after calls of other threads that returned before this start time. */
 static void a_call_that_was_held_up_goes_behind_those_that_returned_before_it_began(void **state)
 {
     size_t skip, count;
@@ -201,7 +202,7 @@ static void a_call_that_was_held_up_goes_behind_those_that_returned_before_it_be
 
     put_call(1, 100, 50, 60);
     put_call(2, 200, 10, 12);
-    put_call(3, 300, 80, 90); /* held up too */
+    put_call(3, 300, 80, 90); /* this thread was stopped, too */
     put_call(4, 200, 20, 22);
     put_call(5, 200, 55, 57); /* this call overlaps the first call, so the ids decide the order */
     put_call(6, 200, 70, 75);
@@ -218,7 +219,7 @@ static void a_call_that_was_held_up_goes_behind_those_that_returned_before_it_be
     assert_null(sl_order_first(&order, &skip, &count));
 }
 
-/* The clock was set back. The calls of one thread are in the order of their ids. */
+/* The clock was set back. The calls of one thread stay in the order of their ids. */
 static void calls_of_one_thread_stay_in_order(void **state)
 {
     (void)state;

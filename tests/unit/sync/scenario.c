@@ -1,8 +1,8 @@
 /*
  * scenario.c - reads scenarios and runs them line by line. Only the test's thread uses this file.
  *
- * A line is parsed each time it is run, because a loop changes the line's numbers. A mistake in a
- * line leaves scenario_run() by longjmp(), from any depth of calls.
+ * A line is parsed each time it is run, because a loop changes the line's numbers. If a line has a
+ * mistake, longjmp() returns to scenario_run() from any depth of calls.
  */
 #include "sync/scenario.h"
 
@@ -35,12 +35,12 @@ struct run {
     struct sl_edges *edges;
     struct sl_shape_table *shapes;
     uint64_t last_id;
-    unsigned seed; /* 0: not shuffled */
+    unsigned seed; /* seed of the order of delivery; 0 if not shuffled */
     struct sl_event held[HELD];
     size_t held_count;
 };
 
-/* Compares all edges found since the last check, and all counters. */
+/* Compares the edges found since the last check, and all counters, with the expected ones. */
 static void check(struct run *r)
 {
     struct words *w = &r->words;
@@ -61,9 +61,9 @@ static void check(struct run *r)
         longjmp(w->out, 1);
 }
 
-/* ---- lines ---- */
+/* ---- the lines of a scenario ---- */
 
-/* s13, c1, d0, t100, e5, e5/77, n101 */
+/* Reads an attribute of a row: s13, c1, d0, t100, e5, e5/77 or n101. */
 static int read_letter(struct words *w, const char *word, struct scenario_row *row)
 {
     const char *at = word + 1;
@@ -98,7 +98,7 @@ static int read_letter(struct words *w, const char *word, struct scenario_row *r
     return 1;
 }
 
-/* "device>pinned", or "managed" */
+/* Reads the kinds of memory: "device>pinned" of a copy, or "managed" of a memset. */
 static int read_memory(const char *word, struct scenario_row *row)
 {
     const char *to = strchr(word, '>');
@@ -161,7 +161,7 @@ static void feed(struct run *r, const struct sl_event *ev)
     r->held[r->held_count++] = *ev;
 }
 
-/* Feeds the held records, in an order that depends on the seed. */
+/* Gives the stored records to the engine, in an order that depends on the seed. */
 static void feed_shuffled(struct run *r)
 {
     srand(r->seed);
@@ -174,7 +174,7 @@ static void feed_shuffled(struct run *r)
     }
 }
 
-/* [NAME:] VERB ... */
+/* Runs a line [NAME:] VERB ..., which describes a call. */
 static void run_row(struct run *r, const char *name, const struct scenario_verb *verb)
 {
     struct scenario_row row = {.thread = 100, .context = 1, .stream = SL_STREAM_NONE};
@@ -207,7 +207,7 @@ static void run_row(struct run *r, const char *name, const struct scenario_verb 
         feed(r, &ev[i]);
 }
 
-/* stream s13 blocking */
+/* Runs a line such as: stream s13 blocking */
 static void run_stream(struct run *r)
 {
     struct scenario_row row = {.context = 1, .stream = SL_STREAM_NONE};
@@ -224,7 +224,8 @@ static void run_stream(struct run *r)
     sl_edges_event(r->edges, &ev);
 }
 
-/* node 1..4 created; node 3 depends 1; node 1..4 copied 101 (as 101 to 104) */
+/* Runs a line such as: node 1..4 created; node 3 depends 1; node 1..4 copied 101. The copies of the
+ * last example are nodes 101 to 104. */
 static void run_node(struct run *r)
 {
     struct words *w = &r->words;
@@ -254,7 +255,7 @@ static enum sl_edge_loss take_reason(struct words *w)
     words_wrong(w, "'%s' is not a reason why an edge is left out", word);
 }
 
-/* lost no_record 2 memory some */
+/* Runs a line such as: lost no_record 2 memory some */
 static void run_lost(struct run *r)
 {
     struct words *w = &r->words;
@@ -340,7 +341,7 @@ static void run_line(struct run *r)
 
 static unsigned run_lines(struct run *r, unsigned from, unsigned last, int in_loop);
 
-/* repeat i 0..99 ... end. Returns the line of its end. */
+/* Runs a loop: repeat i 0..99 ... end. Returns the number of the line `end`. */
 static unsigned run_repeat(struct run *r, unsigned last)
 {
     struct words *w = &r->words;
@@ -363,7 +364,7 @@ static unsigned run_repeat(struct run *r, unsigned last)
     return end;
 }
 
-/* Returns the line of the loop's end. */
+/* Runs the lines `from` to `last`. In a loop, stops at the line `end` and returns its number. */
 static unsigned run_lines(struct run *r, unsigned from, unsigned last, int in_loop)
 {
     struct words *w = &r->words;
@@ -385,7 +386,7 @@ static unsigned run_lines(struct run *r, unsigned from, unsigned last, int in_lo
     return last;
 }
 
-/* scenario NAME [online] [foreign] [shuffled] [cap BYTES] [since US] */
+/* Reads the first line: scenario NAME [online] [foreign] [shuffled] [cap BYTES] [since US] */
 static int read_options(struct words *w, struct sl_edges_options *opt)
 {
     int shuffled = 0;
@@ -460,7 +461,7 @@ int scenario_run(const struct scenario *scenario, char *why, size_t size)
     return failed ? -1 : 0;
 }
 
-/* ---- reading ---- */
+/* ---- splitting a text into scenarios ---- */
 
 static int add_scenario(struct scenario_script *s, unsigned line, char *why, size_t size)
 {

@@ -1,7 +1,7 @@
 /*
  * scenario.h - scenarios: a job as text, and the edges that the engine must find.
  *
- * The files scenarios/NAME.txt contain scenarios. scenarios/README.md describes their words. Each
+ * The files scenarios/NAME.txt contain scenarios. scenarios/README.md describes the format. Each
  * scenario is run line by line with a new engine.
  */
 #ifndef SL_TEST_SCENARIO_H
@@ -14,12 +14,11 @@ struct scenario_script;
 struct scenario {
     const struct scenario_script *script;
     char name[100];
-    unsigned first,
-        last; /* line numbers, from 1: of `scenario NAME`, and of the scenario's last line */
+    unsigned first, last; /* numbers of the first and last line in the text, from 1 */
 };
 
-/* Reads scenarios from `text` and copies the text. Messages use `name` for the text. Returns NULL
- * and writes the reason to `why` if a scenario is wrong. */
+/* Splits a copy of `text` into scenarios. Messages call the text `name`. Returns NULL and writes
+ * the reason to `why` if a scenario is wrong. */
 struct scenario_script *scenario_read(const char *name, const char *text, char *why, size_t size);
 void scenario_close(struct scenario_script *script);
 

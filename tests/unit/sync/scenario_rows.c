@@ -30,14 +30,14 @@ static const struct scenario_verb verbs[] = {
     {"capture_end", 319, 0, 0},
 };
 
-/* The words are in the order of CUpti_ActivityMemoryKind. */
+/* Words of a scenario for kinds of memory, indexed by CUpti_ActivityMemoryKind. */
 static const char *const memories[] = {"unknown", "pageable", "pinned",        "device",
                                        "array",   "managed",  "device_static", "managed_static"};
 
-/* The words are in the order of CUPTI's values, from 1. */
+/* Words for flags of streams. The index plus 1 is CUPTI's value. */
 static const char *const stream_flags[] = {"blocking", "non_blocking", "legacy"};
 
-/* The words are in the order of enum sl_node_fact, from 1. */
+/* Words for facts about graph nodes. The index plus 1 is the value of enum sl_node_fact. */
 static const char *const facts[] = {"created",         "graph",    "copied", "depends",
                                     "depends_no_more", "captured", "lost"};
 

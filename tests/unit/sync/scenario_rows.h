@@ -9,15 +9,16 @@
 #include "event/event.h"
 #include "event/shape.h"
 
-/* The records of a word: a call, and the record that CUPTI makes beside the call. */
+/* The records that a word such as `kernel` stands for: an API call, and the other record that CUPTI
+ * makes for the call. */
 struct scenario_verb {
     const char *word;
-    uint32_t cbid; /* callback id of the CUDA runtime; 0: no call */
-    uint8_t kind;  /* enum sl_event_kind of the record beside the call; 0: none */
+    uint32_t cbid; /* callback id of the runtime call; 0 if there is no call */
+    uint8_t kind;  /* enum sl_event_kind of the other record; 0 if there is none */
     uint8_t sync;  /* enum sl_sync_type */
 };
 
-/* A line's description of a call and of the record beside the call. */
+/* What a line says about a call and about the call's other record. */
 struct scenario_row {
     uint64_t id; /* correlation id */
     uint64_t from_ns, to_ns;
@@ -25,14 +26,14 @@ struct scenario_row {
     uint64_t sync_id, node;
     uint32_t thread, context, stream, device, event;
     uint32_t src_memory, dst_memory; /* CUpti_ActivityMemoryKind */
-    int ran;                         /* the operation has a record */
+    int ran;                         /* true if the operation has a record */
     int call_only, record_only;
-    int peer;    /* a copy between devices */
-    int failed;  /* the call returned an error */
-    int pending; /* the query found pending work */
+    int peer;    /* true if the copy is between devices */
+    int failed;  /* true if the call returned an error */
+    int pending; /* true if the query found pending work */
 };
 
-/* Returns NULL if the word is unknown. */
+/* Returns the records for a word, or NULL if the word is unknown. */
 const struct scenario_verb *scenario_verb_find(const char *word);
 
 /* Returns the kind of memory: "pageable", "device" and so on; -1 if the word is unknown. */
@@ -42,12 +43,12 @@ int scenario_memory_find(const char *word);
 size_t scenario_row_events(const struct scenario_verb *verb, const struct scenario_row *row,
                            struct sl_shape_table *shapes, struct sl_event out[2]);
 
-/* Returns 0, or -1 if the word is unknown. The flags are "blocking", "non_blocking" and
- * "legacy". */
+/* Makes the event that describes a stream. `flag` is "blocking", "non_blocking" or "legacy".
+ * Returns 0, or -1 if the word is unknown. */
 int scenario_stream_event(const struct scenario_row *row, const char *flag, struct sl_event *out);
 
-/* Returns 0, or -1 if the word is unknown. The facts are "created", "graph", "copied", "depends",
- * "depends_no_more" and "lost". */
+/* Makes the event for a fact about a graph node. `fact` is "created", "graph", "copied", "depends",
+ * "depends_no_more" or "lost". Returns 0, or -1 if the word is unknown. */
 int scenario_node_event(const char *fact, uint64_t node, uint64_t other, struct sl_event *out);
 
 #endif

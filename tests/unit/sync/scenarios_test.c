@@ -1,8 +1,8 @@
 /*
- * scenarios_test.c - for which GPU work each call waited. Each scenario in scenarios/NAME.txt is a
- * test of its own.
+ * scenarios_test.c - tests whether the engine finds the GPU work that each call waited for. Each
+ * scenario in a .txt file of the folder scenarios is a separate test.
  *
- * `sync.scenarios_test PATTERN` runs the scenarios whose names match.
+ * `sync.scenarios_test PATTERN` runs the scenarios whose names match the pattern.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void as_expected(void **state)
     }
 }
 
-/* Runs the first scenario of a text. Returns the message, or "as expected". */
+/* Runs the first scenario of a text. Returns the failure message, or "as expected". */
 static const char *said(const char *text)
 {
     struct scenario_script *s = scenario_read("x.txt", text, why, sizeof why);

@@ -22,7 +22,7 @@ static void each_stream_has_its_own(void **state)
         sl_flags_put(&f, 1, i, 1 + i % 3);
         sl_flags_put(&f, 2, i, 1 + (i + 1) % 3);
     }
-    sl_flags_put(&f, 1, 7, 2); /* told again */
+    sl_flags_put(&f, 1, 7, 2); /* the same flag again */
     for (uint32_t i = 0; i < 5000; i++) {
         assert_int_equal(sl_flags_get(&f, 1, i, &lost), i == 7 ? 2 : 1 + i % 3);
         assert_int_equal(sl_flags_get(&f, 2, i, &lost), 1 + (i + 1) % 3);

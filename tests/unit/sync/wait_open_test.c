@@ -1,6 +1,6 @@
 /*
- * wait_open_test.c - waits come out in the order of their returns, whatever the order in which they
- * were put in.
+ * wait_open_test.c - a list of waits. Waits are taken in the order of their returns, whatever the
+ * order in which they were inserted.
  */
 #include "sync/wait.h"
 
@@ -65,8 +65,8 @@ static void they_come_out_as_they_return(void **state)
     assert_int_equal(store.used_bytes, 0);
 }
 
-/* One wait is long, and shorter waits begin and end meanwhile. When the long wait ends, a later
- * wait is the earliest one. */
+/* Shorter waits begin and end during a long wait. When the long wait ends, the earliest begin in
+ * the list moves to a later wait. */
 static void when_the_earliest_began_moves_on(void **state)
 {
     struct sl_store store = {.cap_bytes = 1 << 20};
@@ -97,7 +97,7 @@ static void one_may_have_waited_for_the_first_of_two(void **state)
     assert_true(sl_open_between(&o, 150, 180, 250));
     assert_true(sl_open_between(&o, 0, 180, 0));
     assert_false(sl_open_between(&o, 90, 180, 250)); /* the wait was for both operations */
-    /* an edge from the second operation is enough */
+    /* the wait was for the second operation, which implies the first */
     assert_false(sl_open_between(&o, 150, 180, 190));
     assert_false(sl_open_between(&o, 150, 220, 250)); /* the wait was for neither operation */
     sl_open_forget(&o, &store);

@@ -1,7 +1,8 @@
 /*
  * words.h - splits a line of a scenario into words, numbers and times.
  *
- * A function that finds a mistake writes FILE:LINE and the mistake to `why`, and jumps to `out`.
+ * If a function finds a mistake, it writes FILE:LINE and the mistake to `why`, and calls longjmp()
+ * with `out`.
  */
 #ifndef SL_TEST_WORDS_H
 #define SL_TEST_WORDS_H
@@ -20,7 +21,7 @@ struct words {
     unsigned line;
     char *word[WORDS_MOST];
     size_t count, next;
-    char buffer[WORDS_LINE]; /* holds the words */
+    char buffer[WORDS_LINE]; /* copy of the line; the words point into this copy */
     uint64_t variable[26];   /* values of the loop variables a to z */
     uint32_t known;          /* bit 0 is set if variable a has a value, and so on */
     jmp_buf out;
@@ -30,7 +31,7 @@ struct words {
 
 int words_equal(const char *a, const char *b);
 
-/* Appends to `why`. */
+/* Appends a text to the message `why`. */
 void words_say(struct words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void words_wrong(struct words *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -38,17 +39,17 @@ _Noreturn void words_wrong(struct words *w, const char *format, ...)
 /* Splits a line into words, without its comment. */
 void words_split(struct words *w, const char *text);
 
-/* Returns the next word. If there is none, the mistake is that `what` is missing. */
+/* Returns the next word. If there is no next word, reports the mistake that `what` is missing. */
 const char *words_take(struct words *w, const char *what);
-/* Takes the next word and returns 1 if the word equals `word`. */
+/* If the next word is `word`, skips it and returns 1. Otherwise returns 0. */
 int words_take_if(struct words *w, const char *word);
 uint64_t words_take_number(struct words *w, const char *what);
-uint64_t words_take_time(struct words *w); /* microseconds in, ns out */
+uint64_t words_take_time(struct words *w); /* reads microseconds, returns ns */
 
 /* Reads a sum such as "10+4*i" at `*at`, and moves `*at` to its end. */
 uint64_t words_sum(struct words *w, const char **at);
 void words_end(struct words *w, const char *at, const char *word);
-/* Reads "10..12", or "10" alone. */
+/* Reads a range such as "10..12", or a single number. */
 void words_range(struct words *w, const char *word, uint64_t *first, uint64_t *last);
 /* Reads "10..12" in microseconds, and converts both to ns. */
 void words_span(struct words *w, const char *word, uint64_t *from_ns, uint64_t *to_ns);

@@ -1,8 +1,8 @@
 /*
- * text.h - a trace in memory for unit tests of the tool, with a reader that returns a few bytes at
- * a time.
+ * text.h - a trace in memory, for unit tests of the command-line tool, with a reader that returns a
+ * few bytes at a time.
  *
- * Threads: one. Memory: the test owns the text.
+ * Threads: one. The test owns the memory of the text.
  */
 #ifndef TEST_TEXT_H
 #define TEST_TEXT_H
@@ -13,7 +13,7 @@
 struct text_reader {
     const char *text;
     size_t size, at;
-    size_t piece; /* bytes returned per call; 0: as many as fit */
+    size_t piece; /* bytes that a call returns; 0: as many as fit */
 };
 
 static inline struct text_reader text_reader(const char *text, size_t piece)

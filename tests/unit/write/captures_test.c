@@ -1,6 +1,6 @@
-/* captures_test.c - finds the operator that captured a graph node. The node has the operator of the
- * captured node from which it was copied, directly or through other copies. The order of the
- * reports does not matter, and a job may make any number of nodes. */
+/* captures_test.c - finds the PyTorch operator that captured a graph node. If a node is a copy,
+ * directly or through other copies, its operator is that of the captured node. CUPTI's reports may
+ * arrive in any order, and a job may make any number of nodes. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static void copies_of_each_other_end(void **state)
 }
 
 /* Graphs of a hundred nodes are made and instantiated until the table has been full many times. The
- * operators of the latest nodes are known, whatever the nodes' ids. */
+ * operators of the latest nodes are always known, for any node ids. */
 static void graphs_by_the_million(void **state)
 {
     enum {

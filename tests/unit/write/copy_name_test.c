@@ -1,5 +1,5 @@
-/* copy_name_test.c - names kinds of copies and memory in the words that users of HTA and Perfetto
- * know. Unknown numbers are "Unknown". */
+/* copy_name_test.c - the names of copy kinds and memory kinds, as in the traces that HTA and
+ * Perfetto users know. Unknown numbers become "Unknown". */
 #include "unit/test.h"
 
 #include "write/copy_name.h"

@@ -1,5 +1,5 @@
-/* demangle_test.c - a C program finds a demangler in its process. Names that are not mangled do not
- * need a demangler. */
+/* demangle_test.c - a C program finds the demangler of a C++ runtime at run time. Names that are
+ * not mangled need no demangler. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static void others_are_left_to_the_caller(void **state)
     assert_int_equal(sl_demangle(out, sizeof(out), ""), 0);
     assert_int_equal(sl_demangle(out, sizeof(out), "_Z"), 0);
     assert_int_equal(sl_demangle(out, sizeof(out), "_Z\xff\xff"), 0);
-    assert_int_equal(sl_demangle(out, 5, "_ZN2at6native3addIfEEvPT_i"), 0); /* does not fit */
+    /* The result does not fit. */
+    assert_int_equal(sl_demangle(out, 5, "_ZN2at6native3addIfEEvPT_i"), 0);
     memset(giant, 'a', length);
     memcpy(giant, "_Z99990", 7);
     giant[length] = 0;

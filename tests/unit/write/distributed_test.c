@@ -1,6 +1,5 @@
-/* distributed_test.c - the job reports its process groups. Each reader gets the latest report, at
- * any time.
- */
+/* distributed_test.c - the job reports its process groups of torch.distributed. A reader always
+ * gets the latest report. */
 #include "unit/test.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * edge_rows_test.c - rows of waiting calls contain their waits, edges of the window become rows,
- * and no row is held back permanently.
+ * edge_rows_test.c - the row of a waiting call says what it waited for, edges of the window are
+ * written as rows, and every delayed row is written in the end.
  */
 #include "unit/write/kineto/fixture.h"
 
@@ -13,7 +13,7 @@
 static struct sl_edge_rows *rows;
 static struct sl_outputs outputs;
 
-/* ---- the fixture's Kineto writer as an output ---- */
+/* ---- the fixture's Kineto writer, used as an output of the pipeline ---- */
 
 static int out_open(void *user, const struct sl_trace_meta *meta, struct sl_window_file *file)
 {
@@ -88,7 +88,7 @@ static struct sl_event synced(uint64_t id, uint64_t from, uint64_t to)
     return ev;
 }
 
-/* A kernel of 15 us to 60 us, and a wait for it until 66 us. */
+/* Adds a kernel from 15 us to 60 us, and a wait for the kernel that returns at 66 us. */
 static void wait_for_kernel(uint64_t id, uint16_t flags)
 {
     struct sl_event launch = called(LAUNCH, id, 10, 12), kernel = ran(id, 15, 60);
@@ -231,8 +231,8 @@ static void after_a_loss_rows_go_out_bare(void **state)
     assert_string_equal(counter("edges_lost_gave_up"), "1");
 }
 
-/* A wait is held back until its event's record has arrived, or cannot arrive any more. Here each
- * report of delivered records says that records may be lost. */
+/* The row of a wait is delayed until the record of its event has arrived, or can no longer arrive.
+ * Here each report of delivered records says that records may be lost. */
 static void rows_go_out_though_all_is_lossy(void **state)
 {
     struct sl_event sync = synced(6, 21, 65);

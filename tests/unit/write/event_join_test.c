@@ -1,4 +1,5 @@
-/* event_join_test.c - a wait finds its own cudaEventRecord call or none, but never a wrong call. */
+/* event_join_test.c - finds the cudaEventRecord call to which a wait for an event refers. The
+ * result is the right call or none, never a wrong call. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -79,8 +80,8 @@ static void without_sync_ids_the_last_record_before_the_wait_counts(void **state
     assert_int_equal(find(99, 0, 7), 0);
 }
 
-/* An event is recorded again and again, and waits are held back for a long time. Each wait finds
- * its own record. */
+/* An event is recorded repeatedly, and the rows of waits are delayed for a long time. Each wait
+ * finds the record to which it refers. */
 static void an_event_that_is_recorded_again_and_again(void **state)
 {
     uint64_t i;

@@ -1,5 +1,5 @@
 /*
- * json_dom.h - a strict JSON reader for tests, which accepts exactly RFC 8259.
+ * json_dom.h - a strict JSON reader for tests, which accepts only JSON by RFC 8259.
  *
  * The reader refuses trailing commas, unescaped control bytes, invalid escapes, lone surrogates,
  * invalid UTF-8, leading zeros, repeated keys, and anything after the value. Strings are returned
@@ -24,8 +24,8 @@ enum json_type {
 
 struct json {
     enum json_type type;
-    const char *key; /* the key of a member of an object */
-    char *text;      /* strings are decoded; numbers are kept as text */
+    const char *key; /* key, if this value is a member of an object */
+    char *text;      /* content of a string (decoded), or the number as text */
     size_t length;
     size_t count;
     struct json *child, *last, *next;
@@ -116,7 +116,7 @@ static size_t json_utf8(char *out, uint32_t c)
     return 4;
 }
 
-/* Returns the length of one valid UTF-8 character; 0 if there is none. */
+/* Returns the length in bytes of the UTF-8 character at `s`, or 0 if it is invalid. */
 static size_t json_utf8_length(const unsigned char *s, size_t left)
 {
     uint32_t c, least;
@@ -222,8 +222,8 @@ static struct json *json_number(struct json_reader *r, struct json *j)
     }
     j->type = JSON_NUMBER;
     j->length = (size_t)(r->at - from);
-    /* strndup() is not used, because under strict checks strndup() reads to the end of the whole
-     * text. */
+    /* strndup() is not used, because with AddressSanitizer's strict checks it reads to the end of
+     * the whole text. */
     j->text = malloc(j->length + 1);
     memcpy(j->text, from, j->length);
     j->text[j->length] = '\0';
@@ -343,7 +343,7 @@ static inline const struct json *json_get(const struct json *j, const char *key)
     return NULL;
 }
 
-/* Returns the text of a string or number member; "" if the member is missing. */
+/* Returns the text of a string or number member, or "" if the member is missing. */
 static inline const char *json_text(const struct json *j, const char *key)
 {
     const struct json *member = json_get(j, key);

@@ -1,8 +1,9 @@
 /*
- * occupancy_test.c - the results of the CUDA occupancy calculator.
+ * occupancy_test.c - compares the computed occupancy with the results of the CUDA occupancy
+ * calculator.
  *
- * The expected blocks are from cuda_occupancy.h of CUDA 13.0. A comparison of a million random
- * launches on nine architectures gave equal results.
+ * The expected numbers of blocks are from cuda_occupancy.h of CUDA 13.0. A comparison of a million
+ * random launches on nine architectures gave equal results.
  */
 #include "unit/test.h"
 
@@ -50,7 +51,7 @@ static void each_limit_holds(void **state)
         {8, 0, 2048, 32, 167936, 32, 16, 0, 32},     /* blocks */
         {8, 6, 1536, 16, 102400, 32, 16, 0, 16},     /* blocks, another architecture */
         {8, 0, 2048, 32, 167936, 256, 128, 0, 2},    /* registers */
-        {8, 0, 2048, 32, 167936, 96, 33, 0, 16},     /* registers: 40 a thread, by partition */
+        {8, 0, 2048, 32, 167936, 96, 33, 0, 16},     /* registers: 40 per thread, by partition */
         {6, 0, 2048, 32, 65536, 96, 168, 0, 4},      /* registers: capability 6.0, two partitions */
         {9, 0, 2048, 32, 233472, 128, 32, 48000, 4}, /* shared memory and the driver's 1 KiB */
         {7, 0, 2048, 32, 98304, 128, 32, 12289, 7},  /* shared memory in steps of 256 */
@@ -94,7 +95,7 @@ static void what_is_not_known_gives_zero(void **state)
     assert_int_equal(sl_occupancy_percent(&none, &empty), 0);
 }
 
-/* A record, or the driver's properties of a device, may contain anything. Impossible values give
+/* Records and device properties may contain any values. For impossible values the occupancy is
  * 0. */
 static void what_cannot_be_gives_zero(void **state)
 {
@@ -117,9 +118,10 @@ static void what_cannot_be_gives_zero(void **state)
         assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
         assert_int_equal(sl_occupancy_percent(&d, &s), 0);
     }
-    s = launch(128, 128, 1u << 27, 0); /* 2^32 registers per warp */
+    s = launch(128, 128, 1u << 27, 0); /* would need 2^32 registers per warp */
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
-    s = launch(128, 128, 16, UINT32_MAX - 1023); /* 2^32 bytes with the driver's own memory */
+    /* Needs 2^32 bytes together with the memory that the driver reserves. */
+    s = launch(128, 128, 16, UINT32_MAX - 1023);
     assert_int_equal(sl_occupancy_blocks(&d, &s), 0);
     s = launch(128, 128, 16, 1u << 31);
     s.static_shared = 1u << 31;

@@ -1,5 +1,5 @@
-/* op_inputs_test.c - converts an operator's inputs from the observer's bytes to the text that
- * torch.profiler writes. Invalid bytes end the list. */
+/* op_inputs_test.c - converts an operator's inputs, which the observer encodes as bytes, to the
+ * text that torch.profiler writes. At an invalid byte, the list of inputs ends. */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -75,7 +75,8 @@ static void numbers(void **state)
     }
 }
 
-/* The bytes are random. The conversion ends, and its result is not longer than promised. */
+/* The bytes are random. The conversion ends, and its result is not longer than the documented
+ * limit. */
 static void any_bytes(void **state)
 {
     uint8_t input[64];

@@ -1,5 +1,5 @@
-/* outputs_test.c - when files are opened again after a failure, and which files are deleted at the
- * disk limit. */
+/* outputs_test.c - tests when files are opened again after a failure, and which files are deleted
+ * if the disk limit is reached. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 static struct {
     struct sl_outputs list;
     struct sl_window_file *file;
-    int opened, fails; /* `fails`: the result of events() */
+    int opened, fails; /* number of opened files; `fails` is the result of events() */
     size_t each;       /* number of bytes that events() writes */
 } o;
 static char folder[PATH_MAX];
@@ -141,8 +141,9 @@ static void a_failure_is_not_repeated_for_each_window(void **state)
     assert_true(exists("5.t"));
 }
 
-/* Six windows have 4 KB each, and the limit is 16 KB. The first window and the newest windows stay.
- * Another program replaced the file of window 3, so that file is not touched. */
+/* Six windows have files of 4 KB each, and the limit is 16 KB. The files of the first window and of
+ * the newest windows are not deleted. Another program replaced the file of window 3, so that file
+ * is not touched. */
 static void the_oldest_windows_are_deleted(void **state)
 {
     const struct sl_disk_options opt = {.folder = folder, .limit_bytes = 4 * 4096};
@@ -165,7 +166,8 @@ static void the_oldest_windows_are_deleted(void **state)
     sl_disk_destroy(o.list.disk);
 }
 
-/* No window may be deleted, so the window ends at the limit, and no other window begins. */
+/* No file may be deleted. So the window ends when the limit is reached, and no other window
+ * begins. */
 static void a_run_ends_at_the_limit(void **state)
 {
     const struct sl_disk_options opt = {.folder = folder, .limit_bytes = 100, .keeps_all = 1};

@@ -1,4 +1,5 @@
-/* text_cache_test.c - finds texts by their keys, although the cache forgets other texts. */
+/* text_cache_test.c - the cache of row texts by key. Texts are found although the cache forgets
+ * other texts. */
 #include "unit/test.h"
 
 #include <stdio.h>

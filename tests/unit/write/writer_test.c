@@ -1,6 +1,5 @@
-/* writer_test.c - each window becomes a complete file of its own. A failure loses a window, but
- * does not affect the job.
- */
+/* writer_test.c - each window gives one complete file. If writing fails, the window's file is lost,
+ * but the job is not affected. */
 #include "unit/test.h"
 
 #include <dirent.h>
@@ -29,12 +28,13 @@ static char folder[32];
 static struct sl_ring *ring;
 static struct sl_outputs *outputs;
 static struct sl_writer *writer;
-static int left_behind; /* 1: a writer was not waited for, and still uses its arguments */
-static struct sl_outputs *volatile kept; /* the outputs that this writer still uses */
+static int left_behind; /* 1 if a writer thread was left running and still uses its arguments */
+static struct sl_outputs *volatile kept; /* the outputs that the running writer still uses */
 
 static _Atomic int named_by_another;
 
-/* glibc writes another thread's name through a descriptor, which the host may close and reuse. */
+/* Replaces glibc's function, which writes the name of another thread through a file descriptor that
+ * the host may close and reuse. */
 int pthread_setname_np(pthread_t thread, const char *name)
 {
     if (!pthread_equal(thread, pthread_self()))
@@ -202,8 +202,8 @@ static void stop_drains_and_completes_the_open_window(void **state)
     expect_rows("1.pt.trace.json", 3000);
 }
 
-/* The writer gets no time to stop. It may write any number of rows, but the file is ended, and
- * every row is written or counted. */
+/* The writer is stopped without time to write the remaining rows. The file is still complete, and
+ * every row is either written or counted. */
 static void a_stop_in_haste_counts_what_it_leaves(void **state)
 {
     char path[128];
@@ -295,7 +295,8 @@ static void a_folder_that_cannot_be_made_is_said_once_per_window(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_EVENTS_WRITTEN), 0);
 }
 
-/* Waits until the file is open. Its descriptor is the first one from 512 on. */
+/* Waits until the file is open. The file's descriptor is 512, the first number that syncline
+ * uses. */
 static void wait_for_file(void)
 {
     while (fcntl(512, F_GETFD) < 0) /* ctest's time limit ends this loop if the file never opens */
@@ -326,8 +327,8 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     push_window(3, 5);
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
     text = caught_stderr();
-    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line is printed for all
-                                                                    * windows */
+    /* Only one line is printed for all windows. */
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
     assert_non_null(
         strstr(text, "the program closed or replaced the descriptor of a trace file of window 1"));
     assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 2);
@@ -339,8 +340,8 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     free(data);
 }
 
-/* One output cannot wait for rows, so it gets an operator's beginning before the operator's row. A
- * lost operator is counted once. */
+/* One output needs the beginning of an operator before the operator's row. If the operator is lost,
+ * it is counted only once. */
 static void a_rows_beginning_is_no_row(void **state)
 {
     catch_stderr();
@@ -398,8 +399,8 @@ static void the_thread_takes_no_signals(void **state)
     assert_false(named_by_another);
 }
 
-/* Events can be read from the file a second after they were given, although the window is still
- * open. */
+/* A second after events were given to the writer, they can be read from the file, although the
+ * window is still open. */
 static void an_open_window_can_be_read_soon(void **state)
 {
     static char text[1 << 20];

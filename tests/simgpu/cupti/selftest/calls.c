@@ -1,4 +1,5 @@
-/* calls.c - tests the requests of a client: kinds and single calls, attributes, callbacks. */
+/* calls.c - tests the functions that a client calls: enabling of kinds and single API calls,
+ * attributes, callbacks. */
 #include "client.h"
 
 static void filters(void)

@@ -36,7 +36,7 @@ enum {
     CBID_CU_LAUNCH = 307
 };
 
-/* CUPTI functions by name; NULL if this version lacks the function. */
+/* The library under test. symbol() returns NULL if this CUPTI version lacks the function. */
 static void *library;
 static uint32_t version;
 
@@ -51,7 +51,7 @@ static inline void *symbol(const char *name)
 /* The function's type comes from NVIDIA's header. */
 #define F(name) ((__typeof__(name) *)symbol(#name))
 
-/* ---- the client: provides buffers, keeps the records ---- */
+/* ---- the client, which provides buffers and stores the records ---- */
 
 #define MAX_SEEN 400000
 
@@ -67,7 +67,7 @@ static bool give_null, keep_names, recycle;
 static uint8_t *recycled, *latest;
 static const char *kept_names[64];
 static size_t kept_count;
-static uint8_t *last_record[64]; /* per kind, a copy */
+static uint8_t *last_record[64]; /* copy of the last record of each kind */
 static pthread_t completed_on, requested_on;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -87,8 +87,8 @@ static inline void request(uint8_t **buffer, size_t *size, size_t *records)
 static inline void note(CUpti_Activity *record, size_t size)
 {
     struct seen s = {.kind = (uint32_t)record->kind};
-    /* Newer structs only append members, so the oldest type can read the records of all versions.
-     * */
+    /* Newer structs only append members, so the oldest type can read the records of all
+     * versions. */
     CUpti_ActivityKernel9 *k = (void *)record;
     CUpti_ActivityMemcpy5 *m = (void *)record;
     CUpti_ActivityMemset4 *t = (void *)record;

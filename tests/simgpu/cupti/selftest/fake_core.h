@@ -1,6 +1,6 @@
 /*
- * fake_core.h - a core that the self-test controls: operations end on request, handles equal ids,
- * and the log stays in memory.
+ * fake_core.h - a core that the self-test controls. An operation ends when the test says so,
+ * handles are numbers equal to the CUPTI ids, and the log stays in memory.
  */
 #ifndef FAKE_CORE_H
 #define FAKE_CORE_H
@@ -16,9 +16,9 @@ struct sim_op *fake_kernel(const char *name);
 struct sim_op *fake_copy(int peer);
 struct sim_op *fake_memset(void);
 uint64_t fake_new_correlation(void);
-/* Sets the times and `done`, and notifies the probe. */
+/* Ends the operation: sets its times and `done`, and notifies the probe. */
 void fake_finish(struct sim_op *op);
-/* One API call with the given cbid and correlation id. */
+/* Reports one API call with the given cbid and correlation id. */
 void fake_call(enum sim_domain domain, uint32_t cbid, uint32_t correlation, int result);
 
 long fake_ops_alive(void);

@@ -97,7 +97,7 @@ static void records(void)
     uint32_t first = (uint32_t)fake_new_correlation() + 1;
     struct sim_op *ops[] = {launch("_Z6kernelPf"), fake_copy(0), fake_copy(1), fake_memset()};
 
-    CHECK(pthread_equal(requested_on, pthread_self())); /* on the application's thread */
+    CHECK(pthread_equal(requested_on, pthread_self())); /* requested on the application's thread */
     for (size_t i = 0; i < 4; i++) {
         fake_finish(ops[i]);
     }
@@ -118,7 +118,7 @@ static void records(void)
     CHECK(F(cuptiActivityEnableAndDump)(CUPTI_ACTIVITY_KIND_STREAM) == CUPTI_SUCCESS);
     fake_probe->overhead(CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, 5000, 6000);
     flush(0);
-    CHECK(!pthread_equal(completed_on, pthread_self())); /* on CUPTI's own thread */
+    CHECK(!pthread_equal(completed_on, pthread_self())); /* completed on CUPTI's own thread */
 
     CUpti_ActivityKernel9 *k = (void *)last_record[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL];
     CHECK(k->correlationId == first && k->end == k->start + 1500 && k->completed == k->end);
@@ -141,7 +141,7 @@ static void records(void)
     CHECK(e->eventId == 9 && e->streamId == 13 && e->correlationId == 78);
     CUpti_ActivityStream *s = (void *)last_record[CUPTI_ACTIVITY_KIND_STREAM];
     CHECK(s->streamId == 13 && (int32_t)s->priority == -1);
-    CHECK(count_of(CUPTI_ACTIVITY_KIND_STREAM) == 2); /* when created, and dumped */
+    CHECK(count_of(CUPTI_ACTIVITY_KIND_STREAM) == 2); /* one when created, one by EnableAndDump */
     CUpti_ActivityContext *c = (void *)last_record[CUPTI_ACTIVITY_KIND_CONTEXT];
     CHECK(c->contextId == 1 && c->nullStreamId == 7);
     CUpti_ActivityDevice4 *d = (void *)last_record[CUPTI_ACTIVITY_KIND_DEVICE];
@@ -189,7 +189,7 @@ static void sync_kinds(void)
     enable(CUPTI_ACTIVITY_KIND_CUDA_EVENT);
     fake_probe->event_recorded(&event);
     flush(0);
-    CHECK(seen_count == 0); /* needs SYNCHRONIZATION */
+    CHECK(seen_count == 0); /* CUDA_EVENT records need SYNCHRONIZATION */
     enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
     fake_probe->event_recorded(&event);
     fake_probe->synchronized(&query);
@@ -239,7 +239,7 @@ static void names_over(void)
 
 static uint64_t ticks(void)
 {
-    return sim_now_ns() / 2 - 1000000000; /* half the rate, and another origin */
+    return sim_now_ns() / 2 - 1000000000; /* a clock with half the rate and another origin */
 }
 
 static void client_clock(void)

@@ -65,7 +65,8 @@ static void guises(void)
         fake_call(SIM_RUNTIME, CBID_LAUNCH, i + 1, 0);
     }
     fake_probe->guise(&(struct sim_guise){0, 0});
-    /* 12.0 has one buffer for all threads, and lacks this attribute */
+    /* 12.0 (version 18) has one buffer for all threads, and lacks the attribute for buffers per
+     * thread */
     CHECK(buffers_out == (version == 18 ? 1 : 3) && fake_probe->flushes() == 0);
     flush(0);
     CHECK(fake_probe->flushes() == 1);
@@ -87,9 +88,9 @@ static void play_raw(uint32_t kind, const void *bytes, uint32_t size, const char
     });
 }
 
-/* Replays records byte by byte. The client must receive the kinds that it enabled, also kinds that
- * this stand-in never makes itself. The records must be in the same buffers as in the recording,
- * and have their texts. */
+/* Replays records as unchanged copies. The client must receive the kinds that it enabled, including
+ * kinds that this stand-in never makes itself. The records must be divided among buffers as in the
+ * recording, and have their texts. */
 static void raw(void)
 {
     CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME, .cbid = CBID_LAUNCH};
@@ -138,7 +139,7 @@ static void scant_request(uint8_t **buffer, size_t *size, size_t *records)
     request(buffer, size, records);
 }
 
-/* A replay waits for a client without buffers, and loses nothing. */
+/* When the client gives no buffer, a replay must wait and lose no record. */
 static void patience(void)
 {
     size_t dropped = 1;
@@ -155,7 +156,7 @@ static void patience(void)
     CHECK(buffers_out == buffers_back && bytes_back == 3000 * sizeof(CUpti_ActivityAPI));
 }
 
-/* Prints the cost of a record. Only checks that all records arrive. */
+/* Prints the time per record. Checks only that all records arrive. */
 static void speed(void)
 {
     enum {

@@ -1,5 +1,5 @@
-/* trouble.c - tests records that options drop, steal, shuffle, delay, duplicate or strip of times,
- * and clients that provide no buffer. */
+/* trouble.c - tests the options that drop, shuffle, delay or duplicate records, deliver them to
+ * another client, or remove their times. Also tests clients that provide no buffer. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,8 +29,8 @@ static void drops(void)
         fake_call(SIM_RUNTIME, CBID_LAUNCH, i, 0);
     }
     flush(0);
-    CHECK(seen_count == 10 && buffers_out == 1 + 4); /* the small buffer, then four with 3 + 3 + 3 +
-                                                      * 1 records */
+    /* The small buffer, then four buffers with 3, 3, 3 and 1 records. */
+    CHECK(seen_count == 10 && buffers_out == 1 + 4);
     for (uint32_t i = 0; i < 10; i++) {
         CHECK(seen[i].correlation == 10 + i); /* the order is kept, because no option asked for
                                                * disorder */
@@ -66,8 +66,8 @@ static void steal(void)
     fake_call(SIM_RUNTIME, CBID_LAUNCH, 21, 0); /* this record goes into a buffer of the other
                                                  * client */
     CHECK(F(cuptiActivityRegisterCallbacks)(request, complete) == CUPTI_SUCCESS);
-    /* CUPTI would deliver the other client's buffer to us, so this client only counts and does not
-     * free. */
+    /* CUPTI would deliver the other client's buffer to this client. So this client's callback only
+     * counts buffers and does not free them. */
     CHECK(buffers_out == 1 && buffers_back == 0);
     free(latest); /* no other code frees this buffer */
 }
@@ -99,7 +99,7 @@ static void *call_of_another(void *unused)
     return NULL;
 }
 
-/* The client is at its limit and gives a dummy buffer. Before the client's callback returns,
+/* The client is at its memory limit and gives a dummy buffer. Before the client's callback returns,
  * another library registers its callbacks, and CUPTI requests a buffer from that library. */
 static void request_for_show(uint8_t **buffer, size_t *size, size_t *records)
 {
@@ -268,7 +268,7 @@ static void *register_slow_clock(void *begun)
     return NULL;
 }
 
-/* Runs in a child process. Makes the calls that torch.profiler makes. */
+/* Makes the CUPTI calls that torch.profiler makes. Runs in a child process. */
 static void profile(void)
 {
     alarm(10);

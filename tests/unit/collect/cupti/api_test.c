@@ -1,5 +1,6 @@
-/* api_test.c - which kinds and calls syncline enables in CUPTI, and how. If CUPTI refuses one kind,
- * the other kinds are still recorded, and a line on stderr says what is lost and what to do. */
+/* api_test.c - which record kinds and API calls syncline enables in CUPTI, and how. If CUPTI
+ * refuses one kind, the other kinds are still recorded. A line on stderr then says what is lost and
+ * what to do. */
 #include "unit/stderr.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static struct {
     int all_sync, thread_id_type;
     uint8_t attribute[16];
     int refused_kind, refuse_calls, refuse_attributes, code;
-    uint32_t refused_from; /* the lowest call id that CUPTI refuses */
+    uint32_t refused_from; /* CUPTI refuses this call id and all higher ids */
 } cupti;
 
 static int get_version(uint32_t *version)
@@ -186,7 +187,8 @@ static void unusable_libraries_are_refused(void **state)
     fn.ActivityGetAttribute = NULL;
     fn.SetThreadIdType = NULL;
     assert_int_equal(sl_cupti_api_adopt(&api, &fn), 0);
-    assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0); /* missing functions are not called */
+    /* syncline does not call functions that this CUPTI lacks. */
+    assert_int_equal(sl_cupti_attach(&api, NULL, NULL), 0);
     sl_cupti_detach(&api);
 }
 
@@ -212,7 +214,7 @@ static void everything_on_and_off_with_the_per_call_filter(void **state)
     assert_int_equal(filter, 0);
     for (int k = 0; k < SL_CUPTI_KIND_COUNT; k++)
         on += cupti.kind[k];
-    /* the kind KERNEL is off, because it serializes kernels */
+    /* and no other kind: KERNEL is off, because it serializes kernels */
     assert_int_equal(on, sizeof kinds / sizeof *kinds);
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         assert_int_equal(cupti.kind[kinds[i]], 1);
@@ -282,8 +284,8 @@ static void a_filter_that_fails_falls_back_to_the_whole_kind(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_CUPTI_ERRORS), 1);
 }
 
-/* CUPTI refuses some of the listed calls, which would then be missing. The whole kind is enabled
- * instead. */
+/* CUPTI refuses to enable some of the calls that syncline wants. So syncline enables the whole
+ * kind, so that no wanted call is missing. */
 static void a_filter_that_takes_some_calls_falls_back_to_the_whole_kind(void **state)
 {
     int filter = 0;
@@ -304,7 +306,7 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
 {
     static const struct {
         int kind;
-        uint32_t set; /* the kinds of which no record arrives */
+        uint32_t set; /* the set of kinds whose records will be missing */
         const char *words;
     } want[] = {
         {SL_CUPTI_KIND_CONCURRENT_KERNEL, SL_CUPTI_KERNEL, "(CONCURRENT_KERNEL) failed"},
@@ -325,7 +327,7 @@ static void a_kind_that_fails_leaves_the_others_recording(void **state)
         cupti.refused_kind = want[i].kind;
         listen_to_stderr();
         assert_int_equal(sl_cupti_enable(&api, ALL, 0, &filter), ALL & ~want[i].set);
-        /* printed once, although the call fails each time */
+        /* the message is printed once, although the call fails each time */
         sl_cupti_enable(&api, ALL, 0, &filter);
         line = stop_listening();
         assert_non_null(strstr(line, want[i].words));
@@ -378,8 +380,8 @@ static void buffers_are_zeroed_by_us_and_threads_are_the_systems(void **state)
     assert_non_null(strstr(stop_listening(), "cuptiActivitySetAttribute failed"));
 }
 
-/* Another client changes CUPTI's settings. That client first finds CUPTI's original settings, and
- * syncline sets its own again afterwards. */
+/* Another client uses CUPTI. Before that, syncline restores CUPTI's original settings. Afterwards
+ * syncline sets its own settings again. */
 static void another_client_finds_everything_as_it_was(void **state)
 {
     uint8_t *zeroed = &cupti.attribute[SL_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER];

@@ -1,6 +1,6 @@
-/* buffer_test.c - CUPTI gets zeroed buffers, and the recorder gets completed buffers in order. Also
- * tests the memory limit, unknown pointers, buffers completed twice, wake-ups, and many threads at
- * once. */
+/* buffer_test.c - the pool of CUPTI buffers. CUPTI gets zeroed buffers, and the recorder gets
+ * completed buffers in order. Also tests the memory limit, unknown pointers, buffers completed
+ * twice, wake-ups, and many threads at once. */
 #include "test.h"
 
 #include <errno.h>
@@ -160,7 +160,7 @@ static void a_strangers_buffer_is_accepted_and_not_touched(void **state)
     assert_null(sl_cupti_pool_take());
     assert_int_equal(sl_cupti_pool_outstanding(), 1);
 
-    complete(ours, BYTES * 2); /* more than fits */
+    complete(ours, BYTES * 2); /* CUPTI claims more bytes than the buffer has */
     complete(ours, 50);        /* twice */
     b = sl_cupti_pool_take();
     assert_ptr_equal(b->data, ours);
@@ -358,9 +358,9 @@ static void look(void *user, const uint8_t *data, size_t size)
     *seen = data;
 }
 
-/* CUPTI's thread can be preempted anywhere in its callback. A completed buffer counts as missing
- * until the recorder has received the buffer. Otherwise the process could exit without these
- * records, and not count them as lost. */
+/* CUPTI's thread can be preempted anywhere in its callback. CUPTI counts as the owner of a
+ * completed buffer until the recorder has received the buffer. Otherwise the process could exit
+ * without these records and without counting them as lost. */
 static void a_buffer_is_back_when_the_collector_has_it(void **state)
 {
     const uint8_t *seen = NULL;

@@ -40,7 +40,8 @@ static void seen(const char *name)
     atomic_store(&forbidden_name, name);
 }
 
-/* glibc's own functions, because dlsym() would allocate. */
+/* The allocator functions of glibc by their internal names. dlsym() cannot be used to find them,
+ * because it allocates memory. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
@@ -157,7 +158,7 @@ static void callbacks_do_not_allocate_or_lock(void **state)
         pthread_join(thread[i], NULL);
     if (atomic_load(&forbidden) != before)
         fail_msg("%s was called inside a callback", atomic_load(&forbidden_name));
-    /* the callbacks really took the rare paths */
+    /* the rare paths of the callbacks really ran */
     assert_true(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER) >= 2);
     assert_true(sl_stats_get(SL_STAT_FOREIGN_BUFFERS) >= 2);
     assert_true(atomic_load(&wakes) >= 1);
@@ -172,7 +173,7 @@ static void a_forbidden_call_would_be_seen(void **state)
 #ifdef SANITIZED
     skip();
 #endif
-    pthread_mutex_lock(&mutex); /* this call finds the real functions */
+    pthread_mutex_lock(&mutex); /* this call makes the replaced function look up the real one */
     pthread_mutex_unlock(&mutex);
     atomic_store(&forbidden, 0);
     watched = 1;

@@ -1,5 +1,5 @@
-/* clock_test.c - CUPTI's time stamps come from the wall clock, from the tick counter, or from an
- * unknown clock. */
+/* clock_test.c - tests how syncline detects the clock of CUPTI's time stamps: the wall clock, the
+ * tick counter, or an unknown clock. */
 #include "test.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #define MS 1000000ull
 
-static uint64_t far_ns; /* how far the unknown clock is ahead */
+static uint64_t far_ns; /* ns by which the unknown clock is ahead of the wall clock */
 
 static int realtime(uint64_t *stamp)
 {
@@ -60,15 +60,15 @@ static void what_neither_clock_gives_is_refused(void **state)
     assert_true(clock.is_mixed);
     another(&stamp);
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), -ERANGE);
-    /* days ahead, because earlier ticks may be before the boot */
+    /* a stamp days in the future, because one in the past may be before the boot */
     stamp = sl_clock_ticks() + (1ull << 53);
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), -ERANGE);
     realtime(&stamp);
     assert_int_equal(sl_cupti_clock_to_real(&clock, &stamp), 0);
 }
 
-/* CUPTI does not return its time, so another client may have set its clock. syncline recognizes the
- * clock of each time stamp from its value. */
+/* cuptiGetTimestamp fails, so another client may have changed CUPTI's clock unnoticed. syncline
+ * recognizes the clock of each time stamp from the stamp's value. */
 static void without_an_answer_stamps_tell(void **state)
 {
     struct sl_cupti_clock clock = {0};
@@ -83,7 +83,8 @@ static void without_an_answer_stamps_tell(void **state)
     assert_in_range(ticks, before - 1000, sl_clock_now());
 }
 
-/* A machine whose wall clock can be set: a counter of 3 ticks per ns. Each reading takes 10 ns. */
+/* A fake machine: a counter with 3 ticks per ns, and a wall clock that the test can set. Each
+ * reading of a clock takes 10 ns. */
 static struct {
     uint64_t ticks;
     int64_t set_ns, set_in_bracket_ns;

@@ -1,6 +1,6 @@
-/* cuda_facts_test.c - queries the CUDA driver where none is installed. End-to-end tests with the
- * simulated GPU test the answers of a driver: the trace's deviceProperties, versions and
- * occupancy. */
+/* cuda_facts_test.c - queries of the CUDA driver on a machine without a driver. With a driver, the
+ * trace has deviceProperties, versions and occupancy; end-to-end tests with the simulated GPU check
+ * these. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,13 +1,14 @@
 /* decode_gpu_test.c - decodes every field of a GPU operation from the record layouts of every known
- * version. Also tests the descriptions before an operation's first row, and times that are not a
- * duration. */
+ * version. Also tests the events that describe a device or stream, which precede its first
+ * operation, and invalid start and end times. */
 #include "test.h"
 
 #include "unit/collect/cupti/record.h"
 
 static const char kernel_name[] = "_Z6kernelPfi";
 
-/* Writes the fields that all families share, at the offsets of each. */
+/* Writes the fields that kernels, copies and memsets have in common, at the offsets of the record's
+ * type. */
 #define PUT_OPERATION(r, at)                                                                       \
     do {                                                                                           \
         put64((r), (at)->start, 1700000000000001000u);                                             \
@@ -232,12 +233,12 @@ static void times_that_are_none(void **state)
     const struct sl_cupti_kernel_layout *at = b->layout->kernel;
     uint8_t *r;
 
-    r = add_kernel(b); /* never timed */
+    r = add_kernel(b); /* CUPTI has recorded no times */
     put64(r, at->start, 0);
     put64(r, at->end, 0);
-    r = add_kernel(b); /* truncated by a forced flush */
+    r = add_kernel(b); /* a forced flush delivered it before its end */
     put64(r, at->end, 0);
-    r = add_kernel(b); /* impossible */
+    r = add_kernel(b); /* the end is before the start */
     put64(r, at->end, 5);
     assert_int_equal(record_decode(b), 3);
     assert_int_equal(record_event(b, SL_EV_KERNEL, 0)->flags, SL_EVF_NO_TIME);

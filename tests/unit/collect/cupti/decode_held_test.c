@@ -1,5 +1,6 @@
-/* decode_held_test.c - tests collect/cupti/decode_held.c: a wait's record arrives before the record
- * of its context, because each thread has its own buffers. */
+/* decode_held_test.c - tests collect/cupti/decode_held.c, which delays records of waits. The record
+ * of a wait can arrive before the record of its context, because each thread has its own
+ * buffers. */
 #include "test.h"
 
 #include "collect/cupti/decode_impl.h"
@@ -68,7 +69,8 @@ static void it_is_held_no_longer_than_the_context_may_be_late(void **state)
     assert_int_equal(b->event[0].device, 0);
     settle(b, UINT64_MAX);
     assert_int_equal(b->event[0].end_ns, 2000);
-    /* The wait's record did not make syncline assume that the context is on device 0. */
+    /* When the wait's record arrived, the context's device was unknown. syncline did not assume
+     * device 0. */
     add_wait(b, 2, 3000);
     add_context(b, 2, 1);
     record_decode(b);

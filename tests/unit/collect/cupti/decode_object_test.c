@@ -1,5 +1,6 @@
-/* decode_object_test.c - devices, contexts, streams and names are reported once, and again only if
- * something new is known. Objects that do not fit into the tables are not reported. */
+/* decode_object_test.c - devices, contexts, streams and names. The decoder reports each object
+ * once, and again only if a record has new information. Objects that do not fit into the tables are
+ * not reported. */
 #include "test.h"
 
 #include <errno.h>
@@ -120,7 +121,8 @@ static void names_reach_their_objects(void **state)
     assert_int_equal(ev->thread, 51);
     assert_int_equal(ev->u.meta.pid, 50);
     assert_string_equal(record_text(b, ev->name), "loader");
-    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 0)->name, 0); /* not known yet */
+    /* The name is not known yet. */
+    assert_int_equal(record_event(b, SL_EV_META_DEVICE, 0)->name, 0);
     ev = record_event(b, SL_EV_META_DEVICE, 1);
     assert_int_equal(ev->device, 3);
     assert_int_equal(ev->u.meta.index, 3);

@@ -1,5 +1,6 @@
-/* decode_test.c - decodes buffers record by record, with sizes from the table and from CUPTI:
- * truncated ends, unknown kinds, and invalid addresses. Also tests the table of calls. */
+/* decode_test.c - decodes buffers record by record. The sizes of records come from the table or
+ * from CUPTI. Buffers are truncated, or have unknown kinds or invalid addresses. Also tests the
+ * table of API calls. */
 #include "test.h"
 
 #include <errno.h>
@@ -122,7 +123,8 @@ static void a_name_at_a_bad_address_is_damage_not_a_crash(void **state)
     record_close(b);
 }
 
-/* CUPTI is newer than the table. Its records are longer, and only CUPTI knows their sizes. */
+/* CUPTI is newer than the table. Records are longer than in the table, so their sizes come from
+ * CUPTI. */
 static int fake_results;
 
 static int step_by_128(uint8_t *buffer, size_t valid, void **record)
@@ -171,7 +173,8 @@ static void a_newer_library_steps_by_itself(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 1);
     fake_results = 0;
 
-    /* A record's size leads outside of the buffer or backwards. The decoder stops there. */
+    /* By the size that CUPTI reports, the next record would be outside of the buffer, or before
+     * this record. The decoder stops. */
     sl_decode_destroy(b->decode);
     opt.get_next_record = step_back;
     assert_int_equal(sl_decode_create(&b->decode, &opt), 0);
@@ -197,14 +200,15 @@ static void add_launch(struct record_rig *b)
     put32(record_add(b, SL_CUPTI_KIND_RUNTIME), b->layout->api->cbid, 51); /* cudaMemsetAsync */
 }
 
-/* CUPTI keeps a buffer that has an unfinished record. The decoder recognizes unfinished records. */
+/* CUPTI does not deliver a buffer that has an unfinished record. The decoder recognizes unfinished
+ * records in a buffer. */
 static void what_is_unfinished_in_a_buffer_is_seen(void **state)
 {
     struct record_rig *b = record_open(130001, 0);
 
     add_launch(b);
     add_memset(b, 1);
-    add_memset(b, 2); /* a graph's operation has such an id */
+    add_memset(b, 2); /* the id of a graph's operation */
     assert_int_equal(unfinished(b), 0);
     put64(add_memset(b, 1), b->layout->memset->end, 0);
     record_add(b, SL_CUPTI_KIND_CONCURRENT_KERNEL);

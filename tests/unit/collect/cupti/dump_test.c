@@ -1,5 +1,5 @@
-/* dump_test.c - reads dumps byte by byte and checks their contents. Also tests which options are
- * refused, and how a dump ends. */
+/* dump_test.c - dumps of raw CUPTI buffers. The tests read a dump byte by byte and check its
+ * contents. Also tests invalid options, and how a dump ends. */
 #include "test.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static const struct file *read_file(const char *name)
     return &f;
 }
 
-/* Returns how many lines were printed. Each of them must contain `text`. */
+/* Returns the number of lines on stderr. Each line must contain `text`. */
 static int said(const char *text)
 {
     static struct file copy;
@@ -78,7 +78,8 @@ static int said(const char *text)
     return lines;
 }
 
-/* Returns the n-th chunk of a type; NULL if there are fewer. Every chunk must be complete. */
+/* Returns the n-th chunk of a type, or NULL if there are fewer chunks of this type. Every chunk
+ * must be complete. */
 static const void *chunk(const struct file *f, uint32_t type, int n)
 {
     struct sl_cupti_dump_chunk c;
@@ -136,10 +137,10 @@ static void what_stands_in_it(void **state)
     sl_cupti_dump_buffer(d, b->buffer, b->valid, 9);
     devices.device[1] = (struct sl_device){.id = 1, .known = 1, .name = "GPU", .warp_size = 32};
     sl_cupti_dump_dropped(d, 5);
-    strcpy(first, "gone!"); /* names are valid only for one buffer */
+    strcpy(first, "gone!"); /* the next buffer has another name at this address */
     sl_cupti_dump_buffer(d, b->buffer, b->valid, 0);
     sl_cupti_dump_end(d);
-    sl_cupti_dump_buffer(d, b->buffer, b->valid, 0); /* after the end, a call does nothing */
+    sl_cupti_dump_buffer(d, b->buffer, b->valid, 0); /* a call after the end does nothing */
 
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -200,7 +201,8 @@ static void what_stands_in_it(void **state)
     record_close(b);
 }
 
-/* A tick is half a ns, and a second passes between two readings of the clock. */
+/* The test's clock. A tick is half a ns, and each reading is a second later than the previous
+ * one. */
 static uint64_t made_ns;
 
 static uint64_t made_clock(void)
@@ -213,8 +215,8 @@ static uint64_t made_ticks(void)
     return made_ns * 2;
 }
 
-/* The chunk that relates ticks to time precedes the first buffer with ticks. The chunk is written
- * again when the relation has changed. */
+/* A chunk says how to convert ticks to time. It precedes the first buffer whose times are ticks,
+ * and is written again when the conversion has changed. */
 static void what_ticks_are(void **state)
 {
     static const struct sl_clock_source source = {made_clock, made_clock, made_ticks};
@@ -223,7 +225,7 @@ static void what_ticks_are(void **state)
     const struct file *f;
 
     sl_clock_set_source(&source);
-    sl_cupti_dump_ticks(d); /* the relation of ticks to time is not known yet */
+    sl_cupti_dump_ticks(d); /* the conversion is not known yet */
     sl_cupti_dump_ticks(d);
     for (made_ns = 7000000000; made_ns < 10000000000; made_ns += 1000000000) {
         sl_clock_calibrate();
@@ -355,7 +357,7 @@ static void what_cannot_be_opened(void **state)
     assert_int_equal(sl_cupti_dump_open(&d, &opt), -ENOTSUP);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(said("nothing is dumped"), 2);
-    /* A path is too long as given, or becomes too long when the process id replaces %p. */
+    /* The path in the option is too long, or becomes too long when the process id replaces %p. */
     memset(longer, 'p', sizeof(longer) - 1);
     opt = (struct sl_cupti_dump_options){.path = longer, .version = VERSION, .pid = 4000000000u};
     assert_int_equal(sl_cupti_dump_open(&d, &opt), -ENAMETOOLONG);

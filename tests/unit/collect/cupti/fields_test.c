@@ -1,6 +1,6 @@
 /*
- * fields_test.c - which fields of user-defined records syncline selects, and how it learns their
- * positions.
+ * fields_test.c - user-defined records: which fields syncline selects, and how syncline reads the
+ * positions of the fields from the layout that CUPTI reports.
  */
 #include "test.h"
 
@@ -14,7 +14,7 @@
 
 #define KINDS 64
 
-/* The layouts that a CUPTI would report that packs fields in the selected order, or in reverse
+/* Layouts as CUPTI would report them. CUPTI packs the fields in the selected order, or in reverse
  * order. */
 static struct layouts {
     struct sl_cupti_field_place place[KINDS][SL_CUPTI_FIELDS_MOST];
@@ -75,7 +75,7 @@ static void test_what_cannot_be_true(void **state)
     told.of[SL_CUPTI_KIND_MEMSET].record_size = 1 << 20;
     assert_int_equal(sl_cupti_fields_learn(&told.info), -EINVAL);
     tell(SL_CUPTI_KIND_MEMSET, 0);
-    told.place[SL_CUPTI_KIND_MEMSET][0].offset = 4; /* overlaps the kind */
+    told.place[SL_CUPTI_KIND_MEMSET][0].offset = 4; /* overlaps the kind, the first field */
     assert_int_equal(sl_cupti_fields_learn(&told.info), -EINVAL);
     tell(SL_CUPTI_KIND_MEMSET, 0);
     told.place[SL_CUPTI_KIND_MEMSET][0].struct_size = 4;
@@ -94,8 +94,8 @@ static void test_another_layout_later(void **state)
                      told.of[SL_CUPTI_KIND_MEMSET].record_size - 8);
 }
 
-/* A later layout has the same fields and size in another order. syncline refuses this layout,
- * because numbers would be read from the wrong fields. */
+/* A buffer comes with a layout that has the same fields and size as before, but another order.
+ * syncline ignores this layout, because the decoder would read values from the wrong fields. */
 static void test_fields_in_another_order_later(void **state)
 {
     tell(SL_CUPTI_KIND_MEMSET, 0);
@@ -106,7 +106,7 @@ static void test_fields_in_another_order_later(void **state)
     assert_int_equal(sl_cupti_fields_learn(&told.info), 0);
 }
 
-/* A later CUPTI reports more about each field. */
+/* The layout entries of a later CUPTI version are larger. */
 static void test_larger_entries(void **state)
 {
     struct larger {
@@ -162,7 +162,7 @@ static void test_decoding(void **state)
     assert_int_equal(ev->end_ns, 3000);
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_UNKNOWN), 1);
     assert_int_equal(sl_stats_get(SL_STAT_RECORDS_INVALID), 0);
-    /* Afterwards records have the layout of their CUPTI version again. */
+    /* From here on, the records have the layout of their CUPTI version again. */
     sl_decode_set_layout(b->decode, NULL);
     b->layout = record_layout(130401);
     add_memset(b, 42);
@@ -171,7 +171,8 @@ static void test_decoding(void **state)
     record_close(b);
 }
 
-/* Counts the records that CUPTI still holds. A record of unknown size counts as one. */
+/* Counts the records in a buffer that CUPTI has not delivered. A record of unknown size counts as
+ * one. */
 static void test_looking(void **state)
 {
     struct record_rig *b = record_open(130401, 0);

@@ -1,5 +1,5 @@
-/* find_test.c - the places where syncline searches for libcupti. A copy that is already in the
- * process is preferred. The steps run in one process, like in a job. */
+/* find_test.c - the places where syncline searches for libcupti. A libcupti that the process has
+ * already loaded is preferred. The steps run in one process, as in a job. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,8 @@
 
 static char root[] = "/tmp/sl_find_XXXXXX";
 
-/* The offered files below `root`, in order. No other file is ever accepted. */
+/* The files below `root` that the search has passed to accept(), in order. Files outside of `root`
+ * are never accepted. */
 static char offered[16][512];
 static unsigned offers, all_offers;
 static const char *wanted; /* the file to accept */
@@ -56,7 +57,7 @@ static int set_up(void **state)
     Dl_info cmocka;
 
     assert_non_null(mkdtemp(root));
-    /* three ways in which NVIDIA's files are installed */
+    /* NVIDIA's files are installed in three ways */
     copy_to(FIXTURE_CUPTI, "/cuda/extras/CUPTI/lib64/libcupti.so.13");
     copy_to(FIXTURE_CUPTI, "/venv/lib/python3.11/site-packages/nvidia/cu13/lib/libcupti.so.13");
     assert_true(dladdr((void *)(uintptr_t)_cmocka_run_group_tests, &cmocka) != 0);
@@ -100,9 +101,9 @@ static void a_copy_in_the_process_is_taken_whatever_else_there_is(void **state)
     char path[512], why[512];
     void *handle = NULL;
 
-    /* an earlier step left copies in the process */
+    /* an earlier step has loaded libcupti into the process */
     assert_int_equal(find(&handle, path, why), -ENOTSUP);
-    assert_int_equal(all_offers, 1); /* no second copy is loaded */
+    assert_int_equal(all_offers, 1); /* so no other file is tried */
     assert_null(handle);
     wanted = "libcupti";
     assert_int_equal(find(&handle, path, why), 0);

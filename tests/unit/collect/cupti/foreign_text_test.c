@@ -1,4 +1,5 @@
-/* foreign_text_test.c - reads texts with and without an end, and texts at invalid addresses. */
+/* foreign_text_test.c - reads texts from addresses that CUPTI or the program gave: texts with and
+ * without a NUL, and invalid addresses. */
 #include "test.h"
 
 #include <errno.h>

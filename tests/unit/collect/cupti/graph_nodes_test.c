@@ -1,5 +1,5 @@
-/* graph_nodes_test.c - CUPTI's callbacks about graphs become facts about graph nodes, in order. A
- * loss is reported at its place in that order. */
+/* graph_nodes_test.c - CUPTI's callbacks about graphs become events about graph nodes (facts), in
+ * order. If facts are lost, an event at this position reports the loss. */
 #include "test.h"
 
 #include <errno.h>
@@ -80,7 +80,7 @@ static void facts_come_out_in_order(void **state)
     graphs_tell(DEPENDS, (struct graph_data){.node = AT(1), .dependent = AT(2)});
     graphs_tell(DEPENDS_NO_MORE, (struct graph_data){.node = AT(1), .dependent = AT(2)});
     graphs_tell(CLONED, (struct graph_data){.node = AT(11), .original = AT(1)});
-    graphs_tell(99, (struct graph_data){.node = AT(1)}); /* not asked for */
+    graphs_tell(99, (struct graph_data){.node = AT(1)}); /* syncline did not enable this callback */
     assert_next(SL_NODE_CREATED, 1, 0, 9);
     assert_next(SL_NODE_IS_GRAPH, 2, 0, 9);
     assert_next(SL_NODE_DEPENDS, 2, 1, 0);
@@ -99,7 +99,7 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     while (sl_graph_nodes_next(&ev) && ev.fact == SL_NODE_CREATED)
         assert_int_equal(ev.u.node.id, ++facts);
     assert_in_range(facts, 200000, 299999);
-    /* the loss is reported once, after all facts from before it */
+    /* the loss is reported once, after all facts that precede the loss */
     assert_int_equal(ev.fact, SL_NODE_FACTS_LOST);
     assert_no_more();
     graphs_tell(GRAPHS_CREATED, (struct graph_data){.node = AT(5)});
@@ -107,7 +107,8 @@ static void a_full_queue_says_that_facts_are_lost(void **state)
     assert_no_more();
 }
 
-/* Facts are lost. The loss is reported before all later facts, which are correct and are kept. */
+/* Facts are lost. The loss is reported before all later facts. The later facts are correct and are
+ * reported, too. */
 static void a_loss_stands_before_what_came_after_it(void **state)
 {
     struct sl_event ev;
@@ -159,8 +160,8 @@ static void threads_tell_at_the_same_time(void **state)
     assert_no_more();
 }
 
-/* The subscription ends. All facts are lost from then on, including facts that were not read
- * yet. */
+/* The subscription ends. No facts are reported from then on; facts that were not read yet are lost,
+ * too. */
 static void given_up_nothing_is_known(void **state)
 {
     struct sl_event ev;

@@ -1,8 +1,8 @@
 /*
- * graphs.h - a fake CUPTI with the callbacks about CUDA graphs that graph_nodes.c uses. Handles are
- * numbers.
+ * graphs.h - a fake CUPTI with only the callbacks about CUDA graphs that graph_nodes.c uses. Graph
+ * and node handles are numbers.
  *
- * Threads: any, after the callback was registered. Memory: none.
+ * Threads: any, after the callback was registered. No memory is allocated.
  */
 #ifndef TEST_CUPTI_GRAPHS_H
 #define TEST_CUPTI_GRAPHS_H
@@ -31,7 +31,7 @@ enum {
 
 static struct {
     void (*callback)(void *user, int domain, uint32_t cbid, const void *data);
-    unsigned enabled; /* callbacks of the domain */
+    unsigned enabled; /* number of enabled callbacks of the resource domain */
     _Atomic int unsubscribed;
 } graphs;
 

@@ -10,8 +10,8 @@ static void each_row_is_found_by_its_own_version(void **state)
                          &sl_cupti_tables_layouts[i]);
 }
 
-/* NVIDIA's minor releases have numbers between the table's versions and unchanged layouts. The
- * older version's row is used. */
+/* Minor releases of CUPTI have version numbers between two rows of the table, and the layouts of
+ * the older row. So the older row is used. */
 static void versions_between_rows_are_read_by_the_older_one(void **state)
 {
     for (unsigned i = 1; i < sl_cupti_tables_layout_count; i++)
@@ -31,7 +31,8 @@ static void what_is_older_than_all_is_not_read(void **state)
     assert_null(sl_cupti_layout_find(0));
 }
 
-/* The kind is from a damaged record, or from a later CUPTI. The table has no size for this kind. */
+/* A kind comes from a damaged record, or from a later CUPTI. The table has no size for an unknown
+ * kind. */
 static void a_kind_that_is_not_known_has_no_size(void **state)
 {
     const struct sl_cupti_layout *layout = sl_cupti_layout_find(18);

@@ -1,6 +1,6 @@
 /* objects_test.c - each thread and stream is reported once, although the tables have a fixed size.
- * Twenty thousand objects, far more than fit, are never reported twice, and no search is
- * endless. */
+ * Twenty thousand objects are far more than fit. No object is reported twice, and every search in
+ * the full table ends. */
 #include "test.h"
 
 #include "base/stats.h"
@@ -39,12 +39,12 @@ static void full_tables_stop_telling_and_count(void **state)
     assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED - 1);
     assert_true(sl_stats_get(SL_STAT_NAMES_LOST) > 0);
 
-    /* A remembered stream can still be described. */
+    /* A stream in the table can still be described. */
     sl_cupti_objects_describe_stream(s, 1, 5, 2, -4, 0);
     assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED);
     assert_int_equal(sl_cupti_objects_stream(s, 0, 1, 5), -4);
 
-    /* The flags of a stream that is not remembered are reported, too. */
+    /* The flags of a stream that did not fit into the table are reported, too. */
     sl_cupti_objects_describe_stream(s, 1, MANY + 1, 2, 0, 0);
     assert_int_equal(told[SL_EV_META_STREAM], REMEMBERED + 1);
     sl_cupti_objects_destroy(s);

@@ -1,8 +1,9 @@
 /*
  * record.h - builds raw CUPTI records of any version from the generated table.
  *
- * A test puts values at the offsets that the table gives for a version. An error in the table would
- * be noticed, because the simulated CUPTI of tests/e2e has its own table.
+ * A test writes values at the offsets that the decoder's own table gives for a version. So these
+ * tests cannot detect an error in the table. End-to-end tests detect it, because the simulated
+ * CUPTI has a table of its own.
  */
 #ifndef TEST_CUPTI_RECORD_H
 #define TEST_CUPTI_RECORD_H
@@ -97,7 +98,7 @@ static inline void put64(uint8_t *r, uint16_t offset, uint64_t v)
     memcpy(r + offset, &v, sizeof v);
 }
 
-/* Decodes the buffer, empties it, and returns the number of records. */
+/* Decodes the buffer, then empties it. Returns the number of decoded records. */
 static inline size_t record_decode(struct record_rig *b)
 {
     size_t n;

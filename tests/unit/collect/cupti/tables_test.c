@@ -11,11 +11,12 @@
 
 #define ROWS sl_cupti_tables_layout_count
 
-/* One family of records: its kind, its offsets, and the offsets that a version may lack (0). */
+/* A type of records: its kind, the offsets of its fields, and the fields that a version may lack
+ * (offset 0). */
 struct family {
     const char *name;
     enum sl_cupti_kind kind;
-    const uint16_t *offsets; /* the first offset is the size's */
+    const uint16_t *offsets; /* the first value is the record's size */
     unsigned count;
     uint32_t optional; /* bit n: the n-th offset may be 0 */
 };
@@ -64,8 +65,8 @@ static void rows_ascend_by_version(void **state)
         assert_true(sl_cupti_tables_layouts[i - 1].version < sl_cupti_tables_layouts[i].version);
 }
 
-/* The decoder steps by record_size and reads by the layout. Both must agree, so every field lies
- * inside its record. */
+/* The decoder steps from record to record by record_size, and reads fields by the layout. Both
+ * tables must agree: every field is inside its record. */
 static void every_field_lies_in_its_record(void **state)
 {
     struct family family[FAMILIES];
@@ -140,8 +141,8 @@ static void record_sizes_are_plausible(void **state)
     }
 }
 
-/* Callback ids keep their meaning, so one table serves all versions. Each version has the ids below
- * its own limit. */
+/* A callback id means the same call in all versions, so all versions use one table. A version has
+ * all ids below its limit. */
 static void callback_ids_only_grow(void **state)
 {
     const struct sl_cupti_layout *row = sl_cupti_tables_layouts;
@@ -187,7 +188,7 @@ static void check_calls(const struct sl_call_name_row *call, unsigned count, con
         }
         named++;
         assert_int_equal(strncmp(c->name, prefix, strlen(prefix)), 0);
-        /* Names have no version suffix, because one call would then have several names. */
+        /* Names have no version suffix, because else one call would have several names. */
         assert_false(has_version_suffix(c->name));
         if (strstr(c->name, "_ptsz") || strstr(c->name, "_ptds")) {
             const struct sl_call_name_row *base = base_of(call, count, c->name);
@@ -214,8 +215,8 @@ static void calls_are_named_and_every_launch_is_wanted(void **state)
     check_calls(sl_call_names_driver, sl_call_names_driver_count, "cu");
 }
 
-/* Ids copied by hand from NVIDIA's headers. The test notices a table whose ids are all off by
- * one. */
+/* Compares ids that were copied by hand from NVIDIA's headers. The test detects a table whose ids
+ * are all off by one. */
 static void well_known_calls_stand_at_their_ids(void **state)
 {
     const struct {

@@ -1,4 +1,4 @@
-/* v2_test.c - the table of CUPTI functions while syncline is a subscriber, and after that. Also
+/* v2_test.c - which CUPTI functions syncline calls while it is a subscriber, and afterwards. Also
  * tests which client is reported if CUPTI refuses the subscription. */
 #include "test.h"
 
@@ -119,7 +119,7 @@ static void another_tool_that_holds_cupti_is_named(void **state)
     assert_int_equal(subscribe(0), -EBUSY);
     assert_string_equal(holder, "nsys");
     assert_memory_equal(&fn, &before, sizeof(fn));
-    cupti->holder = longest; /* not terminated */
+    cupti->holder = longest; /* no NUL at the end */
     assert_int_equal(subscribe(0), -EBUSY);
     assert_int_equal(strlen(holder), 63);
     assert_int_equal(subscribe_with(0, 8), -EBUSY);

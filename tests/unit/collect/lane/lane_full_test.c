@@ -1,6 +1,5 @@
-/* lane_full_test.c - a thread's lane, the ring buffer for its records, becomes longer when it is
- * full. The positions of writer and reader in the ring do not matter. Records stay complete and in
- * order. */
+/* lane_full_test.c - a lane is the ring buffer for the records of a thread. A full lane becomes
+ * longer, at any positions of writer and reader. Records stay complete and in order. */
 #include "test.h"
 
 #include <pthread.h>
@@ -34,7 +33,7 @@ static void check(int fact, int line)
 
 #define CHECK(fact) check(fact, __LINE__)
 
-/* ---- the writer, which writes records of any length, filled with their number ---- */
+/* ---- the writer; each word of a record contains the record's number ---- */
 
 static uint32_t put(uint32_t number, unsigned words)
 {
@@ -83,7 +82,7 @@ struct rounds {
     uint32_t number, count;
 };
 
-/* Runs each round in a thread of its own while earlier threads still hold their lanes, so that each
+/* Runs each round in a new thread. The threads of earlier rounds have not ended, so each thread
  * gets a new lane. */
 static void *run_rounds(void *user)
 {
@@ -141,10 +140,10 @@ static void a_reader_that_reads_meanwhile_sees_all(void **state)
     assert_int_equal(atomic_exchange(&failed, 0), 0);
 }
 
-/* ---- writer and reader in turns ---- */
+/* ---- writer and reader, alternating in one thread ---- */
 
-/* The reader stops when `eighths` of the ring are full. All records are read after the lane has
- * grown. */
+/* Writes records until `eighths` eighths of the ring are full, and reads these. Then fills the lane
+ * until it grows, and reads all records. */
 static void fill(uint32_t eighths)
 {
     uint32_t count = FIRST_ROOM / 8 * eighths, seen, number = 0;
@@ -214,7 +213,7 @@ static void whatever_both_do_records_are_whole(void **state)
 
     in_new_lanes(mix, LANES);
     assert_int_equal(atomic_exchange(&failed, 0), 0);
-    assert_true(sl_lanes_lost() > lost); /* the lanes were full often enough */
+    assert_true(sl_lanes_lost() > lost); /* lanes were really full in this test */
 }
 
 static int init(void **state)

@@ -22,7 +22,8 @@ static void wake(void)
     atomic_fetch_add(&woken, 1);
 }
 
-/* Writes numbered records. Returns how many fitted. */
+/* Writes `count` records, numbered from `from`. Returns the number of records for which there was
+ * room. */
 static uint32_t put(uint32_t from, uint32_t count)
 {
     struct sl_lane *lane = sl_lane_get();
@@ -57,7 +58,7 @@ static uint32_t read_on(struct sl_lane *lane, uint32_t from, uint32_t most)
     return seen;
 }
 
-/* The lane is read in time, so the lane does not grow. */
+/* The reader reads the lane before it is full, so the lane does not grow. */
 static void a_lane_that_is_read_stays_small(void **state)
 {
     uint64_t bytes;
@@ -86,7 +87,8 @@ static void *run_ahead(void *work)
     return NULL;
 }
 
-/* Returns how many of `count` records fit into the lane of a new thread, which is not read. */
+/* Writes `count` records in a new thread, whose lane is not read. Returns the number of records for
+ * which there was room. */
 static uint32_t put_in_thread(uint32_t count)
 {
     struct work work = {count, 0};
@@ -118,14 +120,16 @@ static void a_lane_that_is_not_read_grows(void **state)
     assert_in_range(had_room, LARGEST - FIRST_ROOM, LARGEST);
     assert_int_equal(sl_lanes_lost() - lost, FIRST_ROOM / 4 + 2 * LARGEST - had_room);
     assert_true(sl_lanes_bytes() <= MEMORY);
-    /* Reads all records of a lane that grew several times. The last ring is filled past its end. */
+    /* Reads all records of a lane that grew several times. The writer has passed the end of the
+     * last ring. */
     assert_int_equal(read_on(sl_lane_mine, 0, LARGEST / 2), LARGEST / 2);
     assert_int_equal(put(had_room, LARGEST / 4), LARGEST / 4);
     assert_int_equal(read_on(sl_lane_mine, LARGEST / 2, UINT32_MAX),
                      had_room + LARGEST / 4 - LARGEST / 2);
 }
 
-/* A part of the memory is reserved for lanes of later threads. A lane cannot grow into it. */
+/* A part of the memory is reserved for lanes of later threads, and cannot be used to make a lane
+ * longer. */
 static void growth_leaves_room_for_others(void **state)
 {
     uint32_t had_room = put_in_thread(LARGEST); /* this thread gets the lane of the ended thread */

@@ -1,6 +1,6 @@
 /* lane_read_test.c - reads the records of all threads' lanes (ring buffers), and converts their
- * time stamps to times. Records made after the given time are left for later. The test's own clock
- * has 2 ticks per nanosecond, then another rate. */
+ * time stamps to times. Records made after a given time are read by a later call. The test's own
+ * clock has 2 ticks per nanosecond at first, and another rate later. */
 #include "test.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #define SECOND 1000000000u
 #define EPOCH  1700000000000000000u
 
-static uint64_t time_ns, ticks; /* current values */
+static uint64_t time_ns, ticks; /* the current time of the test's clocks */
 
 static uint64_t realtime(void)
 {
@@ -119,7 +119,7 @@ static int end(void **state)
     return 0;
 }
 
-/* ---- the cases, each of which continues the previous case ---- */
+/* ---- the test cases, each of which continues the previous case ---- */
 
 static void nothing_is_read_where_there_is_nothing(void **state)
 {
@@ -146,7 +146,8 @@ static void a_record_has_its_thread_and_the_time_of_its_stamp(void **state)
     ASSERT_MARKS(1, numbers, times);
 }
 
-/* A record made after the given time is not read yet. A later call reads the record, once. */
+/* A record made after the given time is not read yet. A later call reads this record exactly
+ * once. */
 static void what_came_after_that_time_is_left(void **state)
 {
     static const uint32_t first[] = {3}, second[] = {4, 5};
@@ -230,8 +231,8 @@ static void mark_later(void)
     mark(13);
 }
 
-/* A record made while lanes are read is left for the next time. Otherwise it could be read before
- * an earlier record in a lane that was already read. */
+/* A record that is made while lanes are read is not read before the next call. Otherwise the record
+ * could be read before an earlier record in a lane that was already finished. */
 static void what_is_made_while_lanes_are_read_is_left(void **state)
 {
     static const uint32_t first[] = {12}, second[] = {13};
@@ -245,8 +246,8 @@ static void what_is_made_while_lanes_are_read_is_left(void **state)
     ASSERT_MARKS(0, second, second_at);
 }
 
-/* The counter changes its rate, or was measured badly at first. After two seconds only recent
- * measurements count. */
+/* The counter changes its rate, or its first measurement was wrong. After two seconds, only recent
+ * measurements are used. */
 static void the_rate_is_that_of_the_last_seconds(void **state)
 {
     uint64_t at;
@@ -329,7 +330,7 @@ static void *spoil(void *unused)
 }
 
 /* A signal handler makes a mark while its thread is writing another. The position of the next
- * record is then unknown. Only this thread's records are lost. */
+ * record is then unknown. The remaining records of this thread are lost, and no others. */
 static void what_a_signal_spoils_is_its_threads_alone(void **state)
 {
     pthread_t thread;

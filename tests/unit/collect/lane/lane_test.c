@@ -1,6 +1,6 @@
 /* lane_test.c - each thread writes records into its own lane, a ring buffer. All records are read
- * completely and in order. A range without room is lost as a whole. New threads reuse the lanes of
- * ended threads. */
+ * completely and in order. If there is no room for a range, both its beginning and its end are
+ * lost. New threads reuse the lanes of ended threads. */
 #include "test.h"
 
 #include <pthread.h>
@@ -126,8 +126,8 @@ static void records_come_out_whole(void **state)
     assert_int_equal(sum.begins, sum.ends);
 }
 
-/* The lane is full and is not read. Existing records stay, open ranges get their ends, and other
- * ranges are lost completely. */
+/* The lane is full and is not read. The records in the lane stay. Ranges that are open get their
+ * ends. New ranges are lost completely. */
 static void a_full_lane_keeps_the_nesting(void **state)
 {
     uint64_t lost = sl_lanes_lost();

@@ -1,5 +1,5 @@
-/* step_names_test.c - a job names its steps from the first on, so syncline uses the job's step
- * numbers. */
+/* step_names_test.c - a job gives each training step a name with a number, so syncline uses the
+ * numbers of the job. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* step_test.c - which source of training steps is used, and that the awaited beginning of a step is
- * reported. */
+/* step_test.c - several sources can report training steps: the optimizer, the data loader, names,
+ * the job. Tests which source is used. Also tests that the recorder is notified when the step
+ * begins that it waits for. */
 #include "test.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ static void wake(void)
     wakes++;
 }
 
-/* Returns how many steps end by `count` calls of this source. */
+/* Reports `count` steps of this source. Returns the number of steps that end by these reports. */
 static uint64_t ended(enum sl_step_source source, int count)
 {
     uint64_t before = sl_step_number();
@@ -61,7 +62,7 @@ static void the_best_source_counts(void **state)
     assert_int_equal(named(1, 0), 8);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 2), 0);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 4), 4);
-    /* A session of torch.profiler reports the ends. */
+    /* A session of torch.profiler reports the ends of the steps, too. */
     assert_int_equal(named(0, 1), 13);
     assert_int_equal(ended(SL_STEP_OPTIMIZER, 9), 0);
     sl_step_end_named();
@@ -91,17 +92,18 @@ static void who_waits_is_told_of_the_first_step_that_fits(void **state)
     assert_int_equal(number, now + 3);
     assert_true(ns >= before && ns <= sl_clock_now());
     assert_int_equal(wakes, 1);
-    sl_step_take(SL_STEP_JOB); /* the first reported step is kept */
+    sl_step_take(SL_STEP_JOB); /* the time of the first report stays stored */
     assert_int_equal(sl_step_awaited(&number, &before), 0);
     assert_true(before == ns && number == now + 3 && wakes == 1);
     first_ns = ns;
-    /* The awaited step is already over. The next step is reported. */
+    /* The recorder waits for a step that is already over. The beginning of the next step is
+     * reported. */
     sl_step_await(now, 0);
     assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
     sl_step_take(SL_STEP_JOB);
     assert_int_equal(sl_step_awaited(&number, &ns), 0);
     assert_int_equal(number, now + 5);
-    sl_step_await(now + 3, 1); /* asks for exactly this step, which has begun */
+    sl_step_await(now + 3, 1); /* waits for exactly this step, which has already begun */
     assert_int_equal(sl_step_awaited(&number, &before), 0);
     assert_true(number == now + 3 && before == first_ns);
     sl_step_await(now + 6, 1);

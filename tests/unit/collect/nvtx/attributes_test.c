@@ -1,5 +1,5 @@
-/* attributes_test.c - the attributes of an NVTX event become members of its row's args. Even the
- * longest and strangest attributes give valid JSON, within the reserved memory, and each text is
+/* attributes_test.c - the attributes of an NVTX event become members of its row's args. Attributes
+ * of any length and content give valid JSON, which fits into the reserved memory. Each text is
  * converted once. */
 #include "test.h"
 
@@ -28,7 +28,7 @@ static int end(void **state)
     return 0;
 }
 
-/* A record with a category and a color alone. */
+/* Returns the attributes of an event that has only a category and a color. */
 static struct sl_range_look colored(unsigned domain, uint32_t category, uint32_t color)
 {
     struct {
@@ -67,8 +67,8 @@ static const char *member(uint32_t args, const char *key, size_t *length)
     return text;
 }
 
-/* Two names have the greatest length, and each of their bytes is escaped with six. Both names fit
- * into the args. */
+/* Two names have the greatest length, and each of their bytes needs six bytes in JSON (\u00NN).
+ * Both names fit into the args. */
 static void the_longest_names_fit_into_args(void **state)
 {
     char name[SL_LANE_TEXT_MAX];

@@ -1,5 +1,6 @@
-/* calls_test.c - NVTX's own functions, called through their slots like in a program: texts of any
- * kind and length, structs of other versions, invalid handles. */
+/* calls_test.c - syncline's implementations of the NVTX functions. Tests call them as a program
+ * does, through the function pointers (slots) of NVTX. Texts have any kind and length, structs have
+ * other versions, handles are invalid. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtSync.h>
 
@@ -25,8 +26,8 @@ static void a_text_may_be_anything(void **state)
     static wchar_t wide[2 * SL_LANE_TEXT_MAX + 1];
     static char text[2 * SL_LANE_TEXT_MAX + 1];
     const wchar_t odd[] = {L'a', (wchar_t)0xd800, (wchar_t)-1, 0x20ac, 0};
-    wchar_t *ends = malloc(3 * sizeof(*ends)); /* memory of exact length, so that the address
-                                                * sanitizer notices reads after it */
+    /* Memory of the exact length, so that the address sanitizer notices a read past the end. */
+    wchar_t *ends = malloc(3 * sizeof(*ends));
 
     CALL(CORE, MarkA, void, const char *)(NULL);
     assert_int_equal(only(SL_LANE_MARK)->record.parts, 0);
@@ -71,7 +72,8 @@ static nvtxEventAttributes_t full(void)
     return a;
 }
 
-/* An older struct is shorter, and its memory ends with it. The missing members are not read. */
+/* The struct of an older NVTX version is shorter, and its memory ends there. The missing members
+ * are not read. */
 static void an_event_of_an_older_version(void **state)
 {
     nvtxEventAttributes_t whole = full(), *cut;
@@ -150,8 +152,8 @@ static void plain_ranges_and_others_have_one_nesting(void **state)
     assert_string_equal(said[3].text, "wide");
 }
 
-/* Pointers from another tool, and numbers that were never assigned, are used as handles. They are
- * treated as unknown. */
+/* The program uses pointers of another tool, and numbers that were never assigned, as handles.
+ * syncline treats these handles as unknown. */
 static void handles_that_are_none(void **state)
 {
     static const uintptr_t none[] = {200, SL_LANE_DOMAINS, 0x7fff00000001u, UINTPTR_MAX};

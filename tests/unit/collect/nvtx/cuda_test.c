@@ -13,14 +13,14 @@ static void *cupti;
 
 static void without_cupti_or_the_driver_there_are_none(void **state)
 {
-    assert_null(sl_nvtx_cuda_ids(cupti)); /* neither */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* CUPTI and the driver are missing */
     cupti = dlopen(NULL, RTLD_NOW);
-    assert_null(sl_nvtx_cuda_ids(cupti)); /* no driver */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* the driver is missing */
     cuda = dlsym(dlopen(FIXTURE_DRIVER, RTLD_NOW), "fixture_driver");
     assert_non_null(cuda);
     assert_null(sl_nvtx_cuda_ids(cupti)); /* CUPTI lacks the functions */
     cupti = NULL;
-    assert_null(sl_nvtx_cuda_ids(cupti)); /* no CUPTI */
+    assert_null(sl_nvtx_cuda_ids(cupti)); /* CUPTI is missing */
 }
 
 static const struct sl_nvtx_ids *ids(void)

@@ -1,5 +1,5 @@
-/* deferred_calls_test.c - events that a program reports later, singly or in batches, with times of
- * the trace's clock or of its own clock. */
+/* deferred_calls_test.c - NVTX deferred events, which a program reports later, singly or in
+ * batches. Their times are from the trace's clock or from a clock of the program. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 #include <nvtx3/nvToolsExtSemanticsTime.h>
@@ -80,7 +80,7 @@ static void a_batch_is_its_events(void **state)
     assert_true(said[1].start_ns == 11 && said[1].end_ns == 15);
     submit_batch(id, events, sizeof(*events) - 1);
     submit_batch(id, NULL, 100);
-    submit_batch(1234567, events, 3 * sizeof(*events)); /* not a schema */
+    submit_batch(1234567, events, 3 * sizeof(*events)); /* this id is not a schema */
     submit_batch(TYPE(INT64), events, 3 * sizeof(*events));
     CALL(nvtxEventBatchSubmit, void, nvtxDomainHandle_t, const nvtxEventBatch_t *)(NULL, NULL);
     assert_int_equal(read_said(), 0);
@@ -104,8 +104,8 @@ static void what_a_batch_loses_is_counted(void **state)
     free(events);
 }
 
-/* The schema claims a size for which two events would overflow to less than one. Nothing is read
- * outside of the batch. */
+/* The schema claims so large a size that the size of two events would overflow to less than the
+ * size of one. Nothing is read outside of the batch. */
 static void a_batch_of_events_that_lie(void **state)
 {
     static const nvtxPayloadSchemaEntry_t entries[] = {
@@ -143,8 +143,8 @@ static uint64_t time_domain(const nvtxTimeDomainAttr_t *a)
                 const nvtxTimeDomainAttr_t *)(NULL, a);
 }
 
-/* A clock of the program, in a domain of the program. The clock is described first by a function
- * that reads it, then by points in time. */
+/* A program defines a clock in its domain. First it gives a function that reads the clock, then
+ * pairs of times of the clock and another clock. */
 static int64_t minutes_ago(void)
 {
     return (int64_t)sl_clock_now() - 3 * MINUTE;

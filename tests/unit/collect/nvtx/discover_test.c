@@ -1,5 +1,5 @@
-/* discover_test.c - finds this program's own copy of NVTX in memory, and rejects data that only
- * resembles one. */
+/* discover_test.c - finds the copy of NVTX that is compiled into this program, by its data in
+ * memory, and rejects data that only resembles such a copy. */
 #include <nvtx3/nvToolsExt.h>
 
 #include "test.h"
@@ -34,8 +34,8 @@ static void NVTX_API set_version(uint32_t version)
     .callbacks = {sizeof(NvtxExportTableCallbacks), get_table},                                    \
     .version = {sizeof(NvtxExportTableVersionInfo), NVTX_VERSION, 0, set_version}
 
-/* Each copy lacks one thing, except the first one, which is complete and cannot be distinguished
- * from a real copy. */
+/* Fake copies. The first is complete and cannot be distinguished from a real copy. Each other copy
+ * has one wrong or missing member. */
 static struct state whole = {.state = 2, LOOKS_LIKE_ONE};
 static struct state other_state = {.state = 3, LOOKS_LIKE_ONE};
 static struct state other_size = {LOOKS_LIKE_ONE};

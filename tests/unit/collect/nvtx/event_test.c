@@ -1,5 +1,6 @@
-/* event_test.c - an event's attributes are in its record. The returned nesting levels equal NVTX's,
- * even if the thread's lane (its ring buffer) is full. An ended thread gets no new lane. */
+/* event_test.c - the record of an event has all its attributes. Pushes and pops return the nesting
+ * levels that NVTX specifies, even if the thread's lane (its ring buffer) is full. An ended thread
+ * gets no new lane. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -53,7 +54,8 @@ static void the_longest_event_fits_into_a_record(void **state)
     }
 }
 
-/* The lane is full, so a pop with attributes has only the room of a pop without attributes. */
+/* The lane is full. Only the room for pops without attributes is left, so a pop with attributes
+ * loses its attributes. */
 static void pops_of_a_full_lane_are_there(void **state)
 {
     static char text[SL_LANE_TEXT_MAX];
@@ -89,12 +91,12 @@ static void *finish_all(void *user)
     (void)user;
     for (size_t i = 0; i < sizeof(begun) / sizeof(*begun); i++)
         sl_nvtx_finish(0, begun[i]);
-    sl_nvtx_finish(0, 0); /* no range has this id */
+    sl_nvtx_finish(0, 0); /* no range has the id 0 */
     return NULL;
 }
 
-/* Ranges begin on one thread and end on another, like a coroutine's, very often. Neither thread
- * keeps memory for them. */
+/* Very many ranges begin on one thread and end on another, as with coroutines. Neither thread uses
+ * memory for ended ranges. */
 static void ranges_that_end_on_other_threads_take_no_room(void **state)
 {
     const struct sl_nvtx_event ev = {.message = {.text = "range", .length = 5}};
@@ -132,7 +134,7 @@ static void ranges_called_as_steps_are_steps(void **state)
     sl_nvtx_pop(0, NULL);
     assert_int_equal(sl_step_number(), 8);
     read_said();
-    sl_nvtx_push(0, &earlier); /* numbers continue */
+    sl_nvtx_push(0, &earlier); /* the numbering of ranges continues */
     sl_nvtx_pop(0, NULL);
     assert_int_equal(sl_step_number(), 9);
     assert_int_equal(read_said(), 2);
@@ -149,8 +151,8 @@ static void after_the_end(void *user)
     const struct sl_nvtx_event ev = {.message = {.text = "late", .length = 4}};
     int *levels = user;
 
-    /* The lane's own destructor may run after this destructor. Therefore this destructor runs
-     * several times. */
+    /* This destructor of a thread-specific value registers itself again and so runs several times,
+     * because the lane's own destructor may run after it. */
     levels[2]++;
     if (levels[2] < 3) {
         pthread_setspecific(late, user);

@@ -1,4 +1,5 @@
-/* extension.h - calls NVTX's payload extension through its slots, like a program. */
+/* extension.h - calls functions of NVTX's payload extension as a program does, through the function
+ * pointers (slots) of NVTX. */
 #ifndef SL_NVTX_EXTENSION_H
 #define SL_NVTX_EXTENSION_H
 

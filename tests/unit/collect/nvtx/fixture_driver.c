@@ -1,5 +1,6 @@
 /* fixture_driver.c - a library with the CUDA driver's soname, which also has the needed functions
- * of CUPTI. collect.nvtx.cuda_test uses this library. An id is the handle plus some thousands. */
+ * of CUPTI. collect.nvtx.cuda_test uses this library. Each function returns, as the id, the handle
+ * plus some thousands. */
 #include "unit/collect/nvtx/fixture_driver.h"
 
 #include <stdint.h>

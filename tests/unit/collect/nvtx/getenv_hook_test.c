@@ -1,6 +1,6 @@
-/* getenv_hook_test.c - syncline writes its own file into NVTX's environment variable, depending on
- * the variable's old value and on the number of threads. The variable is set once per process, so
- * every case runs in a child. */
+/* getenv_hook_test.c - syncline sets NVTX's environment variable to the path of its own library.
+ * Whether it does depends on the variable's old value and on the number of threads. The variable is
+ * set once per process, so every case runs in a child. */
 #include <errno.h>
 #include <glob.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
 
-/* Says whether the variable names the file that contains syncline's code, which is the test
- * itself. */
+/* Returns whether the variable names the file that contains syncline's code. Here this file is the
+ * test program. */
 static int leads_to_us(void)
 {
     const char *said = getenv(VARIABLE);
@@ -37,7 +37,7 @@ static int threads(void)
 static void play_nothing_said(void)
 {
     if (threads() > 1)
-        return; /* a sanitizer has its own thread */
+        return; /* a sanitizer has a thread of its own, so the process is never single-threaded */
     unsetenv(VARIABLE);
     CHECK(!sl_nvtx_getenv_hook_is_set() && !sl_nvtx_has_other_tool());
     CHECK(sl_nvtx_getenv_hook_set() == 0);

@@ -1,11 +1,11 @@
-/* layout_test.c - a payload's schema has no offsets, so syncline computes where the compiler puts
- * the fields of the struct. Schemas that refer to other schemas are resolved. */
+/* layout_test.c - an NVTX payload schema has no offsets, so syncline computes the offsets that a
+ * compiler gives the fields of the struct. Schemas that refer to other schemas are resolved. */
 #include <string.h>
 
 #include "collect/nvtx/layout.h"
 #include "unit/collect/nvtx/schemas.h"
 
-/* A payload, and the number of bytes that its fields may still read. */
+/* The payload of the test, and the number of bytes that its fields may still read. */
 static unsigned left;
 static nvtxPayloadData_t data[4];
 
@@ -121,8 +121,8 @@ static void an_enum_stands_as_an_integer_of_its_size(void **state)
         assert_int_equal(behind_a_byte(add_packed(SL_NVTX_ENUM, NULL, 0, size, 0)), size);
 }
 
-/* One schema contains itself. Other schemas contain the next schema 64 times each. The computation
- * ends in both cases. */
+/* One schema contains itself. In a chain of other schemas, each contains the next schema 64 times.
+ * In both cases the computation ends. */
 static void schemas_without_end_end(void **state)
 {
     struct sl_nvtx_field itself[] = {{.type = 1u << 24}};
@@ -175,7 +175,7 @@ static void an_integer_behind_a_pointer(void **state)
     }
 }
 
-/* ---- lengths ---- */
+/* ---- lengths of arrays that another field gives ---- */
 
 static size_t count_of(uint64_t schema, const void *bytes, size_t size, size_t i)
 {
@@ -208,8 +208,8 @@ static void lengths_that_are_told(void **state)
     data[1] = (nvtxPayloadData_t){TYPE(INT16), 2, &five};
     assert_int_equal(count_of(schema, &three, 12, 1), 3);
     assert_int_equal(count_of(schema, &negative, 12, 1), 0);
-    assert_int_equal(count_of(schema, &three, 12, 2), 0); /* of itself */
-    assert_int_equal(count_of(schema, &three, 12, 3), 0); /* no such field */
+    assert_int_equal(count_of(schema, &three, 12, 2), 0); /* the field refers to itself */
+    assert_int_equal(count_of(schema, &three, 12, 3), 0); /* the field does not exist */
     assert_int_equal(count_of(schema, &three, 12, 4), 2);
     assert_int_equal(count_of(schema, &three, 8, 4), 2); /* the payload ends before this field */
     assert_int_equal(count_of(schema, &three, 12, 5), 5);
@@ -217,7 +217,7 @@ static void lengths_that_are_told(void **state)
     assert_int_equal(count_of(schema, &three, 12, 5), 0);
     data[1] = (nvtxPayloadData_t){TYPE(INT16), 2, NULL};
     assert_int_equal(count_of(schema, &three, 12, 5), 0);
-    assert_int_equal(count_of(schema, &three, 12, 6), 0); /* no such payload */
+    assert_int_equal(count_of(schema, &three, 12, 6), 0); /* the payload does not exist */
 }
 
 static void a_size_that_is_not_told_is_the_schema_s(void **state)
@@ -239,7 +239,7 @@ static size_t size_of(uint64_t schema)
     return sl_nvtx_layout_size(&b, schema);
 }
 
-/* A schema without a size has the size that the compiler gives the struct. */
+/* If a schema states no size, syncline uses the size that a compiler gives the struct. */
 static void a_schema_s_size_is_the_compiler_s(void **state)
 {
     struct inner {
@@ -282,7 +282,7 @@ static void a_schema_s_size_is_the_compiler_s(void **state)
     assert_int_equal(blob(outer, NULL, SIZE_MAX).size, sizeof(struct outer));
 }
 
-/* An array has a length for each dimension. */
+/* An array has several dimensions, with one length for each. */
 static void a_length_of_several_numbers(void **state)
 {
     struct {

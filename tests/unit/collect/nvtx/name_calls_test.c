@@ -48,7 +48,7 @@ static void registered_strings_have_one_number_in_all_domains(void **state)
 
 /* ---- names ---- */
 
-static uint32_t names; /* number of the last name that was checked */
+static uint32_t names; /* number of names that were checked */
 
 static void assert_named(enum sl_named_object what, unsigned domain, uint64_t key, uint32_t within,
                          const char *text)
@@ -147,7 +147,7 @@ static void resources_are_named_as_what_they_are(void **state)
     assert_null(CALL(CORE2, DomainResourceCreate, nvtxResourceHandle_t, nvtxDomainHandle_t,
                      nvtxResourceAttributes_t *)(domain, NULL));
     assert_null(CALL(CORE2, DomainResourceCreate, nvtxResourceHandle_t, nvtxDomainHandle_t,
-                     nvtxResourceAttributes_t *)(domain, &a)); /* a shorter version */
+                     nvtxResourceAttributes_t *)(domain, &a)); /* an older, shorter struct */
 }
 
 int main(void)

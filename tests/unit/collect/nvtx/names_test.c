@@ -1,5 +1,5 @@
-/* names_test.c - strings, domains and names keep their numbers, whichever thread registers them. A
- * full table is reported. */
+/* names_test.c - registered strings, domains and names get a number each. A text gets the same
+ * number on every thread. A full table is reported. */
 #include "test.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "collect/lane/lane.h"
 #include "collect/nvtx/names.h"
 
-/* The tables belong to the process, so the cases build on each other, in this order. */
+/* The tables exist once per process, so the cases build on each other, in this order. */
 
 static uint32_t string(const char *text)
 {

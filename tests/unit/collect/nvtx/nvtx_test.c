@@ -1,6 +1,7 @@
-/* nvtx_test.c - each copy of NVTX that requests a tool has slots for the tool's functions. syncline
- * sets the slots that a copy has, later clears the slots that still hold its functions, and leaves
- * an unloaded copy alone. Attaching is possible once per process, so every case runs in a child. */
+/* nvtx_test.c - each copy of NVTX has slots, that is function pointers, for the functions of a
+ * tool. syncline sets the slots. When it detaches, it clears the slots that still hold its
+ * functions. It does not access a copy that was unloaded. Attaching is possible once per process,
+ * so every case runs in a child. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -23,7 +24,7 @@ enum {
 
 struct copy {
     NvtxFunctionPointer slot[SLOTS], *table[SLOTS + 1];
-    unsigned size; /* slots of the core module; this fake copy has no other module */
+    unsigned size; /* number of slots of the core module, the only module of this copy */
 };
 
 static struct copy *asking;

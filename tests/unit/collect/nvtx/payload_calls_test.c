@@ -1,5 +1,5 @@
-/* payload_calls_test.c - the payload extension, called through its slots like in a program:
- * schemas, enums, and events made of payloads. */
+/* payload_calls_test.c - the payload extension of NVTX, called as a program does (extension.h):
+ * schemas, enums, and events that consist of payloads. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 
@@ -63,7 +63,7 @@ static void schemas_that_are_refused(void **state)
         .fieldMask = SCHEMA_FIELDS, .entries = entries, .numEntries = 2000};
 
     assert_int_equal(register_schema(NULL), 0);
-    assert_int_equal(register_schema(&a), 0); /* more fields than possible */
+    assert_int_equal(register_schema(&a), 0); /* more fields than a schema can have */
     a.numEntries = SIZE_MAX;
     assert_int_equal(register_schema(&a), 0);
     a.numEntries = 1;
@@ -175,8 +175,8 @@ static void levels_of_ranges_with_payloads(void **state)
     assert_non_null(strstr(said[5].json, "\"end payload\":{"));
 }
 
-/* An event claims to have very many payloads. The memory ends after the payloads that syncline
- * reads. */
+/* An event claims to have very many payloads. syncline reads only the first of them, and the memory
+ * ends there. */
 static void a_number_of_payloads_that_lies(void **state)
 {
     nvtxPayloadData_t *data = calloc(SL_NVTX_PAYLOADS, sizeof(*data));

@@ -1,5 +1,6 @@
-/* payload_event_test.c - a schema marks fields that hold an event's message, category, color and
- * times. These values are read from the payload. Nothing outside of a payload is read. */
+/* payload_event_test.c - a schema can mark the fields of a payload that hold the event's message,
+ * category, color and times. syncline reads these values from the payload, and nothing outside of
+ * the payload. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@ static int has_message(void)
     return said.ev.message.string || said.ev.message.text;
 }
 
-/* Reads an event with two payloads, each in memory of its exact length, so that the address
- * sanitizer notices reads after it. */
+/* Reads an event with two payloads. The memory of each payload has its exact length, so that the
+ * address sanitizer notices a read past the end. */
 static void read_two(uint64_t schema, const void *bytes, size_t size, uint64_t other,
                      const void *other_bytes, size_t other_size)
 {
@@ -131,7 +132,8 @@ static void values_behind_pointers(void **state)
     assert_false(said.has_start || said.ev.has_category || said.ev.has_color);
 }
 
-/* Another payload contains the message's length, which may be shorter than the message's type. */
+/* Another payload contains the length of the message. This length may be less than the size of the
+ * message's type. */
 static void a_message_as_long_as_another_payload_says(void **state)
 {
     struct sl_nvtx_field field[] = {
@@ -147,7 +149,7 @@ static void a_message_as_long_as_another_payload_says(void **state)
     assert_text("abcdef");
     read_two(schema, "abcdef", 6, TYPE(UINT64), &three, 1);
     assert_text("");
-    read_one(schema, "abcdef", 6); /* no such payload */
+    read_one(schema, "abcdef", 6); /* the payload with the length does not exist */
     assert_text("");
 }
 

@@ -14,7 +14,7 @@ static uint32_t named(const char *text)
     return sl_text_table_put(text, strlen(text));
 }
 
-/* Returns the JSON of one payload; "" if there is none. */
+/* Returns the JSON of one payload, or "" if it gives none. */
 static const char *json(uint64_t schema, const void *bytes, size_t size)
 {
     static char text[4096];
@@ -105,7 +105,7 @@ static void a_schema_inside_itself_ends(void **state)
     assert_non_null(strstr(json(1u << 24, &value, sizeof(value)), "null"));
 }
 
-/* Checks that the members of a payload form a valid object. */
+/* Checks that the text, the members of a payload, is valid between braces. */
 static void expect_valid(const char *text)
 {
     char object[6200];
@@ -137,7 +137,7 @@ static void each_end_says_that_it_was_cut(void **state)
     assert_non_null(strstr(members, ",\"cut end payload\":true"));
 }
 
-/* Payloads of any number and length are joined, up to the limit and beyond. */
+/* The texts of several payloads are joined, up to the limit of their length and beyond. */
 static void payloads_that_do_not_fit_together(void **state)
 {
     static char text[4096], out[4096];
@@ -165,8 +165,8 @@ static void payloads_that_do_not_fit_together(void **state)
     }
 }
 
-/* Random schemas describe random bytes, whose memory ends with the payload (AddressSanitizer
- * notices reads after it). Only pointers are trusted. */
+/* Random schemas describe random bytes. The memory ends with the payload, so that AddressSanitizer
+ * notices a read past the end. Only pointers in a payload are valid. */
 static void schemas_that_lie(void **state)
 {
     static const uint64_t flags[] = {0,

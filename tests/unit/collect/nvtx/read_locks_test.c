@@ -1,5 +1,5 @@
-/* read_locks_test.c - which threads waited for a lock and held it. Each thread has a lane (a ring
- * buffer), and the lanes may be read in any order. */
+/* read_locks_test.c - ranges that show which thread waited for a lock or held it. Each thread has a
+ * lane (a ring buffer), and the lanes may be read in any order. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static uint32_t new_lock(const char *name)
@@ -34,8 +34,8 @@ static void assert_lock(const char *name, const char *args, unsigned index, uint
 #define NOT_WAITED "{\"sync\":\"acquire\",\"acquired\":false}"
 #define HELD       "{\"sync\":\"held\"}"
 
-/* Lanes are read one after the other. The first thread's lane contains two turns of holding the
- * lock. The second thread's turn in between is read after both. */
+/* Lanes are read one after the other. The first thread has held the lock twice. The second thread
+ * held the lock in between, but its lane is read last. */
 static void threads_that_take_turns_hold_it_one_after_the_other(void **state)
 {
     uint32_t lock = new_lock("shared");
@@ -89,7 +89,7 @@ static void what_nobody_gives_back_without_end(void **state)
     assert_lock("without end", HELD, 0, 10, 2000);
 }
 
-/* A handle that syncline never returned is treated like any number. */
+/* A program uses a lock handle of another tool. The handle is treated like any number. */
 static void a_lock_of_another_tool_touches_no_ranges(void **state)
 {
     push("mine", ONE, 10);

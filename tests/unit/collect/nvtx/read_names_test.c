@@ -1,5 +1,5 @@
-/* read_names_test.c - reads the names of objects and categories from records. A row whose name does
- * not fit or was never registered gets a substitute name. */
+/* read_names_test.c - reads the names of objects and categories from records. If a name does not
+ * fit into memory or was never registered, the row gets a substitute name. */
 #include "unit/collect/nvtx/read_rig.h"
 
 static void mark_of(unsigned domain, uint32_t category)
@@ -48,7 +48,8 @@ static void rows_stay_valid_when_texts_have_no_room(void **state)
     assert_true(sl_nvtx_read_texts_lost(reader) > 0);
 }
 
-/* A range names a string that was never registered. Its row gets a substitute name. */
+/* A range refers to a string that was never registered. The row of the range gets a substitute
+ * name. */
 static void strings_that_are_none(void **state)
 {
     static const uint32_t none[] = {0, 65535, 65536, 65537, UINT32_MAX};

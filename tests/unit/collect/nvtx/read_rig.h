@@ -16,7 +16,7 @@
 #include "unit/write/json_dom.h"
 
 enum {
-    ONE = 11, /* threads */
+    ONE = 11, /* ids of two threads */
     TWO = 22,
 };
 
@@ -151,7 +151,7 @@ static inline uint32_t string(const char *text)
 
 /* ---- rows ---- */
 
-/* Returns a text of a row with its numbers inserted. */
+/* Returns the text with this id. Numbers are inserted if the text is a pattern. */
 static inline const char *text_of(uint32_t id, uint64_t numbers)
 {
     static char text[8192];
@@ -190,7 +190,7 @@ static inline const char *name_of(const struct sl_event *ev)
     return text_of(ev->name, ev->name_numbers);
 }
 
-/* Returns the `index`th range with that name. */
+/* Returns the range number `index` with that name. */
 static inline const struct sl_event *range(const char *name, unsigned index)
 {
     for (unsigned i = 0; i < rows; i++)

@@ -1,10 +1,10 @@
-/* read_start_end_test.c - a range may end on another thread than it began. Each thread has a lane
- * (a ring buffer), and either lane may be read first. Ranges that overlap in time are in different
- * rows. */
+/* read_start_end_test.c - a range may begin on one thread and end on another. Each thread has a
+ * lane (a ring buffer), and the lanes may be read in any order. Ranges that overlap in time get
+ * different tracks in the trace. */
 #include "unit/collect/nvtx/read_rig.h"
 
-/* A pop names the push that it ends, and runs on another thread. Either lane may be read first.
- * Ranges that were pushed after the named push stay open. */
+/* A pop says which push it ends, and runs on another thread. The lanes of the two threads may be
+ * read in any order. Ranges that were pushed after the ended range stay open. */
 static void a_named_push_ends_on_another_thread_whichever_is_read_first(void **state)
 {
     const uint64_t one = (uint64_t)ONE << 32 | 1, two = (uint64_t)ONE << 32 | 2;
@@ -60,13 +60,13 @@ static void a_range_ends_once(void **state)
     started(SL_LANE_START, 1, ONE, 10);
     started(SL_LANE_END, 1, ONE, 20);
     started(SL_LANE_END, 1, ONE, 30);
-    started(SL_LANE_END, 77, ONE, 30); /* it never began */
+    started(SL_LANE_END, 77, ONE, 30); /* this range never began */
     started(SL_LANE_END, 0, ONE, 30);
     assert_int_equal(count_of(SL_EV_NVTX_RANGE), 1);
     assert_range("NVTX range", 0, 10, 20);
 }
 
-/* More ranges overlap than there are rows. The surplus ranges share the last row. */
+/* More ranges overlap than there are tracks. The remaining ranges are on the last track. */
 static void ranges_at_one_time_have_rows_of_their_own(void **state)
 {
     static uint8_t used[SL_ROW_FIRST + 512];
@@ -84,14 +84,14 @@ static void ranges_at_one_time_have_rows_of_their_own(void **state)
         shared += used[row[i].thread]++;
     }
     assert_int_equal(shared, 1 + 2 + 3 + 4);
-    assert_int_equal(count_of(SL_EV_META_THREAD), 256); /* each row is named once */
+    assert_int_equal(count_of(SL_EV_META_THREAD), 256); /* each track gets a name once */
     rows = 0;
     started(SL_LANE_START, 300, ONE, 2000);
     started(SL_LANE_END, 300, ONE, 2001);
     assert_int_equal(row[0].thread, SL_ROW_FIRST);
 }
 
-/* Ranges that do not fit into memory use no row. */
+/* A range that does not fit into memory occupies no track. */
 static void ranges_that_are_lost_leave_their_rows(void **state)
 {
     struct sl_ranges_counts counts = {0, 0};

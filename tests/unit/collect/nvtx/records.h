@@ -8,7 +8,7 @@
 #include "collect/lane/lane.h"
 #include "collect/nvtx/calls.h"
 
-/* The parts of a record. A missing part is 0 or "". */
+/* The parts of a record that a test checks. A missing part is 0 or "". */
 struct said {
     struct sl_lane_record record;
     uint64_t start_ns, end_ns, value_type, value, id;

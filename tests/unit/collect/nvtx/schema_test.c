@@ -1,12 +1,12 @@
-/* schema_test.c - a schema is found by its id, in its domain or in all domains. The first schema
- * with an id keeps the id. */
+/* schema_test.c - finds a schema by its id, in its domain or in all domains. If several schemas
+ * have one id, the first is used. */
 #include "test.h"
 
 #include "base/stats.h"
 #include "collect/nvtx/schema.h"
 
-/* NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START. Smaller ids are chosen by the application and belong to a
- * domain. */
+/* NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START, the first id that syncline assigns. Smaller ids are chosen
+ * by the application and are valid in one domain. */
 #define MADE (1ull << 32)
 
 static void number_field(void *first, struct sl_nvtx_field *field, size_t i)

@@ -13,7 +13,7 @@
 #define TYPE(name) NVTX_PAYLOAD_ENTRY_TYPE_##name
 #define FLAG(name) NVTX_PAYLOAD_ENTRY_FLAG_##name
 
-/* Of the group. */
+/* Writes field `i` of a group of fields. */
 static inline void fill(void *user, struct sl_nvtx_field *field, size_t i)
 {
     *field = ((const struct sl_nvtx_field *)user)[i];

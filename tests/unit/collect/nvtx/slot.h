@@ -1,4 +1,5 @@
-/* slot.h - calls NVTX's own functions through their slots, like a program. */
+/* slot.h - calls NVTX functions as a program does, through the function pointers (slots) that
+ * syncline has set. */
 #ifndef SL_NVTX_SLOT_H
 #define SL_NVTX_SLOT_H
 

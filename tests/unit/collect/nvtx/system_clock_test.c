@@ -1,4 +1,5 @@
-/* system_clock_test.c - each clock that NVTX names is read from the matching system clock. */
+/* system_clock_test.c - for each clock that NVTX defines, syncline reads the matching system
+ * clock. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExtPayload.h>
 

@@ -19,9 +19,10 @@
 #define EPOCH      (1700000000ll * S)
 #define BOOT       (5000ll * S)
 
-/* ---- clocks that advance only when a test advances them ---- */
+/* ---- fake system clocks, which advance only when a test advances them ---- */
 
-static int64_t passed, was_set; /* how far the wall clock was set forward, in ns */
+/* Elapsed time, and how far the wall clock was set forward, both in ns. */
+static int64_t passed, was_set;
 
 static uint64_t realtime(void)
 {
@@ -76,8 +77,8 @@ static void clocks_of_the_system(void **state)
     assert_time_of(1, TYPE(CPP_STEADY_CLOCK), BOOT - 3ll * S, EPOCH - 3ll * S);
 }
 
-/* The wall clock was set. Times of events before that are converted with the old setting, like all
- * other rows from that time. */
+/* The wall clock is set. Times of earlier events are converted with the old setting, as for all
+ * other rows of that time. */
 static void the_wall_clock_is_set(void **state)
 {
     const uint64_t clock = TYPE(CPU_CLOCK_GETTIME_MONOTONIC);
@@ -96,7 +97,7 @@ static void the_wall_clock_is_set(void **state)
     assert_time_of(1, clock, BOOT + passed, EPOCH + passed);
 }
 
-/* ---- clocks of the program, by their properties ---- */
+/* ---- clocks of the program that are described by their properties ---- */
 
 static void a_unit_of_its_own(void **state)
 {
@@ -142,7 +143,7 @@ static void two_points_make_it_known(void **state)
     assert_time_of(4, ID(1), 1050, EPOCH + 500);
     assert_time_of(4, ID(1), 1200, EPOCH + 2000);
     assert_time_of(4, ID(1), 900, EPOCH - 1000);
-    /* From this point in time on, the clock is slower. This point names the two clocks in the other
+    /* From this point in time on, the clock is slower. The call has the two clocks in the other
      * order. */
     sl_nvtx_time_point(4, real, ID(1), EPOCH + 3000, 1200);
     assert_time_of(4, ID(1), 1150, EPOCH + 2000);
@@ -208,7 +209,7 @@ static void points_that_lie(void **state)
     sl_nvtx_time_point(8, ID(3), ID(3), 1, 2);
     sl_nvtx_time_point(8, ID(4), TYPE(TOOL_PROVIDED), 1, 2);
     sl_nvtx_time_point(8, ID(4), TYPE(TOOL_PROVIDED), 1, 3);
-    assert_unknown(8, ID(4), 1); /* the same point twice */
+    assert_unknown(8, ID(4), 1); /* two equal points give no rate */
     /* Clocks of the system cannot be redefined. */
     sl_nvtx_time_factor(8, TYPE(CPP_STEADY_CLOCK), TYPE(TOOL_PROVIDED), 7, 0, 0);
     assert_time_of(8, TYPE(CPP_STEADY_CLOCK), BOOT + 5, EPOCH + 5);
@@ -218,7 +219,7 @@ static void points_that_lie(void **state)
 
 static unsigned calls;
 
-/* 10 ticks per microsecond. */
+/* Reads the program's clock, which has 10 ticks per microsecond. */
 static int64_t read_own(void *data)
 {
     calls++;
@@ -251,13 +252,15 @@ static void a_function_that_reads_it(void **state)
     before = calls;
     passed += 100 * MS;
     assert_time_of(11, TYPE(CPP_STEADY_CLOCK), BOOT + passed, EPOCH + passed);
-    assert_int_equal(calls, before); /* a clock is read only for its own events */
+    /* The program's clock is read only for events with its times. */
+    assert_int_equal(calls, before);
     sl_nvtx_time_set_timer(10, ID(2), &plain);
     passed += 2 * MS;
     assert_time_of(10, ID(2), passed * 2 - 100, EPOCH + passed - 50);
 }
 
-/* The function that reads a program's clock requests a time of the same clock. */
+/* A program's function that reads its clock. The function itself requests the conversion of a time
+ * of the same clock. */
 static int64_t read_nested(void)
 {
     uint64_t ns;
@@ -275,7 +278,7 @@ static void a_function_that_calls_back(void **state)
     assert_time_of(10, ID(3), passed - 7, EPOCH + passed - 7);
 }
 
-/* This case is the last, because it fills the table. */
+/* This case must run last, because it fills the table of clocks. */
 static void clocks_without_end(void **state)
 {
     uint64_t lost = sl_stats_get(SL_STAT_NAMES_LOST);

@@ -51,7 +51,8 @@ static void assert_real(uint64_t type, const void *value, double expected)
     assert_true(strtod(json(type, value), NULL) == expected);
 }
 
-/* The bits of the narrow formats are typed by hand from their definitions. */
+/* The expected values of the narrow formats are computed by hand from the definitions of the
+ * formats. */
 static void real_numbers_of_each_format(void **state)
 {
     /* A float is written with as many digits as are needed to get the same float again. */

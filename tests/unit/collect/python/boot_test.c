@@ -1,6 +1,6 @@
-/* boot_test.c - the start of the Python package is queued once, if there is a suitable interpreter.
- * After a failure, no reference and no exception is left. The state belongs to the process, so
- * every case runs in a child. */
+/* boot_test.c - syncline queues a call that starts its Python package, once, if there is a suitable
+ * interpreter. After a failure, no reference and no exception is left. The tested state exists once
+ * per process, so every case runs in a child. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 static struct fixture_boot *python;
 
-/* Makes a folder with the file that is executed. */
+/* Makes a folder with the Python file that the queued call executes. */
 static int make_home(void **state)
 {
     char path[128];
@@ -50,7 +50,7 @@ static void load(void)
     python->is_initialized = 1;
 }
 
-/* Runs the queued call, as Python does. */
+/* Runs the queued call, as the Python interpreter would. */
 static int run_call(void)
 {
     return python->call(python->argument);
@@ -77,7 +77,7 @@ static void it_is_queued_once_and_again_when_asked(void)
     CHECK(strncmp(python->path, folder, strlen(folder)) == 0);
     CHECK(strstr(python->path, "/python/syncline/_boot.py"));
     CHECK(sl_python_boot(folder) == -EALREADY);
-    CHECK(sl_python_boot_again(folder) == 0); /* another look */
+    CHECK(sl_python_boot_again(folder) == 0); /* the second call finds Python ready */
     CHECK(python->queued == 2);
     CHECK(run_call() == 0);
     CHECK(python->evaluated == 2 && python->references == 0);
@@ -88,7 +88,7 @@ static void play_left_alone(void)
     load();
     python->version = "3.13.0 experimental free-threading build (main)";
     CHECK(sl_python_boot(folder) == -ENOTSUP);
-    CHECK(sl_python_boot(folder) == -EALREADY); /* and stays so */
+    CHECK(sl_python_boot(folder) == -EALREADY); /* nothing is queued a second time */
     CHECK(python->queued == 0);
 }
 
@@ -137,7 +137,7 @@ static void a_forked_child_leaves_its_interpreter_alone(void)
     CHECK(run_call() == 0 && python->evaluated == 1);
 }
 
-/* Python refuses one of syncline's calls. No exception and no reference of syncline is left. */
+/* One of syncline's calls of Python fails. No exception and no reference of syncline is left. */
 static void what_goes_wrong_leaves_nothing_behind(void)
 {
     int *wrong[4];
@@ -156,7 +156,8 @@ static void what_goes_wrong_leaves_nothing_behind(void)
         *wrong[i] = 0;
         CHECK(sl_python_boot_again(folder) == 0);
     }
-    /* An exception from the program's signal handlers is left to the program. */
+    /* An exception that the program's signal handler raised is not cleared, because it belongs to
+     * the program. */
     python->raises = 1;
     python->cleared = 0;
     CHECK(run_call() == -1);

@@ -1,5 +1,6 @@
-/* code_cache_test.c - known places in code are recognized. Other code is never mistaken for a known
- * place, neither later code at the same address nor code that did not fit into the cache. */
+/* code_cache_test.c - the cache of source lines by code object and instruction. A cached place is
+ * found again. Other code never gets the line of a cached place, neither later code at the same
+ * address nor code that did not fit into the cache. */
 #include <pthread.h>
 
 #include "collect/python/code_cache.h"
@@ -55,7 +56,7 @@ static uint32_t line_of(const void *frame)
     return sl_python_code_cache_find(&seen, &layout, frame);
 }
 
-/* Returns the line of a new frame without a caller. */
+/* Returns the line id of a new frame that has no caller. */
 static uint32_t line_at(const void *code, unsigned instruction)
 {
     void *frame = new_frame(code, NULL, instruction);
@@ -65,7 +66,7 @@ static uint32_t line_at(const void *code, unsigned instruction)
     return line;
 }
 
-/* ---- places that are recognized ---- */
+/* ---- places that the cache contains ---- */
 
 static void a_place_is_known_again(void **state)
 {
@@ -107,7 +108,7 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
     frame[4] = new_frame(other, frame[0], 1);
     put(mine, 1, 7);
     assert_int_equal(line_of(frame[0]), 7);
-    /* whether the code belongs to a library is not known yet */
+    /* it is not known yet whether the code belongs to a library */
     assert_int_equal(line_of(frame[1]), 0);
     put_library(torch);
     for (unsigned i = 1; i <= 3; i++)
@@ -115,7 +116,7 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
     assert_int_equal(line_of(frame[4]), 0);
     put_library(other); /* `other` may replace the cache entry of `torch` */
     assert_int_equal(line_of(frame[4]), 7);
-    put_pointer(frame[4], layout.frame_back, NULL); /* only a library */
+    put_pointer(frame[4], layout.frame_back, NULL); /* this stack has only library code */
     assert_int_equal(line_of(frame[4]), 0);
     for (unsigned i = 0; i < 5; i++)
         free(frame[i]);
@@ -126,8 +127,8 @@ static void frames_of_libraries_and_of_no_code_lie_on_the_way(void **state)
 
 /* ---- memory that is reused ---- */
 
-/* A part of the code object is replaced by another code object's part. The cache does not recognize
- * the code until the original part is restored. */
+/* A part of the code object is replaced by the same part of another code object. The cache does not
+ * recognize the code until the original part is restored. */
 static void assert_part_counts(void *code, size_t at, void *others)
 {
     void *own = part(code, at);
@@ -139,14 +140,15 @@ static void assert_part_counts(void *code, size_t at, void *others)
     free(others);
 }
 
-/* Returns the object without its type, so that it is neither bytes nor a str. */
+/* Removes the type of the object, so that the object is neither bytes nor a str. Returns the
+ * object. */
 static void *of_no_type(void *object)
 {
     put_pointer(object, SL_PYTHON_TYPE, NULL);
     return object;
 }
 
-/* Returns a table that begins like that of new_code(), but is longer. */
+/* Returns a line table that begins like the table of new_code(), but is longer. */
 static void *longer_table(void)
 {
     char data[16] = "";
@@ -187,7 +189,7 @@ static void another_code_object_at_the_same_address(void **state)
     }
 }
 
-/* New code is at the address of old code. The old places are forgotten. */
+/* New code is at the address of freed code. The places of the freed code are forgotten. */
 static void the_later_one_takes_the_place_of_the_former(void **state)
 {
     void *code = new_code("/home/me/cell.py", "one", 10), *name = part(code, layout.code_name);
@@ -202,7 +204,8 @@ static void the_later_one_takes_the_place_of_the_former(void **state)
     free_code(code);
 }
 
-/* User code is at the address of a library's code. The user code is not skipped. */
+/* User code is at the address of a library's freed code. Library code is skipped, but this user
+ * code is not. */
 static void code_at_the_address_of_a_library_s(void **state)
 {
     void *mine = new_code("/home/me/model.py", "forward", 10), *torch = new_code(LIBRARY, "f", 5);
@@ -223,7 +226,8 @@ static void code_at_the_address_of_a_library_s(void **state)
     free_code(torch);
 }
 
-/* From 3.12 on, a code object may have a unique number. Its table need not be compared then. */
+/* From Python 3.12 on, a code object may have a unique number. In this case the cache compares the
+ * number instead of the line table. */
 static void a_number_of_its_own_stands_for_the_table(void **state)
 {
     static const uint8_t longer[SL_PYTHON_CODE_CACHE_TABLE + 2];
@@ -294,7 +298,7 @@ static void a_table_is_kept_up_to_its_bound(void **state)
         put(code, 1, 7);
         if (length <= SL_PYTHON_CODE_CACHE_TABLE) {
             assert_int_equal(line_at(code, 1), 7);
-            data[length - 1] = 1; /* the last byte is compared */
+            data[length - 1] = 1; /* the last byte is compared, too */
             assert_part_counts(code, layout.code_table, new_bytes(data, length));
             data[length - 1] = 0;
         } else {
@@ -304,8 +308,8 @@ static void a_table_is_kept_up_to_its_bound(void **state)
     }
 }
 
-/* An offset is cached with 32 bits. A larger offset is not cached, and is not mistaken for an
- * offset with the same lower 32 bits. */
+/* The cache stores instruction offsets with 32 bits. A larger offset is not cached, and is not
+ * mistaken for an offset with the same lower 32 bits. */
 static void an_offset_past_32_bits_is_not_kept(void **state)
 {
     void *code = new_code("/home/me/model.py", "f", 10), *frame = new_frame(code, NULL, 0);
@@ -323,7 +327,8 @@ static void an_offset_past_32_bits_is_not_kept(void **state)
 
 /* ---- limits of size ---- */
 
-/* The cache of a code object is full. One more place replaces a cached place. */
+/* The cache holds as many places of a code object as possible. One more place replaces a cached
+ * place. */
 static void places_of_one_code_object(void **state)
 {
     void *code = new_code("/home/me/model.py", "f", 10);
@@ -340,8 +345,8 @@ static void places_of_one_code_object(void **state)
     free_code(code);
 }
 
-/* More code objects are used than fit into the cache. The last code object is recognized. No line
- * belongs to another code object. */
+/* More code objects are used than fit into the cache. The last code object is found in the cache.
+ * No code object gets the line of another one. */
 static void more_code_objects_than_there_is_room_for(void **state)
 {
     enum {

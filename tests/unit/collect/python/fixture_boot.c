@@ -1,5 +1,5 @@
-/* fixture_boot.c - a fake interpreter that only counts calls, for collect.python.boot_test. Names
- * are CPython's; objects are numbers. */
+/* fixture_boot.c - a fake interpreter that only counts calls, for collect.python.boot_test. The
+ * functions have CPython's names. Objects are numbers. */
 #include "unit/collect/python/fixture_boot.h"
 
 #include <stdio.h>

@@ -4,14 +4,15 @@
 
 struct fixture_boot {
     const char *version;
-    /* `is_full`: the queue of calls is full; `is_sub`: a sub-interpreter runs the call */
+    /* If `is_full` is set, the queue of calls is full. If `is_sub` is set, a sub-interpreter runs
+     * the call. */
     int is_initialized, is_full, is_sub;
     int (*call)(void *argument);
     void *argument;
     int queued;
-    /* Failures to simulate. */
+    /* If set, the matching call fails or raises. */
     int no_dict, no_text, no_item, no_code, raises;
-    int references; /* created and not released */
+    int references; /* number of references that are not released */
     int cleared, evaluated;
     char path[4096]; /* the file that the script executes */
 };

@@ -1,14 +1,14 @@
-/* fixture_python.c - the symbols of a process that contains CPython, for collect.python.*_test.
- *
- * Every name is CPython's except fixture_python, with which the test sets the symbols' values. */
+/* fixture_python.c - the symbols of a process that contains CPython, for collect.python.*_test. The
+ * symbols have the same names as in CPython, except fixture_python, through which the test sets
+ * their values. */
 #include "unit/collect/python/fixture_python.h"
 
 #include <stddef.h>
 
 struct fixture_python fixture_python;
 
-/* Of type objects, only the name and the size are read; of the runtime's table of offsets,
- * everything. */
+/* syncline reads only the name and the size of type objects, but all of the runtime's table of
+ * offsets. */
 struct fixture_type PyCode_Type = {.name = "code"}, PyUnicode_Type = {.name = "str"},
                     PyBytes_Type = {.name = "bytes"};
 char _PyRuntime[FIXTURE_RUNTIME];

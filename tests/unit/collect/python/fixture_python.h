@@ -12,7 +12,7 @@ struct fixture_python {
     void *thread; /* the thread's state */
 };
 
-/* The part that CPython 3.9 to 3.15 have in common. */
+/* The beginning of a type object, which is the same in CPython 3.9 to 3.15. */
 struct fixture_type {
     char object[24];
     const char *name;

@@ -1,5 +1,5 @@
-/* frames_test.c - finds the line of the user's code from frames, laid out in memory as in each
- * CPython. Memory has exactly the size of the objects. */
+/* frames_test.c - finds the line of the user's code in a chain of frames. The frames have the
+ * memory layout of each CPython version. The memory ends where an object ends. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,19 +24,21 @@ static int with_hashes(void **state)
     return 0;
 }
 
-/* Sets up this version. The module must find the layout in which the objects were made. */
+/* Selects a CPython version (3.`minor`). Checks that syncline finds the layout with which the
+ * objects are made. */
 static void be(unsigned minor, unsigned depth)
 {
     objects_of_python(minor);
     assert_int_equal(sl_python_lines_init(depth), 0);
 }
 
-/* Returns the frame's text. The result must be the same with and without the cache. */
+/* Returns the text of the line found from this frame. Checks that the result is the same with and
+ * without the cache. */
 static const char *text_of(const void *frame)
 {
     uint32_t line = sl_python_line(frame, NULL);
 
-    /* the first call fills the cache, and a later call uses it */
+    /* the first call has filled the cache, and this call uses it */
     assert_int_equal(sl_python_line(frame, &seen), line);
     assert_int_equal(sl_python_line(frame, &seen), line);
 
@@ -53,7 +55,7 @@ static void without_python_there_are_none(void **state)
     assert_int_equal(sl_python_line(NULL, NULL), 0);
     load_python();
     be_python(11);
-    assert_int_equal(sl_python_lines_init(0), 0); /* no lines are wanted */
+    assert_int_equal(sl_python_lines_init(0), 0); /* 0: no lines are recorded */
     assert_null(sl_python_frame());
     cpython.said->version = "3.99";
     assert_int_equal(sl_python_lines_init(1), -ENOTSUP);
@@ -84,8 +86,8 @@ static void every_version_has_lines(void **state)
     }
 }
 
-/* The innermost frame is found through the thread's state, with an object in between in some
- * versions. */
+/* The innermost frame is found through the thread's state. In some versions, there is another
+ * object between the state and the frame. */
 static void a_thread_has_an_innermost_frame(void **state)
 {
     for (unsigned minor = 9; minor <= 15; minor++) {
@@ -179,7 +181,7 @@ static void frames_that_run_no_python_code_are_passed_over(void **state)
     }
 }
 
-/* A code object is incomplete or damaged, in each of its parts in turn. The frame of this code is
+/* In each round, another part of a code object is missing or damaged. The frame of this code is
  * skipped. */
 static void code_that_is_damaged_is_passed_over(void **state)
 {
@@ -258,7 +260,8 @@ static void more_lines_than_are_kept(void **state)
 #define BOTH(test)                                                                                 \
     cmocka_unit_test_setup((test), without_hashes), cmocka_unit_test_setup((test), with_hashes)
 
-/* eval() compiles new code in each pass of a loop. All these code objects give the same line. */
+/* A loop calls eval(), which compiles a new code object each time. All these code objects give the
+ * same line id. */
 static void code_that_is_made_anew_is_no_new_line(void **state)
 {
     void *code, *other, *frame;

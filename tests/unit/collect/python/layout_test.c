@@ -1,5 +1,5 @@
-/* layout_test.c - a CPython version whose layout is fully known has a layout. Other versions have
- * none. */
+/* layout_test.c - finds the memory layout of objects for a CPython version. There is no layout for
+ * a version that is not fully known. */
 #include <errno.h>
 
 #include "collect/python/layout.h"
@@ -71,7 +71,8 @@ static void versions_that_are_not_known(void **state)
     assert_int_equal(find(), -ENOTSUP);
 }
 
-/* A known version was built with other object layouts. This build has no layout. */
+/* A known version was built with options that change the layout of objects. There is no layout for
+ * this build. */
 static void objects_that_are_built_otherwise(void **state)
 {
     for (unsigned minor = 9; minor <= 15; minor++) {

@@ -1,6 +1,7 @@
 /*
- * line_table_test.c - finds lines in tables typed by hand after CPython's description of each
- * format. tests/e2e/test_python_lines.py checks tables from compilers.
+ * line_table_test.c - finds lines in CPython's line tables. The tables are written by hand from
+ * CPython's description of each format. tests/e2e/test_python_lines.py checks tables from
+ * compilers.
  */
 #include "test.h"
 
@@ -66,10 +67,10 @@ static void test_linetable_of_long_distances(void **state)
 static void test_locations(void **state)
 {
     static const uint8_t table[] = {
-        ENTRY(0, 2),  0x12,                /* short form: the same line, columns in one byte */
-        ENTRY(11, 1), 0x04, 0x09,          /* the form for the next line, with two columns */
-        ENTRY(12, 3), 0x04, 0x09,          /* two lines further */
-        ENTRY(13, 1), 0x05,                /* the form without columns: two lines back */
+        ENTRY(0, 2),  0x12,       /* short form: the same line as before, columns in one byte */
+        ENTRY(11, 1), 0x04, 0x09, /* the form for the next line, with two columns */
+        ENTRY(12, 3), 0x04, 0x09, /* code on the next line again */
+        ENTRY(13, 1), 0x05,       /* the form without columns: two lines back */
         ENTRY(14, 8), 0x48, 0x02, 1, 2, 3, /* long form: 8 | 2 << 6 = 136, so 68 lines on */
         ENTRY(15, 1),                      /* no line */
         ENTRY(10, 1), 0x00, 0x00,          /* the same line */

@@ -11,7 +11,7 @@
 #include "collect/python/layout.h"
 
 static struct sl_python_layout layout; /* the layout in which objects are made */
-static int are_hashed; /* strs have been keys of a dict, so code that contains them can be cached */
+static int are_hashed; /* true if str objects have a hash, so that code with them can be cached */
 
 static inline void objects_of_python(unsigned minor)
 {
@@ -68,8 +68,8 @@ static inline void *new_bytes(const void *data, size_t length)
     return bytes;
 }
 
-/* Returns a table in which the second instruction (two bytes each) is `step` lines after the
- * first. */
+/* Returns a line table in which the second instruction is `step` lines after the first. An
+ * instruction has two bytes. */
 static inline void *new_table(unsigned step)
 {
     const uint8_t lnotab[] = {2, (uint8_t)step};

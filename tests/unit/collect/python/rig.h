@@ -33,7 +33,7 @@ static inline void put_word(void *at, size_t offset, uint64_t word)
     memcpy((char *)at + offset, &word, sizeof(word));
 }
 
-/* Returns the size of a code object without its variable end. */
+/* Returns the size in bytes of a code object, without the part at its end whose length varies. */
 static inline uint64_t code_size(unsigned minor)
 {
     static const uint64_t size[] = {176, 176, 184, 192, 200, 208, 208};
@@ -41,8 +41,8 @@ static inline uint64_t code_size(unsigned minor)
     return size[minor - 9];
 }
 
-/* The offsets that CPython 3.13 and later publish. Each version has the groups of offsets at other
- * places. */
+/* The table of offsets that CPython 3.13 and later publish. The position of each group of offsets
+ * depends on the version. */
 struct told_python {
     uint16_t thread_frame, back, code, at, owner, file, name, qualified_name, table, line, start;
 };

@@ -11,8 +11,8 @@
 /* The layout of Python 3.12. */
 static const struct sl_python_layout layout = {.ascii_text = 40, .compact_text = 56};
 
-/* Makes a str in memory of its exact length, so that the address sanitizer notices reads after
- * it. */
+/* Makes a str in memory of exactly its length, so that the address sanitizer notices a read past
+ * the end. */
 static void *new_str(const void *chars, size_t length, unsigned kind, uint32_t flags)
 {
     uint32_t state = kind << 2 | flags;
@@ -36,7 +36,7 @@ static void *wide(const void *chars, size_t length, unsigned kind)
     return new_str(chars, length, kind, SL_PYTHON_STR_COMPACT);
 }
 
-/* Appends the line to `before` and returns the text. Frees both strs. */
+/* Returns the text of the line, appended to `before`. Frees both str objects. */
 static const char *line_behind(const char *before, void *file, void *function, int line,
                                size_t most)
 {
@@ -59,7 +59,7 @@ static const char *line_of(void *file, void *function, int line)
     return line_behind("", file, function, line, MOST);
 }
 
-/* A str has 1, 2 or 4 bytes per character. The str's largest character decides. */
+/* A str has 1, 2 or 4 bytes per character, depending on its largest character. */
 static void characters_of_all_sizes(void **state)
 {
     static const uint16_t two[] = {'n', 0xe9, 0x4e2d};
@@ -90,7 +90,7 @@ static void a_long_path_loses_its_beginning(void **state)
         characters[i] = 0x4e2d;
     characters[1499] = 0xe9;
     text = line_of(wide(characters, 1500, 2), ascii("function"), 1);
-    assert_memory_equal(text, "...\xe4\xb8\xad", 6); /* complete characters */
+    assert_memory_equal(text, "...\xe4\xb8\xad", 6); /* the cut is between two characters */
     assert_non_null(strstr(text, "\xe4\xb8\xad\xc3\xa9:1 function"));
 }
 
@@ -108,8 +108,8 @@ static void a_long_function_leaves_room_for_the_path(void **state)
         line_behind("before", ascii(function), ascii(function), 2147483647, most);
 }
 
-/* A str has another memory layout than names have. Such a str gives no text, and no memory after it
- * is read. */
+/* A str has another memory layout than CPython uses for names. This str gives no text, and no
+ * memory after it is read. */
 static void a_str_of_another_form(void **state)
 {
     void *not_compact = new_str("", 0, 1, SL_PYTHON_STR_ASCII);
@@ -173,7 +173,7 @@ static void whose_file_it_is(void **state)
             fail_msg("%s is the user's", users[i]);
 }
 
-/* The folder in which PyTorch is installed does not matter. */
+/* Files of packages are recognized wherever PyTorch is installed. */
 static void packages_in_a_folder_of_their_own(void **state)
 {
     assert_int_equal(is_library("/srv/deps/torch/_tensor_str.py"), 0);

@@ -81,7 +81,8 @@ static void the_old_abi(void **state)
     assert_true(t.is_old_abi);
 }
 
-/* The package has no valid version. PyTorch is still found, without a version. */
+/* The package's version.py has no valid version. PyTorch is found all the same, without a
+ * version. */
 static void a_package_that_does_not_tell(void **state)
 {
     static const char *const texts[] = {NULL,

@@ -1,4 +1,5 @@
-/* Replaces the PyTorch library that calls the CUDA runtime through its import slots. */
+/* Replaces libc10_cuda, the PyTorch library that calls the CUDA runtime through its import slots
+ * (GOT entries). */
 #include "unit/collect/torch/fixture_waits.h"
 
 static int device_synchronize(void)

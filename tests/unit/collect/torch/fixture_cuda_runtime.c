@@ -1,4 +1,4 @@
-/* Replaces the CUDA runtime and reports each call. */
+/* Replaces the CUDA runtime, and reports each call to the test. */
 #include "unit/collect/torch/fixture_waits.h"
 
 int (*fixture_cuda)(const char *name, void *object);

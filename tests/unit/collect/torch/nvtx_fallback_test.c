@@ -1,5 +1,6 @@
 /* nvtx_fallback_test.c - no observer fits this PyTorch, so syncline reads operators from PyTorch's
- * NVTX ranges. Ranges of the program stay ranges. The tests share one process, like a job. */
+ * NVTX ranges. NVTX ranges of the program are still ranges in the trace. The tests share one
+ * process, as in a job. */
 #include "test.h"
 
 #include <dlfcn.h>

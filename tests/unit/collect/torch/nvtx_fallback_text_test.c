@@ -13,7 +13,7 @@
     "aten::addmm, seq = 1, op_id = 5, sizes = [[8], [2, 8], [8, 8], [], []], input_op_ids = "      \
     "[(0,-1), (0,-1), (2,0), (0,-1), (0,-1)]"
 
-/* Reads the text from memory that ends where the text ends. */
+/* Parses the text from memory that ends where the text ends. */
 static int read_text(struct sl_nvtx_fallback_text *out, const char *text, size_t length)
 {
     char *copy = malloc(length ? length : 1);
@@ -128,7 +128,7 @@ static void no_operators(void **state)
         assert_int_equal(read_text(&t, texts[i], strlen(texts[i])), -EINVAL);
 }
 
-/* Sizes that are not JSON are not passed on. */
+/* Input sizes that are not valid JSON are dropped. */
 static void sizes_that_make_no_sense(void **state)
 {
     static const char *const sizes[] = {
@@ -167,7 +167,7 @@ static uint64_t next(uint64_t *seed)
     return *seed >> 33;
 }
 
-/* Random combinations of parts of such texts, with some random bytes. */
+/* Parses random combinations of parts of these texts, with some random bytes. */
 static void made_to_hurt(void **state)
 {
     static const char *const pieces[] = {", op_id = ",

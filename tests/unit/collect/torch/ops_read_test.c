@@ -127,12 +127,12 @@ static void backward_ones_get_an_arrow(void **state)
     assert_int_equal(f.rows, 4);
     assert_int_equal(f.row[1].kind, SL_EV_FLOW_BACK);
     assert_true(f.row[1].start_ns == 100 && f.row[1].u.flow.head_ns == 210);
-    /* an operator of the autograd engine has its node's sequence number */
+    /* an operator of the autograd engine has the sequence number of its autograd node */
     assert_int_equal(f.row[3].u.row.sequence, 5);
 }
 
-/* Operators and scopes end on another thread than they began, even if their beginning did not
- * announce this. The lane (ring buffer) of the ending thread may be read first. */
+/* Operators and scopes begin on one thread and end on another, even without the flag for this in
+ * the record of the beginning. The lane (ring buffer) of the ending thread may be read first. */
 static void ends_on_other_threads(void **state)
 {
     const struct told op = {.name = "forward", .handle = 1ull << 33 | 1, .sequence = -1};

@@ -1,6 +1,6 @@
 /* ops_test.c - syncline finds PyTorch and its observer, and requests operators from the observer.
  * The observer's reports become records in the lanes, the ring buffers of the threads. The tests
- * share one process, like a job. */
+ * share one process, as in a job. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -64,7 +64,7 @@ static void the_observer_is_told(void **state)
     assert_true(*enabled == 2 && sl_torch_ops_are_wanted());
 }
 
-/* Returns the next beginning of an operator. The record stays until it is read. */
+/* Returns the record of the next operator's beginning, without removing it from the lane. */
 static const struct sl_lane_record *next_begin(void)
 {
     const struct sl_lane_record *r = sl_lane_next(sl_lane_mine);
@@ -86,8 +86,8 @@ static void fill(struct sl_lane *lane)
     }
 }
 
-/* Asynchronous operators begin, and then the thread's lane becomes full. The ends of these
- * operators still have room. */
+/* Asynchronous operators begin, and then the thread's lane becomes full. There is still room for
+ * the ends of these operators. */
 static void there_is_room_for_their_ends(void **state)
 {
     const struct sl_torch_op op = {NAMED("nccl:all_reduce"), .handle = 5, .sequence = -1,
@@ -109,7 +109,7 @@ static void there_is_room_for_their_ends(void **state)
     assert_int_equal(ends, 3);
 }
 
-/* An operator's record is too long. Its inputs are left out first, then its other details. */
+/* An operator's record is too long. syncline omits the inputs first, then the other details. */
 static void what_is_too_long_does_without(void **state)
 {
     static uint8_t inputs[SL_LANE_RECORD_WORDS * 8];
@@ -135,7 +135,7 @@ static void what_is_too_long_does_without(void **state)
     assert_true(seen[2].op.more_length == 0 && seen[2].op.inputs_length == 0);
 }
 
-/* Texts are copied in words. Every length at every position arrives unchanged. */
+/* Texts are copied in 8-byte words. A text of any length is unchanged at any position. */
 static void pieces_of_any_length_arrive(void **state)
 {
     static char text[SL_LANE_TEXT_MAX];
@@ -145,7 +145,7 @@ static void pieces_of_any_length_arrive(void **state)
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)('a' + i % 23);
     for (size_t length = 0; length <= 200; length++) {
-        /* the text's exact length, so that a sanitizer notices a read of one byte too many */
+        /* memory of the exact length, so that a sanitizer notices a read past the end */
         name = test_malloc(length + 1);
         memcpy(name, text, length);
         name[length] = '\0';
@@ -168,8 +168,9 @@ static void pieces_of_any_length_arrive(void **state)
     }
 }
 
-/* More operators are open than syncline remembers. The outermost operators are forgotten, because
- * they may have ended elsewhere. All operators have records, and so have their later ends. */
+/* More operators are open than syncline's list holds. The outermost operators are removed from the
+ * list, because they may have ended on another thread. All operators have records of their
+ * beginnings, and also of their later ends. */
 static void outer_ones_of_too_many_are_forgotten(void **state)
 {
     unsigned begins = 0;
@@ -208,7 +209,7 @@ static void scopes_that_are_steps(void **state)
     sl_torch_ops_enable(0);
     scope("ProfilerStep#0", 1);
     assert_int_equal(sl_step_number(), 0);
-    for (int i = 0; i < 5; i++) /* while a named step is open, optimizer steps are parts of it */
+    for (int i = 0; i < 5; i++) /* optimizer steps inside a named step begin no step of their own */
         sl_step_take(SL_STEP_OPTIMIZER);
     scope("ProfilerStep#1, too", 2);
     host->end(2, SL_TORCH_SCOPE_USER, 0);
@@ -217,11 +218,12 @@ static void scopes_that_are_steps(void **state)
     scope("ProfilerStep#1", 3);
     host->end(3, SL_TORCH_SCOPE_USER, 0);
     assert_int_equal(sl_step_number(), 1);
-    for (int i = 0; i < 3; i++) /* with no step open, optimizer steps soon count again */
+    /* Without a named step, optimizer steps are soon counted as steps again. */
+    for (int i = 0; i < 3; i++)
         sl_step_take(SL_STEP_OPTIMIZER);
     assert_int_equal(sl_step_number(), 2);
     read_seen();
-    scope("ProfilerStep#0", 4); /* numbers continue */
+    scope("ProfilerStep#0", 4); /* the numbering of steps continues */
     host->end(4, SL_TORCH_SCOPE_USER, 0);
     assert_int_equal(sl_step_number(), 3);
     assert_int_equal(read_seen(), 2);

@@ -32,7 +32,7 @@ static inline void torch_tree_version(const struct torch_tree *tree, const char 
     fclose(file);
 }
 
-/* `library`: the file that replaces libtorch_cpu.so. */
+/* Makes the folders. `library` is the file that is copied as libtorch_cpu.so. */
 static inline void torch_tree_make(struct torch_tree *tree, const char *library)
 {
     static const char *const folders[] = {"torch", "torch/lib", "home", "home/observers"};

@@ -1,6 +1,6 @@
-/* wait_sites_test.c - PyTorch's calls of the CUDA runtime pass through syncline unchanged.
- * tests/torch/test_lines.py checks the source lines that syncline records at these calls. The tests
- * share one process, like a job. */
+/* wait_sites_test.c - syncline intercepts PyTorch's calls of the CUDA runtime, and passes the calls
+ * on unchanged. tests/torch/test_lines.py checks the source lines that syncline records at these
+ * calls. The tests share one process, as in a job. */
 #include "test.h"
 
 #include <dlfcn.h>
@@ -60,7 +60,7 @@ static void all_of_it_is_passed_on(void **state)
     assert_int_equal(pytorch->empty_cache(&object), 5);
     assert_string_equal(asked.name, "cudaFree");
     assert_ptr_equal(asked.object, &object);
-    assert_int_equal(read_seen(), 0); /* there is no window and no Python */
+    assert_int_equal(read_seen(), 0); /* no records: there is no window and no Python */
     sl_torch_ops_enable(1);
     pytorch->device_synchronize();
     assert_int_equal(read_seen(), 0);

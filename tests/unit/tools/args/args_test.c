@@ -1,7 +1,7 @@
 /*
  * args_test.c - parses command lines as users type them.
  *
- * Threads: one. Memory: none.
+ * Threads: one. No memory is allocated.
  */
 #include "unit/test.h"
 
@@ -16,7 +16,7 @@ static const struct sl_flag options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* The parsed options and arguments, as "output:x force :file ...". */
+/* The parsed options and arguments as text, such as "output:x force :file". */
 static char got[256];
 
 static int note(const struct sl_args *args)

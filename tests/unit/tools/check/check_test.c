@@ -1,9 +1,9 @@
 /*
  * check_test.c - each case makes one problem in an otherwise good trace. The check finds exactly
- * this problem, and the documentation explains it. Each case in cases/ is a test of its own
- * (cases/README.md has the format).
+ * this problem, and the documentation explains it. Each case in cases/ is a separate test
+ * (cases/README.md describes the format).
  *
- * Threads: one. Memory: the check.
+ * Threads: one. The test owns the memory of the check.
  */
 #include "unit/cases.h"
 
@@ -22,7 +22,8 @@ enum {
     "],\"syncline\":{\"version\":\"0.1.0\",\"opened_ns\":1700000000000003000,\"closed_ns\":"       \
     "1700000000001000000,\"counters\":{\"records\":2%s}},\"traceName\":\"t\"}"
 
-/* Short words for rows. $1, $2 and so on are replaced by the words that follow. */
+/* Short words for rows. In the row, $1, $2 and so on are replaced by the words that follow the
+ * short word. */
 static const char *const rows[][2] = {
     {"process", "{'ph':'M','name':'process_name','pid':$1,'tid':0,'ts':0.000,"
                 "'args':{'name':'python'}}"},
@@ -60,7 +61,7 @@ static void add(const char *text, size_t size)
     trace[trace_size] = '\0';
 }
 
-/* Prints the row of this line. Single quotes become double quotes. */
+/* Appends the row of this line to the trace. Single quotes become double quotes. */
 static void add_row(char *line)
 {
     char *word[8] = {NULL}, row[1024];
@@ -161,8 +162,8 @@ static void run(const char *given)
     sl_check_destroy(c);
 }
 
-/* Driver calls are written some time after the waits that name them. This job has many such
- * waits. */
+/* The row of a driver call follows some time after the rows of waits that refer to the call. This
+ * trace has many of these waits. */
 static void test_waits_long_before_their_records(void **state)
 {
     enum {
@@ -172,7 +173,7 @@ static void test_waits_long_before_their_records(void **state)
     struct sl_check *c;
 
     make_trace("bare\n");
-    trace_size -= 2; /* opened again */
+    trace_size -= 2; /* removes "]}", so that more events can be appended */
     add_rows(good_rows);
     for (int i = 0; i < 2 * WAITS; i++) {
         sprintf(line, i < WAITS ? "wait %d 50.000" : "record %d 40.000", 100 + 3 * (i % WAITS));
@@ -230,7 +231,8 @@ static void test_texts(void **state)
 {
     char wanted[64];
 
-    for (int i = 0; i < SL_ET_RULE_METADATA; i++) { /* docs/chakra.md documents the later rules */
+    /* docs/chakra.md documents the rules from SL_ET_RULE_METADATA on. */
+    for (int i = 0; i < SL_ET_RULE_METADATA; i++) {
         enum sl_finding_id id = (enum sl_finding_id)i;
 
         assert_non_null(sl_finding_kind[i].text);

@@ -1,6 +1,6 @@
 /*
  * et_check_test.c - checks Chakra files. The output is their nodes and the rules that they break.
- * Each case in et_cases/ is a test of its own (et_cases/README.md has the format).
+ * Each case in et_cases/ is a separate test (et_cases/README.md describes the format).
  */
 #include "unit/cases.h"
 
@@ -42,7 +42,7 @@ static void put_bytes(struct bytes *b, const struct bytes *more)
     b->size += more->size;
 }
 
-/* Reads bytes up to a quote or blank; \xHH is one byte. */
+/* Appends the bytes of `at` up to a quote or a blank. \xHH is one byte. */
 static const char *put_text(struct bytes *b, const char *at)
 {
     while (*at && *at != '\'' && *at != ' ') {
@@ -59,7 +59,7 @@ static const char *put_text(struct bytes *b, const char *at)
     return at;
 }
 
-/* Reads fields up to the line's end or a closing bracket. */
+/* Appends the fields of `at` up to the end of the line or a closing bracket. */
 static const char *put_message(struct bytes *b, const char *at)
 {
     while (*at && *at != ')') {
@@ -91,7 +91,7 @@ static const char *put_message(struct bytes *b, const char *at)
             put_varint(b, strtoull(at, (char **)&at, 0));
             continue;
         }
-        if (*behind == '[') /* packed */
+        if (*behind == '[') /* packed numbers */
             for (; *at != ']'; at += *at == ' ')
                 put_varint(&inner, strtoull(at, (char **)&at, 0));
         else
@@ -114,7 +114,7 @@ static void write_file(const void *data, size_t size)
     fclose(file);
 }
 
-/* ---- what comes out ---- */
+/* ---- the result as text ---- */
 
 static struct sl_et *open_file(void)
 {
@@ -195,8 +195,8 @@ static void run(const char *given)
     sl_et_close(et);
 }
 
-/* There are too many large ids to check all of them. Whether the file is valid is unknown, so the
- * check does not report it as valid. */
+/* There are too many large ids to check all of them. It is unknown whether the file is valid, so
+ * the check does not report it as valid. */
 static void test_more_large_ids_than_can_be_told_apart(void **state)
 {
     struct sl_et_node n = {.type = SL_ET_COMP, .has = SL_ET_HAS_IS_CPU};

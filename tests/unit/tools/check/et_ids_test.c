@@ -1,4 +1,5 @@
-/* et_ids_test.c - maps ids of 64 bits to slot numbers of 29 bits, and back. */
+/* et_ids_test.c - the table of Chakra node ids: maps ids of 64 bits to slot numbers of 29 bits, and
+ * back. */
 #include "unit/test.h"
 
 #include "check/et_ids.h"

@@ -1,8 +1,8 @@
 /*
- * id_flags_test.c - ids that occur in pairs, ids without a partner, and ids that do not fit into
- * memory.
+ * id_flags_test.c - a table that finds ids with only one of two rows, such as a launch without its
+ * operation. Also ids that do not fit into memory.
  *
- * Threads: one. Memory: the table of pairs.
+ * Threads: one. The test owns the memory of the table.
  */
 #include "unit/test.h"
 #include <errno.h>
@@ -77,7 +77,7 @@ static void test_full(void **state)
     }
     assert_int_equal(p.unchecked, 2);
     assert_int_equal(sl_id_flags_add(&p, (1ull << 40) + 1, SL_PAIR_FIRST, 0, 9),
-                     0); /* known page */
+                     0); /* the table already has the page of this id */
     assert_int_equal(sl_id_flags_count(&p, SL_PAIR_FIRST, &id, &at), 4);
     sl_id_flags_free(&p);
 }

@@ -2,7 +2,7 @@
  * overlap_test.c - finds overlaps among many operations of a stream, in the shuffled order in which
  * CUPTI delivers them.
  *
- * Threads: one. Memory: the overlap table.
+ * Threads: one. The test owns the memory of the overlap table.
  */
 #include "unit/test.h"
 
@@ -45,7 +45,7 @@ static void test_too_late(void **state)
 
     for (int64_t i = 1; i < 3000; i++)
         add(&o, 7, i * 100, i * 100 + 10, 1);
-    add(&o, 7, 5, 6, 2); /* the operations of that time were forgotten */
+    add(&o, 7, 5, 6, 2); /* the table has forgotten the operations of this time */
     sl_overlap_end(&o);
     sl_overlap_free(&o);
     assert_int_equal(f.of[SL_FIND_GPU_OVERLAP].count, 0);

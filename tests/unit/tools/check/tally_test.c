@@ -1,7 +1,8 @@
 /*
- * tally_test.c - streams and threads are counted separately, whatever their numbers.
+ * tally_test.c - counts the rows of each stream and thread. Streams and threads with the same
+ * number are distinguished.
  *
- * Threads: one. Memory: the tally.
+ * Threads: one. The test owns the memory of the tally.
  */
 #include "unit/test.h"
 

@@ -1,7 +1,8 @@
 /*
- * edge_summary_test.c - sums up edges: order, longest waits, and names that do not fit into memory.
+ * edge_summary_test.c - the table of waits, added up by source, by place, by step and by line.
+ * Tests the order of the groups, the longest waits, and names that do not fit into memory.
  *
- * Threads: one. Memory: the summary.
+ * Threads: one. The test owns the memory of the summary.
  */
 #include "unit/test.h"
 
@@ -9,7 +10,7 @@
 
 static struct sl_edge_summary *summary;
 
-/* Steps of 100 ns each, with names from 1000 on. */
+/* Start of the first step. Steps are 100 ns long, and their name ids are 1000, 1001 and so on. */
 static uint64_t first_step_ns;
 
 static uint32_t step_at(void *user, uint64_t ns)
@@ -66,7 +67,7 @@ static void test_groups(void **state)
     assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_PLACE, &group), 2);
     assert_int_equal(group[0].name, 20);
     assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_STEP, &group), 2);
-    assert_int_equal(group[1].name, 0); /* no step */
+    assert_int_equal(group[1].name, 0); /* the wait is in no step */
     assert_waits(&group[1].waits, 1, 5, 5);
 }
 
@@ -113,7 +114,7 @@ static void test_steps_that_are_known_later(void **state)
     const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
     const struct sl_edge_group *line;
 
-    first_step_ns = UINT64_MAX; /* none so far */
+    first_step_ns = UINT64_MAX; /* there is no step yet */
     add_at(150, 1, 0, 10);
     add_at(250, 1, 0, 20);
     add_at(260, 1, 0, 30);
@@ -154,7 +155,7 @@ static void test_lines_are_the_cpus(void **state)
     const struct sl_edge_group *line;
 
     add_at(1, 5, 0, 10);
-    add_at(1, 6, 1, 1000); /* a GPU operation waited */
+    add_at(1, 6, 1, 1000); /* here a GPU operation waited, not a CPU thread */
     sl_edge_summary_end(summary);
     assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &line), 1);
     assert_int_equal(line[0].name, 5);

@@ -1,8 +1,10 @@
 /*
- * wait_blame_test.c - finds the operation on which the time of a wait was spent: along a stream,
- * over edges between streams, with rows that arrive late, and with forgotten operations.
+ * wait_blame_test.c - finds the operation on which a wait's time was really spent, if a short copy
+ * released the wait. The search follows the stream and the edges between streams. Also tests rows
+ * that arrive late, and forgotten operations.
  *
- * The name of an operation is its correlation id. Threads: one. Memory: the table's.
+ * The name of an operation is its correlation id. Threads: one. The test owns the memory of the
+ * table.
  */
 #include "unit/test.h"
 
@@ -60,7 +62,8 @@ static struct sl_edge edge_from(uint32_t stream, uint32_t correlation, uint64_t 
     return edge;
 }
 
-/* Returns the operation blamed for a wait which this operation released after `wait_ns`. */
+/* Returns the name of the operation on which a wait of `wait_ns` was spent. The operation with this
+ * stream and correlation id released the wait. */
 static uint32_t on(uint32_t stream, uint32_t correlation, uint64_t wait_ns)
 {
     const struct sl_edge edge = edge_from(stream, correlation, wait_ns);
@@ -97,7 +100,8 @@ static void test_the_longer_part(void **state)
     kernel(7, 10, 1000, 2000);
     copy(7, 11, 2010, 2110);
     assert_int_equal(on(7, 11, 1110), 10);
-    /* Only time inside the wait counts. The kernel was nearly completed when the wait began. */
+    /* Only the part of an operation that is inside the wait is counted. The kernel was nearly
+     * completed when the wait began. */
     assert_int_equal(on(7, 11, 211), 10);
     assert_int_equal(on(7, 11, 210), 11);
     /* The kernel had ended before the wait began. */
@@ -119,7 +123,7 @@ static void test_many_short_ones_count_together(void **state)
         kernel(7, 10 + i, 1000 + 10 * i, 1008 + 10 * i);
     copy(7, 200, 2000, 2500);
     assert_int_equal(on(7, 200, 1500), 109); /* the last of the kernels */
-    assert_int_equal(on(7, 200, 900), 200);  /* the wait covers only 40 of the kernels */
+    assert_int_equal(on(7, 200, 900), 200);  /* only 40 of the kernels are inside the wait */
 }
 
 static void test_copies_count_together_too(void **state)
@@ -133,7 +137,7 @@ static void test_copies_count_together_too(void **state)
     assert_int_equal(on(7, 14, 630), 14);
     kernel(7, 15, 1630, 1700);
     copy(7, 16, 1700, 1701);
-    assert_int_equal(on(7, 16, 701), 15); /* 370 to 331 */
+    assert_int_equal(on(7, 16, 701), 15); /* 370 ns of kernels, 331 ns of copies and memsets */
 }
 
 static void test_a_kernel_that_runs_at_the_same_time_counts_once(void **state)
@@ -153,11 +157,11 @@ static void test_over_edges_between_streams(void **state)
     kernel(22, 12, 1000, 3000); /* no operation waited for this kernel */
     kernel(7, 13, 1000, 1010);
     copy(7, 14, 2010, 2020);
-    assert_int_equal(on(7, 14, 1020), 14); /* 10 to 10 */
+    assert_int_equal(on(7, 14, 1020), 14); /* both have 10 ns, so the copy is blamed */
     order(21, 11, 7, 14);
     order(20, 10, 7, 14); /* ended before */
     assert_int_equal(on(7, 14, 1020), 11);
-    /* The stream's own operation ended later. */
+    /* The previous operation on stream 7 ended later than kernel 12. */
     kernel(7, 15, 2020, 4000);
     copy(7, 16, 4000, 4010);
     order(22, 12, 7, 16);
@@ -205,13 +209,13 @@ static void test_without_a_row(void **state)
 {
     kernel(7, 10, 1000, 2000);
     copy(8, 12, 2000, 2010);
-    assert_int_equal(on(7, 12, 1010), 12); /* on another stream */
+    assert_int_equal(on(7, 12, 1010), 12); /* copy 12 is on another stream */
     assert_int_equal(on(7, 11, 1010), 11);
     assert_int_equal(on(7, 0, 1010), 0);
     order(7, 10, 7, 99);
     order(7, 99, 8, 12);
     assert_int_equal(on(8, 12, 1010), 12);
-    /* An impossible number. */
+    /* A wait of an impossible length. */
     assert_int_equal(on(8, 12, UINT64_MAX), 12);
 }
 

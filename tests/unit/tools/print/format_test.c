@@ -1,7 +1,7 @@
 /*
  * format_test.c - formats numbers for users.
  *
- * Threads: one. Memory: none.
+ * Threads: one. No memory is allocated.
  */
 #include "unit/test.h"
 

@@ -1,4 +1,5 @@
-/* safe_stream_test.c - which characters of a name reach a terminal. */
+/* safe_stream_test.c - the output stream that replaces characters which could control a
+ * terminal. */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 static char got[256];
 
-/* Writes the text in pieces of `piece` bytes and returns the output. */
+/* Writes the text to the stream in pieces of `piece` bytes. Returns the output. */
 static const char *through(const char *text, size_t piece, int is_json)
 {
     FILE *below = fmemopen(got, sizeof(got), "w"), *f = sl_safe_stream(below, is_json);
@@ -39,8 +40,8 @@ static const struct {
      "a?b?", "a\\u2066b\\u061c"},
     {"gr\xc3\xbc\xc3\x9f \xe2\x80\x94 \xd8\xa7 \xf0\x9f\x98\x80",
      "gr\xc3\xbc\xc3\x9f \xe2\x80\x94 \xd8\xa7 \xf0\x9f\x98\x80",
-     "gr\xc3\xbc\xc3\x9f \xe2\x80\x94 \xd8\xa7 \xf0\x9f\x98\x80"}, /* letters, a dash, an emoji stay
-                                                                    */
+     "gr\xc3\xbc\xc3\x9f \xe2\x80\x94 \xd8\xa7 \xf0\x9f\x98\x80"}, /* letters, a dash and an emoji
+                                                                      are unchanged */
     {"cut \xe2\x80"
      "x\r\x7f",
      "cut \xe2\x80"

@@ -1,7 +1,7 @@
 /*
  * short_name_test.c - shortens names to a given width.
  *
- * Threads: one. Memory: none.
+ * Threads: one. No memory is allocated.
  */
 #include "unit/test.h"
 

@@ -1,4 +1,5 @@
-/* et_text_test.c - texts that readers of protobuf refuse, and how these texts are shown. */
+/* et_text_test.c - texts in Chakra files that are not UTF-8. protobuf readers refuse them; tests
+ * how syncline prints them. */
 #include "unit/test.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ static void test_strings_of_a_message(void **state)
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x02x"), 3, &refused), 0);
     assert_int_equal(sl_et_text_of_strings(SPAN("\x1a\x01\xff\x0a\x01x"), 3, &refused), 1);
     assert_int_equal(refused, 1);
-    /* A refused text stays refused. */
+    /* If one text is refused, a later valid text does not change this. */
     assert_int_equal(sl_et_text_of_strings(SPAN("\x0a\x01x"), 1, &refused), 1);
     assert_int_equal(refused, 1);
 }
@@ -37,7 +38,7 @@ static void test_texts_of_an_attribute(void **state)
                      1);
     assert_int_equal(name.end - name.at, 2);
     assert_memory_equal(name.at, "it", 2);
-    /* bytes, and a list of them */
+    /* fields of type bytes, and a list of them */
     assert_int_equal(sl_et_text_of_attribute(SPAN("\xfa\x01\x01\xff\x82\x02\x03\x0a\x01\xff"),
                                              &name, &value, &refused),
                      1);

@@ -1,8 +1,8 @@
 /*
- * event_sort_test.c - sorts in memory and through the disk with the same result; a full disk is
- * reported.
+ * event_sort_test.c - sorts events in memory, or with temporary files, with the same result. A full
+ * disk is reported.
  *
- * Threads: one. Memory: the sort's.
+ * Threads: one. The sort owns its memory.
  */
 #include "unit/test.h"
 #include <errno.h>
@@ -20,7 +20,8 @@ static int by_correlation(const void *x, const void *y)
     return (a->correlation > b->correlation) - (a->correlation < b->correlation);
 }
 
-/* Sorts every number below `count`, given far from in order (`step` is coprime to `count`). */
+/* Sorts all numbers below `count`. They are added in an order that is far from sorted (`step` is
+ * coprime to `count`). */
 static void sorts(size_t run_events, uint64_t count, uint64_t step)
 {
     struct sl_event_sort *s;
@@ -49,7 +50,7 @@ static void test_in_memory(void **state)
     sorts(1000, 0, 1);
     sorts(1000, 1, 1);
     sorts(1000, 999, 7);
-    sorts(1000, 1000, 7); /* the run is full, but not yet written */
+    sorts(1000, 1000, 7); /* the run (a sorted part) is full, but not yet written */
 }
 
 static void test_through_the_disk(void **state)

@@ -1,8 +1,8 @@
 /*
- * input_file_test.c - reads files in each compression: whole, in several parts, truncated and
- * damaged.
+ * input_file_test.c - reads files in each compression format: complete files, files of several
+ * parts, truncated and damaged files.
  *
- * Threads: one, and the helper thread of read_ahead.c. Memory: some MiB.
+ * Threads: one, and the helper thread of read_ahead.c. The test uses some MiB of memory.
  */
 #include "unit/test.h"
 #include <errno.h>
@@ -61,8 +61,8 @@ static void save(const void *data, size_t size)
     fclose(f);
 }
 
-/* Appends text[from..to) as a gzip member or as a zstd frame with a checksum. Returns the new
- * size. */
+/* Appends text[from..to) to the packed data at `at`, as a gzip member or as a zstd frame with a
+ * checksum. Returns the new size. */
 static size_t pack(enum sl_input_format format, size_t at, size_t from, size_t to)
 {
     if (format == SL_INPUT_ZSTD) {
@@ -142,7 +142,8 @@ static void test_whole(void **state)
     }
 }
 
-/* The reader first peeks at the text. The whole text is still read afterwards, in pieces. */
+/* The reader first looks at the beginning of the text without consuming it (peek). Afterwards the
+ * whole text is read, in pieces. */
 static void test_peek(void **state)
 {
     static const size_t sizes[] = {TEXT_BYTES, SL_INPUT_PEEK_MAX, 5};
@@ -196,8 +197,8 @@ static void test_cut(void **state)
         save(packed, first);
         assert_int_equal(read_all(65536, 0, &s), 1000000);
         assert_int_equal(s.end, SL_INPUT_WHOLE);
-        /* The file is truncated elsewhere, which the reader notices. A longer file never gives less
-         * text than a shorter one. */
+        /* The file is truncated inside a part, which the reader reports. A longer file never gives
+         * less text than a shorter one. */
         for (size_t cut = first + 1; cut < size; cut += size / 23) {
             size_t got;
 

@@ -1,7 +1,8 @@
 /*
- * json_event_test.c - parses trace events to rows. Text that is not JSON is refused.
+ * json_event_test.c - parses trace events in JSON into row structs. Text that is not JSON is
+ * refused.
  *
- * Threads: one. Memory: the parser's.
+ * Threads: one. The parser owns its memory.
  */
 #include "unit/test.h"
 #include <errno.h>
@@ -116,12 +117,12 @@ static void test_foreign(void **state)
     assert_int_equal(row.has, 0);
     assert_int_equal(parse("{}", &row), 0);
     assert_int_equal(row.phase, 0);
-    /* A number out of range counts as missing, not as the largest number. */
+    /* A number out of range is treated as missing, not as the largest number. */
     assert_int_equal(parse("{\"ph\":\"X\",\"ts\":-1e400,\"dur\":1e400}", &row), 0);
     assert_true(!(row.has & (SL_HAS_TS | SL_HAS_DUR)) && row.ts_ns == 0 && row.dur_ns == 0);
 }
 
-/* Any letter of a string may be escaped, also in strings that decide the row's type. */
+/* Any letter of a string may be escaped, even in the strings that determine the type of the row. */
 static void test_escapes_in_what_decides(void **state)
 {
     struct sl_trace_row row;

@@ -1,7 +1,8 @@
 /*
- * number_test.c - exact decimals, and texts that are no JSON numbers.
+ * number_test.c - parses JSON numbers as exact decimals, and refuses texts that are not JSON
+ * numbers.
  *
- * Threads: one. Memory: none.
+ * Threads: one. No memory is allocated.
  */
 #include "unit/test.h"
 #include <errno.h>
@@ -42,7 +43,8 @@ static void test_exact(void **state)
     expect("7.0", 0, 7, 1);
 }
 
-/* Short and long spellings of the same values use different code and give the same result. */
+/* Short and long numbers with the same value are parsed by different code. The results must be
+ * equal. */
 static void test_both_ways(void **state)
 {
     char text[64];
@@ -104,7 +106,7 @@ static void test_not_a_number(void **state)
         if (sl_number_scaled(text[i], strlen(text[i]), 0, &value, &exact) != -EINVAL)
             fail_msg("'%s' was taken for a number", text[i]);
         assert_int_equal(sl_number_valid(text[i], strlen(text[i])), 0);
-        assert_int_equal(value, 77); /* written only on success */
+        assert_int_equal(value, 77); /* the output is unchanged after an error */
     }
 }
 

@@ -1,4 +1,5 @@
-/* row_collectives_test.c - reads collectives from rows, and groups from the header. */
+/* row_collectives_test.c - reads the arguments of collectives from rows, and process groups from
+ * the header of the trace. */
 #include "unit/test.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /*
- * scan_test.c - finds the end of a value, wherever the borders of 64-byte blocks are.
+ * scan_test.c - finds the end of a JSON value. The text is scanned in blocks of 64 bytes; the
+ * result must not depend on the borders of the blocks.
  *
- * Threads: one. Memory: stack.
+ * Threads: one. All memory is on the stack.
  */
 #include "unit/test.h"
 
@@ -59,7 +60,8 @@ static void test_ends(void **state)
 
 static void test_unfinished(void **state)
 {
-    assert_int_equal(scan("{\"a\": [1, 2}", "", 7), 0); /* brackets are only counted */
+    /* The scan only counts brackets, and does not distinguish their kinds. */
+    assert_int_equal(scan("{\"a\": [1, 2}", "", 7), 0);
     assert_int_equal(scan("{\"a\": \"never closed }}}}", "", 7), 0);
     assert_int_equal(scan("{\"a\": \"\\\"}", "", 64), 0);
     assert_int_equal(scan("\"\\", "", 1), 0);

@@ -1,7 +1,8 @@
 /*
- * split_test.c - splits a trace into its parts, in pieces of any size, truncated anywhere.
+ * split_test.c - splits a trace into its parts (spans): header, events and the rest. The text is
+ * read in pieces of any size, and may be truncated anywhere.
  *
- * Threads: one. Memory: a few strings.
+ * Threads: one. The test allocates a few strings.
  */
 #include "unit/test.h"
 
@@ -22,8 +23,8 @@ static const char outline[] =
     "EVENT({\"ph\":\"M\",\"args\":{\"name\":\"]}\"}}) EVENT({\"ph\":\"X\"}) EVENT({}) CLOSED "
     "FIELD(ok=true) FIELD(traceName=\"t\") CLOSE END";
 
-/* Describes the spans of `text` in words. The spans and the text between them must give the whole
- * text. */
+/* Writes the kinds of the spans of `text`. Checks that the spans, and the text between them, are
+ * the whole text. */
 static void describe(const char *text, size_t piece, char *out, size_t out_size)
 {
     struct text_reader reader = text_reader(text, piece);
@@ -95,7 +96,8 @@ static void test_outline(void **state)
     }
 }
 
-/* The text is truncated anywhere. The spans before the end equal the spans of the whole trace. */
+/* The text is truncated at every position. The spans before the end must equal the spans of the
+ * whole trace. */
 static void test_cut_anywhere(void **state)
 {
     char cut[sizeof(trace)], got[1024];

@@ -1,6 +1,6 @@
 /*
- * stream_home_test.c - finds the context of a stream number if only one context has such a stream.
- * Also finds the device of a context.
+ * stream_home_test.c - finds the context of a stream number, if only one context has a stream with
+ * this number. Also finds the device of a context.
  */
 #include "unit/test.h"
 
@@ -21,7 +21,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Returns the context of the stream; -1 if the context is unknown. */
+/* Returns the context of the stream, or -1 if the context is unknown. */
 static int64_t where(uint32_t stream)
 {
     uint32_t context = 77;
@@ -85,8 +85,8 @@ static void test_operations_that_name_no_device(void **state)
     assert_int_equal(device_of(1), -1);
 }
 
-/* Context ids are unique only in a process. A context with two devices therefore belongs to two
- * processes. */
+/* Context ids are unique only in a process. If a context id occurs with two devices, there are two
+ * contexts of two processes. */
 static void test_a_context_of_two_devices_is_of_two_processes(void **state)
 {
     sl_stream_home_see_operation(&home, 0, 1, 13);
@@ -122,7 +122,8 @@ static void test_streams_without_end(void **state)
     assert_true(home.store.used_bytes <= 8u << 20);
     assert_int_equal(where(101), 2);
     assert_int_equal(where(999999), -1);
-    assert_int_equal(where(100), -1); /* known streams keep their contexts */
+    /* Streams in the full table are still updated: stream 100 now has several contexts. */
+    assert_int_equal(where(100), -1);
     assert_int_equal(device_of(3), 1);
     assert_int_equal(device_of(999999), -1);
 }

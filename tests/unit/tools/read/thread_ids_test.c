@@ -1,7 +1,7 @@
 /*
- * thread_ids_test.c - replaces thread ids that do not fit into an event by small numbers.
+ * thread_ids_test.c - replaces thread ids that are too large for an event by small numbers.
  *
- * Threads: one. Memory: the table of ids.
+ * Threads: one. The test owns the memory of the table.
  */
 #include "unit/test.h"
 

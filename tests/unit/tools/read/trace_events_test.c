@@ -1,8 +1,8 @@
 /*
- * trace_events_test.c - reads rows of old, new and damaged files. The output is events in the order
- * of enqueue. Each case in event_cases/ is a test of its own. A line is a row, in which single
- * quotes become double quotes. The line `own` before the rows says that syncline wrote the file.
- * Counts that are not 0 follow the events.
+ * trace_events_test.c - converts the rows of old, new and damaged files to events, in the order of
+ * enqueue. Each case in event_cases/ is a separate test. A line is a row, in which single quotes
+ * become double quotes. The line `own` before the rows says that syncline wrote the file. In the
+ * expected output, counters that are not 0 follow the events.
  */
 #include "unit/cases.h"
 
@@ -63,7 +63,7 @@ static void say_event(const struct sl_event *ev)
     uint64_t start_ns = ev->start_ns - (ev->start_ns ? SL_TRACE_EVENTS_ORIGIN_NS : 0);
 
     say("%s %" PRIu64, kinds[ev->kind], id);
-    if (ev->correlation != id + (is_own ? 0 : 1ull << 32)) /* it wrapped */
+    if (ev->correlation != id + (is_own ? 0 : 1ull << 32)) /* the 32-bit id has wrapped */
         say(" as %" PRIu64, ev->correlation);
     say_text("", ev->name);
     if (ev->flags & SL_EVF_NO_TIME)

@@ -1,6 +1,6 @@
 /*
- * recorded_edges_test.c - edges that the job recorded are sorted with the events and joined with
- * the rows.
+ * recorded_edges_test.c - sync edges that are in the trace file are sorted with the events, and get
+ * the times of the rows that they refer to.
  */
 #include "replay/recorded_edges.h"
 
@@ -41,7 +41,7 @@ static void every_number_goes_through_the_sort(void **state)
         struct sl_event ev = sl_recorded_edges_event(&edge);
         struct sl_edge out = sl_recorded_edges_edge(f, &ev);
 
-        assert_int_equal(ev.correlation, (1ull << 33) + 1); /* sorted after both ends */
+        assert_int_equal(ev.correlation, (1ull << 33) + 1); /* sorted after the rows of both ends */
         assert_int_equal(out.kind, edge.kind);
         assert_int_equal(out.basis, edge.basis);
         assert_int_equal(out.released, 1);
@@ -79,7 +79,7 @@ static void ends_are_found_by_stream_and_node(void **state)
     row = kernel(5, 20, 8, 1020);
     sl_recorded_edges_row(f, &row);
     sl_recorded_edges_row(f, &call);
-    row = kernel(6, 21, 0, 1080); /* an operation of the waiting call has the call's id */
+    row = kernel(6, 21, 0, 1080); /* an operation of the waiting call has the same id as the call */
     sl_recorded_edges_row(f, &row);
     ev = sl_recorded_edges_event(&edge);
     out = sl_recorded_edges_edge(f, &ev);
@@ -93,7 +93,7 @@ static void ends_are_found_by_stream_and_node(void **state)
     ev = sl_recorded_edges_event(&edge);
     out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 1068);
-    edge.wait_ns = 0; /* the source had ended before, at an unknown time */
+    edge.wait_ns = 0; /* the source had ended before the wait, at an unknown time */
     ev = sl_recorded_edges_event(&edge);
     out = sl_recorded_edges_edge(f, &ev);
     assert_int_equal(out.source.end_ns, 0);
@@ -107,8 +107,8 @@ static void ends_are_found_by_stream_and_node(void **state)
     sl_recorded_edges_destroy(f);
 }
 
-/* A wait for all streams has an edge from a stream's last operation, which ended long ago. The
- * operation is found, however old it is. */
+/* A wait for all streams has an edge from the last operation of a stream. This operation is found
+ * even if it ended long ago. */
 static void the_last_of_a_stream_is_found_however_old(void **state)
 {
     struct sl_edge edge = {.source = {.correlation = 5, .stream = 20, .device = 1},

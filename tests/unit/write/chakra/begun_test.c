@@ -1,6 +1,7 @@
 /*
  * begun_test.c - operators and ranges are reported when they begin, and again when they end. The
- * file equals a file made from complete rows. The times at which nodes are written do not matter.
+ * resulting file must be equal to a file made from complete rows, at whatever times the writer
+ * writes the nodes.
  */
 #include "event/pattern.h"
 #include "unit/write/chakra/say.h"
@@ -56,7 +57,8 @@ static struct sl_event *add(uint8_t kind, const char *name, uint32_t thread, uin
     return ev;
 }
 
-static uint64_t stream_free[CPU_THREADS + 1]; /* one per thread */
+/* The time in ns from which the stream of each thread is idle. */
+static uint64_t stream_free[CPU_THREADS + 1];
 
 static uint64_t launch_kernel(uint32_t thread, uint64_t at)
 {
@@ -79,7 +81,7 @@ static uint64_t launch_kernel(uint32_t thread, uint64_t at)
     return end;
 }
 
-/* Adds random work of a thread from `at` on. Returns when it ends. */
+/* Adds random work of a thread from `at` on. Returns the time at which the work ends. */
 static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
 {
     unsigned times = 1 + random_below(4);
@@ -144,8 +146,8 @@ static int is_around(const struct sl_event *ev)
     return ev->kind == SL_EV_CPU_OP || ev->kind == SL_EV_RANGE;
 }
 
-/* Gives all rows to the writer in the order in which they arrive. After each `every` rows,
- * reports up to which time all rows were given. */
+/* Gives all rows to the writer in the order of their arrival. After every `every` rows, reports the
+ * time up to which all rows have been given. */
 static void say_written(int at_beginnings, unsigned every)
 {
     size_t n = 0;
@@ -188,7 +190,7 @@ static void test_a_job_is_the_same_however_it_is_told(void **state)
         handovers += counts().handovers != 0;
         for (unsigned every = 1; every <= 100; every += 33) {
             reopen(0);
-            make_job(seed); /* names belong to the new file */
+            make_job(seed); /* the names are needed again for the new file */
             say_written(1, every);
             snprintf(how, sizeof(how), ", seed %d, told every %u", (int)seed, every);
             expect_said(how);
@@ -231,7 +233,7 @@ static void test_its_pieces_go_out_before_it_ends(void **state)
         }
 }
 
-/* The name of an NVTX range is a pattern with numbers. The node has the whole name. */
+/* The name of an NVTX range is a pattern with numbers. The node has the name with its numbers. */
 static void test_a_note_has_its_name(void **state)
 {
     struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
@@ -265,7 +267,7 @@ static void test_a_note_has_its_name(void **state)
     }
 }
 
-/* Any thread may end this range, so the range surrounds no calls and has no node. */
+/* Any thread may end this range, so no calls are inside it, and it has no node. */
 static void test_a_note_that_was_never_begun_is_no_row(void **state)
 {
     struct sl_event note = {.kind = SL_EV_NVTX_RANGE,
@@ -303,8 +305,8 @@ static void test_an_end_without_its_beginning_ends_nothing(void **state)
     assert_int_equal(dom_number(dom_find(d, "a"), "duration_ns"), 30000);
 }
 
-/* The window's end truncated an operator. Other rows do not wait for that operator, although they
- * would wait for a launch. */
+/* The window's end truncated an operator. Other rows are not delayed by this operator, although a
+ * launch would delay them. */
 static void test_an_operator_cut_at_the_end_holds_nothing_back(void **state)
 {
     struct sl_event op = {.kind = SL_EV_CPU_OP,

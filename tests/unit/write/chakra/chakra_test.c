@@ -1,11 +1,12 @@
-/* chakra_test.c - files follow Chakra's rules, and a replay of a file gives the recorded times. */
+/* chakra_test.c - the files follow Chakra's rules, and a simulated replay of a file gives the
+ * recorded times. */
 #include "unit/test.h"
 
 #include <errno.h>
 
 #include "unit/write/chakra/fixture.h"
 
-/* Adds the smallest program that waits: launch, kernel, stream synchronize, launch. */
+/* Adds the rows of a small program: a launch, its kernel, a stream synchronize, another launch. */
 static void put_program(void)
 {
     launch(10, 100, 105, 1);
@@ -83,8 +84,8 @@ static void test_more_rows_than_room_go_out_early(void **state)
     assert_replays(0);
 }
 
-/* Driver calls arrive later than the operations that they launched. The operations are held until
- * their launches arrive. */
+/* Driver calls arrive later than the operations that they launched. The writer does not write the
+ * operations before their launches have arrived. */
 static void test_late_launches_are_waited_for(void **state)
 {
     const unsigned late = 25000, count = 60000;
@@ -149,7 +150,7 @@ static void test_sink_failure_is_sticky(void **state)
 {
     f.sink_fails = 1;
     put_program();
-    /* the row was not passed on yet */
+    /* the writer still has the row */
     assert_int_equal(sl_chakra_advance(f.chakra, UINT64_MAX), 0);
     assert_int_equal(sl_chakra_flush(f.chakra), -ENOSPC);
     assert_int_equal(sl_chakra_flush(f.chakra), -ENOSPC);

@@ -1,6 +1,6 @@
 /*
- * dom.h - reads an .et file for tests: frames, nodes and attributes. Also computes the result of a
- * replay. This reader was written from Chakra's schema, and shares no code with the writer. A
+ * dom.h - reads an .et file for tests: frames, nodes and attributes. Also simulates a replay of the
+ * file. This reader was written from Chakra's schema, and shares no code with the writer. A
  * malformed file fails the test.
  */
 #ifndef SL_CHAKRA_DOM_H
@@ -14,7 +14,7 @@
 
 struct dom_attr {
     char name[24];
-    unsigned field; /* the member of the oneof: 9 int64, 27 bool, 29 string */
+    unsigned field; /* field number of the value: 9 int64, 27 bool, 29 string */
     int64_t number;
     char text[40];
 };
@@ -31,7 +31,7 @@ struct dom_node {
 };
 
 struct dom_file {
-    struct dom_node meta; /* attributes; name = version */
+    struct dom_node meta; /* GlobalMetadata: its attributes; `name` is the version */
     struct dom_node *node;
     size_t nodes;
     size_t raw_bytes, name_bytes;
@@ -65,8 +65,8 @@ static inline struct dom_span dom_bytes(struct dom_span *s)
     return out;
 }
 
-/* Returns a copy that the caller frees. strndup() is not used, because under strict checks it
- * requires a terminated string. */
+/* Returns a copy that the caller frees. strndup() is not used, because with AddressSanitizer's
+ * strict checks it requires a NUL-terminated string. */
 static inline char *dom_text(struct dom_span s)
 {
     size_t n = (size_t)(s.end - s.at);
@@ -217,8 +217,8 @@ static inline int dom_depends(const struct dom_node *n, const struct dom_node *o
     return 0;
 }
 
-/* Checks the rules of every file: ids are dense, parents exist and precede their children, each
- * parent is listed once, and the fields that readers need exist. */
+/* Checks the rules that every file must follow: ids are consecutive, parents exist and precede
+ * their children, each parent is listed once, and the fields that readers need exist. */
 static inline void dom_check(const struct dom_file *d)
 {
     assert_string_equal(d->meta.name, "0.0.4");

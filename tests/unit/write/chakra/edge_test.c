@@ -1,10 +1,11 @@
-/* edge_test.c - every sync edge with known ends is written to the file. The others are counted. */
+/* edge_test.c - a sync edge is written to the file if the nodes of its source and destination are
+ * known. Other edges are counted. */
 #include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
-/* The source of an edge is the last operation of a stream. The stream was last used a million
- * operations ago. */
+/* The source of an edge is the last operation of its stream. A million operations on other streams
+ * followed. */
 static void test_source_long_gone_is_known_as_its_streams_last(void **state)
 {
     struct dom_file *d;
@@ -18,7 +19,7 @@ static void test_source_long_gone_is_known_as_its_streams_last(void **state)
     d = read_back();
     assert_true(dom_depends(dom_find(d, "sync.wait"), dom_find(d, "old")));
     assert_int_equal(counts().edges, 1);
-    /* the source is neither recent nor its stream's last operation */
+    /* not written: the source is an old operation and not the last on its stream */
     assert_int_equal(counts().edges_no_source, 1);
 }
 
@@ -45,7 +46,7 @@ static void test_more_edges_than_room_are_counted(void **state)
     assert_int_equal(counts().edges_full + counts().edges_no_destination, 100000);
 }
 
-/* Two streams wait for each other in turns, and a thread waits for both. The file is written in
+/* Two streams wait for each other alternately, and a thread waits for both. The file is written in
  * small steps, and a replay gives the recorded times. */
 static void test_long_run_in_steps_replays(void **state)
 {

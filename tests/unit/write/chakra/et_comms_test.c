@@ -1,5 +1,5 @@
-/* et_comms_test.c - an operator describes a collective. The GPU operations that the operator's
- * calls launch get this description. */
+/* et_comms_test.c - a PyTorch operator has the description of a collective. GPU operations that are
+ * launched inside the operator get this description. */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -46,7 +46,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Makes a call inside an operator with this description. NULL: the operator is not a collective. */
+/* Makes a call inside an operator with this description. If it is NULL, the operator is not a
+ * collective. */
 static int call(uint64_t correlation, const char *members)
 {
     struct sl_op_place place = {0, 7};
@@ -73,7 +74,7 @@ static int find(uint64_t correlation)
 
 static void operations_do_what_their_call_is_part_of(void **state)
 {
-    /* the description has no group, so the group is that of all ranks */
+    /* the description has no group, so the collective is of all ranks */
     assert_int_equal(call(10, ALL_REDUCE), 0);
     assert_int_equal(call(11, ALL_REDUCE), 0);
     assert_int_equal(call(12, NULL), 0);
@@ -133,8 +134,7 @@ static void calls_of_long_ago_are_forgotten(void **state)
     assert_int_equal(find(10 + 16384), 1);
 }
 
-/* Collectives have new sizes each time, for example if tokens go to other experts. Each size is
- * right. */
+/* Each collective has another size, as in a mixture of experts. The size of each node is right. */
 static void collectives_of_ever_new_sizes_are_known(void **state)
 {
     char members[256];

@@ -1,5 +1,5 @@
-/* et_inputs_test.c - writes an operator's inputs to Chakra's Node. The expected bytes were typed by
- * hand from the field numbers: Node.inputs = 8, IOInfo.values, shapes, types = 1, 2, 3. */
+/* et_inputs_test.c - writes an operator's inputs to Chakra's Node. The expected bytes were written
+ * by hand from the field numbers: Node.inputs = 8, IOInfo.values, shapes, types = 1, 2, 3. */
 #include "unit/test.h"
 
 #include <string.h>

@@ -28,7 +28,7 @@ struct chakra_fixture {
     size_t size;
     int sink_fails, open, have_dom;
     struct dom_file dom;
-    struct sl_collective collective; /* NCCL kernels; bytes 0: size unknown */
+    struct sl_collective collective; /* of NCCL kernels; `bytes` is 0 if unknown */
     struct {
         uint64_t correlation, end_ns;
         int gpu;
@@ -235,7 +235,7 @@ static inline struct dom_file *read_back(void)
     return &f.dom;
 }
 
-/* Checks that in a replay each row's last node ends when the row did. `slack` is in ns. */
+/* Checks that each row's last node ends in a replay when the row ended, up to `slack` ns. */
 static inline void assert_replays(uint64_t slack)
 {
     size_t at = 0;
@@ -251,7 +251,7 @@ static inline void assert_replays(uint64_t slack)
                 dom_number(n, "is_cpu_op") != f.row[i].gpu) {
                 end = n->replay_end;
                 if (f.dom.nodes > 10000)
-                    break; /* in a large file, a row's last node is enough */
+                    break; /* in a large file, check only one node of each row */
             }
         }
         if (end > f.row[i].end_ns + slack || end + slack < f.row[i].end_ns)

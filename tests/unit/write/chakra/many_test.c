@@ -1,12 +1,13 @@
-/* many_test.c - uses more threads and streams than the writer remembers at a time. */
+/* many_test.c - a job uses more threads and streams than the writer's tables can hold. */
 #include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"
 
-/* The length of a thread's turn, in us. Threads run one after the other. */
+/* Threads run one after the other; each runs for this time, in us. */
 #define AWAKE 10
 
-/* The time up to which each lane is written, by its number, in ns. */
+/* For each lane (a thread or stream), by number: the time in ns up to which nodes were written, and
+ * the last node. */
 struct lanes {
     uint64_t *until_ns, *last;
 };
@@ -22,8 +23,7 @@ static void free_lanes(struct lanes *l)
     free(l->last);
 }
 
-/* Checks that no time of a thread is written twice, and that each of its nodes depends on the one
- * before. */
+/* Checks that the nodes of a thread do not overlap in time. */
 static void assert_time_stands_once(const struct dom_file *d, size_t most)
 {
     struct lanes l = lanes_of(most);
@@ -44,7 +44,7 @@ static void assert_time_stands_once(const struct dom_file *d, size_t most)
     free_lanes(&l);
 }
 
-/* Returns how many nodes of threads or streams do not depend on the one before in their lane. */
+/* Returns the number of nodes that do not depend on the previous node of their thread or stream. */
 static size_t breaks(const struct dom_file *d, const char *what, size_t most)
 {
     struct lanes l = lanes_of(most);
@@ -64,7 +64,7 @@ static size_t breaks(const struct dom_file *d, const char *what, size_t most)
     return found;
 }
 
-/* Threads launch in turns, each on its own stream, `rounds` times. */
+/* In each round, all threads launch one after the other, each on its own stream. */
 static void take_turns(uint32_t threads, unsigned rounds)
 {
     uint64_t at = AWAKE;
@@ -100,8 +100,8 @@ static void range(const char *name, uint32_t thread, uint64_t start, uint64_t en
     assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
 }
 
-/* Returns how many nodes of the thread do not depend on the one before; 0 if its chain is
- * complete. */
+/* Returns the number of the thread's nodes that do not depend on the previous node. The result is 0
+ * if the chain is complete. */
 static size_t breaks_of(const struct dom_file *d, int64_t thread)
 {
     uint64_t last = 0;
@@ -118,8 +118,8 @@ static size_t breaks_of(const struct dom_file *d, int64_t thread)
     return found;
 }
 
-/* Each thread occurs twice, with 19 999 others in between, so it was forgotten. Its chain continues
- * at the right time. */
+/* Each thread makes calls twice. In between, 19 999 other threads make calls, so the writer has
+ * forgotten the thread. The thread's chain of nodes continues at the right time. */
 static void test_a_thread_that_was_forgotten_goes_on_where_it_was(void **state)
 {
     const uint32_t threads = 20000, steady = 20001;
@@ -168,7 +168,7 @@ static void test_rows_around_others_without_room(void **state)
         range("inner", t, 2, 19999);
         call("call", t, 10, 20, t);
     }
-    call("again", 1, 30000, 30001, threads + 1); /* all earlier rows have ended */
+    call("again", 1, 30000, 30001, threads + 1); /* called after the end of all earlier rows */
     range("outer", 2, 30000, 40000);
     range("inner", 2, 30001, 39999);
     call("call", 2, 30010, 30020, threads + 2);
@@ -201,7 +201,7 @@ static void test_streams_that_are_in_use_keep_their_order(void **state)
     assert_replays(0);
 }
 
-/* Threads launch on each other's streams. The GPU's clock is 30 us off. */
+/* Threads launch on each other's streams. The GPU's clock differs by 30 us. */
 static void test_any_order_of_many(void **state)
 {
     uint64_t random = 88172645463325252u, now = 200, busy[5] = {0}, done[3] = {0};
@@ -249,7 +249,7 @@ static void test_deep_nesting_loses_no_time(void **state)
     for (unsigned i = 0; i < 80; i++)
         call("row", 10, 100 + i, 1000 - i, 1 + i);
     d = read_back();
-    /* Nothing is known about the time after 1000, so the chain ends there. */
+    /* The last row ends at 1000 us, so the chain ends there. */
     assert_int_equal(d->node[d->nodes - 1].replay_end, 1000000);
     assert_true(counts().rows_late > 0);
 }

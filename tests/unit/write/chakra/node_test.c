@@ -1,4 +1,4 @@
-/* node_test.c - compares the bytes of a file with bytes typed by hand from Chakra's schema. */
+/* node_test.c - compares the bytes of a file with bytes written by hand from Chakra's schema. */
 #include "unit/test.h"
 
 #include "unit/write/chakra/fixture.h"

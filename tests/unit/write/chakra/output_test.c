@@ -27,7 +27,7 @@ static struct sl_edge_rows *rows;
 static struct sl_trace_meta meta;
 static uint8_t delivery_flags;
 
-/* ---- a fake output that precedes this one in the list ---- */
+/* ---- a fake output, which precedes the Chakra output in the list ---- */
 
 static int first_error;
 static unsigned first_events, first_failures;
@@ -153,7 +153,8 @@ static void close_window(void)
     sl_outputs_close(&outputs, OPENED + 1000000);
 }
 
-/* Gives launches to the outputs, and reports that all records up to now were delivered. */
+/* Gives launches to the outputs, and then reports that all records up to this time have been
+ * delivered. */
 static void give(unsigned from, unsigned count)
 {
     struct sl_event ev[3];
@@ -220,9 +221,9 @@ static void test_a_file_beside_the_other(void **state)
     assert_true(sl_stats_get(SL_STAT_CHAKRA_NODES) >= 199);
 }
 
-/* Each report of delivered records says that records may be lost, because CUPTI 13.2 hides losses
- * from a subscriber. Nodes are still written, and a killed process loses at most a second of
- * nodes. */
+/* CUPTI 13.2 does not tell a subscriber about lost records, so each report of delivered records
+ * says that records may be lost. Nodes are written all the same. A killed process loses the nodes
+ * of at most one second. */
 static void test_nodes_go_out_though_all_is_lossy(void **state)
 {
     make(SL_COMPRESS_NONE);
@@ -257,8 +258,8 @@ static void test_the_other_file_fails(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_CHAKRA_FAILED), 0);
 }
 
-/* The window's file cannot be created. Then the output before it in the list fails, too, with the
- * error `fails_too`. */
+/* The Chakra file of the window cannot be created. If `fails_too` is not 0, the fake output fails,
+ * too, with this error. */
 static void cannot_be_made(int fails_too)
 {
     const char *text;
@@ -292,7 +293,8 @@ static void test_both_fail(void **state)
     cannot_be_made(-ENOSPC);
 }
 
-/* Both outputs fail for the same reason. Only the first one's message is printed. */
+/* Both outputs fail for the same reason. Only one message is printed, by the output that failed
+ * first. */
 static void test_both_fail_by_the_same(void **state)
 {
     cannot_be_made(-ENOTDIR);
@@ -333,7 +335,7 @@ static void test_too_little_memory(void **state)
     assert_int_equal(sl_chakra_output_create(&et, &opt), -EINVAL);
 }
 
-/* Adds a call in a collective of the `ranks` even ranks. */
+/* Adds a call inside a collective, whose group is the first `ranks` even ranks. */
 static void give_collective(struct sl_intern *intern, unsigned ranks)
 {
     static char text[1 << 14], packed[1 << 14];

@@ -87,8 +87,8 @@ static inline void say_counts(void)
             say("%s %" PRIu64 "\n", all[i].name, all[i].count);
 }
 
-/* Ends the file and prints its contents. The order of the lines does not depend on when nodes were
- * written. */
+/* Ends the file and prints its contents. The order of the lines does not depend on the order in
+ * which nodes were written. */
 static inline void say_file(void)
 {
     struct dom_file *d = read_back();

@@ -1,16 +1,17 @@
 /*
  * scenario_test.c - gives rows and edges to the Chakra writer, and prints the nodes of the file.
- * Each scenario in the text files of scenarios/ is a test of its own (scenarios/README.md has the
- * format).
+ * Each scenario in the text files of scenarios/ is a separate test (scenarios/README.md describes
+ * the format).
  *
- * A scenario without a line `complete` is run twice: first all rows are given at once, then each
- * microsecond is reported as complete. Both runs must give the same nodes.
+ * A scenario without a line `complete` is run twice. In the first run, the writer gets all rows
+ * before any is declared complete. In the second run, every microsecond is declared complete. Both
+ * runs must give the same nodes.
  */
 #include <inttypes.h>
 
 #include "unit/write/chakra/say.h"
 
-/* ---- what goes in ---- */
+/* ---- the rows and edges of a scenario ---- */
 
 static uint64_t ns_of(double us)
 {
@@ -47,8 +48,8 @@ static const char *read_words(char *at, struct sl_event *ev)
     return "";
 }
 
-/* Reads "collective TYPE BYTES GROUP", the collective of NCCL's kernels. The peer of these kernels
- * is rank 2. */
+/* Reads "collective TYPE BYTES GROUP", which describes the collective of the NCCL kernels that
+ * follow. Their peer is rank 2. */
 static int set_collective(const char *line)
 {
     static const char *const types[] = {"ALL_REDUCE", "REDUCE",    "ALL_GATHER", "GATHER",

@@ -1,4 +1,4 @@
-/* sort_test.c - sorts by time. The order is stable, and any span of time works. */
+/* sort_test.c - sorts rows by time. The sort is stable, and works for any range of times. */
 #include "unit/test.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * fixture.h - a Kineto writer with a sink in memory, events for it, and a strict reader for its
- * file.
+ * fixture.h - for tests: a Kineto writer that writes to memory, events for the writer, and a strict
+ * JSON reader for the resulting file.
  *
  * Threads: the test has only one. A test program has one fixture. set_up() creates the fixture, and
  * tear_down() frees it.
@@ -21,7 +21,7 @@
 #define BASE   (1700000000u / 7889238u * 7889238u * 1000000000ull)
 
 struct fixture {
-    struct sl_intern *intern, *details; /* details: texts of operators; NULL: none */
+    struct sl_intern *intern, *details; /* `details`: texts of operators, or NULL */
     struct sl_shape_table *shapes;
     struct sl_device_table *devices;
     struct sl_kineto *kineto;
@@ -214,7 +214,7 @@ static inline void end(void)
     assert_int_equal(f.sink->close(f.sink, 1), 0);
 }
 
-/* Returns the n-th event (from 0) whose member has this value. */
+/* Returns the n-th event of the file, from 0, whose member `key` has this value. */
 static inline const struct json *find(const char *key, const char *value, int n)
 {
     const struct json *e;

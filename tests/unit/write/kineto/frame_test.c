@@ -1,5 +1,5 @@
-/* frame_test.c - writes the members before and after the rows in the form in which readers search
- * for them. */
+/* frame_test.c - the members of a trace file before and after the rows. Some readers search for
+ * them by text, so their form matters. */
 #include "base/software.h"
 #include "unit/write/kineto/fixture.h"
 #include "write/distributed.h"
@@ -33,7 +33,8 @@ static void members_stand_in_libkinetos_order(void **state)
     dist = json_get(f.trace, "distributedInfo");
     assert_string_equal(json_text(dist, "rank"), "3");
     assert_string_equal(json_text(dist, "world_size"), "8");
-    assert_string_equal(json_text(dist, "backend"), "unknown"); /* torch.distributed knows it */
+    /* Only torch.distributed knows the backend. */
+    assert_string_equal(json_text(dist, "backend"), "unknown");
     assert_string_equal(json_text(f.trace, "job"), "job");
     assert_non_null(json_get(json_get(f.trace, "syncline"), "counters"));
     assert_string_equal(json_text(json_get(f.trace, "syncline"), "events"), "1");
@@ -125,7 +126,8 @@ static void hta_finds_the_rank(void **state)
     end();
 }
 
-/* A file's counters contain only its own losses. Otherwise the next file would seem incomplete. */
+/* The counters in a file contain only losses of this file. Otherwise the next file would seem
+ * incomplete, too. */
 static void counters_are_those_of_the_file(void **state)
 {
     sl_stats_reset();
@@ -133,7 +135,7 @@ static void counters_are_those_of_the_file(void **state)
     begin();
     end();
     assert_string_equal(counter("dropped_ring"), "3");
-    /* The writer counts these while a failed file is open. */
+    /* Imitates rows that the writer lost while a failed file was open. */
     sl_stats_add(SL_STAT_DROPPED_WRITE, 7);
     begin();
     sl_stats_add(SL_STAT_DROPPED_RING, 1);
@@ -158,7 +160,7 @@ static void a_device_seen_late_stands_in_the_trailer(void **state)
     assert_string_equal(json_text(late->child, "id"), "1");
 }
 
-/* Returns the trace id of a file from a new writer. The first row makes the writer write it. */
+/* Returns the trace id of a file of a new writer. The writer writes the id with the first row. */
 static void trace_id_of(char *id, size_t size)
 {
     begin();
@@ -227,9 +229,9 @@ static void the_trailer_says_what_window_it_was(void **state)
                      (OPENED + 1000000000 - BASE) / 1000);
 }
 
-/* Versions known when the file begins are before the rows, so that they survive a killed process.
- * Versions that become known later are after the rows. This case is the last, because versions stay
- * known. */
+/* Versions that are known when the file begins are written before the rows, so that they are in the
+ * file of a killed process, too. Versions that become known later are written after the rows. This
+ * case must run last, because versions cannot become unknown again. */
 static void versions_stand_where_they_are_known_first(void **state)
 {
     sl_software_set(SL_SOFTWARE_PYTHON, "3.11.7 (main)");

@@ -1,5 +1,5 @@
-/* held_rows_test.c - rows that are held back are found by id and removed in any order. The oldest
- * row is always known. */
+/* held_rows_test.c - the table of rows that the writer delays. Rows are found by id, and removed in
+ * any order. The oldest row is always known. */
 #include "unit/test.h"
 
 #include "write/kineto/held_rows.h"

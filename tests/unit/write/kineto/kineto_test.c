@@ -1,5 +1,5 @@
-/* kineto_test.c - writes several files one after the other. Tests which event is in which file,
- * blocks of text, and failures. */
+/* kineto_test.c - writes several files one after the other. Tests which file contains an event, in
+ * which blocks the text is written, and failures. */
 #include "unit/write/kineto/fixture.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ static void a_row_without_a_time_is_left_out(void **state)
     assert_null(find("cat", "cuda_runtime", 0));
 }
 
-/* Many shapes are used with a small cache. Every row is right, although the cache forgets
- * shapes. */
+/* More shapes are used than fit into the small cache. Every row is right, although the cache
+ * forgets shapes. */
 static void kept_text_may_be_forgotten(void **state)
 {
     char name[32], id[32];
@@ -118,7 +118,7 @@ static void odd_names_give_valid_json(void **state)
     for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
         put(kernel_named(odd[i], strlen(odd[i]), i + 1));
     put(kernel_named(giant, length, 6));
-    put(kernel_named(giant, length, 7)); /* text that is kept for later, longer than a block */
+    put(kernel_named(giant, length, 7)); /* the cached text of this row is longer than a block */
     end();
     assert_string_equal(json_text(find("cat", "kernel", 0), "name"), odd[0]);
     assert_string_equal(json_text(find("cat", "kernel", 1), "name"), odd[1]);
@@ -147,8 +147,8 @@ static struct sl_event recorded(uint64_t id, uint64_t sync_id, uint32_t event_id
     return ev;
 }
 
-/* A compressed frame ends between the wait and its record, for example because another thread's
- * buffer arrives later. */
+/* A wait and its event record are in different compressed frames, for example because another
+ * thread's buffer arrives later. */
 static void a_record_may_come_frames_later(void **state)
 {
     struct sl_event wait = sync_of(SL_SYNC_STREAM_WAIT, 50, 20);
@@ -167,8 +167,8 @@ static void a_record_may_come_frames_later(void **state)
                         "40");
 }
 
-/* There are more waits than can be held back. No wait is lost, but the first waits are written
- * without their records. */
+/* There are more waits than the writer can delay. No wait is lost, but the first waits are written
+ * without the ids of their event records. */
 static void waits_that_are_never_explained_are_written(void **state)
 {
     struct sl_event wait = sync_of(SL_SYNC_EVENT, 0, SL_STREAM_NONE);
@@ -181,7 +181,7 @@ static void waits_that_are_never_explained_are_written(void **state)
         wait.u.sync.event_sync_id = i;
         put(wait);
     }
-    put(recorded(5000, 3000, 3, 28)); /* the last one's */
+    put(recorded(5000, 3000, 3, 28)); /* the event record of the last wait */
     end();
     assert_non_null(find("cat", "cuda_sync", 2999));
     assert_null(find("cat", "cuda_sync", 3000));

@@ -1,6 +1,6 @@
 /*
- * match_test.c - the writer reports repetitions to the compressor. These reports must be right: for
- * any events, the compressed file contains the same bytes as the plain file.
+ * match_test.c - the writer tells the compressor where text is repeated (matches). For any events,
+ * the compressed file must contain the same bytes as an uncompressed file.
  */
 #include "unit/test.h"
 
@@ -78,8 +78,8 @@ static uint32_t some_name(uint32_t n)
     return id;
 }
 
-/* Returns an event that no shortcut expects: widths that jump, times that decrease, optional
- * members that appear and disappear. */
+/* Returns a random event: numbers with any count of digits, times that decrease, optional members
+ * that appear and disappear. The writer's shortcuts must handle all of these. */
 static struct sl_event some_event(void)
 {
     struct sl_event ev;
@@ -185,7 +185,8 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
     for (i = 0; i < events; i++) {
         struct sl_event ev = some_event();
 
-        /* An arrow's head is directly after its operation, and has the operation's time. */
+        /* The row of an arrow's head directly follows the row of its operation, and has the
+         * operation's time. */
         if (ev.kind == SL_EV_FLOW && last.kind == SL_EV_KERNEL && pick(4))
             ev.u.flow.head_ns = last.start_ns;
         last = ev;
@@ -209,7 +210,7 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
             assert_int_equal(packed.top->sync(packed.top), 0);
         }
     }
-    sl_stats_reset(); /* counters are reset, because the trailers contain them */
+    sl_stats_reset(); /* reset, because the trailer of each file contains the counters */
     assert_int_equal(sl_kineto_end(plain.kineto, START), 0);
     assert_int_equal(sl_kineto_end(packed.kineto, START), 0);
     assert_int_equal(packed.top->sync(packed.top), 0);
@@ -235,8 +236,8 @@ static void any_events_decompress_to_the_plain_text(void **state)
         check(seed % 2 ? 1 : -5, seed, 20000, 0);
 }
 
-/* The cached texts of rows are forgotten and made again all the time. The noted repetitions of a
- * text must be forgotten together with the text. */
+/* The small cache forgets texts of rows all the time. The writer has to forget a text's known
+ * repetitions together with the text. */
 static void a_small_cache_changes_nothing(void **state)
 {
     check(1, 77, 20000, 512 * 1024);
@@ -250,8 +251,8 @@ static void few_events_are_no_special_case(void **state)
         check(1, 1000 + events, events, 0);
 }
 
-/* Rows of one kind differ only in numbers. The writer reports their common parts to the compressor,
- * so these rows need few bytes. */
+/* Rows of one kind differ only in numbers. The writer tells the compressor about the common parts,
+ * so each row needs only few compressed bytes. */
 static void rows_that_are_alike_cost_little(void **state)
 {
     static const enum sl_event_kind kinds[] = {SL_EV_RUNTIME, SL_EV_KERNEL, SL_EV_MEMCPY,

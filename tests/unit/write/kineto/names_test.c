@@ -1,4 +1,4 @@
-/* names_test.c - writes names of processes and threads to each file that has their rows. */
+/* names_test.c - a file has the names of all processes and threads that have rows in the file. */
 #include "unit/write/kineto/fixture.h"
 
 /* Returns the number of rows with this name. */
@@ -12,8 +12,8 @@ static int rows_named(const char *name)
     return n;
 }
 
-/* There are more threads than the table holds. Each thread has its row, and forgotten threads are
- * counted. */
+/* There are more threads than the table holds. Each thread still has a row with its name, and
+ * threads that the table forgot are counted. */
 static void a_full_table_starts_anew(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 1, 211);

@@ -1,11 +1,11 @@
-/* op_test.c - texts of operators and their calls are too long, or missing. */
+/* op_test.c - rows of operators and calls whose texts are too long or missing. */
 #include "event/op_detail.h"
 #include "event/ops.h"
 #include "unit/write/kineto/fixture.h"
 
 static const struct sl_edge waited = {.kind = SL_EDGE_STREAM_SYNC, .released = 1, .wait_ns = 5};
 
-/* Sets up a writer as in a job, with details. */
+/* Sets up a writer as in a job, with the details of operators. */
 static int set_up_job(void **state)
 {
     set_up(state);
@@ -50,7 +50,7 @@ static uint32_t place(const char *line)
     return sl_intern_put(f.intern, (const char *)&at, sizeof(at));
 }
 
-/* Long names are truncated, and long details are left out. The file stays valid. */
+/* Long names are truncated, and long details are omitted. The file is valid. */
 static void texts_of_any_length(void **state)
 {
     char *name = malloc(3000), *members = malloc(6000);
@@ -90,7 +90,7 @@ static void a_line_that_is_too_long_is_left_out(void **state)
     assert_null(json_get(json_get(find("cat", "cuda_runtime", 0), "args"), "wait_at"));
 }
 
-/* This writer has no details, so it reads no source line of a call. */
+/* This writer has no details of operators, so it does not read the source line of a call. */
 static void without_details_nothing_is_read_of_a_call(void **state)
 {
     struct sl_event ev = call(SL_EV_RUNTIME, 5, 131);

@@ -1,6 +1,6 @@
 /*
  * rows_test.c - gives events and edges to the Kineto writer, and prints the rows of the file. Each
- * case in cases/ is a test of its own (cases/README.md has the format).
+ * case in cases/ is a separate test (cases/README.md describes the format).
  */
 #include "unit/cases.h"
 #include "unit/write/kineto/fixture.h"
@@ -124,7 +124,7 @@ static int set_field(const struct field *fields, size_t count, void *to, const c
 #define SET(fields, to, word, value)                                                               \
     set_field(fields, sizeof(fields) / sizeof((fields)[0]), to, word, value)
 
-/* Takes "word", "word=value" or "word='a text'" from the beginning of the line. */
+/* Splits "word", "word=value" or "word='a text'" from the beginning of the line. */
 static int next_word(char **line, char **word, char **value)
 {
     char *at = *line + strspn(*line, " "), *end;
@@ -147,7 +147,7 @@ static int next_word(char **line, char **word, char **value)
     return 1;
 }
 
-/* ---- texts, in the form in which an event holds them ---- */
+/* ---- texts, interned as in an event ---- */
 
 static uint32_t pattern(const char *written, uint64_t *numbers)
 {
@@ -191,7 +191,7 @@ static int set_text(struct sl_event *ev, struct sl_op_place *place, const char *
     return 1;
 }
 
-/* ---- lines ---- */
+/* ---- the lines of a case ---- */
 
 static const struct {
     const char *word;

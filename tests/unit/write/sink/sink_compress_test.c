@@ -1,5 +1,5 @@
-/* sink_compress_test.c - compresses in each format. Decompressing gives the same bytes, frame by
- * frame. */
+/* sink_compress_test.c - compresses in each format. Each frame can be decompressed on its own and
+ * gives the same bytes. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ static void each_sync_makes_all_before_it_readable(void **state)
 
             assert_int_equal(s->write(s, text + done, n), 0);
             assert_int_equal(s->sync(s), 0);
-            assert_int_equal(s->sync(s), 0); /* no empty frames */
+            assert_int_equal(s->sync(s), 0); /* a sync without new bytes writes no frame */
             done += n;
             piece *= 13;
             sl_sink_memory_get(memory, &data, &size);
@@ -114,11 +114,11 @@ static void each_sync_makes_all_before_it_readable(void **state)
     free(back);
 }
 
-/* The caller reports repetitions to the compressor, or the compressor finds them, or both in one
- * sink, in either order. The decompressed bytes are the same. */
+/* The caller tells the compressor where text is repeated, or the compressor finds this itself. Both
+ * may occur in one sink, in any order. The decompressed bytes must be the same. */
 static void told_repetitions_give_the_same_bytes(void **state)
 {
-    /* Writes "text" twice: 64 KiB unchanged, and then again. */
+    /* Writes 64 KiB of text, then the same text again. */
     const size_t half = 64 * 1024;
     const struct sl_match again = {(uint32_t)half, (uint32_t)half, (uint32_t)half, 0};
     char *twice = malloc(2 * half), *back = malloc(TEXT_BYTES * 2);

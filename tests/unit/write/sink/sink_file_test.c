@@ -1,4 +1,5 @@
-/* sink_file_test.c - names and modes of files, files with the same name, and a full disk. */
+/* sink_file_test.c - the sink that writes a file: names and modes of files, files with the same
+ * name, and a full disk. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -86,7 +87,7 @@ static void nothing_is_ever_overwritten(void **state)
 
     assert_int_equal(sl_sink_file_open(&s, in_folder("x")), 0);
     assert_int_equal(sl_sink_file_open(&t, in_folder("x")), -EEXIST);
-    /* Another program creates a file with the final name while our file is written. */
+    /* Another program creates a file with the final name while syncline writes its own. */
     assert_int_equal(close(open(in_folder("x"), O_CREAT | O_WRONLY, 0600)), 0);
     assert_int_equal(s->write(s, "hello", 5), 0);
     assert_int_equal(s->close(s, 1), -EEXIST);
@@ -151,8 +152,8 @@ static void a_failed_write_keeps_what_was_synced(void **state)
     assert_int_equal(size_of(in_folder("y.part")), -1);
 }
 
-/* A daemon has closed the standard streams. Their descriptors are not used, so that later prints do
- * not write into the trace. */
+/* A daemon has closed its standard streams. The sink does not use descriptors 0 to 2, so that later
+ * output to stdout or stderr does not get into the trace. */
 static void the_standard_streams_are_not_taken(void **state)
 {
     int saved[3], in_use;

@@ -1,4 +1,5 @@
-/* sink_memory_test.c - a sink in memory returns all bytes in order, at any time. */
+/* sink_memory_test.c - the sink that writes to memory. All written bytes can be read in order at
+ * any time. */
 #include "unit/test.h"
 
 #include <string.h>
