@@ -22,8 +22,8 @@ struct sl_identity {
     int is_one_machine;
     const char *rank_source; /* name of the variable that contains the rank; NULL: no variable does,
                               * and rank is 0 */
-    /* 1: PyTorch may still tell another rank. The launcher told none, or it told it to the process
-     * that started this one, as by mp.spawn */
+    /* 1: torch.distributed may still give this process another rank. The environment has no rank,
+     * or it has the rank of the parent process, as for the children of mp.spawn */
     int rank_may_change;
     char host[65];         /* the kernel's host name, for the trace */
     char job[65];          /* name of the job, usable as a file name; "local" without a

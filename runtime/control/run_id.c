@@ -2,8 +2,8 @@
  * run_id.c - makes the run's id, a hash of the facts that all ranks of the run share.
  *
  * The facts are variables, which ranks on all machines have. If all ranks are on one machine, or if
- * there is no such variable, the launcher's process is a fact too. That process distinguishes runs
- * whose variables are equal.
+ * there is no such variable, the launcher's process is a fact too. Runs with equal variables have
+ * different launcher processes.
  *
  * Threads, memory: see run_id.h.
  */
@@ -98,8 +98,8 @@ static void add_launcher_ids(struct facts *f, const char *rank)
         add_variable(f, scheduler[i]);
 }
 
-/* Adds the torchrun inside a step of Slurm. A step on one machine is only a part of a run on
- * several machines: some jobs start one step for each machine. */
+/* For torchrun inside a step of Slurm. A step on one machine is only a part of a run on several
+ * machines, because some jobs start one step for each machine. So only a larger step is a fact. */
 static void add_step(struct facts *f)
 {
     const char *machines = lookup(f, "SLURM_STEP_NUM_NODES");

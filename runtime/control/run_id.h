@@ -1,5 +1,5 @@
 /*
- * run_id.h - makes the id by which readers tell the runs of a job apart.
+ * run_id.h - makes the id by which readers separate the runs of a job.
  *
  * All ranks of a run have the same id, and each run of a job has another, as far as the launcher's
  * facts allow. docs/pytorch-details.md says which facts these are, and what they cannot separate.

@@ -12,7 +12,7 @@
 struct sl_trace_meta {
     uint32_t pid;
     int rank, world_size;
-    /* 1: torch.distributed may tell another rank while the file is open */
+    /* 1: torch.distributed may report another rank while the file is open */
     int rank_may_change;
     const char *run; /* id of this run of the job; NULL or "": not known */
     uint64_t

@@ -23,7 +23,7 @@ struct outcome {
     enum sl_span_kind inside;     /* kind of the last span that was written */
     int event_arrays;
     int has_distributed;     /* 1: the text has the member distributedInfo */
-    struct sl_header header; /* the rank so far, if rows say it */
+    struct sl_header header; /* only the rank, from metadata events (sl_trace_take_rank()) */
     uint64_t lost_bytes;     /* number of bytes of text after the last complete span */
     struct sl_span last;
     struct sl_input_status input;
@@ -59,8 +59,8 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
     result->lost_bytes = item.span.lead + item.span.size;
 }
 
-/* Adds the member that the truncated trace would have had after its events, if rows say the rank.
- */
+/* Adds the member distributedInfo, which a truncated trace lacks if the rank was not known at its
+ * beginning. */
 static void put_distributed(struct sl_output *o, const struct outcome *result)
 {
     const struct sl_header *h = &result->header;

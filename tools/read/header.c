@@ -43,10 +43,9 @@ static void own_value(struct sl_header *h, const char *key, struct sl_text value
     h->has_window = h->opened_ns > 0 && h->closed_ns >= h->opened_ns;
 }
 
-/* Returns 1 if the path is the member of the object distributedInfo. `member` NULL: of any member.
- * The object is in the header, or after the events. It may be twice: that of the object `syncline`
- * comes later and is what torch.distributed told after the header was written. A row has it in its
- * args (sl_trace_take_rank()). */
+/* Returns 1 if the path is this member of the object distributedInfo, or any member if `member` is
+ * NULL. The object is in the header or after the events. A metadata event has the object in its
+ * args (sl_trace_take_rank()). The object `syncline` may have a newer state of the object. */
 static int is_of_distributed(const char *path, const char *member)
 {
     static const char *const objects[] = {"distributedInfo.args.", "distributedInfo.",

@@ -227,7 +227,7 @@ static void list_runs(const struct search *s, char list[LIST_SIZE], const char *
 }
 
 /* Names the runs that are left out of this run's job. */
-static void tell(const struct search *s, const struct job_run *chosen)
+static void name_others(const struct search *s, const struct job_run *chosen)
 {
     char left[LIST_SIZE], taken[LIST_SIZE] = "";
 
@@ -250,7 +250,7 @@ static void choose_newest(struct search *s)
     }
     for (const struct job_run *r = s->run; r < s->run + s->runs; r++)
         if (r->is_chosen)
-            tell(s, r);
+            name_others(s, r);
 }
 
 /* Chooses the run with this id. The beginning of an id is enough if no other id begins like it. */

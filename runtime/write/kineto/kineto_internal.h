@@ -133,8 +133,8 @@ struct sl_kineto {
     uint64_t devices_in_header;
     /* version of the job's `distributedInfo` that was written last (write/distributed.h) */
     uint32_t distributed;
-    /* 1: the rank may still change, so `distributedInfo` follows the events, and rows say the rank
-     * so far */
+    /* 1: the rank could still change when the header was written. So `distributedInfo` follows the
+     * events, and metadata events have the rank known so far */
     int has_late_rank;
     uint64_t gap[SL_KINETO_GAPS][2]; /* begin and end of each time in which nothing was recorded */
     unsigned gaps;
@@ -296,7 +296,8 @@ void sl_kineto_introduce_events(struct sl_kineto *k);
 void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns);
 
 void sl_kineto_put_header(struct sl_kineto *k);
-/* Writes a row with the rank if the job has told it since the header was written. */
+/* Writes a metadata event with the rank, if torch.distributed has reported a rank since the header
+ * or the last such event. */
 void sl_kineto_put_rank(struct sl_kineto *k);
 void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
 
