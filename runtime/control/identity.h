@@ -29,8 +29,8 @@ struct sl_identity {
     char job[65];          /* name of the job, usable as a file name; "local" without a
                             * scheduler */
     char run[65];          /* id of this run of the job (run_id.h), usable as a file name */
-    uint64_t run_start_ns; /* time at which the run's launcher started on this machine, in ns
-                            * since the epoch; without a launcher, the start of the program */
+    uint64_t run_start_ns; /* time at which the launcher started this rank, in ns since the epoch;
+                            * without a launcher, the start of the program; 0: not known */
     char process_name[64];
     char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
 };

@@ -85,7 +85,7 @@ static int is_copy(const char *proc, const struct process *child, const struct p
 void sl_launcher_find(struct sl_launcher *out, const char *proc, uint32_t pid, const char *variable)
 {
     struct process at = {.pid = pid}, parent;
-
+    uint64_t rank_start_ticks = 0;
     int is_copied = 0;
 
     (void)read_process(&at, proc, pid);
@@ -95,6 +95,7 @@ void sl_launcher_find(struct sl_launcher *out, const char *proc, uint32_t pid, c
         if (depth == 0)
             is_copied = is_copy(proc, &at, &parent);
         if (variable && !has_variable(proc, parent.pid, variable)) {
+            rank_start_ticks = at.start_ticks;
             at = parent;
             break;
         }
@@ -102,7 +103,9 @@ void sl_launcher_find(struct sl_launcher *out, const char *proc, uint32_t pid, c
             break;
         at = parent;
     }
-    *out = (struct sl_launcher){at.pid, is_copied, at.start_ticks};
+    *out =
+        (struct sl_launcher){.pid = at.pid, .is_copied = is_copied, .start_ticks = at.start_ticks};
+    out->rank_start_ticks = rank_start_ticks ? rank_start_ticks : at.start_ticks;
 }
 
 static uint64_t now_ns(clockid_t clock)
@@ -113,10 +116,10 @@ static uint64_t now_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-uint64_t sl_launcher_start_ns(const struct sl_launcher *launcher)
+uint64_t sl_launcher_start_ns(uint64_t start_ticks)
 {
     uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK), age_ns = now_ns(CLOCK_BOOTTIME);
-    uint64_t start_ns = launcher->start_ticks * (1000000000 / (per_second ? per_second : 100));
+    uint64_t start_ns = start_ticks * (1000000000 / (per_second ? per_second : 100));
 
     if (!start_ns || start_ns > age_ns)
         return 0;

@@ -14,9 +14,13 @@
 #include <stdint.h>
 
 struct sl_launcher {
-    uint32_t pid;         /* as this process's pid namespace numbers it */
-    int is_copied;        /* 1: the process was copied by fork() or multiprocessing, so the
-                           * variables of its environment are those of the process that made it */
+    uint32_t pid;  /* as this process's pid namespace numbers it */
+    int is_copied; /* 1: the process was copied by fork() or multiprocessing, so the
+                    * variables of its environment are those of the process that made it */
+    /* start of the process that the launcher started for this rank; it is later than the
+     * launcher's start if the launcher restarted the ranks. Without a launcher, the program's
+     * start */
+    uint64_t rank_start_ticks;
     uint64_t start_ticks; /* start, in clock ticks since the machine booted; 0 if not known */
 };
 
@@ -25,7 +29,7 @@ struct sl_launcher {
 void sl_launcher_find(struct sl_launcher *out, const char *proc, uint32_t pid,
                       const char *variable);
 
-/* Returns the start in ns since the epoch, or 0 if it is not known. */
-uint64_t sl_launcher_start_ns(const struct sl_launcher *launcher);
+/* Converts a start to ns since the epoch. Returns 0 if the start is not known. */
+uint64_t sl_launcher_start_ns(uint64_t start_ticks);
 
 #endif

@@ -138,7 +138,7 @@ void sl_run_id_read(struct sl_identity *out, const struct sl_config *config,
                      : lookup(&f, "LOCAL_RANK") ? "LOCAL_RANK"
                                                 : NULL);
     out->rank_may_change = !out->rank_source || process.is_copied;
-    out->run_start_ns = sl_launcher_start_ns(&process);
+    out->run_start_ns = sl_launcher_start_ns(process.rank_start_ticks);
     sl_identity_sanitise(out->run, sizeof(out->run), config->run);
     if (*out->run)
         return;

@@ -21,13 +21,16 @@ def ids(folder: pathlib.Path) -> dict[str, set]:
     return found
 
 
-def launch(folder: pathlib.Path, ranks: int, steps: str = "context kernel sync", **options: str) -> None:
-    """Records a job of some ranks, which one shell launches, as torchrun on one machine does."""
+def launch(folder: pathlib.Path, ranks: int, steps: str = "context kernel sync", attempts: int = 1,
+           **options: str) -> None:
+    """Records a job of some ranks, which one shell launches, as torchrun on one machine does. The shell
+    restarts the ranks for each further attempt."""
     env = {"SYNCLINE_OUTPUT": str(folder / "out"), "SYNCLINE_JOB": "job", "WORLD_SIZE": str(ranks),
            "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
            "CUDA_INJECTION64_PATH": str(harness.LIBRARY), **options}
     command = shlex.join(map(str, (harness.SIMGPU, "--build", harness.BUILD, harness.SCENARIO, *steps.split())))
-    script = "".join(f"RANK={rank} {command} & " for rank in range(ranks)) + "wait"
+    script = "".join("".join(f"TORCHELASTIC_RESTART_COUNT={attempt} RANK={rank} {command} & "
+                             for rank in range(ranks)) + "wait; " for attempt in range(attempts))
     subprocess.run(["sh", "-c", script], env=harness.environment(env), cwd=folder, check=True, timeout=60)
 
 
@@ -177,6 +180,15 @@ def test_the_newest_run_is_read(tmp_path):
     assert f"newest, {third} (4 files, started 20" in line and first in line and second in line, line
     assert "--run ID" in line
     assert checked(tmp_path / "out" / "job")[0] == found
+
+
+def test_a_restart_by_the_launcher_is_a_newer_run(tmp_path):
+    launch(tmp_path, 2, attempts=3)
+    found, error = checked(tmp_path)
+    assert sorted(file["rank"] for file in found if "rank" in file) == [0, 1] and len(found) == 4
+    assert len({file["run"] for file in found}) == 1 and "left out" in error
+    newest = max((tmp_path / "out").rglob("*.json.zst"), key=lambda path: harness.Trace(path).object["syncline"]["opened_ns"])
+    assert str(newest) in {file["file"] for file in found}
 
 
 @pytest.mark.sanitize

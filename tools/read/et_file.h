@@ -78,7 +78,7 @@ struct sl_et_state {
     char version[32];  /* version in GlobalMetadata, digits and dots; "" if there is none */
     /* attributes of GlobalMetadata in syncline's files; "" and 0 if there is none */
     char job[128], run[65];
-    int64_t run_start_ns; /* start of the run, in ns since the epoch */
+    int64_t run_start_ns; /* start of the run on this rank, in ns since the epoch */
     char refused[96]; /* the part of the metadata that is not UTF-8, such as "attribute host"; "" if
                          there is none */
 };

@@ -32,7 +32,7 @@ struct found {
 
 struct job_run {
     char job[128], id[65];
-    int64_t start_ns; /* the last start of a launcher; 0: not known */
+    int64_t start_ns; /* the start of the first rank; 0: not known */
     unsigned files;
     int is_chosen;
 };
@@ -134,7 +134,7 @@ static int add(struct search *s, const char *path)
         return no_memory(s);
     f[s->files++].run = (unsigned)(r - s->run);
     r->files++;
-    if (header.run_start_ns > r->start_ns)
+    if (header.run_start_ns && (!r->start_ns || header.run_start_ns < r->start_ns))
         r->start_ns = header.run_start_ns;
     return 0;
 }

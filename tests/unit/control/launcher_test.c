@@ -49,13 +49,15 @@ static void make(uint32_t pid, uint32_t parent, uint64_t stack, const char *envi
     put(pid, "cmdline", command, strlen(command));
 }
 
-static void is(uint32_t pid, const char *variable, uint32_t launcher)
+/* `rank`: the launcher's child from which `pid` comes */
+static void is(uint32_t pid, const char *variable, uint32_t launcher, uint32_t rank)
 {
     struct sl_launcher found;
 
     sl_launcher_find(&found, folder, pid, variable);
     assert_int_equal(found.pid, launcher);
     assert_int_equal(found.start_ticks, launcher * 10);
+    assert_int_equal(found.rank_start_ticks, rank * 10);
     /* see copies_have_the_program_from_which_they_were_made */
     assert_int_equal(found.is_copied, pid >= 40 && !variable);
 }
@@ -70,16 +72,16 @@ static void ranks_have_the_launcher_above_their_wrappers(void **state)
     make(40, 30, 5, "PATH=/bin,RANK=0", "python");
     make(41, 31, 6, "PATH=/bin,RANK=1", "python");
     make(50, 40, 8, "PATH=/bin,RANK=0", "python");
-    is(40, "RANK", 20);
-    is(41, "RANK", 20);
-    is(50, "RANK", 20);
+    is(40, "RANK", 20, 30);
+    is(41, "RANK", 20, 31);
+    is(50, "RANK", 20, 30);
 }
 
 static void a_program_without_a_launcher_is_its_own(void **state)
 {
     make(10, 0, 1, "", "bash");
     make(20, 10, 2, "", "python");
-    is(20, NULL, 20);
+    is(20, NULL, 20, 20);
 }
 
 /* 20 a supervisor in Python, 30 its program, 40 forked from it, 41 spawned, 42 the fork server, 43
@@ -93,7 +95,7 @@ static void copies_have_the_program_from_which_they_were_made(void **state)
     make(42, 30, 5, "", "python-cfrom multiprocessing.forkserver import main; main(4)");
     make(43, 42, 5, "", "python-cfrom multiprocessing.forkserver import main; main(4)");
     for (uint32_t pid = 40; pid <= 43; pid++)
-        is(pid, NULL, 30);
+        is(pid, NULL, 30, 30);
 }
 
 static void what_cannot_be_read_ends_the_walk(void **state)
@@ -101,12 +103,12 @@ static void what_cannot_be_read_ends_the_walk(void **state)
     struct sl_launcher found;
 
     make(20, 19, 2, "", "python"); /* its parent is gone */
-    is(20, NULL, 20);
-    is(20, "RANK", 20);
+    is(20, NULL, 20, 20);
+    is(20, "RANK", 20, 20);
     sl_launcher_find(&found, folder, 77, NULL);
     assert_int_equal(found.pid, 77);
     assert_int_equal(found.start_ticks, 0);
-    assert_int_equal(sl_launcher_start_ns(&found), 0);
+    assert_int_equal(sl_launcher_start_ns(found.start_ticks), 0);
 }
 
 /* Parents that form a circle, as in a /proc that changes while it is read. */
