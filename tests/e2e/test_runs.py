@@ -227,6 +227,16 @@ def test_files_without_a_run_id(tmp_path):
     assert len(checked("--run", "none", folder)[0]) == 2
 
 
+def test_an_empty_file_belongs_to_the_run_of_its_folder(tmp_path):
+    """A young process that was killed leaves an empty .part file, which must not spoil later runs."""
+    first, _ = restarted(tmp_path, 2)
+    old = next(path for path in (tmp_path / "out").rglob("*.json.zst")
+               if harness.Trace(path).object["run_id"] == first)
+    (old.parent / "2.pt.trace.json.zst.part").write_bytes(b"")
+    assert len(checked(tmp_path)[0]) == 4
+    assert "is empty" in checked("--run", first, tmp_path, status=2)[1]
+
+
 def test_each_job_has_its_newest_run(tmp_path):
     newest = {restarted(tmp_path / job, 2, SYNCLINE_JOB=job)[-1] for job in "ab"}
     found, error = checked(tmp_path)

@@ -1,7 +1,8 @@
 /*
  * job_files.c - finds the trace files below folders, and chooses the run.
  *
- * Files belong together if their headers name the same job and run. Files without a run id, of
+ * Files belong together if their headers name the same job and run. A file whose header cannot be
+ * read belongs to the run of the other files in its folder. Files without a run id, of
  * older versions and of other programs, are one run called "none". It counts as older than the
  * others, because its start is not known.
  *
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,13 +23,14 @@
 #include "read/header.h"
 #include "read/trace_file.h"
 
+#define UNKNOWN   UINT_MAX
 #define NO_ID     "none"
 #define NAMED_MAX 5 /* most runs that one line names */
 #define LIST_SIZE 1024
 
 struct found {
     char *path;
-    unsigned run; /* index in struct search */
+    unsigned run; /* index in struct search; UNKNOWN: the header cannot be read */
 };
 
 struct job_run {
@@ -61,41 +64,48 @@ static int no_memory(const struct search *s)
 
 /* ---- files ---- */
 
-static void read_kineto_header(struct sl_header *h, struct sl_input *input)
+/* Returns 1 if the header can be read, at least in part. */
+static int read_kineto_header(struct sl_header *h, struct sl_input *input)
 {
     struct sl_trace_item item;
     struct sl_json_error error;
     struct sl_trace *t;
+    int is_read = 0;
 
     if (sl_trace_open_reader(&t, sl_input_read, input) != 0)
-        return;
-    while (sl_trace_next(t, &item) && item.span.kind <= SL_SPAN_FIELD)
+        return 0;
+    while (sl_trace_next(t, &item) && item.span.kind <= SL_SPAN_FIELD) {
         if (item.span.kind == SL_SPAN_FIELD && item.status == 0)
-            sl_trace_visit(t, &item.span, sl_header_value, h, &error);
+            is_read |= sl_trace_visit(t, &item.span, sl_header_value, h, &error) == 0;
+    }
     sl_trace_close(t);
+    return is_read;
 }
 
-/* Reads job and run. Both stay empty if the file has none, or cannot be read: then the command
- * reports this. */
-static void read_header(struct sl_header *h, const char *path)
+/* Reads job and run, which stay empty if the file has none. Returns 0 if the file cannot be read:
+ * then the command reports this. */
+static int read_header(struct sl_header *h, const char *path)
 {
     struct sl_input *input;
+    int is_read = 0;
     struct sl_et *et;
     char why[512];
 
     memset(h, 0, sizeof(*h));
     if (sl_input_open(&input, path, why, sizeof(why)) != 0)
-        return;
+        return 0;
     if (!sl_et_is_input(input, path)) {
-        read_kineto_header(h, input);
+        is_read = read_kineto_header(h, input);
     } else if (sl_et_open_input(&et, input) == 0) {
         memcpy(h->job, et->state.job, sizeof(h->job));
         memcpy(h->run, et->state.run, sizeof(h->run));
         h->run_start_ns = et->state.run_start_ns;
+        is_read = et->state.has_metadata;
         sl_et_close(et);
-        return;
+        return is_read;
     }
     sl_input_close(input);
+    return is_read;
 }
 
 /* Returns the file's run, or NULL without memory. */
@@ -125,17 +135,50 @@ static int add(struct search *s, const char *path)
     struct found *f = grow(s->file, s->files, sizeof(*f));
     struct job_run *r = NULL;
 
-    if (f) {
-        s->file = f;
-        read_header(&header, path);
-        r = find_run(s, &header);
-    }
-    if (!r || !(f[s->files].path = strdup(path)))
+    if (!f)
         return no_memory(s);
-    f[s->files++].run = (unsigned)(r - s->run);
-    r->files++;
-    if (header.run_start_ns && (!r->start_ns || header.run_start_ns < r->start_ns))
-        r->start_ns = header.run_start_ns;
+    s->file = f;
+    f += s->files;
+    f->run = UNKNOWN;
+    if (read_header(&header, path)) {
+        r = find_run(s, &header);
+        if (!r)
+            return no_memory(s);
+        f->run = (unsigned)(r - s->run);
+        if (header.run_start_ns && (!r->start_ns || header.run_start_ns < r->start_ns))
+            r->start_ns = header.run_start_ns;
+    }
+    f->path = strdup(path);
+    if (!f->path)
+        return no_memory(s);
+    s->files++;
+    return 0;
+}
+
+/* Puts each file whose header cannot be read, such as an empty .part file, into the run of
+ * another file of its folder. Returns 0, or the exit status after a line on
+ * stderr. */
+static int adopt(struct search *s)
+{
+    static const struct sl_header none;
+
+    for (size_t i = 0; i < s->files; i++) {
+        struct found *f = &s->file[i];
+        size_t folder = (size_t)(strrchr(f->path, '/') - f->path) + 1;
+        struct job_run *r;
+
+        for (size_t k = 0; f->run == UNKNOWN && k < s->files; k++)
+            if (s->file[k].run != UNKNOWN && strncmp(s->file[k].path, f->path, folder) == 0 &&
+                !strchr(s->file[k].path + folder, '/'))
+                f->run = s->file[k].run;
+        if (f->run == UNKNOWN) {
+            r = find_run(s, &none);
+            if (!r)
+                return no_memory(s);
+            f->run = (unsigned)(r - s->run);
+        }
+        s->run[f->run].files++;
+    }
     return 0;
 }
 
@@ -303,6 +346,8 @@ static int expand(struct sl_job_files *out, struct search *s, char *folder)
 {
     int status = find_files(s, folder);
 
+    if (!status)
+        status = adopt(s);
     if (!status && s->wanted)
         status = choose_wanted(s, folder);
     else if (!status)
