@@ -10,16 +10,19 @@
 #include "check/check.h"
 #include "check/et_check.h"
 #include "command.h"
+#include "read/job_files.h"
 #include "read/trace_file.h"
 
 enum {
     OPT_JSON,
-    OPT_QUIET
+    OPT_QUIET,
+    OPT_RUN
 };
 
 static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print one JSON object per file, for programs"},
     [OPT_QUIET] = {"quiet", 'q', NULL, "print nothing; only the exit status says what was found"},
+    [OPT_RUN] = SL_JOB_FILES_RUN,
     {NULL, 0, NULL, NULL},
 };
 
@@ -113,26 +116,29 @@ static int run(const struct sl_args *args)
 {
     struct request r = {args->command, args->value[OPT_JSON] != NULL,
                         args->value[OPT_QUIET] != NULL};
-    int worst = SL_EXIT_OK;
+    struct sl_job_files files;
+    int worst;
 
     if (args->operands == 0)
         return sl_args_complain(r.command, "name at least one trace: syncline %s",
                                 r.command->usage);
-    for (int i = 0; i < args->operands; i++) {
-        int status = check_file(&r, args->operand[i]);
+    worst = sl_job_files_find(&files, args, args->value[OPT_RUN], 1);
+    for (size_t i = 0; i < files.count; i++) {
+        int status = check_file(&r, files.path[i]);
 
         if (status > worst)
             worst = status;
-        if (i + 1 < args->operands && !r.json && !r.quiet)
+        if (i + 1 < files.count && !r.json && !r.quiet)
             putchar('\n');
     }
+    sl_job_files_free(&files);
     return worst;
 }
 
 const struct sl_command sl_cmd_check = {
     .name = "check",
     .summary = "is a trace valid and complete, and what is in it?",
-    .usage = "check [options] FILE...",
+    .usage = "check [options] PATH...",
     .help = sl_help_check,
     .options = options,
     .operands_max = SL_ARGS_ANY,

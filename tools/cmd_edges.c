@@ -2,7 +2,7 @@
  * cmd_edges.c - `syncline edges`: shows the GPU operation that released each wait, and the time
  * waited.
  *
- * The command reads the trace once. Edges that the job recorded are printed in the order of the
+ * The command reads each trace once. Edges that the job recorded are printed in the order of the
  * file. If the file has no recorded edges, the command passes the rows to the edge engine in order
  * of enqueue, as a running job passes its events.
  *
@@ -17,13 +17,15 @@
 #include "edges/print.h"
 #include "edges/wait_blame.h"
 #include "print/format.h"
+#include "read/job_files.h"
 #include "replay/replay.h"
 
 enum {
     OPT_JSON,
     OPT_KIND,
     OPT_MIN_WAIT,
-    OPT_SUMMARY
+    OPT_SUMMARY,
+    OPT_RUN
 };
 
 static const struct sl_flag options[] = {
@@ -32,12 +34,14 @@ static const struct sl_flag options[] = {
     [OPT_MIN_WAIT] = {"min-wait", 'm', "NS", "only waits of at least NS nanoseconds"},
     [OPT_SUMMARY] = {"summary", 's', NULL,
                      "totals by line of code, kind, GPU operation, operator or range, and step"},
+    [OPT_RUN] = SL_JOB_FILES_RUN,
     {NULL, 0, NULL, NULL},
 };
 
 struct request {
     const struct sl_command *command;
     const char *input;
+    int is_one; /* 1: the input is the only file, and is not named in the output */
     int json, summary;
     int kind; /* kind of the edges to show (enum sl_edge_kind), or -1 for all kinds */
     uint64_t min_wait_ns;
@@ -92,9 +96,14 @@ static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count
 
 static void print(const struct work *w, const struct sl_edge *edge, int is_first)
 {
-    if (is_first && !w->request->json)
+    const struct request *r = w->request;
+
+    if (is_first && !r->json)
         sl_edges_print_title(stdout);
-    (w->request->json ? sl_edges_print_json : sl_edges_print_text)(stdout, w->feed->events, edge);
+    if (r->json)
+        sl_edges_print_json(stdout, r->is_one ? NULL : r->input, w->feed->events, edge);
+    else
+        sl_edges_print_text(stdout, w->feed->events, edge);
 }
 
 /* With --summary, keeps a GPU operation, because a later wait may have spent its time waiting for
@@ -159,7 +168,8 @@ static void print_end(const struct work *w)
         sl_edge_summary_end(w->summary);
 
     if (r->summary && r->json) {
-        sl_edges_print_summary_json(stdout, w->feed->events, w->summary, w->feed->lost);
+        sl_edges_print_summary_json(stdout, r->is_one ? NULL : r->input, w->feed->events,
+                                    w->summary, w->feed->lost);
     } else if (r->json) {
         if (any)
             sl_args_complain(r->command, "edges left out: %s", lost);
@@ -198,33 +208,20 @@ static int find_kind(const struct sl_command *self, const char *name)
     return -1;
 }
 
-static int run(const struct sl_args *args)
+/* Prints the edges of one file. Returns the exit status. */
+static int print_file(const struct request *r)
 {
-    const char *const *value = args->value;
-    struct request r = {.command = args->command,
-                        .input = args->operand[0],
-                        .json = value[OPT_JSON] != NULL,
-                        .summary = value[OPT_SUMMARY] != NULL,
-                        .kind = -1};
-    struct work w = {.request = &r};
+    struct work w = {.request = r};
     const struct sl_replay_sinks sinks = {
-        .found = show_found, .edges = show, .event = r.summary ? keep_event : NULL, .user = &w};
+        .found = show_found, .edges = show, .event = r->summary ? keep_event : NULL, .user = &w};
     int status;
 
-    if (value[OPT_KIND] && (r.kind = find_kind(r.command, value[OPT_KIND])) < 0)
-        return SL_EXIT_USAGE;
-    if (value[OPT_MIN_WAIT] && sl_args_number(value[OPT_MIN_WAIT], UINT64_MAX, &r.min_wait_ns) != 0)
-        return sl_args_complain(r.command,
-                                "--min-wait %s is not valid: give a number of nanoseconds",
-                                value[OPT_MIN_WAIT]);
-    if (!r.input)
-        return sl_args_complain(r.command, "FILE is missing: syncline %s", r.command->usage);
     if (sl_replay_create(&w.feed, &sinks, 0) == 0 &&
-        (!r.summary || (sl_edge_summary_create(&w.summary, step_at, &w) == 0 &&
-                        sl_wait_blame_create(&w.spent) == 0))) {
+        (!r->summary || (sl_edge_summary_create(&w.summary, step_at, &w) == 0 &&
+                         sl_wait_blame_create(&w.spent) == 0))) {
         status = analyse(&w);
     } else {
-        status = sl_args_complain(r.command, "not enough memory to read %s", r.input);
+        status = sl_args_complain(r->command, "not enough memory to read %s", r->input);
     }
     sl_wait_blame_destroy(w.spent);
     sl_edge_summary_destroy(w.summary);
@@ -232,12 +229,46 @@ static int run(const struct sl_args *args)
     return status;
 }
 
+static int run(const struct sl_args *args)
+{
+    const char *const *value = args->value;
+    struct request r = {.command = args->command,
+                        .json = value[OPT_JSON] != NULL,
+                        .summary = value[OPT_SUMMARY] != NULL,
+                        .kind = -1};
+    struct sl_job_files files;
+    int worst;
+
+    if (value[OPT_KIND] && (r.kind = find_kind(r.command, value[OPT_KIND])) < 0)
+        return SL_EXIT_USAGE;
+    if (value[OPT_MIN_WAIT] && sl_args_number(value[OPT_MIN_WAIT], UINT64_MAX, &r.min_wait_ns) != 0)
+        return sl_args_complain(r.command,
+                                "--min-wait %s is not valid: give a number of nanoseconds",
+                                value[OPT_MIN_WAIT]);
+    if (args->operands == 0)
+        return sl_args_complain(r.command, "PATH is missing: syncline %s", r.command->usage);
+    worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
+    r.is_one = files.count == 1;
+    for (size_t i = 0; i < files.count; i++) {
+        int status;
+
+        r.input = files.path[i];
+        if (!r.is_one && !r.json)
+            printf("%s%s:\n", i ? "\n" : "", r.input);
+        status = print_file(&r);
+        if (status > worst)
+            worst = status;
+    }
+    sl_job_files_free(&files);
+    return worst;
+}
+
 const struct sl_command sl_cmd_edges = {
     .name = "edges",
     .summary = "which GPU operation did each wait wait for, and how long?",
-    .usage = "edges FILE [options]",
+    .usage = "edges PATH... [options]",
     .help = sl_help_edges,
     .options = options,
-    .operands_max = 1,
+    .operands_max = SL_ARGS_ANY,
     .run = run,
 };

@@ -124,6 +124,12 @@ const struct sl_option sl_config_table[] = {
      "(torchrun, Slurm, PBS, LSF, Grid Engine, Ray, JobSet, Volcano, PMIx), or `local` without a "
      "scheduler. Characters other than letters, digits, `.`, `_` and `-` become `_`.",
      FIELD(job), 0, 0, NULL, INVALID_IS_DEFAULT},
+    {"SYNCLINE_RUN", SL_OPTION_TEXT, "", "a name",
+     "The id of this run of the job, which all ranks must share and which the next run must not "
+     "have. `syncline` commands use the id to separate the runs in a job's folder. If the value is "
+     "empty, syncline makes an id from what the launcher and the scheduler set; "
+     "docs/pytorch-details.md says when that cannot separate runs or ranks.",
+     FIELD(run), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run",
      "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand, off",
      "When to record. Each window is a complete file.\n"

@@ -44,6 +44,7 @@ struct sl_config {
     char output[1024];               /* SYNCLINE_OUTPUT */
     char job[128];                   /* SYNCLINE_JOB; "" means the job's name in the scheduler's
                                       * variables */
+    char run[65];                    /* SYNCLINE_RUN; "" means an id from the launcher's facts */
     uint32_t kinds;                  /* SYNCLINE_KINDS: enum sl_cupti_set bits */
     int api_all;                     /* SYNCLINE_API=all */
     enum sl_compression compression; /* SYNCLINE_COMPRESSION: zstd[:LEVEL], gzip[:LEVEL], none */

@@ -1,5 +1,5 @@
 /*
- * identity.c - finds out the job, rank, host and output folder of this process.
+ * identity.c - finds out the job, run, rank, host and output folder of this process.
  *
  * Threads: the application thread that called cuInit, once. Memory: the caller's.
  */
@@ -13,6 +13,7 @@
 
 #include "base/own_file.h"
 #include "control/config_value.h"
+#include "control/run_id.h"
 
 /* The variables of each launcher. The first launcher whose rank is set decides all values. So a
  * torchrun inside a Slurm step does not mix with the numbers of that step. */
@@ -64,9 +65,12 @@ static int read_number(const char *text, int *out)
 
 static void read_rank(struct sl_identity *out, char *const *environment, int may_speak)
 {
+    int has_world_size;
+
     out->rank = 0;
     out->world_size = 1;
     out->local_ranks = 1;
+    out->is_one_machine = 1;
     out->rank_source = NULL;
     for (size_t i = 0; i < sizeof(launcher) / sizeof(*launcher); i++) {
         const struct launcher *l = &launcher[i];
@@ -85,11 +89,14 @@ static void read_rank(struct sl_identity *out, char *const *environment, int may
         }
         out->rank_source = l->rank;
         text = sl_config_lookup(environment, l->world_size);
-        if (!text || read_number(text, &out->world_size) || out->world_size <= out->rank)
+        has_world_size =
+            text && !read_number(text, &out->world_size) && out->world_size > out->rank;
+        if (!has_world_size)
             out->world_size = out->rank + 1; /* the job has at least rank + 1 ranks */
         text = l->local_size ? sl_config_lookup(environment, l->local_size) : NULL;
         if (!text || read_number(text, &out->local_ranks) || out->local_ranks < 1)
             out->local_ranks = 1;
+        out->is_one_machine = has_world_size && out->local_ranks >= out->world_size;
         return;
     }
 }
@@ -151,6 +158,7 @@ void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
         strcpy(out->host, "localhost");
     read_rank(out, environment, 1);
     read_job(out, config, environment);
+    sl_run_id_read(out, config, environment);
     read_process_name(out->process_name, sizeof(out->process_name));
     make_folder_path(out, config->output);
 }

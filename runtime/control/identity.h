@@ -1,6 +1,6 @@
 /*
- * identity.h - finds out which process of which job this is: job, rank, world size, host, and the
- * folder for traces.
+ * identity.h - finds out which process of which job this is: job, run, rank, world size, host, and
+ * the folder for traces.
  *
  * The environment is read once, at the injection, because launchers set it before the process
  * starts. Memory: the caller's; nothing is allocated.
@@ -16,13 +16,21 @@ struct sl_identity {
     uint32_t pid;
     /* without a launcher, rank 0 of 1; if only the world size is unknown, it is set to rank + 1 */
     int rank, world_size;
-    int local_ranks;         /* number of the job's ranks on this machine; 1 if no launcher sets
-                              * it */
+    int local_ranks; /* number of the job's ranks on this machine; 1 if no launcher sets
+                      * it */
+    /* 1: all ranks of the job are on this machine. This includes a process without a launcher */
+    int is_one_machine;
     const char *rank_source; /* name of the variable that contains the rank; NULL: no variable does,
                               * and rank is 0 */
-    char host[65];           /* the kernel's host name, for the trace */
-    char job[65];            /* name of the job, usable as a file name; "local" without a
-                              * scheduler */
+    /* 1: torch.distributed may still give this process another rank. The environment has no rank,
+     * or it has the rank of the parent process, as for the children of mp.spawn */
+    int rank_may_change;
+    char host[65];         /* the kernel's host name, for the trace */
+    char job[65];          /* name of the job, usable as a file name; "local" without a
+                            * scheduler */
+    char run[65];          /* id of this run of the job (run_id.h), usable as a file name */
+    uint64_t run_start_ns; /* time at which the launcher started this rank, in ns since the epoch;
+                            * without a launcher, the start of the program; 0: not known */
     char process_name[64];
     char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
 };

@@ -49,8 +49,11 @@ static int start_writer(struct sl_pipeline *p)
                 .pid = who->pid,
                 .rank = who->rank,
                 .world_size = who->world_size,
+                .rank_may_change = who->rank_may_change,
                 .host = who->host,
                 .job = who->job,
+                .run = who->run,
+                .run_start_ns = who->run_start_ns,
                 .process_name = who->process_name,
                 .syncline_version = SYNCLINE_VERSION,
                 .cupti_version = p->opt.cupti->version,
@@ -114,8 +117,6 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
                 .disk = p->disk,
             },
         .details = p->details,
-        .rank = p->opt.identity->rank,
-        .world_size = p->opt.identity->world_size > 0 ? (uint32_t)p->opt.identity->world_size : 0,
     };
     int error;
 

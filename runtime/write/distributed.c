@@ -7,7 +7,9 @@
 #include "write/distributed.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PLACES 3
@@ -20,8 +22,29 @@ static struct {
         uint32_t version;
     } place[PLACES];
     _Atomic unsigned last, reading;
-    uint32_t version; /* used only by the thread that sets the text */
+    _Atomic uint64_t rank; /* world size << 32 | rank; 0: not known */
+    uint32_t version;      /* used only by the thread that sets the text */
 } told = {.last = NONE, .reading = NONE};
+
+/* Returns the number of a member of the object, or -1. The package writes both numbers before any
+ * text that the job chooses. */
+static long long number_of(const char *json, const char *key)
+{
+    const char *at = strstr(json, key);
+    char *end;
+    long long value = at ? strtoll(at + strlen(key), &end, 10) : -1;
+
+    return at && end > at + strlen(key) && value <= INT_MAX ? value : -1;
+}
+
+static void set_rank(const char *json)
+{
+    long long rank = number_of(json, "\"rank\": "), size = number_of(json, "\"world_size\": ");
+
+    if (rank >= 0 && size > rank)
+        atomic_store_explicit(&told.rank, (uint64_t)size << 32 | (uint64_t)rank,
+                              memory_order_relaxed);
+}
 
 int sl_distributed_set(const char *json)
 {
@@ -40,6 +63,7 @@ int sl_distributed_set(const char *json)
     memcpy(told.place[at].text, json, length);
     told.place[at].length = length;
     told.place[at].version = ++told.version;
+    set_rank(json);
     atomic_store(&told.last, at);
     return 0;
 }
@@ -55,4 +79,15 @@ const char *sl_distributed_get(size_t *length, uint32_t *version)
     *version = at == NONE ? 0 : told.place[at].version;
     *length = at == NONE ? 0 : told.place[at].length;
     return at == NONE ? NULL : told.place[at].text;
+}
+
+int sl_distributed_rank(int *rank, int *world_size)
+{
+    uint64_t both = atomic_load_explicit(&told.rank, memory_order_relaxed);
+
+    if (!both)
+        return 0;
+    *rank = (int)(uint32_t)both;
+    *world_size = (int)(both >> 32);
+    return 1;
 }

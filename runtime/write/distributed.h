@@ -24,4 +24,8 @@ int sl_distributed_set(const char *json);
  * call of this function. *version increases with each object, and is 0 if none was set. */
 const char *sl_distributed_get(size_t *length, uint32_t *version);
 
+/* Any thread. Returns 1, and the rank and the number of ranks of the last object, or returns 0 if
+ * no object with both was set. */
+int sl_distributed_rank(int *rank, int *world_size);
+
 #endif

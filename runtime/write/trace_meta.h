@@ -12,6 +12,10 @@
 struct sl_trace_meta {
     uint32_t pid;
     int rank, world_size;
+    /* 1: torch.distributed may report another rank while the file is open */
+    int rank_may_change;
+    const char *run;       /* id of this run of the job; NULL or "": not known */
+    uint64_t run_start_ns; /* start of the run on this rank, in ns since the epoch; 0: not known */
     const char *host, *job, *process_name, *syncline_version, *trace_name;
     uint32_t cupti_version, cuda_runtime_version, cuda_driver_version; /* 0: unknown */
     uint64_t opened_ns;                                                /* window start */

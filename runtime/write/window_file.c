@@ -19,14 +19,17 @@ static const uint64_t wait_ns[] = {0, 50000000, 200000000, 400000000};
 
 #define WAITS (sizeof(wait_ns) / sizeof(wait_ns[0]))
 
-static int open_chain(struct sl_window_file *f, const struct sl_window_file_options *opt)
+static int open_chain(struct sl_window_file *f, const struct sl_window_file_options *opt, int rank)
 {
     static const char *const suffix[] = {
         [SL_COMPRESS_NONE] = "", [SL_COMPRESS_ZSTD] = ".zst", [SL_COMPRESS_GZIP] = ".gz"};
+    char of_rank[16] = "";
     int error;
 
+    if (opt->has_rank)
+        snprintf(of_rank, sizeof(of_rank), ".%d", rank);
     if (f->stem < sizeof(f->path))
-        snprintf(f->path + f->stem, sizeof(f->path) - f->stem, "%s%s", opt->ending,
+        snprintf(f->path + f->stem, sizeof(f->path) - f->stem, "%s%s%s", of_rank, opt->ending,
                  suffix[opt->compression]);
     error = sl_sink_open(&f->sink, f->path, opt->compression, opt->level);
     if (error)
@@ -44,12 +47,12 @@ int sl_window_file_open(struct sl_window_file *f, const struct sl_window_file_op
     f->disk = opt->disk;
     f->window = meta->window;
     f->stem = (size_t)snprintf(f->path, sizeof(f->path), "%s/%u", opt->folder, meta->window);
-    error = open_chain(f, opt);
+    error = open_chain(f, opt, meta->rank);
     if (error != -EEXIST)
         return error;
     f->stem = (size_t)snprintf(f->path, sizeof(f->path), "%s/%u-%llu", opt->folder, meta->window,
                                (unsigned long long)meta->opened_ns);
-    return open_chain(f, opt);
+    return open_chain(f, opt, meta->rank);
 }
 
 void sl_window_file_touch(struct sl_window_file *f)

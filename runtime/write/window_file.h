@@ -22,6 +22,7 @@ struct sl_window_file_options {
     const char *folder; /* <output>/<job>/<host>-<rank>-<pid>; borrowed */
     enum sl_compression compression;
     int level;
+    int has_rank;    /* 1: the name has the rank before the ending: WINDOW.RANK<ending> */
     char ending[32]; /* ending of the name, without the ending that the compression adds */
     /* limits of the disk (write/disk.h), which count each complete file; NULL if there is no limit
      */

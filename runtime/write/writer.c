@@ -26,6 +26,7 @@
 #include "base/stats.h"
 #include "base/thread.h"
 #include "write/demangle.h"
+#include "write/distributed.h"
 
 #define BILLION   1000000000u
 #define BATCH     512 /* maximum number of events taken from the ring at a time */
@@ -86,6 +87,8 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
 {
     w->opt.meta.window = ev->u.window.number;
     w->opt.meta.opened_ns = ev->start_ns;
+    if (sl_distributed_rank(&w->opt.meta.rank, &w->opt.meta.world_size))
+        w->opt.meta.rank_may_change = 0;
     w->is_window = 1;
     sl_outputs_open(w->opt.outputs, &w->opt.meta, ev->u.window.is_requested != 0);
     if (w->opt.edges)

@@ -224,11 +224,11 @@ class Run:
                    for line in self.log)
 
 
-# Variables of syncline, of the simulator, and of the launchers that set a job's name and rank
-# (control/identity.c).
-FOREIGN = ("SYNCLINE_", "SIMGPU_", "CUDA_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_", "SLURM_",
-           "OMPI_", "PMI_", "PMIX_", "MV2_", "PALS_", "PBS_JOBID", "LSB_JOBID", "RAY_", "JOB_ID",
-           "JOB_COMPLETION", "JOBSET_NAME", "VC_JOB_NAME")
+# Variables of syncline, of the simulator, and of the launchers that set a job's name, run and
+# rank (control/identity.c, control/run_id.c).
+FOREIGN = ("SYNCLINE_", "SIMGPU_", "CUDA_", "RANK", "LOCAL_", "WORLD_SIZE", "MASTER_",
+           "TORCHELASTIC_", "SLURM_", "OMPI_", "PMI_", "PMIX_", "MV2_", "PALS_", "PBS_JOBID", "LSB_JOBID",
+           "RAY_", "JOB_ID", "JOB_COMPLETION", "JOBSET_NAME", "VC_JOB_NAME")
 
 
 def intrusions(run_: Run) -> list[dict]:

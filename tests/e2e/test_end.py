@@ -42,7 +42,7 @@ def test_sudden_end_leaves_what_was_flushed(go, end, status):
     assert len(trace.of("kernel")) == 20
     assert trace.object["job"] == "job"
     checked = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True, check=False)
-    assert ", job job\n" in checked.stdout
+    assert ", job job, run " in checked.stdout
 
 
 @pytest.mark.sanitize

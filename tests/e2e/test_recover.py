@@ -1,5 +1,6 @@
 """`syncline recover`: what killed jobs left becomes valid."""
 import dataclasses
+import json
 import os
 import pathlib
 import random
@@ -178,3 +179,19 @@ def test_nothing_is_replaced(tmp_path):
     assert names(folder) == ["1.pt.trace.json", "1.pt.trace.json.part", "notes.part"]
     assert tool("recover", tmp_path / "none").returncode == 2
     assert tool("recover").returncode == 2
+
+
+def test_a_cut_is_one_note(tmp_path):
+    """The call of an operation was still held when the process was killed. `check` tells this as a part of
+    the note that the file was recovered, not as a problem of its own."""
+    path = harness.scenario(tmp_path, "context kernel:20 sync", compression="none").trace().path
+    lines = path.read_text().splitlines(keepends=True)
+    first = next(i for i, line in enumerate(lines) if '"traceEvents"' in line)
+    call = [i for i, line in enumerate(lines) if '"cat":"cuda_driver"' in line and "cuLaunchKernel" in line][-1]
+    end = next(i for i, line in enumerate(lines) if "Record Window End" in line)
+    assert first < call < end
+    path.write_text("".join(lines[:call] + lines[call + 1:end]))
+    assert "is truncated or damaged" in tool("recover", path).stderr
+    checked = json.loads(tool("check", "--json", path).stdout)
+    assert [problem["id"] for problem in checked["problems"]] == ["recovered"], checked["problems"]
+    assert "1 gpu_without_call" in checked["problems"][0]["first"]

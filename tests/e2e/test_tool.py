@@ -347,7 +347,7 @@ def test_not_a_trace(content, words, tmp_path):
 
 def test_unreadable(tmp_path):
     assert "No such file" in one_line(run("check", tmp_path / "none", status=2)[1])
-    assert "directory" in one_line(run("check", tmp_path, status=2)[1])
+    assert "no trace" in one_line(run("check", tmp_path, status=2)[1])
     path = tmp_path / "secret"
     path.write_bytes(make_trace())
     path.chmod(0)
@@ -365,6 +365,7 @@ def test_wrong_usage(tmp_path):
     assert "1 to 9" in one_line(
         run("convert", "x", "--to", "kineto-gz", "-l", "12", "-o", "y", status=2)[1])
     assert "-o is missing" in one_line(run("convert", "x", "--to", "kineto", status=2)[1])
+    assert "one FILE" in one_line(run("convert", "x", "y", "--to", "kineto", "-o", "z", status=2)[1])
     assert "at least one" in one_line(run("check", status=2)[1])
     run(status=2)
     out, _ = run("--version")

@@ -52,7 +52,7 @@ static void print_edges(void *user, const struct sl_edge *edges, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (!edges[i].at_start) /* old files have times in whole microseconds */
             assert(edges[i].source.end_ns <= edges[i].dst_end_ns + 1000);
-        sl_edges_print_json(nowhere, user, &edges[i]);
+        sl_edges_print_json(nowhere, NULL, user, &edges[i]);
         sl_edges_print_text(nowhere, user, &edges[i]);
     }
 }

@@ -1,6 +1,8 @@
 """The ranks and process groups in the files of a distributed job."""
 import json
+import subprocess
 
+import harness
 import pytest
 from tiers import full_but
 
@@ -13,6 +15,7 @@ def test_process_groups(torch, window):
     assert run.status == 0 and run.said() == [], run.stderr
     traces = run.traces()
     assert {trace.object["distributedInfo"]["rank"] for trace in traces} == {0, 1}
+    assert len({trace.object["run_id"] for trace in traces}) == 1
     for trace in traces:
         info = trace.object["syncline"].get("distributedInfo", trace.object["distributedInfo"])
         assert (info["backend"], info["world_size"]) == ("nccl", 2)
@@ -96,3 +99,43 @@ def test_names_of_modules_that_come_and_go(torch):
         "Net", "encoder (Identity)", "ReLU", "decoder (Sequential)", "decoder.0 (Linear)",
         "decoder.1 (Tanh)",
         "Head"]
+
+
+# Each child tells its rank to init_process_group() alone, after its first CUDA call.
+SPAWNED = """
+import sys
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def child(rank, store):
+    torch.cuda.set_device(rank)
+    torch.ones(4, device="cuda").sum().item()
+    dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=2)
+    total = torch.ones(4)
+    dist.all_reduce(total)
+    assert total.tolist() == [2.0] * 4
+    total.cuda().sum().item()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    mp.spawn(child, (sys.argv[1],), nprocs=2)
+"""
+
+
+@pytest.mark.full(seconds=11)
+def test_ranks_of_spawned_processes(torch):
+    """The children of mp.spawn have no rank in their environment. Their files have the rank that
+    torch.distributed has, and one run id."""
+    (torch.tmp / "spawned.py").write_text(SPAWNED)
+    run = torch.job(str(torch.tmp / "spawned"), torch.tmp / "store", sim=["--devices", "2", *torch.processes()])
+    assert run.status == 0, run.stderr
+    done = subprocess.run([harness.TOOL, "check", "--json", run.out], capture_output=True, text=True,
+                          check=False)
+    files = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(file["rank"] for file in files if "rank" in file) == [0, 1], done.stderr
+    assert len({file["run"] for file in files}) == 1 and len(files) == 4
+    for trace in run.traces():
+        info = trace.object["distributedInfo"]
+        assert (info["backend"], info["world_size"]) == ("gloo", 2)
+        assert info["pg_config"][0]["ranks"] == [0, 1]

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,7 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
         } else {
             c->events_valid++;
             check_row(c, &item->row, span->offset);
+            sl_trace_take_rank(t, item, &c->header);
         }
         break;
     default:
@@ -242,10 +244,11 @@ static void check_header(struct sl_check *c)
     const struct sl_header *h = &c->header;
     struct sl_findings *findings = &c->findings;
 
+    /* A file that is not whole may have the rank only in a row. `syncline recover` completes it. */
     if (!h->has_rank)
         sl_finding_add(findings, SL_FIND_RANK_MISSING, 1, SL_FINDING_NO_PLACE,
                        c->whole ? "no distributedInfo.rank" : "not in the part that is left");
-    else if (!h->rank_findable)
+    else if (!h->rank_findable && c->whole)
         sl_finding_add(findings, SL_FIND_RANK_HIDDEN, 1, SL_FINDING_NO_PLACE,
                        "rank %" PRId64 " needs a space after the colon", h->rank);
     for (unsigned i = 0; i < h->counters; i++) {
@@ -253,6 +256,27 @@ static void check_header(struct sl_check *c)
             sl_finding_add(findings, SL_FIND_LOST, h->counter[i].value, SL_FINDING_NO_PLACE,
                            "counter %s is %" PRIu64, h->counter[i].name, h->counter[i].value);
     }
+}
+
+/* Adds one note for the cut. Calls and arrows that lost their partner at the cut are a part of it.
+ */
+static void add_recovered(struct sl_findings *findings)
+{
+    static const enum sl_finding_id at_cut[] = {SL_FIND_GPU_WITHOUT_CALL, SL_FIND_FLOW_NO_START,
+                                                SL_FIND_FLOW_NO_END};
+    char partners[120] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < sizeof(at_cut) / sizeof(at_cut[0]); i++) {
+        uint64_t *count = &findings->of[at_cut[i]].count;
+
+        if (*count)
+            used += (size_t)snprintf(partners + used, sizeof(partners) - used, ", %" PRIu64 " %s",
+                                     *count, sl_finding_kind[at_cut[i]].name);
+        *count = 0;
+    }
+    sl_finding_add(findings, SL_FIND_RECOVERED, 1, SL_FINDING_NO_PLACE, "it has no counters%s",
+                   partners);
 }
 
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
@@ -270,8 +294,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     if (c->header.own_file)
         c->findings.of[SL_FIND_CORRELATION_LARGE].count = 0;
     if (c->header.own_file && !c->is_strict)
-        sl_finding_add(&c->findings, SL_FIND_RECOVERED, 1, SL_FINDING_NO_PLACE,
-                       "it has no counters");
+        add_recovered(&c->findings);
     if (c->tally.gpu_operations == 0)
         sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE,
                        "only CPU events, or none");

@@ -122,6 +122,8 @@ void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
             c->whole ? "true" : "false", h->own_file ? "true" : "false");
     put_string(f, ", \"version\": ", h->version);
     put_string(f, ", \"host\": ", h->host);
+    put_string(f, ", \"job\": ", h->job);
+    put_string(f, ", \"run\": ", h->run);
     put_input(f, input);
     put_optional(f, "rank", h->has_rank, h->rank);
     put_optional(f, "world_size", h->has_world_size, h->world_size);
@@ -144,6 +146,8 @@ void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check 
             et->state.version,
             sl_findings_worst(&c->findings, 1) < SL_SEVERITY_ERROR ? "true" : "false", c->nodes,
             c->deps);
+    put_string(f, ", \"job\": ", et->state.job);
+    put_string(f, ", \"run\": ", et->state.run);
     fprintf(f,
             ", \"cpu_nodes\": %" PRIu64 ", \"gap_nodes\": %" PRIu64 ", \"wait_nodes\": %" PRIu64
             ", \"cpu_ns\": %" PRIu64 ", \"gpu_ns\": %" PRIu64 ", \"types\": {",

@@ -78,6 +78,8 @@ static void print_rank(FILE *f, const struct sl_header *h)
         fprintf(f, ", host %s", h->host);
     if (h->job[0])
         fprintf(f, ", job %s", h->job);
+    if (h->run[0])
+        fprintf(f, ", run %s", h->run);
     fputc('\n', f);
 }
 
@@ -250,6 +252,8 @@ void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check 
 
     fprintf(f, "%s: Chakra execution trace%s%s\n", path, *et->state.version ? " " : "",
             et->state.version);
+    if (*et->state.run)
+        fprintf(f, "  job %s, run %s\n", et->state.job, et->state.run);
     fprintf(f, "  %s nodes, %s dependencies\n", sl_format_count(count, c->nodes),
             sl_format_count(other, c->deps));
     for (i = 0; i < SL_ET_TYPES; i++)

@@ -122,6 +122,8 @@ static struct sl_trace_meta meta_of(struct work *w)
         .world_size = (int)h->world_size,
         .host = meaning(h->host, w->host),
         .job = meaning(h->job, w->job),
+        .run = h->run,
+        .run_start_ns = (uint64_t)h->run_start_ns,
         .syncline_version = h->version,
     };
 

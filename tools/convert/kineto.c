@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "convert/output.h"
@@ -21,7 +22,9 @@ struct outcome {
                                      offset of the first, in bytes */
     enum sl_span_kind inside;     /* kind of the last span that was written */
     int event_arrays;
-    uint64_t lost_bytes; /* number of bytes of text after the last complete span */
+    int has_distributed;     /* 1: the text has the member distributedInfo */
+    struct sl_header header; /* only the rank, from metadata events (sl_trace_take_rank()) */
+    uint64_t lost_bytes;     /* number of bytes of text after the last complete span */
     struct sl_span last;
     struct sl_input_status input;
 };
@@ -45,10 +48,32 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
         if (item.status == -EBADMSG && result->invalid++ == 0)
             result->invalid_at = item.span.offset + item.error.at;
         result->events += item.span.kind == SL_SPAN_EVENT;
+        result->has_distributed |=
+            item.span.kind == SL_SPAN_FIELD &&
+            sl_text_is((struct sl_text){item.span.key, item.span.key_size}, "distributedInfo");
+        if (item.span.kind == SL_SPAN_EVENT)
+            sl_trace_take_rank(t, &item, &result->header);
     }
     sl_trace_get_status(t, &result->input);
     result->last = item.span;
     result->lost_bytes = item.span.lead + item.span.size;
+}
+
+/* Adds the member distributedInfo, which a truncated trace lacks if the rank was not known at its
+ * beginning. */
+static void put_distributed(struct sl_output *o, const struct outcome *result)
+{
+    const struct sl_header *h = &result->header;
+    char text[256];
+
+    if (result->has_distributed || !h->has_rank)
+        return;
+    snprintf(text, sizeof(text),
+             ",\n\"distributedInfo\": {\"backend\": \"unknown\", \"rank\": %" PRId64
+             ", \"world_size\": %" PRId64
+             ", \"pg_count\": 0, \"pg_config\": [], \"nccl_version\": \"unknown\"}",
+             h->rank, h->world_size);
+    put_text(o, text);
 }
 
 /* Writes the end of the trace: the rest of a complete trace, or a text that closes a truncated
@@ -66,8 +91,10 @@ static void finish(struct sl_output *o, struct outcome *result)
     else if (result->event_arrays == 0)
         put_text(o, result->inside == SL_SPAN_FIELD ? ",\n\"traceEvents\": []"
                                                     : "\"traceEvents\": []");
-    if (result->inside != SL_SPAN_CLOSE)
-        put_text(o, "\n}\n");
+    if (result->inside == SL_SPAN_CLOSE)
+        return;
+    put_distributed(o, result);
+    put_text(o, "\n}\n");
 }
 
 /* Returns 1, with the reason in `why`, if the input has nothing from which a trace can be made. */
@@ -117,7 +144,7 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
 int sl_convert_kineto(const struct sl_convert_request *r)
 {
     static struct sl_output o;
-    struct outcome result = {.inside = SL_SPAN_OPEN};
+    static struct outcome result;
     struct sl_trace *t;
     const char *why;
     char line[512];
@@ -127,6 +154,7 @@ int sl_convert_kineto(const struct sl_convert_request *r)
         return status;
     if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0)
         return sl_args_complain(r->command, "%s", line);
+    result = (struct outcome){.inside = SL_SPAN_OPEN};
     rc = sl_output_open(&o, r->output, r->compression, r->level);
     if (rc == 0) {
         copy_all(t, &o, r->input, &result);

@@ -14,12 +14,14 @@
 #include "edges/edge_summary.h"
 #include "read/trace_events.h"
 
-/* Prints one JSON object on one line. */
-void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge);
+/* Prints one JSON object on one line. `path`: the trace, as the first member; NULL: no such member.
+ */
+void sl_edges_print_json(FILE *f, const char *path, const struct sl_trace_events *t,
+                         const struct sl_edge *edge);
 
 /* Prints a summary as one JSON object on one line. `lost` has the numbers of edges left out,
  * indexed by enum sl_edge_loss. */
-void sl_edges_print_summary_json(FILE *f, const struct sl_trace_events *t,
+void sl_edges_print_summary_json(FILE *f, const char *path, const struct sl_trace_events *t,
                                  struct sl_edge_summary *s, const uint64_t *lost);
 
 void sl_edges_print_title(FILE *f);

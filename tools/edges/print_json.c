@@ -4,7 +4,10 @@
  * Threads, memory: see print.h.
  */
 #include <inttypes.h>
+#include <limits.h>
+#include <string.h>
 
+#include "base/json.h"
 #include "edges/print.h"
 
 /* Writes a member after the text `before`, which is a comma or the opening of an object. */
@@ -37,12 +40,26 @@ static void put_thread(FILE *f, const char *key, const struct sl_trace_events *t
         fprintf(f, ",\"%s\":null", key);
 }
 
-void sl_edges_print_json(FILE *f, const struct sl_trace_events *t, const struct sl_edge *edge)
+/* Opens an object whose first member is the trace's path. */
+static void put_path(FILE *f, const char *path)
+{
+    char text[PATH_MAX * SL_JSON_ESCAPE_MAX + 1];
+
+    fputc('{', f);
+    if (!path)
+        return;
+    *sl_json_escape(text, path, strnlen(path, PATH_MAX)) = '\0';
+    fprintf(f, "\"file\":\"%s\",", text);
+}
+
+void sl_edges_print_json(FILE *f, const char *path, const struct sl_trace_events *t,
+                         const struct sl_edge *edge)
 {
     const struct sl_edge_op *src = &edge->source;
     uint32_t name = edge->at_start ? edge->dst_op.name : edge->dst_name;
 
-    fprintf(f, "{\"kind\":\"%s\"", sl_edge_kind_name((enum sl_edge_kind)edge->kind));
+    put_path(f, path);
+    fprintf(f, "\"kind\":\"%s\"", sl_edge_kind_name((enum sl_edge_kind)edge->kind));
     put_number(f, "src_correlation", src->correlation != 0,
                sl_trace_events_correlation(t, src->correlation));
     put_name(f, ",", "src_name", t, src->name);
@@ -149,13 +166,13 @@ static void put_longest(FILE *f, const struct sl_trace_events *t,
     fputc(']', f);
 }
 
-void sl_edges_print_summary_json(FILE *f, const struct sl_trace_events *t,
+void sl_edges_print_summary_json(FILE *f, const char *path, const struct sl_trace_events *t,
                                  struct sl_edge_summary *s, const uint64_t *lost)
 {
     const struct sl_edge_totals *totals = sl_edge_summary_totals(s);
     const char *comma = "";
 
-    fputc('{', f);
+    put_path(f, path);
     put_waits(f, &totals->all);
     fputs(",\"by_kind\":[", f);
     for (int i = 0; i < SL_EDGE_KIND_COUNT; i++) {

@@ -277,8 +277,29 @@ static void take_version(struct sl_et *et, struct sl_et_span s)
     memcpy(et->state.version, f.bytes.at, size);
 }
 
-/* Names the first text of the metadata that is not UTF-8. An invalid list of strings counts as a
- * text that is not UTF-8, because readers refuse both. */
+/* Keeps the attributes by which files are grouped. A text that is not UTF-8 is not kept. */
+static void take_metadata_value(struct sl_et *et, struct sl_et_span name,
+                                const struct sl_et_field *value)
+{
+    struct sl_et_state *state = &et->state;
+
+    if (value->number == SL_CHAKRA_STRING && value->wire == 2) {
+        struct sl_text text = bytes_of(value->bytes);
+
+        if (!sl_utf8_valid(text.data, text.size))
+            return;
+        if (sl_text_is(bytes_of(name), "job"))
+            sl_text_copy(state->job, sizeof(state->job), text);
+        else if (sl_text_is(bytes_of(name), "run_id"))
+            sl_text_copy(state->run, sizeof(state->run), text);
+    } else if (value->number == SL_CHAKRA_INT64 && value->wire == 0 &&
+               sl_text_is(bytes_of(name), "run_start_ns")) {
+        state->run_start_ns = (int64_t)value->value;
+    }
+}
+
+/* Reads the attributes, and names the first text of the metadata that is not UTF-8. An invalid list
+ * of strings counts as a text that is not UTF-8, because readers refuse both. */
 static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
 {
     char shown[SL_ET_TEXT_SHOWN];
@@ -291,6 +312,8 @@ static void take_metadata_texts(struct sl_et *et, struct sl_et_span s)
             refused = !sl_utf8_valid((const char *)f.bytes.at, bytes_of(f.bytes).size);
         else if (!sl_et_text_of_attribute(f.bytes, &name, &value, &refused))
             refused = 1;
+        else
+            take_metadata_value(et, name, &value);
     }
     if (!refused)
         return;

@@ -76,6 +76,9 @@ struct sl_et_state {
     uint64_t position; /* number of bytes of text that were read as complete messages */
     int has_metadata;  /* not 0 if the first message is GlobalMetadata */
     char version[32];  /* version in GlobalMetadata, digits and dots; "" if there is none */
+    /* attributes of GlobalMetadata in syncline's files; "" and 0 if there is none */
+    char job[128], run[65];
+    int64_t run_start_ns; /* start of the run on this rank, in ns since the epoch */
     char refused[96]; /* the part of the metadata that is not UTF-8, such as "attribute host"; "" if
                          there is none */
 };

@@ -43,11 +43,28 @@ static void own_value(struct sl_header *h, const char *key, struct sl_text value
     h->has_window = h->opened_ns > 0 && h->closed_ns >= h->opened_ns;
 }
 
+/* Returns 1 if the path is this member of the object distributedInfo, or any member if `member` is
+ * NULL. The object is in the header or after the events. A metadata event has the object in its
+ * args (sl_trace_take_rank()). The object `syncline` may have a newer state of the object. */
+static int is_of_distributed(const char *path, const char *member)
+{
+    static const char *const objects[] = {"distributedInfo.args.", "distributedInfo.",
+                                          "syncline.distributedInfo."};
+
+    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+        size_t size = strlen(objects[i]);
+
+        if (strncmp(path, objects[i], size) == 0 && (!member || strcmp(path + size, member) == 0))
+            return 1;
+    }
+    return 0;
+}
+
 void sl_header_value(void *header, const char *path, enum sl_json_type type, struct sl_text value)
 {
     struct sl_header *h = header;
 
-    if (strncmp(path, "syncline.", 9) == 0)
+    if (strncmp(path, "syncline.", 9) == 0 && !is_of_distributed(path, NULL))
         own_value(h, path + 9, value);
     else if (strcmp(path, "generator") == 0) /* the generator also identifies a truncated file,
                                                 which lacks the `syncline` object */
@@ -55,11 +72,15 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
     else if (strcmp(path, "job") == 0 && h->own_file) /* in syncline files `job` follows
                                                          `generator`, so own_file is known here */
         sl_text_copy(h->job, sizeof(h->job), value);
+    else if (strcmp(path, "run_id") == 0 && h->own_file)
+        sl_text_copy(h->run, sizeof(h->run), value);
+    else if (strcmp(path, "run_start_ns") == 0 && h->own_file)
+        integer(value, &h->run_start_ns);
     else if (strcmp(path, "syncEdges") == 0)
         h->has_edges = h->own_file;
-    else if (strcmp(path, "distributedInfo.rank") == 0)
+    else if (is_of_distributed(path, "rank"))
         h->has_rank = type == SL_JSON_NUMBER && integer(value, &h->rank);
-    else if (strcmp(path, "distributedInfo.world_size") == 0)
+    else if (is_of_distributed(path, "world_size"))
         h->has_world_size = type == SL_JSON_NUMBER && integer(value, &h->world_size);
     else if (strcmp(path, "baseTimeNanoseconds") == 0)
         h->has_base = type == SL_JSON_NUMBER && integer(value, &h->base_ns);

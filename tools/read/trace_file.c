@@ -144,6 +144,20 @@ int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visi
     return sl_json_visit(t->json, root, field->text, field->size, visit, user, error);
 }
 
+void sl_trace_take_rank(struct sl_trace *t, const struct sl_trace_item *item,
+                        struct sl_header *header)
+{
+    static const char name[] = "distributedInfo";
+    struct sl_span row = item->span;
+    struct sl_json_error error;
+
+    if (item->status || item->row.phase != 'M' || !sl_text_is(item->row.name, name))
+        return;
+    row.key = name;
+    row.key_size = sizeof(name) - 1;
+    sl_trace_visit(t, &row, sl_header_value, header, &error);
+}
+
 const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *last,
                              const struct sl_input_status *input)
 {

@@ -10,6 +10,7 @@
 #ifndef SL_TRACE_FILE_H
 #define SL_TRACE_FILE_H
 
+#include "read/header.h"
 #include "read/input_file.h"
 #include "read/json_event.h"
 #include "read/split.h"
@@ -47,6 +48,11 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item);
 /* Reports every value of a FIELD span. Returns the same values as sl_json_visit(). */
 int sl_trace_visit(struct sl_trace *t, const struct sl_span *field, sl_json_visit_fn visit,
                    void *user, struct sl_json_error *error);
+
+/* If the event is a metadata event with the rank known so far, reads it as sl_header_value() does.
+ * Files have such events if their rank was not known at the beginning. */
+void sl_trace_take_rank(struct sl_trace *t, const struct sl_trace_item *item,
+                        struct sl_header *header);
 
 /* Call after the last item. Returns a text that says why the input is not a trace, or NULL if the
  * input is a trace, even a damaged one. `input` is the input's status. The text may point into

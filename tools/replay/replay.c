@@ -175,6 +175,8 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
             f->events->own = 1;
         return 0;
     case SL_SPAN_EVENT:
+        if (!f->is_second)
+            sl_trace_take_rank(t, item, &f->header);
         if (has_found(f)) {
             take_found(f, &item->row);
             return 0;

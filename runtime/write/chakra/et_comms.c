@@ -42,7 +42,7 @@ struct sl_et_comms {
 };
 
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
-                       const struct sl_intern *details, uint32_t world_size)
+                       const struct sl_intern *details)
 {
     struct sl_et_comms *x = sl_pages_map(sizeof(*x));
 
@@ -54,9 +54,13 @@ int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
         sl_pages_unmap(x, sizeof(*x));
         return -ENOMEM;
     }
-    sl_collectives_world(x->comms, world_size);
     *out = x;
     return 0;
+}
+
+void sl_et_comms_world(struct sl_et_comms *x, uint32_t size)
+{
+    sl_collectives_world(x->comms, size);
 }
 
 void sl_et_comms_destroy(struct sl_et_comms *x)

@@ -21,11 +21,13 @@
 struct sl_et_comms;
 
 /* `places` and `details` are the tables to which calls and places refer. The caller continues to
- * own both tables. `world_size` is the number of ranks of the job, or 0 if it is not known. Returns
- * 0 or -ENOMEM. */
+ * own both tables. Returns 0 or -ENOMEM. */
 int sl_et_comms_create(struct sl_et_comms **out, const struct sl_intern *places,
-                       const struct sl_intern *details, uint32_t world_size);
+                       const struct sl_intern *details);
 void sl_et_comms_destroy(struct sl_et_comms *x); /* accepts NULL */
+
+/* Sets the number of ranks of the job, which is 0 (not known) at first. */
+void sl_et_comms_world(struct sl_et_comms *x, uint32_t size);
 
 /* Returns 1 if the call is part of a collective of a group that was not known before. */
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call);

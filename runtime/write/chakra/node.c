@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "write/chakra/chakra_internal.h"
 #include "write/chakra/wire.h"
+#include "write/distributed.h"
 
 /* Field numbers of the protobuf messages. */
 enum {
@@ -88,15 +89,23 @@ void sl_chakra_put_header(struct sl_chakra *c)
 {
     const struct sl_trace_meta *m = &c->meta;
     char *at = sl_wire_bytes(c->node, METADATA_VERSION, "0.0.4", 5);
+    int rank = m->rank, world_size = m->world_size;
+
+    if (m->rank_may_change)
+        (void)sl_distributed_rank(&rank, &world_size);
 
     at = sl_chakra_text_attribute(at, METADATA_ATTR, "host", m->host ? m->host : "");
-    at = PUT_INT64(at, METADATA_ATTR, "rank", (int64_t)m->rank);
-    at = PUT_INT64(at, METADATA_ATTR, "world_size", (int64_t)m->world_size);
+    at = PUT_INT64(at, METADATA_ATTR, "rank", (int64_t)rank);
+    at = PUT_INT64(at, METADATA_ATTR, "world_size", (int64_t)world_size);
     if (c->device < SL_DEVICE_NONE)
         at = PUT_INT64(at, METADATA_ATTR, "device", c->device);
     at =
         PUT_INT64(at, METADATA_ATTR, "clock_base_ns", (int64_t)c->base_ns + c->opt.clock_offset_ns);
     at = sl_chakra_text_attribute(at, METADATA_ATTR, "job", m->job ? m->job : "");
+    if (m->run && *m->run)
+        at = sl_chakra_text_attribute(at, METADATA_ATTR, "run_id", m->run);
+    if (m->run_start_ns)
+        at = PUT_INT64(at, METADATA_ATTR, "run_start_ns", (int64_t)m->run_start_ns);
     at = sl_chakra_text_attribute(at, METADATA_ATTR, "syncline_version",
                                   m->syncline_version ? m->syncline_version : "");
     put_message(c, at);

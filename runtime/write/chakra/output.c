@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "write/chakra/et_comms.h"
 #include "write/chakra/et_inputs.h"
+#include "write/distributed.h"
 
 struct chakra_output {
     struct sl_chakra *chakra;
@@ -60,6 +61,10 @@ static void count_nodes(struct chakra_output *o)
 
 static void see_collectives(struct chakra_output *o, const struct sl_event *ev, size_t events)
 {
+    int rank, world_size;
+
+    if (o->comms && sl_distributed_rank(&rank, &world_size))
+        sl_et_comms_world(o->comms, (uint32_t)world_size);
     for (size_t i = 0; o->comms && i < events; i++)
         if (ev[i].kind == SL_EV_RUNTIME || ev[i].kind == SL_EV_DRIVER)
             o->has_groups |= sl_et_comms_call(o->comms, &ev[i]);
@@ -116,6 +121,8 @@ static int open_window(void *output, const struct sl_trace_meta *meta, struct sl
     struct chakra_output *o = output;
 
     o->file = file;
+    if (o->comms && meta->world_size > 0)
+        sl_et_comms_world(o->comms, (uint32_t)meta->world_size);
     memset(&o->counted, 0, sizeof(o->counted));
     return sl_chakra_begin(o->chakra, file->sink, meta);
 }
@@ -209,8 +216,7 @@ int sl_chakra_output_create(struct sl_output *out, const struct sl_chakra_output
     if (!o)
         return -ENOMEM;
     /* If there is no memory for collectives or inputs, the trace is written without them. */
-    if (opt->details &&
-        sl_et_comms_create(&o->comms, chakra.intern, opt->details, opt->world_size) == 0) {
+    if (opt->details && sl_et_comms_create(&o->comms, chakra.intern, opt->details) == 0) {
         chakra.collective = sl_et_comms_find;
         chakra.collective_user = o->comms;
     }
@@ -224,6 +230,7 @@ int sl_chakra_output_create(struct sl_output *out, const struct sl_chakra_output
         return error;
     }
     *out = (struct sl_output){&functions, o, opt->file};
-    snprintf(out->file.ending, sizeof(out->file.ending), ".%d.et", opt->rank);
+    out->file.has_rank = 1;
+    strcpy(out->file.ending, ".et");
     return 0;
 }

@@ -21,8 +21,6 @@ struct sl_chakra_output_options {
     struct sl_window_file_options file; /* folder, compression and level */
     /* table of operators' details (event/op_detail.h); NULL if there is no such table */
     const struct sl_intern *details;
-    int rank;
-    uint32_t world_size; /* number of ranks of the job; 0 if it is not known */
 };
 
 /* Returns 0, -ENOMEM, or -EINVAL if chakra.cap_bytes is too small. */

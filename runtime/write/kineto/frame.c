@@ -91,15 +91,26 @@ static char *put_software(char *at)
     return at;
 }
 
-/* Writes `distributedInfo`. This is the job's own description, or if there is none, the values that
- * the job's launcher set. The launcher sets no backend. PyTorch writes "unknown" for an unknown
- * version. HTA searches line by line for "rank":, at least one space, and the number. */
-static void put_distributed(struct sl_kineto *k)
+static char *put_run(char *at, const struct sl_trace_meta *m)
+{
+    if (m->run && *m->run)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ",\n"), "run_id", m->run);
+    if (m->run_start_ns)
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ",\n"), "run_start_ns", m->run_start_ns);
+    return at;
+}
+
+/* Writes `distributedInfo`, after the text `before`. The object is the job's own description, or if
+ * there is none, the values that the job's launcher set. The launcher sets no backend. PyTorch
+ * writes "unknown" for an unknown version. HTA searches line by line for "rank":, at least one
+ * space, and the number. */
+static void put_distributed(struct sl_kineto *k, const char *before)
 {
     size_t length;
     const char *said = sl_distributed_get(&length, &k->distributed);
-    char *at = SL_JSON_LITERAL(k->scratch, "\"distributedInfo\": ");
+    char *at = sl_json_raw(k->scratch, before, strlen(before));
 
+    at = SL_JSON_LITERAL(at, "\"distributedInfo\": ");
     if (!said) {
         at = SL_JSON_LITERAL(at, "{\"backend\": \"unknown\", \"rank\": ");
         at = sl_json_i64(at, k->meta.rank);
@@ -116,15 +127,24 @@ static void put_distributed(struct sl_kineto *k)
  * recording of a whole run, all groups are created after the header. */
 static void put_late_groups(struct sl_kineto *k)
 {
-    static const char key[] = ",\n\"distributedInfo\": ";
     uint32_t version;
     size_t length;
-    const char *said = sl_distributed_get(&length, &version);
 
-    if (!said || version == k->distributed)
+    if (!k->has_late_rank && sl_distributed_get(&length, &version) && version != k->distributed)
+        put_distributed(k, ",\n");
+}
+
+void sl_kineto_put_rank(struct sl_kineto *k)
+{
+    uint32_t version;
+    size_t length;
+
+    if (!k->header_out || !k->has_late_rank)
         return;
-    sl_kineto_put(k, key, sizeof(key) - 1);
-    sl_kineto_put(k, said, length);
+    if (!sl_distributed_get(&length, &version) || version == k->distributed)
+        return;
+    k->distributed = version;
+    sl_kineto_introduce_rank(k);
 }
 
 void sl_kineto_put_header(struct sl_kineto *k)
@@ -132,6 +152,7 @@ void sl_kineto_put_header(struct sl_kineto *k)
     const struct sl_trace_meta *m = &k->meta;
     const char *version = m->syncline_version ? m->syncline_version : "";
     char *at = k->scratch;
+    size_t length;
 
     at = SL_JSON_LITERAL(at, "{\n\"schemaVersion\":1,\n\"deviceProperties\":");
     at = put_devices(k, at, UINT64_MAX);
@@ -148,15 +169,22 @@ void sl_kineto_put_header(struct sl_kineto *k)
     if (m->has_edges)
         at = SL_JSON_LITERAL(at, "\"syncEdges\":1,\n");
     at = SL_JSON_LITERAL(PUT_STRING(at, "host_name", m->host), ",\n");
-    at = put_software(PUT_STRING(at, "job", m->job));
+    at = put_run(PUT_STRING(at, "job", m->job), m);
+    at = put_software(at);
     at = put_trace_id(SL_JSON_LITERAL(at, ",\n\"trace_id\":"), m);
     at = SL_JSON_LITERAL(at, ",\n\"displayTimeUnit\":\"ms\",\n");
     at = SL_JSON_LITERAL(PUT_FIELD(at, "baseTimeNanoseconds", k->base_ns), ",\n");
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
-    put_distributed(k);
-    at = SL_JSON_LITERAL(k->scratch, ",\n\"traceEvents\":[\n");
+    /* A rank that is wrong here could not be corrected, because readers take the first. */
+    k->has_late_rank = m->rank_may_change && !sl_distributed_get(&length, &k->distributed);
+    if (!k->has_late_rank)
+        put_distributed(k, "");
+    at = k->has_late_rank ? k->scratch : SL_JSON_LITERAL(k->scratch, ",\n");
+    at = SL_JSON_LITERAL(at, "\"traceEvents\":[\n");
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
     sl_kineto_introduce_process(k);
+    if (k->has_late_rank)
+        sl_kineto_introduce_rank(k);
     sl_kineto_introduce_events(k);
 }
 
@@ -243,7 +271,11 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
     put_late_groups(k);
     at = put_counters(k, SL_JSON_LITERAL(k->scratch, ",\n\"counters\":"));
-    at = PUT_STRING(SL_JSON_LITERAL(at, "},\n"), "traceName", m->trace_name);
+    at = SL_JSON_LITERAL(at, "}");
+    sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
+    if (k->has_late_rank)
+        put_distributed(k, ",\n");
+    at = PUT_STRING(SL_JSON_LITERAL(k->scratch, ",\n"), "traceName", m->trace_name);
     at = SL_JSON_LITERAL(at, "\n}\n");
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
 }

@@ -260,6 +260,7 @@ int sl_kineto_flush(struct sl_kineto *k)
 {
     if (!k->sink || k->error)
         return k->error;
+    sl_kineto_put_rank(k);
     sl_kineto_hand_over(k);
     /* The following sync ends the compressor's frame, so text after the sync cannot refer to text
      * before it. */

@@ -131,8 +131,11 @@ struct sl_kineto {
     uint64_t written;
     uint64_t arrows; /* number of arrows of category "sync" so far */
     uint64_t devices_in_header;
-    /* version of the job's `distributedInfo` in the header (write/distributed.h) */
+    /* version of the job's `distributedInfo` that was written last (write/distributed.h) */
     uint32_t distributed;
+    /* 1: the rank could still change when the header was written. So `distributedInfo` follows the
+     * events, and metadata events have the rank known so far */
+    int has_late_rank;
     uint64_t gap[SL_KINETO_GAPS][2]; /* begin and end of each time in which nothing was recorded */
     unsigned gaps;
     uint64_t counted[SL_STAT_COUNT]; /* counter values that earlier files have reported */
@@ -282,6 +285,7 @@ void sl_kineto_introduce(struct sl_kineto *k, const struct sl_event *ev);
 
 /* Writes the process's own rows, the first of the file. */
 void sl_kineto_introduce_process(struct sl_kineto *k);
+void sl_kineto_introduce_rank(struct sl_kineto *k);
 
 /* Writes the names of CUDA events, at the file's beginning. The names cannot be written later, when
  * they are needed, because no row contains an event's handle. */
@@ -292,6 +296,9 @@ void sl_kineto_introduce_events(struct sl_kineto *k);
 void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns);
 
 void sl_kineto_put_header(struct sl_kineto *k);
+/* Writes a metadata event with the rank, if torch.distributed has reported a rank since the header
+ * or the last such event. */
+void sl_kineto_put_rank(struct sl_kineto *k);
 void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
 
 /* Passes the text in the block to the sink. */

@@ -9,6 +9,7 @@
  * by their number.
  */
 #include "base/stats.h"
+#include "write/distributed.h"
 #include "write/kineto/kineto_internal.h"
 
 #define DEVICE_SORT_INDEX   5000000
@@ -109,6 +110,18 @@ static void put_process_rows(struct sl_kineto *k, int64_t pid, const struct sl_p
 void sl_kineto_introduce_process(struct sl_kineto *k)
 {
     put_process_rows(k, k->meta.pid, NULL, k->meta.pid);
+}
+
+/* The row's name is that of the member for which the row stands. There is no space after "rank":,
+ * so that HTA finds only the member. */
+void sl_kineto_introduce_rank(struct sl_kineto *k)
+{
+    int rank = k->meta.rank, world_size = k->meta.world_size;
+    char *at = open_row(k, k->scratch, "distributedInfo", k->meta.pid, 0, "rank");
+
+    (void)sl_distributed_rank(&rank, &world_size);
+    at = sl_json_i64(SL_JSON_LITERAL(sl_json_i64(at, rank), ",\"world_size\":"), world_size);
+    close_row(k, at);
 }
 
 static void put_thread_rows(struct sl_kineto *k, const struct sl_place *p)

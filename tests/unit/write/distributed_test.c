@@ -34,6 +34,27 @@ static void what_is_no_object_is_refused(void **state)
     free(large);
 }
 
+static void is_rank(const char *json, int rank, int world_size)
+{
+    int its = -1, size = -1;
+
+    assert_int_equal(sl_distributed_set(json), 0);
+    assert_int_equal(sl_distributed_rank(&its, &size), world_size != 0);
+    assert_true(!world_size || (its == rank && size == world_size));
+}
+
+static void the_rank_is_read_from_the_text(void **state)
+{
+    is_rank("{\"backend\": \"gloo\"}", 0, 0);
+    is_rank("{\"rank\": 0}", 0, 0);
+    is_rank("{\"rank\": x, \"world_size\": 4}", 0, 0);
+    is_rank("{\"rank\": 4, \"world_size\": 4}", 0, 0);
+    is_rank("{\"rank\": 99999999999, \"world_size\": 999999999999}", 0, 0);
+    is_rank("{\"backend\": \"gloo\", \"rank\": 3, \"world_size\": 4, \"rank\": 9}", 3, 4);
+    is_rank("{\"backend\": \"gloo\", \"rank\": 0, \"world_size\": 1}", 0, 1);
+    is_rank("{}", 0, 1); /* the job has left its groups; it keeps the rank */
+}
+
 static _Atomic int over;
 
 static void *say(void *unused)
@@ -75,7 +96,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_was_said),
                                        cmocka_unit_test(what_is_no_object_is_refused),
-                                       cmocka_unit_test(each_text_is_whole_and_none_comes_back)};
+                                       cmocka_unit_test(each_text_is_whole_and_none_comes_back),
+                                       cmocka_unit_test(the_rank_is_read_from_the_text)};
 
     return cmocka_run_group_tests_name("distributed", tests, NULL, NULL);
 }

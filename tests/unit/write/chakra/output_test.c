@@ -111,7 +111,6 @@ static void make(enum sl_compression compression)
     make_with(&(struct sl_chakra_output_options){
         .chakra = {.shapes = shapes},
         .file = {.folder = folder, .compression = compression},
-        .rank = 3,
     });
 }
 
@@ -370,9 +369,8 @@ static void test_groups_that_do_not_fit(void **state)
         .chakra = {.shapes = shapes, .intern = intern},
         .file = {.folder = folder, .compression = SL_COMPRESS_ZSTD},
         .details = intern,
-        .rank = 3,
-        .world_size = 4000,
     });
+    meta.world_size = 4000;
     open_window();
     give_collective(intern, 2000);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);

@@ -2,6 +2,7 @@
  * them by text, so their form matters. */
 #include "base/software.h"
 #include "unit/write/kineto/fixture.h"
+#include "write/distributed.h"
 
 static void members_stand_in_libkinetos_order(void **state)
 {
@@ -37,6 +38,69 @@ static void members_stand_in_libkinetos_order(void **state)
     assert_string_equal(json_text(f.trace, "job"), "job");
     assert_non_null(json_get(json_get(f.trace, "syncline"), "counters"));
     assert_string_equal(json_text(json_get(f.trace, "syncline"), "events"), "1");
+}
+
+static void the_run_is_in_the_header(void **state)
+{
+    begin();
+    end();
+    assert_null(json_get(f.trace, "run_id"));
+    f.meta.run = "5f0c";
+    f.meta.run_start_ns = OPENED - 1;
+    begin();
+    end();
+    assert_string_equal(json_text(f.trace, "run_id"), "5f0c");
+    assert_int_equal(strtoull(json_text(f.trace, "run_start_ns"), NULL, 10), OPENED - 1);
+}
+
+static const char *rank_row(int index)
+{
+    const struct json *e, *args;
+
+    for (e = f.events->child; e; e = e->next)
+        if (!strcmp(json_text(e, "name"), "distributedInfo") && !index--)
+            break;
+    args = e ? json_get(e, "args") : NULL;
+    return args ? json_text(args, "rank") : NULL;
+}
+
+/* The process has no launcher: the rank follows the events, and rows say it until then. */
+static void a_rank_that_may_change_is_not_in_the_header(void **state)
+{
+    const struct json *member;
+
+    f.meta.rank_may_change = 1;
+    begin();
+    put(call(SL_EV_RUNTIME, 5, 211));
+    end();
+    assert_string_equal(json_text(json_get(f.trace, "distributedInfo"), "rank"), "3");
+    assert_string_equal(rank_row(0), "3");
+    assert_null(rank_row(1));
+
+    begin();
+    put(call(SL_EV_RUNTIME, 5, 211));
+    assert_int_equal(sl_kineto_flush(f.kineto), 0);
+    assert_int_equal(sl_distributed_set("{\"backend\": \"gloo\", \"rank\": 1, \"world_size\": 2}"),
+                     0);
+    assert_int_equal(sl_kineto_flush(f.kineto), 0);
+    assert_int_equal(sl_kineto_flush(f.kineto), 0);
+    end();
+    for (member = f.trace->child; member && strcmp(member->key, "distributedInfo");)
+        member = member->next;
+    assert_string_equal(json_text(member, "backend"), "gloo");
+    assert_string_equal(json_text(member, "rank"), "1");
+    assert_string_equal(member->next->key, "traceName");
+    assert_null(json_get(json_get(f.trace, "syncline"), "distributedInfo"));
+    assert_string_equal(rank_row(0), "3");
+    assert_string_equal(rank_row(1), "1");
+    assert_null(rank_row(2));
+
+    begin(); /* the rank is known at the file's begin */
+    end();
+    for (member = f.trace->child; strcmp(member->key, "traceEvents");)
+        member = member->next;
+    assert_string_equal(json_text(json_get(f.trace, "distributedInfo"), "rank"), "1");
+    assert_null(rank_row(0));
 }
 
 /* HTA runs re.search(r'"rank":\s+(\d+)', line) on each line and uses the first match. */
@@ -184,10 +248,17 @@ static void versions_stand_where_they_are_known_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(members_stand_in_libkinetos_order),   CASE(hta_finds_the_rank),
-        CASE(counters_are_those_of_the_file),      CASE(a_device_seen_late_stands_in_the_trailer),
-        CASE(a_trace_id_is_the_files_own),         CASE(what_is_not_known_is_left_out),
-        CASE(the_trailer_says_what_window_it_was), CASE(versions_stand_where_they_are_known_first),
+        CASE(members_stand_in_libkinetos_order),
+        CASE(hta_finds_the_rank),
+        CASE(the_run_is_in_the_header),
+        CASE(counters_are_those_of_the_file),
+        CASE(a_device_seen_late_stands_in_the_trailer),
+        CASE(a_trace_id_is_the_files_own),
+        CASE(what_is_not_known_is_left_out),
+        CASE(the_trailer_says_what_window_it_was),
+        CASE(versions_stand_where_they_are_known_first),
+        /* last, because what the job tells cannot be taken back */
+        CASE(a_rank_that_may_change_is_not_in_the_header),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

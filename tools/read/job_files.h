@@ -1,0 +1,35 @@
+/*
+ * job_files.h - finds the trace files below folders, and chooses the run whose files a command
+ * reads.
+ *
+ * A folder is searched with all folders below it. If a job has several runs in it, the newest run
+ * is chosen, or the run that the option --run names, and one line on stderr names the others. A
+ * file that is named itself is always chosen.
+ *
+ * Threads: main only. Memory: the paths; each file is opened to read its header.
+ */
+#ifndef SL_JOB_FILES_H
+#define SL_JOB_FILES_H
+
+#include <stddef.h>
+
+#include "args/args.h"
+
+/* The entry of --run for a command's table of options. */
+#define SL_JOB_FILES_RUN                                                                           \
+    {                                                                                              \
+        "run", 0, "ID", "the run to read in a folder: an id, or all (default: the newest run)"     \
+    }
+
+struct sl_job_files {
+    char **path; /* in the order of the operands; within a folder by path */
+    size_t count;
+};
+
+/* Expands the operands. `run` is the value of --run, or NULL. `with_chakra`: also execution traces.
+ * Returns 0, or the exit status after a line on stderr. */
+int sl_job_files_find(struct sl_job_files *out, const struct sl_args *args, const char *run,
+                      int with_chakra);
+void sl_job_files_free(struct sl_job_files *files);
+
+#endif
