@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "base/folder.h"
 #include "control/config.h"
 
 struct sl_identity {
@@ -24,7 +25,8 @@ struct sl_identity {
     char job[65];            /* name of the job, usable as a file name; "local" without a
                               * scheduler */
     char process_name[64];
-    char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
+    /* <output>/<job>/<host>-<rank>-<pid>; not made yet, so the pipeline makes a copy of it */
+    struct sl_folder folder;
 };
 
 /* `environment` is `environ`-like text. A rank that is not a number is reported and skipped. */

@@ -32,13 +32,17 @@
  *     lost             Waits until a record was lost, 10 s at most.
  *     status           Prints `state N window N completed N`.
  *     chdir:PATH       Changes the working directory.
+ *     chroot:PATH      Changes the root folder, and the working directory to it.
  *     unlink:PATH      Removes a file.
+ *     sh:COMMAND       Runs a command in a shell.
+ *     closefrom:N      Closes all descriptors from N on.
  *     append           Appends a byte to the last complete trace.
  *     load:PATH        Loads a library by dlopen().
  *     sleep:MS         Sleeps for MS milliseconds.
  *     fork             Forks a child, which makes a kernel call and exits with 5. Waits for the
  *                      child.
  *     fds              Prints the open descriptors that exec would inherit.
+ *     exec             Replaces the process by this program with the steps that follow.
  *     exit:N           Ends the process. Also: _exit:N, abort, kill, return:N.
  *     thread_exit:N    Calls _exit() from a second thread.
  *
@@ -406,8 +410,14 @@ static int do_step(const char *step, long n, const char *text)
         do_lost();
     else if (!strcmp(step, "chdir"))
         return chdir(text);
+    else if (!strcmp(step, "chroot"))
+        return chroot(text) || chdir("/");
     else if (!strcmp(step, "unlink"))
         return unlink(text);
+    else if (!strcmp(step, "sh"))
+        return system(text);
+    else if (!strcmp(step, "closefrom"))
+        closefrom((int)n);
     else if (!strcmp(step, "append"))
         return do_append();
     else if (!strcmp(step, "status"))
@@ -437,6 +447,10 @@ int main(int argc, char **argv)
         /* A forked child must not print text that its parent has buffered. */
         fflush(stdout);
         do_end(argv[i], n);
+        if (!strcmp(argv[i], "exec")) {
+            argv[i] = argv[0];
+            execv("/proc/self/exe", argv + i);
+        }
         if (!strcmp(argv[i], "return")) {
             finish();
             return (int)n;
