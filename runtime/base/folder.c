@@ -47,6 +47,15 @@ void sl_folder_close(struct sl_folder *f)
         sl_own_file_close(&f->own);
 }
 
+/* Call when a function is done. If the host's limit allows no high number, the host needs its few
+ * numbers, so the descriptor is opened only for each use. Passes the result on. */
+static int done(struct sl_folder *f, int error)
+{
+    if (f->own.fd >= 0 && f->own.fd < SL_OWN_FILE_FIRST_FD)
+        sl_folder_close(f);
+    return error;
+}
+
 /* ---- the folder that was made ---- */
 
 /* Checks whether the path still leads to the folder. If the host has closed the descriptor, opens
@@ -216,7 +225,8 @@ static int make_all(struct sl_folder *f)
     return error;
 }
 
-int sl_folder_make(struct sl_folder *f)
+/* Like sl_folder_make(), and the descriptor is open afterwards. */
+static int make_or_find(struct sl_folder *f)
 {
     int error;
 
@@ -228,6 +238,11 @@ int sl_folder_make(struct sl_folder *f)
     sl_folder_close(f);
     f->is_made = 0;
     return make_all(f);
+}
+
+int sl_folder_make(struct sl_folder *f)
+{
+    return done(f, make_or_find(f));
 }
 
 int sl_folder_open(struct sl_folder *f, const char *path, mode_t mode)
@@ -249,12 +264,14 @@ int sl_folder_open(struct sl_folder *f, const char *path, mode_t mode)
 
 int sl_folder_create(struct sl_folder *f, struct sl_own_file *file, const char *name)
 {
-    int error = sl_folder_make(f);
+    int error = make_or_find(f);
 
     file->fd = -1;
     if (error == -EXDEV)
         error = use(f); /* after a chroot, the descriptor still leads to the old place */
-    return error ? error : sl_own_file_open(file, f->own.fd, name, f->mode);
+    if (!error)
+        error = sl_own_file_open(file, f->own.fd, name, f->mode);
+    return done(f, error);
 }
 
 int sl_folder_rename(struct sl_folder *f, const struct sl_own_file *file, const char *from,
@@ -262,13 +279,16 @@ int sl_folder_rename(struct sl_folder *f, const struct sl_own_file *file, const 
 {
     int error = use(f);
 
-    return error ? error : sl_own_file_rename(file, f->own.fd, from, to);
+    if (!error)
+        error = sl_own_file_rename(file, f->own.fd, from, to);
+    return done(f, error);
 }
 
 void sl_folder_unlink(struct sl_folder *f, const struct sl_own_file *file, const char *name)
 {
     if (use(f) == 0)
         sl_own_file_unlink(file, f->own.fd, name);
+    done(f, 0);
 }
 
 int sl_folder_stat(struct sl_folder *f, const char *name, struct stat *st)
@@ -277,7 +297,7 @@ int sl_folder_stat(struct sl_folder *f, const char *name, struct stat *st)
 
     if (!error && fstatat(f->own.fd, name, st, AT_SYMLINK_NOFOLLOW) != 0)
         error = -errno;
-    return error;
+    return done(f, error);
 }
 
 int sl_folder_space(struct sl_folder *f, struct statvfs *space)
@@ -285,13 +305,13 @@ int sl_folder_space(struct sl_folder *f, struct statvfs *space)
     char path[sizeof(f->path)], *slash;
 
     if (use(f) == 0 && fstatvfs(f->own.fd, space) == 0)
-        return 0;
+        return done(f, 0);
     strcpy(path, f->path);
     while (statvfs(path, space) != 0) {
         slash = strrchr(path, '/');
         if (errno != ENOENT || !slash || slash == path)
-            return -errno;
+            return done(f, -errno);
         *slash = '\0';
     }
-    return 0;
+    return done(f, 0);
 }

@@ -15,6 +15,7 @@
  * Files are created, renamed and removed below a descriptor of the folder (base/own_file.h). If the
  * host has closed the descriptor, the folder is opened again by its path, but only if it is still
  * the same folder. If the folder was removed, moved or replaced, sl_folder_make() makes it again.
+ * If the host's limit allows no high number, the descriptor is closed after each use.
  *
  * If the host has changed its root folder (chroot), the path leads to another place. Then
  * sl_folder_make() returns -EXDEV, and so does every function once the descriptor is closed. Until

@@ -14,8 +14,6 @@
 
 #include "base/stats.h"
 
-#define FIRST_FD 512 /* a number above the descriptors that most programs ever use */
-
 /* ---- does a descriptor or name still belong to the file? ---- */
 
 static int is_same(const struct sl_own_file *f, const struct stat *st)
@@ -73,15 +71,16 @@ static int check_name(const struct sl_own_file *f, int at, const char *name)
 
 /* ---- opening ---- */
 
-/* Duplicates `fd` to the lowest free number from FIRST_FD on. If the process's limit is lower,
- * duplicates to a number as high as possible. Tries lower and lower starts, because the host may
- * change its limit and descriptors at any time. Returns -errno if no number above `fd` is free. */
+/* Duplicates `fd` to the lowest free number from SL_OWN_FILE_FIRST_FD on. If the process's limit is
+ * lower, duplicates to a number as high as possible. Tries lower and lower starts, because the host
+ * may change its limit and descriptors at any time. Returns -errno if no number above `fd` is free.
+ */
 static int duplicate_high(int fd)
 {
-    int from = FIRST_FD, least = fd > STDERR_FILENO ? fd : STDERR_FILENO, high = -1;
+    int from = SL_OWN_FILE_FIRST_FD, least = fd > STDERR_FILENO ? fd : STDERR_FILENO, high = -1;
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= FIRST_FD)
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= SL_OWN_FILE_FIRST_FD)
         from = (int)limit.rlim_cur - 1;
     errno = EMFILE;
     for (; from > least && high < 0; from--) {

@@ -29,6 +29,9 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+/* A number above the descriptors that most programs ever use. */
+#define SL_OWN_FILE_FIRST_FD 512
+
 struct sl_own_file {
     int fd;       /* -1: closed or lost */
     dev_t device; /* identity of the file, taken when it was opened */

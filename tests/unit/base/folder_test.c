@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -213,6 +214,27 @@ static void errors(void **state)
     assert_int_equal(put_file("x"), -ENOTDIR);
 }
 
+/* A host with few descriptors keeps them. */
+static void use_few_descriptors(void)
+{
+    struct rlimit limit = {8, 8};
+    struct stat st;
+
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    CHECK(put_file("x") == 0 && put_file("y") == 0);
+    CHECK(sl_folder_stat(&f, "x", &st) == 0 && f.own.fd == -1);
+    for (int fd = 3; fd < 8; fd++)
+        CHECK(fcntl(fd, F_GETFD) < 0);
+}
+
+static void few_descriptors_are_the_hosts(void **state)
+{
+    in_child(use_few_descriptors);
+    assert_int_equal(mode_of("job/host-0-1/y"), 0600);
+}
+
 /* After a chroot, the open window's files are completed in the old place. */
 static void change_root(void)
 {
@@ -258,6 +280,7 @@ int main(void)
         T(a_removed_folder_is_made_again),
         T(links_below_the_output_folder_are_refused),
         T(errors),
+        T(few_descriptors_are_the_hosts),
         T(the_host_changes_its_root),
     };
 
