@@ -265,7 +265,7 @@ def test_no_job_folder_that_can_be_trusted(go, tmp_path):
 
 @pytest.mark.parametrize("value, umask, file, folder", [
     (None, "000", 0o600, 0o700), ("0644", "077", 0o644, 0o755), ("640", "027", 0o640, 0o750),
-    ("0660", "022", 0o660, 0o770), (None, "777", 0o600, 0o700)])
+    ("0660", "022", 0o660, 0o770), (None, "377", 0o600, 0o700)])
 def test_mode_of_files(tmp_path, value, umask, file, folder):
     """SYNCLINE_MODE is the mode of files, whatever the umask is. Folders also have x where files have r. The
     program's own umask stays."""
