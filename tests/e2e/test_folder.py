@@ -75,7 +75,7 @@ def test_host_that_changes_its_root(steps, tmp_path, window):
     root.mkdir()
     start = ["start"] if window == "demand" else []
     begun = "windows:1" if window.startswith("time") else HAS_FILE
-    run = steps(*start, "recording", "kernel:5", "sync", begun, f"chroot:{root}", "kernel", "sync", "sleep:1800",
+    run = steps(*start, "recording", "kernel:5", "sync", begun, f"chroot:{root}", "kernel", "sync", "passive",
                 "status", "start", window=window)
     assert run.status == 0 and not list(root.rglob("*")), list(root.rglob("*"))
     (files,) = windows(run).values()
@@ -91,11 +91,21 @@ def test_host_that_changes_its_root(steps, tmp_path, window):
 def test_host_that_changes_its_root_between_windows(steps, tmp_path):
     root = tmp_path / "root"
     root.mkdir()
-    run = steps(*on_demand(1), f"chroot:{root}", *on_demand(2)[:-1], "sleep:1800", window="demand")
+    run = steps(*on_demand(1), f"chroot:{root}", "passive", "start", window="demand")
     assert run.status == 0 and not list(root.rglob("*"))
     assert list(windows(run).values()) == [of_window("1")]
     (said,) = run.said()
     assert "chroot" in said and "recording ends" in said
+
+
+@AS_ROOT
+def test_host_that_changes_its_root_and_ends(steps, tmp_path):
+    """The program ends right after chroot(). The open window is completed in the old place."""
+    root = tmp_path / "root"
+    root.mkdir()
+    run = steps("kernel:5", "sync", HAS_FILE, f"chroot:{root}", "exit:3")
+    assert run.status == 3 and not list(root.rglob("*"))
+    assert list(windows(run).values()) == [of_window("1")]
 
 
 def test_folder_that_was_removed(steps):
@@ -106,6 +116,7 @@ def test_folder_that_was_removed(steps):
     assert files == of_window("2") and re.fullmatch(r".*-0-\d+", folder)
 
 
+@pytest.mark.sanitize
 def test_folder_that_was_moved(steps, tmp_path):
     """The user moves the output folder while a window is open. The window's files move with the folder. The
     next window makes a new folder."""
@@ -117,6 +128,7 @@ def test_folder_that_was_moved(steps, tmp_path):
     assert list(windows(run).values()) == [of_window("2")]
 
 
+@pytest.mark.sanitize
 def test_host_that_closes_our_descriptors(steps):
     """The program closes the descriptor of the folder between two windows. The next window is written to the
     same folder."""
@@ -127,6 +139,7 @@ def test_host_that_closes_our_descriptors(steps):
 
 # ---- other processes ----
 
+@pytest.mark.sanitize
 def test_exec(steps):
     """The program replaces itself twice. The first and the third program record, and have a folder each."""
     run = steps("kernel", "sync", HAS_FILE, "exec", "init", "exec", "context", "kernel", "sync", log="info")

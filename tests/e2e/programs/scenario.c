@@ -30,6 +30,7 @@
  *     windows:N        Waits until N windows are complete files, 10 s at most.
  *     recording        Waits until a window is open, 10 s at most.
  *     lost             Waits until a record was lost, 10 s at most.
+ *     passive          Waits until recording has ended for good, 10 s at most.
  *     status           Prints `state N window N completed N`.
  *     chdir:PATH       Changes the working directory.
  *     chroot:PATH      Changes the root folder, and the working directory to it.
@@ -268,6 +269,14 @@ static void do_lost(void)
     printf("lost %d\n", status.dropped > 0);
 }
 
+static void do_passive(void)
+{
+    struct sl_status status = {.size = sizeof(status)};
+
+    for (int i = 0; i < 2000 && !(sl_status(&status) == 0 && *status.reason); i++)
+        sleep_ms(5);
+}
+
 static void do_status(void)
 {
     struct sl_status status = {.size = sizeof(status)};
@@ -408,6 +417,8 @@ static int do_step(const char *step, long n, const char *text)
         do_recording();
     else if (!strcmp(step, "lost"))
         do_lost();
+    else if (!strcmp(step, "passive"))
+        do_passive();
     else if (!strcmp(step, "chdir"))
         return chdir(text);
     else if (!strcmp(step, "chroot"))
