@@ -49,6 +49,7 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     const struct sl_output_functions *f = e->output.functions;
     const char *remedy = "check the folder, or set SYNCLINE_OUTPUT to another";
     char text[128];
+    const char *why = strerror_r(-e->error, text, sizeof(text));
 
     e->is_unsaid = 0;
     if (o->failed > 1 || (e != o->entry && is_said(o, e->error)))
@@ -58,14 +59,14 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
         remedy = "free some space, or set SYNCLINE_OUTPUT to a folder on another disk";
     else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
         remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
-    else if (e->error == -ELOOP)
-        remedy =
-            "remove the symbolic link (syncline follows no link below SYNCLINE_OUTPUT), or set "
-            "SYNCLINE_OUTPUT to the folder that it points to";
+    if (e->error == -ELOOP) {
+        why = "the job's folder is a symbolic link, and no link below SYNCLINE_OUTPUT is followed";
+        remedy = "remove the symbolic link, or set SYNCLINE_OUTPUT to the folder that it points to";
+    }
     sl_log(SL_LOG_ERROR,
            "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; "
            "syncline tries again in a minute or later, and logs when it succeeds; %s%s",
-           e->file.path, strerror_r(-e->error, text, sizeof(text)), o->window, f->lost,
+           e->file.path, why, o->window, f->lost,
            sl_window_file_has_part(&e->file) ? " (the .part file keeps what was written)" : "",
            remedy, f->remedy);
 }

@@ -222,7 +222,7 @@ def test_planted_link_as_job_folder(go, tmp_path):
     run = go(WORK, output=str(tmp_path / "out"), log="warn")
     assert run.status == 0 and not list((tmp_path / "aim").iterdir())
     (said,) = run.said()
-    assert f"{tmp_path}/out/job" in said and "remove the symbolic link" in said
+    assert f"{tmp_path}/out/job" in said and "the job's folder is a symbolic link" in said
     assert (tmp_path / "out" / "job").is_symlink()
 
 
