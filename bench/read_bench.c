@@ -26,6 +26,7 @@
 #define LAUNCHES_A_WAIT 16
 #define ROWS_A_WAIT     2 /* rows of a wait: the call and the synchronization */
 #define ROUNDS          3
+#define TRACE           "trace" /* the name of the file */
 
 struct kernels {
     uint32_t name[NAMES], shape[NAMES];
@@ -121,16 +122,18 @@ static void wait_for(struct trace *t, uint64_t number)
 
 /* Writes a trace of `launches` launches. This function runs in a child process, so that its memory
  * does not count for the measured command. */
-static void write_trace(const char *path, enum sl_compression compression, uint64_t launches)
+static void write_trace(const char *folder, enum sl_compression compression, uint64_t launches)
 {
+    struct sl_folder place;
     struct sl_sink *file, *sink;
     struct kernels kernels;
     struct trace t;
 
     trace_open(&t, SL_DETAIL_DEFAULT);
     put_kernels(&kernels, &t);
-    must(sl_sink_file_open(&file, path), path);
-    must(sl_sink_compress_open(&sink, file, compression, compression ? 1 : 0), path);
+    must(sl_folder_open(&place, folder, 0600), folder);
+    must(sl_sink_file_open(&file, &place, TRACE), TRACE);
+    must(sl_sink_compress_open(&sink, file, compression, compression ? 1 : 0), TRACE);
     must(sl_kineto_begin(t.kineto, sink, &trace_meta), "begin");
     for (uint64_t i = 1; i <= launches; i++) {
         launch(&t, &kernels, i);
@@ -138,18 +141,19 @@ static void write_trace(const char *path, enum sl_compression compression, uint6
             wait_for(&t, i);
     }
     must(sl_kineto_end(t.kineto, launched_ns(launches + 1) + 1000000), "end");
-    must(sink->sync(sink), path);
-    must(sink->close(sink, 1), path);
+    must(sink->sync(sink), TRACE);
+    must(sink->close(sink, 1), TRACE);
+    sl_folder_close(&place);
     trace_close(&t);
 }
 
-static void in_child(const char *path, enum sl_compression compression, uint64_t launches)
+static void in_child(const char *folder, enum sl_compression compression, uint64_t launches)
 {
     pid_t child = fork();
     int status = -1;
 
     if (child == 0) {
-        write_trace(path, compression, launches);
+        write_trace(folder, compression, launches);
         _exit(0); /* exit() would print the parent's buffered output again */
     }
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
@@ -308,10 +312,10 @@ static void measure(struct bench_table *t, const char *tool, const char *folder,
 {
     struct subject s = {.table = t, .tool = tool, .compression = compression, .launches = launches};
 
-    snprintf(s.path, sizeof(s.path), "%s/trace", folder);
+    snprintf(s.path, sizeof(s.path), "%s/" TRACE, folder);
     snprintf(s.out, sizeof(s.out), "%s/out.et", folder);
     snprintf(s.said, sizeof(s.said), "%s/said", folder);
-    in_child(s.path, compression, launches);
+    in_child(folder, compression, launches);
     measure_check(&s);
     if (compression == SL_COMPRESS_NONE) {
         measure_convert(&s);

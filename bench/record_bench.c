@@ -226,6 +226,7 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
     uint64_t cpu = 0;
     size_t records = 0, n;
     struct stat st;
+    struct sl_folder place;
     char name[256];
     struct path p;
     struct mix m;
@@ -234,7 +235,8 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
     snprintf(name, sizeof(name), "%s/whole.zst", folder);
     must(mix_init(&m, START_NS), "mix");
     path_init(&p, detail, NULL);
-    must(sl_sink_file_open(&file, name), name);
+    must(sl_folder_open(&place, folder, 0600), folder);
+    must(sl_sink_file_open(&file, &place, "whole.zst"), name);
     must(sl_sink_compress_open(&compress, file, SL_COMPRESS_ZSTD, level), "zstd");
     must(sl_kineto_begin(p.trace.kineto, compress, &meta), "begin");
     if (edges)
@@ -257,6 +259,7 @@ static void measure_whole(struct figures *f, enum sl_detail detail, int level, c
         sl_edge_rows_close(p.edges, m.cpu_ns);
     sl_kineto_end(p.trace.kineto, m.cpu_ns);
     must(compress->close(compress, 1), "close");
+    sl_folder_close(&place);
     must(stat(name, &st), name);
     must(unlink(name), name);
     *(edges ? &f->edges_file_bytes : &f->file_bytes) = (double)st.st_size / (double)records;

@@ -26,6 +26,7 @@ struct path {
     struct trace trace;
     struct sl_decode *decode;
     struct sl_assemble *assemble;
+    struct sl_folder folder;
     struct sl_outputs outputs;
     struct sl_edge_rows *edges; /* NULL if no edges are written */
 
@@ -79,10 +80,11 @@ static inline void path_init(struct path *p, enum sl_detail detail, struct sl_ri
 static inline void path_output(struct path *p, enum sl_detail detail, int level, const char *folder)
 {
     const struct sl_window_file_options file = {
-        .folder = folder, .compression = SL_COMPRESS_ZSTD, .level = level};
+        .folder = &p->folder, .compression = SL_COMPRESS_ZSTD, .level = level};
     const struct sl_kineto_options opt = trace_options(&p->trace, detail);
     struct sl_output output;
 
+    must(sl_folder_open(&p->folder, folder, 0600), folder);
     must(sl_kineto_output_create(&output, &opt, file), "output");
     sl_outputs_add(&p->outputs, &output);
     sl_outputs_events(&p->outputs, &trace_device, 1);

@@ -81,13 +81,14 @@ static int is_open_in(long pid, const struct stat *file)
     return found;
 }
 
-/* Returns whether a job still writes the file. The folder of the file is called HOST-RANK-PID,
- * after the process that writes it. If this is a process of this host, its open descriptors give
- * the answer. Otherwise the time of the last write gives the answer. */
+/* Returns whether a job still writes the file. The folder of the file is called HOST-RANK-PID or
+ * HOST-RANK-PID-N, after the process that writes it. If this is a process of this host, its open
+ * descriptors give the answer. Otherwise the time of the last write gives the answer. */
 static int is_written(const char *path, const struct stat *file)
 {
-    char real[PATH_MAX], host[256], *slash, *dash;
-    long pid = 0;
+    char real[PATH_MAX], host[256], *slash;
+    size_t length;
+    long pid;
     int is_open;
 
     if (!realpath(path, real))
@@ -95,11 +96,9 @@ static int is_written(const char *path, const struct stat *file)
     slash = strrchr(real, '/');
     *slash = '\0';
     slash = strrchr(real, '/');
-    dash = slash ? strrchr(slash, '-') : NULL;
-    if (dash)
-        pid = strtol(dash + 1, NULL, 10);
-    if (pid > 0 && gethostname(host, sizeof(host)) == 0 &&
-        strncmp(slash + 1, host, strlen(host)) == 0 && slash[1 + strlen(host)] == '-') {
+    length = slash && gethostname(host, sizeof(host)) == 0 ? strlen(host) : 0;
+    if (length && strncmp(slash + 1, host, length) == 0 &&
+        sscanf(slash + 1 + length, "-%*d-%ld", &pid) == 1 && pid > 0) {
         is_open = is_open_in(pid, file);
         if (is_open >= 0)
             return is_open;

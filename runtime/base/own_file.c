@@ -14,8 +14,6 @@
 
 #include "base/stats.h"
 
-#define FIRST_FD 512 /* a number above the descriptors that most programs ever use */
-
 /* ---- does a descriptor or name still belong to the file? ---- */
 
 static int is_same(const struct sl_own_file *f, const struct stat *st)
@@ -48,6 +46,11 @@ static int compare(struct sl_own_file *f)
     return error;
 }
 
+int sl_own_file_is_open(struct sl_own_file *f)
+{
+    return compare(f) == 0;
+}
+
 static int check(struct sl_own_file *f)
 {
     int was_open = f->fd >= 0, error = compare(f);
@@ -57,26 +60,27 @@ static int check(struct sl_own_file *f)
 
 /* Checks whether the name belongs to this file. Returns 0, or -EBADF if it belongs to another
  * file. */
-static int check_name(const struct sl_own_file *f, const char *path)
+static int check_name(const struct sl_own_file *f, int at, const char *name)
 {
     struct stat st;
 
-    if (lstat(path, &st) != 0)
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return -errno;
     return is_same(f, &st) ? 0 : lose();
 }
 
 /* ---- opening ---- */
 
-/* Duplicates `fd` to the lowest free number from FIRST_FD on. If the process's limit is lower,
- * duplicates to a number as high as possible. Tries lower and lower starts, because the host may
- * change its limit and descriptors at any time. Returns -errno if no number above `fd` is free. */
+/* Duplicates `fd` to the lowest free number from SL_OWN_FILE_FIRST_FD on. If the process's limit is
+ * lower, duplicates to a number as high as possible. Tries lower and lower starts, because the host
+ * may change its limit and descriptors at any time. Returns -errno if no number above `fd` is free.
+ */
 static int duplicate_high(int fd)
 {
-    int from = FIRST_FD, least = fd > STDERR_FILENO ? fd : STDERR_FILENO, high = -1;
+    int from = SL_OWN_FILE_FIRST_FD, least = fd > STDERR_FILENO ? fd : STDERR_FILENO, high = -1;
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= FIRST_FD)
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= SL_OWN_FILE_FIRST_FD)
         from = (int)limit.rlim_cur - 1;
     errno = EMFILE;
     for (; from > least && high < 0; from--) {
@@ -96,8 +100,18 @@ static void close_low(const struct sl_own_file *f, int fd)
         close(fd);
 }
 
-/* Takes over descriptor `low`, which open() has just returned for `path`. Returns 0 or -errno. */
-static int take(struct sl_own_file *f, int low, const char *path, int stat_flags)
+/* Gives the file exactly this mode, which the umask may have cut. If the file system has no modes,
+ * the file keeps the mode that it has. */
+static void set_mode(const struct sl_own_file *f, const struct stat *st, mode_t mode)
+{
+    if ((st->st_mode & 0777) != mode)
+        fchmod(f->fd, (st->st_mode & 07000) | mode);
+}
+
+/* Takes over descriptor `low`, which openat() has just returned for `name` below the folder `at`.
+ * If `mode` is not 0, the file gets this mode. Returns 0 or -errno. */
+static int take(struct sl_own_file *f, int low, int at, const char *name, int stat_flags,
+                mode_t mode)
 {
     struct stat st, named;
     int high, error;
@@ -108,7 +122,7 @@ static int take(struct sl_own_file *f, int low, const char *path, int stat_flags
     f->device = st.st_dev;
     f->inode = st.st_ino;
     high = duplicate_high(low);
-    if (fstatat(AT_FDCWD, path, &named, stat_flags) != 0) {
+    if (fstatat(at, name, &named, stat_flags) != 0) {
         error = -errno; /* fstat fails, for example, on the /proc file of a thread that has just
                          * ended */
         goto fail_name;
@@ -128,6 +142,8 @@ static int take(struct sl_own_file *f, int low, const char *path, int stat_flags
     }
     if (high >= 0)
         close_low(f, low); /* if the limit allows no higher number, `low` itself is used */
+    if (mode)
+        set_mode(f, &st, mode);
     return 0;
 
 fail_name:
@@ -139,17 +155,32 @@ fail_same:
     return error;
 }
 
-int sl_own_file_open(struct sl_own_file *f, const char *path)
+int sl_own_file_open(struct sl_own_file *f, int at, const char *name, mode_t mode)
 {
-    int low = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), error;
+    int low = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode), error;
 
     f->fd = -1;
     if (low < 0)
         return -errno;
-    error = take(f, low, path, AT_SYMLINK_NOFOLLOW);
+    error = take(f, low, at, name, AT_SYMLINK_NOFOLLOW, mode);
     if (error == -EMFILE)
-        sl_own_file_unlink(f, path);
+        sl_own_file_unlink(f, at, name);
     return error == -EBADF ? lose() : error;
+}
+
+int sl_own_file_open_folder(struct sl_own_file *f, int at, const char *name, int flags, mode_t mode)
+{
+    int nofollow = flags & O_NOFOLLOW, low, error;
+    struct stat st;
+
+    f->fd = -1;
+    low = openat(at, name, O_DIRECTORY | O_CLOEXEC | nofollow | (mode ? O_RDONLY : O_PATH));
+    if (low >= 0)
+        return take(f, low, at, name, nofollow ? AT_SYMLINK_NOFOLLOW : 0, mode);
+    error = -errno;
+    if (nofollow && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+        error = -ELOOP;
+    return error;
 }
 
 ssize_t sl_own_file_read(const char *path, void *data, size_t size)
@@ -160,7 +191,7 @@ ssize_t sl_own_file_read(const char *path, void *data, size_t size)
 
     if (low < 0)
         return -errno;
-    error = take(&f, low, path, 0);
+    error = take(&f, low, AT_FDCWD, path, 0, 0);
     if (error)
         return error;
     got = read(f.fd, data, size);
@@ -221,25 +252,25 @@ int sl_own_file_close(struct sl_own_file *f)
 
 /* ---- renaming and removing ---- */
 
-int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char *to)
+int sl_own_file_rename(const struct sl_own_file *f, int at, const char *from, const char *to)
 {
-    int error = check_name(f, from);
+    int error = check_name(f, at, from);
     struct stat st;
 
     if (error)
         return error;
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (renameat2(at, from, at, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -errno;
     /* Some file systems (NFS, for example) do not support renaming without replacing. */
-    if (lstat(to, &st) == 0)
+    if (fstatat(at, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return -EEXIST;
-    return rename(from, to) == 0 ? 0 : -errno;
+    return renameat(at, from, at, to) == 0 ? 0 : -errno;
 }
 
-void sl_own_file_unlink(const struct sl_own_file *f, const char *path)
+void sl_own_file_unlink(const struct sl_own_file *f, int at, const char *name)
 {
-    if (check_name(f, path) == 0)
-        unlink(path);
+    if (check_name(f, at, name) == 0)
+        unlinkat(at, name, 0);
 }

@@ -1,5 +1,5 @@
 /*
- * own_file.h - a file that is written, read and closed only while its descriptor is still ours.
+ * own_file.h - a file or folder that is used and closed only while its descriptor is still ours.
  *
  * A host may close descriptors that it does not know, by closefrom(3) or in a loop. Files that the
  * host opens afterwards get the lowest free numbers. Two measures keep us from writing to those
@@ -29,16 +29,33 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+/* A number above the descriptors that most programs ever use. */
+#define SL_OWN_FILE_FIRST_FD 512
+
 struct sl_own_file {
     int fd;       /* -1: closed or lost */
     dev_t device; /* identity of the file, taken when it was opened */
     ino_t inode;
 };
 
-/* Creates a new file for writing, with mode 0600 and close-on-exec. Returns 0 or -errno: -EEXIST if
- * a file or link of that name exists (it is left unchanged), and -EBADF if the host has taken the
- * descriptor at once. */
-int sl_own_file_open(struct sl_own_file *f, const char *path);
+/* In all functions, `at` is the descriptor of the folder below which `name` lies, or AT_FDCWD if
+ * `name` is a path. */
+
+/* Creates a new file for writing, close-on-exec, with exactly this mode, whatever the umask is.
+ * Returns 0 or -errno: -EEXIST if a file or link of that name exists (it is left unchanged), and
+ * -EBADF if the host has taken the descriptor at once. */
+int sl_own_file_open(struct sl_own_file *f, int at, const char *name, mode_t mode);
+
+/* Opens a folder, close-on-exec, as the `at` of other calls. `flags` is O_NOFOLLOW or 0. If the
+ * caller has just made the folder, `mode` is the folder's mode, and the folder gets exactly this
+ * mode; otherwise `mode` is 0. Returns 0 or -errno: -ELOOP if the name is a link and `flags` is
+ * O_NOFOLLOW, -EBADF if the host has taken the descriptor at once. */
+int sl_own_file_open_folder(struct sl_own_file *f, int at, const char *name, int flags,
+                            mode_t mode);
+
+/* Returns 1 if the descriptor still is this file. The caller may then use the descriptor itself. A
+ * lost descriptor is not counted. */
+int sl_own_file_is_open(struct sl_own_file *f);
 
 /* Writes all bytes; modifies `part`. Retries EINTR. Returns 0 or -errno. If the disk is full,
  * returns -ENOSPC, and the bytes that fitted stay in the file. */
@@ -53,13 +70,13 @@ int sl_own_file_close(struct sl_own_file *f);
 
 /* Renames the file; works after the close, too. Returns 0 or -errno. Never replaces another file,
  * but returns -EEXIST. */
-int sl_own_file_rename(const struct sl_own_file *f, const char *from, const char *to);
+int sl_own_file_rename(const struct sl_own_file *f, int at, const char *from, const char *to);
 
 /* Reads a small file, for example in /proc, by one read(2), with the same checks of the descriptor.
  * Returns the number of bytes or -errno. */
 ssize_t sl_own_file_read(const char *path, void *data, size_t size);
 
 /* Removes the file's name if the name still belongs to this file; works after the close, too. */
-void sl_own_file_unlink(const struct sl_own_file *f, const char *path);
+void sl_own_file_unlink(const struct sl_own_file *f, int at, const char *name);
 
 #endif

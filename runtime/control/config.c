@@ -117,7 +117,16 @@ const struct sl_option sl_config_table[] = {
     {"SYNCLINE_OUTPUT", SL_OPTION_TEXT, "./syncline-out", "a folder",
      "The folder for traces: `OUTPUT/JOB/HOST-RANK-PID/WINDOW.pt.trace.json.zst`. syncline "
      "creates a missing folder. A relative path starts at the working directory that the process "
-     "has when CUDA is initialised.",
+     "has when CUDA is initialised.\n"
+     "\n"
+     "- If `HOST-RANK-PID` exists already, it belongs to another process, or to the program before "
+     "an `exec`. Then the folder is `HOST-RANK-PID-2`, `-3` and so on.\n"
+     "- If `JOB` belongs to another user, the folder is `JOB-UID`, with the id of this user. "
+     "Root's "
+     "folders are shared, and those of the user that owns `OUTPUT`.\n"
+     "- `OUTPUT` may be a symbolic link. Below it, syncline follows no link and writes nothing "
+     "through one.\n"
+     "- If the program changes its root folder (`chroot`), recording ends.",
      FIELD(output), 0, 0, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_JOB", SL_OPTION_TEXT, "", "a name",
      "The job's name in the path. If the value is empty, the name is the scheduler's job id "
@@ -130,6 +139,11 @@ const struct sl_option sl_config_table[] = {
      "empty, syncline makes an id from what the launcher and the scheduler set; "
      "docs/pytorch-details.md says when that cannot separate runs or ranks.",
      FIELD(run), 0, 0, NULL, INVALID_IS_DEFAULT},
+    {"SYNCLINE_MODE", SL_OPTION_MODE, "0600", "an octal file mode, 0600 to 0666, without x bits",
+     "The mode of trace files, for example 0644 in a container whose traces another user reads. "
+     "Folders that syncline creates also have `x` where files have `r`. The umask does not change "
+     "these modes, and existing folders keep theirs.",
+     FIELD(mode), 0600, 0666, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_WINDOW", SL_OPTION_WINDOW, "run",
      "run, time:LENGTH/PERIOD, steps:COUNT/PERIOD, demand, off",
      "When to record. Each window is a complete file.\n"

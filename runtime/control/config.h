@@ -42,6 +42,7 @@ enum sl_cupti_api_choice {
 struct sl_config {
     int enabled;                     /* SYNCLINE_ENABLED */
     char output[1024];               /* SYNCLINE_OUTPUT */
+    uint32_t mode;                   /* SYNCLINE_MODE */
     char job[128];                   /* SYNCLINE_JOB; "" means the job's name in the scheduler's
                                       * variables */
     char run[65];                    /* SYNCLINE_RUN; "" means an id from the launcher's facts */
@@ -85,6 +86,7 @@ enum sl_option_type {
     SL_OPTION_SET,    /* several of `words`, joined by commas, or one word whose value is 0 */
     SL_OPTION_COMPRESSION,
     SL_OPTION_WINDOW,
+    SL_OPTION_MODE, /* octal, at least `min`, and no bits that `max` lacks */
 };
 
 struct sl_option_word {

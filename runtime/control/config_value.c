@@ -259,6 +259,22 @@ static int read_number(const struct sl_option *option, const char *text, uint64_
     return 0;
 }
 
+/* A plain number such as 644 is octal, too, as for chmod(1). */
+static int read_mode(const struct sl_option *option, const char *text, uint32_t *out)
+{
+    uint32_t mode = 0;
+    size_t length = strspn(text, "01234567");
+
+    if (length < 3 || length > 4 || text[length])
+        return -EINVAL;
+    for (; *text; text++)
+        mode = mode * 8 + (uint32_t)(*text - '0');
+    if ((mode & option->min) != option->min || (mode & ~option->max))
+        return -ERANGE;
+    *out = mode;
+    return 0;
+}
+
 int sl_config_value_read(const struct sl_option *option, const char *text, struct sl_config *out)
 {
     void *field = (char *)out + option->offset;
@@ -283,6 +299,8 @@ int sl_config_value_read(const struct sl_option *option, const char *text, struc
         return read_compression(text, out);
     case SL_OPTION_WINDOW:
         return read_window(option, text, out);
+    case SL_OPTION_MODE:
+        return read_mode(option, text, field);
     }
     return -EINVAL;
 }

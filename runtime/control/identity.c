@@ -137,16 +137,19 @@ static void read_process_name(char *out, size_t size)
 
 /* Makes the path absolute now, because the host may change its working directory before the first
  * file is written. */
-static void make_folder_path(struct sl_identity *out, const char *output)
+static void name_folder(struct sl_identity *out, const struct sl_config *config)
 {
-    char host[sizeof(out->host)], current[1024];
+    char host[sizeof(out->host)], name[sizeof(out->folder.name)], path[sizeof(out->folder.output)];
+    char current[1024];
+    const char *output = config->output;
     int relative = output[0] != '/' && getcwd(current, sizeof(current));
 
     if (output[0] == '.' && output[1] == '/')
         output += 2;
     sl_identity_sanitise(host, sizeof(host), out->host);
-    snprintf(out->folder, sizeof(out->folder), "%s%s%s/%s/%s-%d-%u", relative ? current : "",
-             relative ? "/" : "", output, out->job, host, out->rank, out->pid);
+    snprintf(path, sizeof(path), "%s%s%s", relative ? current : "", relative ? "/" : "", output);
+    snprintf(name, sizeof(name), "%s-%d-%u", host, out->rank, out->pid);
+    sl_folder_init(&out->folder, path, out->job, name, (mode_t)config->mode);
 }
 
 void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
@@ -160,5 +163,5 @@ void sl_identity_read(struct sl_identity *out, const struct sl_config *config,
     read_job(out, config, environment);
     sl_run_id_read(out, config, environment);
     read_process_name(out->process_name, sizeof(out->process_name));
-    make_folder_path(out, config->output);
+    name_folder(out, config);
 }

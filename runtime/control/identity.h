@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "base/folder.h"
 #include "control/config.h"
 
 struct sl_identity {
@@ -32,7 +33,8 @@ struct sl_identity {
     uint64_t run_start_ns; /* time at which the launcher started this rank, in ns since the epoch;
                             * without a launcher, the start of the program; 0: not known */
     char process_name[64];
-    char folder[2304]; /* <output>/<job>/<host>-<rank>-<pid>, absolute where possible */
+    /* <output>/<job>/<host>-<rank>-<pid>; not made yet, so the pipeline makes a copy of it */
+    struct sl_folder folder;
 };
 
 /* `environment` is `environ`-like text. A rank that is not a number is reported and skipped. */

@@ -66,11 +66,11 @@ static int start_writer(struct sl_pipeline *p)
 
 /* ---- outputs ---- */
 
-static int create_kineto(const struct sl_pipeline *p, struct sl_output *out)
+static int create_kineto(struct sl_pipeline *p, struct sl_output *out)
 {
     const struct sl_config *config = p->opt.config;
     const struct sl_window_file_options file = {
-        .folder = p->opt.identity->folder,
+        .folder = &p->folder,
         .compression = config->compression,
         .level = config->level,
         .disk = p->disk,
@@ -92,7 +92,7 @@ static int create_kineto(const struct sl_pipeline *p, struct sl_output *out)
 /* If the creation fails, the job is recorded without execution traces. No execution trace is
  * written without edges, because it would be useless. zstd's level -3 takes 70 % of the time of
  * level 1 for 28 % more bytes (docs/measurements/chakra.md). */
-static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
+static int create_chakra(struct sl_pipeline *p, struct sl_output *out)
 {
     static const struct {
         enum sl_compression kind;
@@ -111,7 +111,7 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
             },
         .file =
             {
-                .folder = p->opt.identity->folder,
+                .folder = &p->folder,
                 .compression = compression[config->chakra].kind,
                 .level = compression[config->chakra].level,
                 .disk = p->disk,
@@ -139,7 +139,7 @@ static int create_chakra(const struct sl_pipeline *p, struct sl_output *out)
  * output (write/outputs.h). `create` may return 0 and leave *out empty if its output is not
  * wanted. */
 static const struct {
-    int (*create)(const struct sl_pipeline *p, struct sl_output *out);
+    int (*create)(struct sl_pipeline *p, struct sl_output *out);
     enum sl_pipeline_share share; /* the output's share of the memory */
 } outputs[] = {
     {create_kineto, SL_SHARE_TEXT},
@@ -149,13 +149,15 @@ static const struct {
 static int create_outputs(struct sl_pipeline *p)
 {
     const struct sl_disk_options disk = {
-        .folder = p->opt.identity->folder,
+        .folder = &p->folder,
         .limit_bytes = p->opt.config->disk_bytes,
         .keeps_all = p->opt.config->window_mode == SL_WINDOW_RUN,
     };
 
+    p->folder = p->opt.identity->folder;
     if (sl_disk_create(&p->disk, &disk) != 0)
         p->disk = NULL;
+    p->outputs.folder = &p->folder;
     p->outputs.disk = p->disk;
     for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
         struct sl_output output = {.functions = NULL};

@@ -265,6 +265,11 @@ uint32_t sl_pipeline_full_window(const struct sl_pipeline *p)
     return sl_writer_full_window(p->writer);
 }
 
+int sl_pipeline_is_shut(const struct sl_pipeline *p)
+{
+    return sl_writer_is_shut(p->writer);
+}
+
 void sl_pipeline_last(struct sl_pipeline *p, char *path, size_t path_size, uint64_t *windows)
 {
     sl_writer_last(p->writer, path, path_size, windows);

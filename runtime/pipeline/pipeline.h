@@ -122,9 +122,11 @@ int sl_pipeline_is_crowded(const struct sl_pipeline *p);
 /* Any thread. sl_pipeline_lost_window() returns the number of the last window whose trace failed
  * (0: none), and writes the monotonic time from which on another window may be tried.
  * sl_pipeline_full_window() returns the number of the last window that had to end because the
- * disk's limit was reached (0: none). */
+ * disk's limit was reached (0: none). sl_pipeline_is_shut() returns 1 if the last file is complete
+ * because the host has changed its root folder. */
 uint32_t sl_pipeline_lost_window(const struct sl_pipeline *p, uint64_t *renew_ns);
 uint32_t sl_pipeline_full_window(const struct sl_pipeline *p);
+int sl_pipeline_is_shut(const struct sl_pipeline *p);
 
 /* Any thread; the functions never block. sl_pipeline_last() writes the path of the last complete
  * file ("": none) and the number of complete files. sl_pipeline_bytes() returns the bytes of memory

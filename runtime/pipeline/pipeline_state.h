@@ -63,6 +63,7 @@ struct sl_pipeline {
     struct sl_source_lost lost_by_sources;
     void (*decoded)(void *pipeline, const struct sl_event *ev); /* the decoder's sink */
     struct sl_ring *ring;
+    struct sl_folder folder; /* of the traces; the writer thread's */
     struct sl_outputs outputs;
     struct sl_disk *disk; /* NULL: no memory for this object, so the disk use has no limit */
     size_t outputs_bytes;

@@ -39,11 +39,11 @@ static void say_where(void)
 
     if (who->rank_source)
         sl_log(SL_LOG_INFO, "%s rank %d of %d to %s", what, who->rank, who->world_size,
-               who->folder);
+               who->folder.path);
     else
         sl_log(SL_LOG_INFO,
                "%s to %s (no rank in the environment (RANK, SLURM_PROCID, ...): using rank 0)",
-               what, who->folder);
+               what, who->folder.path);
 }
 
 /* Turns on the kinds of the first window before any context exists. Turning kinds on takes little

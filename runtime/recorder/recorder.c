@@ -252,9 +252,12 @@ static void renew_lost(struct sl_recorder *r)
     sl_recorder_request(r, sl_window_renew);
 }
 
-/* Steps the machine until it has no more actions for now. */
+/* Steps the machine until it has no more actions for now. Returns -EXDEV if no file can be written
+ * any more. */
 static int run_window(struct sl_recorder *r)
 {
+    if (sl_pipeline_is_shut(r->pipeline))
+        return -EXDEV;
     renew_lost(r);
     for (;;) {
         uint32_t actions;
@@ -483,6 +486,9 @@ void *sl_recorder_run(void *user)
         err = run_until_exit(r);
     if (err == -EIO)
         err = fail(r, "CUPTI refused to record any kind of event");
+    else if (err == -EXDEV)
+        err = fail(r, "the program changed its root folder (chroot), and syncline writes nothing "
+                      "inside the new root, so recording ends; files so far are complete");
     else if (!err)
         err = finish(r);
     if (err)

@@ -7,12 +7,8 @@
 #include "write/disk.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/pages.h"
@@ -24,8 +20,7 @@
 #define FREE_PART  20 /* 1/FREE_PART of the file system, that is, 5 %, stays free */
 
 struct file {
-    dev_t device;
-    ino_t inode;
+    struct sl_own_file own; /* closed; only for device and inode */
     uint64_t bytes;
     struct timespec changed;
     uint32_t window;
@@ -57,25 +52,22 @@ void sl_disk_destroy(struct sl_disk *d)
     sl_pages_unmap(d, sizeof(*d));
 }
 
-void sl_disk_add(struct sl_disk *d, uint32_t window, const char *path)
+void sl_disk_add(struct sl_disk *d, uint32_t window, const char *name)
 {
-    const char *name = strrchr(path, '/');
     struct file *f;
     struct stat st;
 
-    if (!d || lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    if (!d || sl_folder_stat(d->opt.folder, name, &st) != 0 || !S_ISREG(st.st_mode))
         return;
     d->bytes += (uint64_t)st.st_size;
     if (!d->first_window)
         d->first_window = window;
-    name = name ? name + 1 : path;
     if (window == d->first_window || strlen(name) >= NAME_BYTES)
         return;
     if (d->newest - d->oldest == FILES)
         d->oldest++;
     f = &d->file[d->newest++ % FILES];
-    *f = (struct file){.device = st.st_dev,
-                       .inode = st.st_ino,
+    *f = (struct file){.own = {.fd = -1, .device = st.st_dev, .inode = st.st_ino},
                        .bytes = (uint64_t)st.st_size,
                        .changed = st.st_mtim,
                        .window = window};
@@ -86,15 +78,13 @@ void sl_disk_add(struct sl_disk *d, uint32_t window, const char *path)
  * count towards the limit any more. */
 static void delete_file(struct sl_disk *d, const struct file *f)
 {
-    char path[PATH_MAX];
     struct stat st;
 
     d->bytes -= f->bytes;
-    snprintf(path, sizeof(path), "%s/%s", d->opt.folder, f->name);
-    if (lstat(path, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode &&
-        (uint64_t)st.st_size == f->bytes && st.st_mtim.tv_sec == f->changed.tv_sec &&
-        st.st_mtim.tv_nsec == f->changed.tv_nsec)
-        unlink(path);
+    if (sl_folder_stat(d->opt.folder, f->name, &st) == 0 && st.st_dev == f->own.device &&
+        st.st_ino == f->own.inode && (uint64_t)st.st_size == f->bytes &&
+        st.st_mtim.tv_sec == f->changed.tv_sec && st.st_mtim.tv_nsec == f->changed.tv_nsec)
+        sl_folder_unlink(d->opt.folder, &f->own, f->name);
 }
 
 /* Deletes the files of the oldest window. Returns the number of freed bytes, or 0 if there is no
@@ -119,20 +109,13 @@ struct space {
     uint64_t left, stays;
 };
 
-/* The folder may not exist yet. In that case the nearest existing folder above it is examined. */
 static struct space look_at_space(const struct sl_disk *d)
 {
-    char folder[PATH_MAX], *slash;
     struct statvfs vfs;
     struct space s = {0, 0};
 
-    snprintf(folder, sizeof(folder), "%s", d->opt.folder);
-    while (statvfs(folder, &vfs) != 0) {
-        slash = strrchr(folder, '/');
-        if (errno != ENOENT || !slash || slash == folder)
-            return s;
-        *slash = '\0';
-    }
+    if (sl_folder_space(d->opt.folder, &vfs) != 0)
+        return s;
     s.left = (uint64_t)vfs.f_bavail * vfs.f_frsize;
     s.stays = (uint64_t)vfs.f_blocks * vfs.f_frsize / FREE_PART;
     if (s.stays > FREE_MOST)
@@ -162,7 +145,7 @@ static void say(struct sl_disk *d, const struct space *space)
     sl_log_once(&d->is_said, SL_LOG_WARN, "%s: %s, in %s; the job is not affected; %s", which,
                 d->opt.keeps_all ? "the window ends here, and nothing more is recorded"
                                  : "the oldest windows are deleted, but never the first window",
-                d->opt.folder,
+                d->opt.folder->path,
                 space ? "free some space, or set SYNCLINE_OUTPUT to a folder on another disk"
                       : "raise SYNCLINE_DISK, or record less (SYNCLINE_WINDOW)");
 }

@@ -15,11 +15,12 @@
 
 #include <stdint.h>
 
+#include "base/folder.h"
+
 struct sl_disk;
 
 struct sl_disk_options {
-    /* folder of the process's traces; the caller keeps the ownership of the text */
-    const char *folder;
+    struct sl_folder *folder; /* folder of the process's traces; borrowed */
     uint64_t limit_bytes; /* maximum total size of the files in the folder, in bytes; 0: no limit */
     int keeps_all;        /* 1: no file may be deleted */
 };
@@ -28,8 +29,9 @@ struct sl_disk_options {
 int sl_disk_create(struct sl_disk **out, const struct sl_disk_options *opt);
 void sl_disk_destroy(struct sl_disk *d); /* NULL is allowed */
 
-/* Reports that a file of window `window` is complete. `path` is in the folder. `d` may be NULL. */
-void sl_disk_add(struct sl_disk *d, uint32_t window, const char *path);
+/* Reports that a file of window `window` is complete. `name` is its name in the folder. `d` may be
+ * NULL. */
+void sl_disk_add(struct sl_disk *d, uint32_t window, const char *name);
 
 /* Returns 1 if no file may be deleted. */
 int sl_disk_keeps_all(const struct sl_disk *d);

@@ -49,6 +49,7 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     const struct sl_output_functions *f = e->output.functions;
     const char *remedy = "check the folder, or set SYNCLINE_OUTPUT to another";
     char text[128];
+    const char *why = strerror_r(-e->error, text, sizeof(text));
 
     e->is_unsaid = 0;
     if (o->failed > 1 || (e != o->entry && is_said(o, e->error)))
@@ -58,10 +59,14 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
         remedy = "free some space, or set SYNCLINE_OUTPUT to a folder on another disk";
     else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
         remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
+    if (e->error == -ELOOP) {
+        why = "the job's folder is a symbolic link, and no link below SYNCLINE_OUTPUT is followed";
+        remedy = "remove the symbolic link, or set SYNCLINE_OUTPUT to the folder that it points to";
+    }
     sl_log(SL_LOG_ERROR,
            "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; "
            "syncline tries again in a minute or later, and logs when it succeeds; %s%s",
-           e->file.path, strerror_r(-e->error, text, sizeof(text)), o->window, f->lost,
+           e->file.path, why, o->window, f->lost,
            sl_window_file_has_part(&e->file) ? " (the .part file keeps what was written)" : "",
            remedy, f->remedy);
 }
@@ -74,7 +79,7 @@ static void lose_window(struct sl_outputs *o, const struct sl_outputs_entry *e)
                 "(closefrom() and loops over all descriptors do); the rest of that trace is lost, "
                 "the program's files are not affected, and the next window is recorded; close "
                 "descriptors before CUDA starts, or only those that the program opened",
-                o->window, e->output.file.folder);
+                o->window, e->output.file.folder->path);
 }
 
 /* Called when `window` will have no trace. From renew_ns on, the recorder may try another window.
@@ -126,6 +131,11 @@ static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
         give_up_window(o, 0);
         return;
     }
+    if (error == -EXDEV) { /* the next check of the root folder ends the recording */
+        o->disk_due_ns = 0;
+        give_up_window(o, 0);
+        return;
+    }
     if (error != -ENOMEM)
         prolong_series(o);
     e->is_unsaid = 1;
@@ -166,15 +176,34 @@ static uint64_t say_old(struct sl_outputs *o)
     return due;
 }
 
-/* ---- the disk's limit ---- */
+/* ---- the disk's limit, and the root folder ---- */
+
+/* After a chroot, the path of the folder leads to another place, so the open window ends and is the
+ * last one. The descriptor of the folder reaches outside of the new root, so it is closed as soon
+ * as the last files have their names. */
+static int check_root(struct sl_outputs *o)
+{
+    if (!o->folder || !sl_folder_has_left(o->folder))
+        return 0;
+    o->is_full = 1;
+    if (!sl_outputs_is_open(o)) {
+        sl_folder_close(o->folder);
+        /* Release pairs with the acquire in sl_outputs_is_shut(), so the last files are complete.
+         */
+        atomic_store_explicit(&o->is_shut, 1, memory_order_release);
+    }
+    return 1;
+}
 
 static void check_disk(struct sl_outputs *o)
 {
     uint64_t now = sl_clock_monotonic(), bytes = 0;
 
-    if (!o->disk || now < o->disk_due_ns)
+    if (now < o->disk_due_ns)
         return;
     o->disk_due_ns = now + DISK_NS;
+    if (check_root(o) || !o->disk)
+        return;
     for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++)
         bytes += sl_window_file_bytes(&e->file);
     o->is_full = sl_disk_check(o->disk, bytes) != 0;
@@ -190,6 +219,11 @@ int sl_outputs_is_full(const struct sl_outputs *o)
 uint32_t sl_outputs_full_window(const struct sl_outputs *o)
 {
     return atomic_load_explicit(&o->full_window, memory_order_relaxed);
+}
+
+int sl_outputs_is_shut(const struct sl_outputs *o)
+{
+    return atomic_load_explicit(&o->is_shut, memory_order_acquire);
 }
 
 /* ---- what comes ---- */

@@ -41,13 +41,16 @@ struct sl_outputs {
     uint32_t window;
     int is_loss_said;
 
+    /* the folder of all files; borrowed; NULL if no output has a file */
+    struct sl_folder *folder;
     /* the limits of the disk; the owner of the list keeps the ownership; NULL: no limit */
     struct sl_disk *disk;
-    uint64_t disk_due_ns; /* time of the next check of the disk, on the monotonic clock */
+    uint64_t disk_due_ns; /* time of the next check of disk and folder, on the monotonic clock */
     int is_full;          /* 1: the open window must end */
     /* number of the last window that had to end because nothing may be deleted; 0 if there is none
      */
     _Atomic uint32_t full_window;
+    _Atomic int is_shut; /* 1: the host has changed its root folder, so no window opens any more */
 
     /* A series of failures. After each one, nothing is written for 1, 2, 4 ... 10 minutes. */
     /* backoff_ns is 0 if there is no series; retry_ns is the time of the next attempt, on the
@@ -86,7 +89,8 @@ const char *sl_outputs_close(struct sl_outputs *o, uint64_t closed_ns);
 int sl_outputs_is_first_open(const struct sl_outputs *o);
 int sl_outputs_is_open(const struct sl_outputs *o);
 
-/* Returns 1 if the disk's limit is reached and the open window must be closed now. */
+/* Returns 1 if the open window must be closed now, because the disk's limit is reached, or because
+ * the host has changed its root folder. */
 int sl_outputs_is_full(const struct sl_outputs *o);
 
 /* Any thread. Returns the number of the last window whose trace failed, or 0 if none failed. Writes
@@ -95,6 +99,9 @@ uint32_t sl_outputs_lost_window(const struct sl_outputs *o, uint64_t *renew_ns);
 /* Any thread. Returns the number of the last window that ended, or never began, because the disk's
  * limit was reached and nothing may be deleted. Returns 0 if there is no such window. */
 uint32_t sl_outputs_full_window(const struct sl_outputs *o);
+/* Any thread. Returns 1 if the host has changed its root folder (chroot). The open window was
+ * completed then, and no further window is opened. */
+int sl_outputs_is_shut(const struct sl_outputs *o);
 
 /* Returns 1 if some output has set wants_begins. */
 int sl_outputs_wants_begins(const struct sl_outputs *o);

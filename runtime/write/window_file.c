@@ -19,40 +19,55 @@ static const uint64_t wait_ns[] = {0, 50000000, 200000000, 400000000};
 
 #define WAITS (sizeof(wait_ns) / sizeof(wait_ns[0]))
 
-static int open_chain(struct sl_window_file *f, const struct sl_window_file_options *opt, int rank)
+/* Writes the name of the file without its ending. If a name is taken, the names with -2, -3 and so
+ * on are tried: `number` counts them from 1. */
+static size_t write_stem(char *out, size_t size, const struct sl_trace_meta *meta, unsigned number)
 {
-    static const char *const suffix[] = {
-        [SL_COMPRESS_NONE] = "", [SL_COMPRESS_ZSTD] = ".zst", [SL_COMPRESS_GZIP] = ".gz"};
-    char of_rank[16] = "";
-    int error;
+    int length = snprintf(out, size, number > 1 ? "%u-%u" : "%u", meta->window, number);
 
-    if (opt->has_rank)
-        snprintf(of_rank, sizeof(of_rank), ".%d", rank);
-    if (f->stem < sizeof(f->path))
-        snprintf(f->path + f->stem, sizeof(f->path) - f->stem, "%s%s%s", of_rank, opt->ending,
-                 suffix[opt->compression]);
-    error = sl_sink_open(&f->sink, f->path, opt->compression, opt->level);
-    if (error)
-        f->sink = NULL;
-    return error;
+    return (size_t)length;
+}
+
+/* Returns 0, -EEXIST if a file has the name already, or another -errno. */
+static int check_free(struct sl_folder *folder, const char *name)
+{
+    char part[NAME_MAX + 1];
+    struct stat st;
+    int error = sl_folder_stat(folder, name, &st);
+
+    if (error == -ENOENT && snprintf(part, sizeof(part), "%s.part", name) < (int)sizeof(part))
+        error = sl_folder_stat(folder, part, &st);
+    return error == -ENOENT ? 0 : error ? error : -EEXIST;
 }
 
 int sl_window_file_open(struct sl_window_file *f, const struct sl_window_file_options *opt,
                         const struct sl_trace_meta *meta)
 {
-    int error;
+    static const char *const suffix[] = {
+        [SL_COMPRESS_NONE] = "", [SL_COMPRESS_ZSTD] = ".zst", [SL_COMPRESS_GZIP] = ".gz"};
+    int error = sl_folder_make(opt->folder), made = error;
+    size_t at = (size_t)snprintf(f->path, sizeof(f->path), "%s/", opt->folder->path);
+    char of_rank[16] = "";
 
+    if (opt->has_rank)
+        snprintf(of_rank, sizeof(of_rank), ".%d", meta->rank);
     f->is_unsynced = 0;
     f->syncs = 0;
+    f->folder = opt->folder;
     f->disk = opt->disk;
     f->window = meta->window;
-    f->stem = (size_t)snprintf(f->path, sizeof(f->path), "%s/%u", opt->folder, meta->window);
-    error = open_chain(f, opt, meta->rank);
-    if (error != -EEXIST)
-        return error;
-    f->stem = (size_t)snprintf(f->path, sizeof(f->path), "%s/%u-%llu", opt->folder, meta->window,
-                               (unsigned long long)meta->opened_ns);
-    return open_chain(f, opt, meta->rank);
+    f->name = f->path + at;
+    for (unsigned number = 1; number == 1 || error == -EEXIST; number++) {
+        f->stem = at + write_stem(f->path + at, sizeof(f->path) - at, meta, number);
+        snprintf(f->path + f->stem, sizeof(f->path) - f->stem, "%s%s%s", of_rank, opt->ending,
+                 suffix[opt->compression]);
+        error = made ? made : check_free(f->folder, f->name);
+    }
+    if (!error)
+        error = sl_sink_open(&f->sink, f->folder, f->name, opt->compression, opt->level);
+    if (error)
+        f->sink = NULL;
+    return error;
 }
 
 void sl_window_file_touch(struct sl_window_file *f)
@@ -82,10 +97,10 @@ int sl_window_file_is_due(struct sl_window_file *f, uint64_t *due_ns)
 
 static int look_at_part(const struct sl_window_file *f, struct stat *st)
 {
-    char part[PATH_MAX + 8];
+    char part[NAME_MAX + 8];
 
-    snprintf(part, sizeof(part), "%s.part", f->path);
-    return lstat(part, st) == 0;
+    snprintf(part, sizeof(part), "%s.part", f->name);
+    return sl_folder_stat(f->folder, part, st) == 0;
 }
 
 uint64_t sl_window_file_bytes(const struct sl_window_file *f)
@@ -107,7 +122,7 @@ int sl_window_file_close(struct sl_window_file *f, int complete)
     int error = f->sink ? f->sink->close(f->sink, complete) : 0;
 
     if (f->sink && complete && !error)
-        sl_disk_add(f->disk, f->window, f->path);
+        sl_disk_add(f->disk, f->window, f->name);
     f->sink = NULL;
     return error;
 }

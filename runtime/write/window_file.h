@@ -1,9 +1,8 @@
 /*
  * window_file.h - opens, syncs and closes a file that an output writes for a window.
  *
- * The file's name is FOLDER/WINDOW<ending>. If a file with this name exists, the name is
- * FOLDER/WINDOW-OPENED_NS<ending>. This happens in containers, where another process may have the
- * same host name, rank and pid.
+ * The file's name is FOLDER/WINDOW<ending>. If somebody has put a file or link with this name into
+ * the folder, the name is FOLDER/WINDOW-2<ending>, and so on.
  *
  * Threads: one owner. Memory: the struct belongs to the owner, and the sink has its own memory.
  */
@@ -14,12 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/folder.h"
 #include "write/disk.h"
 #include "write/sink/sink.h"
 #include "write/trace_meta.h"
 
 struct sl_window_file_options {
-    const char *folder; /* <output>/<job>/<host>-<rank>-<pid>; borrowed */
+    struct sl_folder *folder; /* borrowed; NULL: the output has no file */
     enum sl_compression compression;
     int level;
     int has_rank;    /* 1: the name has the rank before the ending: WINDOW.RANK<ending> */
@@ -31,6 +31,7 @@ struct sl_window_file_options {
 
 struct sl_window_file {
     struct sl_sink *sink; /* the open file; NULL if no file is open */
+    struct sl_folder *folder;
     struct sl_disk *disk;
     uint32_t window;
     int is_unsynced;
@@ -40,6 +41,7 @@ struct sl_window_file {
     unsigned syncs;
     size_t stem; /* length of the path without the ending */
     char path[PATH_MAX];
+    const char *name; /* the file's name, at the end of `path` */
 };
 
 /* Returns 0 or -errno. The function sets the path in both cases. */

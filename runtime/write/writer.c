@@ -260,6 +260,11 @@ uint32_t sl_writer_full_window(const struct sl_writer *w)
     return sl_outputs_full_window(w->opt.outputs);
 }
 
+int sl_writer_is_shut(const struct sl_writer *w)
+{
+    return sl_outputs_is_shut(w->opt.outputs);
+}
+
 void sl_writer_last(struct sl_writer *w, char *path, size_t path_size, uint64_t *windows)
 {
     union {

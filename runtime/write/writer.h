@@ -42,10 +42,11 @@ void sl_writer_wake(struct sl_writer *w);
  * file keeps its .part name. */
 int sl_writer_stop(struct sl_writer *w, uint64_t timeout_ns);
 
-/* Any thread. These functions return the same as sl_outputs_lost_window() and
- * sl_outputs_full_window(). */
+/* Any thread. These functions return the same as sl_outputs_lost_window(),
+ * sl_outputs_full_window() and sl_outputs_is_shut(). */
 uint32_t sl_writer_lost_window(const struct sl_writer *w, uint64_t *renew_ns);
 uint32_t sl_writer_full_window(const struct sl_writer *w);
+int sl_writer_is_shut(const struct sl_writer *w);
 
 /* Any thread, never blocks. Writes the path of the last file that the first output has completed
  * ("" if none), and the number of such files. The caller must not call this function after

@@ -34,9 +34,25 @@ int sl_output_check(const struct sl_command *command, const char *input, const c
     return 0;
 }
 
+static int open_folder(struct sl_folder *f, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    int rc;
+
+    /* "/x" is in "/", and "x" in "." */
+    snprintf(folder, sizeof(folder), "%.*s", slash > path ? (int)(slash - path) : 1,
+             slash ? path : ".");
+    rc = sl_folder_open(f, folder, 0600);
+    if (!rc && access(folder, W_OK | X_OK) != 0)
+        rc = -errno; /* otherwise only the first write would fail */
+    return rc;
+}
+
 int sl_output_open(struct sl_output *o, const char *output, enum sl_compression compression,
                    int level)
 {
+    const char *slash;
     int rc;
 
     o->error = 0;
@@ -45,9 +61,13 @@ int sl_output_open(struct sl_output *o, const char *output, enum sl_compression 
         (int)sizeof(o->temporary))
         return -ENAMETOOLONG;
     snprintf(o->part, sizeof(o->part), "%s.part", o->temporary);
-    rc = sl_sink_open(&o->sink, o->temporary, compression, level);
-    if (rc && rc != -EEXIST) /* with -EEXIST the file belongs to another run and must stay */
-        unlink(o->part);
+    rc = open_folder(&o->folder, o->temporary);
+    slash = strrchr(o->temporary, '/');
+    if (!rc)
+        rc = sl_sink_open(&o->sink, &o->folder, slash ? slash + 1 : o->temporary, compression,
+                          level);
+    if (rc)
+        sl_folder_close(&o->folder);
     return rc;
 }
 
@@ -74,7 +94,9 @@ void sl_output_write(struct sl_output *o, const void *data, size_t size)
 void sl_output_drop(struct sl_output *o)
 {
     o->sink->close(o->sink, 0);
-    unlink(o->part);
+    sl_folder_close(&o->folder);
+    if (o->error != -EEXIST) /* another run's file */
+        unlink(o->part);
 }
 
 int sl_output_keep(struct sl_output *o, const char *output, int force)
@@ -84,10 +106,12 @@ int sl_output_keep(struct sl_output *o, const char *output, int force)
     pass_on(o, o->block, o->fill);
     rc = o->error ? o->error : o->sink->sync(o->sink);
     if (rc) {
+        o->error = rc;
         sl_output_drop(o);
         return rc;
     }
     rc = o->sink->close(o->sink, 1);
+    sl_folder_close(&o->folder);
     if (!rc && !force && link(o->temporary, output) == 0)
         unlink(o->temporary);
     else if (!rc && !force && errno == EEXIST)

@@ -14,6 +14,7 @@
 #define SL_OUTPUT_BLOCK (256u << 10)
 
 struct sl_output {
+    struct sl_folder folder; /* the folder of the file */
     struct sl_sink *sink;
     int error;                   /* -errno of the first failed sl_output_write(), or 0 */
     char block[SL_OUTPUT_BLOCK]; /* bytes that are not yet passed to the sink */

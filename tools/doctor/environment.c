@@ -157,12 +157,12 @@ static void existing_folder(const char *path, char *folder, size_t size)
 void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config, char *const *environment)
 {
     static struct sl_identity identity;
-    char folder[sizeof(identity.folder)];
+    char folder[sizeof(identity.folder.path)];
     struct statvfs fs;
     struct stat st;
 
     sl_identity_read(&identity, config, environment);
-    existing_folder(identity.folder, folder, sizeof(folder));
+    existing_folder(identity.folder.path, folder, sizeof(folder));
     if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output", "set SYNCLINE_OUTPUT to a folder",
                       "%s is not a folder", folder);

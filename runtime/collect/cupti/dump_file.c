@@ -6,6 +6,7 @@
 #include "collect/cupti/dump_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,7 +87,7 @@ int sl_cupti_dump_file_open(struct sl_cupti_dump_file *f, const char *path, uint
 
     if (err)
         return err;
-    err = sl_own_file_open(&f->own, f->path);
+    err = sl_own_file_open(&f->own, AT_FDCWD, f->path, 0600);
     if (err)
         return err;
     err = sl_own_file_write(&f->own, &part, 1);
@@ -97,6 +98,6 @@ int sl_cupti_dump_file_open(struct sl_cupti_dump_file *f, const char *path, uint
 
 fail_write:
     sl_cupti_dump_file_close(f);
-    sl_own_file_unlink(&f->own, f->path);
+    sl_own_file_unlink(&f->own, AT_FDCWD, f->path);
     return err;
 }

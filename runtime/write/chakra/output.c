@@ -97,20 +97,22 @@ static void put_group(void *file, uint32_t number, const uint32_t *rank, size_t 
 static int write_groups(const struct chakra_output *o)
 {
     struct group_file f = {0};
-    char path[PATH_MAX];
+    const struct sl_window_file *file = o->file;
+    char name[NAME_MAX + 1];
     int error, closed;
 
-    if (!o->has_groups || o->file->stem >= sizeof(path))
+    if (!o->has_groups)
         return 0;
-    snprintf(path, sizeof(path), "%.*s.comm_groups.json", (int)o->file->stem, o->file->path);
-    error = sl_sink_file_open(&f.sink, path);
+    snprintf(name, sizeof(name), "%.*s.comm_groups.json",
+             (int)(file->path + file->stem - file->name), file->name);
+    error = sl_sink_file_open(&f.sink, file->folder, name);
     if (error)
         return error;
     sl_et_comms_groups(o->comms, put_group, &f);
     put(&f, "}\n", 2);
     closed = f.sink->close(f.sink, f.error == 0);
     if (!f.error && !closed)
-        sl_disk_add(o->file->disk, o->file->window, path);
+        sl_disk_add(file->disk, file->window, name);
     return f.error ? f.error : closed;
 }
 

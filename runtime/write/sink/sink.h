@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/choices.h"
+#include "base/folder.h"
 
 /* A repetition in a text that the writer of the text knows. First there are `literals` new bytes.
  * The following `length` bytes (4 or more) are equal to the bytes that are `offset` bytes before
@@ -45,14 +46,15 @@ struct sl_sink {
     int (*close)(struct sl_sink *sink, int complete);
 };
 
-/* `path` is the final name. Bytes are written to `path`.part, opened O_EXCL|O_CLOEXEC|O_NOFOLLOW
- * with mode 0600. Missing parent folders are created (0700). Returns -EEXIST if a file with either
- * name exists. No signal is raised, because the sink writes only to regular files, and EINTR is
- * retried. A short write on a full disk returns -ENOSPC. After an error, close() truncates the file
- * to its size at the last sync, or removes the file if that size is 0. A write returns -EBADF if
- * the host closed or replaced the file (base/own_file.h). The sink then never touches the file
- * again. */
-int sl_sink_file_open(struct sl_sink **out, const char *path);
+/* `name` is the final name of the file in the folder, which the caller must keep. Bytes are written
+ * to `name`.part. This file is created with the first write, so it is never empty, unless the
+ * program is killed just then. Existing files and links are never opened or replaced: the first
+ * write, or close(), then returns -EEXIST. No signal is raised, because the sink writes only to
+ * regular files, and EINTR is retried. A short write on a full disk returns -ENOSPC. After an
+ * error, close() truncates the file to its size at the last sync, or removes the file if that size
+ * is 0. A write returns -EBADF if the host closed or replaced the file (base/own_file.h). The sink
+ * then never touches the file again. */
+int sl_sink_file_open(struct sl_sink **out, struct sl_folder *folder, const char *name);
 
 /* A sink in memory, for tests and benchmarks. sl_sink_memory_get() returns the bytes that were
  * written so far, at any time before close(). close() frees these bytes. */
@@ -63,8 +65,8 @@ void sl_sink_memory_get(const struct sl_sink *sink, const void **data, size_t *s
  * new sink owns `below`. `level` is -7 to 19 for zstd (0 means 1), 1 to 9 for gzip. */
 int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_compression kind,
                           int level);
-/* Opens a file sink with a compressing sink above it. If the compressor cannot start, an empty
- * `path`.part may remain. */
-int sl_sink_open(struct sl_sink **out, const char *path, enum sl_compression kind, int level);
+/* Opens a file sink with a compressing sink above it. */
+int sl_sink_open(struct sl_sink **out, struct sl_folder *folder, const char *name,
+                 enum sl_compression kind, int level);
 
 #endif

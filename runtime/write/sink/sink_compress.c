@@ -303,10 +303,11 @@ int sl_sink_compress_open(struct sl_sink **out, struct sl_sink *below, enum sl_c
     return 0;
 }
 
-int sl_sink_open(struct sl_sink **out, const char *path, enum sl_compression kind, int level)
+int sl_sink_open(struct sl_sink **out, struct sl_folder *folder, const char *name,
+                 enum sl_compression kind, int level)
 {
     struct sl_sink *file;
-    int error = sl_sink_file_open(&file, path);
+    int error = sl_sink_file_open(&file, folder, name);
 
     if (error)
         return error;

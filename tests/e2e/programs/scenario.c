@@ -32,14 +32,19 @@
  *     lost             Waits until a record was lost, 10 s at most.
  *     ended            Floods until no window is open.
  *     deleted          Floods until the next complete trace was deleted.
+ *     passive          Waits until recording has ended for good, 10 s at most.
  *     status           Prints `state N window N completed N`.
  *     chdir:PATH       Changes the working directory.
+ *     chroot:PATH      Changes the root folder, and the working directory to it.
  *     unlink:PATH      Removes a file.
+ *     sh:COMMAND       Runs a command in a shell.
+ *     closefrom:N      Closes all descriptors from N on.
  *     append           Appends a byte to the last complete trace.
  *     load:PATH        Loads a library by dlopen().
  *     sleep:MS         Sleeps for MS milliseconds.
  *     fork             Forks a child, which makes a kernel call and exits with 5. Waits for the
  *                      child.
+ *     exec             Replaces the process by this program with the steps that follow.
  *     exit:N           Ends the process. Also: _exit:N, abort, kill, return:N.
  *     thread_exit:N    Calls _exit() from a second thread.
  *
@@ -289,6 +294,14 @@ static void do_lost(void)
     printf("lost %d\n", status.dropped > 0);
 }
 
+static void do_passive(void)
+{
+    struct sl_status status = {.size = sizeof(status)};
+
+    for (int i = 0; i < 2000 && !(sl_status(&status) == 0 && *status.reason); i++)
+        sleep_ms(5);
+}
+
 static void do_status(void)
 {
     struct sl_status status = {.size = sizeof(status)};
@@ -423,10 +436,18 @@ static int do_step(const char *step, long n, const char *text)
         do_ended();
     else if (!strcmp(step, "deleted"))
         do_deleted();
+    else if (!strcmp(step, "passive"))
+        do_passive();
     else if (!strcmp(step, "chdir"))
         return chdir(text);
+    else if (!strcmp(step, "chroot"))
+        return chroot(text) || chdir("/");
     else if (!strcmp(step, "unlink"))
         return unlink(text);
+    else if (!strcmp(step, "sh"))
+        return system(text);
+    else if (!strcmp(step, "closefrom"))
+        closefrom((int)n);
     else if (!strcmp(step, "append"))
         return do_append();
     else if (!strcmp(step, "status"))
@@ -454,6 +475,10 @@ int main(int argc, char **argv)
         /* A forked child must not print text that its parent has buffered. */
         fflush(stdout);
         do_end(argv[i], n);
+        if (!strcmp(argv[i], "exec")) {
+            argv[i] = argv[0];
+            execv("/proc/self/exe", argv + i);
+        }
         if (!strcmp(argv[i], "return")) {
             finish();
             return (int)n;

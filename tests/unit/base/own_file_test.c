@@ -17,10 +17,12 @@
 #include "unit/folder.h"
 
 /* What the host does while own_file.c opens a file; each test sets it. own_file.c calls getrlimit()
- * right after open(), so the getrlimit() of this file calls the function. */
+ * right after open(), so the getrlimit() of this file calls the function. ThreadSanitizer calls
+ * getrlimit() before it can check accesses. */
 static void (*meanwhile)(void);
 
-int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
+__attribute__((no_sanitize("thread"))) int getrlimit(__rlimit_resource_t resource,
+                                                     struct rlimit *limit)
 {
     if (meanwhile)
         meanwhile();
@@ -86,7 +88,7 @@ static void ours_alone(void **state)
     struct sl_own_file f;
     struct stat st;
 
-    assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("file"), 0600), 0);
     assert_true(f.fd >= 512);
     assert_int_equal(fstat(f.fd, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -103,11 +105,11 @@ static void what_is_there_stays(void **state)
     struct sl_own_file f;
 
     close(open(in_folder("file"), O_WRONLY | O_CREAT, 0600));
-    assert_int_equal(sl_own_file_open(&f, in_folder("file")), -EEXIST);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("file"), 0600), -EEXIST);
     assert_int_equal(symlink(in_folder("aim"), in_folder("link")), 0);
-    assert_int_equal(sl_own_file_open(&f, in_folder("link")), -EEXIST);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("link"), 0600), -EEXIST);
     assert_int_equal(access(in_folder("aim"), F_OK), -1);
-    assert_int_equal(sl_own_file_open(&f, in_folder("no/file")), -ENOENT);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("no/file"), 0600), -ENOENT);
 }
 
 static int open_under(int limit, const char *name)
@@ -117,7 +119,7 @@ static int open_under(int limit, const char *name)
     int error;
 
     CHECK(setrlimit(RLIMIT_NOFILE, &lower) == 0);
-    error = sl_own_file_open(&f, in_folder(name));
+    error = sl_own_file_open(&f, AT_FDCWD, in_folder(name), 0600);
     if (!error)
         CHECK(put(&f, "hello") == 0);
     return error ? error : f.fd;
@@ -147,7 +149,7 @@ static void not_where_the_host_may_print(void)
 
     for (int fd = 0; fd < 2; fd++)
         close(fd);
-    CHECK(sl_own_file_open(&f, in_folder("file")) == 0);
+    CHECK(sl_own_file_open(&f, AT_FDCWD, in_folder("file"), 0600) == 0);
     CHECK(f.fd > STDERR_FILENO && !is_open(0) && !is_open(1));
     CHECK(sl_own_file_close(&f) == 0);
 }
@@ -171,7 +173,7 @@ static void open_while_closed(void)
     struct sl_own_file f;
 
     meanwhile = close_all;
-    CHECK(sl_own_file_open(&f, in_folder("file")) == -EBADF);
+    CHECK(sl_own_file_open(&f, AT_FDCWD, in_folder("file"), 0600) == -EBADF);
     CHECK(f.fd == -1 && put(&f, "hello") == -EBADF);
     CHECK(sl_stats_get(SL_STAT_FILES_LOST) == 1);
 }
@@ -182,7 +184,7 @@ static void open_while_reused(void)
 
     close_all();
     meanwhile = close_all_and_open;
-    CHECK(sl_own_file_open(&f, in_folder("other")) == -EBADF);
+    CHECK(sl_own_file_open(&f, AT_FDCWD, in_folder("other"), 0600) == -EBADF);
     CHECK(f.fd == -1 && put(&f, "hello") == -EBADF);
     CHECK(sl_stats_get(SL_STAT_FILES_LOST) == 1);
     CHECK(write(3, "host", 4) == 4 && size_of(in_folder("host")) == 8);
@@ -224,7 +226,7 @@ static void a_name_that_vanishes(void **state)
 
     close(lowest);
     meanwhile = remove_name;
-    assert_int_equal(sl_own_file_open(&f, in_folder("gone")), -ENOENT);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("gone"), 0600), -ENOENT);
     assert_false(is_open(lowest) || is_open(512));
     close(open(in_folder("gone"), O_WRONLY | O_CREAT, 0600));
     assert_int_equal(sl_own_file_read(in_folder("gone"), text, sizeof(text)), -ENOENT);
@@ -251,7 +253,7 @@ static void closed_under_us(void **state)
 {
     struct sl_own_file f;
 
-    assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("file"), 0600), 0);
     assert_int_equal(put(&f, "hello"), 0);
     close(f.fd);
     assert_int_equal(put(&f, "hello"), -EBADF);
@@ -261,8 +263,8 @@ static void closed_under_us(void **state)
     assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 1);
     assert_int_equal(size_of(in_folder("file")), 5);
     /* The name still belongs to the file. */
-    assert_int_equal(sl_own_file_rename(&f, in_folder("file"), in_folder("new")), 0);
-    sl_own_file_unlink(&f, in_folder("new"));
+    assert_int_equal(sl_own_file_rename(&f, AT_FDCWD, in_folder("file"), in_folder("new")), 0);
+    sl_own_file_unlink(&f, AT_FDCWD, in_folder("new"));
     assert_int_equal(size_of(in_folder("new")), -1);
 }
 
@@ -286,7 +288,7 @@ static void reused_by_another_file(void **state)
         int hosts = open_hosts(), high;
 
         name[4] = (char)('0' + i);
-        assert_int_equal(sl_own_file_open(&f, in_folder(name)), 0);
+        assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder(name), 0600), 0);
         high = f.fd;
         assert_int_equal(dup2(hosts, high), high);
         assert_int_equal(use[i](&f), -EBADF);
@@ -307,7 +309,7 @@ static void lost_for_good(void **state)
     int hosts = open_hosts(), ours, high;
     struct sl_own_file f;
 
-    assert_int_equal(sl_own_file_open(&f, in_folder("file")), 0);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("file"), 0600), 0);
     high = f.fd;
     ours = dup(high);
     dup2(hosts, high);
@@ -326,13 +328,13 @@ static void a_replaced_name_is_left_alone(void **state)
 {
     struct sl_own_file f;
 
-    assert_int_equal(sl_own_file_open(&f, in_folder("a")), 0);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("a"), 0600), 0);
     assert_int_equal(put(&f, "hello"), 0);
     close(open_hosts());
     assert_int_equal(rename(in_folder("host"), in_folder("a")), 0);
     assert_int_equal(sl_own_file_close(&f), 0);
-    assert_int_equal(sl_own_file_rename(&f, in_folder("a"), in_folder("b")), -EBADF);
-    sl_own_file_unlink(&f, in_folder("a"));
+    assert_int_equal(sl_own_file_rename(&f, AT_FDCWD, in_folder("a"), in_folder("b")), -EBADF);
+    sl_own_file_unlink(&f, AT_FDCWD, in_folder("a"));
     assert_int_equal(size_of(in_folder("a")), 4);
     assert_int_equal(size_of(in_folder("b")), -1);
     assert_true(sl_stats_get(SL_STAT_FILES_LOST) > 0);
@@ -342,15 +344,78 @@ static void a_name_is_never_taken_from_another(void **state)
 {
     struct sl_own_file f;
 
-    assert_int_equal(sl_own_file_open(&f, in_folder("a")), 0);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("a"), 0600), 0);
     assert_int_equal(sl_own_file_close(&f), 0);
     close(open_hosts());
-    assert_int_equal(sl_own_file_rename(&f, in_folder("a"), in_folder("host")), -EEXIST);
+    assert_int_equal(sl_own_file_rename(&f, AT_FDCWD, in_folder("a"), in_folder("host")), -EEXIST);
     assert_int_equal(size_of(in_folder("host")), 4);
     /* Another program has removed the file. */
     assert_int_equal(unlink(in_folder("a")), 0);
-    assert_int_equal(sl_own_file_rename(&f, in_folder("a"), in_folder("b")), -ENOENT);
+    assert_int_equal(sl_own_file_rename(&f, AT_FDCWD, in_folder("a"), in_folder("b")), -ENOENT);
     assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 0);
+}
+
+/* ---- modes and folders ---- */
+
+static int mode_of(const char *name)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(in_folder(name), &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void the_mode_does_not_depend_on_the_umask(void **state)
+{
+    struct sl_own_file f, d;
+
+    umask(0777);
+    assert_int_equal(sl_own_file_open(&f, AT_FDCWD, in_folder("file"), 0644), 0);
+    assert_int_equal(mode_of("file"), 0644);
+    assert_int_equal(sl_own_file_close(&f), 0);
+    umask(0022);
+    assert_int_equal(mkdir(in_folder("folder"), 02770), 0);
+    assert_int_equal(chmod(in_folder("folder"), 02700), 0); /* set-group-id is inherited */
+    assert_int_equal(sl_own_file_open_folder(&d, AT_FDCWD, in_folder("folder"), O_NOFOLLOW, 0770),
+                     0);
+    assert_int_equal(mode_of("folder"), 02770);
+    assert_int_equal(sl_own_file_close(&d), 0);
+    assert_int_equal(umask(0), 0022);
+}
+
+static void files_below_a_folder(void **state)
+{
+    struct sl_own_file d, f;
+
+    assert_int_equal(sl_own_file_open_folder(&d, AT_FDCWD, folder, 0, 0), 0);
+    assert_true(d.fd >= 512 && fcntl(d.fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(sl_own_file_open(&f, d.fd, "a", 0600), 0);
+    assert_int_equal(put(&f, "hello"), 0);
+    assert_int_equal(sl_own_file_close(&f), 0);
+    assert_int_equal(sl_own_file_rename(&f, d.fd, "a", "b"), 0);
+    assert_int_equal(size_of(in_folder("b")), 5);
+    sl_own_file_unlink(&f, d.fd, "b");
+    assert_int_equal(size_of(in_folder("b")), -1);
+    assert_true(sl_own_file_is_open(&d));
+    close(d.fd);
+    assert_false(sl_own_file_is_open(&d));
+    assert_int_equal(d.fd, -1);
+    assert_int_equal(sl_stats_get(SL_STAT_FILES_LOST), 0);
+}
+
+static void a_folder_that_is_a_link(void **state)
+{
+    struct sl_own_file d;
+
+    assert_int_equal(symlink(folder, in_folder("link")), 0);
+    assert_int_equal(sl_own_file_open_folder(&d, AT_FDCWD, in_folder("link"), O_NOFOLLOW, 0),
+                     -ELOOP);
+    assert_int_equal(d.fd, -1);
+    assert_int_equal(sl_own_file_open_folder(&d, AT_FDCWD, in_folder("link"), 0, 0), 0);
+    assert_int_equal(sl_own_file_close(&d), 0);
+    close(open(in_folder("file"), O_WRONLY | O_CREAT, 0600));
+    assert_int_equal(sl_own_file_open_folder(&d, AT_FDCWD, in_folder("file"), O_NOFOLLOW, 0),
+                     -ENOTDIR);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -370,6 +435,9 @@ int main(void)
         T(lost_for_good),
         T(a_replaced_name_is_left_alone),
         T(a_name_is_never_taken_from_another),
+        T(the_mode_does_not_depend_on_the_umask),
+        T(files_below_a_folder),
+        T(a_folder_that_is_a_link),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void each_scheduler_names_the_job(void **state)
         snprintf(said, sizeof(said), "%s=4711.server-%zu", names[i], i);
         READ(said, "RANK=1");
         assert_string_equal(who.job, strchr(said, '=') + 1);
-        assert_non_null(strstr(who.folder, who.job));
+        assert_non_null(strstr(who.folder.path, who.job));
     }
     READ("TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=77"); /* torchrun without a job name */
     assert_string_equal(who.job, "77");
@@ -118,8 +118,8 @@ static void our_own_name_of_the_job_wins_and_is_safe(void **state)
     READ("RANK=2", "SLURM_JOB_ID=1");
     assert_string_equal(who.job, "llama-7b.v2");
     snprintf(expect, sizeof(expect), "-2-%d", getpid());
-    assert_non_null(strstr(who.folder, expect));
-    assert_int_equal(strncmp(who.folder, "/data/traces/llama-7b.v2/", 25), 0);
+    assert_non_null(strstr(who.folder.path, expect));
+    assert_int_equal(strncmp(who.folder.path, "/data/traces/llama-7b.v2/", 25), 0);
 }
 
 static void sanitising(void **state)

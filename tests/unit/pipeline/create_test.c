@@ -75,7 +75,7 @@ static void what_a_start_that_fails_took_is_given_back(void **state)
 static void too_little_for_execution_traces_is_said(void)
 {
     const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
-    char command[256];
+    char command[512];
 
     config.memory_bytes = 2 << 20;
     config.chakra = SL_CHAKRA_RAW;
@@ -85,7 +85,7 @@ static void too_little_for_execution_traces_is_said(void)
     close_window(1, SL_REASON_API);
     CHECK(count(read_window(1), "\"cat\":\"kernel\"") == 1);
     CHECK(sl_pipeline_stop(pipeline, 60000000000u) == 0);
-    snprintf(command, sizeof(command), "! ls %s | grep -q '[.]et'", folder);
+    snprintf(command, sizeof(command), "! ls %s/j/p | grep -q '[.]et'", folder);
     CHECK(system(command) == 0);
     snprintf(command, sizeof(command),
              "grep -q 'SYNCLINE_MEMORY are too small for Chakra execution traces' %s",
@@ -97,9 +97,10 @@ static void without_memory_for_ranges_the_rest_is_recorded(void)
 {
     const struct sl_pipeline_options opt = {&config, &identity, &cupti, &stamps, 0};
     const struct sl_nvtx_event in_vain = {.message = {.text = "in vain", .length = 7}};
-    char command[256];
+    char command[512];
     const char *text;
 
+    sl_folder_init(&identity.folder, folder, "j", "q", 0600);
     config.nvtx_memory_bytes = 3;
     CHECK(sl_nvtx_init(8 << 20) == 0);
     CHECK(sl_pipeline_create(&pipeline, &opt) == 0);
@@ -123,7 +124,7 @@ static int set_up_folder(void **state)
 {
     if (folder_make())
         return -1;
-    strcpy(identity.folder, folder);
+    sl_folder_init(&identity.folder, folder, "j", "p", 0600);
     snprintf(said, sizeof(said), "%s.stderr", folder);
     child_stderr = said;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

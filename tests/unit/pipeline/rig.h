@@ -34,7 +34,7 @@ static inline int set_up(void **state)
 
     if (folder_make())
         return -1;
-    strcpy(identity.folder, folder);
+    sl_folder_init(&identity.folder, folder, "j", "p", 0600);
     return sl_pipeline_create(&pipeline, &opt);
 }
 
@@ -81,12 +81,12 @@ static inline void deliver(const char *name, uint64_t call_ns, uint64_t wait)
 static inline const char *read_window(int number)
 {
     static char text[1 << 20];
-    char path[128], last[128];
+    char path[sizeof(identity.folder.path) + 32], last[128];
     uint64_t windows = 0;
     size_t got;
     FILE *f;
 
-    snprintf(path, sizeof(path), "%s/%d.pt.trace.json", folder, number);
+    snprintf(path, sizeof(path), "%s/%d.pt.trace.json", identity.folder.path, number);
     while (access(path, R_OK)) /* the file gets this name when it is complete */
         usleep(1000);
     do

@@ -27,6 +27,7 @@ static struct {
     size_t each;       /* number of bytes that events() writes */
 } o;
 static char folder[PATH_MAX];
+static struct sl_folder place;
 
 static int open_window(void *user, const struct sl_trace_meta *meta, struct sl_window_file *file)
 {
@@ -74,7 +75,7 @@ static const struct sl_output_functions functions = {
 
 static int set_up(void **state)
 {
-    struct sl_output output = {.functions = &functions, .file = {.folder = folder, .ending = ".t"}};
+    struct sl_output output = {.functions = &functions, .file = {.folder = &place, .ending = ".t"}};
 
     (void)state;
     memset(&o, 0, sizeof(o));
@@ -83,7 +84,7 @@ static int set_up(void **state)
     sl_stats_reset();
     sl_log_set_level(SL_LOG_OFF);
     sl_outputs_add(&o.list, &output);
-    return mkdtemp(folder) ? 0 : -1;
+    return mkdtemp(folder) ? sl_folder_open(&place, folder, 0600) : -1;
 }
 
 static int tear_down(void **state)
@@ -92,6 +93,7 @@ static int tear_down(void **state)
 
     (void)state;
     sl_outputs_destroy(&o.list);
+    sl_folder_close(&place);
     snprintf(command, sizeof(command), "rm -rf %s", folder);
     return system(command);
 }
@@ -146,7 +148,7 @@ static void a_failure_is_not_repeated_for_each_window(void **state)
  * is not touched. */
 static void the_oldest_windows_are_deleted(void **state)
 {
-    const struct sl_disk_options opt = {.folder = folder, .limit_bytes = 4 * 4096};
+    const struct sl_disk_options opt = {.folder = &place, .limit_bytes = 4 * 4096};
     char path[PATH_MAX + 32];
 
     (void)state;
@@ -170,7 +172,7 @@ static void the_oldest_windows_are_deleted(void **state)
  * begins. */
 static void a_run_ends_at_the_limit(void **state)
 {
-    const struct sl_disk_options opt = {.folder = folder, .limit_bytes = 100, .keeps_all = 1};
+    const struct sl_disk_options opt = {.folder = &place, .limit_bytes = 100, .keeps_all = 1};
 
     (void)state;
     assert_int_equal(sl_disk_create(&o.list.disk, &opt), 0);

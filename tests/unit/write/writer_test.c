@@ -29,7 +29,9 @@ static struct sl_ring *ring;
 static struct sl_outputs *outputs;
 static struct sl_writer *writer;
 static int left_behind; /* 1 if a writer thread was left running and still uses its arguments */
-static struct sl_outputs *volatile kept; /* the outputs that the running writer still uses */
+/* the objects that the running writer still uses */
+static struct sl_outputs *volatile kept;
+static struct sl_folder *place, *volatile kept_place;
 
 static _Atomic int named_by_another;
 
@@ -46,6 +48,7 @@ static int set_up(void **state)
 {
     strcpy(folder, "/tmp/sl_writer_XXXXXX");
     outputs = calloc(1, sizeof(*outputs));
+    place = calloc(1, sizeof(*place));
     sl_stats_reset();
     return !mkdtemp(folder) || sl_ring_create(&ring, 4096);
 }
@@ -57,26 +60,38 @@ static int tear_down(void **state)
     if (!left_behind) {
         sl_outputs_destroy(outputs);
         free(outputs);
+        sl_folder_close(place);
+        free(place);
         sl_ring_destroy(ring);
     } else {
         kept = outputs;
+        kept_place = place;
     }
     left_behind = 0;
     snprintf(command, sizeof(command), "chmod -R u+w %s; rm -rf %s", folder, folder);
     return system(command);
 }
 
-static void start(const char *where, enum sl_compression compression)
+static void start(enum sl_compression compression)
 {
     const struct sl_kineto_options kineto = {.detail = SL_DETAIL_DEFAULT};
-    const struct sl_window_file_options file = {.folder = where, .compression = compression};
+    const struct sl_window_file_options file = {.folder = place, .compression = compression};
     const struct sl_writer_options opt = {
         .ring = ring, .outputs = outputs, .meta = {.pid = 42, .world_size = 1}};
     struct sl_output output;
 
+    if (!*place->output)
+        assert_int_equal(sl_folder_open(place, folder, 0600), 0);
     assert_int_equal(sl_kineto_output_create(&output, &kineto, file), 0);
     sl_outputs_add(outputs, &output);
     assert_int_equal(sl_writer_start(&writer, &opt), 0);
+}
+
+/* The folder of the traces cannot be made. */
+static void start_in_vain(void)
+{
+    sl_folder_init(place, "/proc/syncline-no-such-folder", "job", "p", 0600);
+    start(SL_COMPRESS_ZSTD);
 }
 
 static void push(enum sl_event_kind kind, uint32_t number)
@@ -170,7 +185,7 @@ static void each_window_is_a_complete_file(void **state)
     char last[1024], expected[256];
     uint64_t windows = 0;
 
-    start(folder, SL_COMPRESS_ZSTD);
+    start(SL_COMPRESS_ZSTD);
     sl_writer_last(writer, last, sizeof(last), &windows);
     assert_string_equal(last, "");
     push_window(1, 1000);
@@ -194,7 +209,7 @@ static void stop_drains_and_completes_the_open_window(void **state)
 {
     uint32_t i;
 
-    start(folder, SL_COMPRESS_NONE);
+    start(SL_COMPRESS_NONE);
     push(SL_EV_WINDOW_OPEN, 1);
     for (i = 1; i <= 3000; i++)
         push(SL_EV_RUNTIME, i);
@@ -215,7 +230,7 @@ static void a_stop_in_haste_counts_what_it_leaves(void **state)
     push(SL_EV_WINDOW_OPEN, 1);
     for (uint32_t i = 1; i <= 4000; i++)
         push(SL_EV_RUNTIME, i);
-    start(folder, SL_COMPRESS_NONE);
+    start(SL_COMPRESS_NONE);
     ended = sl_writer_stop(writer, 0);
     assert_true(ended == 0 || ended == -ETIMEDOUT);
     if (ended != 0)
@@ -237,11 +252,10 @@ static void a_collision_gets_another_name(void **state)
 
     snprintf(name, sizeof(name), "%s/1.pt.trace.json", folder);
     assert_int_equal(close(open(name, O_CREAT | O_WRONLY, 0600)), 0);
-    start(folder, SL_COMPRESS_NONE);
+    start(SL_COMPRESS_NONE);
     push_window(1, 5);
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
-    snprintf(name, sizeof(name), "1-%llu.pt.trace.json", (unsigned long long)OPENED + 1);
-    expect_rows(name, 5);
+    expect_rows("1-2.pt.trace.json", 5);
 }
 
 static int saved_stderr;
@@ -281,26 +295,32 @@ static void a_folder_that_cannot_be_made_is_said_once_per_window(void **state)
     int lines = 0;
 
     catch_stderr();
-    start("/proc/syncline-no-such-folder", SL_COMPRESS_ZSTD);
+    start_in_vain();
     push_window(1, 500);
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
     text = caught_stderr();
     for (line = text; (line = strchr(line, '\n')) != NULL; line++)
         lines++;
     assert_int_equal(lines, 1);
-    assert_non_null(strstr(text, "/proc/syncline-no-such-folder/1.pt.trace.json.zst"));
+    assert_non_null(strstr(text, "/proc/syncline-no-such-folder/job/p/1.pt.trace.json.zst"));
     assert_non_null(strstr(text, "the job is not affected"));
     assert_non_null(strstr(text, "SYNCLINE_OUTPUT"));
     assert_int_equal(sl_stats_get(SL_STAT_DROPPED_WRITE), 500);
     assert_int_equal(sl_stats_get(SL_STAT_EVENTS_WRITTEN), 0);
 }
 
-/* Waits until the file is open. The file's descriptor is 512, the first number that syncline
- * uses. */
-static void wait_for_file(void)
+/* Waits until the window has a file, and returns its descriptor. */
+static int wait_for_file(uint32_t window)
 {
-    while (fcntl(512, F_GETFD) < 0) /* ctest's time limit ends this loop if the file never opens */
+    char name[128];
+    struct stat file, st;
+
+    snprintf(name, sizeof(name), "%s/%u.pt.trace.json.part", folder, window);
+    while (stat(name, &file) != 0 || file.st_size == 0) /* ctest's time limit ends this loop */
         usleep(1000);
+    for (int fd = 512;; fd++)
+        if (fstat(fd, &st) == 0 && st.st_ino == file.st_ino)
+            return fd;
 }
 
 static void a_file_that_the_host_closed_costs_its_window(void **state)
@@ -311,14 +331,14 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
     char *data;
 
     catch_stderr();
-    start(folder, SL_COMPRESS_NONE);
+    start(SL_COMPRESS_NONE);
     for (uint32_t window = 1; window <= 2; window++) {
         push(SL_EV_WINDOW_OPEN, window);
-        sl_writer_wake(writer);
-        wait_for_file();
-        /* syscall(), because ThreadSanitizer would report close() as a race */
-        syscall(SYS_close, 512);
         push(SL_EV_RUNTIME, 1);
+        sl_writer_wake(writer);
+        /* syscall(), because ThreadSanitizer would report close() as a race */
+        syscall(SYS_close, wait_for_file(window));
+        push(SL_EV_RUNTIME, 2);
         push(SL_EV_WINDOW_CLOSE, window);
         sl_writer_wake(writer);
         while (sl_writer_lost_window(writer, &renew_ns) < window)
@@ -345,7 +365,7 @@ static void a_file_that_the_host_closed_costs_its_window(void **state)
 static void a_rows_beginning_is_no_row(void **state)
 {
     catch_stderr();
-    start("/proc/syncline-no-such-folder", SL_COMPRESS_ZSTD);
+    start_in_vain();
     push(SL_EV_RUNTIME, 1); /* this call is before any window, so it is not written */
     push(SL_EV_CPU_OP, 1);
     push(SL_EV_WINDOW_OPEN, 1);
@@ -389,7 +409,7 @@ static void the_thread_takes_no_signals(void **state)
 {
     unsigned long long mask = 0;
 
-    start(folder, SL_COMPRESS_NONE);
+    start(SL_COMPRESS_NONE);
     while (!find_thread("syncline-write", &mask)) /* ctest's time limit ends this loop */
         usleep(1000);
     assert_int_equal(sl_writer_stop(writer, 10 * SECOND), 0);
@@ -408,7 +428,7 @@ static void an_open_window_can_be_read_soon(void **state)
     size_t size = 0;
     int fd;
 
-    start(folder, SL_COMPRESS_ZSTD);
+    start(SL_COMPRESS_ZSTD);
     push(SL_EV_WINDOW_OPEN, 1);
     push(SL_EV_RUNTIME, 77);
     sl_writer_wake(writer);
