@@ -1,7 +1,9 @@
 /*
  * window_file.h - opens, syncs and closes a file that an output writes for a window.
  *
- * The file's name is FOLDER/WINDOW<ending>. If a file with this name exists, the name is
+ * The file's name is FOLDER/WINDOW<ending>. WINDOW is `step-000000501` for a window that begins
+ * with step 501, `20261125T183701.250Z` (its begin in UTC) for a window by time, and otherwise the
+ * window's number. If a file with this name exists, the name is
  * FOLDER/WINDOW-OPENED_NS<ending>. This happens in containers, where another process may have the
  * same host name, rank and pid.
  *

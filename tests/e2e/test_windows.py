@@ -110,6 +110,50 @@ def test_time_windows(go):
         assert meta["opened_ns"] <= min(times) and max(times) <= meta["closed_ns"]
 
 
+def test_timed_windows_without_events_have_no_file(go):
+    """The process is idle for two seconds. The windows in that time leave no file, of either format."""
+    run = go("context " + "kernel sync sleep:10 " * 40 + "sleep:2000 " + "kernel sync sleep:10 " * 40,
+             window="time:100ms/200ms", lead_in="0", log="warn")
+    traces = run.traces()
+    assert traces and all(trace.of("kernel", "cuda_driver", "cuda_runtime") for trace in traces)
+    assert len(run.files("*.et.zst")) == len(traces)
+    numbers = [trace.object["syncline"]["window"] for trace in traces]
+    assert numbers == sorted(numbers) and max(b - a for a, b in zip(numbers, numbers[1:])) > 2
+
+
+def test_turns_that_are_skipped_are_counted(go):
+    """A window ends when the next one is due, and completing its file takes some time. The turns that are over
+    by then are counted in the next file."""
+    run = go("context " + "kernel sync sleep:2 " * 400, window="time:10ms/10ms", lead_in="0", log="warn")
+    traces = run.traces()
+    metas = [trace.object["syncline"] for trace in traces][1:]  # a turn may have begun in the first window
+    for before, after in zip(metas, metas[1:]):
+        opened = after["opened_ns"] // 10**7
+        due = [turn for turn in range(before["closed_ns"] // 10**7, opened)
+               if turn * 10**7 >= before["closed_ns"]]
+        # windows without an event have no file, and are not missed
+        if after["window"] == before["window"] + 1:
+            assert after["counters"]["windows_missed"] == len(due)
+
+
+@pytest.mark.sanitize
+def test_a_stop_before_the_lead_in_is_over(go):
+    """What was recorded since the kinds were on is kept, and the file says that the lead-in was short."""
+    run = go("context kernel:2 sync start lead_in " + "kernel sync sleep:10 " * 50 + "stop windows:1 kernel:7 sync",
+             window="demand", lead_in="10s", log="warn")
+    assert (run.status, run.said()) == (0, []), run.stderr
+    assert numbers(run.stdout, "start") == [0] and numbers(run.stdout, "stop") == [0]
+    trace = run.trace()
+    meta = trace.object["syncline"]
+    assert meta["lead_in"] == "short"
+    inside = {op["corr"] for op in run.operations()
+              if op["kind"] == "kernel" and meta["opened_ns"] <= op["start"] < meta["closed_ns"]}
+    assert inside == {row["args"]["correlation"] for row in trace.of("kernel")} and len(inside) > 5
+    run = go("context kernel:2 sync start recording kernel:5 sync stop windows:1", window="demand",
+             lead_in="50ms", log="warn")
+    assert "lead_in" not in run.trace().object["syncline"]
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_ctypes(tmp_path, before):
     """The exported functions are called by name, before and after CUDA has loaded the library."""
