@@ -67,7 +67,7 @@ struct sl_window_now {
     uint64_t monotonic_ns, real_ns;
 };
 
-/* What the job's steps say. All zeros: the job has made no step yet. */
+/* Facts about the job's steps. All zeros: the job has made no step yet. */
 struct sl_window_steps {
     uint64_t running;   /* number of the running step */
     uint64_t length_ns; /* mean length of the last steps; 0: not known */

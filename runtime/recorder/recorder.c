@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/log.h"
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 #include "collect/lane/step.h"
@@ -400,6 +401,12 @@ static int finish(struct sl_recorder *r)
 
     if (see_window(r) == -ECANCELED)
         return -ECANCELED;
+    if (r->window.missed)
+        sl_log(SL_LOG_INFO,
+               "%llu windows were due after the last recorded window and were missed: the window "
+               "before was not complete, or CUPTI was not on in time; record with a longer period "
+               "(SYNCLINE_WINDOW)",
+               (unsigned long long)r->window.missed);
     if (!sl_pipeline_is_open(r->pipeline))
         return 0;
     if (sl_handover_step(s, SL_OWN_EV_BUFFERS))

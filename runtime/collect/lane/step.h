@@ -57,7 +57,7 @@ void sl_step_end_named(void);
 /* Returns the number of the running step. Each step raises it by at least one. */
 uint64_t sl_step_number(void);
 
-/* What the recorder wants to know of the last steps. All zeros: no step has begun. */
+/* Facts about the last steps. All zeros: no step has begun. */
 struct sl_step_look {
     uint64_t running;   /* number of the running step */
     uint64_t length_ns; /* mean length of the last eight steps; 0: not known */

@@ -267,7 +267,7 @@ static void a_stop_takes_back_a_start_that_was_not_acted_on(void **state)
     assert_int_equal(w.number, 0);
 }
 
-/* What was recorded since the kinds were on, and was not dropped yet, is kept. */
+/* The window has all records since the kinds were on that were not dropped yet. */
 static void a_stop_in_the_lead_in_keeps_what_was_recorded(void **state)
 {
     for (int seen = 0; seen < 2; seen++) {
