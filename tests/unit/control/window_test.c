@@ -1,6 +1,7 @@
 /* window_test.c - sequences of times and requests, and the actions that the window requests from
  * the recorder. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "unit/control/window_rig.h"
 
@@ -221,6 +222,61 @@ static void back_to_back_windows_have_no_pause(void **state)
     assert_int_equal(step(T0 + 2 * S + 6), SL_ACT_OPEN);
     assert_int_equal(w.opened_ns, T0 + 2 * S + 6);
     assert_int_equal(w.number, 2);
+}
+
+/* The recorder looks at random moments, and enabling and draining take random times. Each due
+ * window is recorded within its planned time, or counted as missed. */
+static void every_due_time_is_recorded_or_missed(void **state)
+{
+    unsigned seed = 1;
+
+    for (int run = 0; run < 200; run++) {
+        uint64_t length = 1 + (uint64_t)rand_r(&seed) % 5, period = length + rand_r(&seed) % 20;
+        struct sl_config config = {.window_mode = SL_WINDOW_TIME,
+                                   .window_ns = length * S,
+                                   .period_ns = period * S,
+                                   .lead_in_ns = (uint64_t)rand_r(&seed) % (3 * S)};
+        uint64_t now = T0 + (uint64_t)rand_r(&seed) % (100 * S), first, recorded = 0, missed = 0;
+        uint64_t decoded_ns = 0;
+
+        sl_window_init(&w, &config, at(now), now);
+        assert_int_equal(step(now), SL_ACT_OPEN);
+        first = w.due_real_ns;
+        assert_true(first > now && first <= now + period * S && first % (period * S) == 0);
+        for (int i = 0; i < 1000; i++) {
+            enum sl_window_state before;
+            uint64_t missed_before;
+            uint32_t actions;
+
+            do {
+                before = w.state;
+                missed_before = w.missed;
+                actions = sl_window_step(&w, at(now), rand_r(&seed) % 3 == 0);
+                missed += w.missed - missed_before;
+                if (actions & SL_ACT_OPEN) {
+                    uint64_t due_ns = w.opened_ns / (period * S) * (period * S);
+
+                    sl_window_ready(&w, at(now));
+                    assert_true(w.opened_ns < due_ns + length * S);
+                    assert_true(w.opened_ns == due_ns || w.opened_ns >= decoded_ns);
+                    assert_true(deadline_of() == due_ns + length * S);
+                    recorded++;
+                }
+                if (actions & SL_ACT_DRAIN)
+                    assert_true(w.closed_ns <= now);
+                if (actions & SL_ACT_ENABLE)
+                    now += (uint64_t)rand_r(&seed) % (2 * S);
+            } while (actions || w.state != before || (w.state == SL_WIN_LEAD_IN && !w.ready_ns));
+            if (rand_r(&seed) % 2) {
+                sl_window_seen(&w, now);
+                if (w.state != SL_WIN_RECORDING)
+                    decoded_ns = now;
+            }
+            now += (uint64_t)rand_r(&seed) % (2 * S);
+        }
+        assert_true(recorded + missed == (w.due_real_ns - first) / (period * S));
+        assert_true(recorded > 0);
+    }
 }
 
 static void demand_waits_for_a_start(void **state)
@@ -497,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_collector_held_up_for_minutes_skips_windows),
         cmocka_unit_test(windows_without_room_between_keep_the_kinds_on),
         cmocka_unit_test(back_to_back_windows_have_no_pause),
+        cmocka_unit_test(every_due_time_is_recorded_or_missed),
         cmocka_unit_test(demand_waits_for_a_start),
         cmocka_unit_test(without_lead_in_it_opens_at_once),
         cmocka_unit_test(a_stop_takes_back_a_start_that_was_not_acted_on),
