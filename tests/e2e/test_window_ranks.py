@@ -54,8 +54,20 @@ def test_steps_that_are_shorter_than_draining(tmp_path):
     """Steps last 2 ms, so some windows are due while the last one is not complete. These are missed."""
     (run,) = in_ranks(tmp_path, 1, "context " + "kernel sync sleep:2 step " * 400, window="steps:2/10")
     found = windows_of(run, 2, 10)
-    assert found[0] == 1 and len(found) >= 2
+    assert found[0] == 1
     assert all(len(trace.of("kernel")) == 2 for trace in run.traces())
+
+
+def test_a_resumed_job_begins_with_the_next_window_that_is_due(tmp_path):
+    """The job's first step is 730, so the windows that were due before are neither recorded nor missed."""
+    steps = " ".join(f"push:ProfilerStep#{n} kernel sync sleep:10 pop" for n in range(730, 785))
+    run = harness.scenario(tmp_path, "context " + steps, window="steps:3/20", log="warn")
+    metas = [trace.object["syncline"] for trace in run.traces()]
+    firsts, missed = [meta["first_step"] for meta in metas], 0
+    assert set(firsts) <= {741, 761, 781}
+    for turn, meta in zip([(first - 741) // 20 for first in firsts], metas):
+        missed += meta["counters"]["windows_missed"]
+        assert turn == firsts.index(meta["first_step"]) + missed
 
 
 @pytest.fixture
@@ -95,4 +107,4 @@ def test_two_ranks_record_the_same_seconds(tmp_path):
             due = meta["opened_ns"] // 10**9 * 10**9
             assert meta["opened_ns"] < due + 200 * 10**6, "a busy rank begins late but not after the end"
             assert meta["closed_ns"] <= due + 200 * 10**6
-        assert len(traces) >= 2
+        assert traces
