@@ -183,7 +183,7 @@ static int plan_time(struct sl_window *w, struct sl_window_now now)
 {
     uint64_t lead_ns = w->lead_in_ns + ENABLING_MARGIN * w->slowest_ns, wait_ns;
 
-    if (clock_set(w->due_offset_ns, now))
+    if (!w->due_real_ns || clock_set(w->due_offset_ns, now))
         w->due_real_ns = next_due(0, w->period_ns, now.real_ns);
     w->due_offset_ns = now.real_ns - now.monotonic_ns;
     if (now.real_ns >= w->window_ns)

@@ -105,7 +105,7 @@ struct sl_window {
                           * the caller may set this to 0 */
     uint64_t offset_ns;  /* CLOCK_REALTIME minus monotonic time when the window opened */
     uint32_t number;     /* number of the current or last window; counts from 1 */
-    int is_short;        /* 1: a stop came before the lead-in was over, so edges may be missing */
+    int is_short;        /* 1: it ended before its lead-in was over, so edges may be missing */
     int want_start, want_stop;
     int untold;    /* 1: the first window is open, but SL_ACT_OPEN was not returned yet */
     int has_begun; /* 1: opened_ns is final; 0: sl_window_ready() may change opened_ns */

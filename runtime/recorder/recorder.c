@@ -399,6 +399,9 @@ static int finish(struct sl_recorder *r)
 {
     struct sl_session *s = &r->session;
 
+    /* A requested window whose lead-in is not over keeps what was recorded, as after a stop. */
+    if (r->window.state == SL_WIN_LEAD_IN && r->window.reason == SL_REASON_API)
+        sl_recorder_request(r, sl_window_stop);
     if (see_window(r) == -ECANCELED)
         return -ECANCELED;
     if (r->window.missed)

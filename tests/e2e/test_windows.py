@@ -134,12 +134,14 @@ def test_turns_that_are_skipped_are_counted(go):
 
 
 @pytest.mark.sanitize
-def test_a_stop_before_the_lead_in_is_over(go):
-    """What was recorded since the kinds were on is kept, and the file says that the lead-in was short."""
-    run = go("context kernel:2 sync start lead_in " + "kernel sync sleep:10 " * 50 + "stop windows:1 kernel:7 sync",
-             window="demand", lead_in="10s", log="warn")
+@pytest.mark.parametrize("end", ["stop windows:1 kernel:7 sync", "exit:0"])
+def test_a_window_that_ends_before_its_lead_in(go, end):
+    """The program stops the window, or ends, in the lead-in. What was recorded since the kinds were on is kept,
+    and the file says that the lead-in was short."""
+    run = go("context kernel:2 sync start lead_in " + "kernel sync sleep:10 " * 50 + end, window="demand",
+             lead_in="10s", log="warn")
     assert (run.status, run.said()) == (0, []), run.stderr
-    assert numbers(run.stdout, "start") == [0] and numbers(run.stdout, "stop") == [0]
+    assert numbers(run.stdout, "start") == [0] and numbers(run.stdout, "stop") == [0] * ("stop" in end)
     trace = run.trace()
     meta = trace.object["syncline"]
     assert meta["lead_in"] == "short"

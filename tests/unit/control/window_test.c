@@ -432,6 +432,21 @@ static void an_application_window_inside_a_timed_pause(void **state)
     assert_int_equal(deadline_of(), T0 + 59 * S); /* the timed window's start does not move */
 }
 
+/* The kinds were not on at the injection, and a window is requested before the first timed one. */
+static void an_application_window_before_the_first_timed_one(void **state)
+{
+    begin(SL_WINDOW_TIME, 0);
+    sl_window_start(&w);
+    assert_int_equal(step(T0 + 7 * S), SL_ACT_ENABLE);
+    step(T0 + 7 * S);
+    assert_int_equal(step(T0 + 8 * S), SL_ACT_OPEN);
+    sl_window_stop(&w);
+    step(T0 + 9 * S);
+    assert_int_equal(sl_window_step(&w, at(T0 + 9 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(deadline_of(), T0 + 59 * S);
+    assert_int_equal(w.missed, 0);
+}
+
 static void draining_gives_up_after_its_bound(void **state)
 {
     uint64_t deadline;
@@ -563,6 +578,7 @@ int main(void)
         cmocka_unit_test(a_stopped_lead_in_of_a_timed_window_loses_that_turn),
         cmocka_unit_test(a_start_while_closing_is_kept_and_needs_no_lead_in),
         cmocka_unit_test(an_application_window_inside_a_timed_pause),
+        cmocka_unit_test(an_application_window_before_the_first_timed_one),
         cmocka_unit_test(draining_gives_up_after_its_bound),
         cmocka_unit_test(a_wall_clock_set_back_stalls_nothing),
         cmocka_unit_test(a_slewed_clock_is_not_a_set_one),
