@@ -131,8 +131,11 @@ static inline int sl_start(void)
 }
 
 /*
- * Closes the window. Its file is complete some time later (see sl_status()). A window that was
- * requested but has not opened yet is cancelled and leaves no file.
+ * Closes the window. Its file is complete some time later (see sl_status()). If the window's
+ * lead-in is not over, the window's file has what was recorded so far, and says that the lead-in
+ * was short; it has no events if recording was still being turned on. If syncline had not yet acted
+ * on sl_start() (which takes milliseconds), or if the last window is still draining, the requested
+ * window is cancelled and leaves no file.
  *
  * Returns 0; -EALREADY if no window is open; -ENODEV and -EAGAIN as for sl_start().
  */

@@ -180,8 +180,8 @@ def start():
 
 
 def stop():
-    """Closes the window. Its file is complete some time later (see status()). Returns True if a
-    window was open."""
+    """Closes the window. Its file is complete some time later (see status()). During the lead-in,
+    the file has what was recorded so far. Returns True if a window was open or requested."""
     return _call("sl_stop") == 0
 
 

@@ -45,6 +45,10 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
     [SL_STAT_WINDOWS_FAILED] =
         {"windows_failed",
          "windows whose file could not be written, or was not tried because that failed before"},
+    [SL_STAT_WINDOWS_MISSED] =
+        {"windows_missed",
+         "windows by steps or time that were due since the last file and not recorded, because "
+         "recording was not ready in time"},
     [SL_STAT_OUTSIDE_WINDOW] = {"outside_window",
                                 "events of lead-ins and pauses, decoded but not written"},
     [SL_STAT_NAMES_LOST] = {"names_lost", "names and texts dropped because their table was full"},

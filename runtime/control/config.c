@@ -149,21 +149,34 @@ const struct sl_option sl_config_table[] = {
      "When to record. Each window is a complete file.\n"
      "\n"
      "- `run`: the whole run, from the first CUDA call to the end of the process.\n"
-     "- `time:2s/60s`: two seconds of every minute. A window has at least 10 ms.\n"
-     "- `steps:3/500`: three of every 500 steps of the job, from the start of the first to the "
-     "end of the third. The job's first step is left out, and at least one step lies between two "
-     "windows. docs/pytorch.md says what a step is.\n"
+     "- `time:2s/60s`: two seconds of every minute. The first window begins with the process. The "
+     "others begin at the multiples of the period since 1970-01-01 UTC, so ranks on hosts with "
+     "synchronised clocks record the same seconds. A window has at least 10 ms. A window without "
+     "any event leaves no file.\n"
+     "- `steps:3/500`: steps 1 to 3, 501 to 503, 1001 to 1003 and so on, the same on every rank. "
+     "The step before the first step's end has number 0 and is left out. docs/pytorch.md says what "
+     "a step is.\n"
      "- `demand`: from `sl_start()` to `sl_stop()`.\n"
      "- `off`: never. `sl_start()` fails.\n"
      "\n"
-     "`sl_start()` and `sl_stop()` work in every other mode.",
+     "`sl_start()` and `sl_stop()` work in every other mode.\n"
+     "\n"
+     "Files are named `step-000000501` after the window's first step, `20261125T183701.250Z` after "
+     "the time (UTC) at which a window of `time` begins, and by the window's number otherwise. The "
+     "counter `windows_missed` in a file says how many due windows were missed since the previous "
+     "file, because the previous window was not complete, or because turning CUPTI on took too "
+     "long. A window of steps is recorded with exactly its steps or is missed; a window of `time` "
+     "may begin late.",
      FIELD(window_mode), 10000000, 365ull * 86400 * SECOND_NS, NULL, "demand",
      "recording waits for start()"},
     {"SYNCLINE_LEAD_IN", SL_OPTION_DURATION, "1s", "0 to 1min",
      "How long before a window syncline collects records without writing them. From these records "
      "syncline knows which work is pending when the window opens. A window that is requested by "
-     "`sl_start()` opens only after this time. Windows of steps have a lead-in of one step "
-     "instead. A window that is open from the start of the process has no lead-in.",
+     "`sl_start()` opens only after this time. If `sl_stop()` comes earlier, the window's file has "
+     "what was recorded so far, and says `\"lead_in\":\"short\"`. Windows of steps have a lead-in "
+     "of "
+     "one step or more instead. A window that is open from the start of the process has no "
+     "lead-in.",
      FIELD(lead_in_ns), 0, 60 * SECOND_NS, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_KINDS", SL_OPTION_SET, "kernel,memcpy,memset,runtime,driver,sync,overhead",
      "any of kernel, memcpy, memset, runtime, driver, sync, overhead, joined by commas; or none, "

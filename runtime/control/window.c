@@ -13,25 +13,43 @@
  * completed records, too. */
 #define DRAIN_NS     3000000000ull
 #define CLOCK_SET_NS 100000000
+/* Kinds are turned on this many times the slowest enabling before a window is due. */
+#define ENABLING_MARGIN 4
+/* Assumed duration of the first enabling after the injection. On real GPUs it takes milliseconds,
+ * and on a busy machine ten times as long. */
+#define ENABLING_GUESS_NS 50000000
 
 #define PACKED_STATE 3u
 #define PACKED_START 4u
 #define PACKED_STOP  8u
 
+/* ---- opening and closing ---- */
+
+/* The window begins now. */
 static void begin(struct sl_window *w, struct sl_window_now now)
 {
     w->opened_ns = now.real_ns;
     w->offset_ns = now.real_ns - now.monotonic_ns;
-    w->next_ns = w->reason == SL_REASON_TIME ? now.monotonic_ns + w->window_ns : NEVER;
 }
 
 static uint32_t open_window(struct sl_window *w, struct sl_window_now now)
 {
     w->state = SL_WIN_RECORDING;
     w->number++;
-    w->has_begun = 0;
+    w->has_begun = w->is_short = 0;
+    w->step = 0;
     w->await_step = NEVER;
+    w->next_ns = NEVER;
     begin(w, now);
+    return SL_ACT_OPEN;
+}
+
+/* Opens a window that has begun already, at began_ns. */
+static uint32_t open_since(struct sl_window *w, struct sl_window_now now, uint64_t began_ns)
+{
+    open_window(w, now);
+    w->opened_ns = began_ns;
+    w->has_begun = 1;
     return SL_ACT_OPEN;
 }
 
@@ -42,11 +60,11 @@ void sl_window_ready(struct sl_window *w, struct sl_window_now now)
     w->has_begun = 1;
 }
 
-/* Returns by how much the wall clock was set since the window opened. Small differences, from
+/* Returns by how much the wall clock was set since it was offset_ns ahead. Small differences, from
  * slewing and from the time between two clock readings, count as 0. */
-static int64_t clock_set(const struct sl_window *w, struct sl_window_now now)
+static int64_t clock_set(uint64_t offset_ns, struct sl_window_now now)
 {
-    int64_t change = (int64_t)(now.real_ns - now.monotonic_ns - w->offset_ns);
+    int64_t change = (int64_t)(now.real_ns - now.monotonic_ns - offset_ns);
 
     return change > CLOCK_SET_NS || change < -CLOCK_SET_NS ? change : 0;
 }
@@ -54,7 +72,7 @@ static int64_t clock_set(const struct sl_window *w, struct sl_window_now now)
 void sl_window_bounds(const struct sl_window *w, struct sl_window_now now, uint64_t *from_ns,
                       uint64_t *until_ns)
 {
-    int64_t change = clock_set(w, now);
+    int64_t change = clock_set(w->offset_ns, now);
 
     *from_ns = w->opened_ns + (uint64_t)(change < 0 ? change : 0);
     *until_ns = w->next_ns == NEVER ? NEVER : w->next_ns + w->offset_ns + (uint64_t)change;
@@ -70,47 +88,156 @@ static void set_closed(struct sl_window *w, struct sl_window_now now)
     w->closed_ns = now.monotonic_ns < w->next_ns ? now.real_ns : until_ns;
 }
 
+/* Returns the first of base, base + period, base + 2 period ... that is not before `least`. */
+static uint64_t next_due(uint64_t base, uint64_t period, uint64_t least)
+{
+    return least <= base ? base : base + (least - base + period - 1) / period * period;
+}
+
+void sl_window_seen(struct sl_window *w, uint64_t seen_ns)
+{
+    if (w->state == SL_WIN_LEAD_IN && w->ready_ns)
+        w->ready_ns = seen_ns;
+}
+
 /* ---- steps ---- */
 
-void sl_window_tell(struct sl_window *w, uint64_t step, uint64_t began_ns)
+/* A process that was first seen at a later step begins with the next window that is due. */
+void sl_window_tell(struct sl_window *w, const struct sl_window_steps *steps)
 {
-    w->step = step;
-    w->step_ns = began_ns;
-}
-
-/* Returns the time at which the awaited step began, and sets the stored time to 0. Returns 0 if the
- * step has not begun. */
-static uint64_t take_step(struct sl_window *w)
-{
-    uint64_t ns = w->step_ns;
-
-    if (ns)
-        w->await_step = NEVER;
-    w->step_ns = 0;
-    return ns;
-}
-
-/* Plans the next window of steps. Kinds of records are turned on one step before the window, or
- * stay on if that step is running already. */
-static void plan_steps(struct sl_window *w)
-{
-    w->next_ns = NEVER;
-    w->reason = SL_REASON_STEPS;
-    w->await_step = w->due_step - 1;
-    if (!w->on_since_ns || w->want_start || w->step + 1 < w->due_step)
+    w->steps = *steps;
+    if (w->has_steps || !steps->running)
         return;
-    w->state = SL_WIN_LEAD_IN;
-    w->await_step = w->due_step;
+    w->has_steps = 1;
+    w->due_step =
+        next_due(w->due_step, w->period_steps, steps->number ? steps->number : steps->running);
 }
 
-static uint32_t open_with_step(struct sl_window *w, struct sl_window_now now, uint64_t began_ns)
+/* Returns how many steps before a window its kinds are turned on. */
+static uint64_t lead_in_steps(const struct sl_window *w)
 {
-    uint32_t actions = open_window(w, now);
+    uint64_t enabling_ns = w->slowest_ns ? w->slowest_ns : ENABLING_GUESS_NS;
+    uint64_t length_ns = w->steps.length_ns;
+    uint64_t steps = length_ns ? (ENABLING_MARGIN * enabling_ns + length_ns - 1) / length_ns : 1;
 
-    w->opened_ns = began_ns;
-    w->has_begun = 1;
-    w->await_step = w->step + w->window_steps;
-    return actions;
+    return steps ? steps : 1;
+}
+
+/* Windows that were due before step `least` are missed. */
+static void miss_steps(struct sl_window *w, uint64_t least)
+{
+    uint64_t next = next_due(w->due_step, w->period_steps, least);
+
+    w->missed += (next - w->due_step) / w->period_steps;
+    w->due_step = next;
+}
+
+/* Plans the next window of steps. Returns 1 if the kinds must be on for it now. */
+static int plan_steps(struct sl_window *w)
+{
+    uint64_t steps = lead_in_steps(w);
+
+    w->next_ns = NEVER;
+    if (w->steps.running + steps >= w->due_step) {
+        w->await_step = w->due_step;
+        return 1;
+    }
+    w->await_step = w->due_step - steps;
+    return 0;
+}
+
+static uint32_t open_with_step(struct sl_window *w, struct sl_window_now now)
+{
+    open_since(w, now, w->steps.began_ns);
+    w->step = w->due_step;
+    w->await_step = w->due_step + w->window_steps;
+    w->due_step += w->period_steps;
+    return SL_ACT_OPEN;
+}
+
+/* Returns the time at which the awaited step, or one after it, began. Returns 0 if it has not
+ * begun, or if the last report is about another step. */
+static uint64_t awaited_ns(const struct sl_window *w)
+{
+    return w->await_step != NEVER && w->steps.number >= w->await_step ? w->steps.began_ns : 0;
+}
+
+/* ---- timed windows ---- */
+
+/* Windows that were due before the time `least_ns` are missed. The first one may be due at any
+ * time. */
+static void miss_time(struct sl_window *w, uint64_t least_ns)
+{
+    uint64_t next_ns = next_due(0, w->period_ns, least_ns);
+
+    if (w->due_real_ns >= least_ns)
+        return;
+    w->missed += (next_ns - w->due_real_ns + w->period_ns - 1) / w->period_ns;
+    w->due_real_ns = next_ns;
+}
+
+/* Plans the next timed window. The monotonic clock gives the deadlines, and the wall clock says
+ * which windows are due. So if the wall clock was set, another window is next. Returns 1 if the
+ * kinds must be on for it now. */
+static int plan_time(struct sl_window *w, struct sl_window_now now)
+{
+    uint64_t lead_ns = w->lead_in_ns + ENABLING_MARGIN * w->slowest_ns, wait_ns;
+
+    if (!w->due_real_ns || clock_set(w->due_offset_ns, now))
+        w->due_real_ns = next_due(0, w->period_ns, now.real_ns);
+    w->due_offset_ns = now.real_ns - now.monotonic_ns;
+    if (now.real_ns >= w->window_ns)
+        miss_time(w, now.real_ns - w->window_ns + 1);
+    wait_ns = w->due_real_ns > now.real_ns ? w->due_real_ns - now.real_ns : 0;
+    w->next_ns = now.monotonic_ns + wait_ns;
+    if (wait_ns <= lead_ns)
+        return 1;
+    w->next_ns -= lead_ns;
+    return 0;
+}
+
+static uint32_t open_timed(struct sl_window *w, struct sl_window_now now)
+{
+    uint64_t due_ns = w->due_real_ns;
+
+    open_since(w, now, due_ns > w->ready_ns ? due_ns : w->ready_ns);
+    w->next_ns = now.monotonic_ns + (due_ns + w->window_ns - now.real_ns);
+    w->due_real_ns = next_due(0, w->period_ns, due_ns + 1);
+    return SL_ACT_OPEN;
+}
+
+/* ---- the next window ---- */
+
+/* Plans the next window. Returns 1 if the kinds must be on for it now. */
+static int plan(struct sl_window *w, struct sl_window_now now)
+{
+    w->await_step = w->next_ns = NEVER;
+    switch (w->mode) {
+    case SL_WINDOW_STEPS:
+        w->reason = SL_REASON_STEPS;
+        return plan_steps(w);
+    case SL_WINDOW_TIME:
+        w->reason = SL_REASON_TIME;
+        return plan_time(w, now);
+    default:
+        return 0;
+    }
+}
+
+/* The last window is over, or the one that was due is cancelled. If the next one is near, the kinds
+ * stay on. */
+static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
+{
+    w->ready_ns = 0;
+    if (w->mode == SL_WINDOW_STEPS && w->has_steps) /* those that have begun already */
+        miss_steps(w, w->steps.running + 1);
+    w->state = plan(w, now) ? SL_WIN_LEAD_IN : SL_WIN_PAUSED;
+    if (w->want_start)
+        w->state = SL_WIN_PAUSED; /* which opens the requested window at once */
+    if (w->want_start || w->state == SL_WIN_LEAD_IN)
+        return SL_ACT_NONE;
+    w->are_kinds_on = 0;
+    return SL_ACT_DISABLE;
 }
 
 /* ---- start and requests ---- */
@@ -127,19 +254,25 @@ void sl_window_init(struct sl_window *w, const struct sl_config *config, struct 
     w->drain_ns = DRAIN_NS;
     w->window_steps = config->window_steps;
     w->period_steps = config->period_steps;
-    w->await_step = NEVER;
-    w->on_since_ns = on_since_ns;
+    w->await_step = w->next_ns = NEVER;
+    w->are_kinds_on = on_since_ns != 0;
     w->reason = w->mode == SL_WINDOW_RUN ? SL_REASON_RUN : SL_REASON_TIME;
-    w->next_ns = w->due_ns = w->mode == SL_WINDOW_TIME ? now.monotonic_ns : NEVER;
+    w->due_offset_ns = now.real_ns - now.monotonic_ns;
+    w->due_step = 1;
     if (w->mode == SL_WINDOW_STEPS) {
-        w->due_step = 1;
-        plan_steps(w);
+        plan(w, now);
+        w->state = on_since_ns ? SL_WIN_LEAD_IN : SL_WIN_PAUSED;
+        w->ready_ns = on_since_ns;
     } else if (on_since_ns && w->mode != SL_WINDOW_DEMAND) {
-        open_window(w, now);
-        w->opened_ns = on_since_ns;
-        w->untold = w->has_begun = 1;
+        open_since(w, now, on_since_ns);
+        w->untold = 1;
+        if (w->mode == SL_WINDOW_TIME) {
+            w->next_ns = now.monotonic_ns + w->window_ns;
+            w->due_real_ns = next_due(0, w->period_ns, now.real_ns + 1);
+        }
     } else {
         w->want_start = w->mode == SL_WINDOW_RUN;
+        w->next_ns = w->mode == SL_WINDOW_TIME ? now.monotonic_ns : NEVER;
     }
 }
 
@@ -159,7 +292,7 @@ int sl_window_stop(struct sl_window *w)
 
     if (w->want_start) {
         w->want_start = 0;
-        return 0;
+        return w->state == SL_WIN_PAUSED;
     }
     if (!open || w->want_stop)
         return -EALREADY;
@@ -190,106 +323,111 @@ void sl_window_unpack(struct sl_window *w, uint32_t packed)
 
 static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
 {
-    if (!w->want_start && now.monotonic_ns < w->next_ns && !take_step(w))
+    int is_first_timed = w->mode == SL_WINDOW_TIME && !w->due_real_ns;
+
+    if (w->want_start) {
+        w->want_start = w->want_stop = 0;
+        w->reason = w->mode == SL_WINDOW_RUN && !w->number ? SL_REASON_RUN : SL_REASON_API;
+        w->await_step = w->next_ns = NEVER;
+        if (w->are_kinds_on)
+            return open_window(w, now);
+    } else if (!is_first_timed && !plan(w, now)) {
         return SL_ACT_NONE;
-    if (!w->want_start)
-        w->reason = w->mode == SL_WINDOW_STEPS ? SL_REASON_STEPS : SL_REASON_TIME;
-    else if (w->mode != SL_WINDOW_RUN || w->number > 0)
-        w->reason = SL_REASON_API;
-    w->want_start = w->want_stop = 0;
-    w->await_step = NEVER;
-    if (w->on_since_ns && (w->reason != SL_REASON_TIME || now.monotonic_ns >= w->due_ns))
-        return open_window(w, now);
+    }
+    w->want_stop = 0;
     w->state = SL_WIN_LEAD_IN;
-    /* If next_ns is 0, sl_window_step() sets it once the kinds are on. */
-    w->next_ns = w->on_since_ns ? w->due_ns : 0;
-    return w->on_since_ns ? SL_ACT_NONE : SL_ACT_ENABLE;
+    w->ready_ns = 0;
+    if (w->are_kinds_on)
+        return SL_ACT_NONE;
+    w->asked_ns = now.monotonic_ns;
+    return SL_ACT_ENABLE;
 }
 
-/* Plans the next window. In time mode, a window is due once in each period, even if the application
- * has opened windows in between. If the time of a due window is over, the window is skipped. If the
- * next window's time has begun already, because a window is as long as the period, the window opens
- * at once. */
-static void plan_next(struct sl_window *w, struct sl_window_now now)
+/* Called in the first step after the actions that begin a lead-in. */
+static void begin_lead_in(struct sl_window *w, struct sl_window_now now)
 {
-    if (w->mode == SL_WINDOW_STEPS) {
-        if (w->window_steps == w->period_steps)
-            w->due_step = w->step + 1; /* windows are as long as the period, so the next window
-                                        * opens as soon as possible */
-        else if (w->due_step <= w->step)
-            w->due_step += ((w->step - w->due_step) / w->period_steps + 1) * w->period_steps;
-        plan_steps(w);
-        return;
+    uint64_t took_ns = now.monotonic_ns - w->asked_ns;
+
+    w->ready_ns = now.real_ns;
+    w->are_kinds_on = 1;
+    if (w->asked_ns && took_ns > w->slowest_ns)
+        w->slowest_ns = took_ns;
+    w->asked_ns = 0;
+    if (w->reason == SL_REASON_TIME && !w->due_real_ns)
+        w->due_real_ns = now.real_ns + w->lead_in_ns;
+    if (w->reason == SL_REASON_API || w->reason == SL_REASON_RUN)
+        w->next_ns = now.monotonic_ns + w->lead_in_ns;
+}
+
+static uint32_t cancel(struct sl_window *w, struct sl_window_now now)
+{
+    w->want_stop = 0;
+    if (w->reason == SL_REASON_STEPS)
+        miss_steps(w, w->due_step + 1);
+    else
+        miss_time(w, w->due_real_ns + 1);
+    return pause_after(w, now);
+}
+
+/* A window opens with its step or not at all. If a stop comes late, a window that was due before
+ * the stop is opened nevertheless. */
+static uint32_t lead_in_to_step(struct sl_window *w, struct sl_window_now now)
+{
+    if (!awaited_ns(w))
+        return w->want_stop ? cancel(w, now) : SL_ACT_NONE;
+    if (w->steps.number < w->due_step && w->steps.running >= w->due_step) {
+        w->await_step = w->due_step; /* the report was about the process's first step */
+        return SL_ACT_NONE;
     }
-    if (w->mode != SL_WINDOW_TIME) {
-        w->next_ns = w->due_ns = NEVER;
-        return;
-    }
-    if (w->reason == SL_REASON_TIME)
-        w->due_ns += w->period_ns;
-    if (w->due_ns + w->window_ns <= now.monotonic_ns)
-        w->due_ns +=
-            ((now.monotonic_ns - w->due_ns - w->window_ns) / w->period_ns + 1) * w->period_ns;
-    w->next_ns = w->due_ns > w->lead_in_ns ? w->due_ns - w->lead_in_ns : 0;
+    if (w->steps.number == w->due_step && w->steps.began_ns >= w->ready_ns)
+        return open_with_step(w, now);
+    return pause_after(w, now);
 }
 
-static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
+/* If a stop comes late, a window that was due before the stop is opened nevertheless. */
+static uint32_t lead_in_to_time(struct sl_window *w, struct sl_window_now now)
 {
-    w->state = SL_WIN_PAUSED;
-    plan_next(w, now);
-    if (w->want_start || w->next_ns <= now.monotonic_ns || w->state == SL_WIN_LEAD_IN)
-        return SL_ACT_NONE; /* the next window is near, so the kinds stay on and its lead-in
-                             * begins */
-    w->on_since_ns = 0;
-    return SL_ACT_DISABLE;
-}
+    uint64_t due_ns = w->due_real_ns;
 
-/* Called if a stop is requested after the lead-in has ended, but before sl_window_step() has opened
- * the window. The window is opened for the time between the lead-in's end and the stop. */
-static uint32_t open_late(struct sl_window *w, struct sl_window_now now)
-{
-    uint64_t late_ns = now.monotonic_ns - w->next_ns;
-    uint32_t actions = open_window(w, now);
-
-    w->opened_ns -= late_ns;
-    w->has_begun = 1;
-    return actions;
+    plan_time(w, now);
+    if (w->due_real_ns == due_ns && now.monotonic_ns >= w->next_ns)
+        return open_timed(w, now);
+    if (w->want_stop)
+        return cancel(w, now);
+    return w->due_real_ns == due_ns ? SL_ACT_NONE : pause_after(w, now);
 }
 
 static uint32_t step_lead_in(struct sl_window *w, struct sl_window_now now)
 {
-    uint64_t began_ns;
+    uint64_t over_ns;
+    int is_over;
 
-    if (w->want_stop && w->next_ns && now.monotonic_ns >= w->next_ns)
-        return open_late(w, now);
-    if (w->want_stop) {
-        w->want_stop = 0;
-        if (w->reason == SL_REASON_STEPS)
-            w->due_step += w->period_steps;
-        return pause_after(w, now);
-    }
-    if (w->next_ns == 0) {
-        w->on_since_ns = now.real_ns;
-        if (w->reason == SL_REASON_STEPS)
-            w->await_step = w->due_step;
-        w->next_ns = w->reason == SL_REASON_STEPS ? NEVER : now.monotonic_ns + w->lead_in_ns;
-    }
-    if (w->reason == SL_REASON_STEPS) {
-        began_ns = take_step(w);
-        return began_ns ? open_with_step(w, now, began_ns) : SL_ACT_NONE;
-    }
-    return now.monotonic_ns < w->next_ns ? SL_ACT_NONE : open_window(w, now);
+    if (!w->ready_ns)
+        begin_lead_in(w, now);
+    if (w->ready_ns > now.real_ns) /* the wall clock was set back */
+        w->ready_ns = now.real_ns;
+    if (w->reason == SL_REASON_STEPS)
+        return lead_in_to_step(w, now);
+    if (w->reason == SL_REASON_TIME)
+        return lead_in_to_time(w, now);
+    is_over = now.monotonic_ns >= w->next_ns;
+    if (!w->want_stop)
+        return is_over ? open_window(w, now) : SL_ACT_NONE;
+    /* If the recorder is late, the window has already begun, at the lead-in's end. */
+    over_ns = is_over ? now.real_ns - (now.monotonic_ns - w->next_ns) : 0;
+    open_since(w, now, over_ns > w->ready_ns ? over_ns : w->ready_ns);
+    w->is_short = !is_over;
+    return SL_ACT_OPEN;
 }
 
 static uint32_t step_recording(struct sl_window *w, struct sl_window_now now)
 {
-    uint64_t ended_ns;
+    uint64_t ended_ns = awaited_ns(w);
 
     if (w->untold) {
         w->untold = 0;
         return SL_ACT_OPEN;
     }
-    ended_ns = take_step(w);
     if (!w->want_stop && now.monotonic_ns < w->next_ns && !ended_ns)
         return SL_ACT_NONE;
     set_closed(w, now);

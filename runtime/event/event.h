@@ -176,6 +176,7 @@ struct sl_event {
         uint64_t name_numbers; /* NVTX: the numbers to insert into the pattern `name` */
         uint64_t arrow;        /* SL_EV_FLOW_BACK: number of the arrow, from 1 */
         uint64_t event_handle; /* SL_EV_META_EVENT: CUDA's handle of a CUDA event */
+        uint64_t missed;       /* SL_EV_WINDOW_OPEN: number of windows missed before this one */
         int64_t node_sequence; /* SL_NODE_CAPTURED: the operator's sequence number; -1 = none */
     };
     uint32_t name; /* intern id; 0 = the event has no name, or the name is unknown */
@@ -278,9 +279,12 @@ struct sl_event {
             uint64_t id, other;
         } node;
         struct {
-            uint32_t number;       /* number of the window in the process, from 1 */
-            uint32_t reason;       /* enum sl_window_reason */
-            uint64_t is_requested; /* 1: the program requested the window */
+            uint32_t number;          /* number of the window in the process, from 1 */
+            uint8_t reason;           /* enum sl_window_reason */
+            uint8_t is_requested;     /* 1: the program requested the window */
+            uint8_t is_timed;         /* 1: the window was due at a time */
+            uint8_t is_lead_in_short; /* 1: a stop came before the lead-in was over */
+            uint64_t step;            /* the step with which the window begins; 0: none */
         } window;
     } u;
 };

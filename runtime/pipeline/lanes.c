@@ -52,7 +52,7 @@ void sl_pipeline_lanes_look(struct sl_pipeline *p, const uint8_t *data, size_t v
     sl_decode_look(p->layout ? p->layout : sl_cupti_layout_find(p->opt.cupti->version), data, valid,
                    &held);
     if (held.of_use)
-        sl_pipeline_use(p);
+        sl_pipeline_meet_use(p);
 }
 
 /* If there is no memory, the job is recorded without ranges and operators. */

@@ -30,8 +30,24 @@ static int orders_waits(const struct sl_pipeline *p, const struct sl_event *ev)
            ev->kind != SL_EV_OVERHEAD;
 }
 
+/* Returns whether an event is worth a file. CUPTI's own overhead is not, nor are arrows, which come
+ * with their events, and facts about CUDA events, which are pushed between windows, too. */
+static int is_content(const struct sl_event *ev)
+{
+    return ev->kind >= SL_EV_KERNEL && ev->kind <= SL_EV_SYNC && ev->kind != SL_EV_OVERHEAD &&
+           !(ev->flags & SL_EVF_ONLY_EDGES);
+}
+
 void sl_outlet_push(struct sl_pipeline *p, const struct sl_event *ev)
 {
+    if (p->opening.kind && is_content(ev)) {
+        sl_pipeline_use(p);
+        if (p->opening.kind) {
+            sl_stats_add(SL_STAT_DROPPED_RING, 1);
+            return;
+        }
+        sl_outlet_early_rows(p);
+    }
     p->since_delivery++;
     if (sl_ring_push(p->ring, ev))
         sl_stats_add(SL_STAT_DROPPED_RING, 1);
@@ -72,14 +88,22 @@ int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev)
     return sl_ring_push_control(p->ring, ev);
 }
 
+void sl_pipeline_meet_use(struct sl_pipeline *p)
+{
+    if (p->opening.kind && p->opening.u.window.is_timed)
+        p->used = 1;
+    else
+        sl_pipeline_use(p);
+}
+
 void sl_pipeline_use(struct sl_pipeline *p)
 {
     p->used = 1;
-    /* The push cannot fail, because the ring has few events so far and its reserved slots are
-     * free. */
-    if (p->opening.kind)
-        sl_ring_push_control(p->ring, &p->opening);
+    /* If even the reserved slots of the ring are full, the opening is pushed later. */
+    if (!p->opening.kind || sl_ring_push_control(p->ring, &p->opening))
+        return;
     p->opening.kind = SL_EV_NONE;
+    p->missed = 0;
 }
 
 int sl_pipeline_is_open(const struct sl_pipeline *p)

@@ -35,7 +35,7 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
     struct sl_event tied;
 
     if (!p->used && shows_use(ev))
-        sl_pipeline_use(p);
+        sl_pipeline_meet_use(p);
     if (sl_pipeline_is_meta(ev)) {
         sl_pipeline_ranges_thread(p, ev);
         return sl_outlet_meta(p, ev);
@@ -44,14 +44,14 @@ int sl_pipeline_assembled(void *user, const struct sl_event *ev)
     sl_pipeline_ranges_event(p, &tied, sl_pipeline_ops_event(p, &tied));
     if (tied.kind == SL_EV_FLOW)
         sl_pipeline_arrow(p, &tied);
-    if (!p->any_row) {
-        if (tied.kind == SL_EV_OVERHEAD && p->early_count < SL_PIPELINE_EARLY_ROWS) {
-            p->early[p->early_count++] = tied;
-            return 0;
-        }
-        p->any_row = 1;
-        sl_outlet_early_rows(p);
+    if (tied.kind == SL_EV_OVERHEAD && (!p->any_row || p->opening.kind) &&
+        p->early_count < SL_PIPELINE_EARLY_ROWS) {
+        p->early[p->early_count++] = tied;
+        return 0;
     }
+    p->any_row = 1;
+    if (!p->opening.kind)
+        sl_outlet_early_rows(p);
     sl_outlet_row(p, &tied);
     return 0;
 }
@@ -204,8 +204,7 @@ void sl_pipeline_gap(struct sl_pipeline *p, uint64_t from_ns, uint64_t until_ns)
 
     /* The other profiler records GPU work, so a file is written even if it has only operators and
      * ranges. */
-    if (!p->used)
-        sl_pipeline_use(p);
+    sl_pipeline_use(p);
     if (sl_ring_push_control(p->ring, &ev))
         sl_stats_add(SL_STAT_DROPPED_RING, 1);
     sl_writer_wake(p->writer);

@@ -27,6 +27,7 @@
 #include "collect/cupti/layout.h"
 #include "control/config.h"
 #include "control/identity.h"
+#include "control/window.h"
 #include "event/device.h"
 
 struct sl_pipeline;
@@ -82,23 +83,35 @@ int sl_pipeline_delivered(struct sl_pipeline *p, uint64_t complete_ns);
  * should call sl_pipeline_delivered() again. */
 int sl_pipeline_wants_delivery(const struct sl_pipeline *p);
 
+struct sl_pipeline_window {
+    uint32_t number; /* number of the window in the process, from 1 */
+    enum sl_window_reason reason;
+    uint64_t step;        /* the step with which the window begins; 0: none */
+    int is_lead_in_short; /* 1: a stop came before the lead-in was over */
+    uint64_t missed;      /* number of windows that were missed before this one */
+    uint64_t opened_ns;
+};
+
+/* A timed window gets its file when it has its first event, and none if it stays empty. In a
+ * process that has not used the GPU, a window gets its file when the GPU is used, unless the window
+ * was requested. Other windows get their file at once. */
 /* Return 0, or -ENOBUFS if even the reserved slots of the ring are used, because the writer is far
  * behind. Then the caller must try again. */
-int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns);
+int sl_pipeline_open(struct sl_pipeline *p, const struct sl_pipeline_window *window);
 int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t closed_ns);
 
 /* Returns whether a window was opened and not closed. */
 int sl_pipeline_is_open(const struct sl_pipeline *p);
 
-/* Call if the process uses a GPU although no record has shown it. The open window then gets a
- * file. */
+/* Call if the open window must have a file, even if it has no events: something was lost or could
+ * not be recorded. Also shows that the process uses a GPU. */
 void sl_pipeline_use(struct sl_pipeline *p);
 
 /* From now on the pipeline makes no CUPTI calls. */
 void sl_pipeline_without_cupti(struct sl_pipeline *p);
 
-/* Call if the open window of steps, if any, has not ended by seen_ns. Records that threads made
- * after seen_ns are then not read yet, because they may belong after the window's end. */
+/* Call when the windows that have begun or ended by seen_ns are known. Records that threads made
+ * after seen_ns are then not read yet, because another window may begin or end before them. */
 void sl_pipeline_seen(struct sl_pipeline *p, uint64_t seen_ns);
 
 /* Sets the bounds of the open window, which has the events that start in [from_ns, until_ns). */

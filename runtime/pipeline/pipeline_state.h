@@ -84,13 +84,16 @@ struct sl_pipeline {
 
     /* A process that initialises CUDA and never uses the GPU shall leave no file, although some
      * CUPTI versions record its devices. So the event that opens an automatic window is held back
-     * until the GPU is used. A window that the user requested is opened at once. */
+     * until the GPU is used. A timed window's opening is held back until the window has an event. A
+     * window that the user requested is opened at once. */
     int used;
     struct sl_event opening; /* the SL_EV_WINDOW_OPEN that is held back; kind 0: none */
+    uint64_t missed; /* number of missed windows that no SL_EV_WINDOW_OPEN has reported yet */
 
     /* CUPTI's first records are about CUPTI's own overhead of requesting a buffer. These records
      * are held until the first other event, so that the devices are known when the file is
-     * begun. */
+     * begun. While an opening is held back, such records are held, too, because CUPTI also makes
+     * them in a window without any other event. */
     int any_row;
     struct sl_event node; /* a graph node that waits for room in the ring; kind 0: none */
     unsigned early_count;
@@ -117,13 +120,16 @@ static inline int sl_pipeline_is_meta(const struct sl_event *ev)
 void sl_pipeline_decoded(void *pipeline, const struct sl_event *ev);
 int sl_pipeline_assembled(void *pipeline, const struct sl_event *ev);
 /* outlet.c */
-/* Pushes an event of the window's file, or counts it as dropped. */
+/* Pushes an event of the window's file, or counts it as dropped. The first event of a timed window
+ * opens the window's file. */
 void sl_outlet_push(struct sl_pipeline *p, const struct sl_event *ev);
 /* Pushes an event that is in the window. Counts an event that is outside the window. If sync edges
  * need such an event, pushes it with the mark that it is not to be written. */
 void sl_outlet_row(struct sl_pipeline *p, const struct sl_event *ev);
 /* Pushes metadata. Returns 0, or -ENOBUFS if there is no room (counted). */
 int sl_outlet_meta(struct sl_pipeline *p, const struct sl_event *ev);
+/* Call when a record shows that the process uses a GPU. A timed window still waits for an event. */
+void sl_pipeline_meet_use(struct sl_pipeline *p);
 /* Pushes the events that were held until the devices are known. */
 void sl_outlet_early_rows(struct sl_pipeline *p);
 int sl_outlet_in_window(const struct sl_pipeline *p, const struct sl_event *ev);

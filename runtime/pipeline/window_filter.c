@@ -25,19 +25,27 @@ void sl_pipeline_arrow(struct sl_pipeline *p, struct sl_event *flow)
     }
 }
 
-int sl_pipeline_open(struct sl_pipeline *p, uint32_t number, uint32_t reason, uint64_t opened_ns)
+int sl_pipeline_open(struct sl_pipeline *p, const struct sl_pipeline_window *window)
 {
-    struct sl_event ev = {.kind = SL_EV_WINDOW_OPEN, .start_ns = opened_ns};
+    struct sl_event ev = {.kind = SL_EV_WINDOW_OPEN, .start_ns = window->opened_ns};
+    uint64_t opened_ns = window->opened_ns;
 
-    ev.u.window.number = number;
-    ev.u.window.reason = reason;
-    ev.u.window.is_requested = reason == SL_REASON_API;
-    if (!p->used && reason != SL_REASON_API)
+    ev.u.window.number = window->number;
+    ev.u.window.reason = (uint8_t)window->reason;
+    ev.u.window.is_requested = window->reason == SL_REASON_API;
+    ev.u.window.is_timed = window->reason == SL_REASON_TIME;
+    ev.u.window.is_lead_in_short = window->is_lead_in_short != 0;
+    ev.u.window.step = window->step;
+    ev.missed = p->missed + window->missed;
+    if (p->used)
+        sl_outlet_early_rows(p); /* they were made before this window */
+    if (ev.u.window.is_timed || (!p->used && window->reason != SL_REASON_API))
         p->opening = ev;
     else if (sl_ring_push_control(p->ring, &ev))
         return -ENOBUFS;
     else
         p->used = 1; /* a file is open, so the lanes may be read */
+    p->missed = p->opening.kind ? ev.missed : 0;
     if (p->seen_ns < opened_ns)
         p->seen_ns = opened_ns; /* no window was open before this time */
     sl_pipeline_lanes_read(p);  /* shows which ranges and operators are open */
@@ -83,7 +91,7 @@ int sl_pipeline_close(struct sl_pipeline *p, uint32_t number, uint32_t reason, u
     if (sl_pipeline_delivered(p, 0))
         return -ENOBUFS;
     ev.u.window.number = number;
-    ev.u.window.reason = reason;
+    ev.u.window.reason = (uint8_t)reason;
     if (p->opening.kind)
         p->opening.kind = SL_EV_NONE;
     else if (sl_ring_push_control(p->ring, &ev))

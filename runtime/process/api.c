@@ -186,9 +186,18 @@ EXPORT int sl_mark(const char *name)
 
 EXPORT int sl_stop(void)
 {
-    int err = is_there();
+    static int said;
+    int err = is_there(), answer;
 
-    return err ? err : sl_recorder_request(sl_process.recorder, sl_window_stop);
+    if (err)
+        return err;
+    answer = sl_recorder_request(sl_process.recorder, sl_window_stop);
+    if (answer <= 0)
+        return answer;
+    sl_log_once(&said, SL_LOG_WARN,
+                "stop() came right after start(), before recording had begun, so this window has "
+                "no file; keep a window open for longer, or call start() earlier");
+    return 0;
 }
 
 static int32_t public_state(enum sl_window_state state)

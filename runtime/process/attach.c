@@ -173,8 +173,7 @@ void sl_process_attach_program(void)
         .config = &sl_process.config,
         .cupti = sl_process.cupti.handle,
         .wake = sl_process_wake,
-        .records_at_once = sl_process.config.window_mode == SL_WINDOW_RUN ||
-                           sl_process.config.window_mode == SL_WINDOW_TIME,
+        .records_at_once = sl_process.config.window_mode != SL_WINDOW_DEMAND,
     };
 
     sl_sources_attach(&setup);

@@ -98,7 +98,7 @@ static void say_of_windows(const struct sl_config *config)
     if (config->window_mode == SL_WINDOW_STEPS && config->window_steps == config->period_steps)
         sl_log(SL_LOG_WARN,
                "SYNCLINE_WINDOW=steps:%llu/%llu: the windows leave no time to complete their "
-               "files, so at least one step between two windows is not recorded; "
+               "files, so every second window or more is not recorded; "
                "SYNCLINE_WINDOW=run records every step",
                (unsigned long long)config->window_steps, (unsigned long long)config->period_steps);
 }

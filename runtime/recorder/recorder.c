@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/log.h"
 #include "base/stats.h"
 #include "collect/cupti/buffer.h"
 #include "collect/lane/step.h"
@@ -82,8 +83,15 @@ static void push_window(struct sl_recorder *r, int open)
 {
     const struct sl_window *w = &r->window;
 
+    const struct sl_pipeline_window window = {.number = w->number,
+                                              .reason = w->reason,
+                                              .step = w->step,
+                                              .is_lead_in_short = w->is_short,
+                                              .missed = w->missed,
+                                              .opened_ns = w->opened_ns};
+
     while (
-        open ? sl_pipeline_open(r->pipeline, w->number, (uint32_t)w->reason, w->opened_ns)
+        open ? sl_pipeline_open(r->pipeline, &window)
              : sl_pipeline_close(r->pipeline, w->number, (uint32_t)w->close_reason, w->closed_ns)) {
         if (sl_clock_monotonic() >= decode_until_ns(r))
             return;
@@ -138,6 +146,7 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
          * status "recording", the thread's later work is in the window. */
         atomic_store_explicit(&r->is_open, 1, memory_order_release);
         push_window(r, 1);
+        r->window.missed = 0;
         set_bounds(r);
         err = sl_session_check_clock(s);
     }
@@ -158,11 +167,25 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
         sl_sources_enable(0);
         err = sl_kinds_want(s, 0);
     }
-    /* A step that opens a window begins before the recorder notices it, so operators must be
-     * recorded from the lead-in on. */
-    if (!err && r->window.state == SL_WIN_LEAD_IN && r->window.reason == SL_REASON_STEPS)
+    /* A window may begin before the recorder opens it, so operators must be recorded from the
+     * lead-in on. */
+    if (!err && r->window.state == SL_WIN_LEAD_IN)
         sl_sources_enable(1);
     return err;
+}
+
+/* Reports the job's steps to the machine. If the machine awaits a step, the step's begin wakes the
+ * recorder. */
+static void tell_steps(struct sl_window *w)
+{
+    struct sl_step_look look;
+
+    if (w->mode != SL_WINDOW_STEPS)
+        return;
+    sl_step_await(w->await_step);
+    sl_step_look(w->await_step, &look);
+    sl_window_tell(
+        w, &(struct sl_window_steps){look.running, look.length_ns, look.number, look.began_ns});
 }
 
 /* Makes one step of the window machine and publishes its new state. If another thread changes the
@@ -170,12 +193,10 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
  * a thread that reads RECORDING from `request` also sees the effects of turning the kinds on. */
 static uint32_t step(struct sl_recorder *r, struct sl_window_now now, int drained)
 {
-    uint64_t number, ns;
     uint32_t word = atomic_load_explicit(&r->request, memory_order_acquire), actions;
     struct sl_window next;
 
-    if (r->window.await_step != UINT64_MAX && sl_step_awaited(&number, &ns) == 0)
-        sl_window_tell(&r->window, number, ns);
+    tell_steps(&r->window);
     do {
         next = r->window;
         sl_window_unpack(&next, word);
@@ -186,48 +207,40 @@ static uint32_t step(struct sl_recorder *r, struct sl_window_now now, int draine
     return actions;
 }
 
-/* Call after the machine's actions are carried out. If the machine awaits another step of the job,
- * requests a report of that step. */
-static void arm_step(struct sl_recorder *r)
+/* Makes one step of the machine and carries out its actions. Sets *again to 1 if the machine must
+ * make another step at once. */
+static int turn_window(struct sl_recorder *r, int drained, int *again)
 {
-    if (r->window.await_step == r->armed_step)
-        return;
-    r->armed_step = r->window.await_step;
-    /* The step that ends a window may have begun already. The step that opens a window must be a
-     * step that has not begun yet. */
-    sl_step_await(r->armed_step, r->window.state == SL_WIN_RECORDING);
-}
-
-/* Makes one step of the machine and carries out its actions. */
-static int turn_window(struct sl_recorder *r, int drained, uint32_t *actions)
-{
+    const struct sl_window *w = &r->window;
+    uint64_t await_step = w->await_step;
+    uint32_t actions = step(r, window_now(), drained);
     int err;
 
-    *actions = step(r, window_now(), drained);
     r->is_in_window = 1;
-    err = carry_out(r, *actions, drained);
+    err = carry_out(r, actions, drained);
     if (err == -ECANCELED)
         return err; /* the exiting thread uses the window now */
     r->is_in_window = 0;
-    arm_step(r);
+    *again = actions || w->await_step != await_step || (w->state == SL_WIN_LEAD_IN && !w->ready_ns);
     return err;
 }
 
-static int see_step(void *recorder)
+/* Opens or closes a window if it has begun or ended meanwhile. Then the records that were made
+ * before can be decoded. */
+static int see_window(void *recorder)
 {
     struct sl_recorder *r = recorder;
-    uint64_t number, ns, now = sl_clock_now();
-    uint32_t actions;
-    int err = 0;
+    const struct sl_window *w = &r->window;
+    uint64_t now = sl_clock_now();
+    int again = 1, err = 0;
 
-    if (r->window.mode != SL_WINDOW_STEPS)
-        return 0;
-    while (!err && !r->is_in_window && r->armed_step != UINT64_MAX &&
-           (r->window.state == SL_WIN_LEAD_IN || r->window.state == SL_WIN_RECORDING) &&
-           sl_step_awaited(&number, &ns) == 0)
-        err = turn_window(r, 0, &actions);
-    if (err != -ECANCELED)
-        sl_pipeline_seen(r->pipeline, now);
+    while (!err && again && !r->is_in_window &&
+           (w->state == SL_WIN_LEAD_IN || (w->state == SL_WIN_RECORDING && w->step)))
+        err = turn_window(r, 0, &again);
+    if (err == -ECANCELED)
+        return err;
+    sl_window_seen(&r->window, now);
+    sl_pipeline_seen(r->pipeline, now);
     return err;
 }
 
@@ -256,25 +269,28 @@ static void renew_lost(struct sl_recorder *r)
  * any more. */
 static int run_window(struct sl_recorder *r)
 {
+    int again = 1, err = 0;
+
     if (sl_pipeline_is_shut(r->pipeline))
         return -EXDEV;
     renew_lost(r);
-    for (;;) {
-        uint32_t actions;
-        int err = turn_window(r, is_drained(r), &actions);
-
-        if (err)
-            return err;
-        /* At the beginning of a lead-in the deadline is 0. The next step of the machine sets the
-         * deadline, so one more step is made. */
-        if (!actions && !(r->window.state == SL_WIN_LEAD_IN && sl_window_deadline(&r->window) == 0))
-            return 0;
-    }
+    while (!err && again)
+        err = turn_window(r, is_drained(r), &again);
+    return err;
 }
 
 /* ---- the loop ---- */
 
-static int bring_in(struct sl_recorder *r)
+/* In the lead-in of a requested window, records are decoded only when the recorder is woken,
+ * because a pool is filling up or a request has come. If the request is a stop, the window opens at
+ * once, and what has not been decoded is in it. */
+static int is_quiet_lead_in(const struct sl_recorder *r, uint32_t wakes)
+{
+    return r->window.state == SL_WIN_LEAD_IN && r->window.reason == SL_REASON_API &&
+           r->window.ready_ns && wakes == r->wakes_handled;
+}
+
+static int bring_in(struct sl_recorder *r, int is_holding)
 {
     struct sl_session *s = &r->session;
     uint64_t now = sl_clock_monotonic();
@@ -287,14 +303,14 @@ static int bring_in(struct sl_recorder *r)
     if (now >= s->flush_due_ns && sl_session_flush(s, 0))
         return -ECANCELED;
     set_bounds(r);
-    if (sl_session_take_buffers(s))
+    if (!is_holding && sl_session_take_buffers(s))
         return -ECANCELED;
     sl_sources_rescan();
     err = sl_handover_share(s);
     if (!err)
         err = sl_handover_step(s, SL_OWN_EV_SIGN); /* turns off the kinds that are due to be turned
                                                     * off */
-    if (err)
+    if (err || is_holding)
         return err;
     sl_pipeline_tick(r->pipeline);
     sl_outstanding_deliver(s);
@@ -335,7 +351,8 @@ static int run_until_exit(struct sl_recorder *r)
 
         if (is_exiting(r))
             return 0;
-        err = bring_in(r);
+        err = bring_in(r, is_quiet_lead_in(r, wakes));
+        r->wakes_handled = wakes;
         if (!err)
             err = run_window(r);
         if (err)
@@ -385,6 +402,17 @@ static int finish(struct sl_recorder *r)
 {
     struct sl_session *s = &r->session;
 
+    /* A requested window whose lead-in is not over keeps what was recorded, as after a stop. */
+    if (r->window.state == SL_WIN_LEAD_IN && r->window.reason == SL_REASON_API)
+        sl_recorder_request(r, sl_window_stop);
+    if (see_window(r) == -ECANCELED)
+        return -ECANCELED;
+    if (r->window.missed)
+        sl_log(SL_LOG_INFO,
+               "%llu windows were due after the last recorded window and were missed: the window "
+               "before was not complete, or CUPTI was not on in time; record with a longer period "
+               "(SYNCLINE_WINDOW)",
+               (unsigned long long)r->window.missed);
     if (!sl_pipeline_is_open(r->pipeline))
         return 0;
     if (sl_handover_step(s, SL_OWN_EV_BUFFERS))
@@ -436,7 +464,10 @@ void sl_recorder_prepare_session(struct sl_recorder *r)
         .cupti = r->opt.cupti,
         .kinds = r->opt.kinds,
         .window = &r->window,
-        .hooks = {.user = r, .see_step = see_step, .nap = nap, .decode_until_ns = decode_until_ns},
+        .hooks = {.user = r,
+                  .see_window = see_window,
+                  .nap = nap,
+                  .decode_until_ns = decode_until_ns},
     };
 }
 
@@ -470,9 +501,6 @@ void *sl_recorder_run(void *user)
     }
     sl_session_open_dump(s);
     sl_window_init(&r->window, r->opt.config, window_now(), r->opt.on_since_ns);
-    /* No record was decoded yet, so the first step counts even if it has begun already. */
-    r->armed_step = r->window.await_step;
-    sl_step_await(r->armed_step, 1);
     if (s->ownership.are_kinds_wanted && s->ownership.state == SL_OWN_OURS)
         sl_pipeline_kinds_on(r->pipeline, 0);
     /* The first window opens before any record is decoded, even if the process is ending

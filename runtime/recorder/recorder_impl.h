@@ -46,8 +46,7 @@ struct sl_recorder {
     int is_started_at_exit;    /* started because CUPTI has never requested a buffer from us */
     uint64_t calibrate_due_ns; /* monotonic */
     uint64_t renew_due_ns;     /* earliest monotonic time at which a lost file is replaced */
-    uint64_t armed_step;       /* number of the step whose report was requested from
-                                * collect/lane/step.h */
+    uint32_t wakes_handled;    /* value of `wakes` before the records were last decoded or held */
     int is_in_window;          /* the machine's actions are being carried out */
 };
 

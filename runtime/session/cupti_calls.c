@@ -335,10 +335,10 @@ int sl_session_take_buffers(struct sl_session *s)
     struct sl_cupti_buffer *b;
 
     for (int more = 1; more;) {
-        /* The job's steps and CUPTI's clock are checked after the buffer has arrived, so that the
+        /* The window and CUPTI's clock are checked after the buffer has arrived, so that the
          * result holds for every record in the buffer. */
         more = has_buffer(s);
-        if (s->opt.hooks.see_step(s->opt.hooks.user) || (more && know_clock(s)))
+        if (s->opt.hooks.see_window(s->opt.hooks.user) || (more && know_clock(s)))
             return -ECANCELED;
         b = more ? next_buffer(s) : NULL;
         if (!b)

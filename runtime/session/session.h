@@ -53,10 +53,10 @@ enum sl_session_phase {
  * session. */
 struct sl_session_hooks {
     void *user;
-    /* Called before a buffer is decoded. If a step of the job opens or closes a window, the
-     * function does this now, so that each record of the buffer counts as inside or outside the
+    /* Called before a buffer is decoded. If a window has begun or ended meanwhile, the function
+     * opens or closes it now, so that each record of the buffer counts as inside or outside the
      * window correctly. Returns 0 or -ECANCELED. */
-    int (*see_step)(void *user);
+    int (*see_window)(void *user);
     /* Sleeps for a millisecond, or until another thread wakes the recorder. */
     void (*nap)(void *user);
     /* Returns the monotonic time at which decoding must stop because the process is ending;

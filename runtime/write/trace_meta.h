@@ -19,9 +19,11 @@ struct sl_trace_meta {
     const char *host, *job, *process_name, *syncline_version, *trace_name;
     uint32_t cupti_version, cuda_runtime_version, cuda_driver_version; /* 0: unknown */
     uint64_t opened_ns;                                                /* window start */
-    /* number of the window, from 1 */
-    uint32_t window;
-    int has_edges; /* 1: edges are on, so rows of waits name the sources of the waits */
+    uint32_t window;                                                   /* its number, from 1 */
+    uint64_t step;        /* the step with which the window begins; 0: it is no window of steps */
+    int is_timed;         /* 1: the window was due at a time */
+    int is_lead_in_short; /* 1: the window was stopped before its lead-in was over */
+    int has_edges;        /* 1: edges are on, so rows of waits name the sources of the waits */
 };
 
 #endif

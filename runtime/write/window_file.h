@@ -1,8 +1,10 @@
 /*
  * window_file.h - opens, syncs and closes a file that an output writes for a window.
  *
- * The file's name is FOLDER/WINDOW<ending>. If somebody has put a file or link with this name into
- * the folder, the name is FOLDER/WINDOW-2<ending>, and so on.
+ * The file's name is FOLDER/WINDOW<ending>. WINDOW is `step-000000501` for a window that begins
+ * with step 501, `20261125T183701.250Z` (its begin in UTC) for a window by time, and otherwise the
+ * window's number. If somebody has put a file or link with this name into the folder, the name is
+ * FOLDER/WINDOW-2<ending>, and so on.
  *
  * Threads: one owner. Memory: the struct belongs to the owner, and the sink has its own memory.
  */

@@ -89,7 +89,12 @@ static void open_window(struct sl_writer *w, const struct sl_event *ev)
     w->opt.meta.opened_ns = ev->start_ns;
     if (sl_distributed_rank(&w->opt.meta.rank, &w->opt.meta.world_size))
         w->opt.meta.rank_may_change = 0;
+    w->opt.meta.step = ev->u.window.step;
+    w->opt.meta.is_timed = ev->u.window.is_timed;
+    w->opt.meta.is_lead_in_short = ev->u.window.is_lead_in_short;
     w->is_window = 1;
+    /* Counted here, so that the counter in the previous file does not contain it. */
+    sl_stats_add(SL_STAT_WINDOWS_MISSED, ev->missed);
     sl_outputs_open(w->opt.outputs, &w->opt.meta, ev->u.window.is_requested != 0);
     if (w->opt.edges)
         sl_edge_rows_open(w->opt.edges, ev->start_ns);

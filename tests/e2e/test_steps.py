@@ -34,33 +34,32 @@ def test_rows_of_steps(go):
 
 @pytest.mark.sanitize
 def test_windows_of_steps(go):
-    """The windows have steps 1 to 3, 21 to 23 and 41 to 43, with exactly the operations launched in them."""
+    """The windows have steps 1 to 3, 21 to 23 and 41 to 43, with exactly the operations launched in them. On a
+    busy machine a window is missed if enabling takes too long."""
     run = go("context " + "kernel:2 sync sleep:10 step " * 50, window="steps:3/20", log="warn")
     assert run.status == 0 and run.said() == []
-    traces = sorted(run.traces(), key=lambda trace: trace.object["syncline"]["window"])
-    assert len(traces) == 3
+    traces = run.traces()
     for trace in traces:
         rows, meta = steps_of(trace), trace.object["syncline"]
-        first = int(rows[0]["name"].split("#")[1])
+        first = meta["first_step"]
+        assert first in (1, 21, 41)
         assert names(rows) == [f"ProfilerStep#{first + n}" for n in range(3)]
-        # Kinds are enabled one step before. The window opens later if enabling takes longer.
-        assert first >= (1, 21, 41)[meta["window"] - 1]
         assert (rows[0]["start"], rows[-1]["end"]) == (meta["opened_ns"], meta["closed_ns"])
         assert len(trace.of("kernel")) == 6
-    assert steps_of(traces[0])[0]["name"] == "ProfilerStep#1"
+    assert traces[0].object["syncline"]["first_step"] == 1
 
 
-@pytest.mark.full(seconds=0.6)
 def test_a_window_of_steps_that_are_shorter_than_a_look(go):
-    """Many steps are shorter than the recorder's checks. The window still ends after exactly five steps."""
+    """Many steps are shorter than the recorder's checks. The window still has exactly the first five steps."""
     run = go("context kernel sync " + "step kernel sync " * 60, window="steps:5/100")
     (trace,) = run.traces()
-    assert len(steps_of(trace)) == 5 == len(trace.of("kernel"))
+    assert names(steps_of(trace)) == [f"ProfilerStep#{n}" for n in range(1, 6)]
+    assert len(trace.of("kernel")) == 5
 
 
 def test_windows_of_steps_without_a_pause(go):
-    """Windows follow each other without a pause. Each step is recorded whole or not at all, and one line says
-    that some are left out."""
+    """Each step is due, and a window whose predecessor is not complete is missed. Each step is recorded whole or
+    not at all, and one line says that some are left out."""
     run = go("context " + "kernel:2 sync sleep:20 step " * 30, window="steps:1/1", log="warn")
     (line,) = run.said()
     assert "steps:1/1" in line and "SYNCLINE_WINDOW=run" in line

@@ -5,6 +5,7 @@ file."""
 import collections
 import json
 import pathlib
+import re
 import subprocess
 
 import chakra
@@ -17,14 +18,19 @@ def tool(*arguments) -> subprocess.CompletedProcess:
                           check=False)
 
 
+def window(path: pathlib.Path) -> str:
+    """Returns the name of the file's window, which may contain a dot."""
+    return re.split(r"\.pt\.trace|\.\d+\.et", path.name)[0]
+
+
 def broken(run: harness.Run, traces: list[harness.Trace]) -> list[str]:
     """Returns a message for each broken rule of these traces."""
     if not traces and "are lost" in run.stderr and any(line["what"] == "steal" for line in run.log):
         return []  # another client got all records before syncline had a record that is written
-    nodes = {path.name.split(".")[0]: path for path in run.files("*.et*")}
+    nodes = {window(path): path for path in run.files("*.et*")}
     wrong = [f"chakra: {path.name} is not complete" for path in nodes.values() if path.suffix == ".part"]
     for trace in traces:
-        path = nodes.get(trace.path.name.split(".")[0])
+        path = nodes.get(window(trace.path))
         if not path:
             wrong.append(f"chakra: none beside {trace.path.name}")
         elif path.suffix != ".part":

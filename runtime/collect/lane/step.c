@@ -24,7 +24,8 @@
 /* Stored instead of the number of steps while a named range is open whose end will be reported.
  * Until that end, no other source ends a step. */
 #define NAMED_IS_OPEN UINT32_MAX
-#define KEPT          64u
+/* Number of steps whose mean length is reported. */
+#define RECENT 8u
 /* Maximum number of digits in a range's name, so that the number fits into 32 bits. */
 #define GIVEN_DIGITS 9
 
@@ -38,12 +39,10 @@ static struct {
     _Atomic uint64_t began_ns;    /* begin of the running step; 0: the begin is not known, or a
                                    * named range of the job shows the step */
     _Atomic uint64_t awaited;     /* number of the awaited step; UINT64_MAX: none */
-    _Atomic uint64_t reached_ns;  /* begin of the awaited step; 0: not reached yet */
-    _Atomic uint64_t reached;     /* number of the step that was reached */
     /* The last steps, each with its number (0 while the entry is being written) and its begin. */
     struct {
         _Atomic uint64_t number, ns;
-    } kept[KEPT];
+    } kept[SL_STEP_KEPT];
 } step = {.awaited = UINT64_MAX};
 
 /* Returns whether this source may end a step now. Writes the best source before this call to
@@ -87,51 +86,33 @@ static void put_row(uint64_t number, uint64_t began_ns, uint64_t ended_ns)
     sl_lane_put_past(SL_LANE_STEP, name, length, began_ns, ended_ns);
 }
 
+/* Remembers when the step began, and wakes the recorder thread if it awaits the step. The last
+ * store and the load after it are sequentially consistent with sl_step_await() and sl_step_look():
+ * either the recorder finds the step, or this thread sees that the step is awaited. */
 static void keep(uint64_t number, uint64_t ns)
 {
+    uint64_t awaited;
+
     /* The release stores pair with the acquire loads in find_kept(). */
-    atomic_store_explicit(&step.kept[number % KEPT].number, 0, memory_order_release);
-    atomic_store_explicit(&step.kept[number % KEPT].ns, ns, memory_order_release);
-    atomic_store_explicit(&step.kept[number % KEPT].number, number, memory_order_release);
+    atomic_store_explicit(&step.kept[number % SL_STEP_KEPT].number, 0, memory_order_release);
+    atomic_store_explicit(&step.kept[number % SL_STEP_KEPT].ns, ns, memory_order_release);
+    atomic_store(&step.kept[number % SL_STEP_KEPT].number, number);
+    awaited = atomic_load(&step.awaited);
+    if (number >= awaited && atomic_compare_exchange_strong(&step.awaited, &awaited, UINT64_MAX))
+        sl_lanes_wake();
 }
 
-/* Returns the begin of the step, or 0 if the step is no longer kept. */
+/* Returns the begin of the step, or 0 if the step is not remembered. */
 static uint64_t find_kept(uint64_t number)
 {
     uint64_t ns = 0;
 
-    if (atomic_load_explicit(&step.kept[number % KEPT].number, memory_order_acquire) == number)
-        ns = atomic_load_explicit(&step.kept[number % KEPT].ns, memory_order_acquire);
-    return atomic_load_explicit(&step.kept[number % KEPT].number, memory_order_acquire) == number
+    if (atomic_load(&step.kept[number % SL_STEP_KEPT].number) == number)
+        ns = atomic_load_explicit(&step.kept[number % SL_STEP_KEPT].ns, memory_order_acquire);
+    return atomic_load_explicit(&step.kept[number % SL_STEP_KEPT].number, memory_order_acquire) ==
+                   number
                ? ns
                : 0;
-}
-
-/* If the step is awaited, the first thread that reaches the step stores the time and wakes the
- * recorder thread. */
-static void reach(uint64_t number, uint64_t ns)
-{
-    uint64_t none = 0;
-
-    /* Acquire pairs with the release in sl_step_await(), which has set reached_ns to 0 before. */
-    if (number < atomic_load_explicit(&step.awaited, memory_order_acquire) ||
-        atomic_load_explicit(&step.reached_ns, memory_order_relaxed))
-        return;
-    atomic_store_explicit(&step.reached, number, memory_order_relaxed);
-    /* Release pairs with the acquire in sl_step_awaited(). */
-    if (!atomic_compare_exchange_strong_explicit(&step.reached_ns, &none, ns, memory_order_release,
-                                                 memory_order_relaxed))
-        return;
-    sl_lanes_wake();
-}
-
-/* Moves the begin of the running step from `began` to `ns`. A window that has opened with the step
- * stays open. */
-static void begin_anew(uint64_t began, uint64_t ns)
-{
-    keep(atomic_load(&step.number), ns);
-    atomic_compare_exchange_strong_explicit(&step.reached_ns, &began, ns, memory_order_release,
-                                            memory_order_relaxed);
 }
 
 void sl_step_take(enum sl_step_source source)
@@ -148,14 +129,13 @@ void sl_step_take(enum sl_step_source source)
     /* The optimizer has just ended this iteration as a step, so the job's first sl_step() does not
      * end another step. */
     if (source == SL_STEP_JOB && before == SL_STEP_OPTIMIZER && began) {
-        begin_anew(began, ns);
+        keep(atomic_load(&step.number), ns); /* a window that has begun with it stays open */
         return;
     }
     number = atomic_fetch_add(&step.number, 1);
     if (began)
         put_row(number, began, ns);
     keep(number + 1, ns);
-    reach(number + 1, ns);
 }
 
 /* ---- the job's own ranges ---- */
@@ -203,7 +183,6 @@ int sl_step_begin_named(uint32_t given, int tells_end, struct sl_step_name *out)
     if (number != before || !since) {
         atomic_store(&step.began_ns, 0);
         keep(number, ns);
-        reach(number, ns);
     }
     if (number == given)
         return 0;
@@ -227,26 +206,37 @@ uint64_t sl_step_number(void)
     return atomic_load_explicit(&step.number, memory_order_relaxed);
 }
 
-void sl_step_await(uint64_t number, int or_past)
+void sl_step_await(uint64_t number)
 {
-    uint64_t past_ns;
-
-    /* First makes sure that no step matches, and only then stores the new number. */
-    atomic_store_explicit(&step.awaited, UINT64_MAX, memory_order_relaxed);
-    atomic_store_explicit(&step.reached_ns, 0, memory_order_relaxed);
     atomic_store(&step.awaited, number);
-    past_ns = or_past ? find_kept(number) : 0;
-    if (past_ns)
-        reach(number, past_ns);
 }
 
-int sl_step_awaited(uint64_t *number, uint64_t *ns)
+/* The job's own names may leave out numbers. */
+static uint64_t mean_length(uint64_t running)
 {
-    uint64_t reached = atomic_load_explicit(&step.reached_ns, memory_order_acquire);
+    uint64_t last_ns = find_kept(running), ns;
 
-    if (!reached || atomic_load_explicit(&step.awaited, memory_order_relaxed) == UINT64_MAX)
-        return -EAGAIN;
-    *number = atomic_load_explicit(&step.reached, memory_order_relaxed);
-    *ns = reached;
+    for (uint64_t before = running < RECENT ? running : RECENT; last_ns && before > 0; before--) {
+        ns = find_kept(running - before);
+        if (ns && ns < last_ns)
+            return (last_ns - ns) / before;
+    }
     return 0;
+}
+
+void sl_step_look(uint64_t number, struct sl_step_look *out)
+{
+    uint64_t running = atomic_load(&step.number), last;
+
+    *out = (struct sl_step_look){.running = running, .length_ns = mean_length(running)};
+    if (number > running)
+        return;
+    if (number + SL_STEP_KEPT <= running)
+        number = running - SL_STEP_KEPT + 1;
+    for (last = running; number <= last && !out->began_ns; number++) {
+        out->number = number;
+        out->began_ns = find_kept(number);
+    }
+    if (!out->began_ns)
+        out->number = 0;
 }

@@ -25,6 +25,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Number of steps whose begin is remembered. The recorder may look late on a busy machine. */
+#define SL_STEP_KEPT 1024u
+
 enum sl_step_source {
     SL_STEP_LOADER, /* a batch was requested from a DataLoader, which begins the next step */
     SL_STEP_OPTIMIZER,
@@ -54,13 +57,21 @@ void sl_step_end_named(void);
 /* Returns the number of the running step. Each step raises it by at least one. */
 uint64_t sl_step_number(void);
 
-/* Recorder thread. Requests a report of the first step that begins from now on and has this number
- * or a higher number; does not block. Replaces the previous request. UINT64_MAX requests no report.
- * With `or_past`, one of the last 64 steps is reported, too, if it has exactly this number and
- * began before this call. */
-void sl_step_await(uint64_t number, int or_past);
-/* Writes the number and the begin (CLOCK_REALTIME ns) of the awaited step. Returns 0, or -EAGAIN if
- * that step has not begun. */
-int sl_step_awaited(uint64_t *number, uint64_t *ns);
+/* Facts about the last steps. All zeros: no step has begun. */
+struct sl_step_look {
+    uint64_t running;   /* number of the running step */
+    uint64_t length_ns; /* mean length of the last eight steps; 0: not known */
+    uint64_t number;    /* first step that has begun and has at least the wanted number; 0: none */
+    uint64_t began_ns;  /* begin of step `number`, CLOCK_REALTIME ns */
+};
+
+/* Recorder thread. The recorder is woken once when a step begins that has this number or a higher
+ * one; UINT64_MAX: no wake-up. A step that began before this call wakes nobody, so look after this
+ * call. Does not block. */
+void sl_step_await(uint64_t number);
+
+/* Recorder thread. Looks for the first step that has at least this number, among the last
+ * SL_STEP_KEPT steps. Does not block. */
+void sl_step_look(uint64_t number, struct sl_step_look *out);
 
 #endif

@@ -261,6 +261,10 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
     at = put_software(at);
     at = PUT_STRING(SL_JSON_LITERAL(at, ","), "detail", details[k->opt.detail]);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "window", m->window);
+    if (m->step)
+        at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "first_step", m->step);
+    if (m->is_lead_in_short)
+        at = PUT_STRING(SL_JSON_LITERAL(at, ","), "lead_in", "short");
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "opened_ns", m->opened_ns);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "closed_ns", closed_ns);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "events", k->written);

@@ -28,6 +28,7 @@
  *     push:NAME        Begins a range by the public API. `pop` ends the range.
  *     mark:NAME        Makes a mark by the public API.
  *     windows:N        Waits until N windows are complete files, 10 s at most.
+ *     lead_in          Waits until a lead-in has begun, 10 s at most.
  *     recording        Waits until a window is open, 10 s at most.
  *     lost             Waits until a record was lost, 10 s at most.
  *     ended            Floods until no window is open.
@@ -271,12 +272,12 @@ static void do_windows(uint64_t wanted)
     printf("windows %llu\n", (unsigned long long)status.windows_completed);
 }
 
-static void do_recording(void)
+static void await_state(int state)
 {
     struct sl_status status = {.size = sizeof(status)};
 
     for (int i = 0; i < 2000; i++) {
-        if (sl_status(&status) == 0 && status.state == SL_STATE_RECORDING)
+        if (sl_status(&status) == 0 && status.state == state)
             return;
         sleep_ms(5);
     }
@@ -429,7 +430,9 @@ static int do_step(const char *step, long n, const char *text)
     else if (!strcmp(step, "windows"))
         do_windows((uint64_t)n);
     else if (!strcmp(step, "recording"))
-        do_recording();
+        await_state(SL_STATE_RECORDING);
+    else if (!strcmp(step, "lead_in"))
+        await_state(SL_STATE_LEAD_IN);
     else if (!strcmp(step, "lost"))
         do_lost();
     else if (!strcmp(step, "ended"))

@@ -7,7 +7,7 @@
 #include "control/window.h"
 
 #define S  1000000000ull
-#define T0 (1000 * S)
+#define T0 (1200 * S) /* a multiple of all periods in the tests */
 
 static struct sl_window w;
 /* How far the wall clock is ahead of the monotonic clock. */

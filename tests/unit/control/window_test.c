@@ -1,6 +1,7 @@
 /* window_test.c - sequences of times and requests, and the actions that the window requests from
  * the recorder. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "unit/control/window_rig.h"
 
@@ -78,9 +79,9 @@ static void time_windows_come_once_a_period(void **state)
     assert_int_equal(deadline_of(), T0 + 119 * S);
 }
 
-/* A window opens when its kinds are on, even if this is later than planned. The window's length
- * counts from the opening. The next window's start does not move. */
-static void a_window_begins_when_what_it_records_is_on(void **state)
+/* A window begins at its planned time, even if the recorder looks late, and ends at its planned
+ * time. */
+static void a_late_look_does_not_move_a_timed_window(void **state)
 {
     begin(SL_WINDOW_TIME, T0 - 1 * S);
     assert_int_equal(step(T0), SL_ACT_OPEN);
@@ -91,13 +92,81 @@ static void a_window_begins_when_what_it_records_is_on(void **state)
     sl_window_step(&w, at(T0 + 3 * S), 1);
     step(T0 + 59 * S);
     step(T0 + 59 * S);
-    assert_int_equal(step(T0 + 60 * S), SL_ACT_OPEN);
-    sl_window_ready(&w, at(T0 + 60 * S + S / 10));
-    assert_int_equal(w.opened_ns, T0 + 60 * S + S / 10);
-    assert_int_equal(deadline_of(), T0 + 62 * S + S / 10);
+    assert_int_equal(step(T0 + 60 * S + S / 10), SL_ACT_OPEN);
+    sl_window_ready(&w, at(T0 + 60 * S + S / 5));
+    assert_int_equal(w.opened_ns, T0 + 60 * S);
+    assert_int_equal(deadline_of(), T0 + 62 * S);
     assert_int_equal(step(T0 + 62 * S + S / 10), SL_ACT_DRAIN);
+    assert_int_equal(w.closed_ns, T0 + 62 * S);
     sl_window_step(&w, at(T0 + 63 * S), 1);
     assert_int_equal(deadline_of(), T0 + 119 * S);
+    assert_int_equal(w.missed, 0);
+}
+
+/* A window that cannot begin in time begins later, and still ends in time. */
+static void a_timed_window_without_its_first_records_begins_late(void **state)
+{
+    begin(SL_WINDOW_TIME, T0 - 1 * S);
+    step(T0);
+    step(T0 + 2 * S);
+    sl_window_step(&w, at(T0 + 3 * S), 1);
+    step(T0 + 59 * S);
+    assert_int_equal(step(T0 + 60 * S + S / 2), SL_ACT_OPEN); /* turning on the kinds took 1.5 s */
+    assert_int_equal(w.opened_ns, T0 + 60 * S + S / 2);
+    assert_int_equal(deadline_of(), T0 + 62 * S);
+    step(T0 + 62 * S);
+    assert_int_equal(sl_window_step(&w, at(T0 + 63 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    /* Four times this duration is added to the lead-in of the next window. */
+    assert_int_equal(deadline_of(), T0 + 120 * S - 7 * S);
+    assert_int_equal(step(T0 + 113 * S), SL_ACT_ENABLE);
+    assert_int_equal(step(T0 + 113 * S), SL_ACT_NONE);
+    sl_window_seen(&w, T0 + 120 * S + 5); /* records made before are decoded and dropped */
+    assert_int_equal(step(T0 + 120 * S + 6), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, T0 + 120 * S + 5);
+    assert_int_equal(w.missed, 0);
+}
+
+/* All ranks record the same seconds, whenever they were started. */
+static void timed_windows_are_due_at_multiples_of_the_period(void **state)
+{
+    struct sl_config config = {.window_mode = SL_WINDOW_TIME,
+                               .window_ns = 2 * S,
+                               .period_ns = 60 * S,
+                               .lead_in_ns = 1 * S};
+
+    sl_window_init(&w, &config, at(T0 + 17 * S), T0 + 16 * S);
+    step(T0 + 17 * S);
+    assert_int_equal(deadline_of(), T0 + 19 * S);
+    step(T0 + 19 * S);
+    sl_window_step(&w, at(T0 + 20 * S), 1);
+    assert_int_equal(deadline_of(), T0 + 59 * S);
+
+    /* The first window is open when the next is due. */
+    sl_window_init(&w, &config, at(T0 - 1 * S), T0 - 2 * S);
+    step(T0 - 1 * S);
+    assert_int_equal(step(T0 + 1 * S), SL_ACT_DRAIN);
+    assert_int_equal(sl_window_step(&w, at(T0 + 1 * S + 5), 1), SL_ACT_CLOSE);
+    assert_int_equal(step(T0 + 1 * S + 6), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, T0 + 1 * S + 6);
+    assert_int_equal(deadline_of(), T0 + 2 * S);
+}
+
+/* The wall clock is set between windows. Another window is due next, and none is missed. */
+static void a_wall_clock_set_between_windows_moves_the_next(void **state)
+{
+    begin(SL_WINDOW_TIME, T0);
+    step(T0);
+    step(T0 + 2 * S);
+    sl_window_step(&w, at(T0 + 3 * S), 1);
+    ahead += 1000 * S;
+    assert_int_equal(step(T0 + 1010 * S), SL_ACT_NONE);
+    assert_int_equal(deadline_of(), T0 + 1019 * S);
+    assert_int_equal(step(T0 + 1019 * S), SL_ACT_ENABLE);
+    step(T0 + 1019 * S);
+    ahead -= 1000 * S; /* in the lead-in */
+    assert_int_equal(step(T0 + 19 * S + S / 2), SL_ACT_DISABLE);
+    assert_int_equal(deadline_of(), T0 + 59 * S);
+    assert_int_equal(w.missed, 0);
 }
 
 static void a_recorder_held_up_for_minutes_skips_windows(void **state)
@@ -107,6 +176,22 @@ static void a_recorder_held_up_for_minutes_skips_windows(void **state)
     step(T0 + 2 * S);
     assert_int_equal(sl_window_step(&w, at(T0 + 200 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
     assert_int_equal(deadline_of(), T0 + 239 * S);
+    assert_int_equal(w.missed, 3);
+}
+
+/* A window is over before the last one is complete. */
+static void windows_that_drain_for_longer_than_a_period_are_missed(void **state)
+{
+    struct sl_config config = {
+        .window_mode = SL_WINDOW_TIME, .window_ns = S / 100, .period_ns = S / 50};
+
+    sl_window_init(&w, &config, at(T0), T0);
+    step(T0);
+    assert_int_equal(step(T0 + S / 100), SL_ACT_DRAIN);
+    assert_int_equal(sl_window_step(&w, at(T0 + S / 100 * 3 + 1), 1),
+                     SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(w.missed, 1);
+    assert_int_equal(deadline_of(), T0 + S / 50 * 2);
 }
 
 static void windows_without_room_between_keep_the_kinds_on(void **state)
@@ -122,6 +207,7 @@ static void windows_without_room_between_keep_the_kinds_on(void **state)
     assert_int_equal(w.state, SL_WIN_LEAD_IN);
     assert_int_equal(deadline_of(), T0 + 3 * S);
     assert_int_equal(step(T0 + 3 * S), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, T0 + 3 * S);
 }
 
 static void back_to_back_windows_have_no_pause(void **state)
@@ -136,6 +222,61 @@ static void back_to_back_windows_have_no_pause(void **state)
     assert_int_equal(step(T0 + 2 * S + 6), SL_ACT_OPEN);
     assert_int_equal(w.opened_ns, T0 + 2 * S + 6);
     assert_int_equal(w.number, 2);
+}
+
+/* The recorder looks at random moments, and enabling and draining take random times. Each due
+ * window is recorded within its planned time, or counted as missed. */
+static void every_due_time_is_recorded_or_missed(void **state)
+{
+    unsigned seed = 1;
+
+    for (int run = 0; run < 200; run++) {
+        uint64_t length = 1 + (uint64_t)rand_r(&seed) % 5, period = length + rand_r(&seed) % 20;
+        struct sl_config config = {.window_mode = SL_WINDOW_TIME,
+                                   .window_ns = length * S,
+                                   .period_ns = period * S,
+                                   .lead_in_ns = (uint64_t)rand_r(&seed) % (3 * S)};
+        uint64_t now = T0 + (uint64_t)rand_r(&seed) % (100 * S), first, recorded = 0, missed = 0;
+        uint64_t decoded_ns = 0;
+
+        sl_window_init(&w, &config, at(now), now);
+        assert_int_equal(step(now), SL_ACT_OPEN);
+        first = w.due_real_ns;
+        assert_true(first > now && first <= now + period * S && first % (period * S) == 0);
+        for (int i = 0; i < 1000; i++) {
+            enum sl_window_state before;
+            uint64_t missed_before;
+            uint32_t actions;
+
+            do {
+                before = w.state;
+                missed_before = w.missed;
+                actions = sl_window_step(&w, at(now), rand_r(&seed) % 3 == 0);
+                missed += w.missed - missed_before;
+                if (actions & SL_ACT_OPEN) {
+                    uint64_t due_ns = w.opened_ns / (period * S) * (period * S);
+
+                    sl_window_ready(&w, at(now));
+                    assert_true(w.opened_ns < due_ns + length * S);
+                    assert_true(w.opened_ns == due_ns || w.opened_ns >= decoded_ns);
+                    assert_true(deadline_of() == due_ns + length * S);
+                    recorded++;
+                }
+                if (actions & SL_ACT_DRAIN)
+                    assert_true(w.closed_ns <= now);
+                if (actions & SL_ACT_ENABLE)
+                    now += (uint64_t)rand_r(&seed) % (2 * S);
+            } while (actions || w.state != before || (w.state == SL_WIN_LEAD_IN && !w.ready_ns));
+            if (rand_r(&seed) % 2) {
+                sl_window_seen(&w, now);
+                if (w.state != SL_WIN_RECORDING)
+                    decoded_ns = now;
+            }
+            now += (uint64_t)rand_r(&seed) % (2 * S);
+        }
+        assert_true(recorded + missed == (w.due_real_ns - first) / (period * S));
+        assert_true(recorded > 0);
+    }
 }
 
 static void demand_waits_for_a_start(void **state)
@@ -173,20 +314,51 @@ static void without_lead_in_it_opens_at_once(void **state)
     assert_int_equal(w.opened_ns, T0 + 3 * S);
 }
 
-static void a_stop_takes_back_a_start_and_a_lead_in(void **state)
+static void a_stop_takes_back_a_start_that_was_not_acted_on(void **state)
 {
     begin(SL_WINDOW_DEMAND, 0);
     sl_window_start(&w);
-    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(sl_window_stop(&w), 1);
     assert_int_equal(step(T0), SL_ACT_NONE);
+    assert_int_equal(w.number, 0);
+}
 
+/* The window has all records since the kinds were on that were not dropped yet. */
+static void a_stop_in_the_lead_in_keeps_what_was_recorded(void **state)
+{
+    for (int seen = 0; seen < 2; seen++) {
+        begin(SL_WINDOW_DEMAND, 0);
+        sl_window_start(&w);
+        assert_int_equal(step(T0), SL_ACT_ENABLE);
+        step(T0 + 1);
+        if (seen)
+            sl_window_seen(&w, T0 + 2);
+        assert_int_equal(sl_window_stop(&w), 0);
+        assert_int_equal(step(T0 + S / 2), SL_ACT_OPEN);
+        sl_window_ready(&w, at(T0 + S / 2 + 1));
+        assert_int_equal(w.opened_ns, T0 + 1 + (uint64_t)seen);
+        assert_int_equal(w.is_short, 1);
+        assert_int_equal(step(T0 + S / 2 + 2), SL_ACT_DRAIN);
+        assert_int_equal(w.closed_ns, T0 + S / 2 + 2);
+        assert_int_equal(sl_window_step(&w, at(T0 + S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+        assert_int_equal(w.number, 1);
+        assert_int_equal(w.state, SL_WIN_PAUSED);
+    }
+}
+
+/* The stop came while the kinds were being turned on. The window is empty, and its file says why.
+ */
+static void a_stop_before_the_kinds_are_on_gives_an_empty_window(void **state)
+{
+    begin(SL_WINDOW_DEMAND, 0);
     sl_window_start(&w);
     assert_int_equal(step(T0), SL_ACT_ENABLE);
-    step(T0);
     assert_int_equal(sl_window_stop(&w), 0);
-    assert_int_equal(step(T0 + 1), SL_ACT_DISABLE);
-    assert_int_equal(w.number, 0);
-    assert_int_equal(w.state, SL_WIN_PAUSED);
+    assert_int_equal(step(T0 + 3 * S), SL_ACT_OPEN);
+    assert_int_equal(w.opened_ns, T0 + 3 * S);
+    assert_int_equal(w.is_short, 1);
+    assert_int_equal(step(T0 + 3 * S), SL_ACT_DRAIN);
+    assert_int_equal(w.closed_ns, w.opened_ns);
 }
 
 /* On a busy machine the recorder does not check between the end of the lead-in and the stop. The
@@ -199,9 +371,10 @@ static void a_stop_seen_late_does_not_take_back_what_was_due(void **state)
     step(T0);
     assert_int_equal(sl_window_stop(&w), 0);
     assert_int_equal(step(T0 + 3 * S), SL_ACT_OPEN);
-    assert_int_equal(w.opened_ns, at(T0 + 1 * S).real_ns);
+    assert_int_equal(w.opened_ns, T0 + 1 * S);
     sl_window_ready(&w, at(T0 + 3 * S + 1));
-    assert_int_equal(w.opened_ns, at(T0 + 1 * S).real_ns);
+    assert_int_equal(w.opened_ns, T0 + 1 * S);
+    assert_int_equal(w.is_short, 0);
     assert_int_equal(step(T0 + 3 * S + 2), SL_ACT_DRAIN);
     assert_int_equal(w.closed_ns, at(T0 + 3 * S + 2).real_ns);
     assert_int_equal(sl_window_step(&w, at(T0 + 3 * S + 3), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
@@ -219,6 +392,7 @@ static void a_stopped_lead_in_of_a_timed_window_loses_that_turn(void **state)
     assert_int_equal(sl_window_stop(&w), 0);
     assert_int_equal(step(T0 + 59 * S + 1), SL_ACT_DISABLE);
     assert_int_equal(deadline_of(), T0 + 119 * S);
+    assert_int_equal(w.missed, 1);
 }
 
 static void a_start_while_closing_is_kept_and_needs_no_lead_in(void **state)
@@ -256,6 +430,21 @@ static void an_application_window_inside_a_timed_pause(void **state)
     assert_int_equal(step(T0 + 20 * S), SL_ACT_DRAIN);
     assert_int_equal(sl_window_step(&w, at(T0 + 20 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
     assert_int_equal(deadline_of(), T0 + 59 * S); /* the timed window's start does not move */
+}
+
+/* The kinds were not on at the injection, and a window is requested before the first timed one. */
+static void an_application_window_before_the_first_timed_one(void **state)
+{
+    begin(SL_WINDOW_TIME, 0);
+    sl_window_start(&w);
+    assert_int_equal(step(T0 + 7 * S), SL_ACT_ENABLE);
+    step(T0 + 7 * S);
+    assert_int_equal(step(T0 + 8 * S), SL_ACT_OPEN);
+    sl_window_stop(&w);
+    step(T0 + 9 * S);
+    assert_int_equal(sl_window_step(&w, at(T0 + 9 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(deadline_of(), T0 + 59 * S);
+    assert_int_equal(w.missed, 0);
 }
 
 static void draining_gives_up_after_its_bound(void **state)
@@ -371,17 +560,25 @@ int main(void)
         cmocka_unit_test(run_whose_enabling_failed_at_first_has_a_lead_in),
         cmocka_unit_test(run_can_be_stopped_at_once_and_begun_again),
         cmocka_unit_test(time_windows_come_once_a_period),
-        cmocka_unit_test(a_window_begins_when_what_it_records_is_on),
+        cmocka_unit_test(a_late_look_does_not_move_a_timed_window),
+        cmocka_unit_test(a_timed_window_without_its_first_records_begins_late),
+        cmocka_unit_test(timed_windows_are_due_at_multiples_of_the_period),
+        cmocka_unit_test(a_wall_clock_set_between_windows_moves_the_next),
+        cmocka_unit_test(windows_that_drain_for_longer_than_a_period_are_missed),
         cmocka_unit_test(a_recorder_held_up_for_minutes_skips_windows),
         cmocka_unit_test(windows_without_room_between_keep_the_kinds_on),
         cmocka_unit_test(back_to_back_windows_have_no_pause),
+        cmocka_unit_test(every_due_time_is_recorded_or_missed),
         cmocka_unit_test(demand_waits_for_a_start),
         cmocka_unit_test(without_lead_in_it_opens_at_once),
-        cmocka_unit_test(a_stop_takes_back_a_start_and_a_lead_in),
+        cmocka_unit_test(a_stop_takes_back_a_start_that_was_not_acted_on),
+        cmocka_unit_test(a_stop_in_the_lead_in_keeps_what_was_recorded),
+        cmocka_unit_test(a_stop_before_the_kinds_are_on_gives_an_empty_window),
         cmocka_unit_test(a_stop_seen_late_does_not_take_back_what_was_due),
         cmocka_unit_test(a_stopped_lead_in_of_a_timed_window_loses_that_turn),
         cmocka_unit_test(a_start_while_closing_is_kept_and_needs_no_lead_in),
         cmocka_unit_test(an_application_window_inside_a_timed_pause),
+        cmocka_unit_test(an_application_window_before_the_first_timed_one),
         cmocka_unit_test(draining_gives_up_after_its_bound),
         cmocka_unit_test(a_wall_clock_set_back_stalls_nothing),
         cmocka_unit_test(a_slewed_clock_is_not_a_set_one),

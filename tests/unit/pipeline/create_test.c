@@ -80,7 +80,7 @@ static void too_little_for_execution_traces_is_said(void)
     config.memory_bytes = 2 << 20;
     config.chakra = SL_CHAKRA_RAW;
     CHECK(sl_pipeline_create(&pipeline, &opt) == 0);
-    CHECK(sl_pipeline_open(pipeline, 1, SL_REASON_API, apart()) == 0);
+    CHECK(open_at(1, apart()) == 0);
     deliver("k", sl_clock_now(), 10);
     close_window(1, SL_REASON_API);
     CHECK(count(read_window(1), "\"cat\":\"kernel\"") == 1);
@@ -104,7 +104,7 @@ static void without_memory_for_ranges_the_rest_is_recorded(void)
     config.nvtx_memory_bytes = 3;
     CHECK(sl_nvtx_init(8 << 20) == 0);
     CHECK(sl_pipeline_create(&pipeline, &opt) == 0);
-    CHECK(sl_pipeline_open(pipeline, 2, SL_REASON_API, apart()) == 0);
+    CHECK(open_at(2, apart()) == 0);
     CHECK(sl_nvtx_push(0, &in_vain) >= 0);
     deliver("k", sl_clock_now(), 10);
     CHECK(sl_nvtx_pop(0, NULL) >= 0);

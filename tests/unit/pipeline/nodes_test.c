@@ -21,7 +21,7 @@ static void rows_find_room_behind_a_huge_graph(void **state)
     graphs_add_to(&api.fn);
     api.v1 = api.fn;
     assert_int_equal(sl_graph_nodes_start(&api), 0);
-    assert_int_equal(sl_pipeline_open(pipeline, 1, SL_REASON_API, T0), 0);
+    assert_int_equal(open_at(1, T0), 0);
     build_graph();
     for (unsigned i = 0; i < 8; i++)
         deliver("k", T0 + 1000 * i, 200);

@@ -13,7 +13,7 @@ static void rows_belong_by_their_start(void **state)
     const char *text;
 
     deliver("k_before_all", T0 - 9000, 10);
-    assert_int_equal(sl_pipeline_open(pipeline, 1, SL_REASON_API, T0), 0);
+    assert_int_equal(open_at(1, T0), 0);
     deliver("k_call_before", T0 - 1000, 5000); /* only the kernel is in the window, without
                                                 * call and arrow */
     deliver("k_first", T0, 200);
@@ -45,7 +45,7 @@ static void names_seen_between_windows_are_in_the_next(void **state)
 {
     const char *text;
 
-    assert_int_equal(sl_pipeline_open(pipeline, 2, SL_REASON_API, T0 + 30000), 0);
+    assert_int_equal(open_at(2, T0 + 30000), 0);
     deliver("k_second", T0 + 31000, 200);
     assert_int_equal(sl_pipeline_close(pipeline, 2, SL_REASON_API, T0 + 40000), 0);
     text = read_window(2);
@@ -62,7 +62,7 @@ static void only_launches_of_the_window_are_waited_for(void **state)
     call.correlation = ++correlation;
     sl_pipeline_buffer(pipeline, (const uint8_t *)&call, sizeof(call));
     assert_int_equal(sl_pipeline_waiting(pipeline), 0);
-    assert_int_equal(sl_pipeline_open(pipeline, 3, SL_REASON_API, T0 + 50000), 0);
+    assert_int_equal(open_at(3, T0 + 50000), 0);
     call.start = T0 + 55000;
     call.end = call.start + 10;
     call.correlation = ++correlation;
@@ -99,7 +99,7 @@ static void waits_are_for_work_from_before_the_window_too(void **state)
     const char *text;
 
     sl_pipeline_kinds_on(pipeline, 0);
-    assert_int_equal(sl_pipeline_open(pipeline, 4, SL_REASON_API, T0 + 80000), 0);
+    assert_int_equal(open_at(4, T0 + 80000), 0);
     deliver("k_lead_in", T0 + 70000, 40000);
     deliver_wait(T0 + 90000, T0 + 120000);
     assert_int_equal(sl_pipeline_delivered(pipeline, T0 + 200000), 0);
@@ -117,7 +117,7 @@ static void after_a_loss_no_edge_is_claimed(void **state)
 {
     const char *text;
 
-    assert_int_equal(sl_pipeline_open(pipeline, 5, SL_REASON_API, T0 + 400000), 0);
+    assert_int_equal(open_at(5, T0 + 400000), 0);
     deliver("k_known", T0 + 410000, 40000);
     sl_stats_add(SL_STAT_DROPPED_CUPTI, 1);
     deliver_wait(T0 + 420000, T0 + 460000);

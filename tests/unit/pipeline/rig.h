@@ -78,6 +78,15 @@ static inline void deliver(const char *name, uint64_t call_ns, uint64_t wait)
     deliver_from(77, name, call_ns, wait);
 }
 
+/* Opens a window that the program requested. */
+static inline int open_at(uint32_t number, uint64_t opened_ns)
+{
+    const struct sl_pipeline_window window = {
+        .number = number, .reason = SL_REASON_API, .opened_ns = opened_ns};
+
+    return sl_pipeline_open(pipeline, &window);
+}
+
 static inline const char *read_window(int number)
 {
     static char text[1 << 20];
@@ -122,9 +131,12 @@ static inline uint64_t apart(void)
     return now;
 }
 
-static inline void open_window(uint32_t number, uint32_t reason)
+static inline void open_window(uint32_t number, enum sl_window_reason reason)
 {
-    assert_int_equal(sl_pipeline_open(pipeline, number, reason, apart()), 0);
+    const struct sl_pipeline_window window = {
+        .number = number, .reason = reason, .opened_ns = apart()};
+
+    assert_int_equal(sl_pipeline_open(pipeline, &window), 0);
     assert_true(sl_pipeline_is_open(pipeline));
 }
 

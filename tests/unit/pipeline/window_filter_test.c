@@ -159,7 +159,104 @@ static void an_arrow_to_behind_the_end_does_not_take_the_start(void **state)
     assert_int_equal(count(text, "\"ph\":\"s\",\"cat\":\"ac2g\""), 1);
 }
 
-/* ---- names ---- */
+/* ---- timed windows ---- */
+
+static void deliver_overhead(uint64_t ns)
+{
+    struct mix_overhead r = {.kind = 17,
+                             .overhead_kind = 7u << 16, /* activity buffer request */
+                             .object_kind = 2,
+                             .object_id = {77, 77},
+                             .start = ns,
+                             .end = ns + 3000};
+
+    assert_int_equal(sl_pipeline_buffer(pipeline, (const uint8_t *)&r, sizeof(r)), 1);
+}
+
+/* Returns the text of the only timed window's file, or NULL if there is none. */
+static const char *read_timed(void)
+{
+    static char text[1 << 20];
+    char pattern[128];
+    glob_t found;
+    size_t got;
+    FILE *f;
+
+    usleep(20000); /* time for a writer that wrongly writes a file */
+    snprintf(pattern, sizeof(pattern), "%s/*Z.pt.trace.json", folder);
+    if (glob(pattern, 0, NULL, &found))
+        return NULL;
+    assert_int_equal(found.gl_pathc, 1);
+    f = fopen(found.gl_pathv[0], "r");
+    assert_non_null(f);
+    got = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[got] = '\0';
+    assert_int_equal(unlink(found.gl_pathv[0]), 0);
+    globfree(&found);
+    return text;
+}
+
+static void await_files(uint64_t wanted)
+{
+    char last[128];
+    uint64_t windows = 0;
+
+    while (windows < wanted) {
+        sl_pipeline_last(pipeline, last, sizeof(last), &windows);
+        usleep(1000);
+    }
+}
+
+/* A window whose only events are CUPTI's own, or outside the window, has no file. Its losses are in
+ * the next file, whose first event is a range. */
+static void a_timed_window_without_events_has_no_file(void **state)
+{
+    uint64_t before_ns = apart(), windows;
+    char last[128];
+    const char *text;
+
+    sl_pipeline_last(pipeline, last, sizeof(last), &windows);
+    open_window(8, SL_REASON_TIME);
+    deliver("k_before", before_ns, 10);
+    deliver_overhead(sl_clock_now());
+    sl_stats_add(SL_STAT_DROPPED_CUPTI, 7);
+    close_window(8, SL_REASON_TIME);
+    assert_null(read_timed());
+
+    open_window(9, SL_REASON_TIME);
+    deliver_overhead(sl_clock_now());
+    push("alone");
+    pop();
+    sl_pipeline_tick(pipeline);
+    deliver_overhead(sl_clock_now());
+    close_window(9, SL_REASON_TIME);
+    await_files(windows + 1);
+    text = read_timed();
+    assert_non_null(text);
+    assert_int_equal(rows(text, "alone"), 1);
+    assert_int_equal(count(text, "\"cat\":\"overhead\""), 2);
+    assert_int_equal(count(text, "\"dropped_cupti\":7"), 1);
+    assert_int_equal(count(text, "\"window\":9,"), 1);
+}
+
+/* Nothing could be recorded in this window, and its file says so. */
+static void a_timed_window_in_a_gap_has_a_file(void **state)
+{
+    uint64_t windows, from_ns;
+    char last[128];
+    const char *text;
+
+    sl_pipeline_last(pipeline, last, sizeof(last), &windows);
+    open_window(10, SL_REASON_TIME);
+    from_ns = sl_clock_now();
+    sl_pipeline_gap(pipeline, from_ns, from_ns + 1000);
+    close_window(10, SL_REASON_TIME);
+    await_files(windows + 1);
+    text = read_timed();
+    assert_non_null(text);
+    assert_int_equal(count(text, "\"gaps\":[["), 1);
+}
 
 int main(void)
 {
@@ -169,6 +266,8 @@ int main(void)
         cmocka_unit_test(marks_belong_by_their_time),
         cmocka_unit_test(what_may_be_behind_the_end_waits),
         cmocka_unit_test(an_arrow_to_behind_the_end_does_not_take_the_start),
+        cmocka_unit_test(a_timed_window_without_events_has_no_file),
+        cmocka_unit_test(a_timed_window_in_a_gap_has_a_file),
     };
 
     return cmocka_run_group_tests(tests, set_up_ranges, tear_down);

@@ -20,6 +20,8 @@ static void two_threads_that_take_no_signals(void)
 
 static void a_start_before_the_first_context_and_while_closing(void)
 {
+    char name[32];
+    uint32_t first;
     int answer;
 
     CHECK(inject("SYNCLINE_WINDOW=demand"));
@@ -30,13 +32,15 @@ static void a_start_before_the_first_context_and_while_closing(void)
     /* -EBUSY: a lead-in (the recording before a window) is being ended. */
     CHECK(answer == 0 || answer == -EBUSY);
     UNTIL(status_now().state == SL_STATE_RECORDING);
+    first = status_now().window; /* 2 if the stop found a lead-in */
     CHECK(sl_stop() == 0);
     CHECK(sl_start() == -EBUSY); /* the request is kept until the first window is closed */
-    UNTIL(status_now().window == 2 && status_now().state == SL_STATE_RECORDING);
+    UNTIL(status_now().window == first + 1 && status_now().state == SL_STATE_RECORDING);
     fake_launch("k_late", 1);
     CHECK(sl_stop() == 0);
-    UNTIL(status_now().windows_completed == 2);
-    CHECK(in_file("2.pt.trace.json", KERNEL) == 1);
+    UNTIL(status_now().windows_completed == first + 1);
+    snprintf(name, sizeof(name), "%u.pt.trace.json", first + 1);
+    CHECK(in_file(name, KERNEL) == 1);
     sl_process_exit();
 }
 
@@ -108,7 +112,7 @@ static void requests_are_kept_before_there_is_a_thread(void)
     CHECK(sl_recorder_request(c, sl_window_stop) == -EALREADY);
     CHECK(sl_recorder_request(c, sl_window_start) == 0);
     CHECK(sl_recorder_request(c, sl_window_start) == -EALREADY);
-    CHECK(sl_recorder_request(c, sl_window_stop) == 0);
+    CHECK(sl_recorder_request(c, sl_window_stop) == 1);
     sl_recorder_wake(c);
     CHECK(threads() == 0);
     sl_recorder_exit(c); /* the recorder was never started, so the exit waits for nothing */

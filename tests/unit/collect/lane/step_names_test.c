@@ -2,8 +2,6 @@
  * numbers of the job. */
 #include "test.h"
 
-#include <errno.h>
-
 #include "collect/lane/step.h"
 
 /* Returns the number of the step that begins with this name. */
@@ -20,22 +18,22 @@ static uint64_t named(uint32_t given)
  * used instead. */
 static void numbers_of_names(void **state)
 {
-    uint64_t number = 0, ns = 0;
+    struct sl_step_look look;
 
-    sl_step_await(0, 0);
     assert_int_equal(named(0), 0);
-    assert_int_equal(sl_step_awaited(&number, &ns), 0);
-    assert_true(number == 0 && ns > 0);
-    sl_step_await(1, 0);
+    sl_step_look(0, &look);
+    assert_true(look.running == 0 && look.number == 0 && look.began_ns > 0);
     assert_int_equal(named(0), 0); /* the same step, named by NVTX and by record_function() */
-    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    sl_step_look(1, &look);
+    assert_true(look.running == 0 && look.number == 0 && look.began_ns == 0);
     assert_int_equal(named(1), 1);
     assert_int_equal(named(5), 5);
+    sl_step_look(2, &look); /* the job has no steps 2 to 4 */
+    assert_true(look.running == 5 && look.number == 5 && look.began_ns > 0);
     assert_int_equal(named(2), 6);
     assert_int_equal(named(2), 6);
     assert_int_equal(named(3), 7);
     assert_int_equal(named(999999999), 1000000003);
-    sl_step_await(UINT64_MAX, 0);
     for (int i = 0; i < 4; i++) /* only the third call begins a step */
         sl_step_take(SL_STEP_LOADER);
     assert_int_equal(sl_step_number(), 1000000004);

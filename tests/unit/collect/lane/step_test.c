@@ -1,6 +1,6 @@
 /* step_test.c - several sources can report training steps: the optimizer, the data loader, names,
- * the job. Tests which source is used. Also tests that the recorder is notified when the step
- * begins that it waits for. */
+ * the job. Tests which source is used. Also tests that the recorder is woken when an awaited step
+ * begins, and finds when it began. */
 #include "test.h"
 
 #include <errno.h>
@@ -75,41 +75,52 @@ static void the_best_source_counts(void **state)
     assert_int_equal(ended(SL_STEP_JOB, 1), 1);
 }
 
-static void who_waits_is_told_of_the_first_step_that_fits(void **state)
+static void the_recorder_is_woken_once_and_finds_the_step(void **state)
 {
-    uint64_t now = sl_step_number(), number = 0, ns = 0, before, first_ns;
+    uint64_t now, before, first_ns;
+    struct sl_step_look look;
 
     sl_lanes_set_wake(wake);
     sl_step_take(SL_STEP_JOB);
-    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
-    sl_step_await(now + 3, 0);
-    sl_step_take(SL_STEP_JOB);
-    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    now = sl_step_number();
     assert_int_equal(wakes, 0);
+    sl_step_await(now + 2);
+    sl_step_take(SL_STEP_JOB);
+    assert_int_equal(wakes, 0);
+    sl_step_look(now + 2, &look);
+    assert_true(look.running == now + 1 && look.number == 0 && look.began_ns == 0);
     before = sl_clock_now();
     sl_step_take(SL_STEP_JOB);
-    assert_int_equal(sl_step_awaited(&number, &ns), 0);
-    assert_int_equal(number, now + 3);
-    assert_true(ns >= before && ns <= sl_clock_now());
     assert_int_equal(wakes, 1);
-    sl_step_take(SL_STEP_JOB); /* the time of the first report stays stored */
-    assert_int_equal(sl_step_awaited(&number, &before), 0);
-    assert_true(before == ns && number == now + 3 && wakes == 1);
-    first_ns = ns;
-    /* The recorder waits for a step that is already over. The beginning of the next step is
-     * reported. */
-    sl_step_await(now, 0);
-    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    sl_step_look(now + 2, &look);
+    assert_true(look.running == now + 2 && look.number == now + 2);
+    assert_true(look.began_ns >= before && look.began_ns <= sl_clock_now());
+    first_ns = look.began_ns;
     sl_step_take(SL_STEP_JOB);
-    assert_int_equal(sl_step_awaited(&number, &ns), 0);
-    assert_int_equal(number, now + 5);
-    sl_step_await(now + 3, 1); /* waits for exactly this step, which has already begun */
-    assert_int_equal(sl_step_awaited(&number, &before), 0);
-    assert_true(number == now + 3 && before == first_ns);
-    sl_step_await(now + 6, 1);
-    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
-    sl_step_await(UINT64_MAX, 0);
-    assert_int_equal(sl_step_awaited(&number, &ns), -EAGAIN);
+    assert_int_equal(wakes, 1);
+    sl_step_look(now + 2, &look); /* a late look finds the same step */
+    assert_true(look.running == now + 3 && look.number == now + 2 && look.began_ns == first_ns);
+    sl_step_await(UINT64_MAX);
+    sl_step_take(SL_STEP_JOB);
+    assert_int_equal(wakes, 1);
+}
+
+static void the_last_steps_are_remembered(void **state)
+{
+    uint64_t first = sl_step_number() + 1, begun_ns = sl_clock_now(), length_ns;
+    struct sl_step_look look;
+
+    for (unsigned i = 0; i < SL_STEP_KEPT; i++)
+        sl_step_take(SL_STEP_JOB);
+    length_ns = sl_clock_now() - begun_ns;
+    sl_step_look(first, &look);
+    assert_int_equal(look.number, first);
+    assert_in_range(look.length_ns, 0, length_ns);
+    sl_step_take(SL_STEP_JOB);
+    sl_step_look(first, &look); /* is forgotten, so the next step is reported */
+    assert_int_equal(look.number, first + 1);
+    sl_step_look(first + SL_STEP_KEPT + 1, &look); /* has not begun */
+    assert_int_equal(look.number, 0);
 }
 
 static void names_of_steps(void **state)
@@ -131,7 +142,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_source_counts),
-        cmocka_unit_test(who_waits_is_told_of_the_first_step_that_fits),
+        cmocka_unit_test(the_recorder_is_woken_once_and_finds_the_step),
+        cmocka_unit_test(the_last_steps_are_remembered),
         cmocka_unit_test(names_of_steps),
     };
 
