@@ -2,8 +2,8 @@
  * thread.h - starts a thread of ours.
  *
  * The host's signal handlers never run on the new thread, because the thread starts with all
- * signals blocked. The new thread rounds to nearest, and no floating-point operation raises a signal
- * there, whatever the host's thread has set. Any thread. errno is preserved.
+ * signals blocked. The new thread rounds to nearest, and no floating-point operation raises a
+ * signal there, whatever the host's thread has set. Any thread. errno is preserved.
  */
 #ifndef SL_THREAD_H
 #define SL_THREAD_H

@@ -38,13 +38,13 @@ def test_run_ends_its_window_at_the_limit(go):
 def test_old_windows_are_deleted_at_the_limit(go):
     """Windows by time exceed the limit. syncline deletes the oldest windows, but keeps the first window, the
     newest windows, and a file that another program changed. The trace counts the deleted windows."""
-    run = go("context stream kernel sync windows:3 append deleted sync",
+    run = go("context stream " + "kernel sync sleep:10 " * 30 + "windows:3 append deleted sync",
              window=TIME, lead_in="0", disk="2MiB", log="warn", timeout=300)
     assert run.status == 0, run.stderr
     (said,) = said_of_disk(run)
     assert "SYNCLINE_DISK" in said and "the oldest windows are deleted" in said
     windows = sorted({name.split("Z")[0] for name in sizes(run.out)})  # names sort by time
-    changed = [name for name in sizes(run.out) if name.startswith(windows[1])]
+    changed = [name for name in sizes(run.out) if name.startswith(windows[1])]  # its .et is deleted
     assert len(changed) == 1 and changed[0].endswith(".pt.trace.json.zst"), changed
     traces = [harness.Trace(path) for path in run.files() if path.name not in changed]
     numbers = [trace.object["syncline"]["window"] for trace in traces]

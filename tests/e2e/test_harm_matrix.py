@@ -152,8 +152,7 @@ def check_files(result: Result) -> None:
 
 def cells(columns, kept) -> list:
     """Returns the modes with each column. Without --full, only those run for which kept(mode, column)."""
-    # A test below has the mode chroot.
-    rows = [(mode, column) for column in columns for mode in MODES if mode != "chroot"]
+    rows = [(mode, column) for column in columns for mode in MODES]
     return full_but([row for row in rows if kept(*row)], rows, 0.4)
 
 
@@ -188,10 +187,6 @@ def folders(out: pathlib.Path) -> list[str]:
     return sorted(path.name for path in (out / "job").iterdir())
 
 
-BY_FOLDER = pytest.mark.xfail(strict=True, reason="each program needs an output folder of its own")
-
-
-@BY_FOLDER
 def test_each_program_of_a_process_has_its_folder(tmp_path):
     """The program replaces itself twice by exec, each time once it has a trace file. The process keeps its
     pid."""
@@ -202,7 +197,6 @@ def test_each_program_of_a_process_has_its_folder(tmp_path):
     assert len(list(result.out.rglob("*.pt.trace.json*"))) == 3
 
 
-@BY_FOLDER
 def test_each_first_process_of_a_container_has_its_folder(tmp_path):
     """Containers that share an output folder, and in which the job has the pid 1."""
     container = ["unshare", "--pid", "--fork"]
@@ -215,7 +209,6 @@ def test_each_first_process_of_a_container_has_its_folder(tmp_path):
     assert first.endswith("-0-1") and others == [f"{first}-2", f"{first}-3"]
 
 
-@pytest.mark.xfail(reason="the output folder is found by its path")  # it depends on the moment
 @pytest.mark.parametrize("setting", ["run", "windows by time"])
 def test_nothing_is_written_in_a_new_root(tmp_path, setting):
     """The new root has a folder with the path of the output folder."""

@@ -177,13 +177,13 @@ static void deliver_overhead(uint64_t ns)
 static const char *read_timed(void)
 {
     static char text[1 << 20];
-    char pattern[128];
+    char pattern[sizeof(identity.folder.path) + 32];
     glob_t found;
     size_t got;
     FILE *f;
 
     usleep(20000); /* time for a writer that wrongly writes a file */
-    snprintf(pattern, sizeof(pattern), "%s/*Z.pt.trace.json", folder);
+    snprintf(pattern, sizeof(pattern), "%s/*Z.pt.trace.json", identity.folder.path);
     if (glob(pattern, 0, NULL, &found))
         return NULL;
     assert_int_equal(found.gl_pathc, 1);

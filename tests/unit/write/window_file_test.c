@@ -10,20 +10,25 @@
 
 #define OPENED 1795631821250987654ull /* 2026-11-25 18:37:01.250 UTC */
 
+static struct sl_folder place;
+
 static int make(void **state)
 {
-    return folder_make();
+    int error = folder_make();
+
+    return error ? error : sl_folder_open(&place, folder, 0600);
 }
 
 static int clean(void **state)
 {
+    sl_folder_close(&place);
     return folder_remove();
 }
 
 /* Checks the name of the file that is opened for this window. */
 static void expect_name(const struct sl_trace_meta *meta, const char *name)
 {
-    struct sl_window_file_options opt = {.folder = folder, .ending = ".x"};
+    struct sl_window_file_options opt = {.folder = &place, .ending = ".x"};
     struct sl_window_file file = {0};
 
     assert_int_equal(sl_window_file_open(&file, &opt, meta), 0);
