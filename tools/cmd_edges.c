@@ -52,6 +52,9 @@ struct work {
     struct sl_replay *feed;
     struct sl_edge_summary *summary; /* NULL if edges are printed one by one */
     struct sl_wait_blame *spent;     /* not NULL if `summary` is not NULL */
+    /* the wait whose recorded edges are being read, if has_wait is 1 */
+    struct sl_edge_long wait;
+    int has_wait;
     uint64_t edges, shown;
 };
 
@@ -81,16 +84,21 @@ static uint32_t step_at(void *user, uint64_t ns)
     return sl_trace_events_step(w->feed->events, ns);
 }
 
-/* Returns the edge that released the wait. If no edge released the wait, returns the edge with the
- * longest wait. */
+/* Returns 1 if a summary should count a wait under `edge` rather than under `other`. Both are edges
+ * of the wait. The edge that released the wait comes first. If no edge is known to have released
+ * the wait, the edge with the longest wait comes first. */
+static int stands_before(const struct sl_edge *edge, const struct sl_edge *other)
+{
+    return edge->released || (!other->released && edge->wait_ns > other->wait_ns);
+}
+
 static const struct sl_edge *releasing(const struct sl_edge *edges, size_t count)
 {
     const struct sl_edge *best = edges;
 
-    for (size_t i = 1; i < count; i++) {
-        if (edges[i].released || (!best->released && edges[i].wait_ns > best->wait_ns))
+    for (size_t i = 1; i < count; i++)
+        if (stands_before(&edges[i], best))
             best = &edges[i];
-    }
     return best;
 }
 
@@ -113,8 +121,7 @@ static void keep_event(void *user, const struct sl_event *ev)
     sl_wait_blame_event(((struct work *)user)->spent, ev);
 }
 
-/* Returns whether the options ask for this edge. */
-static int show_one(struct work *w, const struct sl_edge *edge)
+static void show_one(struct work *w, const struct sl_edge *edge)
 {
     int wanted = is_wanted(w->request, edge);
 
@@ -124,7 +131,6 @@ static int show_one(struct work *w, const struct sl_edge *edge)
         sl_wait_blame_edge(w->spent, edge);
     if (wanted && !w->summary)
         print(w, edge, w->shown == 1);
-    return wanted;
 }
 
 static void show(void *user, const struct sl_edge *edges, size_t count)
@@ -142,30 +148,52 @@ static void show(void *user, const struct sl_edge *edges, size_t count)
         show_one(w, &edges[i]);
 }
 
-/* Shows an edge that the job recorded. Only the edge that released the wait counts in the
- * summary. */
+/* Returns 1 if both edges are of one wait. The recorded edges of a wait follow each other. */
+static int are_of_one_wait(const struct sl_edge *a, const struct sl_edge *b)
+{
+    return a->dst_correlation == b->dst_correlation && a->at_start == b->at_start &&
+           (!a->at_start ||
+            (a->dst_op.graph_node == b->dst_op.graph_node && a->dst_op.stream == b->dst_op.stream));
+}
+
+static void end_wait(struct work *w)
+{
+    if (w->has_wait && is_wanted(w->request, &w->wait.edge))
+        sl_edge_summary_add(w->summary, &w->wait.edge, &w->wait.where);
+    w->has_wait = 0;
+}
+
+/* Shows a recorded edge. For a summary, keeps the edge that stands for its wait. */
 static void show_found(void *user, const struct sl_edge *edge)
 {
     struct work *w = user;
+    const struct sl_trace_call *call;
 
-    if (show_one(w, edge) && w->summary && edge->released) {
-        const struct sl_trace_call *call =
-            sl_trace_events_call(w->feed->events, edge->dst_correlation);
-        struct sl_edge_where place = where(w, edge);
-
-        place.later_ns = call ? call->start_ns : 0;
-        sl_edge_summary_add(w->summary, edge, &place);
+    show_one(w, edge);
+    if (!w->summary)
+        return;
+    if (w->has_wait && are_of_one_wait(edge, &w->wait.edge)) {
+        if (!stands_before(edge, &w->wait.edge))
+            return;
+    } else {
+        end_wait(w);
     }
+    call = sl_trace_events_call(w->feed->events, edge->dst_correlation);
+    w->wait = (struct sl_edge_long){*edge, where(w, edge)};
+    w->wait.where.later_ns = call ? call->start_ns : 0;
+    w->has_wait = 1;
 }
 
-static void print_end(const struct work *w)
+static void print_end(struct work *w)
 {
     const struct request *r = w->request;
     char lost[512], count[SL_FORMAT_SIZE];
     int any = sl_format_losses(lost, sizeof(lost), w->feed->lost);
 
-    if (w->summary)
+    if (w->summary) {
+        end_wait(w);
         sl_edge_summary_end(w->summary);
+    }
 
     if (r->summary && r->json) {
         sl_edges_print_summary_json(stdout, r->is_one ? NULL : r->input, w->feed->events,

@@ -79,12 +79,22 @@ int sl_apply_waits_for_itself(const struct sl_item *op, const struct sl_shape *s
     }
 }
 
-/* A copy from pageable memory synchronizes its stream first, and may return before its own transfer
- * ends. */
-static int waits_before(const struct sl_item *op, const struct sl_shape *shape, int blocking)
+/* Returns 1 for a copy from pageable memory to a device. A blocking copy of this sort synchronizes
+ * its stream first, and may return before its own transfer ends. An asynchronous one may do the
+ * same. */
+static int is_from_pageable(const struct sl_item *op, const struct sl_shape *shape)
 {
-    return op->kind == SL_EV_MEMCPY && blocking && shape->src_memory == PAGEABLE &&
+    return op->kind == SL_EV_MEMCPY && shape->src_memory == PAGEABLE &&
            (shape->copy_kind == HTOD || shape->copy_kind == HTOA);
+}
+
+/* Returns 1 if the copy call returned only after it had staged the data. No record says whether an
+ * asynchronous copy did so. On real GPUs, copies of up to 64 KiB never do. A larger copy did not if
+ * its transfer began after the call's return. */
+static int has_staged(const struct sl_call *c, const struct sl_item *op)
+{
+    return c->class == SL_CALL_BLOCKING_COPY ||
+           (op->more & SL_ITEM_LARGE && op->start_ns && op->start_ns < c->by.to_ns);
 }
 
 int sl_call_is_serialized(const struct sl_call *c, const struct sl_item *item)
@@ -103,7 +113,7 @@ static void remember_unreturned(struct sl_call *c, const struct sl_item *item,
     int waits = sl_apply_waits_for_itself(item, shape, 0);
 
     if (!c->e->opt.online ||
-        !(waits || sl_apply_waits_for_itself(item, shape, 1) || waits_before(item, shape, 1)))
+        !(waits || sl_apply_waits_for_itself(item, shape, 1) || is_from_pageable(item, shape)))
         return;
     c->e->unreturned[c->e->unreturned_next++ % SL_APPLY_UNRETURNED] =
         (struct sl_unreturned){item->correlation, !waits};
@@ -144,8 +154,9 @@ void sl_call_copy_waits(struct sl_call *c, const struct sl_item *item, struct sl
         sl_set_open(&c->e->streams, &wait.set);
         sl_set_add(&c->e->streams, &wait.set, &(struct sl_link){.op = op, .by = op->by});
         sl_waits_add(&c->e->waits, &wait);
-    } else if (waits_before(item, shape, blocking)) {
+    } else if (is_from_pageable(item, shape) && has_staged(c, item)) {
         wait = new_wait(c, op->stream, SL_WAIT_STREAM, kind);
+        wait.inferred = wait.if_pending = (uint8_t)!blocking;
         wait.over_ns = op->pub.start_ns;
         sl_waits_add(&c->e->waits, &wait);
     }
@@ -172,7 +183,8 @@ static const struct sl_record *find_record(const struct sl_call *c, int *overlap
 static int may_have_been_recorded(const struct sl_call *c, enum sl_edge_loss *reason)
 {
     const struct sl_item *sync = c->sync;
-    int unseen = c->e->opt.recording_since_ns != 0;
+    /* a foreign file may lack event records */
+    int unseen = c->e->opt.recording_since_ns != 0 || c->e->opt.foreign;
 
     *reason = unseen && !c->e->opt.foreign ? SL_EDGE_LOST_BEFORE_WINDOW : SL_EDGE_LOST_NO_RECORD;
     return sync->id != 0 || unseen || c->e->records.forgot ||

@@ -103,7 +103,9 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
         stream->context->device = ev->device;
         item->id = ev->u.op.graph_node;
         item->what = ev->shape;
-        item->more = ev->graph != 0 && ev->kind != SL_EV_GRAPH;
+        item->more = (uint8_t)(ev->graph != 0 && ev->kind != SL_EV_GRAPH ? SL_ITEM_NODE : 0);
+        if (ev->kind == SL_EV_MEMCPY && ev->u.op.bytes > SL_ITEM_LARGE_BYTES)
+            item->more |= SL_ITEM_LARGE;
     }
     return 0;
 }
@@ -127,7 +129,7 @@ static int is_wait(const struct sl_edges *e, const struct sl_item *item)
         return item->what == 0;
     case SL_EV_MEMCPY:
         shape = sl_shape_get(e->opt.shapes, item->what);
-        return shape && item->more == 0 && sl_apply_waits_for_itself(item, shape, 0);
+        return shape && !sl_item_is_node(item) && sl_apply_waits_for_itself(item, shape, 0);
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
         class = sl_call_class_of((enum sl_event_kind)item->kind, item->what);

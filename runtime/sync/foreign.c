@@ -166,12 +166,34 @@ static void look_at_stream(const struct sl_wait *wait, const struct sl_link *tai
     }
 }
 
+/* PyTorch copies from or to pageable memory by an asynchronous copy and a synchronization of the
+ * copy's stream. Returns the copy if the wait directly follows the copy's call, and if the copy
+ * ended during the wait. Otherwise returns NULL. */
+static struct sl_op *own_copy(const struct sl_wait *wait, const struct sl_set *set)
+{
+    struct sl_op *last = NULL;
+
+    if (wait->kind != SL_EDGE_STREAM_SYNC)
+        return NULL;
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        if (at->op->by.thread == wait->when.thread &&
+            (!last || at->op->by.correlation > last->by.correlation))
+            last = at->op;
+    if (!last || last->pub.kind != SL_EV_MEMCPY ||
+        wait->when.from_ns > last->by.to_ns + SL_WAKE_MOST_NS)
+        return NULL;
+    return last->pub.end_ns > wait->when.from_ns && last->pub.end_ns <= wait->when.to_ns ? last
+                                                                                         : NULL;
+}
+
 struct sl_op *sl_foreign_guess(const struct sl_wait *wait, const struct sl_set *set,
                                unsigned *found)
 {
-    struct sl_op *guess = NULL;
+    struct sl_op *guess = own_copy(wait, set);
 
-    *found = 0;
+    *found = guess != NULL;
+    if (guess)
+        return guess;
     for (const struct sl_link *at = set->first; at && *found < 2; at = at->next)
         look_at_stream(wait, at, &guess, found);
     return guess;

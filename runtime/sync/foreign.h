@@ -50,7 +50,8 @@ int sl_foreign_last_rowless(const struct sl_look *look, const struct sl_moment *
  * because of a stream wait that has no row. */
 int sl_foreign_is_for_more(const struct sl_streams *s, const struct sl_wait *wait);
 
-/* Returns the operation that ended during the call, shortly before the call returned. The
+/* Returns the operation that ended during the call, shortly before the call returned. If the
+ * thread's last operation is a copy that ended during the call, this is the copy. Otherwise the
  * candidates are the last operation of each stream in `set`. For a wait for an event, the
  * candidates are all operations of these streams. Writes the number of candidates that ended at
  * such a time to *found; 2 stands for two or more. */

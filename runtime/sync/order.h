@@ -28,9 +28,15 @@ struct sl_item {
     /* call: system thread id; other records: the stream's number (sync/stream_state.h) */
     uint32_t where;
     uint8_t kind; /* enum sl_event_kind; copied from the event, like `flags` */
-    /* GPU operation: 1 = from a graph; call: 1 = the call failed; sync: enum sl_sync_type */
+    /* GPU operation: SL_ITEM_* bits; call: 1 = the call failed; sync: enum sl_sync_type */
     uint8_t more;
     uint16_t flags;
+};
+
+enum {
+    SL_ITEM_NODE = 1,  /* the operation is a node of a graph */
+    SL_ITEM_LARGE = 2, /* a copy of more than 64 KiB */
+    SL_ITEM_LARGE_BYTES = 65536
 };
 
 _Static_assert(sizeof(struct sl_item) == 48, "10^6 outstanding operations are 48 MB");
@@ -50,7 +56,7 @@ static inline int sl_item_is_operation(const struct sl_item *item)
  * stream. */
 static inline int sl_item_is_node(const struct sl_item *item)
 {
-    return sl_item_is_operation(item) && item->more == 1;
+    return sl_item_is_operation(item) && item->more & SL_ITEM_NODE;
 }
 
 struct sl_order {

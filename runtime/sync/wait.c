@@ -13,7 +13,9 @@ enum {
     COVERED_SHARE = 16, /* the map of covered work may use 1/COVERED_SHARE of the store */
     /* maximum number of contexts to examine; a process has one context for each GPU, but a damaged
      * file may have any number */
-    CONTEXTS_LOOKED_AT = 64
+    CONTEXTS_LOOKED_AT = 64,
+    /* a free that waits takes longer, in ns; cudaFree(NULL) takes 200 to 2300 ns on real GPUs */
+    FREE_NS = 5000
 };
 
 void sl_waits_init(struct sl_waits *w, const struct sl_edges_options *opt,
@@ -134,19 +136,22 @@ static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, 
     return edge;
 }
 
-/* If the wait took time, marks the source that ended last. This source released the destination. */
-static void mark_released(struct sl_waits *w)
+/* If the wait took time, marks the source that ended last. This source released the destination. If
+ * some of the awaited work is not known (`is_whole` is 0), that work may have ended later, so no
+ * source is marked. */
+static void mark_released(struct sl_waits *w, int is_whole)
 {
     struct sl_edge *best = NULL;
 
-    for (size_t i = 0; i < w->edges; i++)
+    for (size_t i = 0; i < w->edges && is_whole; i++)
         if (w->edge[i].wait_ns && (!best || w->edge[i].source.end_ns > best->source.end_ns))
             best = &w->edge[i];
     if (best)
         best->released = 1;
 }
 
-/* Returns the reasons why edges of a set are left out, as bits of enum sl_edge_loss. */
+/* Returns the reasons why edges of a set are left out, as bits of enum sl_edge_loss. The edges of
+ * the other members are facts in any case. */
 static uint32_t why_not(const struct sl_set *set)
 {
     uint32_t lost = set->lost;
@@ -170,25 +175,25 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
                         uint64_t previous_end_ns)
 {
     uint64_t free_ns = sl_later(op->by.to_ns, previous_end_ns);
-    uint32_t lost = why_not(before);
-    int inferred = before->first &&
-                   (op->after_unseen || op->after_missing || sl_set_misses(w->streams, before));
+    uint32_t lost = why_not(before), untimed = 0;
+    int misses = before->first && (op->after_missing || sl_set_misses(w->streams, before));
+    int inferred = misses || (before->first && op->after_unseen);
 
     /* If the previous operation's end is not known, it is not known when this operation began to
      * wait. */
     if (previous_end_ns == UINT64_MAX && before->first)
-        lost |= 1u << SL_EDGE_LOST_GAVE_UP;
+        untimed |= 1u << SL_EDGE_LOST_GAVE_UP;
     if (op->by.to_ns == 0 && before->first)
-        lost |= 1u << SL_EDGE_LOST_NO_RECORD;
-    if (lost || op->no_time) {
-        sl_waits_lose(w, lost);
+        untimed |= 1u << SL_EDGE_LOST_NO_RECORD;
+    sl_waits_lose(w, lost | untimed);
+    /* If one dependency of a graph contradicts the times, the others are no facts, either. */
+    if (untimed || op->no_time || lost & 1u << SL_EDGE_LOST_CYCLE)
         return;
-    }
     w->edges = 0;
     for (const struct sl_link *at = before->first; at; at = at->next) {
         struct sl_edge *edge;
 
-        if (at->op->stream == op->stream)
+        if (at->op->stream == op->stream || at->op->no_time)
             continue;
         if (at->op->pub.end_ns > op->pub.start_ns + SL_TICK_NS) {
             w->lost[SL_EDGE_LOST_CYCLE]++;
@@ -205,7 +210,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
         edge->dst_thread = op->by.thread;
         edge->dst_op = op->pub;
     }
-    mark_released(w);
+    mark_released(w, !lost && !misses);
     if (w->edges == 0)
         return;
     /* The operation was certainly ordered after these sources. But earlier work of its stream may
@@ -280,7 +285,8 @@ static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
     const struct sl_moment *when = &wait->when;
     struct sl_edge *edge;
 
-    if (is_for_some_context(wait) && !fits(wait, link->op))
+    if (link->op->no_time ||
+        ((is_for_some_context(wait) || wait->if_pending) && !fits(wait, link->op)))
         return;
     if (link->op->pub.end_ns > when->to_ns + SL_TICK_NS) {
         w->lost[SL_EDGE_LOST_CYCLE]++;
@@ -340,6 +346,18 @@ static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     return 1;
 }
 
+/* Returns 1 for a free that waited for nothing, such as cudaFree(NULL). It returns sooner than a
+ * free that waits, and no operation ended meanwhile. */
+static int is_empty_free(const struct sl_wait *wait, const struct sl_set *set)
+{
+    if (wait->kind != SL_EDGE_FREE || wait->when.to_ns - wait->when.from_ns >= FREE_NS)
+        return 0;
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        if (fits(wait, at->op))
+            return 0;
+    return 1;
+}
+
 static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set)
 {
     const uint32_t unseen = 1u << SL_EDGE_LOST_BEFORE_WINDOW;
@@ -348,16 +366,14 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     int misses = !wait->inferred && sl_set_misses(w->streams, set);
     int inferred = wait->inferred || misses;
 
+    if (is_empty_free(wait, set))
+        return;
     if (wait->scope == SL_WAIT_GUESS)
         lost &= ~unseen;
     sl_waits_lose(w, misses ? lost | 1u << SL_EDGE_LOST_NO_RECORD : lost);
-    /* A wait for the whole context certainly waited for the recorded work of the context. But the
-     * operation that ended last may have been on a stream that no record names. */
-    if (wait->scope == SL_WAIT_CONTEXT && lost == unseen) {
-        inferred = 1;
-        lost = 0;
-    }
-    if (lost)
+    /* A conclusion from times needs the whole set. Work from before the recording is an exception,
+     * because a wait for a context certainly waited for the recorded work of the context. */
+    if (wait->inferred && (wait->scope == SL_WAIT_GUESS ? lost : lost & ~unseen))
         return;
     inferred |= wait->scope == SL_WAIT_CONTEXT && sl_foreign_is_for_more(w->streams, wait);
     if (wait->inferred && wait->scope != SL_WAIT_GUESS && !has_ended(wait, set))
@@ -372,7 +388,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     for (const struct sl_link *at = set->first; at && wait->scope != SL_WAIT_GUESS; at = at->next)
         add_call_edge(w, wait, at, inferred);
     cover_set(w, wait, set);
-    mark_released(w);
+    mark_released(w, !lost && !misses);
     if (w->edges)
         w->opt->sink(w->opt->sink_user, w->edge, w->edges);
 }

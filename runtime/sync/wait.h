@@ -33,7 +33,8 @@ struct sl_wait {
     struct sl_stream *stream; /* the awaited stream, or the stream that stands for the context */
     struct sl_set set;        /* the awaited operations; used only with SL_WAIT_SET */
     uint8_t scope, kind, inferred;
-    uint8_t anywhere; /* 1: not even the context is known; `stream` stands for any context */
+    uint8_t if_pending; /* 1: the call waited only if awaited work ended during the call */
+    uint8_t anywhere;   /* 1: not even the context is known; `stream` stands for any context */
     /* `domain`, `name` and `cbid` are copied from the call's record; they are 0 if there is no
      * record */
     uint8_t domain;

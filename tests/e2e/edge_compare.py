@@ -47,6 +47,7 @@ class Outcome:
     kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     unsure: int = 0  # number of destinations whose calls overlap other calls
     left_out: list["LeftOut"] = dataclasses.field(default_factory=list)
+    unreleased: list[str] = dataclasses.field(default_factory=list)  # waits without a releasing edge
 
 
 @dataclasses.dataclass
@@ -99,6 +100,8 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     expected = lost["ambiguous"] if len(truth.contexts) > 1 else min(lost["ambiguous"], out.unsure)
     expected += lost["cycle"] if out.unsure else 0  # syncline may have used another order of the overlapping calls
     expected += lost["no_record"] if truth.placeless_launches() else 0
+    if len(out.unreleased) > sum(lost.values()):
+        out.wrong.append(f"released by none of the edges, more often than is counted: {out.unreleased[:4]}")
     if bad := unexplained(out.left_out, lost):
         out.wrong.append(f"left out: {len(bad)} waits have no edges, what is counted does not explain "
                          f"them: {dict(lost)}; {[each.text for each in bad[:4]]}")
@@ -143,8 +146,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
         return
     for edge in found:
         wanted = {"inferred" if edge["kind"] in INFERRED else "exact"}
-        if not whole and (edge["kind"] in OF_A_CONTEXT or
-                          any(comes_after_unseen(truth, d, window) for d in to)):
+        if not whole and any(comes_after_unseen(truth, d, window) for d in to):
             wanted.add("inferred")
         if any(d.blurred for d in to):
             wanted.add("overlapping")
@@ -169,7 +171,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
     missing = must - have if not any(d.bereft for d in to) else collections.Counter()
     if false:
         out.wrong.append(f"false at {key}: {sorted(false)}; wanted {sorted(must)}, allowed {sorted(may)}")
-    elif (missing and inside and not is_told_as_inferred(found) and to[0].kind not in INFERRED
+    elif (missing and inside and any(edge["released"] for edge in found) and to[0].kind not in INFERRED
           and is_partly_told(to, have, missing)):
         out.wrong.append(f"missing at {key}: {sorted(missing)}; there is {sorted(have)}")
     elif missing and inside and not (truth.lossy and {edge[0] for edge in missing} <= UNCOUNTED):
@@ -200,10 +202,6 @@ def misnamed(truth: Truth, to: list[Destination], edge: dict) -> list[str]:
              "dst_name": (edge["dst_name"] and harness.plain(edge["dst_name"])) not in names,
              "dst_thread": truth.threads_known and edge["dst_thread"] not in threads}
     return [f"{field} of {edge}" for field, is_wrong in wrong.items() if is_wrong]
-
-
-def is_told_as_inferred(found: list[dict]) -> bool:
-    return any(edge["kind"] in OF_A_CONTEXT and edge["basis"] == "inferred" for edge in found)
 
 
 def is_partly_told(to: list[Destination], have: collections.Counter,
@@ -285,8 +283,10 @@ def sources(truth: Truth, to: list[Destination]) -> set[int]:
 
 def released(out: Outcome, key, found: list[dict]):
     """Checks that exactly the source with the longest wait is marked `released`. If no time was spent
-    waiting, no source may be marked."""
+    waiting, no source may be marked. If some of the awaited work is unknown, none is marked, either."""
     longest = max(edge["wait_ns"] for edge in found)
     marked = [edge for edge in found if edge["released"]]
-    if (len(marked) != (longest > 0)) or (marked and marked[0]["wait_ns"] != longest):
+    if longest and not marked:
+        out.unreleased.append(f"at {key}: {found}")
+    elif (len(marked) != (longest > 0)) or (marked and marked[0]["wait_ns"] != longest):
         out.wrong.append(f"released at {key}: {found}")

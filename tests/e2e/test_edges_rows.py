@@ -23,14 +23,14 @@ def facts(found):
 
 
 def test_a_stream_that_may_have_been_made_to_wait(tmp_path):
-    """A stream wait has no row, so stream 13 may have waited for stream 20. The next wait has no
-    edge, because either of the kernels 1 and 2 may have released the wait."""
+    """A stream wait has no row, so stream 13 may have waited for stream 20. Kernel 2 certainly ended before
+    the next wait, but kernel 1 may have released it."""
     rows = [*launch(1, 100, 105, 200, 20), *launch(2, 103, 106, 150, 13), record(3, 106),
             untold_wait(4, 109), *stream_sync(5, 115, 90, 13), *launch(6, 210, 215, 250, 13),
             *stream_sync(7, 213, 45, 13)]
     found, lost = edges(write(tmp_path / "t", rows))
-    assert facts(found) == {("stream_sync", 6, 7, "exact")}
-    assert lost["no_record"] == 2
+    assert facts(found) == {("stream_sync", 2, 5, "exact"), ("stream_sync", 6, 7, "exact")}
+    assert [e["released"] for e in found] == [False, True] and lost["no_record"] == 2
 
 
 def test_a_stream_without_work(tmp_path):
@@ -52,7 +52,7 @@ def test_device_syncs_without_rows(tmp_path, steps, told_first):
     synchronization has its edge, with or without a row."""
     rows = []
     for i in range(2 * steps):
-        correlation, ts = 2 * i + 1, 100 * (i + 1)
+        correlation, ts = 2 * i + 11, 100 * (i + 1)
         rows += launch(correlation, ts, ts + 5, ts + 50, 13)
         if (i < steps) == told_first:
             rows += stream_sync(correlation + 1, ts + 10, 45, 13)
@@ -60,10 +60,11 @@ def test_device_syncs_without_rows(tmp_path, steps, told_first):
             rows.append(device_sync(correlation + 1, ts + 10, 45))
     found, lost = edges(write(tmp_path / "t", rows))
     assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"]) for e in found] == [
-        (2 * i + 1, 2 * i + 2, 40000) for i in range(2 * steps)]
-    assert {e["dst_correlation"] for e in found if e["basis"] != "exact"} == {
-        # the first wait for all streams may also have waited for work from before the recording
-        2 * steps + 2 if told_first else 2}
+        (2 * i + 11, 2 * i + 12, 40000) for i in range(2 * steps)]
+    assert {e["basis"] for e in found} == {"exact"}
+    assert {e["dst_correlation"] for e in found if not e["released"]} == {
+        # the first wait for all streams may include work before the recording
+        2 * steps + 12 if told_first else 12}
     assert lost["before_window"] <= 2 and not lost["no_record"]
 
 

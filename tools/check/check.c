@@ -13,6 +13,7 @@
 
 #include "base/stats.h"
 #include "read/row_usable.h"
+#include "sync/edge.h"
 
 /* Times in a file are normally relative to a base that is at most three months older (7889238 s in
  * Kineto's files). Times since the epoch are several decades. So a time above ten years is treated
@@ -279,6 +280,21 @@ static void add_recovered(struct sl_findings *findings)
                    partners);
 }
 
+/* Returns the number of edges that the job left out. A file without counters does not say. */
+static uint64_t edges_left_out(const struct sl_check *c)
+{
+    char name[64];
+    uint64_t count = 0;
+
+    if (c->header.own_file && !c->header.counters)
+        return UINT64_MAX;
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++) {
+        snprintf(name, sizeof(name), "edges_lost_%s", sl_edge_loss_name((enum sl_edge_loss)i));
+        count += sl_header_counter(&c->header, name);
+    }
+    return count;
+}
+
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input)
 {
@@ -287,7 +303,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     c->is_strict = c->header.own_file && (c->header.counters > 0 || !c->whole);
     check_ending(c, last, input);
     sl_overlap_end(&c->overlap);
-    sl_edge_check_end(&c->edges);
+    sl_edge_check_end(&c->edges, edges_left_out(c));
     sl_links_end(&c->links);
     check_window(c);
     check_header(c);

@@ -55,10 +55,14 @@ static const struct sl_edge_span *find_op(struct sl_edge_check *c, uint64_t corr
 
 static void end_call(struct sl_edge_check *c)
 {
-    if (c->call_id && c->released != (c->waited > 0))
+    if (c->call_id && c->released > (c->waited > 0))
         sl_finding_add(c->findings, SL_FIND_EDGE_RELEASED, 1, c->call_at,
                        "call %" PRIu64 ": %u edges released it, %u were waited for", c->call_id,
                        c->released, c->waited);
+    if (c->call_id && c->waited && !c->released && c->unreleased++ == 0) {
+        c->unreleased_id = c->call_id;
+        c->unreleased_at = c->call_at;
+    }
     c->call_id = 0;
     c->waited = c->released = 0;
 }
@@ -150,7 +154,11 @@ void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, 
     }
 }
 
-void sl_edge_check_end(struct sl_edge_check *c)
+void sl_edge_check_end(struct sl_edge_check *c, uint64_t unknown)
 {
     end_call(c);
+    if (c->unreleased > unknown)
+        sl_finding_add(
+            c->findings, SL_FIND_EDGE_RELEASED, c->unreleased - unknown, c->unreleased_at,
+            "call %" PRIu64 ": no edge released it, although it waited", c->unreleased_id);
 }

@@ -2,10 +2,9 @@
  * edge_check.h - checks that the edges in a syncline file agree with its rows.
  *
  * The rules: a source ends before its wait ends. `wait_ns` and `wake_ns` match their definitions.
- * Exactly one edge of each wait is marked as the edge that released the wait. Arrows exist only for
- * edges with a wait, and both arrow ends lie inside their rows. The row of an edge comes after the
- * rows of the source and of the waiting call or operation. The arrow of an edge comes after the row
- * of the edge.
+ * Exactly one edge of a wait released it, but none if some of the awaited work is not known. Arrows
+ * exist only for edges with a wait, and both arrow ends lie inside their rows. An edge follows the
+ * rows of its ends, and its arrow follows the edge.
  *
  * Threads: one owner. Memory: 5 MiB; times are kept for the most recent 65536 operations and calls.
  * The times of an edge between older operations or calls are not checked.
@@ -36,7 +35,10 @@ struct sl_edge_check {
     uint64_t call_id, call_at;
     unsigned waited, released;
 
-    /* the last edge, kept as long as its arrow may follow */
+    /* number of calls that waited and that no edge released, and the first of them */
+    uint64_t unreleased, unreleased_id, unreleased_at;
+
+    /* the last edge, while its arrow may follow */
     int may_point; /* 1 if the tail of the arrow may follow; 2 if the head may follow */
     int64_t arrow;
     const struct sl_edge_span *tail, *head; /* NULL: unknown */
@@ -45,7 +47,8 @@ struct sl_edge_check {
 /* Checks a row of any kind. `at` is the row's offset in the text, in bytes. */
 void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at);
 
-/* Call after the last row. */
-void sl_edge_check_end(struct sl_edge_check *c);
+/* After the last row. `unknown` is the number of waits for work that is not known; at most so many
+ * waits may lack an edge that released them. */
+void sl_edge_check_end(struct sl_edge_check *c, uint64_t unknown);
 
 #endif

@@ -2,7 +2,8 @@
  * edge_summary.h - sums up waits by source line, kind, awaited operation, place (innermost operator
  * or range) and step.
  *
- * A wait is counted once, under the edge that released it. The awaited operation of a wait is the
+ * A wait is counted once, under the edge that released it, or, if it is not known which edge did,
+ * under the edge with the longest wait. The awaited operation of a wait is the
  * operation on which the time was spent (wait_blame.h). If a copy released the wait, this may be a
  * kernel before the copy. In syncline files the row of a wait precedes the row of its step, so the
  * wait is kept and assigned to its step later, by time.

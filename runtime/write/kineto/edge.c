@@ -248,9 +248,8 @@ char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by
                       sl_edge_basis_name((enum sl_edge_basis)by->basis));
     at = sl_kineto_u64(k, SL_JSON_LITERAL(at, "\",\"wait_ns\":"), by->wait_ns);
     at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wake_ns\":"), by->wake_ns);
-    if (by->wait_ns) {
+    if (by->released && by->wait_ns)
         at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"released_by\":"), by->source.correlation);
-    }
     return at;
 }
 
