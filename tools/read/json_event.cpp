@@ -88,6 +88,10 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     }
     if (!ok)
         return describe(w.error, text, size, &doc, error);
+    if (out->has & SL_HAS_ORIGINAL_STREAM) {
+        out->stream = out->original_stream;
+        out->has |= SL_HAS_STREAM;
+    }
     return 0;
 }
 

@@ -77,7 +77,8 @@ enum sl_row_has {
     SL_HAS_GROUP_STRIDE = 1 << 26,
     SL_HAS_SRC_RANK = 1 << 27,
     SL_HAS_DST_RANK = 1 << 28,
-    SL_HAS_ASYNC = 1 << 29
+    SL_HAS_ASYNC = 1 << 29,
+    SL_HAS_ORIGINAL_STREAM = 1 << 30
 };
 
 /* A pid or tid: a number with or without quotes, or any text such as "Spans". */
@@ -127,6 +128,9 @@ struct sl_trace_row {
     /* The row of a peer copy in Kineto's files has only one device and one context, in which the
      * copy ran. */
     int64_t correlation, device, context, stream, bytes, external_id;
+    /* PyTorch's CUPTI monitor draws the nodes of a graph on lanes of its own. Then `stream` is this
+     * number, which is CUDA's stream. */
+    int64_t original_stream;
     int64_t wait_record;  /* wait_on_cuda_event_record_corr_id, wait_on_context_record_corr_id */
     int64_t wait_stream;  /* wait_on_stream, wait_on_context_stream */
     int64_t wait_event;   /* wait_on_cuda_event_id */

@@ -41,6 +41,12 @@ inline sl_row_category category_of(string_view s, sl_text *name)
         {"gpu_user_annotation", SL_CAT_GPU_USER_ANNOTATION},
         {"overhead", SL_CAT_OVERHEAD},
         {"fwdbwd", SL_CAT_FWDBWD},
+        /* PyTorch 1.8 to 1.10 */
+        {"Kernel", SL_CAT_KERNEL},
+        {"Runtime", SL_CAT_RUNTIME},
+        {"Operator", SL_CAT_CPU_OP},
+        {"Memcpy", SL_CAT_MEMCPY},
+        {"Memset", SL_CAT_MEMSET},
     };
 
     for (const auto &k : known) {
@@ -86,6 +92,7 @@ constexpr number_arg number_args[] = {
     {"wait_on_stream", SL_HAS_WAIT_STREAM, &sl_trace_row::wait_stream},
     {"wait_on_context", SL_HAS_WAIT_CONTEXT, &sl_trace_row::wait_context},
     {"Sequence number", SL_HAS_SEQUENCE, &sl_trace_row::sequence},
+    {"original_stream", SL_HAS_ORIGINAL_STREAM, &sl_trace_row::original_stream},
     {"Global rank start", SL_HAS_GROUP_START, &sl_trace_row::group_start},
     {"Record function id", SL_HAS_RECORD_FUNCTION, &sl_trace_row::record_function},
     {"Global rank stride", SL_HAS_GROUP_STRIDE, &sl_trace_row::group_stride},
@@ -166,14 +173,16 @@ struct row_walk : visitor {
         return !quoted;
     }
 
-    /* Reads microseconds as ns. Times beyond TIME_MAX are invalid and stay 0, so that the sum of
-     * two times does not overflow. */
+    /* Reads microseconds, with or without quotes, as ns. Times beyond TIME_MAX are invalid and stay
+     * 0, so that the sum of two times does not overflow. */
     void time(string_view token, sl_row_has bit, int64_t *out)
     {
         int64_t ns;
         int exact;
 
         token = trimmed(token);
+        if (token.size() > 2 && token.front() == '"')
+            token = token.substr(1, token.size() - 2);
         if (sl_number_scaled(token.data(), token.size(), 3, &ns, &exact) == 0 && ns <= TIME_MAX &&
             ns >= -TIME_MAX) {
             row->has |= bit;

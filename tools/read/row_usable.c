@@ -15,6 +15,12 @@ static const char *wrong_time(const struct sl_trace_row *row)
                                       : NULL;
 }
 
+/* CUPTI sometimes has no times of an operation. Other profilers then write 0 for both. */
+static const char *wrong_operation_time(const struct sl_trace_row *row)
+{
+    return row->ts_ns == 0 && row->dur_ns == 0 ? "ts and dur are 0: CUPTI had no times" : NULL;
+}
+
 static const char *wrong_correlation(const struct sl_trace_row *row, int own)
 {
     return !(row->has & SL_HAS_CORRELATION)        ? "correlation is no number"
@@ -36,7 +42,7 @@ static const char *wrong_device(const struct sl_trace_row *row)
 
 static const char *wrong_place(const struct sl_trace_row *row)
 {
-    if (!(row->has & SL_HAS_STREAM) || row->stream < 0 || row->stream >= SL_STREAM_NONE)
+    if (!(row->has & SL_HAS_STREAM) || row->stream < 0 || row->stream == SL_STREAM_NONE)
         return "stream is none of CUDA's";
     if ((row->has & SL_HAS_DEVICE) && row->device < 0)
         return "device is below 0";
@@ -53,6 +59,8 @@ const char *sl_row_unusable(const struct sl_trace_row *row, int own)
     if (row->phase != 'X' || !(is_range || is_call || is_wait || sl_row_is_gpu(row)))
         return NULL;
     why = wrong_time(row);
+    if (!why && sl_row_is_gpu(row))
+        why = wrong_operation_time(row);
     if (!why && !is_range)
         why = wrong_correlation(row, own);
     if (why)

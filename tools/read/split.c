@@ -257,8 +257,21 @@ static int step(struct sl_split *s, struct sl_span *out, int c)
                                             : "expected a key, ',' or '}'");
 }
 
+/* Skips the byte order mark that some programs write before the text. */
+static void skip_mark(struct sl_split *s)
+{
+    static const char mark[] = {(char)0xef, (char)0xbb, (char)0xbf};
+
+    while (s->fill < sizeof(mark) && refill(s))
+        ;
+    if (s->fill >= sizeof(mark) && memcmp(s->buffer, mark, sizeof(mark)) == 0)
+        s->pos = s->head = sizeof(mark);
+}
+
 void sl_split_next(struct sl_split *s, struct sl_span *out)
 {
+    if (s->state == AT_START && s->base == 0 && s->pos == 0)
+        skip_mark(s);
     while (s->state != AT_END) {
         int c = peek(s);
 

@@ -13,6 +13,8 @@
 #define HOME_BYTES    (8u << 20)
 #define HOME_STREAMS  100000u /* with these limits the maps stay at most half full */
 #define HOME_CONTEXTS 10000u
+#define HOME_HANDLES  10000u
+#define FIRST_NUMBER  0x40000000u /* of streams with a handle; above CUDA's numbers */
 #define SEVERAL       UINT64_MAX
 
 void sl_stream_home_init(struct sl_stream_home *h)
@@ -20,12 +22,14 @@ void sl_stream_home_init(struct sl_stream_home *h)
     *h = (struct sl_stream_home){.store = {.cap_bytes = HOME_BYTES}};
     sl_map_init(&h->of, &h->store);
     sl_map_init(&h->device, &h->store);
+    sl_map_init(&h->handle, &h->store);
 }
 
 void sl_stream_home_free(struct sl_stream_home *h)
 {
     sl_map_free(&h->of);
     sl_map_free(&h->device);
+    sl_map_free(&h->handle);
 }
 
 /* Returns the map key of an id. 0 is an empty entry of the map, so keys begin at 1. */
@@ -49,14 +53,18 @@ void sl_stream_home_see(struct sl_stream_home *h, uint32_t context, uint32_t str
 {
     uint64_t key = key_of(context);
 
+    if (stream == SL_STREAM_NONE) {
+        h->first = h->first ? h->first : key;
+        return;
+    }
     if (key == h->last && stream == h->last_stream)
         return;
-    h->several |= h->first && h->first != key;
-    h->first = h->first ? h->first : key;
+    h->several |= h->has_stream && h->first != key;
+    h->first = h->has_stream ? h->first : key;
+    h->has_stream = 1;
     h->last = key;
     h->last_stream = stream;
-    if (stream != SL_STREAM_NONE)
-        note(&h->of, HOME_STREAMS, stream, key, 0);
+    note(&h->of, HOME_STREAMS, stream, key, 0);
 }
 
 void sl_stream_home_see_operation(struct sl_stream_home *h, uint8_t device, uint32_t context,
@@ -69,6 +77,21 @@ void sl_stream_home_see_operation(struct sl_stream_home *h, uint8_t device, uint
         return;
     h->last_place = place;
     note(&h->device, HOME_CONTEXTS, context, key_of(device), key_of(SL_DEVICE_NONE));
+}
+
+uint32_t sl_stream_home_number(struct sl_stream_home *h, int64_t stream)
+{
+    uint64_t *number;
+
+    if (stream < SL_STREAM_NONE)
+        return (uint32_t)stream;
+    number = h->handle.used < HOME_HANDLES ? sl_map_put(&h->handle, (uint64_t)stream)
+                                           : sl_map_find(&h->handle, (uint64_t)stream);
+    if (!number)
+        return SL_STREAM_NONE;
+    if (!*number)
+        *number = FIRST_NUMBER + h->handle.used;
+    return (uint32_t)*number;
 }
 
 int sl_stream_home_find(const struct sl_stream_home *h, uint32_t stream, uint32_t *context)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "sync/call_class.h"
 
 #define RUN_EVENTS   (512u << 10) /* 32 MiB */
 #define NAMES_BYTES  (40u << 20)
@@ -231,12 +232,19 @@ static int is_repeated(const struct sl_event *last, const struct sl_event *ev)
     }
 }
 
+/* Returns whether a call resets its device. CUPTI then begins to count anew, so the call may have
+ * the id of the synchronization before it. */
+static int resets(const struct sl_event *call)
+{
+    return sl_call_class_of((enum sl_event_kind)call->kind, call->u.call.cbid) == SL_CALL_UNLOAD;
+}
+
 /* Returns whether a call comes from another process. Such a call has the id of an earlier call but
  * was not made inside that call. */
 static int is_strange(const struct sl_event *last, const struct sl_event *ev)
 {
-    return class_of(ev) == 0 &&
-           (ev->thread != last->thread || ev->start_ns > last->end_ns + ROUNDED_NS);
+    return class_of(ev) == 0 && (ev->thread != last->thread ||
+                                 (ev->start_ns > last->end_ns + ROUNDED_NS && !resets(ev)));
 }
 
 static void give_call(struct sl_trace_events *t, struct sl_event *ev)

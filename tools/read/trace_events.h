@@ -102,9 +102,13 @@ struct sl_trace_events {
     uint64_t process; /* the process of the first call, if has_process: its pid, or the number of
                          its name */
     uint64_t ranges;
-    uint64_t newest;      /* the latest correlation id, widened to 64 bits */
-    uint64_t first_ns;    /* start of the earliest event; 0 after the end if there is no event */
+    uint64_t newest;   /* the latest correlation id, widened to 64 bits */
+    uint64_t first_ns; /* start of the earliest event; 0 after the end if there is no event */
+    /* 1: the file has the first CUDA call of its process, which is a call with correlation id 1
+     * that launches nothing. A profiler that came later may have begun to count at a launch. */
+    int has_first_call;
     struct sl_event last; /* the last event returned */
+    char others[120]; /* names of the first categories that are not CUDA's; "" if there are none */
     struct sl_trace_events_counts counts;
 };
 

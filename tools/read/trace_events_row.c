@@ -7,6 +7,7 @@
 #include "read/trace_events.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "event/call_name.h"
@@ -222,6 +223,8 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     ev.u.call.result = id32(row->has, SL_HAS_RESULT, row->result, 0);
     if (sl_call_name_launches((enum sl_event_kind)kind, ev.u.call.cbid))
         ev.flags |= SL_EVF_LAUNCH;
+    else if (row->correlation == 1)
+        t->has_first_call = 1;
     return sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -296,7 +299,7 @@ static void begin_operation(struct sl_trace_events *t, const struct sl_trace_row
     begin_event(t, row, operation_kind(row), ev);
     ev->device = device_of(row);
     ev->context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
-    ev->stream = (uint32_t)row->stream;
+    ev->stream = sl_stream_home_number(&t->home, row->stream);
     ev->name = intern(t, row->name);
     ev->graph = id32(row->has, SL_HAS_GRAPH, row->graph, 0);
     if ((row->has & SL_HAS_GRAPH_NODE) && row->graph_node > 0)
@@ -313,6 +316,10 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
     struct sl_event ev;
 
     begin_operation(t, row, &ev);
+    if (ev.stream == SL_STREAM_NONE) {
+        t->counts.unusable++;
+        return 0;
+    }
     sl_stream_home_see_operation(&t->home, ev.device, ev.context, ev.stream);
     if (t->collectives && ev.kind == SL_EV_KERNEL)
         sl_row_collectives_join(t->collectives, ev.correlation,
@@ -393,12 +400,26 @@ static int take_metadata(struct sl_trace_events *t, const struct sl_trace_row *r
     return sl_event_sort_put(t->by_correlation, &ev);
 }
 
+/* Keeps the names of the first categories that are not CUDA's, joined by ", ". */
+static void note_category(struct sl_trace_events *t, struct sl_text name)
+{
+    size_t used = strlen(t->others);
+
+    if (used + name.size + 3 > sizeof(t->others) ||
+        memmem(t->others, used, name.data, name.size) != NULL)
+        return;
+    snprintf(t->others + used, sizeof(t->others) - used, "%s%.*s", used ? ", " : "", (int)name.size,
+             name.data);
+}
+
 int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     if (row->phase == 'M')
         return take_metadata(t, row);
     if (row->phase != 'X')
         return 0;
+    if (row->category == SL_CAT_OTHER)
+        note_category(t, row->category_text);
     if (sl_row_unusable(row, t->own)) {
         t->counts.unusable++;
         return 0;

@@ -12,6 +12,7 @@
 
 #include "print/progress.h"
 #include "read/et_file.h"
+#include "read/file_kind.h"
 #include "read/read_ahead.h"
 
 struct sl_trace {
@@ -163,10 +164,15 @@ const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *las
 {
     if (input->end != SL_INPUT_WHOLE && input->text_bytes == 0)
         return input->what;
-    if (last->kind == SL_SPAN_BAD && t->fields == 0 && t->event_arrays == 0)
-        return sl_et_looks_like(last->text - last->lead, last->size + last->lead)
-                   ? "it is a Chakra execution trace, which only `syncline check` reads"
-                   : last->why;
+    if (last->kind == SL_SPAN_BAD && t->fields == 0 && t->event_arrays == 0) {
+        const char *text = last->text - last->lead;
+        size_t size = last->size + last->lead;
+        const char *what = sl_file_kind(text, size);
+
+        if (sl_et_looks_like(text, size))
+            return "it is a Chakra execution trace, which only `syncline check` reads";
+        return what ? what : last->why;
+    }
     if (last->kind == SL_SPAN_END && t->event_arrays == 0)
         return "it is JSON without traceEvents";
     return NULL;

@@ -374,13 +374,16 @@ static int run_all(struct run *r)
     return 0;
 }
 
-/* Returns whether a syncline file holds all GPU work since its process first used a GPU. This is so
- * if its counters say that no record was outside the recording window and no wait was for work
- * before the window. */
-static int has_everything(const struct sl_header *h)
+/* Returns 1 if the file holds everything since its process first used a GPU. A syncline file states
+ * that nothing was recorded outside of its window and that no wait was for earlier work. In another
+ * file, the call with correlation id 1 shows it, because CUPTI numbers the calls of a process. */
+static int has_everything(const struct sl_replay *f)
 {
+    const struct sl_header *h = &f->header;
     int told = 0;
 
+    if (!h->own_file)
+        return f->events->has_first_call;
     for (unsigned i = 0; i < h->counters; i++) {
         int is_outside = strcmp(h->counter[i].name, sl_stats_name(SL_STAT_OUTSIDE_WINDOW)) == 0;
 
@@ -391,7 +394,7 @@ static int has_everything(const struct sl_header *h)
             return 0;
         told += is_outside;
     }
-    return h->own_file && told;
+    return told;
 }
 
 int sl_replay_run(struct sl_replay *f, const char *path, char *why, size_t why_size)
@@ -400,7 +403,7 @@ int sl_replay_run(struct sl_replay *f, const char *path, char *why, size_t why_s
         .cap_bytes = ENGINE_BYTES,
         .online = f->header.own_file,
         .foreign = !f->header.own_file,
-        .recording_since_ns = has_everything(&f->header) ? 0 : f->events->first_ns,
+        .recording_since_ns = has_everything(f) ? 0 : f->events->first_ns,
         .shapes = f->events->shapes,
         .sink = f->sinks.edges,
         .sink_user = f->sinks.user,

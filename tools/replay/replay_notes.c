@@ -68,6 +68,11 @@ int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, 
         status = sl_args_problem(
             command, "%s: %" PRIu64 " events end before they begin: their duration is taken as 0",
             path, counts.negative);
+    if (!f->header.own_file && !sl_event_sort_count(f->events->by_correlation))
+        status =
+            sl_args_problem(command, "%s: no CUDA call and no GPU operation: it has %s%s", path,
+                            f->events->others[0] ? f->events->others : "CPU events alone, or none",
+                            f->events->others[0] ? ", which are not CUDA's" : "");
     if (counts.calls && !counts.numbered)
         sl_args_complain(command,
                          "%s: no call has a `cbid` (CUPTI's id of the called function; ROCm has "
