@@ -119,7 +119,7 @@ static int make_output(const struct sl_folder *f)
     char path[sizeof(f->output)], *slash = path;
     struct stat st;
 
-    strcpy(path, f->output);
+    memcpy(path, f->output, sizeof(path));
     while (slash) {
         int error;
 
@@ -252,7 +252,7 @@ int sl_folder_open(struct sl_folder *f, const char *path, mode_t mode)
     if (strlen(path) >= sizeof(f->output))
         return -ENAMETOOLONG;
     sl_folder_init(f, path, "", "", mode);
-    strcpy(f->path, path);
+    snprintf(f->path, sizeof(f->path), "%s", path);
     error = make_output(f);
     if (!error)
         error = sl_own_file_open_folder(&f->own, AT_FDCWD, path, 0, 0);
@@ -306,7 +306,7 @@ int sl_folder_space(struct sl_folder *f, struct statvfs *space)
 
     if (use(f) == 0 && fstatvfs(f->own.fd, space) == 0)
         return done(f, 0);
-    strcpy(path, f->path);
+    memcpy(path, f->path, sizeof(path));
     while (statvfs(path, space) != 0) {
         slash = strrchr(path, '/');
         if (errno != ENOENT || !slash || slash == path)

@@ -71,7 +71,7 @@ void sl_disk_add(struct sl_disk *d, uint32_t window, const char *name)
                        .bytes = (uint64_t)st.st_size,
                        .changed = st.st_mtim,
                        .window = window};
-    strcpy(f->name, name);
+    snprintf(f->name, sizeof(f->name), "%s", name);
 }
 
 /* Deletes the file, unless somebody has changed or replaced it. In both cases the file does not

@@ -71,7 +71,8 @@ void sl_event_sort_destroy(struct sl_event_sort *s)
     free(s);
 }
 
-static int open_file(struct sl_event_sort *s)
+/* Returns a temporary file without a name, or NULL with errno. */
+static FILE *open_file(void)
 {
     const char *folder = getenv("TMPDIR");
     char path[4096];
@@ -81,20 +82,21 @@ static int open_file(struct sl_event_sort *s)
         folder = "/tmp";
     fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     /* Some file systems do not support O_TMPFILE. A named file is then created and unlinked. */
-    if (fd < 0 && snprintf(path, sizeof(path), "%s/syncline-XXXXXX", folder) >= (int)sizeof(path))
-        return -ENAMETOOLONG;
+    if (fd < 0 && snprintf(path, sizeof(path), "%s/syncline-XXXXXX", folder) >= (int)sizeof(path)) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
     if (fd < 0 && (fd = mkostemp(path, O_CLOEXEC)) >= 0)
         unlink(path);
-    s->file = fd < 0 ? NULL : fdopen(fd, "w+");
-    return s->file ? 0 : -errno;
+    return fd < 0 ? NULL : fdopen(fd, "w+");
 }
 
 static int write_run(struct sl_event_sort *s)
 {
-    int rc = s->file ? 0 : open_file(s);
-
-    if (rc)
-        return rc;
+    if (!s->file)
+        s->file = open_file();
+    if (!s->file)
+        return -errno;
     if (s->runs == RUNS_MAX)
         return -EFBIG;
     qsort(s->event, s->used, sizeof(*s->event), s->order);
