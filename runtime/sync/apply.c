@@ -154,8 +154,8 @@ struct sl_op *sl_call_enqueue(struct sl_call *c, const struct sl_item *item)
 }
 
 /* Enqueues a copy that runs after all earlier and before all later work of two devices. No record
- * says which streams of which contexts have such work. Any stream of any context may have such
- * work, and so may streams that are created later. */
+ * names the streams of these devices. So any stream of any context, also one that is created later,
+ * may have work that is ordered before or after the copy. */
 static struct sl_op *enqueue_serialized(struct sl_call *c, const struct sl_item *item)
 {
     struct sl_set unknown = {.lost = 1u << SL_EDGE_LOST_NO_RECORD};
