@@ -35,8 +35,8 @@ struct sl_recorder {
     _Atomic uint32_t exiting;
     uint64_t exit_turn;            /* number of CUPTI's last request before the exit; set before
                                     * `exiting` */
-    uint64_t exit_decode_until_ns; /* at the exit, buffers are decoded until this monotonic time; set
-                                    * before the flag `exiting`; stand_in() sets it again */
+    uint64_t exit_decode_until_ns; /* at the exit, buffers are decoded until this monotonic time;
+                                    * set before the flag `exiting`; stand_in() sets it again */
     _Atomic uint32_t ended;        /* the recorder has touched the pipeline for the last time */
     _Atomic uint32_t status_users; /* number of threads inside the pipeline's status calls */
     _Atomic uint32_t closed;       /* 1: status calls must not enter the pipeline any more */

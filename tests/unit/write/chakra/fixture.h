@@ -2,7 +2,8 @@
  * fixture.h - makes programs for the Chakra writer, row by row, and reads the resulting file.
  *
  * Times are microseconds after the window's opening, except where a name says ns. The end of
- * every recorded event is stored, so that the ends of a replay can be compared with the stored ends.
+ * every recorded event is stored, so that the ends of a replay can be compared with the stored
+ * ends.
  */
 #ifndef SL_CHAKRA_FIXTURE_H
 #define SL_CHAKRA_FIXTURE_H
