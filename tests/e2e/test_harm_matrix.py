@@ -126,15 +126,20 @@ def without_measured(result: Result) -> Result:
 
 def compare(folder: pathlib.Path, mode: str, prefix: list[str] | None = None, **env: str) -> Result:
     """Runs a mode without and with the library, and fails if anything else than the documented differs.
-    Returns the run with the library."""
+    Returns the run with the library. A file of syncline has a low descriptor for some microseconds, until it
+    gets its own (base/own_file.h). If the host opens a file in this time, its number differs. So the mode
+    that prints such numbers is tried again."""
     if mode in NEED_ROOT and os.geteuid() != 0:
         pytest.skip("needs root")
-    bare = without_measured(play(folder / "bare", mode, False, prefix or [], env))
-    mine = without_measured(play(folder / "mine", mode, True, prefix or [], env))
-    assert bare.said == [] and not bare.out.exists()
-    ours_removed = dataclasses.replace(mine, stdout=without_ours(mine.stdout))
-    different = list(difflib.unified_diff(bare.seen(), ours_removed.seen(), "bare", "with syncline",
-                                          lineterm="", n=1))
+    for attempt in range(3 if mode == "closefds" else 1):
+        bare = without_measured(play(folder / f"bare{attempt}", mode, False, prefix or [], env))
+        mine = without_measured(play(folder / f"mine{attempt}", mode, True, prefix or [], env))
+        assert bare.said == [] and not bare.out.exists()
+        ours_removed = dataclasses.replace(mine, stdout=without_ours(mine.stdout))
+        different = list(difflib.unified_diff(bare.seen(), ours_removed.seen(), "bare", "with syncline",
+                                              lineterm="", n=1))
+        if not different:
+            break
     assert not different, "\n".join(line[:500] for line in different)
     return mine
 
@@ -177,8 +182,9 @@ def test_host_on_a_full_disk(small_disk, tmp_path, mode, setting):
     result = compare(tmp_path, mode, **SETTINGS[setting], SYNCLINE_OUTPUT=str(small_disk / "out"))
     assert not [path for path in small_disk.rglob("*") if path.is_file() and path.name != "filler"]
     programs = 3 if mode == "exec" else 1
-    # Each says where it records and why nothing can be written. setuid gives a second reason.
-    assert len(result.said) <= 2 * programs + (mode == "setuid"), result.said
+    # Each says where it records and why nothing can be written. setuid and chroot give a second
+    # reason.
+    assert len(result.said) <= 2 * programs + (mode in ("setuid", "chroot")), result.said
 
 
 # ---- folders ----
