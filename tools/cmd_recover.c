@@ -5,15 +5,18 @@
  *
  * Threads: main. Memory: none.
  */
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,9 +29,9 @@ enum {
     OPT_FORCE
 };
 
-/* A job writes its trace once a second. If a trace of another machine was last written more than
- * this number of seconds ago, its job has ended. */
-#define QUIET_S 60
+/* If a trace on a network file system was last written more than this number of seconds ago, its
+ * job counts as ended. A job without GPU work writes nothing. */
+#define QUIET_S 600
 
 static const struct sl_flag options[] = {
     [OPT_FORCE] = {"force", 'f', NULL, "also complete files that may still be written"},
@@ -57,53 +60,35 @@ static int ends_with(const char *text, const char *end)
 
 /* ---- test whether a job still writes a file ---- */
 
-/* Returns 1 if the process has the file open. Returns 0 if the process has not opened the file or
- * has ended. Returns -1 if the process cannot be inspected. */
-static int is_open_in(long pid, const struct stat *file)
+/* Returns whether the file system is of this machine, so that a lock of any process on it shows. */
+static int is_local(int fd)
 {
-    char folder[64], path[sizeof(folder) + NAME_MAX + 2];
-    struct dirent *entry;
-    struct stat st;
-    int found = 0;
-    DIR *d;
+    static const long kinds[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
+                                 TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC};
+    struct statfs st;
 
-    if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+    if (fstatfs(fd, &st) != 0)
         return 0;
-    snprintf(folder, sizeof(folder), "/proc/%ld/fd", pid);
-    d = opendir(folder);
-    if (!d)
-        return -1;
-    while (!found && (entry = readdir(d)) != NULL) {
-        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        found = stat(path, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
-    }
-    closedir(d);
-    return found;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (st.f_type == kinds[i])
+            return 1;
+    return 0;
 }
 
-/* Returns whether a job still writes the file. The folder of the file is called HOST-RANK-PID or
- * HOST-RANK-PID-N, after the process that writes it. If this is a process of this host, its open
- * descriptors give the answer. Otherwise the time of the last write gives the answer. */
+/* Returns whether a job still writes the file. A job holds a lock on the file while it writes. A
+ * network file system may not show the lock of another machine. There, the time of the last write
+ * decides, if the file is not locked. */
 static int is_written(const char *path, const struct stat *file)
 {
-    char real[PATH_MAX], host[256], *slash;
-    size_t length;
-    long pid;
-    int is_open;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), is_locked, is_known;
 
-    if (!realpath(path, real))
-        return 0;
-    slash = strrchr(real, '/');
-    *slash = '\0';
-    slash = strrchr(real, '/');
-    length = slash && gethostname(host, sizeof(host)) == 0 ? strlen(host) : 0;
-    if (length && strncmp(slash + 1, host, length) == 0 &&
-        sscanf(slash + 1 + length, "-%*d-%ld", &pid) == 1 && pid > 0) {
-        is_open = is_open_in(pid, file);
-        if (is_open >= 0)
-            return is_open;
-    }
-    return time(NULL) - file->st_mtime < QUIET_S;
+    if (fd < 0)
+        return 0; /* the error is reported when the file is read */
+    is_known = flock(fd, LOCK_SH | LOCK_NB) == 0;
+    is_locked = !is_known && errno == EWOULDBLOCK;
+    is_known &= is_local(fd);
+    close(fd);
+    return is_locked || (!is_known && time(NULL) - file->st_mtime < QUIET_S);
 }
 
 /* ---- completing of one file ---- */
@@ -123,6 +108,14 @@ static int complete(const struct recovery *r, const char *input, const char *nam
         request.level = 6;
     }
     return sl_et_is_file(input) ? sl_convert_et(&request) : sl_convert_kineto(&request);
+}
+
+/* Gives the new file the mode and, if we may, the owner of the old one. */
+static void keep_owner(const char *name, const struct stat *old)
+{
+    if (geteuid() == 0 && chown(name, old->st_uid, old->st_gid) != 0)
+        return;
+    (void)chmod(name, old->st_mode & 0777);
 }
 
 /* Completes NAME.part as NAME. */
@@ -158,6 +151,7 @@ static void recover_part(struct recovery *r, const char *path, const struct stat
         note_status(r, status);
         return;
     }
+    keep_owner(name, file);
     if (unlink(path) != 0)
         note_status(r, sl_args_problem(r->command, "%s is complete, but %s cannot be removed: %s",
                                        name, path, strerror(errno)));
@@ -195,9 +189,45 @@ static void recover_in_place(struct recovery *r, const char *path)
     r->completed++;
 }
 
+/* Returns whether the first `size` bytes are the name of a trace. */
+static int is_trace(const char *name, size_t size)
+{
+    static const char *const ends[] = {".pt.trace.json", ".et"};
+    static const char *const packed[] = {"", ".zst", ".gz"};
+    char copy[NAME_MAX + 1], end[32];
+
+    snprintf(copy, sizeof(copy), "%.*s", (int)size, name);
+    for (size_t i = 0; i < 6; i++) {
+        snprintf(end, sizeof(end), "%s%s", ends[i / 3], packed[i % 3]);
+        if (ends_with(copy, end))
+            return 1;
+    }
+    return 0;
+}
+
 static int is_trace_part(const char *name)
 {
-    return ends_with(name, ".part") && (strstr(name, ".json") || strstr(name, ".et"));
+    return ends_with(name, ".part") && is_trace(name, strlen(name) - strlen(".part"));
+}
+
+/* Returns whether the file is NAME.PID.part, which an interrupted `syncline` command left beside
+ * the trace that it read. */
+static int is_left_over(const char *name)
+{
+    size_t size = ends_with(name, ".part") ? strlen(name) - strlen(".part") : 0, digits = 0;
+
+    while (digits < size && name[size - digits - 1] >= '0' && name[size - digits - 1] <= '9')
+        digits++;
+    return digits && digits + 1 < size && name[size - digits - 1] == '.' &&
+           is_trace(name, size - digits - 1);
+}
+
+static void remove_left_over(struct recovery *r, const char *path, const struct stat *file)
+{
+    if (is_written(path, file) || unlink(path) != 0)
+        return;
+    printf("%s was left by an interrupted command and is removed\n", path);
+    r->removed++;
 }
 
 /* ---- search for files in the given paths ---- */
@@ -218,7 +248,10 @@ static void recover_path(struct recovery *r, char *path)
                                             strerror(entry->fts_errno)));
         if (entry->fts_info != FTS_F)
             continue;
-        if (is_trace_part(entry->fts_name))
+        if (is_left_over(entry->fts_name))
+            remove_left_over(r, entry->fts_accpath, entry->fts_statp);
+        else if (is_trace_part(entry->fts_name) ||
+                 (entry->fts_level == FTS_ROOTLEVEL && ends_with(entry->fts_name, ".part")))
             recover_part(r, entry->fts_accpath, entry->fts_statp);
         else if (entry->fts_level == FTS_ROOTLEVEL)
             recover_in_place(r, entry->fts_accpath);

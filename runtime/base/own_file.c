@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -165,6 +166,10 @@ int sl_own_file_open(struct sl_own_file *f, int at, const char *name, mode_t mod
     error = take(f, low, at, name, AT_SYMLINK_NOFOLLOW, mode);
     if (error == -EMFILE)
         sl_own_file_unlink(f, at, name);
+    /* The lock tells `syncline recover`, also in another PID namespace, that the file is still
+     * being written. The kernel removes the lock when the process ends. */
+    if (!error)
+        flock(f->fd, LOCK_EX | LOCK_NB);
     return error == -EBADF ? lose() : error;
 }
 

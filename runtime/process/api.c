@@ -49,6 +49,7 @@ EXPORT int sl_start(void)
                     "start() and stop(), set SYNCLINE_WINDOW=demand");
     if (err)
         return err;
+    atomic_store_explicit(&sl_process.is_requested, 1, memory_order_relaxed);
     answer = sl_recorder_request(sl_process.recorder, sl_window_start);
     /* A context may exist although CUPTI has not asked for a buffer yet. */
     sl_process_start_threads();

@@ -216,11 +216,12 @@ void sl_process_exit(void)
     sl_recorder_get_status(sl_process.recorder, &status, NULL, 0);
     sl_recorder_exit(sl_process.recorder);
     if (sl_process.config.window_mode == SL_WINDOW_DEMAND && atomic_load(&sl_process.used) &&
-        status.window == 0 && status.state == SL_WIN_PAUSED && sl_process.identity.rank == 0)
+        status.window == 0 && status.state == SL_WIN_PAUSED && sl_process.identity.rank == 0 &&
+        !atomic_load(&sl_process.is_requested))
         sl_log(SL_LOG_INFO, "nothing was recorded: SYNCLINE_WINDOW=demand waits for start(), which "
                             "was not called (syncline.start() in Python, sl_start() in C)");
     if (sl_process.config.window_mode == SL_WINDOW_STEPS && atomic_load(&sl_process.used) &&
-        sl_step_number() < 2)
+        sl_step_number() < 2 && status.window == 0)
         sl_log(SL_LOG_WARN,
                "SYNCLINE_WINDOW=steps recorded nothing: no training step was detected; call "
                "syncline.step() once a step, or record by time (SYNCLINE_WINDOW=time:2s/60s)");

@@ -27,6 +27,7 @@ struct sl_process {
     _Atomic int life;
     _Atomic int exiting;
     _Atomic int used;           /* set when CUPTI first requests a buffer */
+    _Atomic int is_requested;   /* set when start() is first called */
     const char *_Atomic reason; /* static text that says why the process is passive */
     int handed_over;            /* 1: another client used CUPTI before us */
     pid_t pid; /* the injected process; a child made by a bare clone() has another pid */

@@ -48,6 +48,7 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
 {
     const struct sl_output_functions *f = e->output.functions;
     const char *remedy = "check the folder, or set SYNCLINE_OUTPUT to another";
+    const char *when = "syncline tries again in a minute or later, and logs when it succeeds";
     char text[128];
     const char *why = strerror_r(-e->error, text, sizeof(text));
 
@@ -59,16 +60,20 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
         remedy = "free some space, or set SYNCLINE_OUTPUT to a folder on another disk";
     else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
         remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
+    if (e->error == -ENOENT && !o->failed) {
+        when = "the next window is written to a new folder";
+        remedy = "remove folders of traces only when their job has ended";
+    }
     if (e->error == -ELOOP) {
         why = "the job's folder is a symbolic link, and no link below SYNCLINE_OUTPUT is followed";
         remedy = "remove the symbolic link, or set SYNCLINE_OUTPUT to the folder that it points to";
     }
-    sl_log(SL_LOG_ERROR,
-           "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; "
-           "syncline tries again in a minute or later, and logs when it succeeds; %s%s",
-           e->file.path, why, o->window, f->lost,
-           sl_window_file_has_part(&e->file) ? " (the .part file keeps what was written)" : "",
-           remedy, f->remedy);
+    sl_log(
+        SL_LOG_ERROR,
+        "cannot write %s: %s; the rest of window %u%s is lost%s; the job is not affected; %s; %s%s",
+        e->file.path, why, o->window, f->lost,
+        sl_window_file_has_part(&e->file) ? " (the .part file keeps what was written)" : "", when,
+        remedy, f->remedy);
 }
 
 /* Stores that the host has closed or replaced a file of this window, and logs this. */
@@ -122,7 +127,7 @@ static void end_series(struct sl_outputs *o, const char *path)
     o->failed = o->backoff_ns = o->retry_ns = 0;
 }
 
-static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
+static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int was_open, int error)
 {
     e->error = error;
     e->is_said = 0;
@@ -136,7 +141,8 @@ static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
         give_up_window(o, 0);
         return;
     }
-    if (error != -ENOMEM)
+    /* If somebody removed an open file, the disk works. The next window makes the folder again. */
+    if (error != -ENOMEM && !(error == -ENOENT && was_open))
         prolong_series(o);
     e->is_unsaid = 1;
     e->error_ns = sl_clock_monotonic();
@@ -150,12 +156,14 @@ static void note(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
  * continue. */
 static void check(struct sl_outputs *o, struct sl_outputs_entry *e, int error)
 {
+    int was_open = e->is_open;
+
     if (!error)
         return;
     e->is_open = 0;
     e->output.functions->fail(e->output.user);
     sl_window_file_close(&e->file, 0);
-    note(o, e, error);
+    note(o, e, was_open, error);
 }
 
 /* Logs errors that are a second old. Returns the time in ns until the next error must be logged. */

@@ -89,6 +89,14 @@ def test_host_that_changes_its_root(steps, tmp_path, window):
     assert run.stdout.endswith("start -19\ndone\n")  # -ENODEV
 
 
+def test_a_folder_that_is_removed_during_a_timed_window(steps):
+    """The window is lost, which is no reason to wait for a minute: the next window makes the folder again."""
+    work = ["kernel", "sync", "sleep:10"] * 20
+    run = steps(*work, "sh:rm -rf $SYNCLINE_OUTPUT/job", *work, *work, window="time:100ms/200ms")
+    assert run.status == 0 and list(windows(run).values())[-1], run.stderr
+    assert "in a minute" not in run.stderr, run.stderr
+
+
 @AS_ROOT
 def test_host_that_changes_its_root_between_windows(steps, tmp_path):
     root = tmp_path / "root"

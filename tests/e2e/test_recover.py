@@ -21,12 +21,14 @@ def tool(*arguments) -> subprocess.CompletedProcess:
     return subprocess.run([harness.TOOL, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
-def start(folder: pathlib.Path, *steps: str, program: pathlib.Path = harness.SCENARIO) -> subprocess.Popen:
-    """Starts a job with the library in it, whose traces go to folder/out."""
+def start(folder: pathlib.Path, *steps: str, program: pathlib.Path = harness.SCENARIO,
+          prefix: list[str] | None = None) -> subprocess.Popen:
+    """Starts a job with the library in it, whose traces go to folder/out. `prefix` is a command that runs it."""
     env = harness.environment({"SYNCLINE_OUTPUT": str(folder / "out"), "SYNCLINE_JOB": "job",
                                "CUDA_INJECTION64_PATH": str(harness.LIBRARY)})
     # The simulator's command replaces itself by the program, so a signal hits the program.
-    return subprocess.Popen([harness.SIMGPU, "--build", harness.BUILD, program, *steps], env=env, cwd=folder,
+    command = [*(prefix or []), harness.SIMGPU, "--build", harness.BUILD, program, *steps]
+    return subprocess.Popen(command, env=env, cwd=folder,
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -179,6 +181,40 @@ def test_nothing_is_replaced(tmp_path):
     assert names(folder) == ["1.pt.trace.json", "1.pt.trace.json.part", "notes.part"]
     assert tool("recover", tmp_path / "none").returncode == 2
     assert tool("recover").returncode == 2
+
+
+def test_a_job_in_another_pid_namespace_is_left_alone(tmp_path):
+    """The lock on the file shows the job, although its pid means another process here. Its file keeps everything."""
+    container = ["unshare", "--pid", "--fork"]
+    if subprocess.run([*container, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a pid namespace needs root (and a container that allows it)")
+    job = start(tmp_path, "context", "kernel:20", "sync", "sleep:3000", "kernel", "sync", prefix=container)
+    deadline = time.time() + 60
+    while not any(path.stat().st_size for path in (tmp_path / "out").rglob("*.part")):
+        assert time.time() < deadline
+        time.sleep(0.05)
+    for path in (tmp_path / "out").rglob("*.part"):
+        os.utime(path, (1, 1))  # a job without GPU work writes nothing
+    done = tool("recover", tmp_path / "out")
+    assert done.returncode == 1 and "still being written" in done.stderr
+    assert job.wait() == 0 and names(tmp_path / "out") == ["1.0.et.zst", "1.pt.trace.json.zst"]
+
+
+def test_files_of_others_and_remains(tmp_path):
+    """Files whose names only look alike stay. The file of an interrupted `recover` is removed. A completed file
+    has the mode of its .part file."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for name in ("download.json.part", "my.etching.part"):
+        (folder / name).write_bytes(b"")
+    (folder / "1.pt.trace.json.29105.part").write_text('{"traceEvents": [')
+    part = folder / "2.pt.trace.json.part"
+    part.write_text('{\n"schemaVersion": 1,\n"traceEvents":[\n')
+    part.chmod(0o644)
+    done = tool("recover", folder)
+    assert "left by an interrupted command and is removed" in done.stdout, done.stdout + done.stderr
+    assert names(folder) == ["2.pt.trace.json", "download.json.part", "my.etching.part"]
+    assert (folder / "2.pt.trace.json").stat().st_mode & 0o777 == 0o644
 
 
 def test_a_cut_is_one_note(tmp_path):
