@@ -42,6 +42,13 @@ static int exit_status(const struct sl_findings *f, int own)
     return sl_findings_worst(f, own) == SL_SEVERITY_ERROR ? SL_EXIT_PROBLEM : SL_EXIT_OK;
 }
 
+static int is_part(const char *path)
+{
+    size_t size = strlen(path);
+
+    return size > 5 && strcmp(path + size - 5, ".part") == 0;
+}
+
 /* Checks a Chakra trace and closes it. Returns the exit status. */
 static int check_chakra(const struct request *r, const char *path, struct sl_input *input)
 {
@@ -59,6 +66,10 @@ static int check_chakra(const struct request *r, const char *path, struct sl_inp
     while (sl_et_next(et, &node))
         sl_et_check_node(c, &node);
     sl_et_check_end(c, et);
+    /* A cut between two nodes does not show in the bytes. */
+    if (is_part(path) && !c->findings.of[SL_ET_RULE_CUT].count)
+        sl_finding_add(&c->findings, SL_ET_RULE_PART, 1, SL_FINDING_NO_PLACE,
+                       "the last second of the job may be missing");
     status = exit_status(&c->findings, 1);
     if (!r->quiet)
         (r->json ? sl_check_print_et_json : sl_check_print_et_text)(stdout, path, c, et);

@@ -217,6 +217,16 @@ def test_files_of_others_and_remains(tmp_path):
     assert (folder / "2.pt.trace.json").stat().st_mode & 0o777 == 0o644
 
 
+def test_check_names_the_file_of_a_killed_job(tmp_path):
+    """An execution trace that ends between two nodes shows no cut, so the name says that it is not complete."""
+    run = harness.scenario(tmp_path, "context kernel:20 sync")
+    (path,) = run.files("*.et.zst")
+    part = path.rename(path.with_name(path.name + ".part"))
+    done = tool("check", part)
+    assert done.returncode == 1 and "killed or still runs" in done.stdout and "syncline recover" in done.stdout
+    assert tool("recover", part).returncode == 0 and tool("check", path).returncode == 0
+
+
 def test_a_cut_is_one_note(tmp_path):
     """The call of an operation was still held when the process was killed. `check` tells this as a part of
     the note that the file was recovered, not as a problem of its own."""

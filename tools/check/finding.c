@@ -91,6 +91,10 @@ const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT] = {
     [SL_ET_RULE_CUT] =
         {"cut", "files that are truncated inside a message: `syncline recover` completes them",
          ERROR, ERROR},
+    [SL_ET_RULE_PART] = {"unfinished",
+                         "files whose job was killed or still runs: `syncline recover` completes "
+                         "them",
+                         ERROR, ERROR},
     [SL_ET_RULE_DAMAGED] = {"damaged", "damaged places, where no message can be read", ERROR,
                             ERROR},
     [SL_ET_RULE_INPUT] = {"input", "files whose compressed data is truncated or damaged", ERROR,

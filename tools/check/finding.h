@@ -56,6 +56,7 @@ enum sl_finding_id {
     /* problems of Chakra traces */
     SL_ET_RULE_METADATA, /* GlobalMetadata is not the first message */
     SL_ET_RULE_CUT,      /* the file ends inside a message */
+    SL_ET_RULE_PART,     /* the file's name says that it is not complete */
     SL_ET_RULE_DAMAGED,  /* bytes that are not a message */
     SL_ET_RULE_INPUT,    /* the compressed file is cut or damaged */
     SL_ET_RULE_EMPTY,    /* the file has no node */
