@@ -377,8 +377,9 @@ def test_a_graph_on_streams_of_its_own(tmp_path):
     edges = {corr: [edge for edge in trace.edges() if edge["dst_correlation"] == corr] for corr in waits}
     known, behind_graph, context, last = waits
     assert len(truth.placeless_launches()) == 2
-    assert [any(e["released"] for e in edges[wait]) for wait in (known, behind_graph, last)] == [
-        True, False, True]
+    for wait in (known, last):  # on a busy machine the work may end before the wait begins
+        assert edges[wait] and any(e["released"] for e in edges[wait]) == any(e["wait_ns"] for e in edges[wait])
+    assert not any(e["released"] for e in edges[behind_graph])
     assert [(e["basis"], e["src_correlation"] in truth.placeless_launches()) for e in edges[context]
             if e["released"]] == [("exact", True)]
     assert trace.counters["edges_lost_no_record"]
