@@ -41,7 +41,7 @@ SETTINGS = {
     "all details": {"SYNCLINE_DETAIL": "full", "SYNCLINE_CHAKRA": "raw", "SYNCLINE_COMPRESSION": "none",
                     "SYNCLINE_LOG": "debug"}}
 
-# What may differ among the lines that the program prints.
+# Parts of the printed lines that may differ between the two runs.
 OUR_VARIABLE = re.compile(r".*: environment (CUDA|NVTX)_INJECTION64_PATH=" + re.escape(str(harness.LIBRARY)))
 MEASURED = re.compile(r"measured .*")
 
