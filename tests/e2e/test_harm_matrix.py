@@ -183,8 +183,9 @@ def test_host_on_a_full_disk(small_disk, tmp_path, mode, setting):
     assert not [path for path in small_disk.rglob("*") if path.is_file() and path.name != "filler"]
     programs = 3 if mode == "exec" else 1
     # Each says where it records and why nothing can be written. setuid and chroot give a second
-    # reason.
-    assert len(result.said) <= 2 * programs + (mode in ("setuid", "chroot")), result.said
+    # reason. On a busy machine a window may be missed, which is said too.
+    said = [line for line in result.said if " missed: " not in line]
+    assert len(said) <= 2 * programs + (mode in ("setuid", "chroot")), result.said
 
 
 # ---- folders ----
