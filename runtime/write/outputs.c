@@ -205,16 +205,19 @@ static int check_root(struct sl_outputs *o)
 
 static void check_disk(struct sl_outputs *o)
 {
-    uint64_t now = sl_clock_monotonic(), bytes = 0;
+    uint64_t now = sl_clock_monotonic(), bytes = 0, held = 0;
 
-    if (now < o->disk_due_ns)
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++)
+        if (e->is_open && e->output.functions->held_bytes)
+            held += e->output.functions->held_bytes(e->output.user);
+    if (now < o->disk_due_ns && !sl_disk_is_due(o->disk, held))
         return;
     o->disk_due_ns = now + DISK_NS;
     if (check_root(o) || !o->disk)
         return;
     for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++)
         bytes += sl_window_file_bytes(&e->file);
-    o->is_full = sl_disk_check(o->disk, bytes) != 0;
+    o->is_full = sl_disk_check(o->disk, bytes, held) != 0;
     if (o->is_full && sl_disk_keeps_all(o->disk))
         atomic_store_explicit(&o->full_window, o->window, memory_order_relaxed);
 }
