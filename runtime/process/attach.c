@@ -12,6 +12,7 @@
 #include "collect/cupti/clock.h"
 #include "collect/cupti/graph_nodes.h"
 #include "collect/source.h"
+#include "control/run_id.h"
 #include "process/process_impl.h"
 #include "session/peer.h"
 #include "session/session.h"
@@ -46,6 +47,13 @@ static void say_where(void)
                what, who->folder.path);
 }
 
+/* On the recorder thread, before the first file's header is written. */
+static void on_start(void)
+{
+    sl_run_id_find(&sl_process.identity);
+    say_where();
+}
+
 /* Turns on the kinds of the first window before any context exists. Turning kinds on takes little
  * time before a context exists, and the window misses nothing. If windows open on demand only,
  * turns on only the kinds that must never be off. */
@@ -78,7 +86,7 @@ static int attach_to_cupti(void)
         .identity = &sl_process.identity,
         .cupti = api,
         .kinds = sl_process.config.kinds | SL_CUPTI_NAMES,
-        .on_start = say_where,
+        .on_start = on_start,
         .on_failure = sl_process_fail,
     };
     int err;
