@@ -112,7 +112,7 @@ static const char *fit_memory(void)
     uint64_t need;
     int fits;
 
-    sl_memory_limit_read(&limit, "", sl_process.identity.local_ranks);
+    sl_memory_limit_read(&limit, "", sl_process.identity.local_ranks, NULL);
     fits = sl_memory_limit_apply(&sl_process.config, limit.share_bytes, &need);
     if (fits == -ENOMEM) {
         snprintf(sl_process.why, sizeof(sl_process.why),
