@@ -58,8 +58,13 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     e->is_said = 1;
     if (e->error == -ENOSPC || e->error == -EDQUOT)
         remedy = "free some space, or set SYNCLINE_OUTPUT to a folder on another disk";
-    else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
+    else if (e->error == -EACCES || e->error == -EROFS)
         remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
+    if (e->error == -EPERM) {
+        why = "this folder, or the job's folder in SYNCLINE_OUTPUT, belongs to another user";
+        remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to, or SYNCLINE_JOB to "
+                 "another name";
+    }
     if (e->error == -ENOENT && !o->failed) {
         when = "the next window is written to a new folder";
         remedy = "remove folders of traces only when their job has ended";
