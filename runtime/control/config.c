@@ -421,6 +421,8 @@ static void read_option(const struct sl_option *o, struct sl_config *out, char *
     int err = sl_config_read_option(o, text, out);
     char line[768];
 
+    if (o->type == SL_OPTION_WINDOW)
+        out->is_window_invalid = err != 0;
     if (!err || !may_speak)
         return;
     sl_config_explain(o, text, err, line, sizeof(line));

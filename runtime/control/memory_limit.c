@@ -208,6 +208,7 @@ int sl_memory_limit_apply(struct sl_config *config, uint64_t share_bytes, uint64
         return 0;
     if (need > share_bytes)
         return -ENOMEM;
+    config->is_memory_lowered = 1;
     part = (double)(share_bytes - need) / (double)(total - need);
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         field = field_of(o, config);

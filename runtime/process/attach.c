@@ -34,9 +34,12 @@
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;
-    const char *what = sl_process.config.window_mode == SL_WINDOW_DEMAND
-                           ? "waiting for start(), then recording"
-                           : "recording";
+    const char *what = "recording";
+
+    if (sl_process.config.is_window_invalid)
+        what = "waiting for start(), because SYNCLINE_WINDOW is not valid, then recording";
+    else if (sl_process.config.window_mode == SL_WINDOW_DEMAND)
+        what = "waiting for start(), then recording";
 
     if (who->rank_source)
         sl_log(SL_LOG_INFO, "%s rank %d of %d to %s", what, who->rank, who->world_size,

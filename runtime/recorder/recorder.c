@@ -392,12 +392,13 @@ static int finish(struct sl_recorder *r)
         sl_recorder_request(r, sl_window_stop);
     if (see_window(r) == -ECANCELED)
         return -ECANCELED;
-    if (r->window.missed)
-        sl_log(SL_LOG_INFO,
-               "%llu windows were due after the last recorded window and were missed: the window "
-               "before was not complete, or CUPTI was not on in time; record with a longer period "
-               "(SYNCLINE_WINDOW)",
-               (unsigned long long)r->window.missed);
+    if (r->window.missed && (r->window.mode != SL_WINDOW_STEPS || r->window.has_steps))
+        sl_log(
+            SL_LOG_INFO,
+            "due windows after the last recorded window that were missed: %llu; stop() cancelled "
+            "them, the window before was not complete, a window of start() was open, or CUPTI "
+            "was not on in time; a longer period (SYNCLINE_WINDOW) leaves more time",
+            (unsigned long long)r->window.missed);
     if (!sl_pipeline_is_open(r->pipeline))
         return 0;
     if (sl_handover_step(s, SL_OWN_EV_BUFFERS))

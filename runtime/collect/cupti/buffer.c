@@ -227,6 +227,11 @@ void sl_cupti_pool_limit(size_t bytes)
         park(&s->buffer);
 }
 
+int sl_cupti_pool_is_limited(void)
+{
+    return atomic_load_explicit(&pool.limit, memory_order_relaxed) < pool.slots;
+}
+
 void sl_cupti_pool_set_first_use(void (*on_first_use)(void))
 {
     pool.on_first_use = on_first_use;
