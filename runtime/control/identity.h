@@ -35,9 +35,9 @@ struct sl_identity {
      * or it has the rank of the parent process, as for the children of mp.spawn. Set by
      * sl_run_id_find() */
     int rank_may_change;
-    char host[65];         /* the kernel's host name, for the trace */
-    char job[65];          /* name of the job, usable as a file name; "local" without a
-                            * scheduler */
+    char host[65]; /* the kernel's host name, for the trace */
+    char job[65];  /* name of the job, usable as a file name; "local" without a
+                    * scheduler */
     struct sl_run_facts run_facts;
     char run[65];          /* id of this run of the job, usable as a file name; "" before
                             * sl_run_id_find(), unless the user has set it */

@@ -11,8 +11,8 @@
 
 #include "control/identity.h"
 
-/* Sets out->run_facts, and out->run if the user has set SYNCLINE_RUN. The rank and its source must be
- * set already. Reads no file. Thread: as sl_identity_read(). */
+/* Sets out->run_facts, and out->run if the user has set SYNCLINE_RUN. The rank and its source must
+ * be set already. Reads no file. Thread: as sl_identity_read(). */
 void sl_run_id_read(struct sl_identity *out, const struct sl_config *config,
                     char *const *environment);
 
