@@ -75,20 +75,39 @@ static int is_local(int fd)
     return 0;
 }
 
-/* Returns whether a job still writes the file. A job holds a lock on the file while it writes. A
- * network file system may not show the lock of another machine. There, the time of the last write
- * decides, if the file is not locked. */
-static int is_written(const char *path, const struct stat *file)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), is_locked, is_known;
+enum claim {
+    CLAIMED,
+    WRITTEN, /* a job writes the file, or another command completes it */
+    GONE     /* another command has completed or removed the file */
+};
 
-    if (fd < 0)
-        return 0; /* the error is reported when the file is read */
-    is_known = flock(fd, LOCK_SH | LOCK_NB) == 0;
-    is_locked = !is_known && errno == EWOULDBLOCK;
-    is_known &= is_local(fd);
-    close(fd);
-    return is_locked || (!is_known && time(NULL) - file->st_mtime < QUIET_S);
+/* Locks the file against other commands, and returns whether a process still uses the file. A job
+ * holds a lock on the file while it writes. A network file system may not show the lock of another
+ * machine. There, the time of the last write decides, if the file is not locked. Writes a
+ * descriptor to *fd, which the caller closes if it is not negative. */
+static enum claim claim(const char *path, const struct stat *file, int *fd)
+{
+    int failed, is_locked;
+    struct stat st;
+
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0)
+        return errno == ENOENT ? GONE : CLAIMED; /* the error is reported when the file is read */
+    failed = flock(*fd, LOCK_EX | LOCK_NB);
+    if (failed && errno == EBADF) /* NFS locks only files that are open for writing */
+        failed = flock(*fd, LOCK_SH | LOCK_NB);
+    is_locked = failed && errno == EWOULDBLOCK;
+    if (fstat(*fd, &st) == 0 && st.st_nlink == 0)
+        return GONE;
+    if (is_locked)
+        return WRITTEN;
+    return (failed || !is_local(*fd)) && time(NULL) - file->st_mtime < QUIET_S ? WRITTEN : CLAIMED;
+}
+
+static void release(int fd)
+{
+    if (fd >= 0)
+        close(fd);
 }
 
 /* ---- completing of one file ---- */
@@ -118,19 +137,12 @@ static void keep_owner(const char *name, const struct stat *old)
     (void)chmod(name, old->st_mode & 0777);
 }
 
-/* Completes NAME.part as NAME. */
-static void recover_part(struct recovery *r, const char *path, const struct stat *file)
+/* Completes NAME.part, which no other process uses, as NAME. */
+static void complete_part(struct recovery *r, const char *path, const struct stat *file)
 {
     char name[PATH_MAX];
     int status;
 
-    if (!r->force && is_written(path, file)) {
-        note_status(r, sl_args_problem(r->command,
-                                       "%s is still being written: its job runs; try again when "
-                                       "it has ended (--force completes it now)",
-                                       path));
-        return;
-    }
     snprintf(name, sizeof(name), "%.*s", (int)(strlen(path) - strlen(".part")), path);
     if (access(name, F_OK) == 0) {
         note_status(r, sl_args_problem(r->command,
@@ -157,6 +169,26 @@ static void recover_part(struct recovery *r, const char *path, const struct stat
                                        name, path, strerror(errno)));
     printf("%s is complete\n", name);
     r->completed++;
+}
+
+static void recover_part(struct recovery *r, const char *path, const struct stat *file)
+{
+    int fd;
+    enum claim claimed = claim(path, file, &fd);
+
+    if (claimed == GONE) {
+        printf("%s was completed by another command meanwhile\n", path);
+        r->completed++;
+    } else if (claimed == WRITTEN && !r->force) {
+        note_status(r, sl_args_problem(r->command,
+                                       "%s is still being written: its job runs, or another "
+                                       "`syncline recover` completes it; try again when that has "
+                                       "ended (--force completes it now)",
+                                       path));
+    } else {
+        complete_part(r, path, file);
+    }
+    release(fd);
 }
 
 /* Handles a file whose name does not end in .part. An interrupted copy is completed in place. A
@@ -224,10 +256,13 @@ static int is_left_over(const char *name)
 
 static void remove_left_over(struct recovery *r, const char *path, const struct stat *file)
 {
-    if (is_written(path, file) || unlink(path) != 0)
-        return;
-    printf("%s was left by an interrupted command and is removed\n", path);
-    r->removed++;
+    int fd;
+
+    if (claim(path, file, &fd) == CLAIMED && unlink(path) == 0) {
+        printf("%s was left by an interrupted command and is removed\n", path);
+        r->removed++;
+    }
+    release(fd);
 }
 
 /* ---- search for files in the given paths ---- */

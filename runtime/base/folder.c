@@ -215,7 +215,9 @@ static int make_all(struct sl_folder *f)
     if (error == -EPERM || error == -EACCES) {
         snprintf(job, sizeof(job), "%s-%u", f->job, (unsigned)geteuid());
         error = make_below(f, &output, job);
-        if (!error)
+        if (error) /* messages name the folder that could not be made either */
+            snprintf(f->path, sizeof(f->path), "%s/%s/%s", f->output, job, f->name);
+        else
             sl_log(SL_LOG_WARN,
                    "%s/%s belongs to another user, or this user cannot write to it: this process "
                    "writes to %s; to choose another folder, set SYNCLINE_OUTPUT or SYNCLINE_JOB",

@@ -41,6 +41,8 @@ struct sl_folder {
     int is_made;       /* 1: `path` and `own` are those of the folder in use */
     char path[2304];   /* before the folder is made, the path that it will have if it is new */
     struct sl_own_file own;
+    uint64_t
+        written_bytes; /* number of bytes that file sinks have written to files of the folder */
 };
 
 /* Call early, before the host can change its root folder. Truncates names that are too long. Does

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 #define LINE_MAX_BYTES 1024
 /* If the reader of stderr is blocked, the line is dropped after this time, so that the host does
  * not block, too. */
@@ -63,13 +65,35 @@ static void write_line(const char *line, size_t size)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Replaces control characters, because lines quote names and values of the environment. A quoted
- * text must not end the line or control a terminal. */
-static void keep_to_one_line(char *line, size_t size)
+/* Returns the character of `length` bytes. Length 0 means a byte that begins no character. */
+static uint32_t character(const char *at, size_t length)
 {
-    for (size_t i = 0; i < size; i++)
-        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-            line[i] = '?';
+    uint32_t c = length < 2 ? (unsigned char)*at : (unsigned char)*at & (0x7fu >> length);
+
+    for (size_t i = 1; i < length; i++)
+        c = c << 6 | ((unsigned char)at[i] & 0x3fu);
+    return c;
+}
+
+/* Replaces control characters by '?', because lines quote names and values of the environment. A
+ * quoted text must not end the line or control a terminal. Returns the new size. */
+static size_t keep_to_one_line(char *line, size_t size)
+{
+    size_t from = 0, to = 0;
+
+    while (from < size) {
+        size_t length = sl_utf8_length(line + from, size - from);
+
+        if (sl_utf8_is_control(character(line + from, length))) {
+            line[to++] = '?';
+            from += length ? length : 1;
+        } else {
+            do {
+                line[to++] = line[from++];
+            } while (length-- > 1);
+        }
+    }
+    return to;
 }
 
 static void log_line(const char *format, va_list args)
@@ -85,7 +109,7 @@ static void log_line(const char *format, va_list args)
         used += (size_t)n;
         if (used > sizeof(line) - 1)
             used = sizeof(line) - 1;
-        keep_to_one_line(line, used);
+        used = keep_to_one_line(line, used);
         line[used++] = '\n'; /* the newline replaces the terminating NUL */
         write_line(line, used);
     }

@@ -27,6 +27,12 @@ size_t sl_utf8_length(const char *text, size_t left)
     return length;
 }
 
+int sl_utf8_is_control(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+           (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
 size_t sl_utf8_clean(char *out, size_t size, const char *text, size_t length)
 {
     size_t at = 0, done = 0, n;

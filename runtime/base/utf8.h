@@ -17,6 +17,11 @@ size_t sl_utf8_length(const char *text, size_t left);
  * table 3-7). */
 int sl_utf8_valid(const char *text, size_t length);
 
+/* Returns 1 if the character `c` could control a terminal or change the order of text: control
+ * characters (newline and tab, too), C1 control characters, and bidirectional controls. For a byte
+ * that begins no character, pass the byte. */
+int sl_utf8_is_control(uint32_t c);
+
 /* Copies as many whole characters as fit in `size` bytes, with '?' for each invalid byte. Returns
  * the bytes written. */
 size_t sl_utf8_clean(char *out, size_t size, const char *text, size_t length);

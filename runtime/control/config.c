@@ -233,7 +233,9 @@ const struct sl_option sl_config_table[] = {
      "All memory options together take at most an eighth of what the host's limits leave (the "
      "memory of its container or cgroup divided by the ranks of the machine, `ulimit -v`, `ulimit "
      "-d`). If the options ask for more, syncline lowers them and logs this. If not even the "
-     "minimum of each option fits, nothing is recorded.",
+     "minimum of each option fits, nothing is recorded. If less memory is left later, "
+     "SYNCLINE_CUPTI_MEMORY is lowered again. If three quarters of the minima do not fit any more, "
+     "recording pauses until the minima fit.",
      FIELD(memory_bytes), 16 * MIB, 64 * GIB, NULL, INVALID_IS_DEFAULT},
     {"SYNCLINE_CUPTI_MEMORY", SL_OPTION_SIZE, "128MiB", "4MiB to 64GiB",
      "Maximum host memory for CUPTI buffers. Each thread that calls CUDA holds one buffer of 512 "
@@ -419,6 +421,8 @@ static void read_option(const struct sl_option *o, struct sl_config *out, char *
     int err = sl_config_read_option(o, text, out);
     char line[768];
 
+    if (o->type == SL_OPTION_WINDOW)
+        out->is_window_invalid = err != 0;
     if (!err || !may_speak)
         return;
     sl_config_explain(o, text, err, line, sizeof(line));

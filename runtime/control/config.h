@@ -73,6 +73,10 @@ struct sl_config {
     enum sl_torch_ops_mode ops;         /* SYNCLINE_OPS */
     uint64_t ops_memory_bytes;          /* SYNCLINE_OPS_MEMORY */
     char dump_cupti[1024];              /* SYNCLINE_DUMP_CUPTI; "" means no dump */
+
+    /* not options */
+    int is_window_invalid; /* 1: window_mode replaces a value that is not valid */
+    int is_memory_lowered; /* 1: the host's limits have lowered the memory options */
 };
 
 /* The form of a value. config_value.c parses each type. */

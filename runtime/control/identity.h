@@ -3,7 +3,8 @@
  * the folder for traces.
  *
  * The environment is read once, at the injection, because launchers set it before the process
- * starts. Memory: the caller's; nothing is allocated.
+ * starts. The run's id also needs files of /proc, which sl_run_id_find() (run_id.h) reads later.
+ * Memory: the caller's; nothing is allocated.
  */
 #ifndef SL_IDENTITY_H
 #define SL_IDENTITY_H
@@ -12,6 +13,13 @@
 
 #include "base/folder.h"
 #include "control/config.h"
+
+/* What the environment says about the run. */
+struct sl_run_facts {
+    uint64_t hash;        /* of the variables */
+    const char *variable; /* static name of a variable that the launcher sets; NULL: none */
+    int has_process;      /* 1: the launcher's process is a fact, too */
+};
 
 struct sl_identity {
     uint32_t pid;
@@ -24,14 +32,18 @@ struct sl_identity {
     const char *rank_source; /* name of the variable that contains the rank; NULL: no variable does,
                               * and rank is 0 */
     /* 1: torch.distributed may still give this process another rank. The environment has no rank,
-     * or it has the rank of the parent process, as for the children of mp.spawn */
+     * or it has the rank of the parent process, as for the children of mp.spawn. Set by
+     * sl_run_id_find() */
     int rank_may_change;
-    char host[65];         /* the kernel's host name, for the trace */
-    char job[65];          /* name of the job, usable as a file name; "local" without a
-                            * scheduler */
-    char run[65];          /* id of this run of the job (run_id.h), usable as a file name */
+    char host[65]; /* the kernel's host name, for the trace */
+    char job[65];  /* name of the job, usable as a file name; "local" without a
+                    * scheduler */
+    struct sl_run_facts run_facts;
+    char run[65];          /* id of this run of the job, usable as a file name; "" before
+                            * sl_run_id_find(), unless the user has set it */
     uint64_t run_start_ns; /* time at which the launcher started this rank, in ns since the epoch;
-                            * without a launcher, the start of the program; 0: not known */
+                            * without a launcher, the start of the program; 0: not known, or before
+                            * sl_run_id_find() */
     char process_name[64];
     /* <output>/<job>/<host>-<rank>-<pid>; not made yet, so the pipeline makes a copy of it */
     struct sl_folder folder;

@@ -76,18 +76,25 @@ static uint64_t value_of(const char *text, const char *key)
     return 0;
 }
 
+/* How many ranks share a limit, and how much memory syncline has in each. */
+struct who {
+    uint64_t sharers, own_bytes;
+};
+
 /* Makes this limit the result if it leaves a smaller share than all limits before it. */
-static void offer(struct sl_memory_limit *out, uint64_t limit, uint64_t used, int sharers,
+static void offer(struct sl_memory_limit *out, uint64_t limit, uint64_t used, struct who who,
                   const char *source)
 {
-    uint64_t share = (limit > used ? limit - used : 0) / SL_MEMORY_PART / (uint64_t)sharers;
+    uint64_t own = who.own_bytes * who.sharers, share;
 
+    used -= own < used ? own : used;
+    share = (limit > used ? limit - used : 0) / SL_MEMORY_PART / who.sharers;
     if (share < out->share_bytes)
         *out = (struct sl_memory_limit){share, limit, used, source};
 }
 
 static void look_at(struct sl_memory_limit *out, const struct cgroup *version, const char *folder,
-                    int local_ranks)
+                    struct who who)
 {
     uint64_t limit = read_number(folder, version->limit_file), used = 0, more;
     char path[PATH_BYTES + 64], text[TEXT_BYTES];
@@ -103,14 +110,14 @@ static void look_at(struct sl_memory_limit *out, const struct cgroup *version, c
         more = read_number(folder, version->used_file);
         used += more == UINT64_MAX ? 0 : more;
     }
-    offer(out, limit, used, local_ranks, "the memory limit of its container or cgroup");
+    offer(out, limit, used, who, "the memory limit of its container or cgroup");
 }
 
 /* Reads the limits of the process's cgroup and of each cgroup above it. In a container, the cgroup
  * may be mounted at the top although the path begins at the machine's root. Then the folders of the
  * path do not exist, and the top folder has the limit. */
 static void read_cgroup(struct sl_memory_limit *out, const struct cgroup *version, const char *root,
-                        const char *own, int local_ranks)
+                        const char *own, struct who who)
 {
     const char *line = strstr(own, version->mark);
     char folder[PATH_BYTES];
@@ -127,14 +134,14 @@ static void read_cgroup(struct sl_memory_limit *out, const struct cgroup *versio
         return;
     for (size_t end = (size_t)length;; end = (size_t)(strrchr(folder, '/') - folder)) {
         folder[end] = '\0';
-        look_at(out, version, folder, local_ranks);
+        look_at(out, version, folder, who);
         if (end <= top)
             return;
     }
 }
 
 /* /proc/self/statm counts pages: size, resident, shared, text, library, data and stack. */
-static void read_rlimits(struct sl_memory_limit *out, const char *root)
+static void read_rlimits(struct sl_memory_limit *out, const char *root, struct who who)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = 0, data = 0;
     char path[PATH_BYTES], text[256];
@@ -145,13 +152,17 @@ static void read_rlimits(struct sl_memory_limit *out, const char *root)
         sscanf(text, "%" SCNu64 " %*u %*u %*u %*u %" SCNu64, &size, &data) != 2)
         return;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        offer(out, limit.rlim_cur, size * page, 1, "the limit on its address space (ulimit -v)");
+        offer(out, limit.rlim_cur, size * page, who, "the limit on its address space (ulimit -v)");
     if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        offer(out, limit.rlim_cur, data * page, 1, "the limit on its data (ulimit -d)");
+        offer(out, limit.rlim_cur, data * page, who, "the limit on its data (ulimit -d)");
 }
 
-void sl_memory_limit_read(struct sl_memory_limit *out, const char *root, int local_ranks)
+void sl_memory_limit_read(struct sl_memory_limit *out, const char *root, int local_ranks,
+                          const struct sl_memory_own *own_memory)
 {
+    const struct who ranks = {local_ranks > 0 ? (uint64_t)local_ranks : 1,
+                              own_memory ? own_memory->touched_bytes : 0};
+    const struct who process = {1, own_memory ? own_memory->mapped_bytes : 0};
     char path[PATH_BYTES], own[TEXT_BYTES];
     int saved = errno;
 
@@ -159,9 +170,9 @@ void sl_memory_limit_read(struct sl_memory_limit *out, const char *root, int loc
     snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
     if (read_text(own, sizeof(own), path)) {
         for (size_t i = 0; i < sizeof(cgroups) / sizeof(cgroups[0]); i++)
-            read_cgroup(out, &cgroups[i], root, own, local_ranks > 0 ? local_ranks : 1);
+            read_cgroup(out, &cgroups[i], root, own, ranks);
     }
-    read_rlimits(out, root);
+    read_rlimits(out, root, process);
     errno = saved;
 }
 
@@ -173,23 +184,31 @@ static uint64_t *field_of(const struct sl_option *o, struct sl_config *config)
                : NULL;
 }
 
-int sl_memory_limit_apply(struct sl_config *config, uint64_t share_bytes, uint64_t *need_bytes)
+uint64_t sl_memory_limit_total(const struct sl_config *config)
 {
-    uint64_t total = 0, need = 0, *field;
-    double part;
+    struct sl_config copy = *config;
+    uint64_t total = 0, *field;
 
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
-        field = field_of(o, config);
-        if (!field)
-            continue;
-        total += *field;
-        need += o->min;
+        field = field_of(o, &copy);
+        total += field ? *field : 0;
     }
+    return total;
+}
+
+int sl_memory_limit_apply(struct sl_config *config, uint64_t share_bytes, uint64_t *need_bytes)
+{
+    uint64_t total = sl_memory_limit_total(config), need = 0, *field;
+    double part;
+
+    for (const struct sl_option *o = sl_config_table; o->name; o++)
+        need += field_of(o, config) ? o->min : 0;
     *need_bytes = need;
     if (total <= share_bytes)
         return 0;
     if (need > share_bytes)
         return -ENOMEM;
+    config->is_memory_lowered = 1;
     part = (double)(share_bytes - need) / (double)(total - need);
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         field = field_of(o, config);

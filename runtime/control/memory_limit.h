@@ -26,20 +26,31 @@
 
 struct sl_memory_limit {
     uint64_t share_bytes; /* bytes that syncline may take; UINT64_MAX: there is no limit */
-    uint64_t limit_bytes; /* the narrowest limit, and how much of it the host uses */
+    uint64_t limit_bytes; /* the narrowest limit, and how much of it is used without syncline */
     uint64_t used_bytes;
     const char *source; /* static text that names the limit, such as "the memory limit of its
                          * container or cgroup"; NULL: there is no limit */
 };
 
+/* The memory that syncline has in this process, and about as much in each other rank. It does not
+ * count as used. Limits on the address space count mapped memory, cgroups only what was touched. */
+struct sl_memory_own {
+    uint64_t mapped_bytes, touched_bytes;
+};
+
 /* `root` is "" (tests: a folder with proc/ and the mounted cgroups); `local_ranks`: how many ranks
- * share the machine, at least 1. A limit whose files cannot be read is ignored. */
-void sl_memory_limit_read(struct sl_memory_limit *out, const char *root, int local_ranks);
+ * share the machine, at least 1. `own` is NULL before syncline has mapped memory. A limit whose
+ * files cannot be read is ignored. */
+void sl_memory_limit_read(struct sl_memory_limit *out, const char *root, int local_ranks,
+                          const struct sl_memory_own *own);
 
 /* Lowers the memory options so that together they fit in `share_bytes`. Each option keeps at least
  * its minimum. Returns 0 if the options fitted already, 1 if some options were lowered, or -ENOMEM
  * (with nothing changed) if even the minima do not fit. Writes the sum of the minima to
  * *need_bytes. */
 int sl_memory_limit_apply(struct sl_config *config, uint64_t share_bytes, uint64_t *need_bytes);
+
+/* Returns the sum of the memory options. */
+uint64_t sl_memory_limit_total(const struct sl_config *config);
 
 #endif

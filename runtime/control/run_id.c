@@ -124,32 +124,37 @@ void sl_run_id_read(struct sl_identity *out, const struct sl_config *config,
 {
     struct facts f = {.environment = environment, .hash = 0xcbf29ce484222325u};
     const char *rank = out->rank_source;
-    struct sl_launcher process;
     int is_one_machine;
 
+    sl_identity_sanitise(out->run, sizeof(out->run), config->run);
     /* A batch script of Slurm has a rank too, but its commands are not the tasks of a step. */
     if (rank && strcmp(rank, "SLURM_PROCID") == 0 && !lookup(&f, "SLURM_STEP_ID"))
         rank = NULL;
     is_one_machine = !rank || out->is_one_machine ||
                      (strcmp(rank, "RANK") == 0 && is_loopback(lookup(&f, "MASTER_ADDR")));
-    /* PyTorch Lightning starts the other ranks of a machine with LOCAL_RANK alone. */
-    sl_launcher_find(&process, "/proc", out->pid,
-                     rank                       ? rank
-                     : lookup(&f, "LOCAL_RANK") ? "LOCAL_RANK"
-                                                : NULL);
-    out->rank_may_change = !out->rank_source || process.is_copied;
-    out->run_start_ns = sl_launcher_start_ns(process.rank_start_ticks);
-    sl_identity_sanitise(out->run, sizeof(out->run), config->run);
-    if (*out->run)
-        return;
-
     add_launcher_ids(&f, rank);
     if (rank && strcmp(rank, "RANK") == 0)
         add_step(&f);
     /* torchrun counts restarts for each machine, so ranks on two machines may have other counts. */
     if (is_one_machine)
         add_variable(&f, "TORCHELASTIC_RESTART_COUNT");
-    if (is_one_machine || f.count == 0)
+    /* PyTorch Lightning starts the other ranks of a machine with LOCAL_RANK alone. */
+    if (!rank && lookup(&f, "LOCAL_RANK"))
+        rank = "LOCAL_RANK";
+    out->run_facts = (struct sl_run_facts){f.hash, rank, is_one_machine || f.count == 0};
+}
+
+void sl_run_id_find(struct sl_identity *who)
+{
+    struct facts f = {.hash = who->run_facts.hash};
+    struct sl_launcher process;
+
+    sl_launcher_find(&process, "/proc", who->pid, who->run_facts.variable);
+    who->rank_may_change = !who->rank_source || process.is_copied;
+    who->run_start_ns = sl_launcher_start_ns(process.rank_start_ticks);
+    if (*who->run)
+        return;
+    if (who->run_facts.has_process)
         add_process(&f, &process);
-    snprintf(out->run, sizeof(out->run), "%012" PRIx64, f.hash >> 16);
+    snprintf(who->run, sizeof(who->run), "%012" PRIx64, f.hash >> 16);
 }

@@ -224,6 +224,24 @@ static int plan(struct sl_window *w, struct sl_window_now now)
     }
 }
 
+/* Memory is short. What is due meanwhile is counted as missed when the next window is planned. */
+static uint32_t pause_barred(struct sl_window *w)
+{
+    uint32_t actions = w->are_kinds_on ? SL_ACT_DISABLE : SL_ACT_NONE;
+
+    w->state = SL_WIN_PAUSED;
+    w->ready_ns = 0;
+    w->await_step = w->next_ns = NEVER;
+    w->are_kinds_on = 0;
+    return actions;
+}
+
+/* Returns 1 if the window was requested, or is that of the whole run, and nobody has stopped it. */
+static int continues(const struct sl_window *w)
+{
+    return !w->want_stop && (w->reason == SL_REASON_API || w->reason == SL_REASON_RUN);
+}
+
 /* The last window is over, or the one that was due is cancelled. If the next one is near, the kinds
  * stay on. */
 static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
@@ -231,6 +249,8 @@ static uint32_t pause_after(struct sl_window *w, struct sl_window_now now)
     w->ready_ns = 0;
     if (w->mode == SL_WINDOW_STEPS && w->has_steps) /* those that have begun already */
         miss_steps(w, w->steps.running + 1);
+    if (w->is_barred)
+        return pause_barred(w);
     w->state = plan(w, now) ? SL_WIN_LEAD_IN : SL_WIN_PAUSED;
     if (w->want_start)
         w->state = SL_WIN_PAUSED; /* which opens the requested window at once */
@@ -325,6 +345,8 @@ static uint32_t step_paused(struct sl_window *w, struct sl_window_now now)
 {
     int is_first_timed = w->mode == SL_WINDOW_TIME && !w->due_real_ns;
 
+    if (w->is_barred)
+        return pause_barred(w);
     if (w->want_start) {
         w->want_start = w->want_stop = 0;
         w->reason = w->mode == SL_WINDOW_RUN && !w->number ? SL_REASON_RUN : SL_REASON_API;
@@ -406,6 +428,11 @@ static uint32_t step_lead_in(struct sl_window *w, struct sl_window_now now)
         begin_lead_in(w, now);
     if (w->ready_ns > now.real_ns) /* the wall clock was set back */
         w->ready_ns = now.real_ns;
+    if (w->is_barred) {
+        w->want_start |= continues(w);
+        w->want_stop = 0;
+        return pause_barred(w);
+    }
     if (w->reason == SL_REASON_STEPS)
         return lead_in_to_step(w, now);
     if (w->reason == SL_REASON_TIME)
@@ -428,10 +455,14 @@ static uint32_t step_recording(struct sl_window *w, struct sl_window_now now)
         w->untold = 0;
         return SL_ACT_OPEN;
     }
-    if (!w->want_stop && now.monotonic_ns < w->next_ns && !ended_ns)
+    if (!w->want_stop && now.monotonic_ns < w->next_ns && !ended_ns && !w->is_barred)
         return SL_ACT_NONE;
     set_closed(w, now);
-    w->close_reason = w->want_stop ? SL_REASON_API : ended_ns ? SL_REASON_STEPS : SL_REASON_TIME;
+    w->close_reason = w->want_stop   ? SL_REASON_API
+                      : ended_ns     ? SL_REASON_STEPS
+                      : w->is_barred ? SL_REASON_MEMORY
+                                     : SL_REASON_TIME;
+    w->want_start |= w->is_barred && continues(w);
     if (ended_ns)
         w->closed_ns = ended_ns;
     w->await_step = NEVER;

@@ -49,7 +49,8 @@ enum sl_window_reason {
     SL_REASON_TIME,
     SL_REASON_API,
     SL_REASON_EXIT,
-    SL_REASON_STEPS
+    SL_REASON_STEPS,
+    SL_REASON_MEMORY /* a window ended because memory is short */
 };
 
 enum sl_window_action {
@@ -107,6 +108,9 @@ struct sl_window {
     uint32_t number;     /* number of the current or last window; counts from 1 */
     int is_short;        /* 1: it ended before its lead-in was over, so edges may be missing */
     int want_start, want_stop;
+    /* 1: memory is short, so no window opens, and an open one ends. A window of the whole run, or
+     * one that was requested, continues as another window afterwards. Set by the caller */
+    int is_barred;
     int untold;    /* 1: the first window is open, but SL_ACT_OPEN was not returned yet */
     int has_begun; /* 1: opened_ns is final; 0: sl_window_ready() may change opened_ns */
     enum sl_window_reason reason; /* why the current or last window opened */

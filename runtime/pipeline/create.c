@@ -126,9 +126,11 @@ static int create_chakra(struct sl_pipeline *p, struct sl_output *out)
     if (error == -EINVAL)
         sl_log(SL_LOG_WARN,
                "%llu MiB of SYNCLINE_MEMORY are too small for Chakra execution traces: none are "
-               "written; set it to 64MiB or more (under a memory limit, raise that too), or set "
-               "SYNCLINE_CHAKRA=off",
-               (unsigned long long)(config->memory_bytes >> 20));
+               "written; %s, or set SYNCLINE_CHAKRA=off",
+               (unsigned long long)(config->memory_bytes >> 20),
+               config->is_memory_lowered
+                   ? "raise the host's memory limit, which has lowered SYNCLINE_MEMORY"
+                   : "set it to 64MiB or more");
     else if (error)
         sl_log(SL_LOG_WARN, "not enough memory for Chakra execution traces: none are written; "
                             "lower SYNCLINE_MEMORY, or set SYNCLINE_CHAKRA=off");
@@ -190,7 +192,7 @@ static void create_edges(struct sl_pipeline *p)
         p->edges = NULL;
         sl_log(SL_LOG_WARN, "not enough memory for sync edges: the trace will not show what each "
                             "wait waited for; lower SYNCLINE_MEMORY");
-    } else if (!(p->opt.config->kinds & SL_CUPTI_SYNC)) {
+    } else if (p->opt.config->kinds && !(p->opt.config->kinds & SL_CUPTI_SYNC)) {
         sl_log(SL_LOG_INFO, "SYNCLINE_KINDS leaves out synchronization: the trace has sync edges "
                             "only for copies and frees; add sync to have all");
     }

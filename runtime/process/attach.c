@@ -12,6 +12,7 @@
 #include "collect/cupti/clock.h"
 #include "collect/cupti/graph_nodes.h"
 #include "collect/source.h"
+#include "control/run_id.h"
 #include "process/process_impl.h"
 #include "session/peer.h"
 #include "session/session.h"
@@ -33,9 +34,12 @@
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;
-    const char *what = sl_process.config.window_mode == SL_WINDOW_DEMAND
-                           ? "waiting for start(), then recording"
-                           : "recording";
+    const char *what = "recording";
+
+    if (sl_process.config.is_window_invalid)
+        what = "waiting for start(), because SYNCLINE_WINDOW is not valid, then recording";
+    else if (sl_process.config.window_mode == SL_WINDOW_DEMAND)
+        what = "waiting for start(), then recording";
 
     if (who->rank_source)
         sl_log(SL_LOG_INFO, "%s rank %d of %d to %s", what, who->rank, who->world_size,
@@ -44,6 +48,13 @@ static void say_where(void)
         sl_log(SL_LOG_INFO,
                "%s to %s (no rank in the environment (RANK, SLURM_PROCID, ...): using rank 0)",
                what, who->folder.path);
+}
+
+/* On the recorder thread, before the first file's header is written. */
+static void on_start(void)
+{
+    sl_run_id_find(&sl_process.identity);
+    say_where();
 }
 
 /* Turns on the kinds of the first window before any context exists. Turning kinds on takes little
@@ -78,7 +89,7 @@ static int attach_to_cupti(void)
         .identity = &sl_process.identity,
         .cupti = api,
         .kinds = sl_process.config.kinds | SL_CUPTI_NAMES,
-        .on_start = say_where,
+        .on_start = on_start,
         .on_failure = sl_process_fail,
     };
     int err;

@@ -112,7 +112,7 @@ static const char *fit_memory(void)
     uint64_t need;
     int fits;
 
-    sl_memory_limit_read(&limit, "", sl_process.identity.local_ranks);
+    sl_memory_limit_read(&limit, "", sl_process.identity.local_ranks, NULL);
     fits = sl_memory_limit_apply(&sl_process.config, limit.share_bytes, &need);
     if (fits == -ENOMEM) {
         snprintf(sl_process.why, sizeof(sl_process.why),
@@ -218,12 +218,16 @@ void sl_process_exit(void)
     if (sl_process.config.window_mode == SL_WINDOW_DEMAND && atomic_load(&sl_process.used) &&
         status.window == 0 && status.state == SL_WIN_PAUSED && sl_process.identity.rank == 0 &&
         !atomic_load(&sl_process.is_requested))
-        sl_log(SL_LOG_INFO, "nothing was recorded: SYNCLINE_WINDOW=demand waits for start(), which "
-                            "was not called (syncline.start() in Python, sl_start() in C)");
+        sl_log(SL_LOG_INFO,
+               "nothing was recorded: %s for start(), which was not called (syncline.start() "
+               "in Python, sl_start() in C)",
+               sl_process.config.is_window_invalid
+                   ? "SYNCLINE_WINDOW is not valid, so recording waited"
+                   : "SYNCLINE_WINDOW=demand waits");
     if (sl_process.config.window_mode == SL_WINDOW_STEPS && atomic_load(&sl_process.used) &&
-        sl_step_number() < 2 && status.window == 0)
+        (!sl_step_number() || (sl_step_number() < 2 && status.window == 0)))
         sl_log(SL_LOG_WARN,
-               "SYNCLINE_WINDOW=steps recorded nothing: no training step was detected; call "
+               "SYNCLINE_WINDOW=steps recorded no step: no training step was detected; call "
                "syncline.step() once a step, or record by time (SYNCLINE_WINDOW=time:2s/60s)");
     /* Events lost by the disk or at the exit are subtracted, because they were reported before and
      * more memory would not have prevented the loss. */
@@ -232,8 +236,12 @@ void sl_process_exit(void)
     if (dropped)
         sl_log(SL_LOG_WARN,
                "%llu events were dropped in all, so the traces have gaps ('syncline check' shows "
-               "how many); raise SYNCLINE_MEMORY and SYNCLINE_CUPTI_MEMORY",
-               (unsigned long long)dropped);
+               "how many); raise %s",
+               (unsigned long long)dropped,
+               sl_process.config.is_memory_lowered || sl_cupti_pool_is_limited()
+                   ? "the host's memory limit, which has lowered syncline's memory, or record less "
+                     "(SYNCLINE_WINDOW)"
+                   : "SYNCLINE_MEMORY and SYNCLINE_CUPTI_MEMORY");
     passive("the process is ending");
 }
 

@@ -16,7 +16,6 @@
 #include "collect/cupti/buffer.h"
 #include "collect/lane/step.h"
 #include "collect/source.h"
-#include "control/memory_limit.h"
 
 #define CALIBRATE_NS (500 * SL_NS_PER_MS)
 #define RENEW_NS     (1000 * SL_NS_PER_MS)
@@ -110,20 +109,6 @@ static int begin_drain(struct sl_recorder *r)
     return sl_session_flush(&r->session, 0);
 }
 
-/* The host may have less memory left than when the process began. Memory that is already mapped
- * stays mapped. */
-static void limit_buffers(const struct sl_recorder *r)
-{
-    struct sl_config config = *r->opt.config;
-    struct sl_memory_limit limit;
-    uint64_t need;
-
-    sl_memory_limit_read(&limit, "", r->opt.identity->local_ranks);
-    sl_cupti_pool_limit(sl_memory_limit_apply(&config, limit.share_bytes, &need) < 0
-                            ? 0
-                            : (size_t)config.cupti_memory_bytes);
-}
-
 /* Carries out the actions in the order of their bits. Returns 0, -ECANCELED if the recorder was cut
  * off, or -EIO if no kind could be turned on. */
 static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
@@ -137,7 +122,6 @@ static int carry_out(struct sl_recorder *r, uint32_t actions, int drained)
         err = sl_kinds_want(s, 1);
     if (!err && (actions & SL_ACT_OPEN)) {
         atomic_store_explicit(&r->window_number, r->window.number, memory_order_relaxed);
-        limit_buffers(r);
         /* Sources are turned on before the window begins, so that the window's first calls have
          * their operators and lines. */
         sl_sources_enable(1);
@@ -273,6 +257,7 @@ static int run_window(struct sl_recorder *r)
 
     if (sl_pipeline_is_shut(r->pipeline))
         return -EXDEV;
+    sl_recorder_follow_memory(r);
     renew_lost(r);
     while (!err && again)
         err = turn_window(r, is_drained(r), &again);
@@ -407,12 +392,13 @@ static int finish(struct sl_recorder *r)
         sl_recorder_request(r, sl_window_stop);
     if (see_window(r) == -ECANCELED)
         return -ECANCELED;
-    if (r->window.missed)
-        sl_log(SL_LOG_INFO,
-               "%llu windows were due after the last recorded window and were missed: the window "
-               "before was not complete, or CUPTI was not on in time; record with a longer period "
-               "(SYNCLINE_WINDOW)",
-               (unsigned long long)r->window.missed);
+    if (r->window.missed && (r->window.mode != SL_WINDOW_STEPS || r->window.has_steps))
+        sl_log(
+            SL_LOG_INFO,
+            "due windows after the last recorded window that were missed: %llu; stop() cancelled "
+            "them, the window before was not complete, a window of start() was open, or CUPTI "
+            "was not on in time; a longer period (SYNCLINE_WINDOW) leaves more time",
+            (unsigned long long)r->window.missed);
     if (!sl_pipeline_is_open(r->pipeline))
         return 0;
     if (sl_handover_step(s, SL_OWN_EV_BUFFERS))

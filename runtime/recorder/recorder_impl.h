@@ -1,7 +1,7 @@
 /*
- * recorder_impl.h - shared by the recorder's files: recorder.c (the thread), request.c (requests
- * and status calls of other threads) and exit.c (the end of the process). Only these files include
- * it.
+ * recorder_impl.h - shared by the recorder's files: recorder.c (the thread), memory.c (the host's
+ * memory limits), request.c (requests and status calls of other threads) and exit.c (the end of the
+ * process). Only these files include it.
  *
  * There is one static object per process. The object is never freed, because CUPTI may call back
  * until the process is gone. Threads communicate through the atomic members, so that no lock is
@@ -45,10 +45,18 @@ struct sl_recorder {
     struct sl_window window;
     int is_started_at_exit;    /* started because CUPTI has never requested a buffer from us */
     uint64_t calibrate_due_ns; /* monotonic */
+    uint64_t memory_due_ns;    /* monotonic time of the next look at the host's memory limits */
+    unsigned memory_lines;     /* number of log lines about these limits */
     uint64_t renew_due_ns;     /* earliest monotonic time at which a lost file is replaced */
     uint32_t wakes_handled;    /* value of `wakes` before the records were last decoded or held */
     int is_in_window;          /* the machine's actions are being carried out */
 };
+
+/* ---- memory.c ---- */
+
+/* Recorder thread. Reads the host's memory limits at most once a second. Sets the cap of the CUPTI
+ * buffers, and whether windows may be recorded. */
+void sl_recorder_follow_memory(struct sl_recorder *r);
 
 /* ---- recorder.c ---- */
 

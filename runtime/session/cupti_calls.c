@@ -232,8 +232,11 @@ static int count_drops(struct sl_session *s, const struct sl_cupti_buffer *b)
         sl_cupti_dump_dropped(s->dump, dropped);
         sl_log_once(&s->drop_said, SL_LOG_WARN,
                     "CUPTI dropped %zu records because its buffers were full: the trace has gaps "
-                    "('syncline check' shows how many); raise SYNCLINE_CUPTI_MEMORY",
-                    dropped);
+                    "('syncline check' shows how many); raise %s",
+                    dropped,
+                    s->opt.config->is_memory_lowered || sl_cupti_pool_is_limited()
+                        ? "the host's memory limit, which has lowered SYNCLINE_CUPTI_MEMORY"
+                        : "SYNCLINE_CUPTI_MEMORY");
     }
     return 0;
 }

@@ -18,6 +18,7 @@
 #define NAME_BYTES 96
 #define FREE_MOST  (10ull << 30)
 #define FREE_PART  20 /* 1/FREE_PART of the file system, that is, 5 %, stays free */
+#define LOOK_PART  8  /* 1/LOOK_PART of the room may be written before the next check */
 
 struct file {
     struct sl_own_file own; /* closed; only for device and inode */
@@ -33,6 +34,8 @@ struct sl_disk {
     uint32_t first_window;   /* number of the first window; 0 if no file is complete */
     uint64_t oldest, newest; /* file[n % FILES] is valid for n in [oldest, newest) */
     int is_said;
+    /* bytes written and held at the last check, and how many more make the next check due */
+    uint64_t checked_bytes, spare_bytes;
     struct file file[FILES];
 };
 
@@ -129,15 +132,16 @@ int sl_disk_keeps_all(const struct sl_disk *d)
 }
 
 /* Logs which limit is reached. If `space` is NULL, it is the limit of the folder. */
-static void say(struct sl_disk *d, const struct space *space)
+static void say(struct sl_disk *d, const struct space *space, uint64_t held_bytes)
 {
-    char which[160];
+    char which[192];
 
     if (space)
-        snprintf(which, sizeof(which),
-                 "only %.1f MB of the file system are free, and %.1f MB (5 %%, at most 10 GiB) "
-                 "must stay free",
-                 (double)space->left / 1e6, (double)space->stays / 1e6);
+        snprintf(
+            which, sizeof(which),
+            "only %.1f MB of the file system are free, the open files need about %.1f MB more, "
+            "and %.1f MB (5 %%, at most 10 GiB) must stay free",
+            (double)space->left / 1e6, (double)held_bytes / 1e6, (double)space->stays / 1e6);
     else
         snprintf(which, sizeof(which),
                  "the traces of this process reached the limit SYNCLINE_DISK, %.1f MB",
@@ -150,24 +154,37 @@ static void say(struct sl_disk *d, const struct space *space)
                       : "raise SYNCLINE_DISK, or record less (SYNCLINE_WINDOW)");
 }
 
-int sl_disk_check(struct sl_disk *d, uint64_t open_bytes)
+int sl_disk_is_due(const struct sl_disk *d, uint64_t held_bytes)
+{
+    return d && d->opt.folder->written_bytes + held_bytes > d->checked_bytes + d->spare_bytes;
+}
+
+int sl_disk_check(struct sl_disk *d, uint64_t open_bytes, uint64_t held_bytes)
 {
     struct space space;
-    uint64_t freed = 0;
+    uint64_t needed;
 
     if (!d)
         return 0;
     space = look_at_space(d);
+    needed = space.stays ? space.stays + held_bytes : 0;
+    open_bytes += held_bytes;
+    d->checked_bytes = d->opt.folder->written_bytes + held_bytes;
+    d->spare_bytes = 0;
     for (;;) {
-        int is_over = d->opt.limit_bytes && d->bytes + open_bytes > d->opt.limit_bytes;
-        uint64_t step;
+        uint64_t used = d->bytes + open_bytes, limit = d->opt.limit_bytes, freed;
 
-        if (!is_over && space.left + freed >= space.stays)
+        if ((!limit || used <= limit) && space.left >= needed) {
+            uint64_t of_folder = limit ? limit - used : UINT64_MAX;
+            uint64_t of_system = needed ? space.left - needed : UINT64_MAX;
+
+            d->spare_bytes = (of_folder < of_system ? of_folder : of_system) / LOOK_PART;
             return 0;
-        say(d, is_over ? NULL : &space);
-        step = delete_oldest_window(d);
-        if (!step)
-            return is_over ? -EDQUOT : -ENOSPC;
-        freed += step;
+        }
+        say(d, limit && used > limit ? NULL : &space, held_bytes);
+        freed = delete_oldest_window(d);
+        if (!freed)
+            return limit && used > limit ? -EDQUOT : -ENOSPC;
+        space.left += freed;
     }
 }

@@ -8,6 +8,9 @@
  * window are never deleted. In `run` mode there is only one window. When a limit is reached, this
  * window ends.
  *
+ * What is written between two checks may exceed a limit. So the limits are checked every half
+ * second, and also after a number of bytes that depends on the room that is left.
+ *
  * Threads: one owner, the writer thread. Memory: at most 1 MiB of mapped pages.
  */
 #ifndef SL_DISK_H
@@ -36,10 +39,16 @@ void sl_disk_add(struct sl_disk *d, uint32_t window, const char *name);
 /* Returns 1 if no file may be deleted. */
 int sl_disk_keeps_all(const struct sl_disk *d);
 
+/* Returns 1 if the limits must be checked now, because an eighth of the room that the last check
+ * found is used up. The machine's other ranks may have used as much. `held_bytes` is how much the
+ * outputs must still write to complete their files. Makes no system call. If `d` is NULL, returns
+ * 0. */
+int sl_disk_is_due(const struct sl_disk *d, uint64_t held_bytes);
+
 /* Checks the limits, and deletes the files of old windows if necessary. `open_bytes` is the total
  * size of the files that are not complete. Returns 0, or an error if a limit is reached and no more
  * files can be deleted. The error is -EDQUOT for the folder's limit and -ENOSPC for the file
  * system's limit. If `d` is NULL, returns 0. */
-int sl_disk_check(struct sl_disk *d, uint64_t open_bytes);
+int sl_disk_check(struct sl_disk *d, uint64_t open_bytes, uint64_t held_bytes);
 
 #endif

@@ -80,6 +80,9 @@ struct sl_output_functions {
     /* Called when the window has ended, at `closed_ns`. The output must end the file. */
     int (*close)(void *output, uint64_t closed_ns);
 
+    /* Returns about how many bytes `close` would now write to the file. NULL: few. */
+    uint64_t (*held_bytes)(const void *output);
+
     /* Called if this output fails in a window, or if the output's file could not be opened or
      * closed. */
     void (*fail)(void *output);

@@ -58,8 +58,13 @@ static void say(struct sl_outputs *o, struct sl_outputs_entry *e)
     e->is_said = 1;
     if (e->error == -ENOSPC || e->error == -EDQUOT)
         remedy = "free some space, or set SYNCLINE_OUTPUT to a folder on another disk";
-    else if (e->error == -EACCES || e->error == -EPERM || e->error == -EROFS)
+    else if (e->error == -EACCES || e->error == -EROFS)
         remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to";
+    if (e->error == -EPERM) {
+        why = "this folder, or the job's folder in SYNCLINE_OUTPUT, belongs to another user";
+        remedy = "set SYNCLINE_OUTPUT to a folder that this user can write to, or SYNCLINE_JOB to "
+                 "another name";
+    }
     if (e->error == -ENOENT && !o->failed) {
         when = "the next window is written to a new folder";
         remedy = "remove folders of traces only when their job has ended";
@@ -205,16 +210,19 @@ static int check_root(struct sl_outputs *o)
 
 static void check_disk(struct sl_outputs *o)
 {
-    uint64_t now = sl_clock_monotonic(), bytes = 0;
+    uint64_t now = sl_clock_monotonic(), bytes = 0, held = 0;
 
-    if (now < o->disk_due_ns)
+    for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++)
+        if (e->is_open && e->output.functions->held_bytes)
+            held += e->output.functions->held_bytes(e->output.user);
+    if (now < o->disk_due_ns && !sl_disk_is_due(o->disk, held))
         return;
     o->disk_due_ns = now + DISK_NS;
     if (check_root(o) || !o->disk)
         return;
     for (struct sl_outputs_entry *e = o->entry; e < o->entry + o->count; e++)
         bytes += sl_window_file_bytes(&e->file);
-    o->is_full = sl_disk_check(o->disk, bytes) != 0;
+    o->is_full = sl_disk_check(o->disk, bytes, held) != 0;
     if (o->is_full && sl_disk_keeps_all(o->disk))
         atomic_store_explicit(&o->full_window, o->window, memory_order_relaxed);
 }

@@ -40,12 +40,13 @@ def go(tmp_path: pathlib.Path):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """Yields an empty file system of 256 KiB. Mounting needs root rights, so the test is skipped
-    without them."""
+def small_disk(tmp_path, request):
+    """Yields an empty file system of 256 KiB, or of the size that is the test's parameter. Mounting needs
+    root rights, so the test is skipped without them."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "syncline-test", folder],
+    size = getattr(request, "param", "256k")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "syncline-test", folder],
                              capture_output=True, check=False)
     if mounted.returncode:
         pytest.skip("mounting needs root (and a container that allows it)")

@@ -1,8 +1,10 @@
 """Tests how much of the disk traces use, and what happens to windows that cannot be written."""
 import pathlib
+import shutil
 import subprocess
 
 import harness
+import pytest
 
 TIME = "time:20ms/40ms"
 
@@ -18,8 +20,8 @@ def said_of_disk(run: harness.Run) -> list[str]:
 
 
 def test_run_ends_its_window_at_the_limit(go):
-    """SYNCLINE_DISK=1MiB with the window `run`. The window ends with a valid file of about 1 MiB, one line
-    reports this, and the job continues."""
+    """SYNCLINE_DISK=1MiB with the window `run`. The window ends with valid files of at most 1 MiB and an
+    eighth, one line reports this, and the job continues."""
     run = go("context stream kernel sync recording ended sync status", disk="1MiB", log="warn",
              timeout=300)
     assert (run.status, run.stdout.splitlines()[-1]) == (0, "done"), run.stderr
@@ -30,9 +32,21 @@ def test_run_ends_its_window_at_the_limit(go):
                              check=False)
     assert "valid and complete Kineto trace" in checked.stdout.splitlines()[0]
     assert "state 1 " in run.stdout  # armed: nothing is recorded any more
-    # syncline checks the disk only every half second.
-    assert 1 << 20 <= sum(sizes(run.out).values())
+    assert 9 << 17 >= sum(sizes(run.out).values()) >= 1 << 19
     assert not [name for name in sizes(run.out) if name.endswith(".part")]
+
+
+@pytest.mark.parametrize("small_disk", ["16m"], indirect=True)
+def test_a_flood_does_not_fill_the_disk(go, small_disk):
+    """A file system that a flood of kernels would fill in less time than lies between two looks at the clock.
+    The window ends with complete files, and almost 5 % of the file system stay free."""
+    run = go("context stream kernel sync recording ended sync", compression="none", chakra="raw", log="warn",
+             output=str(small_disk / "out"), timeout=300)
+    assert (run.status, run.stdout.splitlines()[-1]) == (0, "done"), run.stderr
+    (said,) = said_of_disk(run)
+    assert "of the file system are free" in said and "the window ends here" in said
+    assert sorted(sizes(small_disk)) == ["1.0.et", "1.pt.trace.json"]
+    assert shutil.disk_usage(small_disk).free > (16 << 20) * 3 // 100
 
 
 def test_old_windows_are_deleted_at_the_limit(go):

@@ -281,7 +281,7 @@ def test_no_job_folder_that_can_be_trusted(go, tmp_path):
     run = go(WORK, output=str(out), log="warn")
     assert run.status == 0 and not below(out)
     (said,) = run.said()
-    assert "cannot write" in said
+    assert f"cannot write {out}/job-0/" in said and "belongs to another user" in said
 
 
 # ---- modes ----

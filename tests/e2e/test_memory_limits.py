@@ -2,6 +2,7 @@
 remaining memory, or none."""
 import json
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -78,6 +79,36 @@ def test_limited_address_space(tmp_path, megabytes):
         env=harness.environment(injected(out)))
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
     assert "ulimit -v" in harness.SAID.findall(result.stderr)[0]
+    assert "raise the host's memory limit" in result.stderr  # there is no execution trace
     (path,) = out.rglob("*.zst")
     trace = harness.Trace(path)
     assert len(trace.of("kernel")) == 100 and trace.edges()
+
+
+LEAST = {"SYNCLINE_MEMORY": "16MiB", "SYNCLINE_CUPTI_MEMORY": "4MiB", "SYNCLINE_NVTX_MEMORY": "1MiB",
+         "SYNCLINE_OPS_MEMORY": "4MiB"}
+
+
+def test_a_limit_that_is_lowered_while_the_job_runs(tmp_path):
+    """While the limit leaves too little, nothing is recorded. When it is raised again, recording goes on. One
+    line with the figures reports each change."""
+    out = tmp_path / "out"
+    # The shell's parent is the job, which keeps 60 MB.
+    lower = ("sh:size=$(sed -n 's/VmSize:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$PPID/status) && "
+             "prlimit --pid $PPID --as=$(((size + 60000) * 1024)):")
+    result = subprocess.run(
+        [harness.SIMGPU, "--build", harness.BUILD, harness.SCENARIO, "context", "stream", "recording",
+         "mark:first_mark", "kernel", "sync", lower, "armed", "mark:meanwhile_mark", "kernel", "sync",
+         "sh:prlimit --pid $PPID --as=unlimited:", "recording", "mark:last_mark", "kernel", "sync"],
+        capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False,
+        env=harness.environment(injected(out, SYNCLINE_LEAD_IN="100ms", SYNCLINE_CHAKRA="off", **LEAST)))
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "done"), result.stderr
+    paused, resumed = [line for line in harness.SAID.findall(result.stderr) if "recording pauses" in line
+                       or "recording goes on" in line]
+    assert re.search(r"ulimit -v\) is [\d.]+ MB, and [\d.]+ MB are in use without syncline, which may take "
+                     r"[\d.]+ MB and needs [\d.]+: recording pauses", paused), paused
+    files = sorted(path.name for path in out.rglob("*.zst*"))
+    assert files == ["1.pt.trace.json.zst", "2.pt.trace.json.zst"]
+    texts = [harness.Trace(path).text for path in sorted(out.rglob("*.zst"))]
+    assert [[name in text for name in (b"first_mark", b"meanwhile_mark", b"last_mark")] for text in texts] == [
+        [True, False, False], [False, False, True]]

@@ -1,5 +1,6 @@
 """`syncline recover`: what killed jobs left becomes valid."""
 import dataclasses
+import fcntl
 import json
 import os
 import pathlib
@@ -162,8 +163,36 @@ def test_an_interrupted_copy_is_completed_in_place(tmp_path):
     path.write_bytes(whole[:len(whole) * 2 // 3])
     done = tool("recover", path)
     assert done.returncode == 0 and "is truncated or damaged" in done.stderr, done.stderr
+    rows = harness.Trace(path).of("kernel", "cuda_runtime", "cuda_driver", "cuda_sync", "overhead")
+    kept = (max(row["end"] for row in rows) - min(row["start"] for row in rows)) / 1e9
+    assert f"whole events, up to {kept:.3f} s after the first" in done.stderr
     assert tool("check", path).returncode == 0
     assert names(path.parent) == ["1.0.et.zst", "1.pt.trace.json.zst"]
+
+
+def test_two_recover_one_folder(tmp_path):
+    """Both commands end well, and no line speaks of a problem but that a file is truncated, or that the other
+    command completes it."""
+    job = start(tmp_path, "context", "kernel:3000", "sync")
+    assert job.wait() == 0
+    (path,) = (tmp_path / "out").rglob("*.pt.trace.json.zst")
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    for i in range(20):
+        (folder / f"{i}.pt.trace.json.zst.part").write_bytes(path.read_bytes()[:-100])
+    with open(folder / "0.pt.trace.json.zst.part", "rb") as part:
+        fcntl.flock(part, fcntl.LOCK_EX)  # as `recover` does
+        done = tool("recover", folder / "0.pt.trace.json.zst.part")
+        assert done.returncode == 1 and "another `syncline recover` completes it" in done.stderr
+    both = [subprocess.Popen([harness.TOOL, "recover", folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) for _ in range(2)]
+    for one in both:
+        _, said = one.communicate(timeout=60)
+        assert one.returncode in (0, 1)
+        assert all("is truncated or damaged" in line or "another `syncline recover`" in line
+                   for line in said.splitlines()), said
+    assert names(folder) == sorted(f"{i}.pt.trace.json.zst" for i in range(20))
+    assert tool("check", *folder.iterdir()).returncode == 0
 
 
 def test_nothing_is_replaced(tmp_path):

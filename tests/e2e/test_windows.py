@@ -57,6 +57,14 @@ def test_an_invalid_window_waits_for_start(go, window):
     assert run.files("*") == [] and run.said() == [], "rank 0 speaks for all"
 
 
+def test_requested_windows_of_a_job_without_steps(go):
+    """stop() cancels the lead-in to the first step, and start() then records a window. No step was due."""
+    run = go("context kernel stop start recording kernel sync stop windows:1", window="steps:2/4", lead_in="0")
+    assert run.trace().object["syncline"]["window"] == 1
+    assert not [line for line in run.said() if "missed" in line]
+    assert "no training step was detected" in run.said()[-1]
+
+
 def test_an_empty_window_is_the_default(go):
     run = go("context kernel:3 sync", window="", kinds="", chakra="", ops="", log="warn")
     assert len(run.trace().of("kernel")) == 3 and run.said() == []
@@ -184,5 +192,9 @@ def test_a_demand_that_never_came(go):
     first, last = run.said()
     assert "waiting for start(), then recording to " in first
     assert "nothing was recorded" in last and "syncline.start()" in last
+    run = go("context kernel:3 sync", window="RUN", kinds="off")
+    _, first, last = run.said()  # no line advises to add kinds
+    assert "waiting for start(), because SYNCLINE_WINDOW is not valid" in first
+    assert "nothing was recorded: SYNCLINE_WINDOW is not valid" in last
     run = go("context start sleep:300 kernel:3 sync stop windows:1", window="demand", lead_in="0")
     assert not [line for line in run.said() if "nothing was recorded" in line]

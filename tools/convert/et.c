@@ -11,13 +11,29 @@
 #include "print/progress.h"
 #include "read/et_file.h"
 
-/* Copies whole, unchanged messages from the reader's buffer. Returns the number of nodes. */
-static uint64_t copy(struct sl_et *et, struct sl_output *out, const char *path)
+struct kept {
+    uint64_t nodes;
+    uint64_t first_us, last_us; /* first start and last end of the nodes */
+};
+
+static void take(struct kept *kept, const struct sl_et_node *node)
 {
-    uint64_t nodes = 0, copied = 0;
+    uint64_t end_us = node->start_us + node->duration_us;
+
+    if (!kept->nodes++ || node->start_us < kept->first_us)
+        kept->first_us = node->start_us;
+    if (end_us > kept->last_us)
+        kept->last_us = end_us;
+}
+
+/* Copies whole, unchanged messages from the reader's buffer. */
+static void copy(struct sl_et *et, struct sl_output *out, const char *path, struct kept *kept)
+{
+    uint64_t copied = 0;
     struct sl_input_status input;
     struct sl_progress progress;
     struct sl_et_node node;
+    int more;
 
     sl_progress_begin(&progress, "reading", path);
     do {
@@ -29,12 +45,14 @@ static uint64_t copy(struct sl_et *et, struct sl_output *out, const char *path)
             sl_input_get_status(et->input, &input);
             sl_progress_step(&progress, input.read_bytes, input.file_bytes);
         }
-    } while (!out->error && sl_et_next(et, &node) && ++nodes);
+        more = !out->error && sl_et_next(et, &node);
+        if (more)
+            take(kept, &node);
+    } while (more);
     sl_progress_end(&progress);
-    return nodes;
 }
 
-static int tell(const struct sl_convert_request *r, const struct sl_et *et, uint64_t nodes)
+static int tell(const struct sl_convert_request *r, const struct sl_et *et, const struct kept *kept)
 {
     struct sl_input_status input;
     char count[SL_FORMAT_SIZE];
@@ -44,18 +62,19 @@ static int tell(const struct sl_convert_request *r, const struct sl_et *et, uint
         return SL_EXIT_OK;
     return sl_args_problem(r->command,
                            "%s is truncated or damaged: %s, at byte %" PRIu64
-                           "; kept: the %s nodes before it",
+                           "; kept: the %s nodes before it, up to %.3f s after the first",
                            r->input,
                            input.what[0]                    ? input.what
                            : et->state.end == SL_ET_DAMAGED ? "the rest cannot be read"
                                                             : "it ends inside a node",
-                           et->state.position, sl_format_count(count, nodes));
+                           et->state.position, sl_format_count(count, kept->nodes),
+                           (double)(kept->last_us - kept->first_us) / 1e6);
 }
 
 int sl_convert_et(const struct sl_convert_request *r)
 {
     static struct sl_output out;
-    uint64_t nodes = 0;
+    struct kept kept = {0};
     struct sl_et *et;
     char line[512];
     int rc, status;
@@ -69,10 +88,10 @@ int sl_convert_et(const struct sl_convert_request *r)
     }
     rc = sl_output_open(&out, r->output, r->compression, r->level);
     if (rc == 0) {
-        nodes = copy(et, &out, r->input);
+        copy(et, &out, r->input, &kept);
         rc = sl_output_keep(&out, r->output, r->force);
     }
-    status = rc ? sl_output_complain(r->command, r->output, rc) : tell(r, et, nodes);
+    status = rc ? sl_output_complain(r->command, r->output, rc) : tell(r, et, &kept);
     sl_et_close(et);
     return status;
 }

@@ -24,7 +24,9 @@ struct outcome {
     int event_arrays;
     int has_distributed;     /* 1: the text has the member distributedInfo */
     struct sl_header header; /* only the rank, from metadata events (sl_trace_take_rank()) */
-    uint64_t lost_bytes;     /* number of bytes of text after the last complete span */
+    int64_t first_ns,
+        last_ns;         /* first start and last end of the slices; first_ns > last_ns: none */
+    uint64_t lost_bytes; /* number of bytes of text after the last complete span */
     struct sl_span last;
     struct sl_input_status input;
 };
@@ -32,6 +34,14 @@ struct outcome {
 static void put_text(struct sl_output *o, const char *text)
 {
     sl_output_write(o, text, strlen(text));
+}
+
+static void take_times(struct outcome *result, const struct sl_trace_row *row)
+{
+    if (row->ts_ns < result->first_ns)
+        result->first_ns = row->ts_ns;
+    if (row->ts_ns + row->dur_ns > result->last_ns)
+        result->last_ns = row->ts_ns + row->dur_ns;
 }
 
 /* Copies complete spans until the text ends. */
@@ -51,6 +61,8 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
         result->has_distributed |=
             item.span.kind == SL_SPAN_FIELD &&
             sl_text_is((struct sl_text){item.span.key, item.span.key_size}, "distributedInfo");
+        if (item.span.kind == SL_SPAN_EVENT && item.status == 0 && item.row.phase == 'X')
+            take_times(result, &item.row);
         if (item.span.kind == SL_SPAN_EVENT)
             sl_trace_take_rank(t, &item, &result->header);
     }
@@ -120,18 +132,22 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
     const char *what = result->input.what[0]       ? result->input.what
                        : last->kind == SL_SPAN_BAD ? last->why
                                                    : "the text ends too early";
-    char events[SL_FORMAT_SIZE];
+    char events[SL_FORMAT_SIZE], until[64] = "";
     int status = SL_EXIT_OK;
+
+    if (result->first_ns <= result->last_ns)
+        snprintf(until, sizeof(until), ", up to %.3f s after the first",
+                 (double)(result->last_ns - result->first_ns) / 1e9);
 
     if (last->kind != SL_SPAN_END || result->input.end != SL_INPUT_WHOLE)
         status =
             sl_args_problem(r->command,
                             "%s is truncated or damaged: %s, at byte %" PRIu64
-                            " of the uncompressed text. Kept: %s whole events; lost: everything "
+                            " of the uncompressed text. Kept: %s whole events%s; lost: everything "
                             "after them (%" PRIu64 " bytes of an unfinished part); "
                             "%s is a valid trace",
                             r->input, what, last->offset, sl_format_count(events, result->events),
-                            last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
+                            until, last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
     if (result->invalid)
         status = sl_args_problem(
             r->command,
@@ -154,7 +170,7 @@ int sl_convert_kineto(const struct sl_convert_request *r)
         return status;
     if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0)
         return sl_args_complain(r->command, "%s", line);
-    result = (struct outcome){.inside = SL_SPAN_OPEN};
+    result = (struct outcome){.inside = SL_SPAN_OPEN, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     rc = sl_output_open(&o, r->output, r->compression, r->level);
     if (rc == 0) {
         copy_all(t, &o, r->input, &result);

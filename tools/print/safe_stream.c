@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 struct safe {
     FILE *below;
     int is_json;
@@ -32,9 +34,7 @@ static unsigned code_of(const unsigned char *at, size_t size)
 
 static int is_unsafe(unsigned code)
 {
-    return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7f && code < 0xa0) ||
-           code == 0x61c || code == 0x200e || code == 0x200f ||
-           (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+    return code != '\n' && code != '\t' && sl_utf8_is_control(code);
 }
 
 /* Returns the number of bytes of the character that begins with this byte. */

@@ -6,7 +6,8 @@
  * arithmetic finds the buffer of a pointer, and recognises a pointer that is not ours without
  * reading the memory there. A buffer takes up memory once the recorder thread has prepared the
  * buffer, or once CUPTI writes to the buffer after a burst of requests that found no ready buffer.
- * No memory is freed before sl_cupti_pool_reset().
+ * If the cap is lowered, buffers are parked: their memory is returned to the system, and they are
+ * on neither list until the cap is raised. The address range stays until sl_cupti_pool_reset().
  *
  * The pool has two lock-free lists:
  *   - ready: A request takes a buffer from this list, and the recorder thread puts buffers back. A
@@ -68,10 +69,12 @@ static struct {
     _Atomic int passive, used;
 
     _Atomic uint32_t limit;    /* number of slots that may be used now; at most `slots` */
+    _Atomic uint32_t parked;   /* number of prepared slots whose memory was returned */
     _Atomic uint32_t prepared; /* number of slots used so far, which are slots 0 .. prepared - 1 */
 
     /* Fields of the recorder thread. */
     uint32_t ready_goal;
+    struct sl_cupti_buffer *parked_list;
     _Atomic size_t mapped_bytes;
 } pool;
 
@@ -113,6 +116,15 @@ static struct slot *pop_ready(void)
     return s;
 }
 
+/* Returns 1 if the pool exceeds its cap with `more` buffers. A thread may read an older `prepared`
+ * than `parked`, so the difference has a sign. */
+static int is_over_limit(uint32_t prepared, uint32_t more)
+{
+    int64_t parked = atomic_load_explicit(&pool.parked, memory_order_relaxed);
+
+    return prepared + more - parked > atomic_load_explicit(&pool.limit, memory_order_relaxed);
+}
+
 /* Returns the next slot that was never used, whose pages are untouched. Returns NULL if all slots
  * are used. */
 static struct slot *take_fresh(void)
@@ -121,7 +133,7 @@ static struct slot *take_fresh(void)
     struct slot *s;
 
     do {
-        if (index >= atomic_load_explicit(&pool.limit, memory_order_relaxed))
+        if (index >= pool.slots || is_over_limit(index, 1))
             return NULL;
     } while (!atomic_compare_exchange_weak_explicit(&pool.prepared, &index, index + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -132,12 +144,36 @@ static struct slot *take_fresh(void)
     return s;
 }
 
+/* Returns the memory of a buffer, which is on no list, to the system. Recorder thread. */
+static void park(struct sl_cupti_buffer *b)
+{
+    sl_pages_clear(b->data, b->size);
+    b->next = pool.parked_list;
+    pool.parked_list = b;
+    atomic_fetch_add_explicit(&pool.parked, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool.mapped_bytes, pool.buffer_bytes, memory_order_relaxed);
+}
+
+static struct slot *unpark(void)
+{
+    struct sl_cupti_buffer *b = pool.parked_list;
+
+    if (!b || is_over_limit(atomic_load_explicit(&pool.prepared, memory_order_relaxed), 1))
+        return NULL;
+    pool.parked_list = b->next;
+    atomic_fetch_sub_explicit(&pool.parked, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool.mapped_bytes, pool.buffer_bytes, memory_order_relaxed);
+    return &pool.slot[(size_t)(b->data - pool.base) / pool.buffer_bytes];
+}
+
 /* Adds one more buffer to the ready list. Touches the buffer's pages, so that no application thread
  * gets the page faults. Returns 0 if the pool is at its cap. */
 static int prepare_one(void)
 {
-    struct slot *s = take_fresh();
+    struct slot *s = unpark();
 
+    if (!s)
+        s = take_fresh();
     if (!s)
         return 0;
     for (size_t at = 0; at < pool.buffer_bytes; at += PAGE_BYTES)
@@ -182,9 +218,18 @@ fail_base:
 void sl_cupti_pool_limit(size_t bytes)
 {
     size_t slots = pool.base ? bytes / pool.buffer_bytes : 0;
+    struct slot *s;
 
     atomic_store_explicit(&pool.limit, slots < pool.slots ? (uint32_t)slots : pool.slots,
                           memory_order_relaxed);
+    while (is_over_limit(atomic_load_explicit(&pool.prepared, memory_order_relaxed), 0) &&
+           (s = pop_ready()) != NULL)
+        park(&s->buffer);
+}
+
+int sl_cupti_pool_is_limited(void)
+{
+    return atomic_load_explicit(&pool.limit, memory_order_relaxed) < pool.slots;
 }
 
 void sl_cupti_pool_set_first_use(void (*on_first_use)(void))
@@ -345,6 +390,11 @@ struct sl_cupti_buffer *sl_cupti_pool_take(void)
 
 void sl_cupti_pool_recycle(struct sl_cupti_buffer *buffer)
 {
+    if (is_over_limit(atomic_load_explicit(&pool.prepared, memory_order_relaxed), 0)) {
+        buffer->valid = 0;
+        park(buffer);
+        return;
+    }
     /* Zeroes the whole buffer, not only the `valid` bytes, because CUPTI may have begun records
      * after the `valid` bytes. */
     memset(buffer->data, 0, buffer->size);

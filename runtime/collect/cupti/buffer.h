@@ -36,9 +36,12 @@ struct sl_cupti_buffer {
  * -EINVAL if the cap is below one buffer. */
 int sl_cupti_pool_init(size_t buffer_bytes, size_t cap_bytes, unsigned ready, void (*wake)(void));
 
-/* Recorder thread only. Sets the pool's cap, but never above the cap given at creation. Buffers
- * that are already mapped stay mapped. */
+/* Recorder thread only. Sets the pool's cap, but never above the cap given at creation. The memory
+ * of buffers above the cap is returned to the system, at once or when CUPTI returns the buffer. */
 void sl_cupti_pool_limit(size_t bytes);
+
+/* Any thread. Returns 1 if the cap is below the one given at creation. */
+int sl_cupti_pool_is_limited(void);
 
 /* The two callbacks to register. `request` also calls `on_first_use` once (see below). */
 void sl_cupti_pool_request(uint8_t **buffer, size_t *size, size_t *max_records);

@@ -415,6 +415,11 @@ int sl_chakra_end(struct sl_chakra *c)
     return error;
 }
 
+size_t sl_chakra_held(const struct sl_chakra *c)
+{
+    return c->held_count;
+}
+
 void sl_chakra_get_counts(const struct sl_chakra *c, struct sl_chakra_counts *out)
 {
     *out = c->count;

@@ -136,6 +136,9 @@ int sl_chakra_flush(struct sl_chakra *c);
 /* Writes all held rows and ends the file. */
 int sl_chakra_end(struct sl_chakra *c);
 
+/* Returns the number of held rows, which the file does not have yet. */
+size_t sl_chakra_held(const struct sl_chakra *c);
+
 void sl_chakra_get_counts(const struct sl_chakra *c, struct sl_chakra_counts *out);
 
 #endif

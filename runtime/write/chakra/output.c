@@ -15,6 +15,11 @@
 #include "write/chakra/et_inputs.h"
 #include "write/distributed.h"
 
+/* Size of a row in the file, raw and compressed, rounded up. In a flood of kernels, rows had 110
+ * and 18 bytes. */
+#define ROW_BYTES            160
+#define ROW_COMPRESSED_BYTES 32
+
 struct chakra_output {
     struct sl_chakra *chakra;
     /* finds the collective of an operation; NULL if collectives are not known */
@@ -24,6 +29,7 @@ struct chakra_output {
     struct sl_window_file *file; /* file of the open window */
     struct sl_chakra_counts counted;
     int has_groups;
+    int is_compressed;
 };
 
 /* ---- counters ---- */
@@ -177,6 +183,14 @@ static int close_window(void *output, uint64_t closed_ns)
     return error ? error : closed ? closed : groups;
 }
 
+static uint64_t held_bytes(const void *output)
+{
+    const struct chakra_output *o = output;
+
+    return (uint64_t)sl_chakra_held(o->chakra) *
+           (o->is_compressed ? ROW_COMPRESSED_BYTES : ROW_BYTES);
+}
+
 static void fail(void *output)
 {
     struct chakra_output *o = output;
@@ -205,6 +219,7 @@ static const struct sl_output_functions functions = {
     .complete = complete,
     .sync = sync_file,
     .close = close_window,
+    .held_bytes = held_bytes,
     .fail = fail,
     .destroy = destroy,
 };
@@ -231,6 +246,7 @@ int sl_chakra_output_create(struct sl_output *out, const struct sl_chakra_output
         destroy(o);
         return error;
     }
+    o->is_compressed = opt->file.compression != SL_COMPRESS_NONE;
     *out = (struct sl_output){&functions, o, opt->file};
     out->file.has_rank = 1;
     strcpy(out->file.ending, ".et");

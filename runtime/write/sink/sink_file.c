@@ -50,8 +50,10 @@ static int file_write(struct sl_sink *sink, const void *data, size_t size)
         f->error = create(f);
     if (!f->error && size > 0)
         f->error = sl_own_file_write(&f->file, &all, 1);
-    if (!f->error)
+    if (!f->error) {
         f->bytes += size;
+        f->folder->written_bytes += size;
+    }
     return f->error;
 }
 

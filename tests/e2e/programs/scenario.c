@@ -30,6 +30,7 @@
  *     windows:N        Waits until N windows are complete files, 10 s at most.
  *     lead_in          Waits until a lead-in has begun, 10 s at most.
  *     recording        Waits until a window is open, 10 s at most.
+ *     armed            Waits until no window is open, 10 s at most.
  *     lost             Waits until a record was lost, 10 s at most.
  *     ended            Floods until no window is open.
  *     deleted          Floods until the next complete trace was deleted.
@@ -431,6 +432,8 @@ static int do_step(const char *step, long n, const char *text)
         do_windows((uint64_t)n);
     else if (!strcmp(step, "recording"))
         await_state(SL_STATE_RECORDING);
+    else if (!strcmp(step, "armed"))
+        await_state(SL_STATE_ARMED);
     else if (!strcmp(step, "lead_in"))
         await_state(SL_STATE_LEAD_IN);
     else if (!strcmp(step, "lost"))

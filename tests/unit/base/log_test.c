@@ -52,6 +52,19 @@ static void control_characters_stay_out(void **state)
     assert_string_equal(stop_listening(), "syncline: JOB=a?syncline: b?[31m?\xc3\xa4 is bad\n");
 }
 
+/* U+009B begins an escape sequence on some terminals, as a lone byte 0x9b does. U+202E shows text
+ * backwards. */
+static void names_do_not_control_the_terminal(void **state)
+{
+    listen_to_stderr();
+    sl_log(SL_LOG_ERROR, "%s",
+           "a\xc2\x9b"
+           "31m\xe2\x80\xae"
+           "b\x9b"
+           "c\xe2\x82\xac\xff\xe2\x80");
+    assert_string_equal(stop_listening(), "syncline: a?31m?b?c\xe2\x82\xac\xff\xe2?\n");
+}
+
 static void once_is_once(void **state)
 {
     int flag = 0;
@@ -122,6 +135,7 @@ int main(void)
         cmocka_unit_test(off_says_nothing),
         cmocka_unit_test(a_long_line_is_cut_and_still_ended),
         cmocka_unit_test(control_characters_stay_out),
+        cmocka_unit_test(names_do_not_control_the_terminal),
         cmocka_unit_test(once_is_once),
         cmocka_unit_test(errno_is_kept),
         cmocka_unit_test(a_broken_stderr_raises_no_signal),

@@ -58,7 +58,7 @@ static void no_limit_anywhere(void **state)
     (void)state;
     put("proc/self/cgroup", "0::/user.slice\n");
     put("sys/fs/cgroup/user.slice/memory.max", "max\n");
-    sl_memory_limit_read(&limit, made, 1);
+    sl_memory_limit_read(&limit, made, 1, NULL);
     assert_int_equal(limit.share_bytes, UINT64_MAX);
     assert_null(limit.source);
 }
@@ -66,6 +66,8 @@ static void no_limit_anywhere(void **state)
 /* memory.current includes 800 MB of page cache, which does not count as used memory. */
 static void page_cache_is_not_used_memory(void **state)
 {
+    const struct sl_memory_own own = {.touched_bytes = 10 * MB};
+
     (void)state;
     put("proc/self/cgroup", "0::/job\n");
     put("sys/fs/cgroup/job/memory.max", "1000000000\n");
@@ -73,11 +75,14 @@ static void page_cache_is_not_used_memory(void **state)
     put("sys/fs/cgroup/job/memory.stat", "anon 100000000\nfile 800000000\nkernel 50000000\n"
                                          "shmem 40000000\nslab_unreclaimable 10000000\n"
                                          "anon_thp 77000000\n");
-    sl_memory_limit_read(&limit, made, 1);
+    sl_memory_limit_read(&limit, made, 1, NULL);
     assert_int_equal(limit.limit_bytes, 1000 * MB);
     assert_int_equal(limit.used_bytes, 200 * MB);
     assert_int_equal(limit.share_bytes, 100 * MB);
-    sl_memory_limit_read(&limit, made, 4);
+    sl_memory_limit_read(&limit, made, 4, &own); /* 40 MB of the used memory are syncline's */
+    assert_int_equal(limit.used_bytes, 160 * MB);
+    assert_int_equal(limit.share_bytes, 840 * MB / 8 / 4);
+    sl_memory_limit_read(&limit, made, 4, NULL);
     assert_int_equal(limit.share_bytes, 25 * MB);
 }
 
@@ -91,7 +96,7 @@ static void a_narrower_cgroup_above(void **state)
     put("sys/fs/cgroup/pod/memory.stat", "anon 9600000000\n");
     put("sys/fs/cgroup/pod/container/memory.max", "4000000000\n");
     put("sys/fs/cgroup/pod/container/memory.stat", "anon 1000000000\n");
-    sl_memory_limit_read(&limit, made, 1);
+    sl_memory_limit_read(&limit, made, 1, NULL);
     assert_int_equal(limit.limit_bytes, 10000 * MB);
     assert_int_equal(limit.share_bytes, 50 * MB);
 }
@@ -105,11 +110,11 @@ static void version_1_in_a_container(void **state)
     put("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000000\n");
     put("sys/fs/cgroup/memory/memory.kmem.usage_in_bytes", "20000000\n");
     put("sys/fs/cgroup/memory/memory.stat", "rss 1\ntotal_rss 60000000\ntotal_shmem 20000000\n");
-    sl_memory_limit_read(&limit, made, 1);
+    sl_memory_limit_read(&limit, made, 1, NULL);
     assert_int_equal(limit.used_bytes, 100 * MB);
     assert_int_equal(limit.share_bytes, 50 * MB);
     put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    sl_memory_limit_read(&limit, made, 1);
+    sl_memory_limit_read(&limit, made, 1, NULL);
     assert_int_equal(limit.share_bytes, UINT64_MAX);
 }
 
@@ -119,7 +124,7 @@ static void more_is_used_than_allowed(void **state)
     put("proc/self/cgroup", "0::/\n");
     put("sys/fs/cgroup/memory.max", "100\n");
     put("sys/fs/cgroup/memory.stat", "anon 200\n");
-    sl_memory_limit_read(&limit, made, 1);
+    sl_memory_limit_read(&limit, made, 1, NULL);
     assert_int_equal(limit.share_bytes, 0);
 }
 

@@ -16,6 +16,8 @@ static const char *run_of(char *out, const char *const *environment)
 
     sl_log_set_level(SL_LOG_OFF);
     sl_identity_read(&who, &config, (char *const *)environment);
+    assert_true(!*who.run == !*config.run && !who.run_start_ns); /* no file of /proc is read yet */
+    sl_run_id_find(&who);
     assert_true(strlen(who.run) > 0);
     return strcpy(out, who.run);
 }
@@ -163,6 +165,7 @@ static void the_start_is_that_of_the_program(void **state)
     uint64_t now = (uint64_t)time(NULL) * 1000000000;
 
     sl_identity_read(&who, &config, (char *const[]){NULL});
+    sl_run_id_find(&who);
     assert_true(who.run_start_ns > now - 3600000000000u && who.run_start_ns < now + 2000000000u);
 }
 

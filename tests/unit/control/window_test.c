@@ -54,6 +54,61 @@ static void run_can_be_stopped_at_once_and_begun_again(void **state)
     assert_int_equal(w.reason, SL_REASON_API);
 }
 
+/* Memory is short from the third second to the 50th. The window ends, and another one begins as
+ * soon as there is memory again. */
+static void a_run_pauses_while_memory_is_short(void **state)
+{
+    begin(SL_WINDOW_RUN, T0 - 5 * S);
+    step(T0);
+    w.is_barred = 1;
+    assert_int_equal(step(T0 + 3 * S), SL_ACT_DRAIN);
+    assert_int_equal(w.closed_ns, T0 + 3 * S);
+    assert_int_equal(w.close_reason, SL_REASON_MEMORY);
+    assert_int_equal(sl_window_step(&w, at(T0 + 4 * S), 1), SL_ACT_CLOSE | SL_ACT_DISABLE);
+    assert_int_equal(step(T0 + 5 * S), SL_ACT_NONE);
+    assert_true(deadline_of() == UINT64_MAX);
+    w.is_barred = 0;
+    assert_int_equal(step(T0 + 50 * S), SL_ACT_ENABLE);
+    step(T0 + 50 * S);
+    w.is_barred = 1; /* in the lead-in */
+    assert_int_equal(step(T0 + 50 * S + 1), SL_ACT_DISABLE);
+    w.is_barred = 0;
+    assert_int_equal(step(T0 + 52 * S), SL_ACT_ENABLE);
+    step(T0 + 52 * S);
+    assert_int_equal(step(T0 + 53 * S), SL_ACT_OPEN);
+    assert_int_equal(w.number, 2);
+    w.is_barred = 1;
+    assert_int_equal(sl_window_stop(&w), 0);
+    assert_int_equal(step(T0 + 54 * S), SL_ACT_DRAIN);
+    sl_window_step(&w, at(T0 + 55 * S), 1);
+    w.is_barred = 0;
+    assert_int_equal(step(T0 + 60 * S), SL_ACT_NONE); /* the program ended the window */
+}
+
+/* Memory is short in the lead-in of the second window and while the third one is due. */
+static void windows_are_missed_while_memory_is_short(void **state)
+{
+    begin(SL_WINDOW_TIME, T0 - 1 * S);
+    step(T0);
+    step(T0 + 2 * S);
+    sl_window_step(&w, at(T0 + 3 * S), 1);
+    assert_int_equal(step(T0 + 59 * S), SL_ACT_ENABLE);
+    step(T0 + 59 * S);
+    w.is_barred = 1;
+    assert_int_equal(step(T0 + 60 * S), SL_ACT_DISABLE);
+    assert_int_equal(step(T0 + 61 * S), SL_ACT_NONE);
+    assert_true(deadline_of() == UINT64_MAX);
+    w.is_barred = 0;
+    assert_int_equal(step(T0 + 130 * S), SL_ACT_NONE);
+    assert_int_equal(deadline_of(), T0 + 179 * S);
+    assert_int_equal(w.missed, 2);
+    assert_int_equal(sl_window_start(&w), 0);
+    w.is_barred = 1;
+    assert_int_equal(step(T0 + 131 * S), SL_ACT_NONE); /* the request waits */
+    w.is_barred = 0;
+    assert_int_equal(step(T0 + 132 * S), SL_ACT_ENABLE);
+}
+
 static void time_windows_come_once_a_period(void **state)
 {
     begin(SL_WINDOW_TIME, T0 - 1 * S);
@@ -559,6 +614,8 @@ int main(void)
         cmocka_unit_test(run_opens_at_once_and_begins_where_the_kinds_came_on),
         cmocka_unit_test(run_whose_enabling_failed_at_first_has_a_lead_in),
         cmocka_unit_test(run_can_be_stopped_at_once_and_begun_again),
+        cmocka_unit_test(a_run_pauses_while_memory_is_short),
+        cmocka_unit_test(windows_are_missed_while_memory_is_short),
         cmocka_unit_test(time_windows_come_once_a_period),
         cmocka_unit_test(a_late_look_does_not_move_a_timed_window),
         cmocka_unit_test(a_timed_window_without_its_first_records_begins_late),

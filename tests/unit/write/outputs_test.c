@@ -163,8 +163,8 @@ static void the_oldest_windows_are_deleted(void **state)
     for (uint32_t number = 5; number <= 8; number++)
         window(number, 0);
     assert_true(exists("1.t") && exists("3.t") && exists("8.t"));
-    assert_false(exists("2.t") || exists("4.t"));
-    assert_int_equal(sl_stats_get(SL_STAT_WINDOWS_DELETED), 3);
+    assert_false(exists("2.t") || exists("4.t") || exists("5.t"));
+    assert_int_equal(sl_stats_get(SL_STAT_WINDOWS_DELETED), 4);
     sl_disk_destroy(o.list.disk);
 }
 
@@ -179,11 +179,33 @@ static void a_run_ends_at_the_limit(void **state)
     o.list.entry[0].output.file.disk = o.list.disk;
     o.each = 4096;
     window(1, 0);
-    assert_int_equal(sl_outputs_full_window(&o.list), 0);
+    assert_int_equal(sl_outputs_full_window(&o.list), 1);
     window(2, 1);
     assert_int_equal(sl_outputs_full_window(&o.list), 2);
     assert_int_equal(o.opened, 1);
     assert_true(exists("1.t"));
+    sl_disk_destroy(o.list.disk);
+}
+
+/* All writes are within one time between two checks. Bytes, not only time, make a check due. */
+static void a_flood_ends_at_the_limit(void **state)
+{
+    const struct sl_disk_options opt = {.folder = &place, .limit_bytes = 64 * 4096, .keeps_all = 1};
+    const struct sl_trace_meta meta = {.window = 1};
+    const struct sl_event ev = {.kind = SL_EV_RUNTIME};
+    unsigned count = 0;
+
+    (void)state;
+    assert_int_equal(sl_disk_create(&o.list.disk, &opt), 0);
+    o.list.entry[0].output.file.disk = o.list.disk;
+    o.each = 4096;
+    sl_outputs_open(&o.list, &meta, 0);
+    for (; count < 200 && !sl_outputs_is_full(&o.list); count++) {
+        sl_outputs_events(&o.list, &ev, 1);
+        sl_outputs_sync(&o.list);
+    }
+    assert_int_equal(count, 65); /* the first write that exceeds the limit */
+    sl_outputs_close(&o.list, 0);
     sl_disk_destroy(o.list.disk);
 }
 
@@ -194,6 +216,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_windows_are_deleted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_run_ends_at_the_limit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flood_ends_at_the_limit, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

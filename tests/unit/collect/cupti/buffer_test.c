@@ -132,6 +132,30 @@ static void a_lower_limit_maps_no_more(void **state)
     assert_ptr_equal(sl_cupti_pool_take()->data, one);
 }
 
+/* Buffers above a lowered limit give their memory back: a ready one at once, and one that CUPTI
+ * holds when it comes back. When the limit is raised, both are used again. */
+static void a_lower_limit_returns_memory(void **state)
+{
+    uint8_t *one;
+
+    (void)state;
+    assert_int_equal(sl_cupti_pool_init(BYTES, 4 * BYTES, 2, wake), 0);
+    one = request();
+    assert_int_equal(sl_cupti_pool_mapped_bytes(), 2 * BYTES);
+    sl_cupti_pool_limit(0);
+    assert_int_equal(sl_cupti_pool_mapped_bytes(), BYTES);
+    complete(one, 64);
+    sl_cupti_pool_recycle(sl_cupti_pool_take());
+    sl_cupti_pool_refill();
+    assert_int_equal(sl_cupti_pool_mapped_bytes(), 0);
+    sl_cupti_pool_limit(2 * BYTES);
+    sl_cupti_pool_refill();
+    assert_int_equal(sl_cupti_pool_mapped_bytes(), 2 * BYTES);
+    request();
+    request();
+    assert_int_equal(sl_stats_get(SL_STAT_DROPPED_NO_BUFFER), 0);
+}
+
 static void impossible_sizes_are_refused(void **state)
 {
     assert_int_equal(sl_cupti_pool_init(BYTES, BYTES - 1, 1, NULL), -EINVAL);
@@ -389,6 +413,7 @@ int main(void)
         cmocka_unit_test_setup(buffers_go_out_zeroed_and_come_back_oldest_first, fresh),
         cmocka_unit_test_setup(at_the_cap_cupti_gets_a_buffer_that_nobody_reads, fresh),
         cmocka_unit_test_setup(a_lower_limit_maps_no_more, fresh),
+        cmocka_unit_test_setup(a_lower_limit_returns_memory, fresh),
         cmocka_unit_test_setup(impossible_sizes_are_refused, fresh),
         cmocka_unit_test_setup(a_strangers_buffer_is_accepted_and_not_touched, fresh),
         cmocka_unit_test_setup(the_recorder_is_woken_above_a_quarter_and_when_nothing_is_ready,
