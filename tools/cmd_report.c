@@ -126,7 +126,7 @@ static int by_rank_and_time(const void *a, const void *b)
 /* Divides the time of all recordings. Returns 0 or -ENOMEM. */
 static int divide(struct sl_report *report)
 {
-    const struct sl_recordings *all = &report->recordings;
+    struct sl_recordings *all = &report->recordings;
     struct sl_peers *peers = calloc(all->count + 1, sizeof(*peers));
     int rc = 0;
 

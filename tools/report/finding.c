@@ -211,6 +211,35 @@ static void describe_late_cpu(const struct making *m, struct sl_report_finding *
                                     "another thread");
 }
 
+/* Names the rank for which the others waited longest. */
+static void describe_late_rank(const struct making *m, struct sl_report_finding *f,
+                               const char *collective)
+{
+    const struct sl_recordings *all = &m->report->recordings;
+    uint64_t worst_ns = 0, lates = 0;
+    int64_t worst = -1;
+    size_t end;
+
+    for (size_t i = 0; i < all->count; i = end) {
+        uint64_t late_ns = 0, count = 0;
+
+        end = sl_report_rank_end(m->report, i);
+        for (size_t k = i; k < end; k++) {
+            late_ns += all->of[k].late_ns;
+            count += all->of[k].lates;
+        }
+        if (late_ns > worst_ns) {
+            worst_ns = late_ns;
+            worst = sl_report_rank(&all->of[i]);
+            lates = count;
+        }
+    }
+    put(f->text, "waits in %s for rank %" PRId64 ", the last in %" PRIu64 " of %" PRId64
+                 " collectives",
+        collective, worst, lates, m->report->matched);
+    put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, worst, worst);
+}
+
 static void describe(const struct making *m, struct sl_report_finding *f,
                      const struct sl_sum *cause)
 {
@@ -261,7 +290,7 @@ static void describe(const struct making *m, struct sl_report_finding *f,
         break;
     case SL_PART_WAITING:
         f->id = "rank-late";
-        put(f->text, "waits in %s for the last rank to begin", *source ? source : "collectives");
+        describe_late_rank(m, f, *source ? source : "collectives");
         break;
     default:
         f->id = "unknown";

@@ -11,6 +11,7 @@ enum {
     STEP,
     BEGIN,
     STEP_NS,
+    OPERATIONS,
     FIRST_PART,
     AFTER_SYNC = FIRST_PART + SL_PART_COUNT
 };
@@ -21,6 +22,7 @@ static const struct sl_column columns[] = {
     [STEP] = {"step", SL_COLUMN_COUNT, "number of the step; none: between steps, or no steps"},
     [BEGIN] = {"begin_ns", SL_COLUMN_NS, "begin of the interval, in the file's time"},
     [STEP_NS] = {"step_ns", SL_COLUMN_NS, "length of the interval; the parts add up to it"},
+    [OPERATIONS] = {"operations", SL_COLUMN_COUNT, "number of operations launched in the step"},
     [FIRST_PART + SL_PART_COMPUTE] = {"compute_ns", SL_COLUMN_NS, "a kernel runs that is not communication"},
     [FIRST_PART + SL_PART_TRANSFER] = {"transfer_ns", SL_COLUMN_NS,
                                        "only communication runs, and all ranks have begun it"},
@@ -52,6 +54,7 @@ static void add(const struct sl_recording *r, const struct sl_interval *i, struc
         row[STEP] = sl_cell_number(r->step[i->step - 1].number);
     row[BEGIN] = sl_cell_number(i->begin_ns - SL_REPORT_ORIGIN_NS);
     row[STEP_NS] = sl_cell_number(i->end_ns - i->begin_ns);
+    row[OPERATIONS] = sl_cell_number(i->ops);
     for (int part = 0; part < SL_PART_COUNT; part++)
         row[FIRST_PART + part] = sl_cell_number(i->part_ns[part]);
     row[AFTER_SYNC] = sl_cell_number(i->after_sync_ns);

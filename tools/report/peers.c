@@ -127,16 +127,22 @@ static int is_whole(const struct sl_recordings *all, const struct member *m, siz
     return 1;
 }
 
-static void set_last(const struct sl_recordings *all, const struct member *m, size_t size,
+static void set_last(struct sl_recordings *all, const struct member *m, size_t size,
                      uint64_t **last_start_ns)
 {
-    int64_t last_ns = m->start_ns;
+    const struct member *last = m;
+    uint64_t late_ns = 0;
 
     for (size_t i = 1; i < size; i++)
-        last_ns = m[i].start_ns > last_ns ? m[i].start_ns : last_ns;
-    for (size_t i = 0; i < size; i++)
+        last = m[i].start_ns > last->start_ns ? &m[i] : last;
+    for (size_t i = 0; i < size; i++) {
         last_start_ns[m[i].recording][m[i].op] =
-            (uint64_t)(last_ns - all->of[m[i].recording].header.base_ns) + SL_REPORT_ORIGIN_NS;
+            (uint64_t)(last->start_ns - all->of[m[i].recording].header.base_ns) +
+            SL_REPORT_ORIGIN_NS;
+        late_ns += (uint64_t)(last->start_ns - m[i].start_ns);
+    }
+    all->of[last->recording].late_ns += late_ns;
+    all->of[last->recording].lates++;
 }
 
 static int make_arrays(const struct sl_recordings *all, uint64_t **last_start_ns)
@@ -149,7 +155,7 @@ static int make_arrays(const struct sl_recordings *all, uint64_t **last_start_ns
     return 0;
 }
 
-int64_t sl_peers_match(const struct sl_recordings *all, struct sl_peers *out)
+int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
 {
     uint64_t **last_start_ns = calloc(all->count + 1, sizeof(*last_start_ns));
     struct member *member = NULL;

@@ -12,8 +12,9 @@
 #include "print/short_name.h"
 #include "report/print.h"
 
-#define WIDTH       100
-#define BAR         14
+#define TEXT_COLUMN 45 /* of 100 columns */
+#define TEXT_WIDTH  45
+#define BAR         12
 #define FINDINGS    5
 #define RANKS       8
 #define KERNELS     6
@@ -137,8 +138,8 @@ static const char *verdict(enum sl_part bound)
 static const char *loss_name(enum sl_part part)
 {
     static const char *const names[SL_PART_COUNT] = {
-        "computing",      "communication", "rank late",        "copies",  "CPU waits for GPU",
-        "CPU late",       "data loading",  "launch latency",   "queued", "unknown"};
+        "computing", "communication", "rank late",      "copies", "CPU waits",
+        "CPU late",  "data loading",  "launch latency", "queued", "unknown"};
 
     return names[part];
 }
@@ -160,42 +161,60 @@ static void put_verdict(FILE *f, const struct sl_report_findings *findings)
     fputs(".\n", f);
 }
 
-/* Prints a text in lines of at most `width` bytes, after the first `indent` columns. */
-static void put_wrapped(FILE *f, const char *text, int indent, int width)
+/* Returns how many bytes of the text fit into a line, and sets *next to the rest. */
+static size_t line_size(const char *text, const char **next)
 {
-    size_t left = strlen(text);
+    size_t size = strlen(text), cut = TEXT_WIDTH;
 
-    while (left > (size_t)width) {
-        int cut = width;
-
-        while (cut > width / 2 && text[cut] != ' ')
-            cut--;
-        fprintf(f, "%.*s\n%*s", cut, text, indent, "");
-        text += cut + (text[cut] == ' ');
-        left = strlen(text);
+    if (size <= TEXT_WIDTH) {
+        *next = text + size;
+        return size;
     }
-    fprintf(f, "%s\n", text);
+    while (cut > TEXT_WIDTH / 2 && text[cut] != ' ')
+        cut--;
+    if (text[cut] != ' ')
+        cut = TEXT_WIDTH;
+    while (cut && ((unsigned char)text[cut] & 0xc0) == 0x80)
+        cut--; /* a character of UTF-8 stays whole */
+    *next = text + cut + (text[cut] == ' ');
+    return cut;
+}
+
+/* Prints a text in lines at column TEXT_COLUMN. The cursor is there already if `is_first`. The last
+ * line ends with `end`, at the right. */
+static void put_wrapped(FILE *f, int is_first, const char *text, const char *end)
+{
+    while (*text) {
+        const char *next;
+        size_t size = line_size(text, &next);
+
+        fprintf(f, "%*s%.*s", is_first ? 0 : TEXT_COLUMN, "", (int)size, text);
+        if (!*next && end)
+            fprintf(f, "%*s %s", TEXT_WIDTH - (int)size, "", end);
+        fputs("\n", f);
+        is_first = 0;
+        text = next;
+    }
 }
 
 static void put_finding(FILE *f, const struct sl_report_finding *it, size_t number, size_t ranks)
 {
-    char span[SL_FORMAT_SIZE], who[40];
-    const int indent = 52;
+    char span[SL_FORMAT_SIZE], who[40], advice[SL_FINDING_TEXT + 4];
+    const char *sure = sl_sure_name(it->sure);
 
     if (it->ranks == ranks)
-        snprintf(who, sizeof(who), "%s", ranks == 1 ? "" : ranks == 2 ? "both" : "all ranks");
+        snprintf(who, sizeof(who), "%s", ranks == 1 ? "" : ranks == 2 ? "both" : "all");
     else if (it->ranks == 1 && it->rank >= 0)
         snprintf(who, sizeof(who), "rank %" PRId64, it->rank);
     else
         snprintf(who, sizeof(who), "%zu ranks", it->ranks);
-    fprintf(f, " %zu %-17s %10s/step  %-10s  %-9s", number, loss_name(it->part),
-            sl_format_span(span, it->per_step_ns), who, sl_sure_name(it->sure));
-    fprintf(f, " ");
-    put_wrapped(f, it->text, indent + 2, WIDTH - indent - 2);
-    if (*it->advice) {
-        fprintf(f, "%*s-> ", indent + 2, "");
-        put_wrapped(f, it->advice, indent + 5, WIDTH - indent - 5);
-    }
+    fprintf(f, " %zu %-16s%11s/step %-8s ", number, loss_name(it->part),
+            sl_format_span(span, it->per_step_ns), who);
+    put_wrapped(f, 1, it->text, *it->advice ? NULL : sure);
+    if (!*it->advice)
+        return;
+    snprintf(advice, sizeof(advice), "-> %s", it->advice);
+    put_wrapped(f, 0, advice, sure);
 }
 
 /* ---- where the step of each rank went ---- */
@@ -220,6 +239,14 @@ static void put_bar(FILE *f, const struct sl_report_time *t)
     fprintf(f, " %s", bar);
 }
 
+/* A column without a value on any rank is left out, but all together must fit into 100 columns. */
+static int column_width(int part)
+{
+    int width = (int)strlen(sl_part_name((enum sl_part)part));
+
+    return width > 5 ? width : 5;
+}
+
 /* Prints the row of a device of the rank whose recordings are [first, end). */
 static void put_device(FILE *f, const struct sl_report *report, size_t first, size_t end,
                        uint8_t device, int several, const struct sl_report_time *all)
@@ -236,11 +263,11 @@ static void put_device(FILE *f, const struct sl_report *report, size_t first, si
         snprintf(who, sizeof(who), "rank %" PRId64, rank);
     if (several)
         snprintf(who + strlen(who), sizeof(who) - strlen(who), " GPU %u", device);
-    fprintf(f, "  %-12.12s", who);
+    fprintf(f, "  %-10.10s", who);
     put_bar(f, &t);
     for (int part = 0; part < SL_PART_COUNT; part++)
         if (all->part_ns[part])
-            fprintf(f, " %8.1f", percent(t.part_ns[part], t.length_ns));
+            fprintf(f, " %*.1f", column_width(part), percent(t.part_ns[part], t.length_ns));
     fputs("\n", f);
 }
 
@@ -281,10 +308,10 @@ static void put_ranks(FILE *f, const struct sl_report *report,
     struct rows rows = {f, findings, 0, 0};
     size_t end;
 
-    fprintf(f, "\n where a step went, in %%%*s", BAR - 8, "");
+    fprintf(f, "\n %-*s", BAR + 12, "where a step went, in %");
     for (int part = 0; part < SL_PART_COUNT; part++)
         if (findings->time.part_ns[part])
-            fprintf(f, " %8s", sl_part_name((enum sl_part)part));
+            fprintf(f, " %*s", column_width(part), sl_part_name((enum sl_part)part));
     fputs("\n", f);
     for (size_t first = 0; first < report->recordings.count; first = end) {
         end = sl_report_rank_end(report, first);
@@ -322,9 +349,22 @@ static void put_kernels(FILE *f, const struct sl_report *report,
 
 /* ---- what the recording lacks ---- */
 
+static int communicates(const struct sl_report *report)
+{
+    for (size_t i = 0; i < report->recordings.count; i++)
+        for (size_t k = 0; k < report->recordings.of[i].ops; k++)
+            if (report->recordings.of[i].op[k].work == SL_WORK_COMMUNICATION)
+                return 1;
+    return 0;
+}
+
 static void put_missing(FILE *f, const struct sl_report *report)
 {
+    const struct sl_header *h = &report->recordings.of[0].header;
     int without_sync = 0, without_steps = 0;
+    size_t ranks, devices;
+
+    count(report, &ranks, &devices);
 
     for (size_t i = 0; i < report->recordings.count; i++) {
         const struct sl_recording *r = &report->recordings.of[i];
@@ -333,13 +373,17 @@ static void put_missing(FILE *f, const struct sl_report *report)
         without_steps |= r->steps == 0;
     }
     if (without_sync)
-        fputs(" No synchronization rows: waits are told from the names of calls. Record with "
-              "syncline, or with\n enable_cuda_sync_events=True of torch.profiler's "
-              "experimental_config.\n",
+        fputs(" Waits of streams are not known: record with syncline, or with "
+              "enable_cuda_sync_events=True\n (experimental_config of torch.profiler).\n",
               f);
+    if (communicates(report) && report->matched == 0 && h->has_world_size && h->world_size > 1)
+        fprintf(f,
+                " Waiting for late ranks is not told from transfer: that needs the traces of all "
+                "%" PRId64 " ranks,\n recorded on one host in the same steps.\n",
+                h->world_size);
     if (without_steps)
-        fputs(" No steps: call torch.profiler's step(), or torch.cuda.nvtx, in each iteration; see "
-              "README, Steps.\n",
+        fputs(" No steps: call step() of torch.profiler or of syncline in each iteration; see "
+              "README.\n",
               f);
 }
 

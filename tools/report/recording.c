@@ -291,7 +291,6 @@ static void take_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     struct reading *r = user;
 
-    r->out->has_sync_rows = 1;
     for (size_t i = 0; i < count; i++)
         if (edges[i].at_start)
             take_op_edge(r, &edges[i]);
@@ -457,6 +456,7 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
         return sl_args_complain(command, "not enough memory to read %s", path);
     sort_all(r->out);
     r->out->header = f->header;
+    r->out->has_sync_rows |= f->header.has_edges;
     memcpy(r->out->lost_edges, f->lost, sizeof(r->out->lost_edges));
     return r->out->status = sl_replay_tell(f, command, path, "the report is");
 }
