@@ -8,6 +8,7 @@ import gzip
 import json
 import random
 
+import harness
 import pytest
 
 from edges_tool import launch, operation, row, stream_sync, write
@@ -284,6 +285,44 @@ def test_bad_input(tmp_path, kind):
     for p in table(found, "parts"):
         assert sum(p[f"{part}_ns"] for part in BUSY + IDLE) == p["step_ns"]
     run("report", path, status=status)
+
+
+TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None)}
+
+
+def breaches(value, schema: dict, path: str = "$") -> list[str]:
+    """Compares a value with the words of JSON Schema that report.schema.json uses."""
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(isinstance(value, TYPES[kind]) for kind in kinds):
+        return [f"{path}: {value!r} is not {kinds}"]
+    found = []
+    if value not in schema.get("enum", [value]) or value != schema.get("const", value):
+        found.append(f"{path}: {value!r} is not allowed")
+    if isinstance(value, dict):
+        known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        found += [f"{path}: {name} is missing" for name in schema.get("required", []) if name not in value]
+        for name, member in value.items():
+            if name not in known and others is False:
+                found.append(f"{path}.{name} is not in the schema")
+            else:
+                found += breaches(member, known.get(name, others or {}), f"{path}.{name}")
+    if isinstance(value, list):
+        for n, item in enumerate(value):
+            found += breaches(item, schema.get("items", {}), f"{path}[{n}]")
+    return found
+
+
+def test_json_has_the_schema_of_the_docs(tmp_path):
+    schema = json.loads((harness.REPO / "docs" / "report.schema.json").read_text())
+    assert breaches({"schema": 2}, schema)
+    found = report(write(tmp_path / "t.json", two_steps()))
+    assert breaches(found, schema) == []
+    for name, metric in found["metrics"].items():
+        for column in metric["columns"]:
+            unit = column["unit"] if column["unit"] in ("ns", "bytes", "ratio") else ""
+            assert column["name"].endswith(f"_{unit}") or not unit, (name, column)
+        assert all(len(values) == len(metric["columns"]) for values in metric["rows"])
 
 
 @real
