@@ -89,6 +89,29 @@ def test_the_parts_of_a_step_and_the_causes_of_idle_time(tmp_path):
     assert found["findings"][2]["where"]["op"] == "aten::late"
 
 
+def test_launches_copies_and_overlap(tmp_path):
+    rows = two_steps()
+    rows += [row("cuda_runtime", "cudaMemcpyAsync", 30, 131, 60, 42, cbid=41),
+             {**operation("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 30, 168, 172, 21),
+              "args": {"correlation": 30, "device": 0, "context": 1, "stream": 21, "bytes": 8000}}]
+    found = report("--steps", "2", write(tmp_path / "t.json", rows))
+    (overlap,) = table(found, "overlap")
+    assert {key: value / 1000 for key, value in overlap.items() if key.endswith("_ns") and value} == {
+        "length_ns": 151, "compute_ns": 5 + 10, "compute_communication_ns": 3, "all_ns": 2,
+        "communication_ns": 13, "communication_copy_ns": 2, "idle_ns": 116}
+    assert overlap["overlap_ratio"] == 5 / 20
+    launches = {each["call"]: each for each in table(found, "launch")}
+    kernels = launches["cudaLaunchKernel"]  # at 120, 130 and 140, for kernels at 160, 165 and 250
+    assert (kernels["launches"], kernels["call_mean_ns"], kernels["delay_mean_ns"], kernels["delay_max_ns"]) == (
+        3, 2000, (38 + 33 + 108) * 1000 / 3, 108000)
+    assert (kernels["short_kernels"], kernels["slow_calls"], kernels["late_kernels"]) == (0, 0, 1)
+    copy = launches["cudaMemcpyAsync"]
+    assert (copy["call_max_ns"], copy["delay_max_ns"], copy["short_kernels"], copy["slow_calls"]) == (
+        60000, 0, 0, 1)
+    assert [(c["copies"], c["sum_bytes"], c["sum_ns"], c["mean_gb_per_s"]) for c in table(found, "copies")] == [
+        (1, 8000, 4000, 2.0)]
+
+
 def test_chosen_steps(tmp_path):
     path = write(tmp_path / "t.json", two_steps())
     found = report("--steps", "2", path)
@@ -320,8 +343,8 @@ def test_json_has_the_schema_of_the_docs(tmp_path):
     assert breaches(found, schema) == []
     for name, metric in found["metrics"].items():
         for column in metric["columns"]:
-            unit = column["unit"] if column["unit"] in ("ns", "bytes", "ratio") else ""
-            assert column["name"].endswith(f"_{unit}") or not unit, (name, column)
+            if column["unit"] in ("ns", "bytes", "ratio"):
+                assert column["name"].endswith(f"_{column['unit']}"), (name, column)
         assert all(len(values) == len(metric["columns"]) for values in metric["rows"])
 
 

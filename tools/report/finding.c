@@ -14,11 +14,12 @@
 
 #include "print/format.h"
 #include "print/short_name.h"
-#include "report/sums.h"
 #include "report/spread.h"
+#include "report/sums.h"
 
-#define SHORT_KERNEL_NS 20000u /* below this, a launch takes longer than the kernel, if the CPU is busy */
-#define NAME_WIDTH      48
+#define SHORT_KERNEL_NS                                                                            \
+    20000u /* below this, a launch takes longer than the kernel, if the CPU is busy */
+#define NAME_WIDTH 48
 
 /* The members of a group's key. */
 enum {
@@ -31,7 +32,7 @@ enum {
 
 /* The work of a step, on the mean of all devices. */
 struct work {
-    uint64_t launches; /* GPU operations that a call launched, in a step */
+    uint64_t launches;  /* GPU operations that a call launched, in a step */
     uint64_t median_ns; /* of the kernels that are not communication */
 };
 
@@ -79,9 +80,9 @@ static void add_gap(struct making *m, const struct sl_recording *r, const struct
 /* Adds an operation that may be why its device does nothing else: communication or a copy. */
 static void add_op(struct making *m, const struct sl_recording *r, const struct sl_report_op *op)
 {
-    uint32_t key[SL_SUM_KEYS] = {
-        [KEY_PART] = op->work == SL_WORK_COPY ? SL_PART_COPY : SL_PART_TRANSFER,
-        [KEY_OTHER] = op->name};
+    uint32_t key[SL_SUM_KEYS] = {[KEY_PART] =
+                                     op->work == SL_WORK_COPY ? SL_PART_COPY : SL_PART_TRANSFER,
+                                 [KEY_OTHER] = op->name};
 
     if (op->launch) {
         key[KEY_LINE] = r->launch[op->launch - 1].line;
@@ -206,9 +207,10 @@ static void describe_late_cpu(const struct making *m, struct sl_report_finding *
 
     put(f->text, "%s: %" PRIu64 " launches a step, half the kernels under %s", where,
         m->work.launches, sl_format_span(median, m->work.median_ns));
-    put(f->advice, "%s", is_short ? few_launches
-                                  : "make the CPU work between the launches shorter, or do it in "
-                                    "another thread");
+    put(f->advice, "%s",
+        is_short ? few_launches
+                 : "make the CPU work between the launches shorter, or do it in "
+                   "another thread");
 }
 
 /* Names the rank for which the others waited longest. */
@@ -234,8 +236,8 @@ static void describe_late_rank(const struct making *m, struct sl_report_finding 
             lates = count;
         }
     }
-    put(f->text, "waits in %s for rank %" PRId64 ", the last in %" PRIu64 " of %" PRId64
-                 " collectives",
+    put(f->text,
+        "waits in %s for rank %" PRId64 ", the last in %" PRIu64 " of %" PRId64 " collectives",
         collective, worst, lates, m->report->matched);
     put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, worst, worst);
 }
@@ -273,15 +275,17 @@ static void describe(const struct making *m, struct sl_report_finding *f,
     case SL_PART_QUEUED:
         f->id = "queued";
         f->sure = SL_SURE_INFERRED;
-        put(f->text, *source ? "launched in time, but waits for %s on another stream"
-                             : "launched in time, but begins late%s", source);
+        put(f->text,
+            *source ? "launched in time, but waits for %s on another stream"
+                    : "launched in time, but begins late%s",
+            source);
         break;
     case SL_PART_COPY:
         f->id = "copy";
         put(f->text, "%s: %s, and nothing runs beside it", in, *source ? source : "copies");
-        put(f->advice, "%s", strstr(source, "Pageable")
-                                 ? "pin_memory=True and .to(device, non_blocking=True)"
-                                 : "copy on another stream while kernels run");
+        put(f->advice, "%s",
+            strstr(source, "Pageable") ? "pin_memory=True and .to(device, non_blocking=True)"
+                                       : "copy on another stream while kernels run");
         break;
     case SL_PART_TRANSFER:
         f->id = "transfer";
@@ -311,9 +315,9 @@ static void add_finding(struct making *m, enum sl_part part)
     if (out->time.steps == 0 || part_ns == 0 || part_ns < out->time.length_ns / 100)
         return;
     for (size_t i = 0; i < m->groups.count && !cause; i++)
-        if (m->groups.group[i].key[KEY_PART] ==
+        if (m->groups.sum[i].key[KEY_PART] ==
             (uint32_t)(part == SL_PART_WAITING ? SL_PART_TRANSFER : part))
-            cause = &m->groups.group[i];
+            cause = &m->groups.sum[i];
     f = &out->of[out->count++];
     *f = (struct sl_report_finding){.part = part,
                                     .per_step_ns = part_ns / out->time.steps,

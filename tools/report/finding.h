@@ -1,5 +1,6 @@
 /*
- * finding.h - the largest losses of a report, as sentences with a place in the program and a remedy.
+ * finding.h - the largest losses of a report, as sentences with a place in the program and a
+ * remedy.
  *
  * A finding is a part of the step that is not computing (parts.h), with its largest cause. Findings
  * are in the order of their time in a step; losses below 1 % of the step are left out.

@@ -19,8 +19,9 @@ enum sl_column_type {
     SL_COLUMN_COUNT, /* a number of things, or an id */
     SL_COLUMN_NS,
     SL_COLUMN_BYTES,
-    SL_COLUMN_RATIO, /* 0 to 1 */
-    SL_COLUMN_REAL   /* any other number */
+    SL_COLUMN_RATIO,  /* 0 to 1 */
+    SL_COLUMN_REAL,   /* any other number */
+    SL_COLUMN_REAL_NS /* a mean of times */
 };
 
 /* The name of a column ends in its unit: _ns, _bytes or _ratio. */
@@ -31,7 +32,7 @@ struct sl_column {
 };
 
 /* A value. Which member holds it is the column's type: `text` for SL_COLUMN_TEXT, `real` for
- * SL_COLUMN_RATIO and SL_COLUMN_REAL, `number` for the others. */
+ * ratios and SL_COLUMN_REAL*, `number` for the others. */
 struct sl_cell {
     int has; /* 0: there is no such value */
     union {
@@ -60,8 +61,14 @@ struct sl_metric {
 
 extern const struct sl_metric *const sl_metrics[]; /* NULL-terminated */
 
-extern const struct sl_metric sl_metric_idle, sl_metric_kernels, sl_metric_parts, sl_metric_steps,
-    sl_metric_waits;
+/* Returns 1 if the values of a column of this type are in the member `real`. */
+static inline int sl_column_is_real(enum sl_column_type type)
+{
+    return type == SL_COLUMN_RATIO || type == SL_COLUMN_REAL || type == SL_COLUMN_REAL_NS;
+}
+
+extern const struct sl_metric sl_metric_copies, sl_metric_idle, sl_metric_kernels, sl_metric_launch,
+    sl_metric_overlap, sl_metric_parts, sl_metric_steps, sl_metric_waits;
 
 /* Returns the metric of this name, or NULL. */
 const struct sl_metric *sl_metric_find(const char *name, size_t size);

@@ -3,8 +3,8 @@
  *
  * Threads, memory: see metric.h.
  */
-#include "report/sums.h"
 #include "report/metric.h"
+#include "report/sums.h"
 
 enum {
     RANK,
@@ -23,7 +23,8 @@ enum {
 static const struct sl_column columns[] = {
     [RANK] = {"rank", SL_COLUMN_COUNT, "rank of the process; none if the file does not name it"},
     [DEVICE] = {"device", SL_COLUMN_COUNT, "CUDA's number of the device"},
-    [CAUSE] = {"cause", SL_COLUMN_TEXT, "sync, cpu, loader, launch, queued or unknown; see `parts`"},
+    [CAUSE] = {"cause", SL_COLUMN_TEXT,
+               "sync, cpu, loader, launch, queued or unknown; see `parts`"},
     [PLACE] = {"place", SL_COLUMN_TEXT,
                "innermost operator or range around the wait, or around the launch that came late"},
     [LINE] = {"line", SL_COLUMN_TEXT, "line of the user's code, if the file has it"},
@@ -83,8 +84,7 @@ static void add_gaps(const struct sl_report *report, size_t at, struct sl_sums *
 }
 
 /* Adds the rows of the rank whose recordings are [first, end). */
-static void add_rank(const struct sl_report *report, size_t first, size_t end,
-                     struct sl_table *out)
+static void add_rank(const struct sl_report *report, size_t first, size_t end, struct sl_table *out)
 {
     struct sl_sums groups = {0};
 
@@ -93,7 +93,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end,
     sl_sums_sort(&groups);
     out->failed |= groups.failed;
     for (size_t i = 0; i < groups.count; i++) {
-        const struct sl_sum *g = &groups.group[i];
+        const struct sl_sum *g = &groups.sum[i];
         uint8_t device = (uint8_t)g->key[KEY_DEVICE];
         struct sl_report_time time = sl_report_time(report, first, end, device);
         struct sl_cell *row = sl_table_row(out);
@@ -122,10 +122,11 @@ const struct sl_metric sl_metric_idle = {
     .name = "idle",
     .title = "why the devices were idle",
     .columns = columns,
-    .formula = "An idle interval [a, b) of a device ends with operation N, whose launch ran from s to e "
-               "on thread T. If the launch is not in the file: unknown. If s < a: launch if b - max(a, e) "
-               "< 30 us, else queued. Else [a, s) is divided by what T did: in a call that waits for the "
-               "GPU (sync), in PyTorch's DataLoader (loader), or other work (cpu); [s, b) is launch.",
+    .formula =
+        "An idle interval [a, b) of a device ends with operation N, whose launch ran from s to e "
+        "on thread T. If the launch is not in the file: unknown. If s < a: launch if b - max(a, e) "
+        "< 30 us, else queued. Else [a, s) is divided by what T did: in a call that waits for the "
+        "GPU (sync), in PyTorch's DataLoader (loader), or other work (cpu); [s, b) is launch.",
     .source = "syncline",
     .make = make,
 };

@@ -23,22 +23,25 @@ static const struct sl_column columns[] = {
     [BEGIN] = {"begin_ns", SL_COLUMN_NS, "begin of the interval, in the file's time"},
     [STEP_NS] = {"step_ns", SL_COLUMN_NS, "length of the interval; the parts add up to it"},
     [OPERATIONS] = {"operations", SL_COLUMN_COUNT, "number of operations launched in the step"},
-    [FIRST_PART + SL_PART_COMPUTE] = {"compute_ns", SL_COLUMN_NS, "a kernel runs that is not communication"},
+    [FIRST_PART +
+        SL_PART_COMPUTE] = {"compute_ns", SL_COLUMN_NS, "a kernel runs that is not communication"},
     [FIRST_PART + SL_PART_TRANSFER] = {"transfer_ns", SL_COLUMN_NS,
                                        "only communication runs, and all ranks have begun it"},
     [FIRST_PART + SL_PART_WAITING] = {"waiting_ns", SL_COLUMN_NS,
                                       "only communication runs, before the last rank begins it"},
     [FIRST_PART + SL_PART_COPY] = {"copy_ns", SL_COLUMN_NS, "only copies and memsets run"},
-    [FIRST_PART + SL_PART_SYNC] = {"sync_ns", SL_COLUMN_NS,
-                                   "idle: the launching thread was in a call that waits for the GPU"},
-    [FIRST_PART + SL_PART_CPU] = {"cpu_ns", SL_COLUMN_NS, "idle: the launching thread did other work"},
+    [FIRST_PART +
+        SL_PART_SYNC] = {"sync_ns", SL_COLUMN_NS,
+                         "idle: the launching thread was in a call that waits for the GPU"},
+    [FIRST_PART +
+        SL_PART_CPU] = {"cpu_ns", SL_COLUMN_NS, "idle: the launching thread did other work"},
     [FIRST_PART + SL_PART_LOADER] = {"loader_ns", SL_COLUMN_NS,
                                      "idle: the launching thread fetched a batch of data"},
     [FIRST_PART + SL_PART_LAUNCH] = {"launch_ns", SL_COLUMN_NS, "idle: a launch was under way"},
     [FIRST_PART + SL_PART_QUEUED] = {"queued_ns", SL_COLUMN_NS,
                                      "idle: the launch had been made at least 30 us before"},
-    [FIRST_PART + SL_PART_UNKNOWN] = {"unknown_ns", SL_COLUMN_NS,
-                                      "idle: the launch is not in the file"},
+    [FIRST_PART +
+        SL_PART_UNKNOWN] = {"unknown_ns", SL_COLUMN_NS, "idle: the launch is not in the file"},
     [AFTER_SYNC] = {"after_sync_ns", SL_COLUMN_NS,
                     "the part of cpu_ns before which the thread was in a wait"},
     {NULL, SL_COLUMN_TEXT, NULL},
@@ -72,11 +75,14 @@ const struct sl_metric sl_metric_parts = {
     .title = "where each step went",
     .columns = columns,
     .formula =
-        "An operation belongs to the step in which its launch began. The interval of a step runs from "
+        "An operation belongs to the step in which its launch began. The interval of a step runs "
+        "from "
         "the latest end of the operations of earlier steps to the latest end of its own. At each "
         "moment the first holds: a kernel runs that is not communication (compute); communication "
-        "runs (transfer, or waiting if a rank has not begun it); a copy or memset runs (copy); else "
-        "idle. Idle time is divided by what kept the operation that ended it from beginning earlier.",
+        "runs (transfer, or waiting if a rank has not begun it); a copy or memset runs (copy); "
+        "else "
+        "idle. Idle time is divided by what kept the operation that ended it from beginning "
+        "earlier.",
     .source = "syncline",
     .make = make,
 };

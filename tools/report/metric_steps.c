@@ -83,8 +83,9 @@ const struct sl_metric sl_metric_steps = {
     .name = "steps",
     .title = "the length of each step",
     .columns = columns,
-    .formula = "A step is long if it is longer than median + 6 MAD (median absolute deviation) of the "
-               "steps of its recording and device, and at least 1 % longer than the median.",
+    .formula =
+        "A step is long if it is longer than median + 6 MAD (median absolute deviation) of the "
+        "steps of its recording and device, and at least 1 % longer than the median.",
     .source = "syncline",
     .make = make,
 };

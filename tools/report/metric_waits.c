@@ -3,8 +3,8 @@
  *
  * Threads, memory: see metric.h.
  */
-#include "report/sums.h"
 #include "report/metric.h"
+#include "report/sums.h"
 
 enum {
     RANK,
@@ -34,8 +34,7 @@ static const struct sl_column columns[] = {
 };
 
 /* Adds the rows of the rank whose recordings are [first, end). */
-static void add_rank(const struct sl_report *report, size_t first, size_t end,
-                     struct sl_table *out)
+static void add_rank(const struct sl_report *report, size_t first, size_t end, struct sl_table *out)
 {
     struct sl_sums groups = {0};
     uint64_t steps = 0;
@@ -48,15 +47,14 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end,
             const struct sl_report_wait *w = &r->wait[k];
             const uint32_t key[SL_SUM_KEYS] = {w->line, w->place, w->name, w->source, w->kind};
 
-            if (w->wait_ns &&
-                sl_report_counts_part(report, r, sl_recording_part(r, w->start_ns)))
+            if (w->wait_ns && sl_report_counts_part(report, r, sl_recording_part(r, w->start_ns)))
                 sl_sums_add(&groups, key, w->wait_ns);
         }
     }
     sl_sums_sort(&groups);
     out->failed |= groups.failed;
     for (size_t i = 0; i < groups.count; i++) {
-        const struct sl_sum *g = &groups.group[i];
+        const struct sl_sum *g = &groups.sum[i];
         struct sl_cell *row = sl_table_row(out);
 
         row[RANK] = sl_cell_id(sl_report_rank(&report->recordings.of[first]));
@@ -82,8 +80,9 @@ const struct sl_metric sl_metric_waits = {
     .name = "waits",
     .title = "waits of the CPU for the GPU",
     .columns = columns,
-    .formula = "Each call is counted once, with the edge that released it, or else with its longest "
-               "wait. docs/sync-edges.md says how edges are found.",
+    .formula =
+        "Each call is counted once, with the edge that released it, or else with its longest "
+        "wait. docs/sync-edges.md says how edges are found.",
     .source = "syncline edges",
     .make = make,
 };

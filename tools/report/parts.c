@@ -14,6 +14,7 @@
 
 #include "report/grow.h"
 #include "report/idle.h"
+#include "report/spans.h"
 
 /* The lists of spans, in the order in which they decide. */
 enum list {
@@ -22,15 +23,6 @@ enum list {
     COMMUNICATION,
     COPY,
     LISTS
-};
-
-struct span {
-    uint64_t begin_ns, end_ns;
-};
-
-struct spans {
-    struct span *span;
-    size_t count, at;
 };
 
 /* The operations that were launched in one part of the CPU's time. */
@@ -45,7 +37,7 @@ struct walk {
     const struct sl_report_op *op; /* the operations of the device */
     const uint64_t *peer_ns;       /* see struct sl_peers; NULL: not known */
     size_t ops;
-    struct spans list[LISTS];
+    struct sl_spans list[LISTS];
     struct cpu_part *part; /* the parts of the CPU's time (sl_recording_part()) */
     size_t parts;          /* number of them */
     struct sl_parts *out;
@@ -64,65 +56,28 @@ const char *sl_part_name(enum sl_part part)
 
 /* ---- the merged spans of each class ---- */
 
-static int order_of_spans(const void *a, const void *b)
+static int add_op(struct walk *w, const struct sl_report_op *op, uint64_t ready_ns)
 {
-    const struct span *x = a, *y = b;
-
-    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
-
-/* Merges spans that overlap or touch. They are in the order of their begins. */
-static void merge(struct spans *s)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < s->count; i++) {
-        struct span *last = kept ? &s->span[kept - 1] : NULL;
-
-        if (last && s->span[i].begin_ns <= last->end_ns) {
-            if (s->span[i].end_ns > last->end_ns)
-                last->end_ns = s->span[i].end_ns;
-            continue;
-        }
-        s->span[kept++] = s->span[i];
+    switch ((enum sl_work)op->work) {
+    case SL_WORK_COMPUTE:
+        return sl_spans_add(&w->list[COMPUTE], op->start_ns, op->end_ns);
+    case SL_WORK_COMMUNICATION:
+        if (sl_spans_add(&w->list[COMMUNICATION], op->start_ns, op->end_ns) != 0)
+            return -ENOMEM;
+        return sl_spans_add(&w->list[TRANSFER], ready_ns > op->start_ns ? ready_ns : op->start_ns,
+                            op->end_ns);
+    default:
+        return sl_spans_add(&w->list[COPY], op->start_ns, op->end_ns);
     }
-    s->count = kept;
-}
-
-static void add(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
-{
-    if (begin_ns < end_ns)
-        s->span[s->count++] = (struct span){begin_ns, end_ns};
 }
 
 static int make_lists(struct walk *w)
 {
-    for (int i = 0; i < LISTS; i++) {
-        w->list[i] = (struct spans){.span = malloc((w->ops + 1) * sizeof(struct span))};
-        if (!w->list[i].span)
+    for (size_t i = 0; i < w->ops; i++)
+        if (add_op(w, &w->op[i], w->peer_ns ? w->peer_ns[i] : 0) != 0)
             return -ENOMEM;
-    }
-    for (size_t i = 0; i < w->ops; i++) {
-        const struct sl_report_op *op = &w->op[i];
-        uint64_t ready_ns = w->peer_ns ? w->peer_ns[i] : 0;
-
-        switch ((enum sl_work)op->work) {
-        case SL_WORK_COMPUTE:
-            add(&w->list[COMPUTE], op->start_ns, op->end_ns);
-            break;
-        case SL_WORK_COMMUNICATION:
-            add(&w->list[COMMUNICATION], op->start_ns, op->end_ns);
-            add(&w->list[TRANSFER], ready_ns > op->start_ns ? ready_ns : op->start_ns, op->end_ns);
-            break;
-        default:
-            add(&w->list[COPY], op->start_ns, op->end_ns);
-            break;
-        }
-    }
-    if (w->list[TRANSFER].count)
-        qsort(w->list[TRANSFER].span, w->list[TRANSFER].count, sizeof(struct span), order_of_spans);
     for (int i = 0; i < LISTS; i++)
-        merge(&w->list[i]);
+        sl_spans_merge(&w->list[i]);
     return 0;
 }
 
@@ -186,8 +141,7 @@ static const struct sl_report_op *op_at(struct walk *w, uint64_t ns)
 static int add_gap(struct walk *w, size_t interval, uint64_t begin_ns, uint64_t end_ns)
 {
     struct sl_interval *in = &w->out->interval[interval];
-    struct sl_gap *gap =
-        sl_grow((void **)&w->out->gap, &w->out->gaps, &w->gap_slots, sizeof(*gap));
+    struct sl_gap *gap = sl_grow((void **)&w->out->gap, &w->out->gaps, &w->gap_slots, sizeof(*gap));
 
     if (!gap)
         return -ENOMEM;
@@ -206,31 +160,6 @@ static int add_gap(struct walk *w, size_t interval, uint64_t begin_ns, uint64_t 
     return 0;
 }
 
-/* Returns the first list that has a span at `ns`, or LISTS. Sets *until to the next time at which
- * that may change. */
-static enum list list_at(struct walk *w, uint64_t ns, uint64_t *until)
-{
-    enum list first = LISTS;
-
-    for (int i = 0; i < LISTS; i++) {
-        struct spans *s = &w->list[i];
-        const struct span *span;
-        uint64_t changes_ns;
-
-        while (s->at < s->count && s->span[s->at].end_ns <= ns)
-            s->at++;
-        if (s->at == s->count)
-            continue;
-        span = &s->span[s->at];
-        changes_ns = span->begin_ns > ns ? span->begin_ns : span->end_ns;
-        if (changes_ns < *until)
-            *until = changes_ns;
-        if (span->begin_ns <= ns && first == LISTS)
-            first = (enum list)i;
-    }
-    return first;
-}
-
 static int walk_interval(struct walk *w, size_t interval)
 {
     static const enum sl_part part_of[LISTS] = {SL_PART_COMPUTE, SL_PART_TRANSFER, SL_PART_WAITING,
@@ -239,12 +168,12 @@ static int walk_interval(struct walk *w, size_t interval)
     const uint64_t end_ns = w->out->interval[interval].end_ns;
 
     for (; ns < end_ns; ns = until) {
-        enum list list;
+        uint32_t running;
 
         until = end_ns;
-        list = list_at(w, ns, &until);
-        if (list != LISTS)
-            w->out->interval[interval].part_ns[part_of[list]] += until - ns;
+        running = sl_spans_at(w->list, LISTS, ns, &until);
+        if (running)
+            w->out->interval[interval].part_ns[part_of[__builtin_ctz(running)]] += until - ns;
         else if (add_gap(w, interval, ns, until) != 0)
             return -ENOMEM;
     }
@@ -263,7 +192,7 @@ static int walk_device(struct walk *w)
     for (size_t i = first; rc == 0 && i < w->out->intervals; i++)
         rc = walk_interval(w, i);
     for (int i = 0; i < LISTS; i++)
-        free(w->list[i].span);
+        sl_spans_free(&w->list[i]);
     free(w->part);
     return rc;
 }

@@ -49,10 +49,10 @@ struct sl_interval {
 /* A time in which a device was idle, divided by its causes. */
 struct sl_gap {
     uint64_t begin_ns, end_ns;
-    uint64_t part_ns[SL_PART_COUNT]; /* of the idle parts; they add up to end_ns - begin_ns */
-    const struct sl_report_op *next; /* the operation that ended the gap */
+    uint64_t part_ns[SL_PART_COUNT];   /* of the idle parts; they add up to end_ns - begin_ns */
+    const struct sl_report_op *next;   /* the operation that ended the gap */
     const struct sl_report_wait *wait; /* the wait that took most of SL_PART_SYNC; NULL if none */
-    uint32_t interval;               /* index into sl_parts.interval */
+    uint32_t interval;                 /* index into sl_parts.interval */
     int is_after_sync; /* 1: the launching thread was in a wait when the gap began */
 };
 
@@ -70,8 +70,7 @@ struct sl_peers {
 };
 
 /* Divides a recording. Returns 0 or -ENOMEM. */
-int sl_parts_make(struct sl_parts *out, const struct sl_recording *r,
-                  const struct sl_peers *peers);
+int sl_parts_make(struct sl_parts *out, const struct sl_recording *r, const struct sl_peers *peers);
 void sl_parts_free(struct sl_parts *p);
 
 #endif

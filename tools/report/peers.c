@@ -13,7 +13,7 @@
 #include "event/collective.h"
 
 struct member {
-    uint64_t step;   /* number of the step; 0: the time between steps, or no steps */
+    uint64_t step; /* number of the step; 0: the time between steps, or no steps */
     uint32_t group, order;
     uint32_t recording, op;
     int64_t start_ns; /* since the epoch */
@@ -65,13 +65,13 @@ static size_t collect(const struct sl_recordings *all, struct member *member)
             continue;
         for (size_t k = 0; k < r->ops; k++)
             if (is_collective(&r->op[k]))
-                member[count++] = (struct member){
-                    .step = r->step[r->op[k].part / 2].number,
-                    .group = r->op[k].group,
-                    .recording = (uint32_t)i,
-                    .op = (uint32_t)k,
-                    .start_ns = r->header.base_ns +
-                                (int64_t)(r->op[k].start_ns - SL_REPORT_ORIGIN_NS)};
+                member[count++] =
+                    (struct member){.step = r->step[r->op[k].part / 2].number,
+                                    .group = r->op[k].group,
+                                    .recording = (uint32_t)i,
+                                    .op = (uint32_t)k,
+                                    .start_ns = r->header.base_ns +
+                                                (int64_t)(r->op[k].start_ns - SL_REPORT_ORIGIN_NS)};
     }
     return count;
 }

@@ -33,7 +33,7 @@ static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *ce
         return;
     if (type == SL_COLUMN_TEXT) {
         put_text(f, cell->text);
-    } else if (type == SL_COLUMN_RATIO || type == SL_COLUMN_REAL) {
+    } else if (sl_column_is_real(type)) {
         if (!isfinite(cell->real))
             return;
         *sl_json_double(digits, cell->real, 17) = '\0';

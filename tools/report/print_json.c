@@ -151,7 +151,7 @@ static void put_finding(FILE *f, const struct sl_report *report, const struct sl
 
 static const char *type_name(enum sl_column_type type)
 {
-    static const char *const names[] = {"text", "count", "ns", "bytes", "ratio", "number"};
+    static const char *const names[] = {"text", "count", "ns", "bytes", "ratio", "number", "ns"};
 
     return names[type];
 }
@@ -162,7 +162,7 @@ static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *ce
         fputs("null", f);
     else if (type == SL_COLUMN_TEXT)
         put_string(f, cell->text);
-    else if (type == SL_COLUMN_RATIO || type == SL_COLUMN_REAL)
+    else if (sl_column_is_real(type))
         put_real(f, cell->real);
     else
         fprintf(f, "%" PRIu64, cell->number);

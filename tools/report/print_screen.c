@@ -330,12 +330,12 @@ static void put_kernels(FILE *f, const struct sl_report *report,
     uint64_t all_ns = 0, steps = findings->time.steps ? findings->time.steps : 1;
 
     for (size_t i = 0; i < groups.count; i++)
-        all_ns += groups.group[i].total_ns;
+        all_ns += groups.sum[i].total_ns;
     if (groups.count)
         fprintf(f, "\n %-*s %10s %12s %7s %12s\n", KERNEL_NAME, "kernels and copies", "calls/step",
                 "time/step", "share", "mean");
     for (size_t i = 0; i < groups.count && i < KERNELS; i++) {
-        const struct sl_sum *g = &groups.group[i];
+        const struct sl_sum *g = &groups.sum[i];
         const char *name = sl_report_name(report, g->key[1]);
         char shorter[KERNEL_NAME + 1], span[SL_FORMAT_SIZE], mean[SL_FORMAT_SIZE];
 
@@ -405,5 +405,7 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
     put_kernels(f, report, findings);
     fputs("\n", f);
     put_missing(f, report);
-    fputs(" more: --only parts,idle,waits,steps,kernels | --json | --csv DIR\n", f);
+    fputs(
+        " more: --only parts,idle,waits,steps,kernels,overlap,launch,copies | --json | --csv DIR\n",
+        f);
 }

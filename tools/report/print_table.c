@@ -29,6 +29,8 @@ static const char *format(char *to, enum sl_column_type type, const struct sl_ce
     case SL_COLUMN_RATIO:
         snprintf(to, TEXT_WIDTH, "%.1f %%", 100 * cell->real);
         return to;
+    case SL_COLUMN_REAL_NS:
+        return sl_format_span(to, (uint64_t)(cell->real + 0.5));
     case SL_COLUMN_REAL:
         snprintf(to, TEXT_WIDTH, "%.1f", cell->real);
         return to;

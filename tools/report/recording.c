@@ -80,8 +80,8 @@ static int begins(const char *name, size_t size, const char *with)
 
 enum sl_work sl_recording_work(const char *name, size_t size)
 {
-    static const char *const beginnings[] = {"nccl",      "rccl",    "multimem_", "nvshmem",
-                                             "mscclKernel", "deep_ep"};
+    static const char *const beginnings[] = {"nccl",    "rccl",        "multimem_",
+                                             "nvshmem", "mscclKernel", "deep_ep"};
 
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
         if (begins(name, size, beginnings[i]))
@@ -393,8 +393,8 @@ static void take_steps(struct reading *r)
 static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
 {
     struct reading *r = user;
-    struct sl_report_group *group = append(r, (void **)&r->out->group, &r->out->groups,
-                                           &r->group_slots, sizeof(*group));
+    struct sl_report_group *group =
+        append(r, (void **)&r->out->group, &r->out->groups, &r->group_slots, sizeof(*group));
 
     (void)rank;
     if (group)
@@ -405,8 +405,8 @@ static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t
 static void join_waits(struct reading *r)
 {
     for (size_t i = 0; i < r->founds; i++) {
-        struct sl_report_wait *w = append(r, (void **)&r->out->wait, &r->out->waits,
-                                          &r->wait_slots, sizeof(*w));
+        struct sl_report_wait *w =
+            append(r, (void **)&r->out->wait, &r->out->waits, &r->wait_slots, sizeof(*w));
 
         if (w)
             *w = r->found[i];
@@ -418,8 +418,8 @@ static void sort_all(struct sl_recording *out)
     for (size_t i = 0; i < out->ops; i++) {
         struct sl_report_op *op = &out->op[i];
 
-        op->part = sl_recording_part(
-            out, op->launch ? out->launch[op->launch - 1].start_ns : op->start_ns);
+        op->part = sl_recording_part(out, op->launch ? out->launch[op->launch - 1].start_ns
+                                                     : op->start_ns);
     }
     if (out->ops)
         qsort(out->op, out->ops, sizeof(*out->op), order_of_ops);

@@ -5,9 +5,9 @@
  * work on the arrays, so a further metric costs no further reading. Names of all recordings of a
  * report are interned in one table, so equal names have equal ids on all ranks.
  *
- * Threads: one owner; a helper thread decompresses while the file is read. Memory: 64 bytes for each
- * GPU operation, 32 for each launch and 48 for each wait. While a file is read, also the memory
- * that replay.h states.
+ * Threads: one owner; a helper thread decompresses while the file is read. Memory: 64 bytes for
+ * each GPU operation, 32 for each launch and 48 for each wait. While a file is read, also the
+ * memory that replay.h states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
@@ -33,17 +33,18 @@ enum sl_work {
 struct sl_report_op {
     uint64_t start_ns, end_ns;
     uint64_t correlation;
-    uint64_t bytes;   /* of a copy or memset, or this rank's bytes of a collective; 0: not known */
-    uint32_t launch;  /* index into `launch` + 1; 0: the file has no call that launched this */
-    uint32_t name;    /* intern id in sl_recordings.names */
+    uint64_t bytes;  /* of a copy or memset, or this rank's bytes of a collective; 0: not known */
+    uint32_t launch; /* index into `launch` + 1; 0: the file has no call that launched this */
+    uint32_t name;   /* intern id in sl_recordings.names */
     uint32_t stream;
-    uint32_t graph;   /* CUDA graph id; 0: not from a graph */
-    uint32_t part;    /* the step, or the time between two steps, in which the launch began; see
-                         sl_recording_part() */
-    uint32_t awaited; /* name of the operation on another stream that this one waited for; 0: none */
-    uint32_t group;   /* number of the group of ranks of a collective, plus 1; 0: not known */
-    uint8_t device;   /* SL_DEVICE_NONE: not known */
-    uint8_t work;     /* enum sl_work */
+    uint32_t graph; /* CUDA graph id; 0: not from a graph */
+    uint32_t part;  /* the step, or the time between two steps, in which the launch began; see
+                       sl_recording_part() */
+    uint32_t
+        awaited;    /* name of the operation on another stream that this one waited for; 0: none */
+    uint32_t group; /* number of the group of ranks of a collective, plus 1; 0: not known */
+    uint8_t device; /* SL_DEVICE_NONE: not known */
+    uint8_t work;   /* enum sl_work */
     uint8_t collective; /* enum sl_collective_type, if `group` is not 0 */
     uint8_t is_node;    /* 1: a node of a CUDA graph that has its own row */
 };
@@ -100,10 +101,11 @@ struct sl_recording {
     /* Collectives that this rank began last, and the time that the other ranks together waited for
      * it there; set by peers.h. */
     uint64_t lates, late_ns;
-    uint64_t cpu_calls;    /* number of CUDA calls in the file */
-    uint64_t without_time; /* GPU operations left out because they have no time, or a negative one */
-    int has_sync_rows;     /* 1: the file has rows of CUDA's synchronization, or edges of waits */
-    int status;            /* 1: only a part of the file was read; the command has said so */
+    uint64_t cpu_calls; /* number of CUDA calls in the file */
+    uint64_t
+        without_time;  /* GPU operations left out because they have no time, or a negative one */
+    int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
+    int status;        /* 1: only a part of the file was read; the command has said so */
 };
 
 void sl_recording_free(struct sl_recording *r);

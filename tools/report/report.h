@@ -6,14 +6,14 @@
 #ifndef SL_REPORT_REPORT_H
 #define SL_REPORT_REPORT_H
 
-#include "report/sums.h"
 #include "report/parts.h"
 #include "report/recording.h"
+#include "report/sums.h"
 
 struct sl_report {
     struct sl_recordings recordings; /* by rank and time; those of no rank stand alone */
-    int64_t matched; /* collectives that were matched between ranks (peers.h) */
-    struct sl_parts *parts; /* of each recording, in the same order */
+    int64_t matched;                 /* collectives that were matched between ranks (peers.h) */
+    struct sl_parts *parts;          /* of each recording, in the same order */
     /* Only intervals of these steps count. Without steps in a recording, its whole time counts as
      * one step. */
     uint64_t first_step, last_step;

@@ -24,8 +24,7 @@ static uint32_t *find(const struct sl_sums *g, const uint32_t *key)
 {
     size_t at = place_of(g, key);
 
-    while (g->index[at] &&
-           memcmp(g->group[g->index[at] - 1].key, key, sizeof(g->group->key)) != 0)
+    while (g->index[at] && memcmp(g->sum[g->index[at] - 1].key, key, sizeof(g->sum->key)) != 0)
         at = (at + 1) & (g->index_slots - 1);
     return &g->index[at];
 }
@@ -45,7 +44,7 @@ static int widen(struct sl_sums *g)
     g->index = index;
     g->index_slots = slots;
     for (size_t i = 0; i < g->count; i++)
-        *find(g, g->group[i].key) = (uint32_t)(i + 1);
+        *find(g, g->sum[i].key) = (uint32_t)(i + 1);
     return 0;
 }
 
@@ -61,7 +60,7 @@ struct sl_sum *sl_sums_add(struct sl_sums *g, const uint32_t key[SL_SUM_KEYS], u
     }
     at = find(g, key);
     if (!*at) {
-        group = sl_grow((void **)&g->group, &g->count, &g->slots, sizeof(*group));
+        group = sl_grow((void **)&g->sum, &g->count, &g->slots, sizeof(*group));
         if (!group) {
             g->failed = 1;
             return NULL;
@@ -70,7 +69,7 @@ struct sl_sum *sl_sums_add(struct sl_sums *g, const uint32_t key[SL_SUM_KEYS], u
         group->shortest_ns = ns;
         *at = (uint32_t)g->count;
     }
-    group = &g->group[*at - 1];
+    group = &g->sum[*at - 1];
     group->count++;
     group->total_ns += ns;
     from_mean = (double)ns - group->mean_ns;
@@ -98,7 +97,7 @@ static int by_total(const void *a, const void *b)
 void sl_sums_sort(struct sl_sums *g)
 {
     if (g->count)
-        qsort(g->group, g->count, sizeof(*g->group), by_total);
+        qsort(g->sum, g->count, sizeof(*g->sum), by_total);
 }
 
 double sl_sum_deviation(const struct sl_sum *group)
@@ -108,7 +107,7 @@ double sl_sum_deviation(const struct sl_sum *group)
 
 void sl_sums_free(struct sl_sums *g)
 {
-    free(g->group);
+    free(g->sum);
     free(g->index);
     *g = (struct sl_sums){0};
 }
