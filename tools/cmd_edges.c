@@ -244,7 +244,7 @@ static int print_file(const struct request *r)
         .found = show_found, .edges = show, .event = r->summary ? keep_event : NULL, .user = &w};
     int status;
 
-    if (sl_replay_create(&w.feed, &sinks, 0) == 0 &&
+    if (sl_replay_create(&w.feed, &sinks, SL_REPLAY_EVENTS) == 0 &&
         (!r->summary || (sl_edge_summary_create(&w.summary, step_at, &w) == 0 &&
                          sl_wait_blame_create(&w.spent) == 0))) {
         status = analyse(&w);

@@ -261,7 +261,7 @@ int sl_convert_chakra(const struct sl_convert_request *r)
         return status;
     if (sl_et_is_file(r->input))
         return sl_convert_et(r);
-    if (sl_replay_create(&w.feed, &sinks, 1) != 0) {
+    if (sl_replay_create(&w.feed, &sinks, SL_REPLAY_ROWS) != 0) {
         status = sl_args_complain(r->command, "not enough memory to read %s", r->input);
     } else if (sl_replay_read(w.feed, r->input, why, sizeof(why)) != 0) {
         status = sl_args_complain(r->command, "%s", why);

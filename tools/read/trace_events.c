@@ -198,8 +198,10 @@ int sl_trace_events_end(struct sl_trace_events *t)
         }
         if (depth && stack[depth - 1].collective)
             sl_row_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
-        ev.around = depth ? stack[depth - 1].name : 0;
-        ev.around_line = depth ? stack[depth - 1].line : 0;
+        if (depth)
+            ev.around = stack[depth - 1].name;
+        if (!ev.around_line && depth) /* the row of a call that waited names its line itself */
+            ev.around_line = stack[depth - 1].line;
         ev.around_step = sl_trace_events_step(t, ev.start_ns);
         rc = sl_event_sort_put(t->by_correlation, &ev);
     }
@@ -342,15 +344,19 @@ int sl_trace_events_next_row(struct sl_trace_events *t, uint64_t until_ns, struc
 
 /* ---- creation, and lookup of calls ---- */
 
-int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectives *collectives)
+int sl_trace_events_keep_collectives(struct sl_trace_events *t,
+                                     struct sl_row_collectives *collectives)
+{
+    t->plain = malloc(SL_TRACE_PLAIN_MAX);
+    t->collectives = collectives;
+    return t->plain ? 0 : -ENOMEM;
+}
+
+int sl_trace_events_keep_rows(struct sl_trace_events *t)
 {
     int rc = sl_event_sort_create(&t->by_start, RUN_EVENTS, order_by_start);
 
-    if (rc == 0)
-        rc = sl_intern_create(&t->inputs, INPUTS_BYTES);
-    t->plain = malloc(SL_TRACE_PLAIN_MAX);
-    t->collectives = collectives;
-    return rc || t->plain ? rc : -ENOMEM;
+    return rc ? rc : sl_intern_create(&t->inputs, INPUTS_BYTES);
 }
 
 int sl_trace_events_create(struct sl_trace_events **out)

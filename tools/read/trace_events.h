@@ -116,10 +116,14 @@ struct sl_trace_events {
 int sl_trace_events_create(struct sl_trace_events **out);
 void sl_trace_events_destroy(struct sl_trace_events *t); /* NULL is fine */
 
-/* Called before the first row. From then on operators and ranges are kept too, and names are
- * unescaped. The collectives of the rows are added to `collectives` (borrowed; may be NULL).
- * Returns 0 or -ENOMEM. */
-int sl_trace_events_keep_rows(struct sl_trace_events *t, struct sl_row_collectives *collectives);
+/* Called before the first row. From then on the collectives of the rows are added to `collectives`
+ * (borrowed; may be NULL), and names are unescaped. Returns 0 or -ENOMEM. */
+int sl_trace_events_keep_collectives(struct sl_trace_events *t,
+                                     struct sl_row_collectives *collectives);
+
+/* Called before the first row. From then on operators and ranges are kept too. Returns 0 or
+ * -ENOMEM. */
+int sl_trace_events_keep_rows(struct sl_trace_events *t);
 
 /* Adds a row of any kind. Returns 0, or an error of the temporary files, which all later calls
  * return too. */

@@ -219,6 +219,8 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     note_process(t, row);
     t->counts.numbered += (row->has & SL_HAS_CBID) != 0;
     ev.name = intern(t, row->name);
+    ev.around = intern(t, row->wait_in);
+    ev.around_line = intern(t, row->wait_at);
     ev.u.call.cbid = id32(row->has, SL_HAS_CBID, row->cbid, 0);
     ev.u.call.result = id32(row->has, SL_HAS_RESULT, row->result, 0);
     if (sl_call_name_launches((enum sl_event_kind)kind, ev.u.call.cbid))

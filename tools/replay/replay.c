@@ -28,9 +28,12 @@ static int begin_rows(struct sl_replay *f)
     if (rc)
         return rc;
     sl_edge_names_init(&f->names, f->events->names);
-    if (f->keeps_rows)
-        rc = sl_row_collectives_create(&f->collectives);
-    return rc || !f->keeps_rows ? rc : sl_trace_events_keep_rows(f->events, f->collectives);
+    if (f->keeps == SL_REPLAY_EVENTS)
+        return 0;
+    rc = sl_row_collectives_create(&f->collectives);
+    if (rc == 0)
+        rc = sl_trace_events_keep_collectives(f->events, f->collectives);
+    return rc == 0 && f->keeps == SL_REPLAY_ROWS ? sl_trace_events_keep_rows(f->events) : rc;
 }
 
 static void forget_rows(struct sl_replay *f)
@@ -44,14 +47,15 @@ static void forget_rows(struct sl_replay *f)
     f->invalid = f->too_long = f->unusable = f->edge_rows = 0;
 }
 
-int sl_replay_create(struct sl_replay **out, const struct sl_replay_sinks *sinks, int keeps_rows)
+int sl_replay_create(struct sl_replay **out, const struct sl_replay_sinks *sinks,
+                     enum sl_replay_keeps keeps)
 {
     struct sl_replay *f = calloc(1, sizeof(*f));
 
     if (!f)
         return -ENOMEM;
     f->sinks = *sinks;
-    f->keeps_rows = keeps_rows;
+    f->keeps = keeps;
     if (begin_rows(f) != 0 || (!sinks->found && sl_recorded_edges_create(&f->joined) != 0)) {
         sl_replay_destroy(f);
         return -ENOMEM;
@@ -177,6 +181,8 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
     case SL_SPAN_EVENT:
         if (!f->is_second)
             sl_trace_take_rank(t, item, &f->header);
+        if (f->sinks.row)
+            f->sinks.row(f->sinks.user, &item->row);
         if (has_found(f)) {
             take_found(f, &item->row);
             return 0;

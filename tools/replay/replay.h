@@ -2,7 +2,7 @@
  * replay.h - reads a Kineto file and passes its events to the edge engine, for `edges` and `convert
  * --to chakra`.
  *
- *   sl_replay_create(&f, &sinks, keeps_rows);
+ *   sl_replay_create(&f, &sinks, keeps);
  *   sl_replay_read(f, path, why, sizeof(why));      reads the whole file
  *   sl_replay_run(f, path, why, sizeof(why));       passes events and edges to the sinks
  *   sl_replay_tell(f, command, path, "the edges")   reports what was left out; exit status
@@ -30,6 +30,13 @@ enum sl_replay_names {
     SL_REPLAY_NAMES_KNOWN   /* all names are known; a second pass reads the edges */
 };
 
+/* What a replay keeps besides the events that the edge engine needs. */
+enum sl_replay_keeps {
+    SL_REPLAY_EVENTS,      /* nothing */
+    SL_REPLAY_COLLECTIVES, /* collectives, and names without escapes */
+    SL_REPLAY_ROWS         /* also operators and ranges, which are passed to the `event` sink */
+};
+
 struct sl_replay_sinks {
     /* Syncline files have a row for each recorded edge. These edges are passed to `found` while the
      * file is read, without times except `wait_ns` and `wake_ns`. Nothing is sorted, and
@@ -45,15 +52,16 @@ struct sl_replay_sinks {
     /* Called at intervals, when every event that ended by `ns`, all edges of these events, and
      * every row that began by `ns` have been passed on. May be NULL. */
     void (*complete)(void *user, uint64_t ns);
+    /* Called for each row while the file is read. May be NULL. */
+    void (*row)(void *user, const struct sl_trace_row *row);
     void *user;
 };
 
 struct sl_replay {
     struct sl_replay_sinks sinks;
     struct sl_trace_events *events;
-    struct sl_row_collectives *collectives; /* collectives of the kept rows; NULL if rows are not
-                                               kept */
-    int keeps_rows;
+    struct sl_row_collectives *collectives; /* NULL if collectives are not kept */
+    enum sl_replay_keeps keeps;
     struct sl_header header;
     int knew_whose;     /* not 0 if the file was recognised as a syncline file before its first
                            row */
@@ -71,9 +79,9 @@ struct sl_replay {
     uint64_t given; /* number of recorded edges that were passed to a sink */
 };
 
-/* If `keeps_rows` is not 0, operators and ranges are passed to the `event` sink too. Returns 0 or
- * -ENOMEM. */
-int sl_replay_create(struct sl_replay **out, const struct sl_replay_sinks *sinks, int keeps_rows);
+/* 0 or -ENOMEM. */
+int sl_replay_create(struct sl_replay **out, const struct sl_replay_sinks *sinks,
+                     enum sl_replay_keeps keeps);
 void sl_replay_destroy(struct sl_replay *f); /* NULL is fine */
 
 /* Reads the file. Returns 0, or a negative errno with a one-line message in `why`. A truncated or

@@ -59,7 +59,7 @@ int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, 
             "%s: %" PRIu64
             " events left out: the file has more than %u threads without a system thread id",
             path, counts.threads_lost, SL_THREAD_IDS_MOST);
-    if (counts.steps_lost && !f->keeps_rows)
+    if (counts.steps_lost && f->keeps != SL_REPLAY_ROWS)
         status = sl_args_problem(
             command,
             "%s: %" PRIu64 " steps are past the limit: waits in them count as outside of steps",

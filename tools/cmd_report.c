@@ -1,0 +1,310 @@
+/*
+ * cmd_report.c - `syncline report`: where the time of a step went, why, and what to do.
+ *
+ * The command reads each trace once, divides the time of each device (report/parts.h), and prints
+ * the first screen, some of the tables, or everything as JSON or CSV.
+ *
+ * Threads: main; a helper thread decompresses. Memory: report/recording.h.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "command.h"
+#include "read/job_files.h"
+#include "report/finding.h"
+#include "report/metric.h"
+#include "report/peers.h"
+#include "report/print.h"
+
+enum {
+    OPT_JSON,
+    OPT_CSV,
+    OPT_ONLY,
+    OPT_STEPS,
+    OPT_RANK,
+    OPT_RUN
+};
+
+static const struct sl_flag options[] = {
+    [OPT_JSON] = {"json", 0, NULL, "print everything as one JSON object, for programs"},
+    [OPT_CSV] = {"csv", 0, "DIR", "write each table to DIR/NAME.csv"},
+    [OPT_ONLY] = {"only", 0, "NAME,...", "only these tables, in full"},
+    [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
+    [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
+    [OPT_RUN] = SL_JOB_FILES_RUN,
+    {NULL, 0, NULL, NULL},
+};
+
+#define METRICS_MAX 32
+
+struct request {
+    const struct sl_command *command;
+    const char *csv; /* folder for CSV files, or NULL */
+    int json, has_rank;
+    uint64_t rank;
+    const struct sl_metric *metric[METRICS_MAX + 1]; /* the wanted tables; NULL-terminated */
+    int is_only;                                     /* 1: --only was given */
+};
+
+/* ---- options ---- */
+
+static int unknown_metric(const struct sl_command *self, const char *name)
+{
+    const char *names[METRICS_MAX];
+    int count = 0;
+
+    for (; sl_metrics[count]; count++)
+        names[count] = sl_metrics[count]->name;
+    return sl_args_unknown(self, "table", name, names, count, "see `syncline report --help`");
+}
+
+/* Reads --only. Returns 0 or an exit status. */
+static int take_only(struct request *r, const char *list)
+{
+    size_t count = 0;
+
+    if (!list) {
+        for (; sl_metrics[count] && count < METRICS_MAX; count++)
+            r->metric[count] = sl_metrics[count];
+        return 0;
+    }
+    r->is_only = 1;
+    while (*list) {
+        size_t size = strcspn(list, ",");
+        const struct sl_metric *metric = sl_metric_find(list, size);
+
+        if (!metric) {
+            char name[64];
+
+            snprintf(name, sizeof(name), "%.*s", (int)size, list);
+            return unknown_metric(r->command, name);
+        }
+        if (count < METRICS_MAX)
+            r->metric[count++] = metric;
+        list += size + (list[size] == ',');
+    }
+    return count ? 0 : sl_args_complain(r->command, "--only needs the name of a table");
+}
+
+/* Reads --steps N..M or N. Returns 0 or an exit status. */
+static int take_steps(const struct sl_command *self, struct sl_report *report, const char *text)
+{
+    char first[32];
+    const char *dots;
+
+    report->first_step = 0;
+    report->last_step = UINT64_MAX;
+    if (!text)
+        return 0;
+    dots = strstr(text, "..");
+    snprintf(first, sizeof(first), "%.*s", dots ? (int)(dots - text) : (int)strlen(text), text);
+    if (sl_args_number(first, UINT64_MAX, &report->first_step) != 0 ||
+        sl_args_number(dots ? dots + 2 : first, UINT64_MAX, &report->last_step) != 0 ||
+        report->first_step > report->last_step)
+        return sl_args_complain(self, "--steps %s is not valid: give N or N..M, such as 10..20",
+                                text);
+    return 0;
+}
+
+/* ---- reading ---- */
+
+static int by_rank_and_time(const void *a, const void *b)
+{
+    const struct sl_recording *x = a, *y = b;
+    int64_t rank_x = sl_report_rank(x), rank_y = sl_report_rank(y);
+
+    if (rank_x != rank_y)
+        return rank_x < rank_y ? -1 : 1;
+    if (x->header.base_ns != y->header.base_ns)
+        return x->header.base_ns < y->header.base_ns ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+/* Divides the time of all recordings. Returns 0 or -ENOMEM. */
+static int divide(struct sl_report *report)
+{
+    struct sl_recordings *all = &report->recordings;
+    struct sl_peers *peers = calloc(all->count + 1, sizeof(*peers));
+    int rc = 0;
+
+    report->parts = calloc(all->count + 1, sizeof(*report->parts));
+    if (!peers || !report->parts) {
+        free(peers);
+        return -ENOMEM;
+    }
+    report->matched = sl_peers_match(all, peers);
+    if (report->matched < 0)
+        rc = -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < all->count; i++)
+        rc = sl_parts_make(&report->parts[i], &all->of[i], &peers[i]);
+    for (size_t i = 0; i < all->count; i++)
+        free(peers[i].last_start_ns);
+    free(peers);
+    return rc;
+}
+
+/* Leaves out the recordings of other ranks. */
+static void choose_rank(struct sl_recordings *all, uint64_t rank)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->of[i].header.has_rank && (uint64_t)all->of[i].header.rank == rank)
+            all->of[kept++] = all->of[i];
+        else
+            sl_recording_free(&all->of[i]);
+    }
+    all->count = kept;
+}
+
+static int read_all(const struct request *r, struct sl_report *report, const struct sl_args *args,
+                    const struct sl_job_files *files)
+{
+    int worst = 0;
+
+    (void)args;
+    for (size_t i = 0; i < files->count; i++) {
+        int status = sl_recordings_read(&report->recordings, r->command, files->path[i]);
+
+        worst = status > worst ? status : worst;
+    }
+    if (r->has_rank)
+        choose_rank(&report->recordings, r->rank);
+    if (report->recordings.count == 0) {
+        if (worst == 0)
+            worst = r->has_rank
+                        ? sl_args_complain(r->command, "no file is of rank %" PRIu64, r->rank)
+                        : sl_args_complain(r->command, "no trace was found");
+        return worst;
+    }
+    qsort(report->recordings.of, report->recordings.count, sizeof(*report->recordings.of),
+          by_rank_and_time);
+    return worst;
+}
+
+/* ---- output ---- */
+
+static int cannot(const struct request *r)
+{
+    return sl_args_complain(r->command, "not enough memory for the report");
+}
+
+static int write_csv(const struct request *r, const struct sl_table *table)
+{
+    char path[4096];
+    FILE *f;
+    int failed;
+
+    snprintf(path, sizeof(path), "%s/%s.csv", r->csv, table->metric->name);
+    f = fopen(path, "we");
+    if (!f)
+        return sl_args_complain(r->command, "cannot write %s: %s", path, strerror(errno));
+    sl_report_print_csv(f, table);
+    failed = ferror(f) != 0;
+    if (fclose(f) != 0 || failed)
+        return sl_args_complain(r->command, "cannot write %s: %s", path, strerror(errno));
+    return 0;
+}
+
+static int print_tables(const struct request *r, const struct sl_report *report,
+                        const struct sl_report_findings *findings, const struct sl_table *tables)
+{
+    int status = 0;
+
+    for (size_t i = 0; r->csv && tables[i].metric && status == 0; i++)
+        status = write_csv(r, &tables[i]);
+    if (status)
+        return status;
+    if (r->json) {
+        sl_report_print_json(stdout, report, findings, tables);
+    } else if (r->is_only) {
+        for (size_t i = 0; tables[i].metric; i++) {
+            if (i)
+                putchar('\n');
+            sl_report_print_table(stdout, &tables[i]);
+        }
+    } else {
+        sl_report_print_screen(stdout, report, findings);
+    }
+    return 0;
+}
+
+static int print(const struct request *r, const struct sl_report *report)
+{
+    struct sl_table tables[METRICS_MAX + 1] = {{0}};
+    struct sl_report_findings findings;
+    int status = 0, rc = sl_report_findings_make(&findings, report);
+
+    /* The first screen needs no table. */
+    for (size_t i = 0; (r->json || r->csv || r->is_only) && rc == 0 && r->metric[i]; i++)
+        rc = sl_metric_make(r->metric[i], report, &tables[i]);
+    status = rc ? cannot(r) : print_tables(r, report, &findings, tables);
+    for (size_t i = 0; tables[i].metric; i++)
+        sl_table_free(&tables[i]);
+    return status;
+}
+
+static int make_folder(const struct request *r)
+{
+    if (!r->csv || mkdir(r->csv, 0777) == 0 || errno == EEXIST)
+        return 0;
+    return sl_args_complain(r->command, "cannot make the folder %s: %s", r->csv, strerror(errno));
+}
+
+static int report_files(const struct request *r, struct sl_report *report,
+                        const struct sl_args *args, const struct sl_job_files *files)
+{
+    int worst, status;
+
+    if (sl_recordings_create(&report->recordings, files->count) != 0)
+        return cannot(r);
+    worst = read_all(r, report, args, files);
+    if (report->recordings.count == 0) {
+        sl_recordings_free(&report->recordings);
+        return worst ? worst : SL_EXIT_USAGE;
+    }
+    status = divide(report) != 0 ? cannot(r) : print(r, report);
+    for (size_t i = 0; report->parts && i < report->recordings.count; i++)
+        sl_parts_free(&report->parts[i]);
+    free(report->parts);
+    sl_recordings_free(&report->recordings);
+    return status > worst ? status : worst;
+}
+
+static int run(const struct sl_args *args)
+{
+    const char *const *value = args->value;
+    struct request r = {
+        .command = args->command, .csv = value[OPT_CSV], .json = value[OPT_JSON] != NULL};
+    struct sl_report report = {0};
+    struct sl_job_files files;
+    int worst, status;
+
+    if (args->operands == 0)
+        return sl_args_complain(r.command, "PATH is missing: syncline %s", r.command->usage);
+    if ((status = take_only(&r, value[OPT_ONLY])) != 0 ||
+        (status = take_steps(r.command, &report, value[OPT_STEPS])) != 0 ||
+        (status = make_folder(&r)) != 0)
+        return status;
+    r.has_rank = value[OPT_RANK] != NULL;
+    if (r.has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r.rank) != 0)
+        return sl_args_complain(r.command, "--rank %s is not valid: give a number",
+                                value[OPT_RANK]);
+    worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
+    status = worst && files.count == 0 ? worst : report_files(&r, &report, args, &files);
+    sl_job_files_free(&files);
+    return status > worst ? status : worst;
+}
+
+const struct sl_command sl_cmd_report = {
+    .name = "report",
+    .summary = "where did the time of a step go, why, and what to do?",
+    .usage = "report PATH... [options]",
+    .help = sl_help_report,
+    .options = options,
+    .operands_max = SL_ARGS_ANY,
+    .run = run,
+};

@@ -1,0 +1,65 @@
+/*
+ * metric.c - the list of metrics, and their tables.
+ *
+ * Threads, memory: see metric.h.
+ */
+#include "report/metric.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS_MAX 32
+
+const struct sl_metric *const sl_metrics[] = {
+    &sl_metric_parts,  &sl_metric_idle,    &sl_metric_waits,
+    &sl_metric_steps,  &sl_metric_kernels, &sl_metric_overlap,
+    &sl_metric_launch, &sl_metric_copies,  NULL};
+
+const struct sl_metric *sl_metric_find(const char *name, size_t size)
+{
+    for (int i = 0; sl_metrics[i]; i++)
+        if (strlen(sl_metrics[i]->name) == size && memcmp(sl_metrics[i]->name, name, size) == 0)
+            return sl_metrics[i];
+    return NULL;
+}
+
+int sl_metric_make(const struct sl_metric *metric, const struct sl_report *report,
+                   struct sl_table *out)
+{
+    *out = (struct sl_table){.metric = metric};
+    while (metric->columns[out->columns].name)
+        out->columns++;
+    metric->make(report, out);
+    if (!out->failed)
+        return 0;
+    sl_table_free(out);
+    return -ENOMEM;
+}
+
+void sl_table_free(struct sl_table *t)
+{
+    free(t->cell);
+    t->cell = NULL;
+    t->rows = t->slots = 0;
+}
+
+struct sl_cell *sl_table_row(struct sl_table *t)
+{
+    static struct sl_cell nowhere[COLUMNS_MAX]; /* written, never read */
+    struct sl_cell *row;
+
+    if (t->rows == t->slots) {
+        size_t more = t->slots ? t->slots + t->slots / 2 : 64;
+        struct sl_cell *grown = realloc(t->cell, more * t->columns * sizeof(*grown));
+
+        if (!grown) {
+            t->failed = 1;
+            return nowhere;
+        }
+        t->cell = grown;
+        t->slots = more;
+    }
+    row = &t->cell[t->rows++ * t->columns];
+    return memset(row, 0, t->columns * sizeof(*row));
+}

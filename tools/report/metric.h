@@ -1,0 +1,112 @@
+/*
+ * metric.h - the table of metrics. A metric turns the recordings of a report into one table.
+ *
+ * A metric is one file, metric_NAME.c, and one row of sl_metrics[] in metric.c. docs/metrics.md is
+ * generated from these rows.
+ *
+ * Threads: one owner. Memory: a table owns its cells; texts in cells are borrowed from the report.
+ */
+#ifndef SL_REPORT_METRIC_H
+#define SL_REPORT_METRIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/report.h"
+
+enum sl_column_type {
+    SL_COLUMN_TEXT,
+    SL_COLUMN_COUNT, /* a number of things, or an id */
+    SL_COLUMN_NS,
+    SL_COLUMN_BYTES,
+    SL_COLUMN_RATIO,  /* 0 to 1 */
+    SL_COLUMN_REAL,   /* any other number */
+    SL_COLUMN_REAL_NS /* a mean of times */
+};
+
+/* The name of a column ends in its unit: _ns, _bytes or _ratio. */
+struct sl_column {
+    const char *name; /* NULL ends the list */
+    enum sl_column_type type;
+    const char *meaning;
+};
+
+/* A value. Which member holds it is the column's type: `text` for SL_COLUMN_TEXT, `real` for
+ * ratios and SL_COLUMN_REAL*, `number` for the others. */
+struct sl_cell {
+    int has; /* 0: there is no such value */
+    union {
+        const char *text;
+        uint64_t number;
+        double real;
+    };
+};
+
+struct sl_table {
+    const struct sl_metric *metric;
+    struct sl_cell *cell; /* row by row */
+    size_t columns, rows, slots;
+    const char *note[4]; /* sentences about the table as a whole; NULL after the last */
+    int failed;          /* 1: there was not enough memory for all rows */
+};
+
+struct sl_metric {
+    const char *name;
+    const char *title;
+    const struct sl_column *columns;
+    const char *formula;
+    const char *source; /* where the formula comes from */
+    void (*make)(const struct sl_report *report, struct sl_table *out);
+};
+
+extern const struct sl_metric *const sl_metrics[]; /* NULL-terminated */
+
+/* Returns 1 if the values of a column of this type are in the member `real`. */
+static inline int sl_column_is_real(enum sl_column_type type)
+{
+    return type == SL_COLUMN_RATIO || type == SL_COLUMN_REAL || type == SL_COLUMN_REAL_NS;
+}
+
+extern const struct sl_metric sl_metric_copies, sl_metric_idle, sl_metric_kernels, sl_metric_launch,
+    sl_metric_overlap, sl_metric_parts, sl_metric_steps, sl_metric_waits;
+
+/* Returns the metric of this name, or NULL. */
+const struct sl_metric *sl_metric_find(const char *name, size_t size);
+
+/* Makes the table of a metric. Returns 0 or -ENOMEM. */
+int sl_metric_make(const struct sl_metric *metric, const struct sl_report *report,
+                   struct sl_table *out);
+void sl_table_free(struct sl_table *t);
+
+/* Adds a row without values, and returns its first cell. If there is no memory, returns a row that
+ * is not in the table. */
+struct sl_cell *sl_table_row(struct sl_table *t);
+
+static inline struct sl_cell sl_cell_text(const char *text)
+{
+    return (struct sl_cell){.has = text && *text, .text = text};
+}
+
+static inline struct sl_cell sl_cell_number(uint64_t number)
+{
+    return (struct sl_cell){.has = 1, .number = number};
+}
+
+/* A number that is below 0 stands for none. */
+static inline struct sl_cell sl_cell_id(int64_t id)
+{
+    return (struct sl_cell){.has = id >= 0, .number = (uint64_t)id};
+}
+
+/* `of` 0 gives no value. */
+static inline struct sl_cell sl_cell_ratio(uint64_t part, uint64_t of)
+{
+    return (struct sl_cell){.has = of != 0, .real = of ? (double)part / (double)of : 0};
+}
+
+static inline struct sl_cell sl_cell_real(double real)
+{
+    return (struct sl_cell){.has = 1, .real = real};
+}
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * peers.c - sorts the collectives of all ranks by group, step and order, so that those of one call
+ * stand side by side.
+ *
+ * Threads, memory: see peers.h.
+ */
+#include "report/peers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/collective.h"
+
+struct member {
+    uint64_t step; /* number of the step; 0: the time between steps, or no steps */
+    uint32_t group, order;
+    uint32_t recording, op;
+    int64_t start_ns; /* since the epoch */
+};
+
+static int order_of_members(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    return (x->recording > y->recording) - (x->recording < y->recording);
+}
+
+/* Numbers the members of each recording, group and step by their start. */
+static int order_to_number(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+
+    if (x->recording != y->recording)
+        return x->recording < y->recording ? -1 : 1;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->op > y->op) - (x->op < y->op);
+}
+
+static int is_collective(const struct sl_report_op *op)
+{
+    return op->group != 0 && op->collective != SL_COLLECTIVE_SEND &&
+           op->collective != SL_COLLECTIVE_RECV && op->part % 2 != 0;
+}
+
+static size_t collect(const struct sl_recordings *all, struct member *member)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct sl_recording *r = &all->of[i];
+
+        if (!r->header.has_rank || !r->header.has_base)
+            continue;
+        for (size_t k = 0; k < r->ops; k++)
+            if (is_collective(&r->op[k]))
+                member[count++] =
+                    (struct member){.step = r->step[r->op[k].part / 2].number,
+                                    .group = r->op[k].group,
+                                    .recording = (uint32_t)i,
+                                    .op = (uint32_t)k,
+                                    .start_ns = r->header.base_ns +
+                                                (int64_t)(r->op[k].start_ns - SL_REPORT_ORIGIN_NS)};
+    }
+    return count;
+}
+
+static void number(struct member *member, size_t count)
+{
+    qsort(member, count, sizeof(*member), order_to_number);
+    for (size_t i = 1; i < count; i++) {
+        const struct member *before = &member[i - 1];
+
+        if (member[i].recording == before->recording && member[i].group == before->group &&
+            member[i].step == before->step)
+            member[i].order = before->order + 1;
+    }
+}
+
+/* Returns the number of ranks of a group, or 0 if it is not known. */
+static size_t ranks_of(const struct sl_recordings *all, const struct member *m)
+{
+    const struct sl_recording *r = &all->of[m->recording];
+
+    if (m->group == 1) /* the group of all ranks */
+        return r->header.has_world_size ? (size_t)r->header.world_size : 0;
+    for (size_t i = 0; i < r->groups; i++)
+        if (r->group[i].number + 1 == m->group)
+            return r->group[i].ranks;
+    return 0;
+}
+
+/* Returns the number of members of one call, from `first` on. */
+static size_t call_size(const struct member *first, size_t left)
+{
+    size_t size = 1;
+
+    while (size < left && first[size].group == first->group && first[size].step == first->step &&
+           first[size].order == first->order)
+        size++;
+    return size;
+}
+
+/* Returns 1 if the members are all ranks of the group, each once, on one host. */
+static int is_whole(const struct sl_recordings *all, const struct member *m, size_t size)
+{
+    if (size < 2 || size != ranks_of(all, m))
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        const struct sl_header *a = &all->of[m[i - 1].recording].header,
+                               *b = &all->of[m[i].recording].header;
+
+        if (a->rank == b->rank || strcmp(a->host, b->host) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+static void set_last(struct sl_recordings *all, const struct member *m, size_t size,
+                     uint64_t **last_start_ns)
+{
+    const struct member *last = m;
+    uint64_t late_ns = 0;
+
+    for (size_t i = 1; i < size; i++)
+        last = m[i].start_ns > last->start_ns ? &m[i] : last;
+    for (size_t i = 0; i < size; i++) {
+        last_start_ns[m[i].recording][m[i].op] =
+            (uint64_t)(last->start_ns - all->of[m[i].recording].header.base_ns) +
+            SL_REPORT_ORIGIN_NS;
+        late_ns += (uint64_t)(last->start_ns - m[i].start_ns);
+    }
+    all->of[last->recording].late_ns += late_ns;
+    all->of[last->recording].lates++;
+}
+
+static int make_arrays(const struct sl_recordings *all, uint64_t **last_start_ns)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        last_start_ns[i] = calloc(all->of[i].ops + 1, sizeof(**last_start_ns));
+        if (!last_start_ns[i])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out)
+{
+    uint64_t **last_start_ns = calloc(all->count + 1, sizeof(*last_start_ns));
+    struct member *member = NULL;
+    size_t most = 1, count = 0, size;
+    int64_t matched = 0;
+
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = 0; k < all->of[i].ops; k++)
+            most += (size_t)is_collective(&all->of[i].op[k]);
+    member = calloc(most, sizeof(*member));
+    if (!last_start_ns || !member || make_arrays(all, last_start_ns) != 0)
+        matched = -ENOMEM;
+    if (matched == 0) {
+        count = collect(all, member);
+        number(member, count);
+        qsort(member, count, sizeof(*member), order_of_members);
+    }
+    for (size_t i = 0; i < count; i += size) {
+        size = call_size(&member[i], count - i);
+        if (!is_whole(all, &member[i], size))
+            continue;
+        set_last(all, &member[i], size, last_start_ns);
+        matched++;
+    }
+    for (size_t i = 0; last_start_ns && i < all->count; i++)
+        out[i].last_start_ns = last_start_ns[i];
+    free(last_start_ns);
+    free(member);
+    return matched;
+}

@@ -1,0 +1,19 @@
+/*
+ * peers.h - matches the collectives of several ranks, and finds when the last rank began each.
+ *
+ * Kernels of NCCL are matched by the group of ranks, the number of the step, and their order in the
+ * step. A collective is matched only if the recordings of all ranks of its group are there, are of
+ * one host (whose ranks share a clock), and have the same number of collectives in the step.
+ *
+ * Threads: one owner. Memory: 32 bytes for each collective while they are matched.
+ */
+#ifndef SL_REPORT_PEERS_H
+#define SL_REPORT_PEERS_H
+
+#include "report/parts.h"
+
+/* Makes an array for each recording; the caller frees each `last_start_ns`. Returns the number of
+ * collectives that were matched, or -ENOMEM. Sets late_ns and lates of each recording. */
+int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out);
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * print_json.c - prints a report as JSON, in the schema that docs/report.md describes.
+ *
+ * Threads, memory: see print.h.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "report/print.h"
+
+#define SCHEMA 1
+
+static void put_string(FILE *f, const char *text)
+{
+    size_t length = strlen(text);
+    char *out = malloc(length * SL_JSON_ESCAPE_MAX + 1);
+
+    if (!out) {
+        fputs("null", f);
+        return;
+    }
+    *sl_json_escape(out, text, length) = '\0';
+    fprintf(f, "\"%s\"", out);
+    free(out);
+}
+
+/* Writes the text, or null if it is empty. */
+static void put_optional(FILE *f, const char *before, const char *text)
+{
+    fputs(before, f);
+    if (*text)
+        put_string(f, text);
+    else
+        fputs("null", f);
+}
+
+static void put_real(FILE *f, double value)
+{
+    char digits[40];
+
+    if (!isfinite(value)) {
+        fputs("null", f);
+        return;
+    }
+    *sl_json_double(digits, value, 17) = '\0';
+    fputs(digits, f);
+}
+
+static void put_id(FILE *f, const char *before, int has, int64_t value)
+{
+    if (has)
+        fprintf(f, "%s%" PRId64, before, value);
+    else
+        fprintf(f, "%snull", before);
+}
+
+static void put_lost(FILE *f, const struct sl_recording *r)
+{
+    const char *separator = "";
+
+    fputs(", \"lost\": {", f);
+    for (int i = 0; i < SL_EDGE_LOST_COUNT; i++) {
+        if (!r->lost_edges[i])
+            continue;
+        fprintf(f, "%s\"edges_%s\": %" PRIu64, separator, sl_edge_loss_name((enum sl_edge_loss)i),
+                r->lost_edges[i]);
+        separator = ", ";
+    }
+    for (unsigned i = 0; i < r->header.counters; i++) {
+        const struct sl_header_counter *c = &r->header.counter[i];
+
+        if (!c->value || strncmp(c->name, "edges_lost_", 11) == 0 || !strstr(c->name, "lost"))
+            continue;
+        fputs(separator, f);
+        put_string(f, c->name);
+        fprintf(f, ": %" PRIu64, c->value);
+        separator = ", ";
+    }
+    fputs("}", f);
+}
+
+static void put_input(FILE *f, const struct sl_recording *r)
+{
+    fputs("{\"path\": ", f);
+    put_string(f, r->path);
+    put_id(f, ", \"rank\": ", r->header.has_rank, r->header.rank);
+    put_id(f, ", \"world_size\": ", r->header.has_world_size, r->header.world_size);
+    put_optional(f, ", \"host\": ", r->header.host);
+    fputs(", \"devices\": [", f);
+    for (unsigned i = 0; i < r->header.devices; i++) {
+        fprintf(f, "%s{\"id\": %" PRId64 ", \"name\": ", i ? ", " : "", r->header.device[i].id);
+        put_string(f, r->header.device[i].name);
+        fputs("}", f);
+    }
+    fputs("]", f);
+    put_lost(f, r);
+    fputs("}", f);
+}
+
+/* Prints the numbers of the chosen steps of all ranks, each once, in order. */
+static void put_steps(FILE *f, const struct sl_report *report)
+{
+    const struct sl_recordings *all = &report->recordings;
+    const char *separator = "";
+    uint64_t least = 0;
+
+    fputs(", \"steps\": [", f);
+    for (;;) {
+        uint64_t next = UINT64_MAX;
+
+        for (size_t i = 0; i < all->count; i++)
+            for (uint32_t k = 0; k < all->of[i].steps; k++) {
+                uint64_t number = all->of[i].step[k].number;
+
+                if (number >= least && number < next &&
+                    sl_report_counts_step(report, &all->of[i], k + 1))
+                    next = number;
+            }
+        if (next == UINT64_MAX)
+            break;
+        fprintf(f, "%s%" PRIu64, separator, next);
+        separator = ", ";
+        least = next + 1;
+    }
+    fputs("]", f);
+}
+
+static void put_finding(FILE *f, const struct sl_report *report, const struct sl_report_finding *it)
+{
+    const char *line = sl_report_name(report, it->line), *colon = strrchr(line, ':');
+    const char *end = colon ? strchr(colon, ' ') : NULL;
+    char file[4096];
+
+    fprintf(f, "{\"id\": \"%s\", \"part\": \"%s\", \"per_step_ns\": %" PRIu64 ", \"share_ratio\": ",
+            it->id, sl_part_name(it->part), it->per_step_ns);
+    put_real(f, it->share);
+    fprintf(f, ", \"ranks\": %zu", it->ranks);
+    snprintf(file, sizeof(file), "%.*s", colon ? (int)(colon - line) : (int)strlen(line), line);
+    put_optional(f, ", \"where\": {\"file\": ", file);
+    put_id(f, ", \"line\": ", colon && atoll(colon + 1) > 0, colon ? atoll(colon + 1) : 0);
+    put_optional(f, ", \"function\": ", end ? end + 1 : "");
+    put_optional(f, ", \"op\": ", sl_report_name(report, it->place));
+    put_optional(f, ", \"call\": ", sl_report_name(report, it->call));
+    put_optional(f, "}, \"text\": ", it->text);
+    put_optional(f, ", \"advice\": ", it->advice);
+    fprintf(f, ", \"sure\": \"%s\"}", sl_sure_name(it->sure));
+}
+
+static const char *type_name(enum sl_column_type type)
+{
+    static const char *const names[] = {"text", "count", "ns", "bytes", "ratio", "number", "ns"};
+
+    return names[type];
+}
+
+static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *cell)
+{
+    if (!cell->has)
+        fputs("null", f);
+    else if (type == SL_COLUMN_TEXT)
+        put_string(f, cell->text);
+    else if (sl_column_is_real(type))
+        put_real(f, cell->real);
+    else
+        fprintf(f, "%" PRIu64, cell->number);
+}
+
+static void put_table(FILE *f, const struct sl_table *t)
+{
+    fprintf(f, "\"%s\": {\"columns\": [", t->metric->name);
+    for (size_t i = 0; i < t->columns; i++)
+        fprintf(f, "%s{\"name\": \"%s\", \"unit\": \"%s\", \"type\": \"%s\"}", i ? ", " : "",
+                t->metric->columns[i].name, type_name(t->metric->columns[i].type),
+                t->metric->columns[i].type == SL_COLUMN_TEXT ? "string" : "number");
+    fputs("], \"rows\": [", f);
+    for (size_t row = 0; row < t->rows; row++) {
+        fputs(row ? ",\n [" : "\n [", f);
+        for (size_t i = 0; i < t->columns; i++) {
+            fputs(i ? ", " : "", f);
+            put_cell(f, t->metric->columns[i].type, &t->cell[row * t->columns + i]);
+        }
+        fputs("]", f);
+    }
+    fputs("], \"notes\": [", f);
+    for (size_t i = 0; i < sizeof(t->note) / sizeof(t->note[0]) && t->note[i]; i++) {
+        fputs(i ? ", " : "", f);
+        put_string(f, t->note[i]);
+    }
+    fputs("]}", f);
+}
+
+void sl_report_print_json(FILE *f, const struct sl_report *report,
+                          const struct sl_report_findings *findings, const struct sl_table *tables)
+{
+    fprintf(f, "{\"schema\": %d, \"syncline\": \"%s\", \"inputs\": [", SCHEMA, SL_VERSION);
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        fputs(i ? ",\n " : "\n ", f);
+        put_input(f, &report->recordings.of[i]);
+    }
+    fputs("]", f);
+    put_steps(f, report);
+    fputs(", \"findings\": [", f);
+    for (size_t i = 0; i < findings->count; i++) {
+        fputs(i ? ",\n " : "\n ", f);
+        put_finding(f, report, &findings->of[i]);
+    }
+    fputs("], \"metrics\": {", f);
+    for (size_t i = 0; tables[i].metric; i++) {
+        fputs(i ? ",\n" : "\n", f);
+        put_table(f, &tables[i]);
+    }
+    fputs("}}\n", f);
+}

@@ -1,0 +1,411 @@
+/*
+ * print_screen.c - prints the first screen of a report: what held the GPUs up, the largest losses
+ * with their remedies, where the step of each rank went, and the kernels that took most time.
+ *
+ * Threads, memory: see print.h.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "print/format.h"
+#include "print/short_name.h"
+#include "report/print.h"
+
+#define TEXT_COLUMN 45 /* of 100 columns */
+#define TEXT_WIDTH  45
+#define BAR         12
+#define FINDINGS    5
+#define RANKS       8
+#define KERNELS     6
+#define KERNEL_NAME 48
+
+/* ---- the head: whose recording it is ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Counts the ranks, and the devices with GPU work. */
+static void count(const struct sl_report *report, size_t *ranks, size_t *devices)
+{
+    const struct sl_recordings *all = &report->recordings;
+
+    *ranks = *devices = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct sl_recording *r = &all->of[i];
+
+        if (i && sl_report_rank(r) >= 0 && sl_report_rank(r) == sl_report_rank(&all->of[i - 1]))
+            continue;
+        ++*ranks;
+        for (size_t k = 0; k < r->ops; k++)
+            *devices += k == 0 || r->op[k].device != r->op[k - 1].device;
+    }
+}
+
+/* Finds the lowest and the highest number of a chosen step. Returns 0 if there is none. */
+static int step_range(const struct sl_report *report, uint64_t *first, uint64_t *last)
+{
+    *first = UINT64_MAX;
+    *last = 0;
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        const struct sl_recording *r = &report->recordings.of[i];
+
+        for (uint32_t k = 0; k < r->steps; k++) {
+            if (!sl_report_counts_step(report, r, k + 1))
+                continue;
+            *first = r->step[k].number < *first ? r->step[k].number : *first;
+            *last = r->step[k].number > *last ? r->step[k].number : *last;
+        }
+    }
+    return *first <= *last;
+}
+
+static uint64_t lost(const struct sl_report *report)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        const struct sl_recording *r = &report->recordings.of[i];
+
+        sum += sl_header_counter(&r->header, "cupti_dropped") +
+               sl_header_counter(&r->header, "ring_dropped");
+    }
+    return sum;
+}
+
+static void put_head(FILE *f, const struct sl_report *report,
+                     const struct sl_report_findings *findings)
+{
+    const struct sl_recording *r = &report->recordings.of[0];
+    const struct sl_header *h = &r->header;
+    uint64_t first, last, dropped = lost(report);
+    char span[SL_FORMAT_SIZE], number[SL_FORMAT_SIZE];
+    size_t ranks, devices;
+
+    count(report, &ranks, &devices);
+    fprintf(f, "%s: ", *h->job ? h->job : base_name(r->path));
+    if (h->has_world_size)
+        fprintf(f, "%zu of %" PRId64 " rank%s", ranks, h->world_size,
+                h->world_size == 1 ? "" : "s");
+    else
+        fprintf(f, "%zu rank%s", ranks, ranks == 1 ? "" : "s");
+    if (*h->host)
+        fprintf(f, " on %s", h->host);
+    fprintf(f, ", %zu ", devices);
+    if (h->devices)
+        fprintf(f, "x %s", h->device[0].name);
+    else
+        fprintf(f, "GPU%s", devices == 1 ? "" : "s");
+    if (findings->time.steps)
+        sl_format_span(span, findings->time.length_ns / findings->time.steps);
+    if (step_range(report, &first, &last))
+        fprintf(f, "; steps %" PRIu64 "..%" PRIu64 " of %s", first, last, span);
+    else if (findings->time.steps)
+        fprintf(f, "; no steps, %s", span);
+    if (dropped)
+        fprintf(f, "; %s records were lost", sl_format_count(number, dropped));
+    else
+        fputs(r->status ? "; incomplete" : "; complete", f);
+    fputs("\n", f);
+}
+
+/* ---- the verdict ---- */
+
+static const char *verdict(enum sl_part bound)
+{
+    switch (bound) {
+    case SL_PART_COMPUTE:
+        return "The GPUs are busy";
+    case SL_PART_TRANSFER:
+        return "Held up by communication";
+    case SL_PART_WAITING:
+        return "Held up by a late rank";
+    case SL_PART_COPY:
+        return "Held up by copies";
+    case SL_PART_QUEUED:
+        return "Held up by other GPU work";
+    case SL_PART_UNKNOWN:
+        return "Idle for an unknown reason";
+    default:
+        return "Held up by the CPU";
+    }
+}
+
+static const char *loss_name(enum sl_part part)
+{
+    static const char *const names[SL_PART_COUNT] = {
+        "computing", "communication", "rank late",      "copies", "CPU waits",
+        "CPU late",  "data loading",  "launch latency", "queued", "unknown"};
+
+    return names[part];
+}
+
+static double percent(uint64_t part, uint64_t of)
+{
+    return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+static void put_verdict(FILE *f, const struct sl_report_findings *findings)
+{
+    const struct sl_report_time *t = &findings->time;
+
+    fprintf(f, "\n %s: the GPUs compute %.0f %% of a step", verdict(findings->bound),
+            percent(t->part_ns[SL_PART_COMPUTE], t->length_ns));
+    for (size_t i = 0; i < findings->count && i < 2; i++)
+        fprintf(f, "%s %s %.0f %%", i ? "," : ";", loss_name(findings->of[i].part),
+                100 * findings->of[i].share);
+    fputs(".\n", f);
+}
+
+/* Returns how many bytes of the text fit into a line, and sets *next to the rest. */
+static size_t line_size(const char *text, const char **next)
+{
+    size_t size = strlen(text), cut = TEXT_WIDTH;
+
+    if (size <= TEXT_WIDTH) {
+        *next = text + size;
+        return size;
+    }
+    while (cut > TEXT_WIDTH / 2 && text[cut] != ' ')
+        cut--;
+    if (text[cut] != ' ')
+        cut = TEXT_WIDTH;
+    while (cut && ((unsigned char)text[cut] & 0xc0) == 0x80)
+        cut--; /* a character of UTF-8 stays whole */
+    *next = text + cut + (text[cut] == ' ');
+    return cut;
+}
+
+/* Prints a text in lines at column TEXT_COLUMN. The cursor is there already if `is_first`. The last
+ * line ends with `end`, at the right. */
+static void put_wrapped(FILE *f, int is_first, const char *text, const char *end)
+{
+    while (*text) {
+        const char *next;
+        size_t size = line_size(text, &next);
+
+        fprintf(f, "%*s%.*s", is_first ? 0 : TEXT_COLUMN, "", (int)size, text);
+        if (!*next && end)
+            fprintf(f, "%*s %s", TEXT_WIDTH - (int)size, "", end);
+        fputs("\n", f);
+        is_first = 0;
+        text = next;
+    }
+}
+
+static void put_finding(FILE *f, const struct sl_report_finding *it, size_t number, size_t ranks)
+{
+    char span[SL_FORMAT_SIZE], who[40], advice[SL_FINDING_TEXT + 4];
+    const char *sure = sl_sure_name(it->sure);
+
+    if (it->ranks == ranks)
+        snprintf(who, sizeof(who), "%s", ranks == 1 ? "" : ranks == 2 ? "both" : "all");
+    else if (it->ranks == 1 && it->rank >= 0)
+        snprintf(who, sizeof(who), "rank %" PRId64, it->rank);
+    else
+        snprintf(who, sizeof(who), "%zu ranks", it->ranks);
+    fprintf(f, " %zu %-16s%11s/step %-8s ", number, loss_name(it->part),
+            sl_format_span(span, it->per_step_ns), who);
+    put_wrapped(f, 1, it->text, *it->advice ? NULL : sure);
+    if (!*it->advice)
+        return;
+    snprintf(advice, sizeof(advice), "-> %s", it->advice);
+    put_wrapped(f, 0, advice, sure);
+}
+
+/* ---- where the step of each rank went ---- */
+
+static void put_bar(FILE *f, const struct sl_report_time *t)
+{
+    static const char mark[SL_PART_COUNT + 1] = "#*=c......";
+    char bar[BAR + 1];
+    int at = 0;
+
+    for (int part = 0; part < SL_PART_COUNT; part++) {
+        uint64_t until_ns = 0;
+
+        for (int i = 0; i <= part; i++)
+            until_ns += t->part_ns[i];
+        while (at < BAR && (double)at + 0.5 < (double)BAR * percent(until_ns, t->length_ns) / 100)
+            bar[at++] = mark[part];
+    }
+    while (at < BAR)
+        bar[at++] = '.';
+    bar[at] = '\0';
+    fprintf(f, " %s", bar);
+}
+
+/* A column without a value on any rank is left out, but all together must fit into 100 columns. */
+static int column_width(int part)
+{
+    int width = (int)strlen(sl_part_name((enum sl_part)part));
+
+    return width > 5 ? width : 5;
+}
+
+/* Prints the row of a device of the rank whose recordings are [first, end). */
+static void put_device(FILE *f, const struct sl_report *report, size_t first, size_t end,
+                       uint8_t device, int several, const struct sl_report_time *all)
+{
+    struct sl_report_time t = sl_report_time(report, first, end, device);
+    int64_t rank = sl_report_rank(&report->recordings.of[first]);
+    char who[40];
+
+    if (t.length_ns == 0)
+        return;
+    if (rank < 0)
+        snprintf(who, sizeof(who), "file %zu", first + 1);
+    else
+        snprintf(who, sizeof(who), "rank %" PRId64, rank);
+    if (several)
+        snprintf(who + strlen(who), sizeof(who) - strlen(who), " GPU %u", device);
+    fprintf(f, "  %-10.10s", who);
+    put_bar(f, &t);
+    for (int part = 0; part < SL_PART_COUNT; part++)
+        if (all->part_ns[part])
+            fprintf(f, " %*.1f", column_width(part), percent(t.part_ns[part], t.length_ns));
+    fputs("\n", f);
+}
+
+struct rows {
+    FILE *f;
+    const struct sl_report_findings *findings;
+    size_t printed, left_out;
+};
+
+static void put_rank(struct rows *rows, const struct sl_report *report, size_t first, size_t end)
+{
+    uint8_t seen[UINT8_MAX + 1] = {0};
+    int devices = 0;
+
+    for (size_t at = first; at < end; at++)
+        for (size_t i = 0; i < report->parts[at].intervals; i++) {
+            uint8_t device = report->parts[at].interval[i].device;
+
+            devices += !seen[device];
+            seen[device] = 1;
+        }
+    for (int device = 0; device <= UINT8_MAX; device++) {
+        if (!seen[device])
+            continue;
+        if (rows->printed < RANKS) {
+            put_device(rows->f, report, first, end, (uint8_t)device, devices > 1,
+                       &rows->findings->time);
+            rows->printed++;
+        } else {
+            rows->left_out++;
+        }
+    }
+}
+
+static void put_ranks(FILE *f, const struct sl_report *report,
+                      const struct sl_report_findings *findings)
+{
+    struct rows rows = {f, findings, 0, 0};
+    size_t end;
+
+    fprintf(f, "\n %-*s", BAR + 12, "where a step went, in %");
+    for (int part = 0; part < SL_PART_COUNT; part++)
+        if (findings->time.part_ns[part])
+            fprintf(f, " %*s", column_width(part), sl_part_name((enum sl_part)part));
+    fputs("\n", f);
+    for (size_t first = 0; first < report->recordings.count; first = end) {
+        end = sl_report_rank_end(report, first);
+        put_rank(&rows, report, first, end);
+    }
+    if (rows.left_out)
+        fprintf(f, "  (%zu more: --only parts)\n", rows.left_out);
+}
+
+/* ---- the kernels ---- */
+
+static void put_kernels(FILE *f, const struct sl_report *report,
+                        const struct sl_report_findings *findings)
+{
+    struct sl_sums groups = sl_report_kernels(report, 0, report->recordings.count);
+    uint64_t all_ns = 0, steps = findings->time.steps ? findings->time.steps : 1;
+
+    for (size_t i = 0; i < groups.count; i++)
+        all_ns += groups.sum[i].total_ns;
+    if (groups.count)
+        fprintf(f, "\n %-*s %10s %12s %7s %12s\n", KERNEL_NAME, "kernels and copies", "calls/step",
+                "time/step", "share", "mean");
+    for (size_t i = 0; i < groups.count && i < KERNELS; i++) {
+        const struct sl_sum *g = &groups.sum[i];
+        const char *name = sl_report_name(report, g->key[1]);
+        char shorter[KERNEL_NAME + 1], span[SL_FORMAT_SIZE], mean[SL_FORMAT_SIZE];
+
+        fprintf(f, "  %-*s %10.1f %12s %5.1f %% %12s\n", KERNEL_NAME - 1,
+                sl_short_name(shorter, KERNEL_NAME - 1, name, strlen(name)),
+                (double)g->count / (double)steps, sl_format_span(span, g->total_ns / steps),
+                percent(g->total_ns, all_ns), sl_format_span(mean, g->total_ns / g->count));
+    }
+    sl_sums_free(&groups);
+}
+
+/* ---- what the recording lacks ---- */
+
+static int communicates(const struct sl_report *report)
+{
+    for (size_t i = 0; i < report->recordings.count; i++)
+        for (size_t k = 0; k < report->recordings.of[i].ops; k++)
+            if (report->recordings.of[i].op[k].work == SL_WORK_COMMUNICATION)
+                return 1;
+    return 0;
+}
+
+static void put_missing(FILE *f, const struct sl_report *report)
+{
+    const struct sl_header *h = &report->recordings.of[0].header;
+    int without_sync = 0, without_steps = 0;
+    size_t ranks, devices;
+
+    count(report, &ranks, &devices);
+
+    for (size_t i = 0; i < report->recordings.count; i++) {
+        const struct sl_recording *r = &report->recordings.of[i];
+
+        without_sync |= !r->has_sync_rows;
+        without_steps |= r->steps == 0;
+    }
+    if (without_sync)
+        fputs(" Waits of streams are not known: record with syncline, or with "
+              "enable_cuda_sync_events=True\n (experimental_config of torch.profiler).\n",
+              f);
+    if (communicates(report) && report->matched == 0 && h->has_world_size && h->world_size > 1)
+        fprintf(f,
+                " Waiting for late ranks is not told from transfer: that needs the traces of all "
+                "%" PRId64 " ranks,\n recorded on one host in the same steps.\n",
+                h->world_size);
+    if (without_steps)
+        fputs(" No steps: call step() of torch.profiler or of syncline in each iteration; see "
+              "README.\n",
+              f);
+}
+
+void sl_report_print_screen(FILE *f, const struct sl_report *report,
+                            const struct sl_report_findings *findings)
+{
+    size_t ranks, devices;
+
+    count(report, &ranks, &devices);
+    put_head(f, report, findings);
+    if (findings->time.length_ns == 0) {
+        fputs("\n No GPU operation in the chosen steps, so there is nothing to report.\n", f);
+        return;
+    }
+    put_verdict(f, findings);
+    for (size_t i = 0; i < findings->count && i < FINDINGS; i++)
+        put_finding(f, &findings->of[i], i + 1, ranks);
+    put_ranks(f, report, findings);
+    put_kernels(f, report, findings);
+    fputs("\n", f);
+    put_missing(f, report);
+    fputs(
+        " more: --only parts,idle,waits,steps,kernels,overlap,launch,copies | --json | --csv DIR\n",
+        f);
+}

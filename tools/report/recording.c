@@ -1,0 +1,503 @@
+/*
+ * recording.c - turns the events and edges of one file into arrays.
+ *
+ * Events come in the order of their correlation ids, so a launch directly precedes its operations.
+ *
+ * Threads, memory: see recording.h.
+ */
+#include "report/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args/args.h"
+#include "replay/replay.h"
+#include "report/grow.h"
+#include "sync/call_class.h"
+
+#define NAMES_BYTES (256u << 20)
+
+/* The state while one file is read. */
+struct reading {
+    struct sl_recordings *all;
+    struct sl_recording *out;
+    struct sl_replay *replay;
+    uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
+    size_t known_slots;
+    size_t op_slots, launch_slots, wait_slots, load_slots, group_slots;
+    /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
+     * order of the others. */
+    struct sl_report_wait *found;
+    size_t founds, found_slots;
+    uint64_t last_launch; /* correlation id of the last launch */
+    int failed;           /* -ENOMEM */
+};
+
+/* Returns a new, zeroed last element, or NULL if there is no memory. */
+static void *append(struct reading *r, void **array, size_t *count, size_t *slots, size_t size)
+{
+    void *at = sl_grow(array, count, slots, size);
+
+    if (!at)
+        r->failed = -ENOMEM;
+    return at;
+}
+
+/* Converts an intern id of the file to one of all recordings. */
+static uint32_t shared(struct reading *r, uint32_t id)
+{
+    const char *text;
+    size_t length;
+
+    if (id == 0)
+        return 0;
+    if (id >= r->known_slots) {
+        size_t more = id + id / 2 + 1024;
+        uint32_t *grown = realloc(r->known, more * sizeof(*grown));
+
+        if (!grown) {
+            r->failed = -ENOMEM;
+            return 0;
+        }
+        memset(grown + r->known_slots, 0, (more - r->known_slots) * sizeof(*grown));
+        r->known = grown;
+        r->known_slots = more;
+    }
+    if (!r->known[id] && (text = sl_intern_get(r->replay->events->names, id, &length)) != NULL)
+        r->known[id] = sl_intern_put(r->all->names, text, length);
+    return r->known[id];
+}
+
+/* ---- events ---- */
+
+static int begins(const char *name, size_t size, const char *with)
+{
+    size_t length = strlen(with);
+
+    return size >= length && memcmp(name, with, length) == 0;
+}
+
+enum sl_work sl_recording_work(const char *name, size_t size)
+{
+    static const char *const beginnings[] = {"nccl",    "rccl",        "multimem_",
+                                             "nvshmem", "mscclKernel", "deep_ep"};
+
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        if (begins(name, size, beginnings[i]))
+            return SL_WORK_COMMUNICATION;
+    if (memmem(name, size, "deep_ep::", 9) != NULL || memmem(name, size, "multimem_", 9) != NULL)
+        return SL_WORK_COMMUNICATION;
+    return SL_WORK_COMPUTE;
+}
+
+static enum sl_work work_of(struct reading *r, const struct sl_event *ev)
+{
+    size_t size = 0;
+    const char *name;
+
+    if (ev->kind != SL_EV_KERNEL)
+        return SL_WORK_COPY;
+    name = sl_intern_get(r->replay->events->names, ev->name, &size);
+    return name ? sl_recording_work(name, size) : SL_WORK_COMPUTE;
+}
+
+static void take_op(struct reading *r, const struct sl_event *ev)
+{
+    struct sl_recording *out = r->out;
+    struct sl_collective collective;
+    struct sl_report_op *op;
+
+    if (ev->start_ns <= SL_TRACE_EVENTS_ORIGIN_NS && ev->end_ns == ev->start_ns) {
+        out->without_time++; /* the operation has no time */
+        return;
+    }
+    op = append(r, (void **)&out->op, &out->ops, &r->op_slots, sizeof(*op));
+    if (!op)
+        return;
+    op->start_ns = ev->start_ns;
+    op->end_ns = ev->end_ns;
+    op->correlation = ev->correlation;
+    op->bytes = ev->u.op.bytes;
+    op->launch = out->launches && r->last_launch == ev->correlation ? (uint32_t)out->launches : 0;
+    op->name = shared(r, ev->name);
+    op->stream = ev->stream;
+    op->graph = ev->graph;
+    op->is_node = ev->u.op.graph_node != 0;
+    op->device = ev->device;
+    op->work = (uint8_t)work_of(r, ev);
+    if (op->work == SL_WORK_COMMUNICATION &&
+        sl_row_collectives_find(r->replay->collectives, ev, &collective)) {
+        op->bytes = collective.bytes;
+        op->group = collective.group + 1;
+        op->collective = (uint8_t)collective.type;
+    }
+}
+
+static int waits_by_nature(enum sl_call_class class)
+{
+    return class == SL_CALL_DEVICE_SYNC || class == SL_CALL_CONTEXT_SYNC ||
+           class == SL_CALL_STREAM_SYNC || class == SL_CALL_EVENT_SYNC;
+}
+
+static void take_call(struct reading *r, const struct sl_event *ev)
+{
+    enum sl_call_class class = sl_call_class_of((enum sl_event_kind)ev->kind, ev->u.call.cbid);
+    const struct sl_trace_call *call = sl_trace_events_call(r->replay->events, ev->correlation);
+    struct sl_recording *out = r->out;
+    struct sl_report_launch *launch;
+    struct sl_report_wait *wait;
+
+    out->cpu_calls++;
+    if (waits_by_nature(class)) {
+        wait = append(r, (void **)&out->wait, &out->waits, &r->wait_slots, sizeof(*wait));
+        if (!wait)
+            return;
+        *wait = (struct sl_report_wait){.start_ns = ev->start_ns,
+                                        .end_ns = ev->end_ns,
+                                        .correlation = ev->correlation,
+                                        .thread = ev->thread,
+                                        .name = shared(r, ev->name),
+                                        .place = call ? shared(r, call->place) : 0,
+                                        .line = call ? shared(r, call->line) : 0,
+                                        .kind = SL_EDGE_KIND_COUNT};
+        return;
+    }
+    /* Whether a call launches is known only when its operation comes, so a call without one is
+     * overwritten by the next. */
+    if (out->launches && (!out->ops || out->op[out->ops - 1].launch != out->launches))
+        out->launches--;
+    launch = append(r, (void **)&out->launch, &out->launches, &r->launch_slots, sizeof(*launch));
+    if (!launch)
+        return;
+    *launch = (struct sl_report_launch){.start_ns = ev->start_ns,
+                                        .end_ns = ev->end_ns,
+                                        .thread = ev->thread,
+                                        .name = shared(r, ev->name),
+                                        .place = call ? shared(r, call->place) : 0,
+                                        .line = call ? shared(r, call->line) : 0};
+    r->last_launch = ev->correlation;
+}
+
+static void take_event(void *user, const struct sl_event *ev)
+{
+    struct reading *r = user;
+
+    switch (ev->kind) {
+    case SL_EV_KERNEL:
+    case SL_EV_MEMCPY:
+    case SL_EV_MEMSET:
+        take_op(r, ev);
+        break;
+    case SL_EV_RUNTIME:
+    case SL_EV_DRIVER:
+        take_call(r, ev);
+        break;
+    case SL_EV_SYNC:
+        r->out->has_sync_rows = 1;
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- edges ---- */
+
+static size_t first_op(const struct sl_recording *out, uint64_t correlation)
+{
+    size_t low = 0, high = out->ops;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (out->op[middle].correlation < correlation)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void take_op_edge(struct reading *r, const struct sl_edge *edge)
+{
+    struct sl_recording *out = r->out;
+
+    for (size_t i = first_op(out, edge->dst_op.correlation);
+         i < out->ops && out->op[i].correlation == edge->dst_op.correlation; i++)
+        if (out->op[i].start_ns == edge->dst_op.start_ns)
+            out->op[i].awaited = shared(r, edge->source.name);
+}
+
+/* Returns the wait of a call in `waits`, which are in the order of correlation ids, or NULL. */
+static struct sl_report_wait *find_wait(struct sl_report_wait *waits, size_t count,
+                                        uint64_t correlation)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (waits[middle].correlation < correlation)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && waits[low].correlation == correlation ? &waits[low] : NULL;
+}
+
+/* Returns the wait of the call at which an edge ends. Adds it if the call is one that waits only at
+ * times. Returns NULL if there is no memory. */
+static struct sl_report_wait *wait_of(struct reading *r, const struct sl_edge *edge)
+{
+    struct sl_report_wait *w = find_wait(r->out->wait, r->out->waits, edge->dst_correlation);
+    const struct sl_trace_call *call;
+
+    if (w)
+        return w;
+    w = r->founds ? &r->found[r->founds - 1] : NULL; /* the edges of a call come together */
+    if (w && w->correlation == edge->dst_correlation)
+        return w;
+    w = append(r, (void **)&r->found, &r->founds, &r->found_slots, sizeof(*w));
+    if (!w)
+        return NULL;
+    call = sl_trace_events_call(r->replay->events, edge->dst_correlation);
+    *w = (struct sl_report_wait){.start_ns = edge->dst_start_ns,
+                                 .end_ns = edge->dst_end_ns,
+                                 .correlation = edge->dst_correlation,
+                                 .thread = edge->dst_thread,
+                                 .name = shared(r, edge->dst_name),
+                                 .place = call ? shared(r, call->place) : 0,
+                                 .line = call ? shared(r, call->line) : 0,
+                                 .kind = SL_EDGE_KIND_COUNT};
+    return w;
+}
+
+static void take_call_edge(struct reading *r, const struct sl_edge *edge)
+{
+    struct sl_report_wait *w;
+
+    if (edge->wait_ns == 0)
+        return;
+    w = wait_of(r, edge);
+    if (!w || (w->kind != SL_EDGE_KIND_COUNT && !edge->released && edge->wait_ns <= w->wait_ns))
+        return;
+    w->kind = edge->kind;
+    w->basis = edge->basis;
+    w->wait_ns = edge->wait_ns;
+    w->source = shared(r, edge->source.name);
+}
+
+static void take_edges(void *user, const struct sl_edge *edges, size_t count)
+{
+    struct reading *r = user;
+
+    for (size_t i = 0; i < count; i++)
+        if (edges[i].at_start)
+            take_op_edge(r, &edges[i]);
+        else
+            take_call_edge(r, &edges[i]);
+}
+
+/* ---- rows that the edge engine does not need ---- */
+
+/* Takes a range in which PyTorch's DataLoader fetched a batch. */
+static void take_row(void *user, const struct sl_trace_row *row)
+{
+    struct reading *r = user;
+    struct sl_report_load *load;
+
+    if ((row->category != SL_CAT_CPU_OP && row->category != SL_CAT_USER_ANNOTATION) ||
+        row->phase != 'X' || !(row->has & SL_HAS_TS) || !(row->has & SL_HAS_DUR) ||
+        row->ts_ns < 0 || row->dur_ns <= 0 || !row->tid.is_number ||
+        !sl_text_begins(row->name, "enumerate(DataLoader)"))
+        return;
+    load = append(r, (void **)&r->out->load, &r->out->loads, &r->load_slots, sizeof(*load));
+    if (load)
+        *load = (struct sl_report_load){
+            .start_ns = (uint64_t)row->ts_ns + SL_TRACE_EVENTS_ORIGIN_NS,
+            .end_ns = (uint64_t)(row->ts_ns + row->dur_ns) + SL_TRACE_EVENTS_ORIGIN_NS,
+            .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
+}
+
+/* ---- the end of a file ---- */
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int order_of_ops(const void *a, const void *b)
+{
+    const struct sl_report_op *x = a, *y = b;
+
+    if (x->device != y->device)
+        return compare(x->device, y->device);
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    if (x->correlation != y->correlation)
+        return compare(x->correlation, y->correlation);
+    return x->stream != y->stream ? compare(x->stream, y->stream) : compare(x->name, y->name);
+}
+
+static int order_of_waits(const void *a, const void *b)
+{
+    const struct sl_report_wait *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return compare(x->thread, y->thread);
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    return compare(x->correlation, y->correlation);
+}
+
+static int order_of_loads(const void *a, const void *b)
+{
+    const struct sl_report_load *x = a, *y = b;
+
+    return x->thread != y->thread ? compare(x->thread, y->thread)
+                                  : compare(x->start_ns, y->start_ns);
+}
+
+uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns)
+{
+    size_t low = 0, high = r->steps;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (r->step[middle].start_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && ns < r->step[low - 1].end_ns ? (uint32_t)(2 * low - 1) : (uint32_t)(2 * low);
+}
+
+static void take_steps(struct reading *r)
+{
+    const struct sl_trace_events *t = r->replay->events;
+    struct sl_recording *out = r->out;
+
+    out->step = t->steps ? calloc(t->steps, sizeof(*out->step)) : NULL;
+    if (t->steps && !out->step)
+        r->failed = -ENOMEM;
+    for (size_t i = 0; out->step && i < t->steps; i++) {
+        const char *name = sl_intern_get(t->names, t->step[i].name, NULL);
+        const char *number = name ? strrchr(name, '#') : NULL;
+
+        out->step[out->steps++] = (struct sl_report_step){
+            t->step[i].start_ns, t->step[i].end_ns, number ? strtoull(number + 1, NULL, 10) : i};
+    }
+}
+
+static void take_group(void *user, uint32_t number, const uint32_t *rank, size_t ranks)
+{
+    struct reading *r = user;
+    struct sl_report_group *group =
+        append(r, (void **)&r->out->group, &r->out->groups, &r->group_slots, sizeof(*group));
+
+    (void)rank;
+    if (group)
+        *group = (struct sl_report_group){number, ranks};
+}
+
+/* Puts the waits that edges found to the others. */
+static void join_waits(struct reading *r)
+{
+    for (size_t i = 0; i < r->founds; i++) {
+        struct sl_report_wait *w =
+            append(r, (void **)&r->out->wait, &r->out->waits, &r->wait_slots, sizeof(*w));
+
+        if (w)
+            *w = r->found[i];
+    }
+}
+
+static void sort_all(struct sl_recording *out)
+{
+    for (size_t i = 0; i < out->ops; i++) {
+        struct sl_report_op *op = &out->op[i];
+
+        op->part = sl_recording_part(out, op->launch ? out->launch[op->launch - 1].start_ns
+                                                     : op->start_ns);
+    }
+    if (out->ops)
+        qsort(out->op, out->ops, sizeof(*out->op), order_of_ops);
+    if (out->waits)
+        qsort(out->wait, out->waits, sizeof(*out->wait), order_of_waits);
+    if (out->loads)
+        qsort(out->load, out->loads, sizeof(*out->load), order_of_loads);
+}
+
+void sl_recording_free(struct sl_recording *out)
+{
+    free(out->op);
+    free(out->launch);
+    free(out->wait);
+    free(out->load);
+    free(out->step);
+    free(out->group);
+    memset(out, 0, sizeof(*out));
+}
+
+/* Reads the file. Returns an exit status. */
+static int read_file(struct reading *r, const struct sl_command *command, const char *path)
+{
+    struct sl_replay *f = r->replay;
+    char why[512];
+
+    if (sl_replay_read(f, path, why, sizeof(why)) != 0 ||
+        sl_replay_run(f, path, why, sizeof(why)) != 0)
+        return sl_args_complain(command, "%s", why);
+    take_steps(r);
+    sl_row_collectives_groups(f->collectives, take_group, r);
+    join_waits(r);
+    if (r->failed)
+        return sl_args_complain(command, "not enough memory to read %s", path);
+    sort_all(r->out);
+    r->out->header = f->header;
+    r->out->has_sync_rows |= f->header.has_edges;
+    memcpy(r->out->lost_edges, f->lost, sizeof(r->out->lost_edges));
+    return r->out->status = sl_replay_tell(f, command, path, "the report is");
+}
+
+int sl_recordings_read(struct sl_recordings *all, const struct sl_command *command,
+                       const char *path)
+{
+    struct sl_recording *out = &all->of[all->count];
+    struct reading r = {.all = all, .out = out};
+    const struct sl_replay_sinks sinks = {
+        .edges = take_edges, .event = take_event, .row = take_row, .user = &r};
+    int status;
+
+    out->path = path;
+    if (sl_replay_create(&r.replay, &sinks, SL_REPLAY_COLLECTIVES) != 0)
+        status = sl_args_complain(command, "not enough memory to read %s", path);
+    else
+        status = read_file(&r, command, path);
+    sl_replay_destroy(r.replay);
+    free(r.known);
+    free(r.found);
+    if (status == SL_EXIT_USAGE)
+        sl_recording_free(out);
+    else
+        all->count++;
+    return status;
+}
+
+int sl_recordings_create(struct sl_recordings *r, size_t most)
+{
+    *r = (struct sl_recordings){.of = calloc(most + 1, sizeof(*r->of))};
+    if (r->of && sl_intern_create(&r->names, NAMES_BYTES) == 0)
+        return 0;
+    free(r->of);
+    return -ENOMEM;
+}
+
+void sl_recordings_free(struct sl_recordings *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        sl_recording_free(&r->of[i]);
+    free(r->of);
+    sl_intern_destroy(r->names);
+}

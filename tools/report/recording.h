@@ -1,0 +1,136 @@
+/*
+ * recording.h - the facts of one trace file that the metrics of a report need, in arrays.
+ *
+ * A recording is read once, through the same code that finds edges (replay/replay.h). All metrics
+ * work on the arrays, so a further metric costs no further reading. Names of all recordings of a
+ * report are interned in one table, so equal names have equal ids on all ranks.
+ *
+ * Threads: one owner; a helper thread decompresses while the file is read. Memory: 64 bytes for
+ * each GPU operation, 32 for each launch and 48 for each wait. While a file is read, also the
+ * memory that replay.h states.
+ */
+#ifndef SL_REPORT_RECORDING_H
+#define SL_REPORT_RECORDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "read/header.h"
+#include "read/trace_events.h"
+#include "sync/edge.h"
+
+#define SL_REPORT_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
+
+/* What a GPU operation does. Communication is told by the kernel's name. */
+enum sl_work {
+    SL_WORK_COMPUTE,
+    SL_WORK_COMMUNICATION,
+    SL_WORK_COPY, /* a copy or a memset */
+    SL_WORK_COUNT
+};
+
+struct sl_report_op {
+    uint64_t start_ns, end_ns;
+    uint64_t correlation;
+    uint64_t bytes;  /* of a copy or memset, or this rank's bytes of a collective; 0: not known */
+    uint32_t launch; /* index into `launch` + 1; 0: the file has no call that launched this */
+    uint32_t name;   /* intern id in sl_recordings.names */
+    uint32_t stream;
+    uint32_t graph; /* CUDA graph id; 0: not from a graph */
+    uint32_t part;  /* the step, or the time between two steps, in which the launch began; see
+                       sl_recording_part() */
+    uint32_t
+        awaited;    /* name of the operation on another stream that this one waited for; 0: none */
+    uint32_t group; /* number of the group of ranks of a collective, plus 1; 0: not known */
+    uint8_t device; /* SL_DEVICE_NONE: not known */
+    uint8_t work;   /* enum sl_work */
+    uint8_t collective; /* enum sl_collective_type, if `group` is not 0 */
+    uint8_t is_node;    /* 1: a node of a CUDA graph that has its own row */
+};
+
+struct sl_report_launch {
+    uint64_t start_ns, end_ns;
+    uint32_t thread;
+    uint32_t name;
+    uint32_t place; /* the innermost operator or range around the call; 0: none */
+    uint32_t line;  /* the user's line of code; 0: not known */
+};
+
+/* A call that waited for the GPU, or that waits by its nature (cudaStreamSynchronize). */
+struct sl_report_wait {
+    uint64_t start_ns, end_ns; /* of the call */
+    uint64_t correlation;
+    uint64_t wait_ns; /* time that the call waited for GPU work; 0: none, or not known */
+    uint32_t thread;
+    uint32_t name, place, line;
+    uint32_t source; /* name of the awaited operation; 0: not known */
+    uint8_t kind;    /* enum sl_edge_kind; SL_EDGE_KIND_COUNT: the call has no edge */
+    uint8_t basis;   /* enum sl_edge_basis */
+};
+
+/* A time during which a thread fetched the next batch of data. */
+struct sl_report_load {
+    uint64_t start_ns, end_ns;
+    uint32_t thread;
+};
+
+struct sl_report_step {
+    uint64_t start_ns, end_ns; /* on the CPU */
+    uint64_t number;           /* 12 of "ProfilerStep#12" */
+};
+
+/* A group of ranks that is not all ranks. */
+struct sl_report_group {
+    uint32_t number;
+    size_t ranks;
+};
+
+/* Times are the file's, in ns, plus SL_REPORT_ORIGIN_NS. */
+struct sl_recording {
+    const char *path; /* borrowed */
+    struct sl_header header;
+    struct sl_report_op *op; /* by device, start and correlation */
+    struct sl_report_launch *launch;
+    struct sl_report_wait *wait; /* by thread and start */
+    struct sl_report_load *load; /* by thread and start */
+    struct sl_report_step *step; /* by start */
+    struct sl_report_group *group;
+    size_t ops, launches, waits, loads, steps, groups;
+    uint64_t lost_edges[SL_EDGE_LOST_COUNT];
+    /* Collectives that this rank began last, and the time that the other ranks together waited for
+     * it there; set by peers.h. */
+    uint64_t lates, late_ns;
+    uint64_t cpu_calls; /* number of CUDA calls in the file */
+    uint64_t
+        without_time;  /* GPU operations left out because they have no time, or a negative one */
+    int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
+    int status;        /* 1: only a part of the file was read; the command has said so */
+};
+
+void sl_recording_free(struct sl_recording *r);
+
+struct sl_recordings {
+    struct sl_intern *names;
+    struct sl_recording *of;
+    size_t count;
+};
+
+/* Returns 0 or -ENOMEM. */
+int sl_recordings_create(struct sl_recordings *r, size_t most);
+void sl_recordings_free(struct sl_recordings *r);
+
+struct sl_command;
+
+/* Reads the file at `path` (borrowed) and adds it. Returns an exit status (args/args.h); of a file
+ * that cannot be read, nothing is added. What is wrong is said in one line on stderr. */
+int sl_recordings_read(struct sl_recordings *r, const struct sl_command *command, const char *path);
+
+/* Times of the CPU are divided into parts, numbered in order: 2 i + 1 is step i, 2 i is the time
+ * before step i and after the step before. Returns the part that holds `ns`. */
+uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns);
+
+/* Returns the kind of work of a kernel by its name. */
+enum sl_work sl_recording_work(const char *name, size_t size);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * report.c - small questions that several metrics ask.
+ *
+ * Threads, memory: see report.h.
+ */
+#include "report/report.h"
+
+int64_t sl_report_rank(const struct sl_recording *r)
+{
+    return r->header.has_rank ? r->header.rank : -1;
+}
+
+const char *sl_report_name(const struct sl_report *report, uint32_t id)
+{
+    const char *name = sl_intern_get(report->recordings.names, id, NULL);
+
+    return name ? name : "";
+}
+
+int sl_report_counts_step(const struct sl_report *report, const struct sl_recording *r,
+                          uint32_t step)
+{
+    uint64_t number;
+
+    if (!step)
+        return r->steps == 0;
+    number = r->step[step - 1].number;
+    return number >= report->first_step && number <= report->last_step;
+}
+
+size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < r->steps; i++)
+        count += (size_t)sl_report_counts_step(report, r, i + 1);
+    return r->steps ? count : 1;
+}
+
+struct sl_report_time sl_report_time(const struct sl_report *report, size_t first, size_t end,
+                                     uint8_t device)
+{
+    struct sl_report_time time = {0};
+
+    for (size_t at = first; at < end; at++) {
+        const struct sl_parts *p = &report->parts[at];
+
+        for (size_t i = 0; i < p->intervals; i++) {
+            if (p->interval[i].device != device ||
+                !sl_report_counts_step(report, &report->recordings.of[at], p->interval[i].step))
+                continue;
+            time.steps++;
+            time.length_ns += p->interval[i].end_ns - p->interval[i].begin_ns;
+            for (int part = 0; part < SL_PART_COUNT; part++)
+                time.part_ns[part] += p->interval[i].part_ns[part];
+        }
+    }
+    return time;
+}
+
+size_t sl_report_rank_end(const struct sl_report *report, size_t first)
+{
+    const struct sl_recordings *all = &report->recordings;
+    int64_t rank = sl_report_rank(&all->of[first]);
+    size_t end = first + 1;
+
+    while (end < all->count && rank >= 0 && sl_report_rank(&all->of[end]) == rank)
+        end++;
+    return end;
+}
+
+void sl_report_each_rank(const struct sl_report *report,
+                         void (*add)(const struct sl_report *report, size_t first, size_t end,
+                                     struct sl_table *out),
+                         struct sl_table *out)
+{
+    size_t end;
+
+    for (size_t first = 0; first < report->recordings.count; first = end) {
+        end = sl_report_rank_end(report, first);
+        add(report, first, end, out);
+    }
+}
+
+struct sl_sums sl_report_kernels(const struct sl_report *report, size_t first, size_t end)
+{
+    struct sl_sums groups = {0};
+
+    for (size_t i = first; i < end; i++) {
+        const struct sl_recording *r = &report->recordings.of[i];
+
+        for (size_t k = 0; k < r->ops; k++) {
+            const struct sl_report_op *op = &r->op[k];
+            const uint32_t key[SL_SUM_KEYS] = {op->work, op->name};
+
+            if (sl_report_counts_part(report, r, op->part))
+                sl_sums_add(&groups, key, op->end_ns - op->start_ns);
+        }
+    }
+    sl_sums_sort(&groups);
+    return groups;
+}

@@ -1,0 +1,67 @@
+/*
+ * report.h - what all metrics of one report share: the recordings, their parts, and the options.
+ *
+ * Threads: one owner. Memory: see recording.h and parts.h.
+ */
+#ifndef SL_REPORT_REPORT_H
+#define SL_REPORT_REPORT_H
+
+#include "report/parts.h"
+#include "report/recording.h"
+#include "report/sums.h"
+
+struct sl_report {
+    struct sl_recordings recordings; /* by rank and time; those of no rank stand alone */
+    int64_t matched;                 /* collectives that were matched between ranks (peers.h) */
+    struct sl_parts *parts;          /* of each recording, in the same order */
+    /* Only intervals of these steps count. Without steps in a recording, its whole time counts as
+     * one step. */
+    uint64_t first_step, last_step;
+};
+
+/* Returns the rank of a recording, or -1 if the file does not name it. */
+int64_t sl_report_rank(const struct sl_recording *r);
+
+/* Returns 1 if the step counts, because it is chosen. `step` is the step's index + 1. 0 stands for
+ * the time between steps, which counts if the recording has no steps. */
+int sl_report_counts_step(const struct sl_report *report, const struct sl_recording *r,
+                          uint32_t step);
+
+/* The same for a part of the CPU's time (sl_recording_part()). */
+static inline int sl_report_counts_part(const struct sl_report *report,
+                                        const struct sl_recording *r, uint32_t part)
+{
+    return sl_report_counts_step(report, r, part % 2 ? part / 2 + 1 : 0);
+}
+
+/* The chosen steps of one device, together. */
+struct sl_report_time {
+    uint64_t length_ns, steps, part_ns[SL_PART_COUNT];
+};
+
+/* Adds up the steps of a device in the recordings [first, end). */
+struct sl_report_time sl_report_time(const struct sl_report *report, size_t first, size_t end,
+                                     uint8_t device);
+
+/* Returns the number of chosen steps of a recording, or 1 if it has none at all. */
+size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r);
+
+/* Returns the index after the last recording of the rank of the recording `first`. */
+size_t sl_report_rank_end(const struct sl_report *report, size_t first);
+
+/* Adds up the GPU operations of the chosen steps in the recordings [first, end), by kind of work
+ * (key 0, enum sl_work) and name (key 1), the largest first. The caller frees the groups. */
+struct sl_sums sl_report_kernels(const struct sl_report *report, size_t first, size_t end);
+
+struct sl_table;
+
+/* Calls `add` for each rank. The recordings [first, end) are of one rank, in the order of time. */
+void sl_report_each_rank(const struct sl_report *report,
+                         void (*add)(const struct sl_report *report, size_t first, size_t end,
+                                     struct sl_table *out),
+                         struct sl_table *out);
+
+/* Returns a name, or "" for 0. */
+const char *sl_report_name(const struct sl_report *report, uint32_t id);
+
+#endif

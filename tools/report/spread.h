@@ -1,0 +1,20 @@
+/*
+ * spread.h - median and spread of times.
+ *
+ * Pure functions; any thread.
+ */
+#ifndef SL_REPORT_SPREAD_H
+#define SL_REPORT_SPREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns the median, or 0 of none. Of an even number of times, the lower of the two in the middle.
+ * Reorders the times. */
+uint64_t sl_spread_median(uint64_t *ns, size_t count);
+
+/* Returns the longest time that is usual: median + 6 MAD (median absolute deviation), and at least
+ * 1.01 medians. Returns UINT64_MAX for less than 5 times. Overwrites the times. */
+uint64_t sl_spread_limit(uint64_t *ns, size_t count);
+
+#endif
