@@ -208,6 +208,8 @@
         items.forEach((item, i) => {
             const y = i * row + row / 2 + 3, length = (width() - left - 110) * item.value / most;
             let name = item.name;
+            if (name.length > 200) /* measuring is slow */
+                name = `${name.slice(0, 100)}\u2026${name.slice(-100)}`;
             while (name.length > 8 && ctx.measureText(name).width > left - 16)
                 name = `${name.slice(0, name.length / 2 - 3)}\u2026${name.slice(name.length / 2 + 2)}`;
             ctx.fillStyle = textColor;
@@ -368,7 +370,7 @@
                     const column = table.columns[i];
                     const cell = make("td", line, shown(value, column), column.type === "string" ? "text" : "");
                     if (column.type === "string" && value !== null)
-                        cell.title = value;
+                        cell.title = value.slice(0, 1000);
                 });
             }
             count.textContent = rows.length > ROWS_SHOWN ? `${ROWS_SHOWN} of ${rows.length} rows are shown; CSV has all`
