@@ -57,6 +57,9 @@ sl_archive(zlib C
 # Only the tool uses simdjson. The library has no C++ code.
 sl_archive(simdjson CXX SOURCES simdjson.cpp FLAGS -std=c++17)
 
+# The tool writes uPlot into the page of a report.
+sl_fetch(uplot)
+
 # Only CUDA's headers are used. No CUDA library is linked. They include the headers of NVTX.
 option(SYNCLINE_CUDA_FROM_PYPI "Take CUDA's headers from PyPI even where there is a toolkit" OFF)
 add_library(sl_cuda_headers INTERFACE)

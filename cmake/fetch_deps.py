@@ -39,6 +39,10 @@ PACKAGES = {
     "simdjson": Package(
         "pysimdjson==7.0.2", True, "pysimdjson-7.0.2/simdjson/",
         ("44cf276e48912a3b9c7ca362c14da8420a7ac15a9f1a16ec95becff86db3904a",)),
+    # uPlot 1.6.16 for the page of a report.
+    "uplot": Package(
+        "uplot-python==1.1.1", False, "uplot/static/",
+        ("07c96cc34ff9107c3751fc31dfad48ccd6e86c6deebb8b41d7ec7d9811722208",)),
     # Headers of CUDA 13.0 for machines without a CUDA toolkit. The first hash is for x86_64, the
     # second for aarch64.
     "cuda-cupti": Package(

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "read/job_files.h"
@@ -22,6 +23,7 @@
 enum {
     OPT_JSON,
     OPT_CSV,
+    OPT_HTML,
     OPT_ONLY,
     OPT_STEPS,
     OPT_RANK,
@@ -31,6 +33,7 @@ enum {
 static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print everything as one JSON object, for programs"},
     [OPT_CSV] = {"csv", 0, "DIR", "write each table to DIR/NAME.csv"},
+    [OPT_HTML] = {"html", 0, "OUT", "write a page with charts and all tables; it loads nothing"},
     [OPT_ONLY] = {"only", 0, "NAME,...", "only these tables, in full"},
     [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
     [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
@@ -42,7 +45,8 @@ static const struct sl_flag options[] = {
 
 struct request {
     const struct sl_command *command;
-    const char *csv; /* folder for CSV files, or NULL */
+    const char *csv;  /* folder for CSV files, or NULL */
+    const char *html; /* file for the page, or NULL */
     int json, has_rank;
     uint64_t rank;
     const struct sl_metric *metric[METRICS_MAX + 1]; /* the wanted tables; NULL-terminated */
@@ -209,6 +213,30 @@ static int write_csv(const struct request *r, const struct sl_table *table)
     return 0;
 }
 
+/* Writes the page under another name first, so that an older page stays if this fails. */
+static int write_page(const struct request *r, const struct sl_report *report,
+                      const struct sl_report_findings *findings, const struct sl_table *tables)
+{
+    char part[4096];
+    int rc, failed;
+    FILE *f;
+
+    snprintf(part, sizeof(part), "%s.part", r->html);
+    f = fopen(part, "we");
+    if (!f)
+        return sl_args_complain(r->command, "cannot write %s: %s", part, strerror(errno));
+    rc = sl_report_print_page(f, report, findings, tables);
+    failed = ferror(f) != 0;
+    if (fclose(f) != 0 || failed)
+        rc = errno ? -errno : -EIO;
+    if (rc == 0 && rename(part, r->html) != 0)
+        rc = -errno;
+    if (rc == 0)
+        return 0;
+    unlink(part);
+    return sl_args_complain(r->command, "cannot write %s: %s", r->html, strerror(-rc));
+}
+
 static int print_tables(const struct request *r, const struct sl_report *report,
                         const struct sl_report_findings *findings, const struct sl_table *tables)
 {
@@ -216,10 +244,12 @@ static int print_tables(const struct request *r, const struct sl_report *report,
 
     for (size_t i = 0; r->csv && tables[i].metric && status == 0; i++)
         status = write_csv(r, &tables[i]);
+    if (r->html && status == 0)
+        status = write_page(r, report, findings, tables);
     if (status)
         return status;
     if (r->json) {
-        sl_report_print_json(stdout, report, findings, tables);
+        sl_report_print_json(stdout, report, findings, tables, 0);
     } else if (r->is_only) {
         for (size_t i = 0; tables[i].metric; i++) {
             if (i)
@@ -239,7 +269,7 @@ static int print(const struct request *r, const struct sl_report *report)
     int status = 0, rc = sl_report_findings_make(&findings, report);
 
     /* The first screen needs no table. */
-    for (size_t i = 0; (r->json || r->csv || r->is_only) && rc == 0 && r->metric[i]; i++)
+    for (size_t i = 0; (r->json || r->csv || r->html || r->is_only) && rc == 0 && r->metric[i]; i++)
         rc = sl_metric_make(r->metric[i], report, &tables[i]);
     status = rc ? cannot(r) : print_tables(r, report, &findings, tables);
     for (size_t i = 0; tables[i].metric; i++)
@@ -277,8 +307,10 @@ static int report_files(const struct request *r, struct sl_report *report,
 static int run(const struct sl_args *args)
 {
     const char *const *value = args->value;
-    struct request r = {
-        .command = args->command, .csv = value[OPT_CSV], .json = value[OPT_JSON] != NULL};
+    struct request r = {.command = args->command,
+                        .csv = value[OPT_CSV],
+                        .html = value[OPT_HTML],
+                        .json = value[OPT_JSON] != NULL};
     struct sl_report report = {0};
     struct sl_job_files files;
     int worst, status;

@@ -14,7 +14,7 @@
  * NULL if there is no memory; then nothing has changed. */
 static inline void *sl_grow(void **array, size_t *count, size_t *slots, size_t size)
 {
-    if (*count == *slots) {
+    if (!*array || *count == *slots) {
         size_t more = *slots ? *slots + *slots / 2 : 64;
         void *grown = realloc(*array, more * size);
 

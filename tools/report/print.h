@@ -18,9 +18,24 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
 /* Prints a table as text, with all its rows. */
 void sl_report_print_table(FILE *f, const struct sl_table *table);
 
-/* Prints the whole report as one JSON object. `tables` ends with a table without a metric. */
+/* Prints the whole report as one JSON object. `tables` ends with a table without a metric. With
+ * `is_page` the object also has the sentences that the page shows. */
 void sl_report_print_json(FILE *f, const struct sl_report *report,
-                          const struct sl_report_findings *findings, const struct sl_table *tables);
+                          const struct sl_report_findings *findings, const struct sl_table *tables,
+                          int is_page);
+
+/* Writes a page of HTML that loads nothing. Returns 0, -ENOMEM, or -EIO if the system gives no
+ * random numbers. The caller checks `f` for errors. */
+int sl_report_print_page(FILE *f, const struct sl_report *report,
+                         const struct sl_report_findings *findings, const struct sl_table *tables);
+
+/* The first two sentences of the first screen, without line ends. Used by the page too. */
+void sl_report_print_head(FILE *f, const struct sl_report *report,
+                          const struct sl_report_findings *findings);
+void sl_report_print_verdict(FILE *f, const struct sl_report_findings *findings);
+
+/* Returns the name of the job, or of the first file. */
+const char *sl_report_title(const struct sl_report *report);
 
 /* Prints a table as CSV (RFC 4180), with a head line. */
 void sl_report_print_csv(FILE *f, const struct sl_table *table);

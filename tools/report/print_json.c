@@ -168,9 +168,15 @@ static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *ce
         fprintf(f, "%" PRIu64, cell->number);
 }
 
-static void put_table(FILE *f, const struct sl_table *t)
+static void put_table(FILE *f, const struct sl_table *t, int is_page)
 {
-    fprintf(f, "\"%s\": {\"columns\": [", t->metric->name);
+    fprintf(f, "\"%s\": {", t->metric->name);
+    if (is_page) {
+        put_optional(f, "\"title\": ", t->metric->title);
+        put_optional(f, ", \"formula\": ", t->metric->formula);
+        fputs(", ", f);
+    }
+    fputs("\"columns\": [", f);
     for (size_t i = 0; i < t->columns; i++)
         fprintf(f, "%s{\"name\": \"%s\", \"unit\": \"%s\", \"type\": \"%s\"}", i ? ", " : "",
                 t->metric->columns[i].name, type_name(t->metric->columns[i].type),
@@ -192,8 +198,31 @@ static void put_table(FILE *f, const struct sl_table *t)
     fputs("]}", f);
 }
 
+static void put_sentences(FILE *f, const struct sl_report *report,
+                          const struct sl_report_findings *findings)
+{
+    char *text = NULL;
+    size_t size;
+
+    for (int i = 0; i < 2; i++) {
+        FILE *sentence = open_memstream(&text, &size);
+
+        if (!sentence)
+            return;
+        if (i == 0)
+            sl_report_print_head(sentence, report, findings);
+        else
+            sl_report_print_verdict(sentence, findings);
+        if (fclose(sentence) == 0)
+            put_optional(f, i ? ", \"verdict\": " : ", \"head\": ", text);
+        free(text);
+        text = NULL;
+    }
+}
+
 void sl_report_print_json(FILE *f, const struct sl_report *report,
-                          const struct sl_report_findings *findings, const struct sl_table *tables)
+                          const struct sl_report_findings *findings, const struct sl_table *tables,
+                          int is_page)
 {
     fprintf(f, "{\"schema\": %d, \"syncline\": \"%s\", \"inputs\": [", SCHEMA, SL_VERSION);
     for (size_t i = 0; i < report->recordings.count; i++) {
@@ -201,6 +230,8 @@ void sl_report_print_json(FILE *f, const struct sl_report *report,
         put_input(f, &report->recordings.of[i]);
     }
     fputs("]", f);
+    if (is_page)
+        put_sentences(f, report, findings);
     put_steps(f, report);
     fputs(", \"findings\": [", f);
     for (size_t i = 0; i < findings->count; i++) {
@@ -210,7 +241,7 @@ void sl_report_print_json(FILE *f, const struct sl_report *report,
     fputs("], \"metrics\": {", f);
     for (size_t i = 0; tables[i].metric; i++) {
         fputs(i ? ",\n" : "\n", f);
-        put_table(f, &tables[i]);
+        put_table(f, &tables[i], is_page);
     }
     fputs("}}\n", f);
 }

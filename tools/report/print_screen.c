@@ -77,8 +77,15 @@ static uint64_t lost(const struct sl_report *report)
     return sum;
 }
 
-static void put_head(FILE *f, const struct sl_report *report,
-                     const struct sl_report_findings *findings)
+const char *sl_report_title(const struct sl_report *report)
+{
+    const struct sl_recording *r = &report->recordings.of[0];
+
+    return *r->header.job ? r->header.job : base_name(r->path);
+}
+
+void sl_report_print_head(FILE *f, const struct sl_report *report,
+                          const struct sl_report_findings *findings)
 {
     const struct sl_recording *r = &report->recordings.of[0];
     const struct sl_header *h = &r->header;
@@ -87,7 +94,6 @@ static void put_head(FILE *f, const struct sl_report *report,
     size_t ranks, devices;
 
     count(report, &ranks, &devices);
-    fprintf(f, "%s: ", *h->job ? h->job : base_name(r->path));
     if (h->has_world_size)
         fprintf(f, "%zu of %" PRId64 " rank%s", ranks, h->world_size,
                 h->world_size == 1 ? "" : "s");
@@ -110,7 +116,6 @@ static void put_head(FILE *f, const struct sl_report *report,
         fprintf(f, "; %s records were lost", sl_format_count(number, dropped));
     else
         fputs(r->status ? "; incomplete" : "; complete", f);
-    fputs("\n", f);
 }
 
 /* ---- the verdict ---- */
@@ -149,16 +154,16 @@ static double percent(uint64_t part, uint64_t of)
     return of ? 100.0 * (double)part / (double)of : 0;
 }
 
-static void put_verdict(FILE *f, const struct sl_report_findings *findings)
+void sl_report_print_verdict(FILE *f, const struct sl_report_findings *findings)
 {
     const struct sl_report_time *t = &findings->time;
 
-    fprintf(f, "\n %s: the GPUs compute %.0f %% of a step", verdict(findings->bound),
+    fprintf(f, "%s: the GPUs compute %.0f %% of a step", verdict(findings->bound),
             percent(t->part_ns[SL_PART_COMPUTE], t->length_ns));
     for (size_t i = 0; i < findings->count && i < 2; i++)
         fprintf(f, "%s %s %.0f %%", i ? "," : ";", loss_name(findings->of[i].part),
                 100 * findings->of[i].share);
-    fputs(".\n", f);
+    fputs(".", f);
 }
 
 /* Returns how many bytes of the text fit into a line, and sets *next to the rest. */
@@ -393,19 +398,23 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
     size_t ranks, devices;
 
     count(report, &ranks, &devices);
-    put_head(f, report, findings);
+    fprintf(f, "%s: ", sl_report_title(report));
+    sl_report_print_head(f, report, findings);
+    fputs("\n", f);
     if (findings->time.length_ns == 0) {
         fputs("\n No GPU operation in the chosen steps, so there is nothing to report.\n", f);
         return;
     }
-    put_verdict(f, findings);
+    fputs("\n ", f);
+    sl_report_print_verdict(f, findings);
+    fputs("\n", f);
     for (size_t i = 0; i < findings->count && i < FINDINGS; i++)
         put_finding(f, &findings->of[i], i + 1, ranks);
     put_ranks(f, report, findings);
     put_kernels(f, report, findings);
     fputs("\n", f);
     put_missing(f, report);
-    fputs(
-        " more: --only parts,idle,waits,steps,kernels,overlap,launch,copies | --json | --csv DIR\n",
-        f);
+    fputs(" more: --only parts,idle,waits,steps,kernels,overlap,launch,copies |\n --html OUT | "
+          "--json | --csv DIR\n",
+          f);
 }
