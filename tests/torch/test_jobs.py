@@ -8,6 +8,7 @@ import subprocess
 
 import harness
 import pytest
+import summary_recount
 from conftest import JOBS, REPO
 from tiers import full_but
 
@@ -156,7 +157,8 @@ def check_operators(trace: harness.Trace, outside: str) -> None:
 
 
 def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
-    """Checks that the waits name the waiting lines of the script, and that `edges --summary` prints them."""
+    """Checks that the waits name the waiting lines of the script, and that `edges --summary` prints them, with
+    the numbers of a recount."""
     lines = dict(enumerate(path.read_text().splitlines(), 1))
     texts = [*job.waits, *(job.first_waits if rank == 0 else ())]
     wanted = {number for number, line in lines.items() if any(text in line for text in texts)}
@@ -179,9 +181,7 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
     assert named <= wanted | allowed
     # A wait without a line may belong to one of the expected lines.
     assert len(wanted - allowed - named) <= len(nameless) <= trace.lost(), nameless[:3]
-    text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
-    totals = {group["name"]: group["total_ns"] for group in json.loads(text)["by_line"]}
+    totals = {group["name"]: group["total_ns"] for group in summary_recount.check(trace)["by_line"]}
     assert {place for place, ns in waited.items() if ns} <= set(totals) <= set(waited)
     assert all(totals[place] >= ns for place, ns in waited.items() if ns)
 
