@@ -78,8 +78,8 @@ def test_the_table_of_lines(with_stack):
     assert title.split()[:4] == ["the", "CPU", "waited", "at"] and "per step" in title
     assert first.split() == ["/home/me/project/examples/train.py(10):", "main", "5/5", "250.000", "us",
                              "125.000", "us", "50.000", "us"]
-    assert [line.split()[:3] for line in sources] == [
-        ["for", "k300", "1"], ["for", "k400", "1"], ["for", "3", "others"]]
+    assert [line.split()[:4] for line in sources] == [
+        ["for", "k300", "50.000", "us"], ["for", "k400", "50.000", "us"], ["for", "3", "others", "150.000"]]
     assert second.split()[:3] == ["train.py(30):", "loss", "1/1"]
 
 
@@ -158,10 +158,10 @@ def test_own_lines_and_steps(tmp_path):
     text = run("edges", "--summary", path)[0]
     assert [line.split() for line in text.splitlines()[1:6]] == [
         ["a.py:3", "f", "3/3", "2.500", "us", "1.250", "us", "1.000", "us"],
-        ["for", "gemm", "2", "2.000", "us", "1.000", "us", "1.000", "us"],
-        ["for", "relu", "1", "0.500", "us", "0.250", "us", "0.500", "us"],
+        ["for", "gemm", "2.000", "us", "1.000", "us", "1.000", "us"],
+        ["for", "relu", "0.500", "us", "0.250", "us", "0.500", "us"],
         ["(no", "line", "known)", "1/1", "1.000", "us", "-", "1.000", "us"],
-        ["for", "gemm", "1", "1.000", "us", "-", "1.000", "us"]]
+        ["for", "gemm", "1.000", "us", "-", "1.000", "us"]]
     assert "cudaStreamSynchronize at a.py:3 f" in run("edges", path)[0]
 
 

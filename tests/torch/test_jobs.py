@@ -186,6 +186,19 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
     assert all(totals[place] >= ns for place, ns in waited.items() if ns)
 
 
+def check_job(folder, traces) -> None:
+    """Checks the summary of a job's folder against the summaries of its files."""
+    text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", folder], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    *files, job = [json.loads(line) for line in text.splitlines()]
+    assert sorted(file["rank"] for file in files) == sorted(traces) and job["slowest_rank"] in traces
+    lines = collections.Counter()
+    for group in (group for file in files for group in file["by_line"]):
+        lines[group["name"]] += group["total_ns"]
+    assert {group["name"]: group["total_ns"] for group in job["by_line"]} == lines
+    assert job["gpu"]["total_ns"] == sum(file["gpu"]["total_ns"] for file in files)
+
+
 def check_hta(folder, traces: dict[int, harness.Trace], job: Job) -> None:
     """Checks that HTA's analyzers and critical path run on the traces and find events."""
     made = subprocess.run([REPO / "tests" / "venv.sh", "hta"], check=True, stdout=subprocess.PIPE,
@@ -268,6 +281,7 @@ def test_job_of_ranks(torch, name):
         check_operators(trace, job.outside)
         check_steps(trace, job)
         check_lines(trace, job, JOBS / f"{name}.py", rank)
+    check_job(runs[1].out, traces)
     check_hta(torch.tmp, traces, job)
 
 

@@ -15,18 +15,19 @@
 #include "print/format.h"
 #include "print/short_name.h"
 
-#define WIDTH        100
-#define WIDTH_LEAST  80
-#define WIDTH_MOST   200
-#define GROUP_ROWS   10u
-#define LINE_ROWS    20u
-#define SOURCE_ROWS  2u /* operations that one line of code waited for */
-#define NUMBERS      39 /* columns of the three numbers in a row of a table, and of the indent */
-#define LINE_NUMBERS 53 /* the same in a row of the table by line */
-#define EDGE_COLUMNS 42 /* columns before the names in the list of edges */
-#define SHORT_LINE   28 /* a line of code needs this room to be understood */
-#define SHORT_PLACE  10
-#define CALL_WIDTH   40
+#define WIDTH         100
+#define WIDTH_LEAST   80
+#define WIDTH_MOST    200
+#define GROUP_ROWS    10u
+#define LINE_ROWS     20u
+#define SOURCE_ROWS   2u /* operations that one line of code waited for */
+#define NUMBERS       39 /* columns of the three numbers in a row of a table, and of the indent */
+#define LINE_NUMBERS  53 /* the same in a row of the table by line */
+#define COUNT_COLUMNS 15 /* columns of the number of waits in that table */
+#define EDGE_COLUMNS  42 /* columns before the names in the list of edges */
+#define SHORT_LINE    28 /* a line of code needs this room to be understood */
+#define SHORT_PLACE   10
+#define CALL_WIDTH    40
 
 static int width(void)
 {
@@ -256,44 +257,57 @@ static void put_kinds(FILE *f, const struct sl_edge_totals *totals, const char *
 
 /* ---- the table by line ---- */
 
-/* `calls`: how many calls were made at the line; 0: not printed. */
-static void put_line_row(FILE *f, int indent, const char *name, const struct sl_edge_waits *w,
-                         uint64_t calls, uint64_t steps)
+static void put_times(FILE *f, const struct sl_edge_waits *w, uint64_t steps)
 {
-    char waits[SL_FORMAT_SIZE], all[SL_FORMAT_SIZE], total[SL_FORMAT_SIZE], each[SL_FORMAT_SIZE];
-    char longest[SL_FORMAT_SIZE], waited[2 * SL_FORMAT_SIZE];
+    char total[SL_FORMAT_SIZE], each[SL_FORMAT_SIZE], longest[SL_FORMAT_SIZE];
+
+    fprintf(f, "  %10s  %10s", span(total, w->total_ns),
+            steps ? span(each, w->in_steps_ns / steps) : "");
+    fprintf(f, "  %10s\n", span(longest, w->longest_ns));
+}
+
+/* `calls`: how many calls were made at the line; 0: not printed. */
+static void put_line_row(FILE *f, const char *name, const struct sl_edge_waits *w, uint64_t calls,
+                         uint64_t steps)
+{
+    char waits[SL_FORMAT_SIZE], all[SL_FORMAT_SIZE], waited[2 * SL_FORMAT_SIZE];
 
     snprintf(waited, sizeof(waited), "%s%s%s", sl_format_count(waits, w->count), calls ? "/" : "",
              calls ? sl_format_count(all, calls) : "");
-    fprintf(f, "%*s", indent, "");
-    put_column(f, name, width() - LINE_NUMBERS + 2 - indent);
-    fprintf(f, "  %13s  %10s", waited, span(total, w->total_ns));
-    fprintf(f, "  %10s", steps ? span(each, w->in_steps_ns / steps) : "");
-    fprintf(f, "  %10s\n", span(longest, w->longest_ns));
+    fputs("  ", f);
+    put_column(f, name, width() - LINE_NUMBERS);
+    fprintf(f, "  %13s", waited);
+    put_times(f, w, steps);
+}
+
+/* Prints an operation that a line of code waited for. The name may fill the column of counts. */
+static void put_source(FILE *f, const char *name, const struct sl_edge_waits *w, uint64_t steps)
+{
+    fputs("    for ", f);
+    put_column(f, name, width() - LINE_NUMBERS - 6 + COUNT_COLUMNS);
+    put_times(f, w, steps);
 }
 
 /* Prints what a line of code waited for. */
 static void put_sources(FILE *f, const struct sl_edges_result *r, const struct sl_edge_group *pair,
                         size_t count)
 {
-    int room = width() - LINE_NUMBERS - 6;
+    int room = width() - LINE_NUMBERS - 6 + COUNT_COLUMNS;
     struct sl_edge_waits rest = {0, 0, 0, 0};
-    char name[WIDTH_MOST + 1], text[WIDTH_MOST + 8];
+    char name[WIDTH_MOST + 1];
     size_t rows = count == SOURCE_ROWS + 1 ? count : SOURCE_ROWS;
 
     for (size_t i = 0; i < count; i++) {
-        if (i >= rows) {
+        if (i < rows)
+            put_source(f, shortened(name, room, r->names, pair[i].source, "?"), &pair[i].waits,
+                       r->steps);
+        else
             sl_edge_waits_add(&rest, &pair[i].waits);
-            continue;
-        }
-        snprintf(text, sizeof(text), "for %s",
-                 shortened(name, room, r->names, pair[i].source, "?"));
-        put_line_row(f, 4, text, &pair[i].waits, 0, r->steps);
     }
     if (!rest.count)
         return;
-    snprintf(text, sizeof(text), "for %zu others", count - rows);
-    put_line_row(f, 4, text, &rest, 0, r->steps);
+    snprintf(name, sizeof(name), "%zu others", count - rows);
+    put_source(f, name, &rest, r->steps);
 }
 
 int sl_edges_print_lines(FILE *f, const struct sl_edges_result *r, size_t rows, const char *title)
@@ -315,12 +329,12 @@ int sl_edges_print_lines(FILE *f, const struct sl_edges_result *r, size_t rows, 
             continue;
         }
         put_line_row(
-            f, 2, shortened_line(line, width() - LINE_NUMBERS, line_text(r->names, pair[i].name)),
+            f, shortened_line(line, width() - LINE_NUMBERS, line_text(r->names, pair[i].name)),
             &all, sl_edge_summary_calls(r->cpu, pair[i].name), r->steps);
         put_sources(f, r, &pair[i], same);
     }
     if (rest.count)
-        put_line_row(f, 2, "(all others)", &rest, 0, r->steps);
+        put_line_row(f, "(all others)", &rest, 0, r->steps);
     return 1;
 }
 

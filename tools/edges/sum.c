@@ -333,8 +333,8 @@ static void print_slowest(const struct slowest *s)
 
     name_rank(&s->rank, name, sizeof(name));
     if (s->others_ns > 0)
-        printf("The slowest is %s: its NCCL kernels ran %s on average, those of the others\n"
-               "%s, because they waited for it. Its summary:\n\n",
+        printf("The slowest is %s: its NCCL kernels ran %s on average,\n"
+               "those of the others %s, because they waited for it. Its summary:\n\n",
                name, sl_format_span(mine, (uint64_t)each_ns(&s->rank)),
                sl_format_span(theirs, (uint64_t)s->others_ns));
     else
