@@ -48,7 +48,8 @@ static void put_time(FILE *f, uint64_t ns)
         fputs(",\"ts\":null", f);
         return;
     }
-    ns -= SL_TRACE_EVENTS_ORIGIN_NS;
+    /* A wrong file may have times before its origin. */
+    ns = ns > SL_TRACE_EVENTS_ORIGIN_NS ? ns - SL_TRACE_EVENTS_ORIGIN_NS : 0;
     fprintf(f, ",\"ts\":%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
 }
 
