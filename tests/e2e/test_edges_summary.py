@@ -120,6 +120,8 @@ def test_selected(tmp_path, options, waits):
     summary = json.loads(run("edges", "--summary", "--json", *options, path)[0])
     if options[0] not in ("--top", "-n"):
         assert summary["total_ns"] == sum(waits) * 1_000_000
+        # Times per step are those per selected step.
+        assert summary["steps"] == ({"100": 1, "100..102": 3, "103": 0}.get(options[1], 4))
     shown = sum(" ms  stream_sync " in line for line in run("edges", *options, path)[0].splitlines())
     assert shown == len(waits)
 

@@ -86,11 +86,15 @@ static int is_at(const char *line, const char *pattern)
     return 0;
 }
 
-static int is_in(const struct sl_edge_filter *f, const char *step)
+int sl_edge_filter_has_step(const struct sl_edge_filter *f, const struct sl_intern *names,
+                            uint32_t step)
 {
-    const char *number = strchr(step, '#');
+    const char *name = f->has_steps ? sl_intern_get(names, step, NULL) : NULL;
+    const char *number = name ? strchr(name, '#') : NULL;
     uint64_t n;
 
+    if (!f->has_steps)
+        return 1;
     return number && sl_args_number(number + 1, UINT64_MAX, &n) == 0 && n >= f->first_step &&
            n <= f->last_step;
 }
@@ -99,8 +103,7 @@ int sl_edge_filter_has(const struct sl_edge_filter *f, const struct sl_intern *n
                        const struct sl_edge *edge, const struct sl_edge_where *where)
 {
     const char *line = f->line ? sl_intern_get(names, where->line, NULL) : NULL;
-    const char *step = f->has_steps ? sl_intern_get(names, where->step, NULL) : NULL;
 
     return (f->kind < 0 || edge->kind == f->kind) && (!f->line || (line && is_at(line, f->line))) &&
-           (!f->has_steps || (step && is_in(f, step)));
+           sl_edge_filter_has_step(f, names, where->step);
 }

@@ -23,6 +23,10 @@ int sl_edge_filter_time(const char *text, uint64_t *ns);
 /* Parses "N" or "A..B". Returns 0 or -EINVAL. */
 int sl_edge_filter_steps(struct sl_edge_filter *f, const char *text);
 
+/* Returns 1 if the step with this name is wanted, or if all steps are. */
+int sl_edge_filter_has_step(const struct sl_edge_filter *f, const struct sl_intern *names,
+                            uint32_t step);
+
 /* Returns 1 if a wait has the wanted kind, line and step. */
 int sl_edge_filter_has(const struct sl_edge_filter *f, const struct sl_intern *names,
                        const struct sl_edge *edge, const struct sl_edge_where *where);

@@ -184,7 +184,10 @@ static int read_file(struct sum *s, const struct sl_edges_request *r, const char
         return sl_args_complain(r->command, "%s: sorting the waits failed: %s", path,
                                 strerror(-status));
     s->result.names = s->feed->events->names;
-    s->result.steps = s->feed->events->steps;
+    s->result.steps = 0;
+    for (size_t i = 0; i < s->feed->events->steps; i++)
+        s->result.steps += (uint64_t)sl_edge_filter_has_step(&r->filter, s->result.names,
+                                                             s->feed->events->step[i].name);
     memcpy(s->result.lost, s->feed->lost, sizeof(s->result.lost));
     return 0;
 }
