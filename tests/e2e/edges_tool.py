@@ -2,11 +2,12 @@
 import collections
 import json
 
+import harness
 from test_tool import run
 
 FIELDS = ["kind", "src_correlation", "src_name", "src_stream", "src_device", "dst_correlation",
           "dst_name", "dst_point", "dst_thread", "dst_stream", "wait_ns", "wake_ns", "released",
-          "basis"]
+          "basis", *harness.OF_OTHER_ROWS]
 
 
 def edges(path, *options, status=0):

@@ -69,6 +69,16 @@ def decompress(path: pathlib.Path) -> bytes:
     return data
 
 
+# What `syncline edges --json` says of an edge that is in other rows than the edge's.
+OF_OTHER_ROWS = ("dst_thread_name", "place", "line", "step", "ts")
+
+
+def printed_edges(text: str) -> list[dict]:
+    """Reads the output of `syncline edges --json`. Returns the edges as Trace.edges() does."""
+    return [{name: value for name, value in json.loads(line).items() if name not in OF_OTHER_ROWS}
+            for line in text.splitlines()]
+
+
 class Trace:
     """A trace file. Each row's `ts` and `dur` are converted to whole nanoseconds, so times stay exact."""
 
@@ -103,13 +113,13 @@ class Trace:
     def flows(self, cat: str = "ac2g") -> list[dict]:
         return [e for e in self.events if e["ph"] in "sf" and e["cat"] == cat]
 
-    def edges(self) -> list[dict]:
-        """Returns the args of the `sync_edge` rows without the node ids of graphs. The trace stores names of
-        GPU operations in separate rows. This function adds the names to the edges."""
+    def edges(self, nodes=False) -> list[dict]:
+        """Returns the args of the `sync_edge` rows, by default without the node ids of graphs. The trace
+        stores names of GPU operations in separate rows. This function adds the names to the edges."""
         rows = [e for e in self.events if e["ph"] == "M"]
         names = {e["id"]: e["args"]["name"] for e in rows if e["name"] == "sync_name"}
         return [{key: names.get(value) if key.endswith("_name") and isinstance(value, int) else value
-                 for key, value in e["args"].items() if not key.endswith("_node")}
+                 for key, value in e["args"].items() if nodes or not key.endswith("_node")}
                 for e in rows if e["name"] == "sync_edge"]
 
     def metadata(self, name: str) -> dict[tuple, object]:

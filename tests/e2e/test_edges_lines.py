@@ -74,11 +74,13 @@ def test_lines_from_the_functions_of_torch_profiler(with_stack):
 
 
 def test_the_table_of_lines(with_stack):
-    title, first, second, *_ = run("edges", "--summary", with_stack)[0].splitlines()
+    title, first, *sources, second = run("edges", "--summary", with_stack)[0].splitlines()[:6]
     assert title.split()[:4] == ["the", "CPU", "waited", "at"] and "per step" in title
-    assert first.split()[:3] == ["/home/me/project/examples/train.py(10):", "main", "5"]
-    assert first.endswith(" and 4 more") and "250.000 us" in first and "125.000 us" in first
-    assert second.split()[:3] == ["train.py(30):", "loss", "1"] and second.endswith(" k100")
+    assert first.split() == ["/home/me/project/examples/train.py(10):", "main", "5/5", "250.000", "us",
+                             "125.000", "us", "50.000", "us"]
+    assert [line.split()[:4] for line in sources] == [
+        ["for", "k300", "50.000", "us"], ["for", "k400", "50.000", "us"], ["for", "3", "others", "150.000"]]
+    assert second.split()[:3] == ["train.py(30):", "loss", "1/1"]
 
 
 def test_a_long_path_keeps_its_end(tmp_path):
@@ -92,7 +94,7 @@ def test_a_long_path_keeps_its_end(tmp_path):
 def test_without_lines_there_is_no_table_of_them(tmp_path):
     path = write(tmp_path / "t.json", [op("aten::item", 50, 300), *waits(100, 1)])
     text = run("edges", "--summary", path)[0]
-    assert text.splitlines()[1].startswith("by kind") and "waited at" not in text
+    assert text.splitlines()[1].startswith("CPU waits by kind") and "waited at" not in text
     assert "aten::item" in text
     assert [g["name"] for g in summary_of(path)["by_line"]] == [None]
 
@@ -154,7 +156,12 @@ def test_own_lines_and_steps(tmp_path):
     steps = {w["dst_correlation"]: (w["step"], w["line"]) for w in summary["longest"]}
     assert steps[101] == ("ProfilerStep#7", "a.py:3 f") and steps[105] == (None, None)
     text = run("edges", "--summary", path)[0]
-    assert "(no line known)" in text and "gemm and 1 more" in text
+    assert [line.split() for line in text.splitlines()[1:6]] == [
+        ["a.py:3", "f", "3/3", "2.500", "us", "1.250", "us", "1.000", "us"],
+        ["for", "gemm", "2.000", "us", "1.000", "us", "1.000", "us"],
+        ["for", "relu", "0.500", "us", "0.250", "us", "0.500", "us"],
+        ["(no", "line", "known)", "1/1", "1.000", "us", "-", "1.000", "us"],
+        ["for", "gemm", "1.000", "us", "-", "1.000", "us"]]
     assert "cudaStreamSynchronize at a.py:3 f" in run("edges", path)[0]
 
 
@@ -168,8 +175,11 @@ def test_own_waits_of_gpu_operations_count_for_the_step_of_their_launch(tmp_path
         {"ph": "M", "name": "sync_edge", "pid": 0, "tid": 8, "args": edge},
         step(7, 5, 20)], generator="syncline 0.1", syncEdges=1)
     summary = summary_of(path)
-    assert summary["total_ns"] == 1300
-    assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {"ProfilerStep#7": 1300}
+    assert summary["total_ns"] == 1000 and summary["gpu"]["total_ns"] == 300
+    assert {g["name"]: g["total_ns"] for g in summary["by_step"]} == {"ProfilerStep#7": 1000}
+    assert {g["name"]: g["total_ns"] for g in summary["gpu"]["by_step"]} == {"ProfilerStep#7": 300}
+    wait, = summary["gpu"]["longest"]
+    assert wait["ts"] == 26 and wait["dst_name"] == "relu"
 
 
 # Waits that a copy released. The summary names the operation on which the time was spent.
@@ -260,4 +270,5 @@ def test_own_waits_for_copies(tmp_path):
     assert sources(summary) == [("gemm", 1, 802000), ("Memcpy DtoH", 1, 85000)]
     # If a GPU operation waited, the time was spent on the source of its edge.
     assert {s["name"]: s["total_ns"] for s in summary["by_source"]} == {
-        "gemm": 902000, "Memcpy DtoH": 85000}
+        "gemm": 802000, "Memcpy DtoH": 85000}
+    assert {s["name"]: s["total_ns"] for s in summary["gpu"]["by_source"]} == {"gemm": 100000}

@@ -224,7 +224,8 @@ def test_operations_that_name_no_device(tmp_path, pid, device):
         (10, 13, device, 38000), (13, 14, device, 36000)]
     text = run("edges", path)[0]
     shown = "?" if device is None else device
-    assert f" {shown}/7 " in text and f" {shown}/13 " in text and f" on stream {shown}/13\n" in text
+    assert f"for k10 on {shown}/7\n" in text and f"for k13 on {shown}/13\n" in text
+    assert f" k13 on {shown}/13\n" in text
     run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et")
     assert devices_of(chakra.Et(tmp_path / "t.et")) == {device}
     assert "valid" in run("check", tmp_path / "t.et")[0]
@@ -297,12 +298,16 @@ def test_long_names_can_be_told_apart(tmp_path):
         rows += stream_sync(11 + 2 * number, at + 20, 46)
     path = write(tmp_path / "t", rows)
     assert [edge["src_name"] for edge in edges(path)[0]] == names
-    for text in (run("edges", path)[0], run("edges", "--summary", path)[0]):
-        for end in ("amMathFunctor<float, 4>>", "UnaryOpFunctor<float, 4>>",
-                    " vectorized_elementwise_kernel<4, FillFunctor<float>>",
-                    " vectorized_elementwise_kernel<4, AUnaryFunctor<float>>"):
+    for text, ends in (
+            (run("edges", path)[0], ("...MathFunctor<float, 4>>", "...ryOpFunctor<float, 4>>",
+                                     "4, FillFunctor<float>>", " AUnaryFunctor<float>>")),
+            (run("edges", "--summary", path)[0], (
+                "amMathFunctor<float, 4>>", "UnaryOpFunctor<float, 4>>",
+                " vectorized_elementwise_kernel<4, FillFunctor<float>>",
+                " vectorized_elementwise_kernel<4, AUnaryFunctor<float>>"))):
+        for end in ends:
             assert end in text, text
-        assert " multi_tensor_apply_kernel<" in text
+        assert " multi_tensor_apply_ker" in text
         assert "at::native" not in text and "anonymous" not in text
 
 

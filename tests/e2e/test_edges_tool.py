@@ -237,7 +237,7 @@ def test_summary():
         (e["wait_ns"] for e in found), reverse=True)[:10]
     text = run("edges", "--summary", path)[0]
     for title in ("by kind", "by what was waited for", "by operator or range", "by step",
-                  "longest waits"):
+                  "longest CPU waits"):
         assert title in text
     assert summary["by_place"][0]["name"] in text and "762.000 us" in text
 
@@ -246,8 +246,9 @@ def test_summary():
 def test_text():
     path = TRACES / "cuda_event_sync.json.gz"
     lines = run("edges", path)[0].splitlines()
-    assert lines[0].split()[0] == "waited" and lines[-1].startswith("5 edges")
-    assert "26.000 us" in lines[3] and "cudaEventSynchronize in ProfilerStep#100" in lines[3]
+    assert lines[0].split()[2] == "waited" and lines[-1].startswith("5 edges")
+    assert "26.000 us" in lines[6] and "cudaEventSynchronize in ProfilerStep#100" in lines[6]
+    assert "8.000 us  exact" in lines[7] and "spin_kernel(long) on 0/7" in lines[7]
     assert "\n0 edges" not in run("edges", "-k", "free", path)[0]
     assert "5 edges, 0 of them shown" in run("edges", "-k", "free", path)[0]
 

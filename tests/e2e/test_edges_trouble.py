@@ -33,8 +33,10 @@ def test_not_a_trace(content, words, tmp_path):
 def test_wrong_usage(tmp_path):
     assert "PATH is missing" in one_line(run("edges", status=2)[1])
     assert "did you mean stream_sync?" in one_line(run("edges", "-k", "stream_snyc", "x", status=2)[1])
-    assert "number" in one_line(run("edges", "--min-wait", "5ms", "x", status=2)[1])
-    assert "number" in one_line(run("edges", "--min-wait", "-5", "x", status=2)[1])
+    for option, value in (("--min-wait", "5m"), ("--min-wait", "-5"), ("--step", "x"), ("--step", "3..1"),
+                          ("--top", "0"), ("--top", "many")):
+        assert f"{option} {value} is not valid: give a" in one_line(
+            run("edges", option, value, "x", status=2)[1])
     assert "No such file" in one_line(run("edges", tmp_path / "none", status=2)[1])
 
 
@@ -89,8 +91,9 @@ def test_rows_without_an_end(tmp_path, category, dur):
     path.write_text(path.read_text().replace('"dur": 77777, ', dur))
     out, error = run("edges", "--json", path, status=1)
     found = [json.loads(line) for line in out.splitlines()]
-    left = {"cuda_runtime": [{**before, "dst_name": None, "dst_thread": None, "wait_ns": 39000}],
-            "cuda_sync": [{**before, "basis": "inferred"}], "cpu_op": [before]}
+    left = {"cuda_runtime": [{**before, "dst_name": None, "dst_thread": None, "wait_ns": 39000,
+                              "place": None, "ts": before["ts"] + 1}],
+            "cuda_sync": [{**before, "basis": "inferred"}], "cpu_op": [{**before, "place": None}]}
     assert found == [*left.get(category, []), good]
     assert "1 with impossible ids or times" in error and "cycle" not in error
     out, error = run("convert", path, "--to", "chakra", "-o", tmp_path / "t.et", status=1)

@@ -87,7 +87,7 @@ def edges_differ(trace: harness.Trace) -> list[str]:
     done = tool("edges", "--json", trace.path)
     if done.returncode != 0:
         return [f"tool: edges: {done.returncode}: {done.stderr}"]
-    printed, edges = [json.loads(line) for line in done.stdout.splitlines()], trace.edges()
+    printed, edges = harness.printed_edges(done.stdout), trace.edges()
     if printed == edges:
         return []
     text = harness.difference([json.dumps(edge, sort_keys=True) for edge in edges],

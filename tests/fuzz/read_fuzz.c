@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "edges/edges.h"
 #include "edges/print.h"
+#include "edges/wait_blame.h"
 #include "fuzz.h"
 #include "read/trace_events.h"
 #include "read/trace_file.h"
@@ -46,15 +48,26 @@ static size_t give(void *user, void *to, size_t room)
 }
 
 static FILE *nowhere;
+static struct sl_wait_blame *blame;
 
 static void print_edges(void *user, const struct sl_edge *edges, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        const struct sl_edge_where where = sl_edges_where(user, &edges[i]);
+
         if (!edges[i].at_start) /* old files have times in whole microseconds */
             assert(edges[i].source.end_ns <= edges[i].dst_end_ns + 1000);
-        sl_edges_print_json(nowhere, NULL, user, &edges[i]);
-        sl_edges_print_text(nowhere, user, &edges[i]);
+        sl_edges_print_json(nowhere, NULL, user, &edges[i], &where);
+        sl_edges_print_text(nowhere, user, &edges[i], &where);
+        sl_wait_blame_edge(blame, &edges[i]);
+        sl_wait_blame_wait(blame, &edges[i], &where);
     }
+}
+
+static void count_wait(void *user, const struct sl_edge *edge, const struct sl_edge_where *where)
+{
+    assert(edge->wait_ns == 0 || !edge->at_start || where->spent_on == edge->source.name);
+    ++*(uint64_t *)user;
 }
 
 /* Finds the edges of the events that were read. */
@@ -63,16 +76,22 @@ static void find_edges(struct sl_trace_events *events)
     struct sl_edges_options opt = {
         .foreign = 1, .shapes = events->shapes, .sink = print_edges, .sink_user = events};
     struct sl_edges *engine;
+    uint64_t waits = 0;
     struct sl_event ev;
 
     if (sl_trace_events_end(events) != 0)
         abort();
     opt.recording_since_ns = events->first_ns;
-    if (sl_edges_create(&engine, &opt) != 0)
+    if (sl_edges_create(&engine, &opt) != 0 || sl_wait_blame_create(&blame) != 0)
         abort();
-    while (sl_trace_events_next(events, &ev) == 1)
+    while (sl_trace_events_next(events, &ev) == 1) {
+        sl_wait_blame_event(blame, &ev);
         sl_edges_event(engine, &ev);
+    }
     sl_edges_flush(engine);
+    if (sl_wait_blame_end(blame, count_wait, &waits) != 0)
+        abort();
+    sl_wait_blame_destroy(blame);
     sl_edges_destroy(engine);
     sl_trace_events_destroy(events);
 }

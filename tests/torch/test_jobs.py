@@ -8,6 +8,7 @@ import subprocess
 
 import harness
 import pytest
+import summary_recount
 from conftest import JOBS, REPO
 from tiers import full_but
 
@@ -156,7 +157,8 @@ def check_operators(trace: harness.Trace, outside: str) -> None:
 
 
 def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
-    """Checks that the waits name the waiting lines of the script, and that `edges --summary` prints them."""
+    """Checks that the waits name the waiting lines of the script, and that `edges --summary` prints them, with
+    the numbers of a recount."""
     lines = dict(enumerate(path.read_text().splitlines(), 1))
     texts = [*job.waits, *(job.first_waits if rank == 0 else ())]
     wanted = {number for number, line in lines.items() if any(text in line for text in texts)}
@@ -179,11 +181,22 @@ def check_lines(trace: harness.Trace, job: Job, path, rank=0) -> None:
     assert named <= wanted | allowed
     # A wait without a line may belong to one of the expected lines.
     assert len(wanted - allowed - named) <= len(nameless) <= trace.lost(), nameless[:3]
-    text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", trace.path], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
-    totals = {group["name"]: group["total_ns"] for group in json.loads(text)["by_line"]}
+    totals = {group["name"]: group["total_ns"] for group in summary_recount.check(trace)["by_line"]}
     assert {place for place, ns in waited.items() if ns} <= set(totals) <= set(waited)
     assert all(totals[place] >= ns for place, ns in waited.items() if ns)
+
+
+def check_job(folder, traces) -> None:
+    """Checks the summary of a job's folder against the summaries of its files."""
+    text = subprocess.run([harness.TOOL, "edges", "--summary", "--json", folder], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    *files, job = [json.loads(line) for line in text.splitlines()]
+    assert sorted(file["rank"] for file in files) == sorted(traces) and job["slowest_rank"] in traces
+    lines = collections.Counter()
+    for group in (group for file in files for group in file["by_line"]):
+        lines[group["name"]] += group["total_ns"]
+    assert {group["name"]: group["total_ns"] for group in job["by_line"]} == lines
+    assert job["gpu"]["total_ns"] == sum(file["gpu"]["total_ns"] for file in files)
 
 
 def check_hta(folder, traces: dict[int, harness.Trace], job: Job) -> None:
@@ -268,6 +281,7 @@ def test_job_of_ranks(torch, name):
         check_operators(trace, job.outside)
         check_steps(trace, job)
         check_lines(trace, job, JOBS / f"{name}.py", rank)
+    check_job(runs[1].out, traces)
     check_hta(torch.tmp, traces, job)
 
 

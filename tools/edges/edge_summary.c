@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "base/store.h"
+#include "print/top.h"
 
 #define GROUPS_MAX 98304u /* maximum number of groups per table */
-#define LATER_MAX  (1u << 20)
-/* The memory for the maps of four full tables (a map is at most half full), and for the old maps
+/* The memory for the maps of all full tables (a map is at most half full), and for the old maps
  * while the maps grow. */
-#define MAPS_BYTES (24u << 20)
+#define MAPS_BYTES (30u << 20)
 
 struct table {
     struct sl_edge_group *group; /* GROUPS_MAX */
@@ -23,39 +23,30 @@ struct table {
     struct sl_map place; /* maps a name and a source to the index of their group, plus 1 */
 };
 
-/* A wait whose step is not known yet. */
-struct later {
-    uint64_t at_ns, wait_ns;
-    uint32_t line, source; /* intern ids; `line` is NO_LINE if the wait is not counted by source
-                              line */
-};
-
-#define NO_LINE UINT32_MAX
-
 struct sl_edge_summary {
-    sl_edge_step_fn step;
-    void *user;
-    struct later *later; /* LATER_MAX */
-    size_t laters;
     struct sl_edge_totals totals;
+    struct sl_top top;            /* of the longest waits */
+    struct sl_edge_long *longest; /* in the slots of `top` */
     struct sl_store store;
     struct table table[SL_EDGE_TABLES];
 };
 
-int sl_edge_summary_create(struct sl_edge_summary **out, sl_edge_step_fn step, void *user)
+int sl_edge_summary_create(struct sl_edge_summary **out, size_t longest)
 {
     struct sl_edge_summary *s = calloc(1, sizeof(*s));
 
     if (!s)
         return -ENOMEM;
-    s->step = step;
-    s->user = user;
     s->store.cap_bytes = MAPS_BYTES;
-    s->later = malloc(LATER_MAX * sizeof(*s->later));
+    s->longest = calloc(longest, sizeof(*s->longest));
+    if (sl_top_create(&s->top, longest) != 0 || !s->longest) {
+        sl_edge_summary_destroy(s);
+        return -ENOMEM;
+    }
     for (int i = 0; i < SL_EDGE_TABLES; i++) {
         sl_map_init(&s->table[i].place, &s->store);
         s->table[i].group = malloc(GROUPS_MAX * sizeof(*s->table[i].group));
-        if (!s->table[i].group || !s->later) {
+        if (!s->table[i].group) {
             sl_edge_summary_destroy(s);
             return -ENOMEM;
         }
@@ -72,22 +63,16 @@ void sl_edge_summary_destroy(struct sl_edge_summary *s)
         sl_map_free(&s->table[i].place);
         free(s->table[i].group);
     }
-    free(s->later);
+    sl_top_free(&s->top);
+    free(s->longest);
     free(s);
 }
 
-static void count_wait(struct sl_edge_waits *w, uint64_t ns, int in_step)
-{
-    const struct sl_edge_waits one = {1, ns, ns, in_step ? ns : 0};
-
-    sl_edge_waits_add(w, &one);
-}
-
-static void count_in(struct sl_edge_summary *s, enum sl_edge_table table, uint32_t name,
-                     uint32_t source, uint64_t ns, int in_step)
+static void add_to(struct sl_edge_summary *s, enum sl_edge_table table, uint32_t name,
+                   uint32_t source, const struct sl_edge_waits *w)
 {
     struct table *t = &s->table[table];
-    uint64_t key = ((uint64_t)name << 32 | source) + 1;
+    uint64_t key = ((uint64_t)source << 32 | name) + 1;
     uint64_t *place =
         t->groups < GROUPS_MAX ? sl_map_put(&t->place, key) : sl_map_find(&t->place, key);
 
@@ -95,83 +80,91 @@ static void count_in(struct sl_edge_summary *s, enum sl_edge_table table, uint32
         t->group[t->groups] = (struct sl_edge_group){.name = name, .source = source};
         *place = ++t->groups;
     }
-    count_wait(place ? &t->group[*place - 1].waits : &s->totals.rest[table], ns, in_step);
+    sl_edge_waits_add(place ? &t->group[*place - 1].waits : &s->totals.rest[table], w);
 }
 
-static void keep_longest(struct sl_edge_summary *s, const struct sl_edge *edge,
-                         const struct sl_edge_where *where)
+static void keep_longest(struct sl_edge_summary *s, const struct sl_edge_long *wait)
 {
-    size_t at = s->totals.longest_count;
+    size_t slot = sl_top_put(&s->top, wait->edge.wait_ns);
 
-    if (at == SL_EDGE_LONGEST && edge->wait_ns <= s->totals.longest[at - 1].edge.wait_ns)
-        return;
-    if (at == SL_EDGE_LONGEST)
-        at--;
-    else
-        s->totals.longest_count++;
-    for (; at && s->totals.longest[at - 1].edge.wait_ns < edge->wait_ns; at--)
-        s->totals.longest[at] = s->totals.longest[at - 1];
-    s->totals.longest[at] = (struct sl_edge_long){*edge, *where};
-}
-
-static void count_in_step(struct sl_edge_summary *s, const struct later *wait, uint32_t step)
-{
-    count_in(s, SL_EDGE_BY_STEP, step, 0, wait->wait_ns, 0);
-    if (wait->line != NO_LINE)
-        count_in(s, SL_EDGE_BY_LINE, wait->line, wait->source, wait->wait_ns, step != 0);
-}
-
-/* Counts the oldest `count` waits of the table `later`, whose steps are known by now. */
-static void count_steps(struct sl_edge_summary *s, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        count_in_step(s, &s->later[i], s->step(s->user, s->later[i].at_ns));
-    s->laters -= count;
-    memmove(s->later, s->later + count, s->laters * sizeof(*s->later));
-}
-
-/* Counts a wait by line and step. */
-static void count_place(struct sl_edge_summary *s, const struct sl_edge *edge,
-                        const struct sl_edge_where *where)
-{
-    const struct later wait = {where->later_ns, edge->wait_ns,
-                               edge->at_start ? NO_LINE : where->line, where->spent_on};
-
-    if (!where->later_ns) {
-        count_in_step(s, &wait, where->step);
-        return;
-    }
-    /* The table is full. The row of a step comes soon after the waits inside the step, so the steps
-     * of the older half of these waits are known by now. */
-    if (s->laters == LATER_MAX)
-        count_steps(s, LATER_MAX / 2);
-    s->later[s->laters++] = wait;
-}
-
-void sl_edge_summary_end(struct sl_edge_summary *s)
-{
-    count_steps(s, s->laters);
-    for (size_t i = 0; i < s->totals.longest_count; i++)
-        if (s->totals.longest[i].where.later_ns)
-            s->totals.longest[i].where.step = s->step(s->user, s->totals.longest[i].where.later_ns);
+    if (slot != SL_TOP_NONE)
+        s->longest[slot] = *wait;
 }
 
 void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
                          const struct sl_edge_where *where)
 {
-    if (edge->wait_ns == 0)
+    const uint64_t ns = edge->wait_ns;
+    const struct sl_edge_waits w = {1, ns, ns, where->step ? ns : 0};
+
+    add_to(s, SL_EDGE_CALLS, where->line, 0, &w);
+    if (ns == 0)
         return;
-    count_wait(&s->totals.all, edge->wait_ns, 0);
-    count_wait(&s->totals.kind[edge->kind], edge->wait_ns, 0);
-    count_in(s, SL_EDGE_BY_SOURCE, where->spent_on, 0, edge->wait_ns, 0);
-    count_in(s, SL_EDGE_BY_PLACE, where->place, 0, edge->wait_ns, 0);
-    count_place(s, edge, where);
-    keep_longest(s, edge, where);
+    sl_edge_waits_add(&s->totals.all, &w);
+    sl_edge_waits_add(&s->totals.kind[edge->kind], &w);
+    add_to(s, SL_EDGE_BY_SOURCE, where->spent_on, 0, &w);
+    add_to(s, SL_EDGE_BY_PLACE, where->place, 0, &w);
+    add_to(s, SL_EDGE_BY_STEP, where->step, 0, &w);
+    add_to(s, SL_EDGE_BY_LINE, where->line, where->spent_on, &w);
+    keep_longest(s, &(struct sl_edge_long){*edge, *where});
 }
+
+/* ---- merging ---- */
+
+static uint32_t named(struct sl_intern *to, const struct sl_intern *from, uint32_t id)
+{
+    size_t size;
+    const char *name = sl_intern_get(from, id, &size);
+
+    return name ? sl_intern_put(to, name, size) : 0;
+}
+
+void sl_edge_summary_merge(struct sl_edge_summary *s, struct sl_intern *names,
+                           struct sl_edge_summary *more, const struct sl_intern *more_names,
+                           uint32_t file)
+{
+    sl_top_sort(&more->top);
+    sl_edge_waits_add(&s->totals.all, &more->totals.all);
+    for (int i = 0; i < SL_EDGE_KIND_COUNT; i++)
+        sl_edge_waits_add(&s->totals.kind[i], &more->totals.kind[i]);
+    for (int i = 0; i < SL_EDGE_TABLES; i++) {
+        const struct table *t = &more->table[i];
+
+        sl_edge_waits_add(&s->totals.rest[i], &more->totals.rest[i]);
+        for (size_t g = 0; g < t->groups; g++)
+            add_to(s, (enum sl_edge_table)i, named(names, more_names, t->group[g].name),
+                   named(names, more_names, t->group[g].source), &t->group[g].waits);
+    }
+    for (size_t i = 0; i < more->top.count; i++) {
+        struct sl_edge_long wait = more->longest[more->top.item[i].slot];
+
+        wait.edge.source.name = named(names, more_names, wait.edge.source.name);
+        wait.where.who = named(names, more_names, wait.where.who);
+        wait.where.place = named(names, more_names, wait.where.place);
+        wait.where.line = named(names, more_names, wait.where.line);
+        wait.where.step = named(names, more_names, wait.where.step);
+        wait.where.spent_on = named(names, more_names, wait.where.spent_on);
+        wait.where.file = file;
+        keep_longest(s, &wait);
+    }
+}
+
+/* ---- results ---- */
 
 const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s)
 {
     return &s->totals;
+}
+
+size_t sl_edge_summary_longest(struct sl_edge_summary *s)
+{
+    sl_top_sort(&s->top);
+    return s->top.count;
+}
+
+const struct sl_edge_long *sl_edge_summary_long(const struct sl_edge_summary *s, size_t i)
+{
+    return &s->longest[s->top.item[i].slot];
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -216,6 +209,14 @@ size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
     qsort(t->group, t->groups, sizeof(*t->group), most_first);
     *out = t->group;
     return t->groups;
+}
+
+uint64_t sl_edge_summary_calls(const struct sl_edge_summary *s, uint32_t line)
+{
+    const struct table *t = &s->table[SL_EDGE_CALLS];
+    const uint64_t *place = sl_map_find(&t->place, (uint64_t)line + 1);
+
+    return place ? t->group[*place - 1].waits.count : 0;
 }
 
 size_t sl_edge_summary_name(const struct sl_edge_group *first, size_t left,

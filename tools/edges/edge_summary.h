@@ -5,12 +5,10 @@
  * A wait is counted once, under the edge that released it, or, if it is not known which edge did,
  * under the edge with the longest wait. The awaited operation of a wait is the
  * operation on which the time was spent (wait_blame.h). If a copy released the wait, this may be a
- * kernel before the copy. In syncline files the row of a wait precedes the row of its step, so the
- * wait is kept and assigned to its step later, by time.
+ * kernel before the copy.
  *
- * Threads: one owner. Memory: 48 MiB, plus 24 MiB for waits whose step is not known yet. A table
- * holds 98304 names; the table by line holds 98304 pairs of line and operation. Waits beyond this
- * limit are counted together.
+ * Threads: one owner. Memory: at most 54 MiB. A table holds 98304 names; the table by line holds
+ * 98304 pairs of line and operation. Waits beyond this limit are counted together.
  */
 #ifndef SL_EDGES_EDGE_SUMMARY_H
 #define SL_EDGES_EDGE_SUMMARY_H
@@ -18,14 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/intern.h"
 #include "sync/edge.h"
-
-#define SL_EDGE_LONGEST 10
 
 struct sl_edge_waits {
     uint64_t count, total_ns, longest_ns;
-    uint64_t in_steps_ns; /* the part of total_ns inside steps, in ns; set only in the table by
-                             line */
+    uint64_t in_steps_ns; /* the part of total_ns inside steps, in ns */
 };
 
 static inline void sl_edge_waits_add(struct sl_edge_waits *w, const struct sl_edge_waits *more)
@@ -48,8 +44,9 @@ enum sl_edge_table {
     SL_EDGE_BY_SOURCE,
     SL_EDGE_BY_PLACE,
     SL_EDGE_BY_STEP,
-    SL_EDGE_BY_LINE, /* waits of CPU calls only, by line of code, with one group for each operation
-                        that the line waited for */
+    SL_EDGE_BY_LINE, /* by line of code, with one group for each operation that the line waited
+                        for */
+    SL_EDGE_CALLS,   /* by line of code, also the calls that found all their work completed */
     SL_EDGE_TABLES
 };
 
@@ -61,8 +58,10 @@ struct sl_edge_where {
     uint32_t line;
     uint32_t step;
     uint32_t spent_on; /* the GPU operation on which the time was spent */
-    uint64_t later_ns; /* a time inside the step, in ns, from which the step is found later; 0 if
-                          `step` is known */
+    uint32_t file;     /* number of the file; set by sl_edge_summary_merge() */
+    uint64_t call_ns;  /* start of the call, or of the launch of the operation; 0: not known */
+    uint64_t at_ns;    /* start of the call or operation that waited; 0: not known */
+    uint64_t begin_ns; /* start of the trace's first slice, where viewers begin to count */
 };
 
 /* One of the longest waits. */
@@ -73,36 +72,43 @@ struct sl_edge_long {
 
 struct sl_edge_totals {
     struct sl_edge_waits all, kind[SL_EDGE_KIND_COUNT];
-    struct sl_edge_waits rest[SL_EDGE_TABLES];    /* sums of the waits that did not fit into the
-                                                     table */
-    struct sl_edge_long longest[SL_EDGE_LONGEST]; /* longest first */
-    size_t longest_count;
+    struct sl_edge_waits rest[SL_EDGE_TABLES]; /* sums of the waits that did not fit into the
+                                                  table */
 };
 
 struct sl_edge_summary;
 
-/* Returns the intern id of the step at a time, or 0 if no known step covers the time. */
-typedef uint32_t (*sl_edge_step_fn)(void *user, uint64_t ns);
-
-/* 0 or -ENOMEM. */
-int sl_edge_summary_create(struct sl_edge_summary **out, sl_edge_step_fn step, void *user);
+/* `longest`: how many of the longest waits are kept. Returns 0 or -ENOMEM. */
+int sl_edge_summary_create(struct sl_edge_summary **out, size_t longest);
 void sl_edge_summary_destroy(struct sl_edge_summary *s); /* NULL is fine */
 
-/* Adds a wait, given the edge that released it. An edge with wait_ns 0 is not counted. */
+/* Adds a wait, given the edge that released it. A wait that took no time counts only as a call. */
 void sl_edge_summary_add(struct sl_edge_summary *s, const struct sl_edge *edge,
                          const struct sl_edge_where *where);
 
-/* Call after the last wait and before the functions below, when all steps are known. */
-void sl_edge_summary_end(struct sl_edge_summary *s);
+/* Adds the waits of another summary, whose names are ids of `more_names`. The names are copied, and
+ * the longest waits get the number of their file. */
+void sl_edge_summary_merge(struct sl_edge_summary *s, struct sl_intern *names,
+                           struct sl_edge_summary *more, const struct sl_intern *more_names,
+                           uint32_t file);
 
 /* Returns the totals, which change with each added wait. */
 const struct sl_edge_totals *sl_edge_summary_totals(const struct sl_edge_summary *s);
+
+/* Sorts the longest waits and returns their number. sl_edge_summary_long() then returns them,
+ * longest first. No wait may be added afterwards. */
+size_t sl_edge_summary_longest(struct sl_edge_summary *s);
+const struct sl_edge_long *sl_edge_summary_long(const struct sl_edge_summary *s, size_t i);
 
 /* Sorts the groups of a table. Groups of one name are adjacent. The names, and the groups of each
  * name, are in descending order of waiting time. No wait may be added afterwards. `*out` is valid
  * as long as the summary. */
 size_t sl_edge_summary_sort(struct sl_edge_summary *s, enum sl_edge_table table,
                             const struct sl_edge_group **out);
+
+/* Returns the number of calls at a line, whether they took time or not. Call it before the table
+ * SL_EDGE_CALLS is sorted. */
+uint64_t sl_edge_summary_calls(const struct sl_edge_summary *s, uint32_t line);
 
 /* Returns how many sorted groups, from `first` on, have the same name as `first`. *all is the sum
  * of these groups. */

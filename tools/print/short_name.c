@@ -11,6 +11,7 @@
 
 static const char *const dropped[] = {"at::native::",
                                       "(anonymous namespace)::",
+                                      "(ncclDevKernelArgsStorage<4096ul>)",
                                       ", std::array<char*, 1ul>",
                                       ", std::array<char*, 2ul>",
                                       ", std::array<char*, 3ul>",

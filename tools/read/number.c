@@ -37,7 +37,7 @@ static void put_digit(struct decimal *d, int digit, int fraction)
 
 static int is_digit(const char *p, const char *end)
 {
-    return p < end && *p >= '0' && *p <= '9';
+    return p < end && (unsigned char)(*p - '0') < 10;
 }
 
 int sl_number_valid(const char *text, size_t size)

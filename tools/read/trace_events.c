@@ -16,12 +16,13 @@
 #include "base/pages.h"
 #include "sync/call_class.h"
 
-#define RUN_EVENTS   (512u << 10) /* 32 MiB */
-#define NAMES_BYTES  (40u << 20)
-#define SHAPES_BYTES (1u << 20)
-#define INPUTS_BYTES (32u << 20)
-#define DEPTH        256u
-#define ROUNDED_NS   2000u /* in ns; times in old files are rounded to whole microseconds */
+#define RUN_EVENTS         (512u << 10) /* 32 MiB */
+#define NAMES_BYTES        (40u << 20)
+#define SHAPES_BYTES       (1u << 20)
+#define INPUTS_BYTES       (32u << 20)
+#define THREAD_NAMES_BYTES (2u << 20)
+#define DEPTH              256u
+#define ROUNDED_NS         2000u /* in ns; times in old files are rounded to whole microseconds */
 
 struct range {
     uint64_t end_ns;
@@ -365,7 +366,9 @@ int sl_trace_events_create(struct sl_trace_events **out)
 
     if (!t)
         return -ENOMEM;
-    t->first_ns = UINT64_MAX;
+    t->first_ns = t->first_slice_ns = UINT64_MAX;
+    t->store.cap_bytes = THREAD_NAMES_BYTES;
+    sl_map_init(&t->thread_name, &t->store);
     sl_thread_ids_init(&t->threads);
     sl_stream_home_init(&t->home);
     t->call = sl_pages_map(SL_TRACE_CALLS * sizeof(*t->call));
@@ -389,6 +392,7 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     sl_event_sort_destroy(t->by_correlation);
     sl_event_sort_destroy(t->by_time);
     sl_event_sort_destroy(t->by_start);
+    sl_map_free(&t->thread_name);
     sl_stream_home_free(&t->home);
     sl_thread_ids_free(&t->threads);
     sl_intern_destroy(t->inputs);
@@ -399,6 +403,13 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     sl_pages_unmap(t->other_call, SL_TRACE_CALLS * sizeof(*t->other_call));
     sl_pages_unmap(t->call, SL_TRACE_CALLS * sizeof(*t->call));
     free(t);
+}
+
+uint32_t sl_trace_events_thread_name(const struct sl_trace_events *t, int64_t thread)
+{
+    const uint64_t *name = sl_map_find(&t->thread_name, (uint64_t)thread + 1);
+
+    return name ? (uint32_t)*name : 0;
 }
 
 const struct sl_trace_call *sl_trace_events_call(const struct sl_trace_events *t,

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "base/store.h"
 #include "event/event.h"
 #include "event/shape.h"
 #include "read/event_sort.h"
@@ -104,6 +105,10 @@ struct sl_trace_events {
     uint64_t ranges;
     uint64_t newest;   /* the latest correlation id, widened to 64 bits */
     uint64_t first_ns; /* start of the earliest event; 0 after the end if there is no event */
+    uint64_t
+        first_slice_ns; /* start of the earliest row with a duration; UINT64_MAX: none so far */
+    struct sl_store store;
+    struct sl_map thread_name; /* maps a thread id of the file, plus 1, to an intern id */
     /* 1: the file has the first CUDA call of its process, which is a call with correlation id 1
      * that launches nothing. A profiler that came later may have begun to count at a launch. */
     int has_first_call;
@@ -138,6 +143,9 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
  * not kept. Returns 0, or -EINVAL if the row is of another kind or unusable. */
 int sl_trace_events_operation(struct sl_trace_events *t, const struct sl_trace_row *row,
                               struct sl_event *out);
+
+/* Returns the name (intern id) of a thread, given by the file's id, or 0 if the file has none. */
+uint32_t sl_trace_events_thread_name(const struct sl_trace_events *t, int64_t thread);
 
 /* Returns the name of the ProfilerStep at a time, or 0 if there is none. */
 uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns);

@@ -388,10 +388,32 @@ static int take_wait(struct sl_trace_events *t, const struct sl_trace_row *row)
     return rc ? rc : sl_event_sort_put(t->by_correlation, &ev);
 }
 
+/* Keeps the name of a thread. The rows of streams have names too, and other numbers. */
+static void note_thread_name(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    uint64_t *place;
+
+    if (!sl_text_is(row->name, "thread_name") || !row->tid.is_number || !row->args_name.data ||
+        row->tid.number < 0 || sl_text_begins(row->args_name, "stream "))
+        return;
+    place = sl_map_put(&t->thread_name, (uint64_t)row->tid.number + 1);
+    if (place)
+        *place = intern(t, row->args_name);
+}
+
+/* Keeps the time at which viewers begin to show the trace. */
+static void note_first_slice(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    if (row->has & SL_HAS_TS && row->ts_ns >= 0 &&
+        (uint64_t)row->ts_ns + TIME_ORIGIN_NS < t->first_slice_ns)
+        t->first_slice_ns = (uint64_t)row->ts_ns + TIME_ORIGIN_NS;
+}
+
 static int take_metadata(struct sl_trace_events *t, const struct sl_trace_row *row)
 {
     struct sl_event ev = {.kind = SL_EV_META_STREAM};
 
+    note_thread_name(t, row);
     if (!(row->has & SL_HAS_STREAM_FLAGS) || !row->tid.is_number || !row->pid.is_number ||
         row->pid.number < 0 || row->pid.number >= SL_DEVICE_NONE)
         return 0;
@@ -420,6 +442,7 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
         return take_metadata(t, row);
     if (row->phase != 'X')
         return 0;
+    note_first_slice(t, row);
     if (row->category == SL_CAT_OTHER)
         note_category(t, row->category_text);
     if (sl_row_unusable(row, t->own)) {
@@ -457,10 +480,15 @@ void sl_trace_events_note(struct sl_trace_events *t, const struct sl_trace_row *
 {
     struct sl_event ev;
 
+    if (row->phase == 'M' && !row->edge)
+        note_thread_name(t, row);
+    if (row->phase != 'X')
+        return;
+    note_first_slice(t, row);
     if (sl_row_is_call(row))
         note_call(t, row);
-    if (row->phase != 'X' || row->category != SL_CAT_USER_ANNOTATION ||
-        begin_range(t, row, &ev) != 0 || !sl_text_begins(row->name, "ProfilerStep#"))
+    if (row->category != SL_CAT_USER_ANNOTATION || begin_range(t, row, &ev) != 0 ||
+        !sl_text_begins(row->name, "ProfilerStep#"))
         return;
     ev.name = intern(t, row->name);
     note_step(t, row, &ev);

@@ -127,6 +127,8 @@ static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
          * not note steps again, because all steps are known from the first pass. */
         if (row->category != SL_CAT_USER_ANNOTATION)
             sl_trace_events_note(f->events, row);
+        if (f->sinks.event && sl_trace_events_operation(f->events, row, &ev) == 0)
+            f->sinks.event(f->sinks.user, &ev);
         if (row->edge)
             give_found(f, row);
         return;
@@ -203,6 +205,8 @@ static int read_all(struct sl_replay *f, struct sl_trace *t, const char *path)
 
     sl_trace_get_status(t, &f->input);
     f->can_read_again = f->input.file_bytes != 0 && strcmp(path, "-") != 0;
+    if (f->reads_twice && f->can_read_again && f->order == SL_REPLAY_NAMES_BEFORE)
+        f->order = SL_REPLAY_NAMES_SOUGHT;
     sl_trace_show(t, "reading", path);
     while (sl_trace_next(t, &item) && rc == 0)
         rc = take_item(f, t, &item);
@@ -273,7 +277,7 @@ int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_
      * file. The file is then read twice. */
     if (rc == 0 && f->header.own_file && !f->knew_whose)
         rc = read_again(f, path, why, why_size);
-    if (rc == 0 && f->order == SL_REPLAY_NAMES_SOUGHT)
+    if (rc == 0 && f->order == SL_REPLAY_NAMES_SOUGHT && has_found(f))
         rc = read_edges(f, path, why, why_size);
     if (rc)
         return rc;

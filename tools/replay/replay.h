@@ -25,8 +25,9 @@
 enum sl_replay_names {
     SL_REPLAY_NAMES_BEFORE, /* the row of a name precedes the edges with the name, as in every file
                                that the job wrote */
-    SL_REPLAY_NAMES_SOUGHT, /* an edge came before the row of its name. So names are read up to the
-                               end of the file, and edges are not passed on */
+    SL_REPLAY_NAMES_SOUGHT, /* an edge came before the row of its name, or the caller reads twice.
+                               So names are read up to the end of the file, and edges are not passed
+                               on */
     SL_REPLAY_NAMES_KNOWN   /* all names are known; a second pass reads the edges */
 };
 
@@ -41,9 +42,9 @@ struct sl_replay_sinks {
     /* Syncline files have a row for each recorded edge. These edges are passed to `found` while the
      * file is read, without times except `wait_ns` and `wake_ns`. Nothing is sorted, and
      * sl_replay_run() does nothing. If another program reordered the rows, a second pass provides
-     * the remaining edges. `event` gets the GPU operations, and each operation comes before the
-     * edges that start or end at it. If `found` is NULL, sl_replay_run() passes the recorded edges
-     * to `edges`, complete and in order of enqueue. */
+     * the remaining edges, and `event` gets the GPU operations again. Otherwise each operation
+     * comes before the edges that start or end at it. If `found` is NULL, sl_replay_run() passes
+     * the recorded edges to `edges`, complete and in order of enqueue. */
     void (*found)(void *user, const struct sl_edge *edge);
     sl_edge_sink_fn edges;
     /* Called for each event that is passed to the engine, and for kept rows. A kept row comes
@@ -62,6 +63,9 @@ struct sl_replay {
     struct sl_trace_events *events;
     struct sl_row_collectives *collectives; /* NULL if collectives are not kept */
     enum sl_replay_keeps keeps;
+    /* Set by the caller before sl_replay_read(): not 0 if recorded edges are passed to `found` only
+     * when all steps and names are known. Then a file is read twice, and a pipe only once. */
+    int reads_twice;
     struct sl_header header;
     int knew_whose;     /* not 0 if the file was recognised as a syncline file before its first
                            row */

@@ -1,6 +1,7 @@
 /*
  * edge_summary_test.c - the table of waits, added up by source, by place, by step and by line.
- * Tests the order of the groups, the longest waits, and names that do not fit into memory.
+ * Tests the order of the groups, the longest waits, the sum of two summaries, and names that do not
+ * fit into memory.
  *
  * Threads: one. The test owns the memory of the summary.
  */
@@ -10,19 +11,13 @@
 
 static struct sl_edge_summary *summary;
 
-/* Start of the first step. Steps are 100 ns long, and their name ids are 1000, 1001 and so on. */
-static uint64_t first_step_ns;
-
-static uint32_t step_at(void *user, uint64_t ns)
-{
-    const uint64_t *from_ns = user;
-
-    return ns < *from_ns ? 0 : (uint32_t)(1000 + (ns - *from_ns) / 100);
-}
+enum {
+    LONGEST = 10
+};
 
 static int setup(void **state)
 {
-    return sl_edge_summary_create(&summary, step_at, &first_step_ns);
+    return sl_edge_summary_create(&summary, LONGEST);
 }
 
 static int teardown(void **state)
@@ -73,14 +68,12 @@ static void test_groups(void **state)
 
 static void test_longest(void **state)
 {
-    const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
-
     for (uint64_t i = 1; i <= 100; i++)
         add(SL_EDGE_COPY, 1, (uint32_t)(i * 37 % 101), 1, i * 37 % 101);
-    assert_int_equal(totals->longest_count, SL_EDGE_LONGEST);
-    for (unsigned i = 0; i < SL_EDGE_LONGEST; i++) {
-        assert_int_equal(totals->longest[i].edge.wait_ns, 100 - i);
-        assert_int_equal(totals->longest[i].where.place, 100 - i);
+    assert_int_equal(sl_edge_summary_longest(summary), LONGEST);
+    for (unsigned i = 0; i < LONGEST; i++) {
+        assert_int_equal(sl_edge_summary_long(summary, i)->edge.wait_ns, 100 - i);
+        assert_int_equal(sl_edge_summary_long(summary, i)->where.place, 100 - i);
     }
 }
 
@@ -97,70 +90,6 @@ static void test_many_names(void **state)
                  2 * (200000 - count), 2);
     assert_waits(&sl_edge_summary_totals(summary)->rest[SL_EDGE_BY_PLACE], 0, 0, 0);
     assert_waits(&sl_edge_summary_totals(summary)->all, 200000, 400000, 2);
-}
-
-static void add_at(uint64_t at_ns, uint32_t line, int at_start, uint64_t ns)
-{
-    const struct sl_edge_where where = {.line = line, .spent_on = 7, .later_ns = at_ns};
-    const struct sl_edge edge = {
-        .kind = SL_EDGE_COPY, .wait_ns = ns, .at_start = (uint8_t)at_start};
-
-    sl_edge_summary_add(summary, &edge, &where);
-}
-
-static void test_steps_that_are_known_later(void **state)
-{
-    const struct sl_edge_group *group;
-    const struct sl_edge_totals *totals = sl_edge_summary_totals(summary);
-    const struct sl_edge_group *line;
-
-    first_step_ns = UINT64_MAX; /* there is no step yet */
-    add_at(150, 1, 0, 10);
-    add_at(250, 1, 0, 20);
-    add_at(260, 1, 0, 30);
-    add_at(50, 1, 0, 40);
-    first_step_ns = 100;
-    sl_edge_summary_end(summary);
-    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_STEP, &group), 3);
-    assert_int_equal(group[0].name, 1001);
-    assert_waits(&group[0].waits, 2, 50, 30);
-    assert_int_equal(group[1].name, 0);
-    assert_waits(&group[1].waits, 1, 40, 40);
-    assert_int_equal(group[2].name, 1000);
-    assert_waits(&group[2].waits, 1, 10, 10);
-    assert_int_equal(totals->longest_count, 4);
-    assert_int_equal(totals->longest[0].where.step, 0);
-    assert_int_equal(totals->longest[1].where.step, 1001);
-    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &line), 1);
-    assert_waits(&line[0].waits, 4, 100, 40);
-    assert_int_equal(line[0].waits.in_steps_ns, 60);
-}
-
-static void test_more_waits_than_are_remembered(void **state)
-{
-    const struct sl_edge_group *group;
-    const uint32_t all = 3000000;
-
-    first_step_ns = 0;
-    for (uint32_t i = 0; i < all; i++)
-        add_at(1 + i / 100000 * 100, 1, 0, 1);
-    sl_edge_summary_end(summary);
-    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_STEP, &group), 30);
-    for (unsigned i = 0; i < 30; i++)
-        assert_waits(&group[i].waits, 100000, 100000, 1);
-}
-
-static void test_lines_are_the_cpus(void **state)
-{
-    const struct sl_edge_group *line;
-
-    add_at(1, 5, 0, 10);
-    add_at(1, 6, 1, 1000); /* here a GPU operation waited, not a CPU thread */
-    sl_edge_summary_end(summary);
-    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &line), 1);
-    assert_int_equal(line[0].name, 5);
-    assert_int_equal(line[0].source, 7);
-    assert_waits(&line[0].waits, 1, 10, 10);
 }
 
 static void add_line(uint32_t line, uint32_t source, uint64_t ns, uint32_t step)
@@ -197,6 +126,62 @@ static void test_lines_by_what_they_waited_in_all(void **state)
     assert_int_equal(sl_edge_summary_name(at + 3, 1, &all), 1);
 }
 
+static void test_calls_that_did_not_wait(void **state)
+{
+    const struct sl_edge_group *at;
+
+    add_line(1, 20, 100, 0);
+    add_line(1, 20, 0, 0);
+    add_line(1, 21, 0, 0);
+    add_line(2, 20, 0, 0);
+    assert_int_equal(sl_edge_summary_calls(summary, 1), 3);
+    assert_int_equal(sl_edge_summary_calls(summary, 2), 1);
+    assert_int_equal(sl_edge_summary_calls(summary, 3), 0);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &at), 1);
+    assert_waits(&at->waits, 1, 100, 100);
+}
+
+/* The ids of a name differ between two files. */
+static void test_merge(void **state)
+{
+    struct sl_intern *names, *of_file;
+    const struct sl_edge_group *at;
+    struct sl_edge_summary *file;
+    uint32_t line, gemm, id;
+
+    assert_int_equal(sl_intern_create(&names, 1 << 20), 0);
+    assert_int_equal(sl_intern_create(&of_file, 1 << 20), 0);
+    assert_int_equal(sl_edge_summary_create(&file, LONGEST), 0);
+    gemm = sl_intern_put(names, "gemm", 4);
+    line = sl_intern_put(names, "a.py:1", 6);
+    add_line(line, gemm, 5, 0);
+    id = sl_intern_put(of_file, "a.py:1", 6);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct sl_edge_where where = {
+            .line = id, .spent_on = sl_intern_put(of_file, i ? "relu" : "gemm", 4), .step = 1};
+        const struct sl_edge edge = {.kind = SL_EDGE_COPY, .wait_ns = 7 + i};
+
+        sl_edge_summary_add(file, &edge, &where);
+    }
+    sl_edge_summary_merge(summary, names, file, of_file, 3);
+    assert_waits(&sl_edge_summary_totals(summary)->all, 3, 20, 8);
+    assert_waits(&sl_edge_summary_totals(summary)->kind[SL_EDGE_COPY], 3, 20, 8);
+    assert_int_equal(sl_edge_summary_calls(summary, line), 3);
+    assert_int_equal(sl_edge_summary_sort(summary, SL_EDGE_BY_LINE, &at), 2);
+    assert_int_equal(at[0].name, line);
+    assert_int_equal(at[0].source, gemm);
+    assert_waits(&at[0].waits, 2, 12, 7);
+    assert_int_equal(at[0].waits.in_steps_ns, 7);
+    assert_int_equal(at[1].source, sl_intern_find(names, "relu", 4));
+    assert_int_equal(sl_edge_summary_longest(summary), 3);
+    assert_int_equal(sl_edge_summary_long(summary, 0)->where.line, line);
+    assert_int_equal(sl_edge_summary_long(summary, 0)->where.file, 3);
+    assert_int_equal(sl_edge_summary_long(summary, 2)->where.file, 0);
+    sl_edge_summary_destroy(file);
+    sl_intern_destroy(of_file);
+    sl_intern_destroy(names);
+}
+
 static void test_none(void **state)
 {
     const struct sl_edge_group *at;
@@ -231,10 +216,9 @@ int main(void)
         TEST(test_groups),
         TEST(test_longest),
         TEST(test_many_names),
-        TEST(test_steps_that_are_known_later),
-        TEST(test_more_waits_than_are_remembered),
-        TEST(test_lines_are_the_cpus),
         TEST(test_lines_by_what_they_waited_in_all),
+        TEST(test_calls_that_did_not_wait),
+        TEST(test_merge),
         TEST(test_none),
         TEST(test_more_lines_than_there_is_room_for),
     };
