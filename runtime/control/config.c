@@ -103,8 +103,8 @@ static const struct sl_option_word log_words[] = {
     {"off", SL_LOG_OFF, "nothing"},
     {"error", SL_LOG_ERROR, "problems that stop recording"},
     {"warn", SL_LOG_WARN, "problems that lose something"},
-    {"info", SL_LOG_INFO, "where the traces go, and each completed trace"},
-    {"debug", SL_LOG_DEBUG, "details for developers of syncline"},
+    {"info", SL_LOG_INFO, "where the traces go, and at the end of rank 0 how many there are"},
+    {"debug", SL_LOG_DEBUG, "each completed trace, and details for developers of syncline"},
     {NULL, 0, NULL},
 };
 
