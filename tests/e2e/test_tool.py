@@ -493,7 +493,45 @@ def test_doctor_on_the_simulated_gpu(tmp_path):
     done = doctor_on_the_simulated_gpu(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    for topic in ("driver", "devices", "cupti", "library", "output", "profilers"):
+    for topic in ("driver", "devices", "cupti", "library", "output", "python", "nvtx", "profilers"):
         assert any(x.split()[:2] == ["ok", topic] for x in lines), (topic, done.stdout)
     assert lines[-1] == "recording would work here"
     assert list(tmp_path.iterdir()) == []  # the command has changed nothing
+
+
+def test_doctor_looks_at_python(tmp_path):
+    """`python3` says which PyTorch and which NCCL it has. Their observer is searched where the library searches."""
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python3"
+    python.write_text("#!/bin/sh\necho /x/python3\necho 2.99.1+cu99\necho 2.27.5\n")
+    python.chmod(0o755)
+    with_python = ("env", f"PATH={tmp_path / 'bin'}:{os.environ['PATH']}")
+    out = doctor_on_the_simulated_gpu(tmp_path, *with_python).stdout
+    assert "note     torch       PyTorch 2.99.1+cu99 of /x/python3 has no observer" in out
+    assert "observers /x/python3\n" in out and "PyTorch's NCCL 2.27.5" in out
+    home = tmp_path / "home"
+    assert "SYNCLINE_HOME=home is a relative path" in doctor_on_the_simulated_gpu(tmp_path, SYNCLINE_HOME="home").stdout
+    out = doctor_on_the_simulated_gpu(tmp_path, SYNCLINE_HOME=str(home)).stdout
+    assert f"problem  python      no Python package in {home}: " in out
+    for name in ("python/syncline/_boot.py", "observers/torch-2.99.so"):
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_text("")
+    out = doctor_on_the_simulated_gpu(tmp_path, *with_python, SYNCLINE_HOME=str(home)).stdout
+    assert f"ok       python      the package is in {home}/python (SYNCLINE_HOME)" in out
+    assert f"ok       torch       PyTorch 2.99.1+cu99 of /x/python3: observer {home}/observers/torch-2.99.so" in out
+    (home / "python" / "syncline").chmod(0o777)
+    done = doctor_on_the_simulated_gpu(tmp_path, SYNCLINE_HOME=str(home))
+    assert done.returncode == 1 and "_boot.py is not loaded: other users can write it" in done.stdout
+
+
+def test_doctor_names_limits_and_other_tools(tmp_path):
+    limited = f"ulimit -v {1 << 20}; exec {harness.SIMGPU} --build {harness.BUILD} {TOOL} doctor"
+    done = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "memory      the limit on its address space (ulimit -v) is 1073.7 MB" in done.stdout
+    out = doctor_on_the_simulated_gpu(tmp_path, NVTX_INJECTION64_PATH="/x/other.so",
+                                      NSYS_PROFILING_SESSION_ID="1").stdout
+    assert "note     nvtx        NVTX_INJECTION64_PATH=/x/other.so: another tool receives NVTX ranges" in out
+    assert "note     profilers   Nsight Systems is profiling this session" in out
+    under_run = subprocess.run([harness.SIMGPU, "--build", harness.BUILD, TOOL, "run", TOOL, "doctor", "-q"],
+                               capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "NVTX" not in under_run.stdout and "profilers" not in under_run.stdout, under_run.stdout
