@@ -138,9 +138,9 @@ static size_t keep_newest_run(const struct sl_target_options *opt, struct sl_tar
     }
     if (others)
         sl_args_complain(opt->command,
-                         "HTA reads one job: taking the newest, %s; left out: %zu traces of other "
+                         "HTA reads one job: taking the newest, %s; left out: %zu trace%s of other "
                          "jobs (name the folder of a job to choose it)",
-                         newest.job, others);
+                         newest.job, others, others == 1 ? "" : "s");
     return kept;
 }
 
