@@ -166,7 +166,7 @@ static uint64_t sync_outputs(struct sl_writer *w)
     return due;
 }
 
-/* Logs how many windows rank 0 wrote, and how to read them. */
+/* Logs how many windows rank 0 wrote, and how to read them. The path is that of the job. */
 static void say_what_was_written(struct sl_writer *w)
 {
     char path[PATH_MAX];
@@ -174,12 +174,12 @@ static void say_what_was_written(struct sl_writer *w)
     char *slash;
 
     sl_writer_last(w, path, sizeof(path), &windows);
-    slash = strrchr(path, '/');
-    if (!windows || !slash || w->opt.meta.rank != 0)
-        return;
-    *slash = '\0';
-    sl_log(SL_LOG_INFO, "wrote %llu window%s to %s; `syncline edges --summary` reads this folder",
-           (unsigned long long)windows, windows == 1 ? "" : "s", path);
+    for (int i = 0; i < 2; i++)
+        if ((slash = strrchr(path, '/')) != NULL)
+            *slash = '\0';
+    if (windows && w->opt.meta.rank == 0)
+        sl_log(SL_LOG_INFO, "wrote %llu window%s: `syncline edges --summary %s` shows the waits",
+               (unsigned long long)windows, windows == 1 ? "" : "s", path);
 }
 
 static void *run(void *user)

@@ -42,8 +42,9 @@ def test_few_lines_are_logged(go, rank):
     first, *others = run.said()
     folder = run.files()[0].parent
     assert first == f"syncline: waiting for start(), then recording rank {rank} of 2 to {folder}"
-    assert others == [f"syncline: wrote 3 windows to {folder}; `syncline edges --summary` reads this "
-                      "folder"][int(rank):]
+    # On a busy machine, other lines may say that something was lost.
+    assert [line for line in others if "wrote" in line] == [
+        f"syncline: wrote 3 windows: `syncline edges --summary {folder.parent}` shows the waits"][int(rank):]
 
 
 def test_demand_without_start_writes_nothing(go):
