@@ -54,4 +54,10 @@ void sl_check_print_verbose(FILE *f, const char *path, const struct sl_check *c,
 void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
                          const struct sl_input_status *input);
 
+/* Parts of the page. sl_check_print_short() prints processes, devices, events and counters. Kineto
+ * writes a GPU as a process whose pid is the device number. The name is "" if it is not known. */
+void sl_check_print_short(FILE *f, const struct sl_check *c);
+int sl_check_is_device(const struct sl_tally *t, const char *pid);
+const char *sl_check_device_name(const struct sl_header *h, int64_t device);
+
 #endif
