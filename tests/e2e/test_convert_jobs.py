@@ -143,7 +143,7 @@ def test_steps_that_are_not_there(tmp_path):
     assert "has no steps" in one_line(convert(path, "--steps", "1..2", "-o", out, status=2)[1])
     row = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#7", "pid": 42, "tid": 43, "ts": 100, "dur": 50}
     path.write_text(make_trace().decode().replace('{"ph":"X"', json.dumps(row) + ',{"ph":"X"', 1))
-    assert "has the steps 7 to 7" in one_line(convert(path, "--steps", "7..8", "-o", out, status=2)[1])
+    assert "does not have all steps from 7 to 8: it has 7 to 7" in one_line(convert(path, "--steps", "7..8", "-o", out, status=2)[1])
     assert "give FIRST..LAST" in one_line(convert(path, "--steps", "8..7", "-o", out, status=2)[1])
     done = subprocess.run([harness.TOOL, "convert", "-", "--steps", "7", "-o", out], input=path.read_bytes(),
                           capture_output=True, check=False)

@@ -36,7 +36,7 @@ def test_demand_many_times(go):
 def test_few_lines_are_logged(go, rank):
     """Rank 0 says where the traces go and how many there are, another rank only the first. The lines of single
     windows are for debugging."""
-    once = "start kernel:2 sync stop windows:{w} "
+    once = "start recording kernel:2 sync stop windows:{w} "
     run = go("context " + "".join(once.format(w=w) for w in (1, 2, 3)), window="demand", lead_in="0", log="info",
              RANK=rank, WORLD_SIZE="2")
     first, *others = run.said()

@@ -193,8 +193,10 @@ int sl_cut_create(struct sl_cut **out, const struct sl_convert_request *r)
     if (!status && c->lowest > c->highest)
         status = sl_args_complain(r->command, "%s has no steps (" STEP "N)", r->input);
     else if (!status && !(c->has_first && c->has_last))
-        status = sl_args_complain(r->command, "%s has the steps %" PRId64 " to %" PRId64, r->input,
-                                  c->lowest, c->highest);
+        status = sl_args_complain(r->command,
+                                  "%s does not have all steps from %" PRId64 " to %" PRId64
+                                  ": it has %" PRId64 " to %" PRId64,
+                                  r->input, c->first, c->last, c->lowest, c->highest);
     if (!status)
         status = read_all(c, r, find_calls);
     if (!status)

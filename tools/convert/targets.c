@@ -159,9 +159,6 @@ static int name_targets(struct sl_targets *out, const struct sl_target_options *
 {
     int most = depth_of(trace, count), rc = 1;
 
-    out->of = count ? calloc(count, sizeof(*out->of)) : NULL;
-    if (!out->of)
-        return no_memory(opt->command);
     out->count = count;
     for (int depth = 1; rc > 0 && depth <= most; depth++)
         rc = name_all(out, opt, trace, count, depth);
@@ -267,10 +264,16 @@ int sl_targets_find(struct sl_targets *out, const struct sl_target_options *opt,
     int status = 0;
 
     memset(out, 0, sizeof(*out));
-    trace = count ? calloc(count, sizeof(*trace)) : NULL;
-    if (!trace)
-        return count ? no_memory(opt->command)
-                     : sl_args_complain(opt->command, "there is no trace to convert");
+    if (!count)
+        return sl_args_complain(opt->command, "there is no trace to convert");
+    trace = calloc(count, sizeof(*trace));
+    out->of = calloc(count, sizeof(*out->of));
+    if (!trace || !out->of) {
+        free(trace);
+        free(out->of);
+        out->of = NULL;
+        return no_memory(opt->command);
+    }
     for (size_t i = 0; i < count && !status; i++) {
         trace[i].path = files->path[i];
         trace[i].rank = SL_TARGET_NO_RANK;
