@@ -2,9 +2,9 @@
  * cut.c - cuts the rows of some steps out of a Kineto trace.
  *
  * Rows may be in any order. So the first reading finds the times of the steps, the second the calls
- * between these times, and the third the GPU operations that these calls launched. The time between
- * the first and the last operation of a stream tells later which arrows touch an operation that was
- * kept, because the operations of a stream run in order.
+ * between these times, and the third the GPU operations that these calls launched. The fourth finds
+ * the arrows of sync edges that have both ends on a call or operation of the part. These lie
+ * between the first and the last of their thread or stream, because they run in order there.
  *
  * Threads, memory: see cut.h.
  */
@@ -18,7 +18,6 @@
 
 #define CAP_BYTES   (256u << 20)
 #define STEP        "ProfilerStep#"
-#define HELD_MAX    4096 /* longest arrow start that is held, in bytes */
 #define ARROW_START 1
 #define ARROW_END   2
 
@@ -35,14 +34,11 @@ struct sl_cut {
     int has_first, has_last; /* 1: the trace has this step */
     struct sl_store store;   /* caps all memory below */
     struct sl_map calls;     /* correlation ids of the calls in the part */
-    struct sl_map arrows;    /* ids of arrows between operators, with ARROW_* of their ends */
+    struct sl_map arrows;    /* arrows with ARROW_* of their ends in the part */
     struct sl_map lanes;     /* struct lane by thread or stream */
     struct sl_pool lane_pool;
     int no_memory;
-    uint64_t written;
-    char held[HELD_MAX]; /* the start of an arrow, until its end shows whether both are kept */
-    size_t held_size;    /* 0: none */
-    int64_t held_id;
+    int has_sync_arrows;
 };
 
 static int is_inside(const struct sl_cut *c, int64_t ns)
@@ -91,6 +87,27 @@ static int is_on_lane(const struct sl_cut *c, const struct sl_trace_row *row, in
     return l && row->ts_ns >= l->from_ns && end_ns <= l->to_ns;
 }
 
+/* ---- arrows ---- */
+
+static int is_sync_arrow(const struct sl_trace_row *row)
+{
+    return (row->phase == 's' || row->phase == 'f') && sl_text_is(row->category_text, "sync");
+}
+
+/* Returns a key other than 0. Each kind of arrows counts its own ids. */
+static uint64_t arrow_key(const struct sl_trace_row *row)
+{
+    return ((uint64_t)row->id << 1 | (row->category == SL_CAT_FWDBWD)) + 1;
+}
+
+static void add_arrow(struct sl_cut *c, const struct sl_trace_row *row)
+{
+    uint64_t *slot = arrow_key(row) ? made(c, sl_map_put(&c->arrows, arrow_key(row))) : NULL;
+
+    if (slot)
+        *slot |= row->phase == 's' ? ARROW_START : ARROW_END;
+}
+
 /* ---- readings ---- */
 
 static int is_call_kept(const struct sl_cut *c, int64_t correlation)
@@ -133,23 +150,26 @@ static void find_steps(struct sl_cut *c, const struct sl_trace_row *row)
 
 static void find_calls(struct sl_cut *c, const struct sl_trace_row *row)
 {
-    uint64_t *slot;
-
     if (row->phase == 'X' && sl_row_is_call(row) && is_inside(c, row->ts_ns)) {
         if (row->correlation != 0)
             (void)made(c, sl_map_put(&c->calls, (uint64_t)row->correlation));
         widen_lane(c, row);
-    } else if (row->category == SL_CAT_FWDBWD && row->id != -1 && is_inside(c, row->ts_ns)) {
-        slot = made(c, sl_map_put(&c->arrows, (uint64_t)row->id + 1));
-        if (slot)
-            *slot |= row->phase == 's' ? ARROW_START : ARROW_END;
+    } else if (row->category == SL_CAT_FWDBWD && is_inside(c, row->ts_ns)) {
+        add_arrow(c, row);
     }
+    c->has_sync_arrows |= is_sync_arrow(row);
 }
 
 static void find_operations(struct sl_cut *c, const struct sl_trace_row *row)
 {
     if (row->phase == 'X' && sl_row_is_gpu(row) && is_gpu_kept(c, row))
         widen_lane(c, row);
+}
+
+static void find_sync_arrows(struct sl_cut *c, const struct sl_trace_row *row)
+{
+    if (is_sync_arrow(row) && is_on_lane(c, row, row->ts_ns))
+        add_arrow(c, row);
 }
 
 /* Returns 0, or the exit status after a line on stderr. */
@@ -201,6 +221,8 @@ int sl_cut_create(struct sl_cut **out, const struct sl_convert_request *r)
         status = read_all(c, r, find_calls);
     if (!status)
         status = read_all(c, r, find_operations);
+    if (!status && c->has_sync_arrows)
+        status = read_all(c, r, find_sync_arrows);
     if (status)
         sl_cut_destroy(c);
     else
@@ -219,14 +241,13 @@ void sl_cut_destroy(struct sl_cut *c)
     free(c);
 }
 
-/* ---- writing ---- */
+/* ---- choice ---- */
 
-static int is_metadata_kept(const struct sl_cut *c, const struct sl_trace_row *row)
+/* A row that holds an edge belongs to the edge's destination. */
+static int is_edge_kept(const struct sl_cut *c, const struct sl_row_edge *edge)
 {
-    const struct sl_row_edge *edge = row->edge;
-
-    return !edge || (edge->has & 1u << SL_ROW_EDGE_DST_CORRELATION &&
-                     is_call_kept(c, edge->number[SL_ROW_EDGE_DST_CORRELATION]));
+    return edge->has & 1u << SL_ROW_EDGE_DST_CORRELATION &&
+           is_call_kept(c, edge->number[SL_ROW_EDGE_DST_CORRELATION]);
 }
 
 /* An arrow of another kind is left out, because its ends are not known. */
@@ -236,16 +257,22 @@ static int is_arrow_kept(const struct sl_cut *c, const struct sl_trace_row *row)
 
     if (row->category == SL_CAT_AC2G)
         return is_call_kept(c, row->id);
-    if (row->category != SL_CAT_FWDBWD || row->id == -1)
+    if (row->category != SL_CAT_FWDBWD && !is_sync_arrow(row))
         return 0;
-    ends = sl_map_find(&c->arrows, (uint64_t)row->id + 1);
+    ends = arrow_key(row) ? sl_map_find(&c->arrows, arrow_key(row)) : NULL;
     return ends && *ends == (ARROW_START | ARROW_END);
 }
 
-static int is_row_kept(const struct sl_cut *c, const struct sl_trace_row *row)
+int sl_cut_keeps(const struct sl_cut *c, const struct sl_trace_item *item)
 {
+    const struct sl_trace_row *row = &item->row;
+
+    if (item->status)
+        return 0; /* it may be of any step */
+    if (row->edge && row->phase != 'X')
+        return is_edge_kept(c, row->edge);
     if (row->phase == 'M')
-        return is_metadata_kept(c, row);
+        return 1;
     if (row->phase == 's' || row->phase == 'f' || row->phase == 't')
         return is_arrow_kept(c, row);
     if (sl_row_is_gpu(row) || row->category == SL_CAT_SYNC)
@@ -253,48 +280,4 @@ static int is_row_kept(const struct sl_cut *c, const struct sl_trace_row *row)
     if (row->category == SL_CAT_GPU_USER_ANNOTATION)
         return is_on_lane(c, row, row->ts_ns + row->dur_ns);
     return is_inside(c, row->ts_ns);
-}
-
-static void put(struct sl_cut *c, struct sl_output *o, const char *text, size_t size)
-{
-    sl_output_write(o, ",\n", c->written ? 2 : 0);
-    sl_output_write(o, text, size);
-    c->written++;
-}
-
-/* Handles the two rows of a sync edge's arrow, which follow each other. Writes both or none. */
-static void write_sync_arrow(struct sl_cut *c, const struct sl_trace_item *item,
-                             struct sl_output *o)
-{
-    const struct sl_trace_row *row = &item->row;
-    int is_kept = is_on_lane(c, row, row->ts_ns);
-
-    if (row->phase == 's') {
-        c->held_size = is_kept && item->span.size <= HELD_MAX ? item->span.size : 0;
-        c->held_id = row->id;
-        memcpy(c->held, item->span.text, c->held_size);
-        return;
-    }
-    if (c->held_size && c->held_id == row->id && is_kept) {
-        put(c, o, c->held, c->held_size);
-        put(c, o, item->span.text, item->span.size);
-    }
-    c->held_size = 0;
-}
-
-void sl_cut_write(struct sl_cut *c, const struct sl_trace_item *item, struct sl_output *o)
-{
-    const struct sl_trace_row *row = &item->row;
-
-    if (item->status)
-        return; /* it may be of any step */
-    if ((row->phase == 's' || row->phase == 'f') && sl_text_is(row->category_text, "sync"))
-        write_sync_arrow(c, item, o);
-    else if (is_row_kept(c, row))
-        put(c, o, item->span.text, item->span.size);
-}
-
-uint64_t sl_cut_events(const struct sl_cut *c)
-{
-    return c->written;
 }

@@ -3,7 +3,7 @@
  *
  * Rows of the CPU belong to the part if they begin in its steps. GPU operations belong to their
  * launches, arrows to both their ends, and sync edges to the call or operation that waited. The
- * trace is read three times before the part is written.
+ * trace is read three or four times before the part is written.
  *
  * Threads: main; a helper thread decompresses. Memory: about 32 bytes for each call of the part, at
  * most 256 MiB.
@@ -11,7 +11,6 @@
 #ifndef SL_CONVERT_CUT_H
 #define SL_CONVERT_CUT_H
 
-#include "convert/output.h"
 #include "convert/request.h"
 #include "read/trace_file.h"
 
@@ -22,10 +21,7 @@ struct sl_cut;
 int sl_cut_create(struct sl_cut **out, const struct sl_convert_request *r);
 void sl_cut_destroy(struct sl_cut *c); /* NULL is fine */
 
-/* Writes the event, with a comma before it if needed, if the event belongs to the part. */
-void sl_cut_write(struct sl_cut *c, const struct sl_trace_item *item, struct sl_output *o);
-
-/* Returns the number of events that were written. */
-uint64_t sl_cut_events(const struct sl_cut *c);
+/* Returns whether the event belongs to the part. */
+int sl_cut_keeps(const struct sl_cut *c, const struct sl_trace_item *item);
 
 #endif

@@ -6,6 +6,7 @@
  *
  * Threads: main; a helper thread decompresses. Memory: see trace_file.h.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,21 +49,31 @@ static void put_steps(struct sl_output *o, const struct sl_convert_request *r)
         put_text(o, text);
 }
 
-static void copy_span(struct sl_output *o, const struct sl_trace_item *item,
-                      const struct sl_convert_request *r, struct sl_cut *cut)
+/* Returns whether a part leaves out the span. */
+static int is_left_out(const struct outcome *result, const struct sl_trace_item *item)
 {
     const struct sl_span *span = &item->span;
 
-    if (cut && span->kind == SL_SPAN_EVENT) {
-        sl_cut_write(cut, item, o);
-        return;
-    }
-    if (cut && span->kind == SL_SPAN_FIELD &&
-        sl_text_is((struct sl_text){span->key, span->key_size}, "cutSteps"))
-        return; /* it was a part before */
-    if (span->kind == SL_SPAN_CLOSE)
-        put_steps(o, r);
-    sl_output_write(o, span->text - span->lead, span->lead + span->size);
+    if (!result->cut)
+        return 0;
+    if (span->kind == SL_SPAN_FIELD) /* the input was a part itself */
+        return sl_text_is((struct sl_text){span->key, span->key_size}, "cutSteps");
+    return span->kind == SL_SPAN_EVENT && !sl_cut_keeps(result->cut, item);
+}
+
+/* Writes a span and its lead. If the span is the first of an object or array because the spans
+ * before it were left out, the comma before it is left out too. */
+static void put_span(struct sl_output *o, const struct outcome *result, const struct sl_span *span)
+{
+    const char *lead = span->text - span->lead;
+    size_t space = span->lead;
+
+    if (result->cut && (result->inside == SL_SPAN_OPEN || result->inside == SL_SPAN_EVENTS_OPEN))
+        for (space = 0; space < span->lead && isspace((unsigned char)lead[space]);)
+            space++;
+    sl_output_write(o, lead, space);
+    space += space < span->lead && lead[space] == ',';
+    sl_output_write(o, lead + space, span->lead - space + span->size);
 }
 
 /* Copies complete spans until the text ends. */
@@ -73,7 +84,11 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const struct sl_co
 
     sl_trace_show(t, "converting", r->input);
     while (sl_trace_next(t, &item) && !o->error) {
-        copy_span(o, &item, r, result->cut);
+        if (is_left_out(result, &item))
+            continue;
+        if (item.span.kind == SL_SPAN_CLOSE)
+            put_steps(o, r);
+        put_span(o, result, &item.span);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
         if (item.status == -EBADMSG && result->invalid++ == 0)
