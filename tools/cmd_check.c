@@ -16,19 +16,21 @@
 enum {
     OPT_JSON,
     OPT_QUIET,
+    OPT_VERBOSE,
     OPT_RUN
 };
 
 static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print one JSON object per file, for programs"},
     [OPT_QUIET] = {"quiet", 'q', NULL, "print nothing; only the exit status says what was found"},
+    [OPT_VERBOSE] = {"verbose", 'v', NULL, "also print each stream, category and counter"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
     {NULL, 0, NULL, NULL},
 };
 
 struct request {
     const struct sl_command *command;
-    int json, quiet;
+    int json, quiet, verbose;
 };
 
 static int cannot(const struct request *r, const char *path, struct sl_input *input, int rc)
@@ -105,7 +107,9 @@ static int check_kineto(const struct request *r, const char *path, struct sl_inp
         sl_check_end(c, &item.span, &input);
         status = exit_status(&c->findings, c->is_strict);
         if (!r->quiet)
-            (r->json ? sl_check_print_json : sl_check_print_text)(stdout, path, c, &input);
+            (r->json      ? sl_check_print_json
+             : r->verbose ? sl_check_print_verbose
+                          : sl_check_print_text)(stdout, path, c, &input);
     }
     sl_check_destroy(c);
     sl_trace_close(t);
@@ -126,7 +130,7 @@ static int check_file(const struct request *r, const char *path)
 static int run(const struct sl_args *args)
 {
     struct request r = {args->command, args->value[OPT_JSON] != NULL,
-                        args->value[OPT_QUIET] != NULL};
+                        args->value[OPT_QUIET] != NULL, args->value[OPT_VERBOSE] != NULL};
     struct sl_job_files files;
     int worst;
 

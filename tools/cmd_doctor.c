@@ -49,6 +49,9 @@ static int run(const struct sl_args *args)
     sl_doctor_library(&host, environ);
     sl_doctor_options(&host, &config, environ);
     sl_doctor_output(&host, &config, environ);
+    sl_doctor_memory(&host, &config);
+    sl_doctor_python(&host, &config);
+    sl_doctor_nvtx(&host, &config, environ);
     sl_doctor_profilers(&host, environ);
     print(&host, args->value[OPT_QUIET] != NULL);
     return host.problems ? SL_EXIT_PROBLEM : SL_EXIT_OK;

@@ -68,24 +68,25 @@ static int set_injection(const struct sl_command *self, const char *library)
     return 0;
 }
 
-/* Finds the folder of the Python package `syncline`. Returns 0 or -ENOENT. */
+/* Finds the folder of the Python package `syncline`: that of SYNCLINE_HOME, or else the one beside
+ * the library, so that `import syncline` works in any case. Returns 0 or -ENOENT. */
 static int find_python(const char *library, char *folder, size_t size)
 {
     const char *home = getenv("SYNCLINE_HOME");
     char resolved[PATH_MAX];
 
-    if (!home || !*home)
-        snprintf(folder, size, "%.*s/syncline/python", (int)(strrchr(library, '/') - library),
-                 library);
-    else if (realpath(home, resolved))
+    if (home && home[0] == '/' && realpath(home, resolved)) {
         snprintf(folder, size, "%s/python", resolved);
-    else
-        return -ENOENT;
+        if (access(folder, R_OK) == 0)
+            return 0;
+    }
+    snprintf(folder, size, "%.*s/syncline/python", (int)(strrchr(library, '/') - library), library);
     return access(folder, R_OK) ? -ENOENT : 0;
 }
 
 /* Puts the folder with sitecustomize.py at the front of PYTHONPATH, and the folder of the package
- * at its end. If the package is not installed, PYTHONPATH stays as it is. */
+ * at its end. With SYNCLINE_PYTHON=0 sitecustomize.py only moves the package's folder behind
+ * site-packages. If the package is not installed, PYTHONPATH stays as it is. */
 static void set_python_path(const char *library)
 {
     char folder[PATH_MAX + 32], early[PATH_MAX + 64], path[32768];
@@ -102,16 +103,6 @@ static void set_python_path(const char *library)
     length = snprintf(path, sizeof(path), "%s:%s%s%s", early, there, *there ? ":" : "", folder);
     if (length > 0 && (size_t)length < sizeof(path))
         setenv(PYTHON_VARIABLE, path, 1);
-}
-
-static int wants_python(void)
-{
-    struct sl_config config;
-
-    /* An invalid value counts as 0 here. The library reports the invalid value when the job
-     * starts. */
-    (void)sl_config_read_one(&config, "SYNCLINE_PYTHON", getenv("SYNCLINE_PYTHON"));
-    return config.python;
 }
 
 static int become(const struct sl_command *self, char **argv)
@@ -144,8 +135,7 @@ static int run(const struct sl_args *args)
                                 "no libsyncline.so beside this command: install syncline");
     if (set_injection(args->command, library))
         return SL_EXIT_USAGE;
-    if (wants_python())
-        set_python_path(library);
+    set_python_path(library);
     return become(args->command, args->operand);
 }
 

@@ -19,9 +19,10 @@ def _boot():
 
 
 def _is_left_alone():
-    """Returns whether this Python was built without the GIL. syncline does not hook such a Python.
-    collect/python/boot.c has the same check."""
-    return "free-threading" in sys.version
+    """Returns whether SYNCLINE_PYTHON is off, or this Python was built without the GIL. syncline does not
+    hook such a Python. `import syncline` still works. collect/python/boot.c has the same checks."""
+    is_off = os.environ.get("SYNCLINE_PYTHON", "").lower() not in ("", "1", "on", "yes", "true")
+    return is_off or "free-threading" in sys.version
 
 
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]

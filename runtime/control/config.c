@@ -103,8 +103,8 @@ static const struct sl_option_word log_words[] = {
     {"off", SL_LOG_OFF, "nothing"},
     {"error", SL_LOG_ERROR, "problems that stop recording"},
     {"warn", SL_LOG_WARN, "problems that lose something"},
-    {"info", SL_LOG_INFO, "where the traces go, and each completed trace"},
-    {"debug", SL_LOG_DEBUG, "details for developers of syncline"},
+    {"info", SL_LOG_INFO, "where the traces go, and at the end of rank 0 how many there are"},
+    {"debug", SL_LOG_DEBUG, "each completed trace, and details for developers of syncline"},
     {NULL, 0, NULL},
 };
 
@@ -265,7 +265,7 @@ const struct sl_option sl_config_table[] = {
     {"SYNCLINE_PYTHON", SL_OPTION_BOOL, "1", "0 or 1",
      "With 1 a Python interpreter in the process loads syncline's package, which finds the job's "
      "steps and hands CUPTI over to torch.profiler (docs/pytorch.md). With 0 syncline leaves "
-     "Python alone.",
+     "Python alone. (Under `syncline run`, `import syncline` still works.)",
      FIELD(python), 0, 0, NULL, "0", "Python is left alone"},
     {"SYNCLINE_MODULES", SL_OPTION_BOOL, "0", "0 or 1",
      "With 1 each forward pass of an `nn.Module` is a range with the module's name.",

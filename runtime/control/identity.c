@@ -5,6 +5,7 @@
  */
 #include "control/identity.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,21 @@ int sl_identity_rank(char *const *environment)
     return who.rank;
 }
 
+/* Returns whether the text names no job. torchrun without a rendezvous id sets "none", and with
+ * --standalone a random UUID, which would put each run in a folder of its own. */
+static int is_no_job(const char *text)
+{
+    size_t i;
+
+    for (i = 0; i < 36; i++) {
+        int is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+        if (is_dash ? text[i] != '-' : !isxdigit((unsigned char)text[i]))
+            return strcmp(text, "none") == 0;
+    }
+    return text[i] == '\0';
+}
+
 static void read_job(struct sl_identity *out, const struct sl_config *config,
                      char *const *environment)
 {
@@ -116,8 +132,7 @@ static void read_job(struct sl_identity *out, const struct sl_config *config,
     for (size_t i = 0; !*out->job && i < sizeof(job_variable) / sizeof(*job_variable); i++) {
         const char *text = sl_config_lookup(environment, job_variable[i]);
 
-        /* torchrun without a rendezvous id sets "none" */
-        if (text && strcmp(text, "none"))
+        if (text && !is_no_job(text))
             sl_identity_sanitise(out->job, sizeof(out->job), text);
     }
     if (!*out->job)

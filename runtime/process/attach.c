@@ -30,7 +30,8 @@
 /* ---- CUPTI ---- */
 
 /* Logs which rank is recorded, and to which folder. Runs on the recorder thread, because stderr may
- * block and the thread of the first CUDA call must not wait. */
+ * block and the thread of the first CUDA call must not wait. For other ranks than 0 this is the
+ * only line unless something is lost, because a job may have thousands of ranks. */
 static void say_where(void)
 {
     const struct sl_identity *who = &sl_process.identity;
@@ -48,6 +49,8 @@ static void say_where(void)
         sl_log(SL_LOG_INFO,
                "%s to %s (no rank in the environment (RANK, SLURM_PROCID, ...): using rank 0)",
                what, who->folder.path);
+    if (who->rank > 0 && sl_log_get_level() == SL_LOG_INFO)
+        sl_log_set_level(SL_LOG_WARN);
 }
 
 /* On the recorder thread, before the first file's header is written. */

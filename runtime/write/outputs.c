@@ -319,7 +319,7 @@ const char *sl_outputs_close(struct sl_outputs *o, uint64_t closed_ns)
         check(o, e, e->output.functions->close(e->output.user, closed_ns));
         if (!e->is_open || !e->output.file.folder)
             continue;
-        sl_log(i == 0 ? SL_LOG_INFO : SL_LOG_DEBUG, "wrote %s", e->file.path);
+        sl_log(SL_LOG_DEBUG, "wrote %s", e->file.path);
         if (i == 0)
             end_series(o, e->file.path);
         path = i == 0 ? e->file.path : NULL;

@@ -166,6 +166,22 @@ static uint64_t sync_outputs(struct sl_writer *w)
     return due;
 }
 
+/* Logs how many windows rank 0 wrote, and how to read them. The path is that of the job. */
+static void say_what_was_written(struct sl_writer *w)
+{
+    char path[PATH_MAX];
+    uint64_t windows;
+    char *slash;
+
+    sl_writer_last(w, path, sizeof(path), &windows);
+    for (int i = 0; i < 2; i++)
+        if ((slash = strrchr(path, '/')) != NULL)
+            *slash = '\0';
+    if (windows && w->opt.meta.rank == 0)
+        sl_log(SL_LOG_INFO, "wrote %llu window%s: `syncline edges --summary %s` shows the waits",
+               (unsigned long long)windows, windows == 1 ? "" : "s", path);
+}
+
 static void *run(void *user)
 {
     struct sl_writer *w = user;
@@ -199,6 +215,7 @@ static void *run(void *user)
         atomic_store(&w->asleep, 0);
     }
     close_window(w, sl_clock_now());
+    say_what_was_written(w);
     atomic_store_explicit(&w->ended, 1, memory_order_release);
     sl_futex_wake(&w->ended);
     return NULL;

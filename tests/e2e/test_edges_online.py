@@ -216,7 +216,8 @@ def test_without_a_lead_in_nothing_is_guessed(go):
     assert not outcome(run, trace, whole=False).wrong
     assert trace.counters["edges_lost_before_window"] > 0
     assert [edge["kind"] for edge in trace.edges()] == ["stream_sync"]
-    shown = [line.split() for line in tool("check", trace.path)[0].splitlines() if "edges_lost_" in line]
+    text = tool("check", "--verbose", trace.path)[0]
+    shown = [line.split() for line in text.splitlines() if "edges_lost_" in line]
     assert {words[0].removeprefix("edges_lost_"): int(words[1]) for words in shown} == lost(trace)
 
 

@@ -348,7 +348,7 @@ def test_the_tool_groups_waits_by_range(ranges):
 def test_check_and_the_other_readers_take_it(ranges):
     run = ranges("context push:outer kernel:2 push:inner kernel pop pop kernel sync lock:m schema")
     (path,) = run.files()
-    result = subprocess.run([harness.TOOL, "check", path], capture_output=True, text=True,
+    result = subprocess.run([harness.TOOL, "check", "--verbose", path], capture_output=True, text=True,
                             check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "user_annotation" in result.stdout

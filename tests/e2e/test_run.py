@@ -237,9 +237,29 @@ def test_a_fork_before_cuda(tmp_path):
 
 @pytest.mark.parametrize("value", ["off", "of"])  # an invalid value counts as 0
 def test_syncline_python_off(tmp_path, value):
-    code = "import os, sys\nprint(os.environ.get('PYTHONPATH'), 'syncline' in sys.modules)"
+    code = ("import sys\nprint([name for name in sys.modules if 'syncline' in name],"
+            " [path for path in sys.path if 'early' in path])")
     status, out, _ = both(tmp_path, [sys.executable, "-c", code], SYNCLINE_PYTHON=value)
-    assert (status, out) == (0, "None False\n")
+    assert (status, out) == (0, "[] []\n")
+
+
+@pytest.mark.parametrize("inject", [True, False], ids=["simulated GPU", "no driver"])
+@pytest.mark.parametrize("variables", [{}, {"SYNCLINE_ENABLED": "0"}, {"SYNCLINE_PYTHON": "0"},
+                                       {"SYNCLINE_WINDOW": "off"}, {"SYNCLINE_HOME": "/nonexistent"},
+                                       {"SYNCLINE_HOME": "relative"}],
+                         ids=lambda v: next(iter(v), "default"))
+def test_import_at_the_top_of_a_script(tmp_path, variables, inject):
+    """The package can be imported and called also in a process that is not recorded. It is the last on the path,
+    so a package `syncline` of the job comes first."""
+    (tmp_path / "script.py").write_text(
+        "import syncline, sys\n"
+        "with syncline.range('r'):\n    syncline.mark('m')\nsyncline.step()\n"
+        "print(sys.path[-1] == syncline.__path__[0].rpartition('/')[0])\n")
+    simulated = [harness.SIMGPU, "--build", harness.BUILD] if inject else []
+    done = subprocess.run([*map(str, simulated), *RUN, sys.executable, "script.py"], capture_output=True, text=True,
+                          env=harness.environment({"SYNCLINE_OUTPUT": str(tmp_path / "out"), **variables}),
+                          cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 @pytest.mark.parametrize("window, status", [("steps:3", 2), ("off", 0), ("", 0)])

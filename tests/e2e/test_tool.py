@@ -152,7 +152,9 @@ def test_own_trace(pack, tmp_path):
     assert report["streams"] == [{"device": 0, "stream": 7, "operations": 50, "busy_ns": 250000}]
     text = run("check", path)[0]
     assert "valid and complete Kineto trace, written by syncline 9.9" in text
-    assert "GPU 0 SIM" in text and "5 of 8" in text
+    assert "GPU 0 SIM" in text and "5 of 8" in text and text.count("\n") <= 10
+    verbose = run("check", "--verbose", path)[0]
+    assert "stream   7" in verbose and "syncline's counters" in verbose
     out = tmp_path / "out.json"
     run("convert", path, "--to", "kineto", "-o", out)
     assert out.read_bytes() == make_trace()
@@ -364,8 +366,8 @@ def test_wrong_usage(tmp_path):
         run("convert", "x", "--to", "kineto-gzip", "-o", "y", status=2)[1])
     assert "1 to 9" in one_line(
         run("convert", "x", "--to", "kineto-gz", "-l", "12", "-o", "y", status=2)[1])
-    assert "-o is missing" in one_line(run("convert", "x", "--to", "kineto", status=2)[1])
-    assert "one FILE" in one_line(run("convert", "x", "y", "--to", "kineto", "-o", "z", status=2)[1])
+    assert "-o FILE or --out-dir FOLDER is missing" in one_line(run("convert", "x", "--to", "kineto", status=2)[1])
+    assert "2 traces" in one_line(run("convert", "x", "y", "--to", "kineto", "-o", "z", status=2)[1])
     assert "at least one" in one_line(run("check", status=2)[1])
     run(status=2)
     out, _ = run("--version")
@@ -491,7 +493,45 @@ def test_doctor_on_the_simulated_gpu(tmp_path):
     done = doctor_on_the_simulated_gpu(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    for topic in ("driver", "devices", "cupti", "library", "output", "profilers"):
+    for topic in ("driver", "devices", "cupti", "library", "output", "python", "nvtx", "profilers"):
         assert any(x.split()[:2] == ["ok", topic] for x in lines), (topic, done.stdout)
     assert lines[-1] == "recording would work here"
     assert list(tmp_path.iterdir()) == []  # the command has changed nothing
+
+
+def test_doctor_looks_at_python(tmp_path):
+    """`python3` says which PyTorch and which NCCL it has. Their observer is searched where the library searches."""
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python3"
+    python.write_text("#!/bin/sh\necho /x/python3\necho 2.99.1+cu99\necho 2.27.5\n")
+    python.chmod(0o755)
+    with_python = ("env", f"PATH={tmp_path / 'bin'}:{os.environ['PATH']}")
+    out = doctor_on_the_simulated_gpu(tmp_path, *with_python).stdout
+    assert "note     torch       PyTorch 2.99.1+cu99 of /x/python3 has no observer" in out
+    assert "observers /x/python3\n" in out and "PyTorch's NCCL 2.27.5" in out
+    home = tmp_path / "home"
+    assert "SYNCLINE_HOME=home is a relative path" in doctor_on_the_simulated_gpu(tmp_path, SYNCLINE_HOME="home").stdout
+    out = doctor_on_the_simulated_gpu(tmp_path, SYNCLINE_HOME=str(home)).stdout
+    assert f"problem  python      no Python package in {home}: " in out
+    for name in ("python/syncline/_boot.py", "observers/torch-2.99.so"):
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_text("")
+    out = doctor_on_the_simulated_gpu(tmp_path, *with_python, SYNCLINE_HOME=str(home)).stdout
+    assert f"ok       python      the package is in {home}/python (SYNCLINE_HOME)" in out
+    assert f"ok       torch       PyTorch 2.99.1+cu99 of /x/python3: observer {home}/observers/torch-2.99.so" in out
+    (home / "python" / "syncline").chmod(0o777)
+    done = doctor_on_the_simulated_gpu(tmp_path, SYNCLINE_HOME=str(home))
+    assert done.returncode == 1 and "_boot.py is not loaded: other users can write it" in done.stdout
+
+
+def test_doctor_names_limits_and_other_tools(tmp_path):
+    limited = f"ulimit -v {1 << 20}; exec {harness.SIMGPU} --build {harness.BUILD} {TOOL} doctor"
+    done = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "memory      the limit on its address space (ulimit -v) is 1073.7 MB" in done.stdout
+    out = doctor_on_the_simulated_gpu(tmp_path, NVTX_INJECTION64_PATH="/x/other.so",
+                                      NSYS_PROFILING_SESSION_ID="1").stdout
+    assert "note     nvtx        NVTX_INJECTION64_PATH=/x/other.so: another tool receives NVTX ranges" in out
+    assert "note     profilers   Nsight Systems is profiling this session" in out
+    under_run = subprocess.run([harness.SIMGPU, "--build", harness.BUILD, TOOL, "run", TOOL, "doctor", "-q"],
+                               capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "NVTX" not in under_run.stdout and "profilers" not in under_run.stdout, under_run.stdout

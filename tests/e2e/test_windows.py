@@ -32,6 +32,21 @@ def test_demand_many_times(go):
         [1, 2, 3]
 
 
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_few_lines_are_logged(go, rank):
+    """Rank 0 says where the traces go and how many there are, another rank only the first. The lines of single
+    windows are for debugging."""
+    once = "start recording kernel:2 sync stop windows:{w} "
+    run = go("context " + "".join(once.format(w=w) for w in (1, 2, 3)), window="demand", lead_in="0", log="info",
+             RANK=rank, WORLD_SIZE="2")
+    first, *others = run.said()
+    folder = run.files()[0].parent
+    assert first == f"syncline: waiting for start(), then recording rank {rank} of 2 to {folder}"
+    # On a busy machine, other lines may say that something was lost.
+    assert [line for line in others if "wrote" in line] == [
+        f"syncline: wrote 3 windows: `syncline edges --summary {folder.parent}` shows the waits"][int(rank):]
+
+
 def test_demand_without_start_writes_nothing(go):
     assert go("context kernel:5 sync", window="demand").files() == []
 

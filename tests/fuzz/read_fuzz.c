@@ -127,6 +127,7 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
     sl_trace_get_status(t, &status);
     sl_check_end(c, &item.span, &status);
     sl_check_print_text(nowhere, "fuzz", c, &status);
+    sl_check_print_verbose(nowhere, "fuzz", c, &status);
     sl_check_print_json(nowhere, "fuzz", c, &status);
     sl_check_destroy(c);
     sl_trace_close(t);

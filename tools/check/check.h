@@ -45,10 +45,19 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input);
 
-/* Print the result as text (print_text.c), or as one JSON object on one line (print_json.c). */
+/* Print the result as text (print_text.c), in about ten lines or with every stream, category and
+ * counter, or as one JSON object on one line (print_json.c). */
 void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
                          const struct sl_input_status *input);
+void sl_check_print_verbose(FILE *f, const char *path, const struct sl_check *c,
+                            const struct sl_input_status *input);
 void sl_check_print_json(FILE *f, const char *path, const struct sl_check *c,
                          const struct sl_input_status *input);
+
+/* Parts of the page. sl_check_print_short() prints processes, devices, events and counters. Kineto
+ * writes a GPU as a process whose pid is the device number. The name is "" if it is not known. */
+void sl_check_print_short(FILE *f, const struct sl_check *c);
+int sl_check_is_device(const struct sl_tally *t, const char *pid);
+const char *sl_check_device_name(const struct sl_header *h, int64_t device);
 
 #endif

@@ -28,6 +28,9 @@ static void print_verdict(FILE *f, const char *path, const struct sl_check *c)
                                      : "valid and complete Kineto trace");
     if (c->header.own_file)
         fprintf(f, ", written by syncline%s%s", c->header.version[0] ? " " : "", c->header.version);
+    if (c->header.is_cut)
+        fprintf(f, ", steps %" PRId64 " to %" PRId64 " of it", c->header.first_step,
+                c->header.last_step);
     fprintf(f, " (%u error%s, %u warning%s, %u note%s)\n", count[SL_SEVERITY_ERROR],
             count[SL_SEVERITY_ERROR] == 1 ? "" : "s", count[SL_SEVERITY_WARNING],
             count[SL_SEVERITY_WARNING] == 1 ? "" : "s", count[SL_SEVERITY_NOTE],
@@ -83,8 +86,7 @@ static void print_rank(FILE *f, const struct sl_header *h)
     fputc('\n', f);
 }
 
-/* Kineto writes a GPU as a process whose pid is the device number. */
-static int is_device(const struct sl_tally *t, const char *pid)
+int sl_check_is_device(const struct sl_tally *t, const char *pid)
 {
     char text[24];
 
@@ -105,7 +107,7 @@ static void print_processes(FILE *f, const struct sl_tally *t)
     for (unsigned i = 0; i < t->processes; i++) {
         const struct sl_tally_process *p = &t->process[i];
 
-        if (p->threads == 0 || is_device(t, p->pid))
+        if (p->threads == 0 || sl_check_is_device(t, p->pid))
             continue;
         if (shown++ >= PROCESSES_SHOWN) {
             more++;
@@ -128,7 +130,7 @@ static int by_device_stream(const void *a, const void *b)
     return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
-static const char *device_name(const struct sl_header *h, int64_t device)
+const char *sl_check_device_name(const struct sl_header *h, int64_t device)
 {
     for (unsigned i = 0; i < h->devices; i++) {
         if (h->device[i].id == device)
@@ -154,7 +156,7 @@ static void print_devices(FILE *f, const struct sl_check *c)
     }
     qsort(stream, count, sizeof(stream[0]), by_device_stream);
     for (unsigned i = 0; i < count; i++) {
-        const char *name = device_name(&c->header, stream[i]->device);
+        const char *name = sl_check_device_name(&c->header, stream[i]->device);
 
         if (i == 0 || stream[i]->device != stream[i - 1]->device)
             fprintf(f, "  device     GPU %" PRId64 "%s%s\n", stream[i]->device, name[0] ? " " : "",
@@ -230,6 +232,17 @@ static void print_counters(FILE *f, const struct sl_header *h)
 
 void sl_check_print_text(FILE *f, const char *path, const struct sl_check *c,
                          const struct sl_input_status *input)
+{
+    print_verdict(f, path, c);
+    print_input(f, input);
+    print_time(f, c);
+    print_rank(f, &c->header);
+    sl_check_print_short(f, c);
+    print_findings(f, c);
+}
+
+void sl_check_print_verbose(FILE *f, const char *path, const struct sl_check *c,
+                            const struct sl_input_status *input)
 {
     print_verdict(f, path, c);
     print_input(f, input);

@@ -1,15 +1,18 @@
 /*
  * kineto.c - recompresses a Kineto trace and closes it properly.
  *
- * The text is copied byte for byte. A truncated trace is closed after its last complete event.
+ * The text is copied byte for byte. A truncated trace is closed after its last complete event. Of
+ * some steps only their events are copied (cut.h).
  *
  * Threads: main; a helper thread decompresses. Memory: see trace_file.h.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "convert/cut.h"
 #include "convert/output.h"
 #include "convert/request.h"
 #include "print/format.h"
@@ -17,6 +20,7 @@
 
 /* The result of the copy. */
 struct outcome {
+    struct sl_cut *cut; /* NULL: the whole trace is copied */
     uint64_t events;
     uint64_t invalid, invalid_at; /* number of events and fields that are not JSON, and the text
                                      offset of the first, in bytes */
@@ -44,15 +48,57 @@ static void take_times(struct outcome *result, const struct sl_trace_row *row)
         result->last_ns = row->ts_ns + row->dur_ns;
 }
 
+/* Of a part, adds a member that names the steps. */
+static void put_steps(struct sl_output *o, const struct sl_convert_request *r)
+{
+    char text[96];
+
+    snprintf(text, sizeof(text), ",\n\"cutSteps\": [%" PRId64 ", %" PRId64 "]", r->first_step,
+             r->last_step);
+    if (r->has_steps)
+        put_text(o, text);
+}
+
+/* Returns whether a part leaves out the span. */
+static int is_left_out(const struct outcome *result, const struct sl_trace_item *item)
+{
+    const struct sl_span *span = &item->span;
+
+    if (!result->cut)
+        return 0;
+    if (span->kind == SL_SPAN_FIELD) /* the input was a part itself */
+        return sl_text_is((struct sl_text){span->key, span->key_size}, "cutSteps");
+    return span->kind == SL_SPAN_EVENT && !sl_cut_keeps(result->cut, item);
+}
+
+/* Writes a span and its lead. If the span is the first of an object or array because the spans
+ * before it were left out, the comma before it is left out too. */
+static void put_span(struct sl_output *o, const struct outcome *result, const struct sl_span *span)
+{
+    const char *lead = span->text - span->lead;
+    size_t space = span->lead;
+
+    if (result->cut && (result->inside == SL_SPAN_OPEN || result->inside == SL_SPAN_EVENTS_OPEN))
+        for (space = 0; space < span->lead && isspace((unsigned char)lead[space]);)
+            space++;
+    sl_output_write(o, lead, space);
+    space += space < span->lead && lead[space] == ',';
+    sl_output_write(o, lead + space, span->lead - space + span->size);
+}
+
 /* Copies complete spans until the text ends. */
-static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
+static void copy_all(struct sl_trace *t, struct sl_output *o, const struct sl_convert_request *r,
                      struct outcome *result)
 {
     struct sl_trace_item item;
 
-    sl_trace_show(t, "converting", path);
+    sl_trace_show(t, "converting", r->input);
     while (sl_trace_next(t, &item) && !o->error) {
-        sl_output_write(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
+        if (is_left_out(result, &item))
+            continue;
+        if (item.span.kind == SL_SPAN_CLOSE)
+            put_steps(o, r);
+        put_span(o, result, &item.span);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
         if (item.status == -EBADMSG && result->invalid++ == 0)
@@ -90,7 +136,7 @@ static void put_distributed(struct sl_output *o, const struct outcome *result)
 
 /* Writes the end of the trace: the rest of a complete trace, or a text that closes a truncated
  * trace. */
-static void finish(struct sl_output *o, struct outcome *result)
+static void finish(struct sl_output *o, const struct sl_convert_request *r, struct outcome *result)
 {
     const struct sl_span *last = &result->last;
 
@@ -106,6 +152,7 @@ static void finish(struct sl_output *o, struct outcome *result)
     if (result->inside == SL_SPAN_CLOSE)
         return;
     put_distributed(o, result);
+    put_steps(o, r);
     put_text(o, "\n}\n");
 }
 
@@ -161,29 +208,36 @@ int sl_convert_kineto(const struct sl_convert_request *r)
 {
     static struct sl_output o;
     static struct outcome result;
+    struct sl_cut *cut = NULL;
     struct sl_trace *t;
     const char *why;
     char line[512];
     int rc, status = sl_output_check(r->command, r->input, r->output, r->force);
 
+    if (!status && r->has_steps)
+        status = sl_cut_create(&cut, r);
     if (status)
         return status;
-    if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0)
+    if (sl_trace_open(&t, r->input, line, sizeof(line)) != 0) {
+        sl_cut_destroy(cut);
         return sl_args_complain(r->command, "%s", line);
-    result = (struct outcome){.inside = SL_SPAN_OPEN, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    }
+    result = (struct outcome){
+        .inside = SL_SPAN_OPEN, .first_ns = INT64_MAX, .last_ns = INT64_MIN, .cut = cut};
     rc = sl_output_open(&o, r->output, r->compression, r->level);
     if (rc == 0) {
-        copy_all(t, &o, r->input, &result);
+        copy_all(t, &o, r, &result);
         if (!o.error && hopeless(&result, &why)) {
             status = sl_args_complain(
                 r->command, "%s is not a Kineto trace: %s; nothing was written", r->input, why);
             sl_output_drop(&o);
         } else {
-            finish(&o, &result);
+            finish(&o, r, &result);
             rc = sl_output_keep(&o, r->output, r->force);
         }
     }
     sl_trace_close(t);
+    sl_cut_destroy(cut);
     if (status)
         return status;
     return rc ? sl_output_complain(r->command, r->output, rc) : tell(r, &result);

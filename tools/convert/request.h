@@ -16,6 +16,8 @@ struct sl_convert_request {
     const char *input, *output;
     enum sl_compression compression;
     int level, force;
+    int has_steps; /* 1: only the steps first_step to last_step (cut.h); never for Chakra */
+    int64_t first_step, last_step;
     /* the members below are set only for Chakra */
     int has_rank;
     int32_t rank;

@@ -1,5 +1,5 @@
 /*
- * environment.c - checks the library file, options, output folder and other profilers.
+ * environment.c - checks the library file, options, output folder, memory limits and other tools.
  *
  * Threads: main only. Memory: none after a function returns.
  */
@@ -15,6 +15,7 @@
 
 #include "control/config_value.h"
 #include "control/identity.h"
+#include "control/memory_limit.h"
 #include "doctor/host.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
@@ -66,9 +67,11 @@ int sl_doctor_beside(char *path, size_t size)
 void sl_doctor_library(struct sl_doctor *h, char *const *environment)
 {
     const char *injected = sl_config_lookup(environment, INJECTION);
-    char path[PATH_MAX], why[300];
+    char path[PATH_MAX] = "", why[300];
 
     if (injected && injected[0]) {
+        if (realpath(injected, path))
+            memcpy(h->library, path, sizeof(path));
         if (try_library(injected, why, sizeof(why)) == 0)
             sl_doctor_add(h, SL_DOCTOR_OK, "library", "", INJECTION "=%s", injected);
         else
@@ -88,6 +91,7 @@ void sl_doctor_library(struct sl_doctor *h, char *const *environment)
     else
         sl_doctor_add(h, SL_DOCTOR_OK, "library", "", "%s (to record: " INJECTION "=%s COMMAND)",
                       path, path);
+    snprintf(h->library, sizeof(h->library), "%s", path);
 }
 
 static void unknown_options(struct sl_doctor *h, char *const *environment)
@@ -112,6 +116,8 @@ static void unknown_options(struct sl_doctor *h, char *const *environment)
 
 void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *const *environment)
 {
+    int defaults = 0;
+
     for (const struct sl_option *o = sl_config_table; o->name; o++) {
         const char *text = sl_config_lookup(environment, o->name);
         int set = text && text[0], err = sl_config_read_option(o, text, config);
@@ -122,9 +128,12 @@ void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *cons
             sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "fix the value or unset it", "%s", line);
             continue;
         }
-        sl_doctor_add(h, SL_DOCTOR_OK, "options", "", "%s=%s%s", o->name, set ? text : o->fallback,
-                      set ? "" : " (default)");
+        if (text)
+            sl_doctor_add(h, SL_DOCTOR_OK, "options", "", "%s=%s%s", o->name,
+                          set ? text : o->fallback, set ? "" : " (default)");
+        defaults += !text;
     }
+    sl_doctor_add(h, SL_DOCTOR_OK, "options", "", "%d options have their defaults", defaults);
     unknown_options(h, environment);
     if (!config->enabled)
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "options", "unset SYNCLINE_ENABLED, or set it to 1",
@@ -162,6 +171,7 @@ void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config, char 
     struct stat st;
 
     sl_identity_read(&identity, config, environment);
+    h->local_ranks = identity.local_ranks;
     existing_folder(identity.folder.path, folder, sizeof(folder));
     if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output", "set SYNCLINE_OUTPUT to a folder",
@@ -170,12 +180,66 @@ void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config, char 
         sl_doctor_add(h, SL_DOCTOR_PROBLEM, "output",
                       "set SYNCLINE_OUTPUT to a folder that you can write to", "%s: %s", folder,
                       strerror(errno));
-    else if (statvfs(folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < SPACE_LOW)
+    else if (statvfs(folder, &fs) != 0)
+        sl_doctor_add(h, SL_DOCTOR_OK, "output", "", "traces go to %s", identity.folder.output);
+    else if ((uint64_t)fs.f_bavail * fs.f_frsize < SPACE_LOW)
         sl_doctor_add(h, SL_DOCTOR_NOTE, "output",
                       "free some space, or set SYNCLINE_OUTPUT elsewhere",
                       "less than 1 GiB is free below %s", folder);
     else
-        sl_doctor_add(h, SL_DOCTOR_OK, "output", "", "traces go to %s", config->output);
+        sl_doctor_add(h, SL_DOCTOR_OK, "output", "",
+                      "traces go to %s, which can be written and has %llu GiB free",
+                      identity.folder.output,
+                      (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
+}
+
+void sl_doctor_memory(struct sl_doctor *h, const struct sl_config *config)
+{
+    struct sl_config lowered = *config;
+    struct sl_memory_limit limit;
+    uint64_t need;
+    int fits;
+
+    sl_memory_limit_read(&limit, "", h->local_ranks);
+    if (!limit.source) {
+        sl_doctor_add(h, SL_DOCTOR_OK, "memory", "", "no limit of a container, cgroup or ulimit");
+        return;
+    }
+    fits = sl_memory_limit_apply(&lowered, limit.share_bytes, &need);
+    sl_doctor_add(h,
+                  fits == 0  ? SL_DOCTOR_OK
+                  : fits > 0 ? SL_DOCTOR_NOTE
+                             : SL_DOCTOR_PROBLEM,
+                  "memory",
+                  fits == 0  ? ""
+                  : fits > 0 ? "a larger limit lets syncline keep more when the job is busy"
+                             : "raise the limit, or start the job where more memory is left",
+                  "%s is %.1f MB, and %.1f MB are in use: syncline %s at most %.1f MB%s",
+                  limit.source, (double)limit.limit_bytes / 1e6, (double)limit.used_bytes / 1e6,
+                  fits < 0 ? "may take" : "takes", (double)limit.share_bytes / 1e6,
+                  fits < 0 ? ", which is too little to record" : "");
+}
+
+/* ---- other tools ---- */
+
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+void sl_doctor_nvtx(struct sl_doctor *h, const struct sl_config *config, char *const *environment)
+{
+    const char *there = sl_config_lookup(environment, "NVTX_INJECTION64_PATH");
+
+    if (!config->nvtx)
+        sl_doctor_add(h, SL_DOCTOR_OK, "nvtx", "", "SYNCLINE_NVTX is 0: no NVTX ranges");
+    else if (!there || !*there || is_same_file(there, h->library))
+        sl_doctor_add(h, SL_DOCTOR_OK, "nvtx", "", "NVTX ranges of the program are recorded");
+    else
+        sl_doctor_add(h, SL_DOCTOR_NOTE, "nvtx", "unset NVTX_INJECTION64_PATH",
+                      "NVTX_INJECTION64_PATH=%s: another tool receives NVTX ranges", there);
 }
 
 void sl_doctor_profilers(struct sl_doctor *h, char *const *environment)
@@ -184,12 +248,12 @@ void sl_doctor_profilers(struct sl_doctor *h, char *const *environment)
         const char *prefix, *what;
     } known[] = {
         {"NSYS_PROFILING_SESSION_ID=", "Nsight Systems is profiling this session"},
-        {"NVTX_INJECTION64_PATH=", "another tool receives NVTX ranges"},
         {"NV_COMPUTE_PROFILER_", "Nsight Compute is profiling this session"},
         {"NV_NSIGHT_INJECTION_", "an Nsight tool is injected"},
         {"KINETO_USE_DAEMON=", "torch.profiler waits for dynolog's requests"},
         {"KINETO_CONFIG=", "KINETO_CONFIG configures torch.profiler"},
         {"COMPUTE_PROFILE=", "the old command-line profiler is on"},
+        {"LD_PRELOAD=", NULL},
     };
     int found = 0;
 
@@ -197,11 +261,16 @@ void sl_doctor_profilers(struct sl_doctor *h, char *const *environment)
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
             if (strncmp(*environment, known[i].prefix, strlen(known[i].prefix)) != 0)
                 continue;
+            if (!known[i].what && !strstr(*environment, "ToolsInjection") &&
+                !strstr(*environment, "nsys") && !strstr(*environment, "cupti"))
+                continue;
             found++;
             sl_doctor_add(h, SL_DOCTOR_NOTE, "profilers",
                           "CUPTI serves one profiler at a time: while the other one records, "
                           "syncline may record nothing",
-                          "%s (%.100s)", known[i].what, *environment);
+                          "%s (%.100s)",
+                          known[i].what ? known[i].what : "a profiler's library is preloaded",
+                          *environment);
         }
     }
     if (!found)

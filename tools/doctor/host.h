@@ -10,6 +10,8 @@
 #ifndef SL_DOCTOR_HOST_H
 #define SL_DOCTOR_HOST_H
 
+#include <limits.h>
+
 #include "control/config.h"
 
 enum sl_doctor_verdict {
@@ -31,6 +33,9 @@ struct sl_doctor {
     struct sl_doctor_line line[SL_DOCTOR_LINES];
     int lines;
     int problems;
+    char library[PATH_MAX]; /* libsyncline.so, or what would be loaded in its place; "" if there is
+                               none. Set by sl_doctor_library() */
+    int local_ranks;        /* ranks of the job on this machine. Set by sl_doctor_output() */
 };
 
 void sl_doctor_add(struct sl_doctor *h, enum sl_doctor_verdict verdict, const char *topic,
@@ -52,6 +57,12 @@ void sl_doctor_library(struct sl_doctor *h, char *const *environment); /* libsyn
 void sl_doctor_options(struct sl_doctor *h, struct sl_config *config, char *const *environment);
 void sl_doctor_output(struct sl_doctor *h, const struct sl_config *config,
                       char *const *environment);
-void sl_doctor_profilers(struct sl_doctor *h, char *const *environment); /* other profilers */
+void sl_doctor_memory(struct sl_doctor *h, const struct sl_config *config); /* cgroups, ulimit */
+void sl_doctor_profilers(struct sl_doctor *h, char *const *environment);    /* other profilers */
+void sl_doctor_nvtx(struct sl_doctor *h, const struct sl_config *config, char *const *environment);
+
+/* python.c */
+/* Checks the Python package, and the observer for the PyTorch of `python3`, and NCCL. */
+void sl_doctor_python(struct sl_doctor *h, const struct sl_config *config);
 
 #endif

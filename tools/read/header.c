@@ -60,6 +60,13 @@ static int is_of_distributed(const char *path, const char *member)
     return 0;
 }
 
+/* Reads an element of the array [FIRST, LAST]. */
+static void cut_value(struct sl_header *h, struct sl_text value)
+{
+    if (integer(value, h->is_cut ? &h->last_step : &h->first_step))
+        h->is_cut = 1;
+}
+
 void sl_header_value(void *header, const char *path, enum sl_json_type type, struct sl_text value)
 {
     struct sl_header *h = header;
@@ -76,6 +83,8 @@ void sl_header_value(void *header, const char *path, enum sl_json_type type, str
         sl_text_copy(h->run, sizeof(h->run), value);
     else if (strcmp(path, "run_start_ns") == 0 && h->own_file)
         integer(value, &h->run_start_ns);
+    else if (strcmp(path, "cutSteps") == 0 && type == SL_JSON_NUMBER)
+        cut_value(h, value);
     else if (strcmp(path, "syncEdges") == 0)
         h->has_edges = h->own_file;
     else if (is_of_distributed(path, "rank"))

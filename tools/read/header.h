@@ -29,7 +29,10 @@ struct sl_header {
     int64_t base_ns;              /* baseTimeNanoseconds of the file: all times are relative to it,
                                      in ns since the epoch */
     int64_t opened_ns, closed_ns; /* start and end of the recording window, in ns since the epoch */
-    int rank_findable;            /* not 0 if HTA's regular expression finds the rank */
+    int is_cut; /* not 0: `syncline convert --steps` cut the file out of another one, whose counters
+                   the file has */
+    int64_t first_step, last_step; /* of such a file */
+    int rank_findable;             /* not 0 if HTA's regular expression finds the rank */
     struct sl_header_counter counter[SL_HEADER_COUNTERS];
     unsigned counters;
     struct {

@@ -79,6 +79,10 @@ static void each_scheduler_names_the_job(void **state)
     }
     READ("TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=77"); /* torchrun without a job name */
     assert_string_equal(who.job, "77");
+    READ("TORCHELASTIC_RUN_ID=8709a3d1-ab9f-44fc-9be9-afc5d0109978"); /* torchrun --standalone */
+    assert_string_equal(who.job, "local");
+    READ("TORCHELASTIC_RUN_ID=8709a3d1-ab9f-44fc-9be9-afc5d0109978-my-job");
+    assert_string_equal(who.job, "8709a3d1-ab9f-44fc-9be9-afc5d0109978-my-job");
 }
 
 static void without_a_launcher(void **state)
