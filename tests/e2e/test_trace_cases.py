@@ -143,6 +143,78 @@ def test_a_byte_order_mark(tmp_path):
     assert len(edges(tmp_path / "t.json")[0]) == 1
 
 
+def moved(rows, us):
+    """Returns the rows with all GPU times moved by a number of microseconds."""
+    return [{**each, "ts": each["ts"] + us} if each["cat"] in ("kernel", "gpu_memcpy") else each for each in rows]
+
+
+def said(*command, status=1):
+    """Returns what the command says on stderr, for a file whose clocks of CPU and GPU differ."""
+    return run(*command, status=status)[1]
+
+
+def assert_each_wait_depends_on_a_kernel(path, count):
+    et = chakra.Et(path)
+    waits = [node for node in et.nodes if node.name == "cudaDeviceSynchronize.wait"]
+    kernels = {node.id for node in et.gpu}
+    assert len(waits) == count and all(kernels & set(node.deps) for node in waits)
+
+
+def test_gpu_times_that_are_too_early(tmp_path):
+    """Each kernel of 2 ms ends before its launch began. The tool adds what is missing, and says so."""
+    path = CASES / "gpu_clock_early_3ms.json"
+    found, _ = found_in(path.name, status=1)
+    assert [(*edge[:4], edge[5]) for edge in found] == [("device_sync", 1, 2, 1980.0, "inferred"),
+                                                        ("device_sync", 11, 12, 1980.0, "inferred")]
+    text = "GPU times are too early: 2 of 2 GPU operations begin before their call, by up to 2.990 ms. 2.990 ms were added"
+    assert text in said("edges", "--summary", path)
+    assert text in said("convert", path, "--to", "chakra", "-o", tmp_path / "x.0.et")
+    out, _ = run("check", path, status=1)
+    assert "clocks" in out and "2 of 2 GPU operations begin before their call, by up to 2.990 ms" in out
+
+
+def test_gpu_times_that_are_too_late(tmp_path):
+    """The kernels end 4 ms after the calls that waited for them."""
+    rows = json.loads((CASES / "gpu_clock_early_3ms.json").read_text())["traceEvents"]
+    path = write(tmp_path / "t.json", moved(rows, 7000))
+    found, lost = edges(path, status=1)
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["wake_ns"], e["basis"]) for e in found] == [
+        (1, 2, 2000000, 0, "inferred"), (11, 12, 2000000, 0, "inferred")]
+    assert not lost["cycle"]
+    text = "2 of 2 GPU operations end after the call that waited for them, by up to 3.990 ms"
+    assert f"too late: {text}. 3.990 ms were subtracted from" in said("edges", path)
+    assert text in run("check", path, status=1)[0]
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "x.0.et", status=1)
+    assert_each_wait_depends_on_a_kernel(tmp_path / "x.0.et", 2)
+
+
+def test_a_difference_that_grows_is_not_corrected(tmp_path):
+    """The second kernel is 3 ms early, and the first is not."""
+    rows = json.loads((CASES / "gpu_clock_early_3ms.json").read_text())["traceEvents"]
+    path = write(tmp_path / "t.json", [*moved(rows[:4], 3000), *rows[4:]])
+    found, _ = edges(path, status=1)
+    assert [(e["dst_correlation"], e["wait_ns"], e["basis"]) for e in found] == [
+        (2, 1990000, "inferred"), (12, 0, "inferred")]
+    assert "not constant" in said("edges", path)
+
+
+def test_one_wait_of_many_ends_a_little_early(tmp_path):
+    """Of 200 waits, one returns 8 us before its kernel ends. Clocks have such noise, so its edge is kept."""
+    rows = []
+    for i in range(200):
+        late = 13 if i == 100 else 0
+        rows += [*launch(2 * i + 11, 1000 * i, 1000 * i + 5, 1000 * i + 400 + late),
+                 device_sync(2 * i + 12, 1000 * i + 10, 395)]
+    path = write(tmp_path / "t.json", rows)
+    found, lost = edges(path)
+    assert not lost["cycle"]
+    assert [(e["wait_ns"], e["wake_ns"], e["released"]) for e in found if e["basis"] != "exact"] == [(395000, 0, True)]
+    out, _ = run("check", path)
+    assert "gpu_after_wait" in out and "by up to 8.000 us" in out
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "x.0.et")
+    assert_each_wait_depends_on_a_kernel(tmp_path / "x.0.et", 200)
+
+
 def test_an_accelerator_that_is_not_cuda():
     _, error = run("edges", CASES / "mtia.json", status=1)
     assert "no CUDA call and no GPU operation" in error and "mtia" in error

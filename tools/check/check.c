@@ -127,6 +127,7 @@ static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64
     if (row->phase == 'X' && sl_row_is_gpu(row))
         check_gpu(c, row, at);
     sl_links_row(&c->links, row, at);
+    sl_clocks_row(&c->clocks, row);
 }
 
 static void too_long(struct sl_check *c, const struct sl_span *span)
@@ -305,6 +306,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     sl_overlap_end(&c->overlap);
     sl_edge_check_end(&c->edges, edges_left_out(c));
     sl_links_end(&c->links);
+    sl_clocks_end(&c->clocks, &c->findings);
     check_window(c);
     check_header(c);
     if (c->header.own_file)
