@@ -230,5 +230,15 @@ def test_what_is_no_trace_is_named(tmp_path, command, content, what):
     assert what in run(command, tmp_path / "x.json", status=2)[1]
 
 
+def test_dependencies_on_missing_ids_are_counted_by_kind():
+    """Nodes 10 and 11 have control dependencies on node 2, which is not in the file. Chakra's own feeder reads
+    data dependencies alone."""
+    out, _ = run("check", CASES / "ctrl_deps_missing.et", status=1)
+    assert "5 dependencies (3 ctrl_deps, 2 data_deps)" in out
+    assert "error: 2 ctrl_deps on ids that are not in the file" in out and "(first: id 2, 1 id in all)" in out
+    assert "data_deps on ids" not in out
+    assert "1 nodes that depend on themselves (first: node 12, in its ctrl_deps" in out
+
+
 def test_a_git_lfs_pointer_is_named():
     assert "git lfs pull" in run("edges", CASES / "lfs_pointer.json.gz", status=2)[1]

@@ -109,8 +109,12 @@ const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT] = {
                           ERROR},
     [SL_ET_RULE_EMPTY] = {"empty", "files without nodes", ERROR, ERROR},
     [SL_ET_RULE_ID_TWICE] = {"id_twice", "nodes that share an id", ERROR, ERROR},
-    [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
-                                ERROR, ERROR},
+    [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "data_deps on ids that are not in the file", ERROR,
+                                ERROR},
+    [SL_ET_RULE_CTRL_MISSING] = {"ctrl_missing",
+                                 "ctrl_deps on ids that are not in the file: ASTRA-sim aborts, and "
+                                 "Chakra's own feeder ignores ctrl_deps",
+                                 ERROR, ERROR},
     [SL_ET_RULE_DEP_LATER] =
         {"dep_later",
          "dependencies on nodes that come later: readers keep all nodes in between in memory",
