@@ -240,5 +240,32 @@ def test_dependencies_on_missing_ids_are_counted_by_kind():
     assert "1 nodes that depend on themselves (first: node 12, in its ctrl_deps" in out
 
 
+def test_a_name_with_quotes_that_are_not_escaped(tmp_path):
+    out = tmp_path / "o.json"
+    error = said("convert", CASES / "row_unescaped_quote.json", "--to", "kineto", "-o", out)
+    assert '1 events or fields that are not valid JSON: {"a": "b"}(12): run (byte 330)' in error
+    assert [each["name"] for each in json.loads(out.read_text())["traceEvents"]] == [
+        "cudaLaunchKernel", "k1", "cudaDeviceSynchronize"]
+    run("check", out)
+    report, _ = run("check", CASES / "row_unescaped_quote.json", status=1)
+    assert 'event 0, {"a": "b"}(12): run: a comma, bracket or quote is missing' in report
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", [b'5" disk', b'the "b" op', b'C:\\', b'C:\\x', b'{"a', b'x"}, y', b'a\nb', b'a\xffb', b'a\x01'])
+def test_convert_leaves_out_a_broken_event(tmp_path, place, name):
+    """An event is broken, in each place of the file. The others are kept, and the file opens again."""
+    events = [b'{"ph": "X", "cat": "cpu_op", "name": "op%d", "pid": 1, "tid": 1, "ts": %d, "dur": 1}' % (i, i)
+              for i in range(3)]
+    events.insert(place, events[0].replace(b"op0", name))
+    path, out = tmp_path / "t.json", tmp_path / "o.json"
+    path.write_bytes(b'{"schemaVersion": 1,\n"traceEvents": [\n' + b",\n  ".join(events) + b'\n],\n"traceName": "t"}\n')
+    error = said("convert", path, "--to", "kineto", "-o", out)
+    assert "left out: 1 events or fields that are not valid JSON" in error
+    told = json.loads(out.read_text())
+    assert [each["name"] for each in told["traceEvents"] if "ts" in each] == ["op0", "op1", "op2"]
+    assert told["traceName"] == "t"
+
+
 def test_a_git_lfs_pointer_is_named():
     assert "git lfs pull" in run("edges", CASES / "lfs_pointer.json.gz", status=2)[1]

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "read/broken_row.h"
+#include "read/et_text.h"
 #include "read/row_usable.h"
 #include "sync/edge.h"
 
@@ -168,8 +170,13 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
         break;
     case SL_SPAN_EVENT:
         if (item->status == -EBADMSG) {
+            struct sl_text text = sl_broken_row_name(span->text, span->size);
+            char name[SL_ET_TEXT_SHOWN];
+
+            sl_et_text_show(name, text.data, text.size < 40 ? text.size : 40);
             sl_finding_add(&c->findings, SL_FIND_JSON_INVALID, 1, span->offset + item->error.at,
-                           "event %" PRIu64 ": %s", item->index, item->error.what);
+                           "event %" PRIu64 "%s%s: %s", item->index, name[0] ? ", " : "", name,
+                           item->error.what);
         } else if (item->status == -EFBIG) {
             too_long(c, span);
         } else {
