@@ -267,5 +267,12 @@ def test_convert_leaves_out_a_broken_event(tmp_path, place, name):
     assert told["traceName"] == "t"
 
 
+def test_a_trace_without_record_function_ids(tmp_path):
+    error = said("convert", CASES / "et_trace_without_rf_id.json", "--to", "chakra", "--et",
+                 CASES / "et_trace_without_rf_id.et.json", "-o", tmp_path / "x.0.et")
+    assert "has a `Record function id` (PyTorch before 2.2 or so writes none): nothing can be joined" in error
+    assert "same run" not in error
+
+
 def test_a_git_lfs_pointer_is_named():
     assert "git lfs pull" in run("edges", CASES / "lfs_pointer.json.gz", status=2)[1]
