@@ -218,6 +218,7 @@ def test_one_wait_of_many_ends_a_little_early(tmp_path):
 def test_an_accelerator_that_is_not_cuda():
     _, error = run("edges", CASES / "mtia.json", status=1)
     assert "no CUDA call and no GPU operation" in error and "mtia" in error
+    assert "mtia_runtime, mtia_ccp_events: not CUDA's" in run("check", CASES / "mtia.json")[0]
 
 
 @pytest.mark.parametrize("content, what", [

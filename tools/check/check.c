@@ -303,6 +303,23 @@ static uint64_t edges_left_out(const struct sl_check *c)
     return count;
 }
 
+/* Adds a note that names the categories of another accelerator. */
+static void add_no_gpu_work(struct sl_check *c)
+{
+    char others[120] = "";
+
+    for (unsigned i = 0; i < c->tally.categories; i++) {
+        const struct sl_tally_category *k = &c->tally.category[i];
+        size_t used = strlen(others);
+
+        if (k->is_other && used + strlen(k->name) + 3 < sizeof(others))
+            snprintf(others + used, sizeof(others) - used, "%s%s", used ? ", " : "", k->name);
+    }
+    sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE, "%s%s",
+                   others[0] ? others : "only CPU events, or none",
+                   others[0] ? ": not CUDA's" : "");
+}
+
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input)
 {
@@ -321,8 +338,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     if (c->header.own_file && !c->is_strict)
         add_recovered(&c->findings);
     if (c->tally.gpu_operations == 0)
-        sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE,
-                       "only CPU events, or none");
+        add_no_gpu_work(c);
     if (c->tally.lanes_full)
         sl_finding_add(&c->findings, SL_FIND_NOT_CHECKED, 1, SL_FINDING_NO_PLACE,
                        "too many processes, threads and streams to count separately");
