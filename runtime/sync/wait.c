@@ -396,8 +396,11 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     if (wait->inferred && (wait->scope == SL_WAIT_GUESS ? lost : lost & ~unseen))
         return;
     inferred |= wait->scope == SL_WAIT_CONTEXT && sl_foreign_is_for_more(w->streams, wait);
-    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !has_ended(wait, set))
+    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !has_ended(wait, set)) {
+        /* The event record was guessed, and it was another one. */
+        w->lost[SL_EDGE_LOST_NO_RECORD] += wait->kind == SL_EDGE_EVENT_SYNC;
         return;
+    }
     if (sl_foreign_is_for_another(w->opt, w->streams, wait, set)) {
         w->lost[SL_EDGE_LOST_FLAG_UNKNOWN]++;
         inferred = 1;

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 import chakra
-from edges_tool import edges, launch, row, write
+from edges_tool import edges, launch, row, stream_sync, write
 from test_edges_rows import device_sync, record
 from test_tool import run
 
@@ -84,6 +84,61 @@ def event_sync(correlation, ts, dur, recorded):
     return [row("cuda_runtime", "cudaEventSynchronize", correlation, ts, dur, 42, cbid=137),
             row("cuda_sync", "Event Sync", correlation, ts + 1, dur - 1, -1, device=0, context=1, stream=-1,
                 wait_on_stream=7, wait_on_cuda_event_record_corr_id=recorded, wait_on_cuda_event_id=4)]
+
+
+def unnamed_sync(correlation, ts, dur, event=4, name="cudaEventSynchronize"):
+    """Returns the rows of a wait for an event. The rows do not say which call recorded the event."""
+    return [row("cuda_runtime", name, correlation, ts, dur, 42, cbid=137 if "Sync" in name else 136),
+            row("cuda_sync", "Event Sync", correlation, ts, dur, -1, device=0, context=1, stream=-1,
+                wait_on_stream=-1, wait_on_cuda_event_record_corr_id=-1, wait_on_cuda_event_id=event)]
+
+
+def test_a_wait_for_an_event_of_the_only_stream(tmp_path):
+    """One thread uses one stream, so the wait is for the last cudaEventRecord before it. A long time passes
+    until the thread wakes up."""
+    rows = [*launch(11, 10, 15, 400), record(12, 16), *launch(13, 20, 401, 450), *unnamed_sync(14, 23, 441)]
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["basis"]) for e in found] == [
+        (11, 14, 377000, "inferred")]
+    assert not lost["no_record"]
+    rows += launch(15, 500, 505, 510, 21)  # on a second stream
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert not found and lost["no_record"] == 1
+
+
+def test_a_wait_that_is_not_for_the_last_event(tmp_path):
+    """The work before the last cudaEventRecord ended after the wait, which was for an earlier event."""
+    rows = [*launch(11, 10, 15, 400), record(12, 16), *launch(13, 20, 401, 950), record(14, 22),
+            *unnamed_sync(15, 24, 380), *stream_sync(16, 500, 460)]
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert [(e["src_correlation"], e["dst_correlation"]) for e in found] == [(13, 16)]
+    assert lost["no_record"] == 1
+
+
+@pytest.mark.parametrize("has_all", [True, False])
+def test_an_event_that_was_never_recorded(tmp_path, has_all):
+    """A query of an event that was never recorded finds nothing pending. This is certain if the file has the
+    first call of the process."""
+    rows = [row("cuda_driver", "cuInit", 1 if has_all else 2, 1, 2, 42, cbid=1), *launch(11, 10, 15, 40),
+            *unnamed_sync(12, 50, 1, name="cudaEventQuery"), record(13, 60)]
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert not found and lost["no_record"] == (0 if has_all else 1)
+
+
+def test_rows_of_event_records(tmp_path):
+    """PyTorch's CUPTI monitor writes a row for each cudaEventRecord. A wait names only the event."""
+    def event_row(correlation, ts, stream, event):
+        return row("cuda_event", "cudaEvent", correlation, ts, 0, stream, device=0, context=1, stream=stream,
+                   event_id=event)
+
+    rows = [*launch(11, 10, 15, 400, 13), record(12, 16), event_row(12, 401, 13, 4),
+            *launch(13, 20, 25, 500, 14), record(14, 26), event_row(14, 501, 14, 5),
+            *unnamed_sync(15, 30, 375), *unnamed_sync(16, 410, 95, 5)]
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["basis"]) for e in found] == [
+        (11, 15, 370000, "exact"), (13, 16, 90000, "exact")]
+    assert not lost["no_record"]
+    run("check", tmp_path / "t.json")
 
 
 def test_a_reset_that_repeats_the_id_of_the_call_before(tmp_path):

@@ -325,11 +325,12 @@ static void place_wait(const struct sl_trace_events *t, struct sl_event *ev)
         (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
 }
 
-/* Sets the context and the device of an event record. The record was made from a wait, which does
- * not state the record's context. A record without a stream may be on any stream. */
+/* Sets the context and the device of an event record. Unless the record has a row (its type is
+ * set), it was made from a wait, which does not state the record's context. A record without a
+ * stream may be on any stream. */
 static void place_record(const struct sl_trace_events *t, struct sl_event *ev)
 {
-    if (!t->own && sl_stream_home_find(&t->home, ev->stream, &ev->context) != 0)
+    if (!t->own && !ev->u.sync.type && sl_stream_home_find(&t->home, ev->stream, &ev->context) != 0)
         ev->stream = SL_STREAM_NONE;
     place_wait(t, ev);
 }
@@ -338,6 +339,11 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
 {
     int rc;
 
+    if (t->has_made) {
+        *out = t->last = t->made;
+        t->has_made = 0;
+        return 1;
+    }
     do {
         rc = sl_event_sort_next(t->by_correlation, out);
         if (rc != 1)
@@ -350,12 +356,16 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
     switch (class_of(out)) {
     case 0:
         give_call(t, out);
+        t->has_made = !t->own && sl_event_records_call(&t->records, out, &t->made);
         break;
     case 1:
         place_record(t, out);
+        sl_event_records_record(&t->records, out);
         break;
     case 2:
         place_wait(t, out);
+        if (!t->own)
+            sl_event_records_wait(&t->records, out, t->has_first_call);
         break;
     case 3:
         give_operation(t, out);

@@ -29,6 +29,7 @@
 #include "event/event.h"
 #include "event/shape.h"
 #include "read/clock_fit.h"
+#include "read/event_records.h"
 #include "read/event_sort.h"
 #include "read/json_event.h"
 #include "read/row_collectives.h"
@@ -109,7 +110,10 @@ struct sl_trace_events {
     /* 1: the file has the first CUDA call of its process, which is a call with correlation id 1
      * that launches nothing. A profiler that came later may have begun to count at a launch. */
     int has_first_call;
-    struct sl_event last;      /* the last event returned */
+    struct sl_event last; /* the last event returned */
+    struct sl_event_records records;
+    struct sl_event made; /* an event record to return after the last event; valid if has_made */
+    int has_made;
     struct sl_clock_fit clock; /* set by sl_trace_events_fit_clock() */
     int64_t skew_ns;  /* is added to the times of GPU operations that sl_trace_events_next() returns
                        */
