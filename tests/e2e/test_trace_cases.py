@@ -323,6 +323,18 @@ def test_convert_leaves_out_a_broken_event(tmp_path, place, name):
     assert told["traceName"] == "t"
 
 
+def test_two_broken_events_far_apart(tmp_path):
+    """The quotes of two events are wrong. Between them are 5 MiB of events, more than the parser takes at once."""
+    event = b'{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    count = (5 << 20) // len(event)
+    events = [event % b"op", event % b'5" a', *[event % b"op"] * count, event % b'6" b', event % b"op"]
+    path, out = tmp_path / "t.json", tmp_path / "o.json"
+    path.write_bytes(b'{"schemaVersion": 1, "traceEvents": [' + b",\n".join(events) + b"]}")
+    assert 'left out: 2 events or fields that are not valid JSON: 5" a' in said(
+        "convert", path, "--to", "kineto", "-o", out)
+    assert len(json.loads(out.read_bytes())["traceEvents"]) == count + 2
+
+
 def test_a_trace_without_record_function_ids(tmp_path):
     error = said("convert", CASES / "et_trace_without_rf_id.json", "--to", "chakra", "--et",
                  CASES / "et_trace_without_rf_id.et.json", "-o", tmp_path / "x.0.et")

@@ -48,7 +48,7 @@ static void put_span(struct sl_output *o, const struct outcome *result, const st
 
     if (result->invalid &&
         (result->inside == SL_SPAN_OPEN || result->inside == SL_SPAN_EVENTS_OPEN))
-        while (space < span->lead && memchr(" \n\r\t", lead[space], 4))
+        while (space < span->lead && sl_text_is_space(lead[space]))
             space++;
     else
         space = span->lead;

@@ -9,7 +9,7 @@
 
 static size_t skip_space(const char *text, size_t size, size_t at)
 {
-    while (at < size && memchr(" \n\r\t", text[at], 4))
+    while (at < size && sl_text_is_space(text[at]))
         at++;
     return at;
 }
@@ -23,32 +23,32 @@ static size_t after(const char *text, size_t size, size_t at, char c)
 }
 
 /* Returns whether an event may begin with this key. */
-static int is_first_key(struct sl_text rest)
+static int is_first_key(struct sl_text rest, int only_phase)
 {
     static const char *const keys[] = {"ph\"",  "cat\"", "name\"", "pid\"",
                                        "tid\"", "ts\"",  "dur\"",  "args\""};
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < (only_phase ? 1 : sizeof(keys) / sizeof(keys[0])); i++)
         if (sl_text_begins(rest, keys[i]))
             return 1;
     return 0;
 }
 
-static int is_event(const char *text, size_t size, size_t at)
+static int is_event(const char *text, size_t size, size_t at, int only_phase)
 {
     at = after(text, size, at, ',');
     at = at ? after(text, size, at, '{') : 0;
     at = at ? after(text, size, at, '"') : 0;
-    return at && is_first_key((struct sl_text){text + at, size - at});
+    return at && is_first_key((struct sl_text){text + at, size - at}, only_phase);
 }
 
-size_t sl_broken_row_end(const char *text, size_t size)
+size_t sl_broken_row_end(const char *text, size_t size, int may_be_valid)
 {
     const char *at = text;
 
     while ((at = memchr(at, '}', size - (size_t)(at - text)))) {
         at++;
-        if (is_event(text, size, (size_t)(at - text)))
+        if (is_event(text, size, (size_t)(at - text), may_be_valid))
             return (size_t)(at - text);
     }
     return 0;

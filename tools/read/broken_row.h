@@ -15,8 +15,9 @@
 #include "read/text.h"
 
 /* Returns the size of the broken event at the begin of the text, up to the `}` before the next
- * event. Returns 0 if no other event follows. */
-size_t sl_broken_row_end(const char *text, size_t size);
+ * event. Returns 0 if no other event follows. If `may_be_valid` is not 0, an event begins with
+ * "ph", because a valid event may have objects with a "name" in its args. */
+size_t sl_broken_row_end(const char *text, size_t size, int may_be_valid);
 
 /* Like sl_broken_row_end(), for the last event. `text` is the whole rest of the trace: after the
  * event, the array ends, and only fields follow. */

@@ -128,7 +128,7 @@ static int fill(struct sl_event_sort *s, struct run *r)
 
     if (r->pos < r->fill)
         return 1;
-    if (want == 0)
+    if (want == 0 || !s->file)
         return 0;
     errno = 0;
     if (fseeko(s->file, (off_t)(r->at * sizeof(*r->buffer)), SEEK_SET) != 0 ||

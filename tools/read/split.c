@@ -11,8 +11,11 @@
 
 #include "read/broken_row.h"
 #include "read/scan.h"
+#include "read/text.h"
 
 #define BUFFER_BYTES (1u << 20)
+/* number of bytes in which the end of a broken event is sought */
+#define BROKEN_BYTES (256u << 10)
 
 enum state {
     AT_START,       /* { */
@@ -137,7 +140,7 @@ static int peek(struct sl_split *s)
         for (; s->pos < s->fill; s->pos++) {
             char c = s->buffer[s->pos];
 
-            if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+            if (!sl_text_is_space(c))
                 return (unsigned char)c;
         }
         if (!refill(s))
@@ -228,10 +231,10 @@ static int broken_event(struct sl_split *s, struct sl_span *out)
 {
     size_t lead = s->pos - s->head, size; /* the buffer may move */
 
-    while (s->fill - s->head < s->capacity && refill(s))
+    while (s->fill - s->head - lead < BROKEN_BYTES && refill(s))
         ;
     s->pos = s->head + lead;
-    size = sl_broken_row_end(s->buffer + s->pos, s->fill - s->pos);
+    size = sl_broken_row_end(s->buffer + s->pos, s->fill - s->pos, 0);
     if (!size && s->exhausted)
         size = sl_broken_row_last_end(s->buffer + s->pos, s->fill - s->pos);
     return size ? emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT) : 0;
@@ -248,9 +251,9 @@ static int event(struct sl_split *s, struct sl_span *out)
     return broken_event(s, out) || finish(s, SL_SPAN_CUT, NULL);
 }
 
-void sl_split_cut_event(struct sl_split *s, struct sl_span *event)
+void sl_split_cut_event(struct sl_split *s, struct sl_span *event, int is_too_long)
 {
-    size_t size = sl_broken_row_end(event->text, event->size);
+    size_t size = sl_broken_row_end(event->text, event->size, is_too_long);
 
     if (!size)
         return;
