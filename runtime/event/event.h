@@ -154,6 +154,7 @@ enum sl_event_flag {
      * window */
     SL_EVF_CUT_START = 1 << 9,
     SL_EVF_CUT_END = 1 << 10,
+    SL_EVF_GUESSED = 1 << 11, /* SL_EV_SYNC, tools/read: no row names the awaited event record */
 };
 
 /* SL_EV_NVTX_RANGE, SL_EV_NVTX_RANGE_MARK: the type of `u.note.value`. */

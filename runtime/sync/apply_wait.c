@@ -250,6 +250,7 @@ static void wait_for_event(struct sl_call *c)
     sl_waits_lose(&c->e->waits, lost);
     if (!record)
         return;
+    wait.inferred |= (c->sync->flags & SL_EVF_GUESSED) != 0;
     copy_set(c, &record->set, overlaps, &wait.set);
     sl_waits_add(&c->e->waits, &wait);
 }

@@ -64,6 +64,7 @@ struct sl_edge_op {
     uint64_t correlation;
     /* CUDA's id of the graph node; 0 if the operation is not part of a graph */
     uint64_t graph_node;
+    /* `end_ns` of a source is never later than the wait for it */
     uint64_t start_ns, end_ns;
     uint32_t name; /* intern id; 0 for copies and memsets, which the shape describes */
     uint32_t shape;
@@ -125,6 +126,8 @@ struct sl_edges_options {
     /* 1: the events are from a file of torch.profiler, which has no stream flags and no return
      * values, and lacks some waits */
     int foreign;
+    /* 1: the times of operations do not fit the times of calls, so no edge is exact */
+    int clocks_apart;
     /* work enqueued before this time was not recorded; 0: all work was recorded */
     uint64_t recording_since_ns;
     const struct sl_shape_table *shapes; /* required; describes copies and memsets */

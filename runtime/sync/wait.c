@@ -130,7 +130,7 @@ static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, 
 
     if (edge)
         *edge = (struct sl_edge){.source = link->op->pub,
-                                 .basis = (uint8_t)basis_of(link, inferred),
+                                 .basis = (uint8_t)basis_of(link, inferred | w->opt->clocks_apart),
                                  .wait_ns = from - free_ns,
                                  .wake_ns = end_ns > from ? end_ns - from : 0};
     return edge;
@@ -279,25 +279,45 @@ static int covers_context(const struct sl_wait *wait)
     return wait->scope == SL_WAIT_CONTEXT && !wait->inferred;
 }
 
-static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait,
+/* Returns 1 if the source certainly ended before the call returned, although its time is later. In
+ * files of other profilers, the clocks of CPU and GPU may differ by a few us. If several sources
+ * are late, they were probably not awaited. */
+static int is_clock_noise(const struct sl_waits *w, const struct sl_wait *wait,
+                          const struct sl_set *set, const struct sl_link *link)
+{
+    if (!w->opt->foreign || wait->inferred || link->inferred || link->overlapping ||
+        link->op->pub.end_ns > wait->when.to_ns + SL_WAKE_MOST_NS)
+        return 0;
+    for (const struct sl_link *at = set->first; at; at = at->next)
+        if (at != link && at->op->pub.end_ns > wait->when.to_ns + SL_TICK_NS)
+            return 0;
+    return 1;
+}
+
+static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set,
                           const struct sl_link *link, int inferred)
 {
     const struct sl_moment *when = &wait->when;
+    int is_late = link->op->pub.end_ns > when->to_ns + SL_TICK_NS;
     struct sl_edge *edge;
 
     if (link->op->no_time ||
         ((is_for_some_context(wait) || wait->if_pending) && !fits(wait, link->op)))
         return;
-    if (link->op->pub.end_ns > when->to_ns + SL_TICK_NS) {
+    if (is_late && !is_clock_noise(w, wait, set, link)) {
         w->lost[SL_EDGE_LOST_CYCLE]++;
         return;
     }
     if (link->op->pub.end_ns <= when->from_ns && w->opt->online &&
         is_covered(w, when->thread, link->op))
         return;
-    edge = add_edge(w, link, when->from_ns, when->to_ns, inferred);
+    edge = add_edge(w, link, when->from_ns, when->to_ns, inferred | is_late);
     if (!edge)
         return;
+    if (is_late) {
+        edge->source.end_ns = when->to_ns;
+        edge->wait_ns = when->to_ns - when->from_ns;
+    }
     if (sl_edge_is_query(wait->kind))
         edge->wait_ns = 0;
     edge->kind = wait->kind;
@@ -342,7 +362,7 @@ static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl
         w->lost[found ? SL_EDGE_LOST_AMBIGUOUS : SL_EDGE_LOST_NO_RECORD]++;
         return 0;
     }
-    add_call_edge(w, wait, &link, 1);
+    add_call_edge(w, wait, set, &link, 1);
     return 1;
 }
 
@@ -376,8 +396,11 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     if (wait->inferred && (wait->scope == SL_WAIT_GUESS ? lost : lost & ~unseen))
         return;
     inferred |= wait->scope == SL_WAIT_CONTEXT && sl_foreign_is_for_more(w->streams, wait);
-    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !has_ended(wait, set))
+    if (wait->inferred && wait->scope != SL_WAIT_GUESS && !has_ended(wait, set)) {
+        /* The event record was guessed, and it was another one. */
+        w->lost[SL_EDGE_LOST_NO_RECORD] += wait->kind == SL_EDGE_EVENT_SYNC;
         return;
+    }
     if (sl_foreign_is_for_another(w->opt, w->streams, wait, set)) {
         w->lost[SL_EDGE_LOST_FLAG_UNKNOWN]++;
         inferred = 1;
@@ -386,7 +409,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     if (wait->scope == SL_WAIT_GUESS && !guess(w, wait, set))
         return;
     for (const struct sl_link *at = set->first; at && wait->scope != SL_WAIT_GUESS; at = at->next)
-        add_call_edge(w, wait, at, inferred);
+        add_call_edge(w, wait, set, at, inferred);
     cover_set(w, wait, set);
     mark_released(w, !lost && !misses);
     if (w->edges)

@@ -68,8 +68,10 @@ def test_an_execution_trace_of_another_run(tmp_path, nodes, words):
     """The execution trace belongs to another run. Each process counts record functions from 1, so
     two nodes are joined only if their names are equal, too."""
     trace, path = write(tmp_path / "t.json", operator_rows()), tmp_path / "et.json"
-    path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": nodes}))
-    assert words in run(trace, tmp_path / "o.et", "--et", path, status=1).stderr
+    for pid, asks in ((1, False), (2, True)):  # the trace is of process 1
+        path.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": pid, "nodes": nodes}))
+        error = run(trace, tmp_path / "o.et", "--et", path, "-f", status=1).stderr
+        assert words in error and ("is it from the same run?" in error) == asks
     et = chakra.Et(tmp_path / "o.et")
     assert not chakra.broken(et)
     assert not any(n.proto.HasField("outputs") for n in et.cpu if n.name == "inner")

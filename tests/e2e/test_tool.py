@@ -320,9 +320,7 @@ def test_random_damage(tmp_path):
         done = subprocess.run([TOOL, "convert", path, "--to", "kineto", "-o", out, "-f"],
                               capture_output=True, text=True, timeout=60)
         assert done.returncode in (0, 1, 2), (round_, done.stderr)
-        if done.returncode == 0:
-            json.loads(out.read_bytes())
-        elif done.returncode == 1 and "not valid JSON" not in done.stderr:
+        if done.returncode != 2:
             json.loads(out.read_bytes())
 
 

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 import chakra
-from edges_tool import edges, launch, row, write
+from edges_tool import edges, launch, row, stream_sync, write
 from test_edges_rows import device_sync, record
 from test_tool import run
 
@@ -86,6 +86,61 @@ def event_sync(correlation, ts, dur, recorded):
                 wait_on_stream=7, wait_on_cuda_event_record_corr_id=recorded, wait_on_cuda_event_id=4)]
 
 
+def unnamed_sync(correlation, ts, dur, event=4, name="cudaEventSynchronize"):
+    """Returns the rows of a wait for an event. The rows do not say which call recorded the event."""
+    return [row("cuda_runtime", name, correlation, ts, dur, 42, cbid=137 if "Sync" in name else 136),
+            row("cuda_sync", "Event Sync", correlation, ts, dur, -1, device=0, context=1, stream=-1,
+                wait_on_stream=-1, wait_on_cuda_event_record_corr_id=-1, wait_on_cuda_event_id=event)]
+
+
+def test_a_wait_for_an_event_of_the_only_stream(tmp_path):
+    """One thread uses one stream, so the wait is for the last cudaEventRecord before it. A long time passes
+    until the thread wakes up."""
+    rows = [*launch(11, 10, 15, 400), record(12, 16), *launch(13, 20, 401, 450), *unnamed_sync(14, 23, 441)]
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["basis"]) for e in found] == [
+        (11, 14, 377000, "inferred")]
+    assert not lost["no_record"]
+    rows += launch(15, 500, 505, 510, 21)  # on a second stream
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert not found and lost["no_record"] == 1
+
+
+def test_a_wait_that_is_not_for_the_last_event(tmp_path):
+    """The work before the last cudaEventRecord ended after the wait, which was for an earlier event."""
+    rows = [*launch(11, 10, 15, 400), record(12, 16), *launch(13, 20, 401, 950), record(14, 22),
+            *unnamed_sync(15, 24, 380), *stream_sync(16, 500, 460)]
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert [(e["src_correlation"], e["dst_correlation"]) for e in found] == [(13, 16)]
+    assert lost["no_record"] == 1
+
+
+@pytest.mark.parametrize("has_all", [True, False])
+def test_an_event_that_was_never_recorded(tmp_path, has_all):
+    """A query of an event that was never recorded finds nothing pending. This is certain if the file has the
+    first call of the process."""
+    rows = [row("cuda_driver", "cuInit", 1 if has_all else 2, 1, 2, 42, cbid=1), *launch(11, 10, 15, 40),
+            *unnamed_sync(12, 50, 1, name="cudaEventQuery"), record(13, 60)]
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert not found and lost["no_record"] == (0 if has_all else 1)
+
+
+def test_rows_of_event_records(tmp_path):
+    """PyTorch's CUPTI monitor writes a row for each cudaEventRecord. A wait names only the event."""
+    def event_row(correlation, ts, stream, event):
+        return row("cuda_event", "cudaEvent", correlation, ts, 0, stream, device=0, context=1, stream=stream,
+                   event_id=event)
+
+    rows = [*launch(11, 10, 15, 400, 13), record(12, 16), event_row(12, 401, 13, 4),
+            *launch(13, 20, 25, 500, 14), record(14, 26), event_row(14, 501, 14, 5),
+            *unnamed_sync(15, 30, 375), *unnamed_sync(16, 410, 95, 5)]
+    found, lost = edges(write(tmp_path / "t.json", rows))
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["basis"]) for e in found] == [
+        (11, 15, 370000, "exact"), (13, 16, 90000, "exact")]
+    assert not lost["no_record"]
+    run("check", tmp_path / "t.json")
+
+
 def test_a_reset_that_repeats_the_id_of_the_call_before(tmp_path):
     """cudaDeviceReset has the correlation id of the synchronize before it. That is no second process."""
     rows = [*launch(1, 10, 15, 40), device_sync(2, 20, 25), {**device_sync(2, 50, 900), "name": "cudaDeviceReset"}]
@@ -143,9 +198,82 @@ def test_a_byte_order_mark(tmp_path):
     assert len(edges(tmp_path / "t.json")[0]) == 1
 
 
+def moved(rows, us):
+    """Returns the rows with all GPU times moved by a number of microseconds."""
+    return [{**each, "ts": each["ts"] + us} if each["cat"] in ("kernel", "gpu_memcpy") else each for each in rows]
+
+
+def said(*command, status=1):
+    """Returns what the command says on stderr, for a file whose clocks of CPU and GPU differ."""
+    return run(*command, status=status)[1]
+
+
+def assert_each_wait_depends_on_a_kernel(path, count):
+    et = chakra.Et(path)
+    waits = [node for node in et.nodes if node.name == "cudaDeviceSynchronize.wait"]
+    kernels = {node.id for node in et.gpu}
+    assert len(waits) == count and all(kernels & set(node.deps) for node in waits)
+
+
+def test_gpu_times_that_are_too_early(tmp_path):
+    """Each kernel of 2 ms ends before its launch began. The tool adds what is missing, and says so."""
+    path = CASES / "gpu_clock_early_3ms.json"
+    found, _ = found_in(path.name, status=1)
+    assert [(*edge[:4], edge[5]) for edge in found] == [("device_sync", 1, 2, 1980.0, "inferred"),
+                                                        ("device_sync", 11, 12, 1980.0, "inferred")]
+    text = "GPU times are too early: 2 of 2 GPU operations begin before their call, by up to 2.990 ms. 2.990 ms were added"
+    assert text in said("edges", "--summary", path)
+    assert text in said("convert", path, "--to", "chakra", "-o", tmp_path / "x.0.et")
+    out, _ = run("check", path, status=1)
+    assert "clocks" in out and "2 of 2 GPU operations begin before their call, by up to 2.990 ms" in out
+
+
+def test_gpu_times_that_are_too_late(tmp_path):
+    """The kernels end 4 ms after the calls that waited for them."""
+    rows = json.loads((CASES / "gpu_clock_early_3ms.json").read_text())["traceEvents"]
+    path = write(tmp_path / "t.json", moved(rows, 7000))
+    found, lost = edges(path, status=1)
+    assert [(e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["wake_ns"], e["basis"]) for e in found] == [
+        (1, 2, 2000000, 0, "inferred"), (11, 12, 2000000, 0, "inferred")]
+    assert not lost["cycle"]
+    text = "2 of 2 GPU operations end after the call that waited for them, by up to 3.990 ms"
+    assert f"too late: {text}. 3.990 ms were subtracted from" in said("edges", path)
+    assert text in run("check", path, status=1)[0]
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "x.0.et", status=1)
+    assert_each_wait_depends_on_a_kernel(tmp_path / "x.0.et", 2)
+
+
+def test_a_difference_that_grows_is_not_corrected(tmp_path):
+    """The second kernel is 3 ms early, and the first is not."""
+    rows = json.loads((CASES / "gpu_clock_early_3ms.json").read_text())["traceEvents"]
+    path = write(tmp_path / "t.json", [*moved(rows[:4], 3000), *rows[4:]])
+    found, _ = edges(path, status=1)
+    assert [(e["dst_correlation"], e["wait_ns"], e["basis"]) for e in found] == [
+        (2, 1990000, "inferred"), (12, 0, "inferred")]
+    assert "not constant" in said("edges", path)
+
+
+def test_one_wait_of_many_ends_a_little_early(tmp_path):
+    """Of 200 waits, one returns 8 us before its kernel ends. Clocks have such noise, so its edge is kept."""
+    rows = []
+    for i in range(200):
+        late = 13 if i == 100 else 0
+        rows += [*launch(2 * i + 11, 1000 * i, 1000 * i + 5, 1000 * i + 400 + late),
+                 device_sync(2 * i + 12, 1000 * i + 10, 395)]
+    path = write(tmp_path / "t.json", rows)
+    found, lost = edges(path)
+    assert not lost["cycle"]
+    assert [(e["wait_ns"], e["wake_ns"], e["released"]) for e in found if e["basis"] != "exact"] == [(395000, 0, True)]
+    out, _ = run("check", path)
+    assert "gpu_after_wait" in out and "by up to 8.000 us" in out
+    run("convert", path, "--to", "chakra", "-o", tmp_path / "x.0.et")
+    assert_each_wait_depends_on_a_kernel(tmp_path / "x.0.et", 200)
+
+
 def test_an_accelerator_that_is_not_cuda():
     _, error = run("edges", CASES / "mtia.json", status=1)
     assert "no CUDA call and no GPU operation" in error and "mtia" in error
+    assert "mtia_runtime, mtia_ccp_events: not CUDA's" in run("check", CASES / "mtia.json")[0]
 
 
 @pytest.mark.parametrize("content, what", [
@@ -156,6 +284,62 @@ def test_an_accelerator_that_is_not_cuda():
 def test_what_is_no_trace_is_named(tmp_path, command, content, what):
     (tmp_path / "x.json").write_bytes(content)
     assert what in run(command, tmp_path / "x.json", status=2)[1]
+
+
+def test_dependencies_on_missing_ids_are_counted_by_kind():
+    """Nodes 10 and 11 have control dependencies on node 2, which is not in the file. Chakra's own feeder reads
+    data dependencies alone."""
+    out, _ = run("check", CASES / "ctrl_deps_missing.et", status=1)
+    assert "5 dependencies (3 ctrl_deps, 2 data_deps)" in out
+    assert "error: 2 ctrl_deps on ids that are not in the file" in out and "(first: id 2, 1 id in all)" in out
+    assert "data_deps on ids" not in out
+    assert "1 nodes that depend on themselves (first: node 12, in its ctrl_deps" in out
+
+
+def test_a_name_with_quotes_that_are_not_escaped(tmp_path):
+    out = tmp_path / "o.json"
+    error = said("convert", CASES / "row_unescaped_quote.json", "--to", "kineto", "-o", out)
+    assert '1 events or fields that are not valid JSON: {"a": "b"}(12): run (byte 330)' in error
+    assert [each["name"] for each in json.loads(out.read_text())["traceEvents"]] == [
+        "cudaLaunchKernel", "k1", "cudaDeviceSynchronize"]
+    run("check", out)
+    report, _ = run("check", CASES / "row_unescaped_quote.json", status=1)
+    assert 'event 0, {"a": "b"}(12): run: a comma, bracket or quote is missing' in report
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", [b'5" disk', b'the "b" op', b'C:\\', b'C:\\x', b'{"a', b'x"}, y', b'a\nb', b'a\xffb', b'a\x01'])
+def test_convert_leaves_out_a_broken_event(tmp_path, place, name):
+    """An event is broken, in each place of the file. The others are kept, and the file opens again."""
+    events = [b'{"ph": "X", "cat": "cpu_op", "name": "op%d", "pid": 1, "tid": 1, "ts": %d, "dur": 1}' % (i, i)
+              for i in range(3)]
+    events.insert(place, events[0].replace(b"op0", name))
+    path, out = tmp_path / "t.json", tmp_path / "o.json"
+    path.write_bytes(b'{"schemaVersion": 1,\n"traceEvents": [\n' + b",\n  ".join(events) + b'\n],\n"traceName": "t"}\n')
+    error = said("convert", path, "--to", "kineto", "-o", out)
+    assert "left out: 1 events or fields that are not valid JSON" in error
+    told = json.loads(out.read_text())
+    assert [each["name"] for each in told["traceEvents"] if "ts" in each] == ["op0", "op1", "op2"]
+    assert told["traceName"] == "t"
+
+
+def test_two_broken_events_far_apart(tmp_path):
+    """The quotes of two events are wrong. Between them are 5 MiB of events, more than the parser takes at once."""
+    event = b'{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    count = (5 << 20) // len(event)
+    events = [event % b"op", event % b'5" a', *[event % b"op"] * count, event % b'6" b', event % b"op"]
+    path, out = tmp_path / "t.json", tmp_path / "o.json"
+    path.write_bytes(b'{"schemaVersion": 1, "traceEvents": [' + b",\n".join(events) + b"]}")
+    assert 'left out: 2 events or fields that are not valid JSON: 5" a' in said(
+        "convert", path, "--to", "kineto", "-o", out)
+    assert len(json.loads(out.read_bytes())["traceEvents"]) == count + 2
+
+
+def test_a_trace_without_record_function_ids(tmp_path):
+    error = said("convert", CASES / "et_trace_without_rf_id.json", "--to", "chakra", "--et",
+                 CASES / "et_trace_without_rf_id.et.json", "-o", tmp_path / "x.0.et")
+    assert "has a `Record function id` (PyTorch before 2.2 or so writes none): nothing can be joined" in error
+    assert "same run" not in error
 
 
 def test_a_git_lfs_pointer_is_named():

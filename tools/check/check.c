@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "read/broken_row.h"
+#include "read/et_text.h"
 #include "read/row_usable.h"
 #include "sync/edge.h"
 
@@ -127,6 +129,7 @@ static void check_row(struct sl_check *c, const struct sl_trace_row *row, uint64
     if (row->phase == 'X' && sl_row_is_gpu(row))
         check_gpu(c, row, at);
     sl_links_row(&c->links, row, at);
+    sl_clocks_row(&c->clocks, row);
 }
 
 static void too_long(struct sl_check *c, const struct sl_span *span)
@@ -167,8 +170,13 @@ void sl_check_item(struct sl_check *c, struct sl_trace *t, const struct sl_trace
         break;
     case SL_SPAN_EVENT:
         if (item->status == -EBADMSG) {
+            struct sl_text text = sl_broken_row_name(span->text, span->size);
+            char name[SL_ET_TEXT_SHOWN];
+
+            sl_et_text_show(name, text.data, text.size < 40 ? text.size : 40);
             sl_finding_add(&c->findings, SL_FIND_JSON_INVALID, 1, span->offset + item->error.at,
-                           "event %" PRIu64 ": %s", item->index, item->error.what);
+                           "event %" PRIu64 "%s%s: %s", item->index, name[0] ? ", " : "", name,
+                           item->error.what);
         } else if (item->status == -EFBIG) {
             too_long(c, span);
         } else {
@@ -295,6 +303,23 @@ static uint64_t edges_left_out(const struct sl_check *c)
     return count;
 }
 
+/* Adds a note that names the categories of another accelerator. */
+static void add_no_gpu_work(struct sl_check *c)
+{
+    char others[120] = "";
+
+    for (unsigned i = 0; i < c->tally.categories; i++) {
+        const struct sl_tally_category *k = &c->tally.category[i];
+        size_t used = strlen(others);
+
+        if (k->is_other && used + strlen(k->name) + 3 < sizeof(others))
+            snprintf(others + used, sizeof(others) - used, "%s%s", used ? ", " : "", k->name);
+    }
+    sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE, "%s%s",
+                   others[0] ? others : "only CPU events, or none",
+                   others[0] ? ": not CUDA's" : "");
+}
+
 void sl_check_end(struct sl_check *c, const struct sl_span *last,
                   const struct sl_input_status *input)
 {
@@ -305,6 +330,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     sl_overlap_end(&c->overlap);
     sl_edge_check_end(&c->edges, edges_left_out(c));
     sl_links_end(&c->links);
+    sl_clocks_end(&c->clocks, &c->findings);
     check_window(c);
     check_header(c);
     if (c->header.own_file)
@@ -312,8 +338,7 @@ void sl_check_end(struct sl_check *c, const struct sl_span *last,
     if (c->header.own_file && !c->is_strict)
         add_recovered(&c->findings);
     if (c->tally.gpu_operations == 0)
-        sl_finding_add(&c->findings, SL_FIND_NO_GPU_WORK, 1, SL_FINDING_NO_PLACE,
-                       "only CPU events, or none");
+        add_no_gpu_work(c);
     if (c->tally.lanes_full)
         sl_finding_add(&c->findings, SL_FIND_NOT_CHECKED, 1, SL_FINDING_NO_PLACE,
                        "too many processes, threads and streams to count separately");

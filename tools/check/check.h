@@ -10,6 +10,7 @@
 #ifndef SL_CHECK_H
 #define SL_CHECK_H
 
+#include "check/clocks.h"
 #include "check/edge_check.h"
 #include "check/finding.h"
 #include "check/links.h"
@@ -23,6 +24,7 @@ struct sl_check {
     struct sl_header header;
     struct sl_tally tally;
     struct sl_links links;
+    struct sl_clocks clocks;
     struct sl_overlap overlap;
     struct sl_edge_check edges;
     unsigned event_arrays; /* number of traceEvents arrays that were read */

@@ -62,7 +62,8 @@ static void check_ids(struct sl_et_check *c, const struct sl_et_node *n)
     for (i = 0; i < n->deps; i++) {
         dep = sl_et_ids_slot(&c->ids, n->dep[i]);
         if (n->dep[i] == n->id)
-            add(c, SL_ET_RULE_DEP_SELF, n);
+            sl_finding_add(&c->findings, SL_ET_RULE_DEP_SELF, 1, n->at, "node %llu, in its %s", id,
+                           i < n->ctrl_deps ? "ctrl_deps" : "data_deps");
         else if (dep == SL_ET_IDS_NONE)
             sl_finding_add(&c->findings, SL_ET_RULE_NOT_CHECKED, 1, n->at,
                            "dependency of node %llu: too many large ids", id);
@@ -165,6 +166,7 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
 
     c->nodes++;
     c->deps += n->deps;
+    c->ctrl_deps += n->ctrl_deps;
     c->of_type[n->type]++;
     if (n->is_cpu)
         c->cpu_nodes++;
@@ -189,23 +191,51 @@ void sl_et_check_node(struct sl_et_check *c, const struct sl_et_node *n)
         sl_finding_add(&c->findings, SL_ET_RULE_TWICE, 1, n->at, "%s of node %llu", n->twice, id);
     check_communication(c, n);
     check_ids(c, n);
-    sl_et_order_node(&c->order, n->id, n->dep, n->deps);
+    sl_et_order_node(&c->order, n);
+}
+
+/* Dependencies of one kind on ids that are not in the file. */
+struct missing {
+    uint64_t deps, ids, first; /* `first` is the lowest of the ids */
+};
+
+static void count_missing(struct missing *m, uint64_t deps, uint64_t id)
+{
+    if (!deps)
+        return;
+    if (m->ids++ == 0)
+        m->first = id;
+    m->deps += deps;
+}
+
+static void add_missing(struct sl_et_check *c, enum sl_finding_id rule, const struct missing *m)
+{
+    if (m->deps)
+        sl_finding_add(&c->findings, rule, m->deps, SL_FINDING_NO_PLACE,
+                       "id %llu, %llu id%s in all", (unsigned long long)m->first,
+                       (unsigned long long)m->ids, m->ids == 1 ? "" : "s");
 }
 
 /* Reports dependencies on nodes that are not in the file. */
 static void check_missing(struct sl_et_check *c)
 {
+    struct missing ctrl = {0, 0, 0}, data = {0, 0, 0};
+
     for (uint64_t i = 0; i < SL_ET_IDS / 64; i++) {
         uint64_t missing = c->wanted[i];
 
         for (; missing; missing &= missing - 1) {
             uint64_t slot = i * 64 + (unsigned)__builtin_ctzll(missing);
+            uint64_t id = sl_et_ids_id(&c->ids, slot);
+            struct sl_et_deps deps = sl_et_order_missing(&c->order, slot);
 
-            sl_finding_add(&c->findings, SL_ET_RULE_DEP_MISSING, 1, SL_FINDING_NO_PLACE, "id %llu",
-                           (unsigned long long)sl_et_ids_id(&c->ids, slot));
-            sl_et_order_missing(&c->order, slot);
+            count_missing(&ctrl, deps.ctrl, id);
+            /* Without memory to count the dependencies, each id counts as one. */
+            count_missing(&data, deps.ctrl || deps.data ? deps.data : 1, id);
         }
     }
+    add_missing(c, SL_ET_RULE_CTRL_MISSING, &ctrl);
+    add_missing(c, SL_ET_RULE_DEP_MISSING, &data);
 }
 
 static void check_order(struct sl_et_check *c)

@@ -16,7 +16,7 @@
 #include "read/et_file.h"
 
 struct sl_et_check {
-    uint64_t nodes, deps;
+    uint64_t nodes, deps, ctrl_deps; /* `deps` includes `ctrl_deps` */
     uint64_t of_type[SL_ET_TYPES];
     uint64_t cpu_nodes, wait_nodes, gap_nodes;
     uint64_t cpu_ns, gpu_ns; /* sums of the durations that are valid */

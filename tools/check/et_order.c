@@ -24,6 +24,7 @@ struct waiting {
 struct edge {
     struct edge *next; /* next edge with the same parent node */
     struct waiting *node;
+    int is_ctrl;
 };
 
 int sl_et_order_init(struct sl_et_order *o, const struct sl_et_ids *ids)
@@ -53,15 +54,22 @@ static int can_run(const struct sl_et_order *o, uint64_t slot)
     return o->can_run[slot / 64] >> slot % 64 & 1;
 }
 
+/* Returns the edges from a parent that has not run. */
+static struct edge *edges_from(const struct sl_et_order *o, uint64_t slot)
+{
+    const uint64_t *place = sl_map_find(&o->awaited, slot + 1);
+
+    return place ? (struct edge *)(uintptr_t)*place : NULL;
+}
+
 /* Called when a node has run. Nodes that waited only for this node can run now; they are put at the
  * front of the list `ready`. Returns the list. */
 static struct waiting *run(struct sl_et_order *o, uint64_t slot, struct waiting *ready)
 {
-    const uint64_t *place = sl_map_find(&o->awaited, slot + 1);
-    struct edge *edge = place ? (struct edge *)(uintptr_t)*place : NULL, *next;
+    struct edge *edge = edges_from(o, slot), *next;
 
     o->can_run[slot / 64] |= 1ull << slot % 64;
-    if (place)
+    if (edge)
         sl_map_drop(&o->awaited, slot + 1);
     for (; edge; edge = next) {
         next = edge->next;
@@ -88,41 +96,47 @@ static void run_all(struct sl_et_order *o, uint64_t slot)
     }
 }
 
-void sl_et_order_missing(struct sl_et_order *o, uint64_t slot)
+struct sl_et_deps sl_et_order_missing(struct sl_et_order *o, uint64_t slot)
 {
-    if (!o->is_full)
-        run_all(o, slot);
+    struct sl_et_deps deps = {0, 0};
+
+    if (o->is_full)
+        return deps;
+    for (const struct edge *at = edges_from(o, slot); at; at = at->next)
+        ++*(at->is_ctrl ? &deps.ctrl : &deps.data);
+    run_all(o, slot);
+    return deps;
 }
 
 /* Makes `node` wait for `parent`. Returns 0 or -ENOMEM. */
-static int await(struct sl_et_order *o, struct waiting *node, uint64_t parent)
+static int await(struct sl_et_order *o, struct waiting *node, uint64_t parent, int is_ctrl)
 {
     struct edge *edge = sl_pool_get(&o->edges);
     uint64_t *place = edge ? sl_map_put(&o->awaited, parent + 1) : NULL;
 
     if (!place)
         return -ENOMEM;
-    *edge = (struct edge){(struct edge *)(uintptr_t)*place, node};
+    *edge = (struct edge){(struct edge *)(uintptr_t)*place, node, is_ctrl};
     *place = (uintptr_t)edge;
     node->parents++;
     return 0;
 }
 
-void sl_et_order_node(struct sl_et_order *o, uint64_t id, const uint64_t *dep, size_t deps)
+void sl_et_order_node(struct sl_et_order *o, const struct sl_et_node *n)
 {
-    uint64_t slot = sl_et_ids_find(o->ids, id);
+    uint64_t slot = sl_et_ids_find(o->ids, n->id);
     struct waiting *node = NULL;
 
     if (slot == SL_ET_IDS_NONE || o->is_full || can_run(o, slot))
         return;
-    for (size_t i = 0; i < deps; i++) {
-        uint64_t parent = sl_et_ids_find(o->ids, dep[i]);
+    for (size_t i = 0; i < n->deps; i++) {
+        uint64_t parent = sl_et_ids_find(o->ids, n->dep[i]);
 
         if (parent == slot || parent == SL_ET_IDS_NONE || can_run(o, parent))
             continue;
         if (!node && (node = sl_pool_get(&o->nodes)))
             *node = (struct waiting){.slot = slot};
-        if (!node || await(o, node, parent) != 0) {
+        if (!node || await(o, node, parent, i < n->ctrl_deps) != 0) {
             o->is_full = 1;
             return;
         }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "check/et_ids.h"
+#include "read/et_file.h"
 
 struct sl_et_order {
     const struct sl_et_ids *ids;
@@ -32,12 +33,17 @@ struct sl_et_order {
 int sl_et_order_init(struct sl_et_order *o, const struct sl_et_ids *ids);
 void sl_et_order_free(struct sl_et_order *o); /* a zeroed struct is fine */
 
+/* Numbers of dependencies of the two kinds. */
+struct sl_et_deps {
+    uint64_t ctrl, data;
+};
+
 /* Adds a node. Nodes are added in file order. A dependency of a node on itself is ignored. */
-void sl_et_order_node(struct sl_et_order *o, uint64_t id, const uint64_t *dep, size_t deps);
+void sl_et_order_node(struct sl_et_order *o, const struct sl_et_node *n);
 
 /* Called after the last node, for a node that is not in the file. Nodes no longer wait for this
- * node. Another check reports the missing node. */
-void sl_et_order_missing(struct sl_et_order *o, uint64_t slot);
+ * node. Returns how many dependencies were on this node; zeros if the limit was exceeded. */
+struct sl_et_deps sl_et_order_missing(struct sl_et_order *o, uint64_t slot);
 
 /* Returns the number of nodes that cannot run, and the id of one such node. Returns 0 if all nodes
  * can run, or if the limit was exceeded. */

@@ -44,6 +44,14 @@ const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT] = {
                                   NOTE},
     [SL_FIND_GPU_BEFORE_CALL] = {"gpu_before_call",
                                  "GPU operations that begin before their CUDA call", WARNING, NOTE},
+    [SL_FIND_GPU_AFTER_WAIT] = {"gpu_after_wait",
+                                "GPU operations that end after the call that waited for them",
+                                WARNING, NOTE},
+    [SL_FIND_CLOCKS] = {"clocks",
+                        "GPU times that do not fit the times of calls: waits are wrong by as much, "
+                        "unless the difference is constant, which `edges` and `convert --to "
+                        "chakra` take out",
+                        ERROR, ERROR},
     [SL_FIND_FLOW_TWICE] = {"flow_twice", "flow arrows that share an id", ERROR, NOTE},
     [SL_FIND_FLOW_NO_END] = {"flow_no_end", "flow arrows without an end", ERROR, NOTE},
     [SL_FIND_FLOW_NO_START] = {"flow_no_start", "flow arrows without a start", ERROR, NOTE},
@@ -101,8 +109,12 @@ const struct sl_finding_kind sl_finding_kind[SL_FIND_COUNT] = {
                           ERROR},
     [SL_ET_RULE_EMPTY] = {"empty", "files without nodes", ERROR, ERROR},
     [SL_ET_RULE_ID_TWICE] = {"id_twice", "nodes that share an id", ERROR, ERROR},
-    [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "dependencies on ids that are not in the file",
-                                ERROR, ERROR},
+    [SL_ET_RULE_DEP_MISSING] = {"dep_missing", "data_deps on ids that are not in the file", ERROR,
+                                ERROR},
+    [SL_ET_RULE_CTRL_MISSING] = {"ctrl_missing",
+                                 "ctrl_deps on ids that are not in the file: ASTRA-sim aborts, and "
+                                 "Chakra's own feeder ignores ctrl_deps",
+                                 ERROR, ERROR},
     [SL_ET_RULE_DEP_LATER] =
         {"dep_later",
          "dependencies on nodes that come later: readers keep all nodes in between in memory",

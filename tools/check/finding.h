@@ -33,6 +33,8 @@ enum sl_finding_id {
     SL_FIND_CALL_TWICE,
     SL_FIND_GPU_WITHOUT_CALL,
     SL_FIND_GPU_BEFORE_CALL,
+    SL_FIND_GPU_AFTER_WAIT,
+    SL_FIND_CLOCKS,
     SL_FIND_FLOW_TWICE,
     SL_FIND_FLOW_NO_END,
     SL_FIND_FLOW_NO_START,
@@ -61,8 +63,9 @@ enum sl_finding_id {
     SL_ET_RULE_INPUT,    /* the compressed file is cut or damaged */
     SL_ET_RULE_EMPTY,    /* the file has no node */
     SL_ET_RULE_ID_TWICE,
-    SL_ET_RULE_DEP_MISSING, /* a dependency on a node that is not in the file */
-    SL_ET_RULE_DEP_LATER,   /* a parent after its child */
+    SL_ET_RULE_DEP_MISSING,  /* a data dependency on a node that is not in the file */
+    SL_ET_RULE_CTRL_MISSING, /* a control dependency on a node that is not in the file */
+    SL_ET_RULE_DEP_LATER,    /* a parent after its child */
     SL_ET_RULE_DEP_SELF,
     SL_ET_RULE_CYCLE, /* nodes that are in a dependency cycle or depend on a cycle */
     SL_ET_RULE_TYPE,  /* a node has the type INVALID or METADATA */

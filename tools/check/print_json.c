@@ -142,10 +142,12 @@ void sl_check_print_et_json(FILE *f, const char *path, const struct sl_et_check 
     const char *separator = "";
 
     put_string(f, "{\"file\": ", path);
-    fprintf(f, ", \"chakra\": \"%s\", \"valid\": %s, \"nodes\": %" PRIu64 ", \"deps\": %" PRIu64,
+    fprintf(f,
+            ", \"chakra\": \"%s\", \"valid\": %s, \"nodes\": %" PRIu64 ", \"deps\": %" PRIu64
+            ", \"ctrl_deps\": %" PRIu64,
             et->state.version,
             sl_findings_worst(&c->findings, 1) < SL_SEVERITY_ERROR ? "true" : "false", c->nodes,
-            c->deps);
+            c->deps, c->ctrl_deps);
     put_string(f, ", \"job\": ", et->state.job);
     put_string(f, ", \"run\": ", et->state.run);
     fprintf(f,

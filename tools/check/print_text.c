@@ -267,8 +267,10 @@ void sl_check_print_et_text(FILE *f, const char *path, const struct sl_et_check 
             et->state.version);
     if (*et->state.run)
         fprintf(f, "  job %s, run %s\n", et->state.job, et->state.run);
-    fprintf(f, "  %s nodes, %s dependencies\n", sl_format_count(count, c->nodes),
-            sl_format_count(other, c->deps));
+    fprintf(f, "  %s nodes, ", sl_format_count(count, c->nodes));
+    fprintf(f, "%s dependencies (%s ctrl_deps, ", sl_format_count(count, c->deps),
+            sl_format_count(other, c->ctrl_deps));
+    fprintf(f, "%s data_deps)\n", sl_format_count(count, c->deps - c->ctrl_deps));
     for (i = 0; i < SL_ET_TYPES; i++)
         if (c->of_type[i])
             fprintf(f, "  %-12s %14s\n", sl_et_type_name[i], sl_format_count(count, c->of_type[i]));

@@ -38,6 +38,7 @@ static struct sl_tally_category *find_category(struct sl_tally *t, const struct 
     if (t->categories == SL_TALLY_CATEGORIES)
         return &t->category[SL_TALLY_CATEGORIES - 1];
     sl_text_copy(t->category[t->categories].name, sizeof(t->category[0].name), name);
+    t->category[t->categories].is_other = row->category == SL_CAT_OTHER;
     return &t->category[t->categories++];
 }
 

@@ -22,6 +22,7 @@ struct sl_tally_category {
     char name[48]; /* name of the category in the file, or "(metadata)", "(none)" or "(other)" */
     uint64_t events;
     uint64_t total_ns; /* sum of durations */
+    int is_other;      /* not 0 if it is not one of CUDA's and PyTorch's categories */
 };
 
 struct sl_tally_process {

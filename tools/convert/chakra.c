@@ -184,6 +184,12 @@ static int read_nodes(struct work *w)
     return 0;
 }
 
+/* Returns whether the trace and PyTorch's execution trace name different processes. */
+static int are_of_two_processes(const struct sl_trace_events *t, int64_t pid)
+{
+    return pid && t->has_process && t->process != (uint64_t)pid;
+}
+
 /* Reports the parts of PyTorch's execution trace that were not used. Returns the exit status. */
 static int tell_nodes(const struct work *w)
 {
@@ -196,13 +202,21 @@ static int tell_nodes(const struct work *w)
     if (counts.found && counts.found < counts.wanted)
         printf("%s: %" PRIu64 " of the %" PRIu64 " operators and ranges of %s are not in it\n",
                r->et, counts.wanted - counts.found, counts.wanted, r->input);
+    if (!counts.wanted)
+        return sl_args_problem(r->command,
+                               "%s: no operator in %s has a `Record function id` (PyTorch before "
+                               "2.2 or so writes none): nothing can be joined",
+                               r->et, r->input);
     if (counts.found && !counts.misnamed)
         return SL_EXIT_OK;
     return sl_args_problem(r->command,
                            "%s: %" PRIu64 " of its %" PRIu64
                            " nodes match operators in %s (by record function id and name); %" PRIu64
-                           " have another name: is it from the same run and process?",
-                           r->et, counts.found, counts.nodes, r->input, counts.misnamed);
+                           " have another name%s",
+                           r->et, counts.found, counts.nodes, r->input, counts.misnamed,
+                           are_of_two_processes(w->feed->events, counts.pid)
+                               ? ". It has another pid than the trace: is it from the same run?"
+                               : "");
 }
 
 static int tell_empty(const struct work *w)

@@ -313,6 +313,9 @@ static int read_all(struct sl_et_nodes *nodes, struct sl_input *input, struct sl
     sl_split_array(split, "nodes");
     sl_progress_begin(&progress, "reading", path);
     for (sl_split_next(split, &span); span.kind < SL_SPAN_END; sl_split_next(split, &span)) {
+        if (span.kind == SL_SPAN_FIELD &&
+            sl_text_is((struct sl_text){span.key, span.key_size}, "pid"))
+            (void)read_number((struct sl_text){span.text, span.size}, &nodes->counts.pid);
         if (span.kind != SL_SPAN_EVENT)
             continue;
         take(nodes, json, &span);

@@ -40,6 +40,7 @@ struct sl_et_nodes_counts {
     uint64_t wanted;  /* lookups by record function */
     uint64_t found;
     uint64_t misnamed; /* lookups that found a node with a different operator name */
+    int64_t pid;       /* the process that wrote the file; 0: unknown */
 };
 void sl_et_nodes_get_counts(const struct sl_et_nodes *n, struct sl_et_nodes_counts *out);
 

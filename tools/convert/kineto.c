@@ -1,12 +1,12 @@
 /*
  * kineto.c - recompresses a Kineto trace and closes it properly.
  *
- * The text is copied byte for byte. A truncated trace is closed after its last complete event. Of
- * some steps only their events are copied (cut.h).
+ * The text is copied byte for byte. Events and fields that are not valid JSON are left out. A
+ * truncated trace is closed after its last complete event. Of some steps only their events are
+ * copied (cut.h).
  *
  * Threads: main; a helper thread decompresses. Memory: see trace_file.h.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,15 +16,19 @@
 #include "convert/output.h"
 #include "convert/request.h"
 #include "print/format.h"
+#include "read/broken_row.h"
+#include "read/et_text.h"
 #include "read/trace_file.h"
+
+#define NAMED 3 /* number of invalid events whose names are reported */
 
 /* The result of the copy. */
 struct outcome {
     struct sl_cut *cut; /* NULL: the whole trace is copied */
-    uint64_t events;
-    uint64_t invalid, invalid_at; /* number of events and fields that are not JSON, and the text
-                                     offset of the first, in bytes */
-    enum sl_span_kind inside;     /* kind of the last span that was written */
+    uint64_t events;  /* number of events that were written */
+    uint64_t invalid; /* number of events and fields that are not JSON and were left out */
+    char names[NAMED * (SL_ET_TEXT_SHOWN + 40)]; /* names and places of the first of them */
+    enum sl_span_kind inside;                    /* kind of the last span that was written */
     int event_arrays;
     int has_distributed;     /* 1: the text has the member distributedInfo */
     struct sl_header header; /* only the rank, from metadata events (sl_trace_take_rank()) */
@@ -76,14 +80,34 @@ static int is_left_out(const struct outcome *result, const struct sl_trace_item 
 static void put_span(struct sl_output *o, const struct outcome *result, const struct sl_span *span)
 {
     const char *lead = span->text - span->lead;
-    size_t space = span->lead;
+    size_t space = 0;
 
-    if (result->cut && (result->inside == SL_SPAN_OPEN || result->inside == SL_SPAN_EVENTS_OPEN))
-        for (space = 0; space < span->lead && isspace((unsigned char)lead[space]);)
+    if ((result->cut || result->invalid) &&
+        (result->inside == SL_SPAN_OPEN || result->inside == SL_SPAN_EVENTS_OPEN))
+        while (space < span->lead && sl_text_is_space(lead[space]))
             space++;
+    else
+        space = span->lead;
     sl_output_write(o, lead, space);
     space += space < span->lead && lead[space] == ',';
     sl_output_write(o, lead + space, span->lead - space + span->size);
+}
+
+/* Counts an event or field that is left out, and keeps its name and place for the report. */
+static void leave_out(struct outcome *result, const struct sl_trace_item *item)
+{
+    const struct sl_span *span = &item->span;
+    struct sl_text text = {span->key, span->key_size};
+    size_t used = strlen(result->names);
+    char name[SL_ET_TEXT_SHOWN];
+
+    if (result->invalid++ >= NAMED)
+        return;
+    if (span->kind == SL_SPAN_EVENT)
+        text = sl_broken_row_name(span->text, span->size);
+    sl_et_text_show(name, text.data, text.size);
+    snprintf(result->names + used, sizeof(result->names) - used, "%s%s (byte %" PRIu64 ")",
+             used ? ", " : "", name, span->offset + item->error.at);
 }
 
 /* Copies complete spans until the text ends. */
@@ -94,6 +118,10 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const struct sl_co
 
     sl_trace_show(t, "converting", r->input);
     while (sl_trace_next(t, &item) && !o->error) {
+        if (item.status == -EBADMSG) {
+            leave_out(result, &item);
+            continue;
+        }
         if (is_left_out(result, &item))
             continue;
         if (item.span.kind == SL_SPAN_CLOSE)
@@ -101,8 +129,6 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const struct sl_co
         put_span(o, result, &item.span);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
-        if (item.status == -EBADMSG && result->invalid++ == 0)
-            result->invalid_at = item.span.offset + item.error.at;
         result->events += item.span.kind == SL_SPAN_EVENT;
         result->has_distributed |=
             item.span.kind == SL_SPAN_FIELD &&
@@ -196,11 +222,10 @@ static int tell(const struct sl_convert_request *r, const struct outcome *result
                             r->input, what, last->offset, sl_format_count(events, result->events),
                             until, last->kind == SL_SPAN_END ? 0 : result->lost_bytes, r->output);
     if (result->invalid)
-        status = sl_args_problem(
-            r->command,
-            "%" PRIu64 " events or fields are not valid JSON and were copied as they "
-            "are (the first at byte %" PRIu64 "): `syncline check %s` shows more",
-            result->invalid, result->invalid_at, r->output);
+        status = sl_args_problem(r->command,
+                                 "%s: left out: %s events or fields that are not valid JSON: %s%s",
+                                 r->input, sl_format_count(events, result->invalid), result->names,
+                                 result->invalid > NAMED ? ", ..." : "");
     return status;
 }
 

@@ -93,7 +93,7 @@ static int take_attribute(struct sl_et_span s, struct sl_et_node *n)
     return 1;
 }
 
-static int add_dep(struct sl_et *et, struct sl_et_node *n, uint64_t id)
+static int add_dep(struct sl_et *et, struct sl_et_node *n, uint64_t id, int is_ctrl)
 {
     if (n->deps == et->dep_room) {
         size_t room = et->dep_room ? 2 * et->dep_room : 256;
@@ -105,19 +105,24 @@ static int add_dep(struct sl_et *et, struct sl_et_node *n, uint64_t id)
         et->dep_room = room;
     }
     et->dep[n->deps++] = id;
+    if (is_ctrl) { /* swaps it with the first data dependency */
+        et->dep[n->deps - 1] = et->dep[n->ctrl_deps];
+        et->dep[n->ctrl_deps++] = id;
+    }
     return 1;
 }
 
 static int take_deps(struct sl_et *et, struct sl_et_node *n, struct sl_et_field *f)
 {
+    int is_ctrl = f->number == 4;
     uint64_t id;
 
     if (f->wire == 0)
-        return add_dep(et, n, f->value);
+        return add_dep(et, n, f->value, is_ctrl);
     if (f->wire != 2)
         return 0;
     while (f->bytes.at < f->bytes.end)
-        if (!sl_et_take_varint(&f->bytes, &id) || !add_dep(et, n, id))
+        if (!sl_et_take_varint(&f->bytes, &id) || !add_dep(et, n, id, is_ctrl))
             return 0;
     return 1;
 }

@@ -60,8 +60,8 @@ struct sl_et_node {
     uint64_t is_cpu, comm_type, comm_size;
     uint64_t comm_src, comm_dst; /* ranks; readers use only the low 32 bits */
     struct sl_text name, pg_name;
-    const uint64_t *dep; /* control and data dependencies */
-    size_t deps;
+    const uint64_t *dep; /* control dependencies, then data dependencies */
+    size_t deps, ctrl_deps;
 };
 
 enum sl_et_end {

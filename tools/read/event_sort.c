@@ -18,6 +18,7 @@
 #define RUNS_MAX 4096u
 
 struct run {
+    uint64_t first, count;   /* offset and number of the run's events in the file */
     uint64_t at, left;       /* offset and number of the events of the file that are not read yet */
     struct sl_event *buffer; /* the next events of the run, in a part of the memory at
                                 sl_event_sort.event */
@@ -103,7 +104,7 @@ static int write_run(struct sl_event_sort *s)
     errno = 0;
     if (fwrite(s->event, sizeof(*s->event), s->used, s->file) != s->used || fflush(s->file) != 0)
         return errno ? -errno : -EIO;
-    s->run[s->runs++] = (struct run){.at = s->count - s->used, .left = s->used};
+    s->run[s->runs++] = (struct run){.first = s->count - s->used, .count = s->used};
     s->used = 0;
     return 0;
 }
@@ -127,7 +128,7 @@ static int fill(struct sl_event_sort *s, struct run *r)
 
     if (r->pos < r->fill)
         return 1;
-    if (want == 0)
+    if (want == 0 || !s->file)
         return 0;
     errno = 0;
     if (fseeko(s->file, (off_t)(r->at * sizeof(*r->buffer)), SEEK_SET) != 0 ||
@@ -170,7 +171,7 @@ int sl_event_sort_end(struct sl_event_sort *s)
         return s->error;
     if (s->runs == 0) {
         qsort(s->event, s->used, sizeof(*s->event), s->order);
-        s->run[0] = (struct run){.buffer = s->event, .fill = s->used};
+        s->run[0] = (struct run){.buffer = s->event};
         s->runs = 1;
     } else {
         if (s->used && (s->error = write_run(s)))
@@ -181,9 +182,23 @@ int sl_event_sort_end(struct sl_event_sort *s)
         for (unsigned i = 0; i < s->runs; i++)
             s->run[i].buffer = s->event + i * s->slice;
     }
-    for (unsigned i = 0; i < s->runs; i++) {
-        int rc = fill(s, &s->run[i]);
+    return sl_event_sort_rewind(s);
+}
 
+int sl_event_sort_rewind(struct sl_event_sort *s)
+{
+    if (s->error)
+        return s->error;
+    s->heap_size = 0;
+    for (unsigned i = 0; i < s->runs; i++) {
+        struct run *r = &s->run[i];
+        int rc;
+
+        r->at = r->first;
+        r->left = r->count;
+        r->pos = 0;
+        r->fill = s->file ? 0 : s->used;
+        rc = fill(s, r);
         if (rc < 0)
             return s->error = rc;
         if (rc)
@@ -203,6 +218,8 @@ int sl_event_sort_next(struct sl_event_sort *s, struct sl_event *out)
         return s->error;
     r = &s->run[s->heap[0]];
     *out = r->buffer[r->pos++];
+    if (s->heap_size == 1 && r->pos < r->fill)
+        return 1;
     rc = fill(s, r);
     if (rc < 0)
         s->error = rc; /* the next call reports the error, because this event is valid */

@@ -36,6 +36,10 @@ int sl_event_sort_end(struct sl_event_sort *s);
 /* Returns 1 and the next event in order, 0 at the end, or the error. */
 int sl_event_sort_next(struct sl_event_sort *s, struct sl_event *out);
 
+/* Makes sl_event_sort_next() return the first event again. Call after sl_event_sort_end(). Returns
+ * 0, or the error. */
+int sl_event_sort_rewind(struct sl_event_sort *s);
+
 uint64_t sl_event_sort_count(const struct sl_event_sort *s); /* number of events that were added */
 
 #endif

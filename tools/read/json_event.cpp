@@ -25,7 +25,28 @@ struct sl_json {
 namespace
 {
 
-/* Reports an error with simdjson's message and place. */
+/* Says what is wrong. simdjson's own texts are for programmers. */
+const char *meaning(error_code e)
+{
+    switch (e) {
+    case simdjson::TAPE_ERROR:
+    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
+        return "a comma, bracket or quote is missing or superfluous (a quote in a name without "
+               "\\?)";
+    case simdjson::UNESCAPED_CHARS:
+        return "a text with a control character (a line break in a name?)";
+    case simdjson::UNCLOSED_STRING:
+        return "a text without an end (a quote or a backslash in a name without \\?)";
+    case simdjson::STRING_ERROR:
+        return "a text with a backslash that begins no escape (a path in a name?)";
+    case simdjson::UTF8_ERROR:
+        return "a text that is not UTF-8";
+    default:
+        return simdjson::error_message(e);
+    }
+}
+
+/* Reports an error and its place. */
 int describe(error_code e, const char *text, size_t size, od::document *doc, sl_json_error *error)
 {
     const char *at = nullptr;
@@ -33,11 +54,12 @@ int describe(error_code e, const char *text, size_t size, od::document *doc, sl_
     error->at = 0;
     if (doc && !doc->current_location().get(at) && at >= text && at <= text + size)
         error->at = static_cast<size_t>(at - text);
-    snprintf(error->what, sizeof(error->what), "%s", simdjson::error_message(e));
+    snprintf(error->what, sizeof(error->what), "%s", meaning(e));
     return -EBADMSG;
 }
 
-/* Starts the parser on `text`. */
+/* Starts the parser on `text`. If a member has two values ("a":"b":1), simdjson may take a bracket
+ * behind the text for the end of the object. Then it is not at the end of the text afterwards. */
 error_code begin(sl_json *j, const char *text, size_t size, sl_json_walk::visitor *w,
                  od::document *doc)
 {
@@ -88,6 +110,8 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     }
     if (!ok)
         return describe(w.error, text, size, &doc, error);
+    if (!doc.at_end())
+        return describe(simdjson::TAPE_ERROR, text, size, nullptr, error);
     if (out->has & SL_HAS_ORIGINAL_STREAM) {
         out->stream = out->original_stream;
         out->has |= SL_HAS_STREAM;
@@ -113,5 +137,7 @@ int sl_json_visit(struct sl_json *j, const char *root, const char *text, size_t 
     n = snprintf(w.path, sizeof(w.path), "%s", root);
     if (!w.document(doc, static_cast<size_t>(n) < sizeof(w.path) ? static_cast<size_t>(n) : 0))
         return describe(w.error, text, size, &doc, error);
+    if ((text[0] == '{' || text[0] == '[') && !doc.at_end())
+        return describe(simdjson::TAPE_ERROR, text, size, nullptr, error);
     return 0;
 }

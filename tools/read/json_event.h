@@ -40,6 +40,7 @@ enum sl_row_category {
     SL_CAT_MEMCPY,
     SL_CAT_MEMSET,
     SL_CAT_SYNC,
+    SL_CAT_EVENT_RECORD, /* cudaEventRecord on the GPU's side, of PyTorch's CUPTI monitor */
     SL_CAT_OVERHEAD,
     SL_CAT_AC2G,
     SL_CAT_FWDBWD,

@@ -114,11 +114,14 @@ static size_t scan_block(struct sl_scan *s, const char *text, uint64_t valid, in
     }
     open = m.open & valid & ~string;
     close = m.close & valid & ~string;
+    both = open | close;
+    if (!both) /* the usual case; without the instruction, counting bits is slow */
+        return 0;
     if (s->depth > (uint64_t)__builtin_popcountll(close)) {
         s->depth += (uint64_t)__builtin_popcountll(open) - (uint64_t)__builtin_popcountll(close);
         return 0;
     }
-    for (both = open | close; both; both &= both - 1) {
+    for (; both; both &= both - 1) {
         uint64_t bit = both & -both;
 
         if (open & bit)

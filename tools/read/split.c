@@ -9,9 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/broken_row.h"
 #include "read/scan.h"
+#include "read/text.h"
 
 #define BUFFER_BYTES (1u << 20)
+/* number of bytes in which the end of a broken event is sought */
+#define BROKEN_BYTES (256u << 10)
 
 enum state {
     AT_START,       /* { */
@@ -136,7 +140,7 @@ static int peek(struct sl_split *s)
         for (; s->pos < s->fill; s->pos++) {
             char c = s->buffer[s->pos];
 
-            if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+            if (!sl_text_is_space(c))
                 return (unsigned char)c;
         }
         if (!refill(s))
@@ -221,11 +225,41 @@ static int field(struct sl_split *s, struct sl_span *out)
     return 1;
 }
 
+/* Emits text up to the next event, which is recognized in the text itself. Returns 1 and a span, or
+ * 0 if the buffer holds no other event. */
+static int broken_event(struct sl_split *s, struct sl_span *out)
+{
+    size_t lead = s->pos - s->head, size; /* the buffer may move */
+
+    while (s->fill - s->head - lead < BROKEN_BYTES && refill(s))
+        ;
+    s->pos = s->head + lead;
+    size = sl_broken_row_end(s->buffer + s->pos, s->fill - s->pos, 0);
+    if (!size && s->exhausted)
+        size = sl_broken_row_last_end(s->buffer + s->pos, s->fill - s->pos);
+    return size ? emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT) : 0;
+}
+
 static int event(struct sl_split *s, struct sl_span *out)
 {
+    size_t lead = s->pos - s->head; /* the buffer may move */
     size_t size = value_size(s);
 
-    return size ? emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT) : finish(s, SL_SPAN_CUT, NULL);
+    if (size)
+        return emit(s, out, SL_SPAN_EVENT, size, AFTER_EVENT);
+    s->pos = s->head + lead;
+    return broken_event(s, out) || finish(s, SL_SPAN_CUT, NULL);
+}
+
+void sl_split_cut_event(struct sl_split *s, struct sl_span *event, int is_too_long)
+{
+    size_t size = sl_broken_row_end(event->text, event->size, is_too_long);
+
+    if (!size)
+        return;
+    s->pos = s->head = (size_t)(event->text - s->buffer) + size;
+    s->state = AFTER_EVENT;
+    event->size = size;
 }
 
 /* Reads the next part of the outline, such as a comma or an event. `c` is the next byte. Returns 1
@@ -250,6 +284,8 @@ static int step(struct sl_split *s, struct sl_span *out, int c)
         return field(s, out);
     if (is_event && !is_after && c == '{')
         return event(s, out);
+    if (is_event && c != '{' && broken_event(s, out))
+        return 1;
     return finish(s, SL_SPAN_BAD,
                   s->state == AT_START      ? "not a JSON object"
                   : s->state == AFTER_TRACE ? "text after the end of the trace"

@@ -56,8 +56,14 @@ int sl_split_create(struct sl_split **out, sl_split_read_fn read, void *user);
 void sl_split_array(struct sl_split *s, const char *name);
 void sl_split_destroy(struct sl_split *s); /* NULL is fine */
 
-/* Reads the next span. After SL_SPAN_END, SL_SPAN_CUT or SL_SPAN_BAD each further call returns the
- * same span. */
+/* Called with a span of an event that is not valid JSON, or too long to be parsed. If the text of
+ * another event stands inside it (broken_row.h), the span is cut before that event, which is then
+ * the next span. */
+void sl_split_cut_event(struct sl_split *s, struct sl_span *event, int is_too_long);
+
+/* Reads the next span. If an event has no end, because its quotes or brackets are wrong, its span
+ * ends before the next event. After SL_SPAN_END, SL_SPAN_CUT or SL_SPAN_BAD each further call
+ * returns the same span. */
 void sl_split_next(struct sl_split *s, struct sl_span *out);
 
 #endif

@@ -26,6 +26,12 @@ static inline void sl_text_copy(char *to, size_t to_size, struct sl_text text)
     snprintf(to, to_size, "%.*s", SL_TEXT_ARGS(text, to_size - 1));
 }
 
+/* Returns whether JSON allows this character between values. */
+static inline int sl_text_is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
 static inline int sl_text_begins(struct sl_text text, const char *with)
 {
     size_t size = strlen(with);

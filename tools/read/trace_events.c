@@ -214,6 +214,55 @@ int sl_trace_events_end(struct sl_trace_events *t)
     return rc ? rc : sl_event_sort_end(t->by_correlation);
 }
 
+/* ---- clocks ---- */
+
+enum {
+    DTOH = 2,    /* a value of CUpti_ActivityMemcpyKind */
+    PAGEABLE = 1 /* a value of CUpti_ActivityMemoryKind */
+};
+
+static enum sl_clock_own own_of(const struct sl_trace_events *t, const struct sl_event *ev)
+{
+    const struct sl_shape *shape =
+        ev->kind == SL_EV_MEMCPY ? sl_shape_get(t->shapes, ev->shape) : NULL;
+
+    return !shape || shape->copy_kind != DTOH ? SL_CLOCK_OWN_NONE
+           : shape->dst_memory == PAGEABLE    ? SL_CLOCK_OWN_ANY
+                                              : SL_CLOCK_OWN_BLOCKING;
+}
+
+/* Returns the context of all operations, or SL_CLOCK_FIT_CONTEXTS. */
+static uint32_t only_context(const struct sl_trace_events *t)
+{
+    uint32_t context, other;
+    uint8_t device;
+    size_t at = 0;
+
+    return sl_stream_home_next(&t->home, &at, &context, &device) &&
+                   !sl_stream_home_next(&t->home, &at, &other, &device)
+               ? context
+               : SL_CLOCK_FIT_CONTEXTS;
+}
+
+int sl_trace_events_fit_clock(struct sl_trace_events *t)
+{
+    struct sl_event ev;
+    int rc;
+
+    sl_clock_fit_init(&t->clock, only_context(t));
+    while ((rc = sl_event_sort_next(t->by_correlation, &ev)) == 1)
+        sl_clock_fit_event(&t->clock, &ev, own_of(t, &ev));
+    sl_clock_fit_end(&t->clock);
+    t->skew_ns = sl_clock_fit_skew_ns(&t->clock);
+    return rc ? rc : sl_event_sort_rewind(t->by_correlation);
+}
+
+/* Returns a time of an operation on the clock of the calls. */
+static uint64_t corrected(const struct sl_trace_events *t, uint64_t ns)
+{
+    return t->skew_ns < 0 && ns <= (uint64_t)-t->skew_ns ? 1 : ns + (uint64_t)t->skew_ns;
+}
+
 /* ---- events of the second order ---- */
 
 /* Returns whether an event repeats the previous event. Three cases exist: a call inside a call with
@@ -263,9 +312,11 @@ static void give_call(struct sl_trace_events *t, struct sl_event *ev)
     ev->around = ev->around_line = ev->around_step = 0;
 }
 
-/* Sets the device of an operation whose row has no device. */
-static void place_operation(const struct sl_trace_events *t, struct sl_event *ev)
+/* Sets the device of an operation whose row has no device, and corrects the times. */
+static void give_operation(const struct sl_trace_events *t, struct sl_event *ev)
 {
+    ev->start_ns = corrected(t, ev->start_ns);
+    ev->end_ns = corrected(t, ev->end_ns);
     if (ev->device == SL_DEVICE_NONE)
         (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
 }
@@ -277,11 +328,12 @@ static void place_wait(const struct sl_trace_events *t, struct sl_event *ev)
         (void)sl_stream_home_find_device(&t->home, ev->context, &ev->device);
 }
 
-/* Sets the context and the device of an event record. The record was made from a wait, which does
- * not state the record's context. A record without a stream may be on any stream. */
+/* Sets the context and the device of an event record. Unless the record has a row (its type is
+ * set), it was made from a wait, which does not state the record's context. A record without a
+ * stream may be on any stream. */
 static void place_record(const struct sl_trace_events *t, struct sl_event *ev)
 {
-    if (!t->own && sl_stream_home_find(&t->home, ev->stream, &ev->context) != 0)
+    if (!t->own && !ev->u.sync.type && sl_stream_home_find(&t->home, ev->stream, &ev->context) != 0)
         ev->stream = SL_STREAM_NONE;
     place_wait(t, ev);
 }
@@ -290,6 +342,11 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
 {
     int rc;
 
+    if (t->has_made) {
+        *out = t->last = t->made;
+        t->has_made = 0;
+        return 1;
+    }
     do {
         rc = sl_event_sort_next(t->by_correlation, out);
         if (rc != 1)
@@ -302,15 +359,19 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
     switch (class_of(out)) {
     case 0:
         give_call(t, out);
+        t->has_made = !t->own && sl_event_records_call(&t->records, out, &t->made);
         break;
     case 1:
         place_record(t, out);
+        sl_event_records_record(&t->records, out);
         break;
     case 2:
         place_wait(t, out);
+        if (!t->own)
+            sl_event_records_wait(&t->records, out, t->has_first_call);
         break;
     case 3:
-        place_operation(t, out);
+        give_operation(t, out);
         break;
     default:
         break;

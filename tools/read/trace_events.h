@@ -7,6 +7,7 @@
  *
  *   while (rows) sl_trace_events_row(t, &row);
  *   sl_trace_events_end(t);
+ *   sl_trace_events_fit_clock(t);
  *   while (sl_trace_events_next(t, &ev) == 1) ...
  *
  * Calls of cudaEventRecord ("event records") have no rows that name a stream. A wait's row has the
@@ -28,6 +29,8 @@
 #include "base/store.h"
 #include "event/event.h"
 #include "event/shape.h"
+#include "read/clock_fit.h"
+#include "read/event_records.h"
 #include "read/event_sort.h"
 #include "read/json_event.h"
 #include "read/row_collectives.h"
@@ -113,6 +116,12 @@ struct sl_trace_events {
      * that launches nothing. A profiler that came later may have begun to count at a launch. */
     int has_first_call;
     struct sl_event last; /* the last event returned */
+    struct sl_event_records records;
+    struct sl_event made; /* an event record to return after the last event; valid if has_made */
+    int has_made;
+    struct sl_clock_fit clock; /* set by sl_trace_events_fit_clock() */
+    int64_t skew_ns;  /* is added to the times of GPU operations that sl_trace_events_next() returns
+                       */
     char others[120]; /* names of the first categories that are not CUDA's; "" if there are none */
     struct sl_trace_events_counts counts;
 };
@@ -152,6 +161,11 @@ uint32_t sl_trace_events_step(struct sl_trace_events *t, uint64_t ns);
 
 /* Call after the last row. Returns 0, or an error of the temporary files. */
 int sl_trace_events_end(struct sl_trace_events *t);
+
+/* Compares the times of GPU operations and calls (clock_fit.h). If the clocks are apart by a
+ * constant, sl_trace_events_next() corrects the times of operations. Call it after the end, before
+ * the first event is taken. Returns 0, or an error of the temporary files. */
+int sl_trace_events_fit_clock(struct sl_trace_events *t);
 
 /* Returns 1 and the next event, 0 at the end, or an error of the temporary files. Names, including
  * those of copies and memsets, are the raw JSON text of the rows. */

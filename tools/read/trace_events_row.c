@@ -227,6 +227,7 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
         ev.flags |= SL_EVF_LAUNCH;
     else if (row->correlation == 1)
         t->has_first_call = 1;
+    sl_event_records_see(&t->records, &ev, 0);
     return sl_event_sort_put(t->by_time, &ev);
 }
 
@@ -323,6 +324,7 @@ static int take_operation(struct sl_trace_events *t, const struct sl_trace_row *
         return 0;
     }
     sl_stream_home_see_operation(&t->home, ev.device, ev.context, ev.stream);
+    sl_event_records_see(&t->records, &ev, 0);
     if (t->collectives && ev.kind == SL_EV_KERNEL)
         sl_row_collectives_join(t->collectives, ev.correlation,
                                 sl_row_collectives_row(t->collectives, row));
@@ -362,7 +364,31 @@ static int put_record(struct sl_trace_events *t, const struct sl_trace_row *row,
     ev.u.sync = wait->u.sync;
     ev.u.sync.type = SL_SYNC_UNKNOWN;
     ev.u.sync.result = 0;
-    return ev.stream == SL_STREAM_NONE ? 0 : sl_event_sort_put(t->by_correlation, &ev);
+    if (ev.stream == SL_STREAM_NONE)
+        return 0;
+    sl_event_records_see(&t->records, &ev, 0);
+    return sl_event_sort_put(t->by_correlation, &ev);
+}
+
+/* Adds an event for a row of a cudaEventRecord. Its type is set, so that its context is kept. */
+static int take_record(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    struct sl_event ev = {.kind = SL_EV_CUDA_EVENT, .flags = SL_EVF_NO_TIME};
+
+    if (!(row->has & SL_HAS_CORRELATION) || row->correlation <= 0 ||
+        row->correlation > UINT32_MAX || !(row->has & SL_HAS_CONTEXT))
+        return 0;
+    ev.correlation = widen(t, row->correlation);
+    ev.device = sl_event_device(id32(row->has, SL_HAS_DEVICE, row->device, 0));
+    ev.context = id32(row->has, SL_HAS_CONTEXT, row->context, 0);
+    ev.stream = id32(row->has, SL_HAS_STREAM, row->stream, SL_STREAM_NONE);
+    ev.u.sync.event_id = id32(row->has, SL_HAS_WAIT_EVENT, row->wait_event, 0);
+    ev.u.sync.event_sync_id = ev.correlation;
+    ev.u.sync.type = SL_SYNC_STREAM;
+    if (ev.stream == SL_STREAM_NONE || !ev.u.sync.event_id)
+        return 0;
+    sl_event_records_see(&t->records, &ev, 1);
+    return sl_event_sort_put(t->by_correlation, &ev);
 }
 
 static int take_wait(struct sl_trace_events *t, const struct sl_trace_row *row)
@@ -457,6 +483,8 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
         return take_range(t, row);
     if (row->category == SL_CAT_PYTHON)
         return take_python(t, row);
+    if (row->category == SL_CAT_EVENT_RECORD)
+        return t->own ? 0 : take_record(t, row);
     return row->category == SL_CAT_SYNC ? take_wait(t, row) : 0;
 }
 

@@ -122,6 +122,11 @@ int sl_trace_next(struct sl_trace *t, struct sl_trace_item *item)
         t->events++;
         item->status =
             sl_json_row(t->json, item->span.text, item->span.size, &item->row, &item->error);
+        if (item->status)
+            sl_split_cut_event(t->split, &item->span, item->status == -EFBIG);
+        if (item->status == -EFBIG && item->span.size <= SL_JSON_TEXT_MAX) /* it was cut */
+            item->status =
+                sl_json_row(t->json, item->span.text, item->span.size, &item->row, &item->error);
         return 1;
     case SL_SPAN_EVENTS_OPEN:
         t->event_arrays++;

@@ -282,6 +282,9 @@ int sl_replay_read(struct sl_replay *f, const char *path, char *why, size_t why_
     if (rc)
         return rc;
     rc = sl_trace_events_end(f->events);
+    /* The job itself decided about recorded edges. */
+    if (rc == 0 && !f->header.has_edges)
+        rc = sl_trace_events_fit_clock(f->events);
     return rc ? sort_failed(path, rc, why, why_size) : 0;
 }
 
@@ -413,6 +416,7 @@ int sl_replay_run(struct sl_replay *f, const char *path, char *why, size_t why_s
         .cap_bytes = ENGINE_BYTES,
         .online = f->header.own_file,
         .foreign = !f->header.own_file,
+        .clocks_apart = sl_clock_fit_is_apart(&f->events->clock),
         .recording_since_ns = has_everything(f) ? 0 : f->events->first_ns,
         .shapes = f->events->shapes,
         .sink = f->sinks.edges,

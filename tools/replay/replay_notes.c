@@ -6,8 +6,33 @@
 #include <inttypes.h>
 
 #include "base/stats.h"
+#include "print/format.h"
 #include "read/thread_ids.h"
 #include "replay/replay.h"
+
+/* Reports that the times of GPU operations do not fit those of calls. Returns the exit status. */
+static int tell_clocks(const struct sl_replay *f, const struct sl_command *command,
+                       const char *path)
+{
+    int64_t skew_ns = f->events->skew_ns;
+    char what[256], span[SL_FORMAT_SIZE];
+
+    if (!sl_clock_fit_is_apart(&f->events->clock))
+        return SL_EXIT_OK;
+    sl_clock_fit_text(&f->events->clock, what, sizeof(what));
+    sl_format_span(span, (uint64_t)(skew_ns < 0 ? -skew_ns : skew_ns));
+    if (skew_ns)
+        return sl_args_problem(command,
+                               "%s: the GPU times are too %s: %s. %s were %s all GPU times; no "
+                               "edge is exact",
+                               path, skew_ns > 0 ? "early" : "late", what, span,
+                               skew_ns > 0 ? "added to" : "subtracted from");
+    return sl_args_problem(command,
+                           "%s: the GPU times do not fit the times of calls: %s. The difference "
+                           "is not constant, so the times are left as they are; waits are wrong "
+                           "by up to that much, and no edge is exact",
+                           path, what);
+}
 
 int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, const char *path,
                    const char *result)
@@ -68,6 +93,8 @@ int sl_replay_tell(const struct sl_replay *f, const struct sl_command *command, 
         status = sl_args_problem(
             command, "%s: %" PRIu64 " events end before they begin: their duration is taken as 0",
             path, counts.negative);
+    if (tell_clocks(f, command, path) != SL_EXIT_OK)
+        status = SL_EXIT_PROBLEM;
     if (!f->header.own_file && !sl_event_sort_count(f->events->by_correlation))
         status =
             sl_args_problem(command, "%s: no CUDA call and no GPU operation: it has %s%s", path,

@@ -34,6 +34,9 @@ static void sorts(size_t run_events, uint64_t count, uint64_t step)
         assert_int_equal(sl_event_sort_put(s, &ev), 0);
     }
     assert_int_equal(sl_event_sort_end(s), 0);
+    for (uint64_t i = 0; i < count / 2; i++) /* a first pass, which is not finished */
+        assert_int_equal(sl_event_sort_next(s, &ev), 1);
+    assert_int_equal(sl_event_sort_rewind(s), 0);
     for (uint64_t i = 0; i < count; i++) {
         assert_int_equal(sl_event_sort_next(s, &ev), 1);
         assert_int_equal(ev.correlation, i);
@@ -42,6 +45,8 @@ static void sorts(size_t run_events, uint64_t count, uint64_t step)
     }
     assert_int_equal(sl_event_sort_next(s, &ev), 0);
     assert_int_equal(sl_event_sort_next(s, &ev), 0);
+    assert_int_equal(sl_event_sort_rewind(s), 0); /* after the end */
+    assert_int_equal(sl_event_sort_next(s, &ev), count > 0);
     sl_event_sort_destroy(s);
 }
 

@@ -173,6 +173,7 @@ static void test_not_json(void **state)
         "{\"a\":\"\xff\"}",
         "{\"a\":\"\xc3\"}",
         "{\"a\":\"\xed\xa0\x80\"}",
+        "{\"a\":\"b\":1}", /* the brackets behind the event are not its end */
     };
     struct sl_trace_row row;
 

@@ -134,6 +134,24 @@ static void test_not_a_trace(void **state)
     expect("{\"traceEvents\": []]", "OPEN EVENTS CLOSED BAD(expected a key, ',' or '}')");
 }
 
+/* A name has a quote or backslash that is not escaped, or a bracket behind such a quote. The event
+ * ends before the next event, or before the end of the array. */
+static void test_broken_event(void **state)
+{
+    expect("{\"traceEvents\": [{\"name\":\"5\" a\"}, {\"ph\":\"X\"}, {}], \"t\":\"u\"}",
+           "OPEN EVENTS EVENT({\"name\":\"5\" a\"}) EVENT({\"ph\":\"X\"}) EVENT({}) CLOSED "
+           "FIELD(t=\"u\") "
+           "CLOSE END");
+    expect("{\"traceEvents\": [{\"name\":\"a\\\"},\n {\"cat\":\"k\"}]}",
+           "OPEN EVENTS EVENT({\"name\":\"a\\\"}) EVENT({\"cat\":\"k\"}) CLOSED CLOSE END");
+    expect("{\"traceEvents\": [{\"name\":\"a\"}\", \"ts\":1},{\"ph\":\"X\"}]}",
+           "OPEN EVENTS EVENT({\"name\":\"a\"}) EVENT(\", \"ts\":1}) EVENT({\"ph\":\"X\"}) CLOSED "
+           "CLOSE END");
+    expect("{\"traceEvents\": [{}, {\"name\":\"5\"a\"}], \"t\":\"u\"}\n",
+           "OPEN EVENTS EVENT({}) EVENT({\"name\":\"5\"a\"}) CLOSED FIELD(t=\"u\") CLOSE END");
+    expect("{\"traceEvents\": [{\"name\":\"5\"a\"}", "OPEN EVENTS CUT");
+}
+
 /* The text is far longer than the buffer, and one span makes the buffer grow. */
 static void test_long(void **state)
 {
@@ -193,8 +211,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outline),     cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_not_a_trace), cmocka_unit_test(test_long),
-        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_not_a_trace), cmocka_unit_test(test_broken_event),
+        cmocka_unit_test(test_long),        cmocka_unit_test(test_too_long),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
