@@ -1,5 +1,6 @@
 """Runs `syncline edges` and `convert` on files that other programs rewrote. These are traces of syncline with
 their members in another order, and files with several processes."""
+import collections
 import copy
 import json
 import subprocess
@@ -12,8 +13,10 @@ from test_tool import TOOL, one_line, run
 
 def old_form(members):
     """Returns the object in the form that syncline wrote before edges were in the args of calls: each edge is a
-    metadata row behind its call, and metadata rows have the names of GPU operations."""
+    metadata row behind its call, followed by its arrow, and metadata rows have the names of GPU operations."""
     rows, numbers = [], {}
+    given = copy.deepcopy(members["traceEvents"])
+    arrows = collections.deque(row for row in given if row.get("cat") == "sync" and row["ph"] in "sf")
 
     def number(name, pid):
         if name not in numbers:
@@ -22,10 +25,10 @@ def old_form(members):
                          "args": {"name": name}})
         return numbers[name]
 
-    for row in copy.deepcopy(members["traceEvents"]):
+    for row in given:
         own_edge = row["name"] == "sync_edge"
         found = [row["args"]] if own_edge else row.get("args", {}).pop("sync_edges", [])
-        if not own_edge:
+        if not own_edge and (row.get("cat") != "sync" or row["ph"] not in "sf"):
             rows.append(row)
         for edge in found:
             if not own_edge:
@@ -34,6 +37,8 @@ def old_form(members):
             for key in ["src_name"] + ["dst_name"] * (edge["dst_point"] == "start"):
                 edge[key] = number(edge[key], row["pid"])
             rows.append({"ph": "M", "name": "sync_edge", "pid": row["pid"], "tid": row["tid"], "args": edge})
+            if edge["wait_ns"]:
+                rows += [arrows.popleft(), arrows.popleft()]
     return {**members, "traceEvents": rows}
 
 
@@ -149,6 +154,54 @@ def test_names_that_are_gone(old, tmp_path):
     out, error = run("edges", "--json", path)
     assert len(out.splitlines()) == len(old[1])
     assert "names in sync edges have no event in the file" in one_line(error)
+
+
+CHROME = {"process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index"}
+
+
+@pytest.mark.parametrize("how", [{"indent": 1}, {"separators": (",", ":")}], ids=["indent", "dense"])
+def test_convert_makes_no_metadata_that_other_programs_refuse(old, tmp_path, how):
+    """TraceLens ends at metadata whose names Chrome's format does not have."""
+    members, told = old
+    members["traceEvents"].insert(3, {"name": "distributedInfo", "ph": "M", "ts": 1, "pid": 1, "tid": 0,
+                                      "args": {"rank": 3, "world_size": 4}})
+    out = tmp_path / "out.json"
+    run("convert", anew(tmp_path / "old.json", members, **how), "--to", "kineto", "-o", out)
+    rows = json.loads(out.read_text())["traceEvents"]
+    assert {row["name"] for row in rows if row["ph"] == "M"} == CHROME
+    assert sum(row["name"] == "sync_edge" for row in rows) == len(told)
+    first = min(row["ts"] for row in rows if row["ph"] == "X")
+    assert all(row["ts"] >= first for row in rows if row["name"].startswith("sync_"))
+    assert edges(out) == (told, {})
+    if "indent" in how:  # HTA finds the rank only behind a space
+        run("check", out)
+    again = tmp_path / "again.json"
+    run("convert", out, "--to", "kineto", "-o", again)
+    assert again.read_bytes() == out.read_bytes()
+
+
+def test_convert_parts_steps_that_touch(tmp_path):
+    """torch-tb-profiler drops steps that touch or cross when their times are doubles."""
+    def step(number, ts, dur, tid=5, **args):
+        return {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 1, "tid": tid,
+                "args": args, "ts": ts, "dur": dur}
+
+    rows = [step(1, 4812844422600.064, 15405.789), step(2, 4812844438005.853, 23621.434, payload={"ts": 7}),
+            step(3, 4812844461627.287, 10.0), step(9, 4812844461637.287, 1.5, tid=6),
+            step(4, 4812844461637.5, 10.0)]
+    text = json.dumps({"traceEvents": rows, "distributedInfo": {"rank": 0}})
+    (tmp_path / "t.json").write_text(text)
+    run("convert", tmp_path / "t.json", "--to", "kineto", "-o", tmp_path / "out.json")
+    out = (tmp_path / "out.json").read_text()
+    made = json.loads(out)["traceEvents"]
+    assert [(row["ts"], row["dur"]) for row in made] == [
+        (4812844422600.064, 15405.789), (4812844438005.855, 23621.432), (4812844461627.289, 9.998),
+        (4812844461637.287, 1.5), (4812844461637.5, 10.0)]
+    assert made[1]["args"] == {"payload": {"ts": 7}}
+    steps = [row for row in made if row["tid"] == 5]
+    assert all(a["ts"] + a["dur"] < b["ts"] for a, b in zip(steps, steps[1:]))
+    run("convert", tmp_path / "out.json", "--to", "kineto", "-o", tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == out
 
 
 def test_processes_in_one_file(tmp_path):

@@ -1,7 +1,8 @@
 /*
  * kineto.c - recompresses a Kineto trace and closes it properly.
  *
- * The text is copied byte for byte. A truncated trace is closed after its last complete event.
+ * The text is copied byte for byte, but for the few events that other programs refuse
+ * (kineto_row.h). A truncated trace is closed after its last complete event.
  *
  * Threads: main; a helper thread decompresses. Memory: see trace_file.h.
  */
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "convert/kineto_row.h"
 #include "convert/output.h"
 #include "convert/request.h"
 #include "print/format.h"
@@ -22,7 +24,8 @@ struct outcome {
                                      offset of the first, in bytes */
     enum sl_span_kind inside;     /* kind of the last span that was written */
     int event_arrays;
-    int has_distributed;     /* 1: the text has the member distributedInfo */
+    int has_distributed; /* 1: the text has the member distributedInfo */
+    struct sl_kineto_row row;
     struct sl_header header; /* only the rank, from metadata events (sl_trace_take_rank()) */
     uint64_t lost_bytes;     /* number of bytes of text after the last complete span */
     struct sl_span last;
@@ -34,6 +37,22 @@ static void put_text(struct sl_output *o, const char *text)
     sl_output_write(o, text, strlen(text));
 }
 
+/* Copies a span, with the text before it and with the changes that an event needs. */
+static void copy_span(struct sl_output *o, const struct sl_trace_item *item, struct outcome *result)
+{
+    struct sl_kineto_change change[SL_KINETO_CHANGES];
+    const char *from = item->span.text - item->span.lead;
+    size_t changes =
+        item->span.kind == SL_SPAN_EVENT ? sl_kineto_row_changes(&result->row, item, change) : 0;
+
+    for (size_t i = 0; i < changes; i++) {
+        sl_output_write(o, from, (size_t)(change[i].from - from));
+        put_text(o, change[i].text);
+        from = change[i].to;
+    }
+    sl_output_write(o, from, (size_t)(item->span.text + item->span.size - from));
+}
+
 /* Copies complete spans until the text ends. */
 static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
                      struct outcome *result)
@@ -42,7 +61,7 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const char *path,
 
     sl_trace_show(t, "converting", path);
     while (sl_trace_next(t, &item) && !o->error) {
-        sl_output_write(o, item.span.text - item.span.lead, item.span.lead + item.span.size);
+        copy_span(o, &item, result);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
         if (item.status == -EBADMSG && result->invalid++ == 0)
