@@ -244,6 +244,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1:supp
 # The downloads are started here, so that they run while the build uses the processors. A stage that
 # needs an environment waits for the download and reports its errors.
 environments=(test hta)
+((level > 1 && torch)) && environments+=(tb)
 ((level > 0 && torch)) && environments+=(torch-2.11)
 ((level > 0)) && environments+=(lint)
 if [[ -z $only ]]; then

@@ -114,13 +114,18 @@ class Trace:
         return [e for e in self.events if e["ph"] in "sf" and e["cat"] == cat]
 
     def edges(self, nodes=False) -> list[dict]:
-        """Returns the args of the `sync_edge` rows, by default without the node ids of graphs. The trace
-        stores names of GPU operations in separate rows. This function adds the names to the edges."""
-        rows = [e for e in self.events if e["ph"] == "M"]
-        names = {e["id"]: e["args"]["name"] for e in rows if e["name"] == "sync_name"}
-        return [{key: names.get(value) if key.endswith("_name") and isinstance(value, int) else value
-                 for key, value in e["args"].items() if nodes or not key.endswith("_node")}
-                for e in rows if e["name"] == "sync_edge"]
+        """Returns the sync edges, by default without the node ids of graphs. The edges of a call are in its args and lack
+        the members that the call's row has. Other edges have rows of their own."""
+        found = []
+        for row in self.events:
+            of_row = {"dst_correlation": row["args"]["correlation"], "dst_name": row["name"],
+                      "dst_thread": row["tid"], "dst_stream": None, "dst_point": "end"} \
+                if "sync_edges" in row.get("args", {}) else {}
+            edges = row["args"]["sync_edges"] if of_row else [row["args"]] if row["name"] == "sync_edge" else []
+            found += [{key: value for key, value in {**edge, **of_row}.items()
+                       if nodes or not key.endswith("_node")}
+                      for edge in edges]
+        return found
 
     def metadata(self, name: str) -> dict[tuple, object]:
         """Returns a dictionary (pid, tid) -> the single argument of each metadata row called `name`."""

@@ -55,7 +55,7 @@ def test_beside_the_kineto_file(tmp_path, name):
 @pytest.mark.parametrize("name", REPLAYED)
 def test_every_edge_of_the_kineto_file_is_a_dependency(tmp_path, name):
     run = record_sample(tmp_path / "run", name)
-    et, edges = the_et(run), [row["args"] for row in run.trace().events if row["name"] == "sync_edge"]
+    et, edges = the_et(run), run.trace().edges()
     gpu, waits = collections.defaultdict(set), collections.defaultdict(list)
     for node in et.gpu:
         gpu[node.correlation].add(node.id)
@@ -122,12 +122,10 @@ def test_as_converted_from_the_kineto_file(tmp_path, name):
                                    "context start sleep:600 graph:8 syncall"])
 def test_a_window_as_converted(go, tmp_path, steps):
     """A window opens after a lead-in. The job's Chakra file equals the converted file, although in
-    the Kineto file only rows of edges name the operations of the lead-in and the awaited node of a
-    graph."""
+    the Kineto file only edges name the operations of the lead-in and the awaited node of a graph."""
     run = go(f"{steps} stop windows:1", window="demand", lead_in="200ms")
     trace = run.trace()
-    edges = [row["args"] for row in trace.events if row["name"] == "sync_edge"]
-    assert edges
+    assert trace.edges()
     same(the_et(run), convert(trace.path, tmp_path))
 
 

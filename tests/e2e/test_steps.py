@@ -18,15 +18,15 @@ def names(rows: list[dict]) -> list[str]:
 
 @pytest.mark.sanitize
 def test_rows_of_steps(go):
-    """Each step's row begins where the previous step's row ends. The launches of a step are inside its
-    row."""
+    """Each step's row ends 2 ns before the next step's row begins, because torch-tb-profiler drops rows that
+    touch. The launches of a step are inside its row."""
     run = go("context step " + "kernel:2 sync step " * 5 + "kernel sync", log="warn")
     assert run.status == 0 and run.said() == []
     trace = run.trace()
     rows = steps_of(trace)
     assert names(rows) == [f"ProfilerStep#{n}" for n in range(1, 6)]
     assert len({row["tid"] for row in rows}) == 1
-    assert all(a["end"] == b["start"] for a, b in zip(rows, rows[1:]))
+    assert all(a["end"] + 2 == b["start"] for a, b in zip(rows, rows[1:]))
     starts = [row["start"] for row in trace.of("cuda_runtime", "cuda_driver")
               if "Launch" in row["name"]]
     assert [sum(row["start"] <= at < row["end"] for at in starts) for row in rows] == [2] * 5
@@ -44,7 +44,7 @@ def test_windows_of_steps(go):
         first = meta["first_step"]
         assert first in (1, 21, 41)
         assert names(rows) == [f"ProfilerStep#{first + n}" for n in range(3)]
-        assert (rows[0]["start"], rows[-1]["end"]) == (meta["opened_ns"], meta["closed_ns"])
+        assert (rows[0]["start"], rows[-1]["end"] + 2) == (meta["opened_ns"], meta["closed_ns"])
         assert len(trace.of("kernel")) == 6
     assert traces[0].object["syncline"]["first_step"] == 1
 

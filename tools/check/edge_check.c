@@ -101,20 +101,26 @@ static int times_agree(const struct sl_edge *edge, const struct sl_edge_span *so
     return (edge->at_start && !wait) || (int64_t)edge->wake_ns == later(0, until - from);
 }
 
-static void check_edge(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at)
+static void check_edge(struct sl_edge_check *c, const struct sl_trace_row *row, size_t i,
+                       uint64_t at)
 {
+    const struct sl_edge_span *tail;
     struct sl_edge edge;
 
-    if (sl_edge_row_read(row, NULL, &edge) != 0) {
+    if (sl_edge_row_read(row, i, NULL, &edge) != 0) {
         sl_finding_add(c->findings, SL_FIND_EDGE_INVALID, 1, at, "sync_edge");
         return;
     }
     count_call(c, &edge, at);
-    c->tail = find_op(c, edge.source.correlation, &edge.source);
+    tail = find_op(c, edge.source.correlation, &edge.source);
     c->head = edge.at_start ? find_op(c, edge.dst_correlation, &edge.dst_op)
                             : find(c->call, edge.dst_correlation, 0, SL_STREAM_NONE);
-    c->may_point = edge.wait_ns > 0;
-    if (c->tail && c->head && !times_agree(&edge, c->tail, c->head))
+    if (edge.wait_ns > 0) {
+        if (c->pending < SL_EDGE_ARROWS)
+            c->tail[c->pending] = tail;
+        c->pending++;
+    }
+    if (tail && c->head && !times_agree(&edge, tail, c->head))
         sl_finding_add(c->findings, SL_FIND_EDGE_TIMES, 1, at,
                        "from %" PRIu64 " to %" PRIu64 ": wait_ns %" PRIu64 ", wake_ns %" PRIu64,
                        edge.source.correlation, edge.dst_correlation, edge.wait_ns, edge.wake_ns);
@@ -127,31 +133,60 @@ static int is_inside(const struct sl_edge_span *s, int64_t ns)
     return !s || (ns >= s->start_ns && (ns < s->end_ns || s->start_ns == s->end_ns));
 }
 
+/* Finds the next edge that this tail may belong to. An edge has no arrow if its source began
+ * outside of the window. */
+static int find_tail(struct sl_edge_check *c, int64_t ns)
+{
+    while (c->pointed < c->pending) {
+        unsigned i = c->pointed++;
+
+        if (i >= SL_EDGE_ARROWS || is_inside(c->tail[i], ns))
+            return 1;
+    }
+    return 0;
+}
+
 static void check_arrow(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at)
 {
-    int is_tail = row->phase == 's';
-    int expected = c->may_point == (is_tail ? 1 : 2) && (is_tail || row->id == c->arrow);
+    int is_tail = row->phase == 's', follows = c->pointed < c->pending, fits;
 
-    if (!expected || !is_inside(is_tail ? c->tail : c->head, row->ts_ns))
+    if (is_tail) {
+        fits = !c->is_open && find_tail(c, row->ts_ns);
+    } else {
+        follows = c->is_open && row->id == c->arrow;
+        fits = follows && is_inside(c->head, row->ts_ns);
+    }
+    if (!fits)
         sl_finding_add(c->findings, SL_FIND_EDGE_ARROW, 1, at, "arrow %" PRId64 " %s", row->id,
-                       expected ? "ends outside of its event" : "does not follow a wait's edge");
+                       follows ? "ends outside of its event" : "does not follow a wait's edge");
     c->arrow = row->id;
-    c->may_point = is_tail ? 2 : 0;
+    c->is_open = is_tail;
+}
+
+/* Forgets the edges of the row before. */
+static void begin_row(struct sl_edge_check *c)
+{
+    c->pending = c->pointed = 0;
+    c->is_open = 0;
 }
 
 void sl_edge_check_row(struct sl_edge_check *c, const struct sl_trace_row *row, uint64_t at)
 {
-    if (row->edge) {
-        check_edge(c, row, at);
-    } else if ((row->phase == 's' || row->phase == 'f') && sl_text_is(row->category_text, "sync")) {
+    if ((row->phase == 's' || row->phase == 'f') && sl_text_is(row->category_text, "sync")) {
         check_arrow(c, row, at);
-    } else if (row->phase == 'X' && row->correlation > 0) {
-        c->may_point = 0;
+        return;
+    }
+    if (row->phase == 'X' && row->correlation > 0) {
+        begin_row(c);
         if (sl_row_is_call(row))
             keep(c->call, row, SL_STREAM_NONE);
         else if (sl_row_is_gpu(row))
             keep(c->op, row, (uint32_t)row->stream);
+    } else if (row->edge) {
+        begin_row(c);
     }
+    for (size_t i = 0; i < row->edges; i++)
+        check_edge(c, row, i, at);
 }
 
 void sl_edge_check_end(struct sl_edge_check *c, uint64_t unknown)

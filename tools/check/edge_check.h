@@ -4,7 +4,7 @@
  * The rules: a source ends before its wait ends. `wait_ns` and `wake_ns` match their definitions.
  * Exactly one edge of a wait released it, but none if some of the awaited work is not known. Arrows
  * exist only for edges with a wait, and both arrow ends lie inside their rows. An edge follows the
- * rows of its ends, and its arrow follows the edge.
+ * rows of its ends, or is in the row of its destination, and its arrow follows the edge.
  *
  * Threads: one owner. Memory: 5 MiB; times are kept for the most recent 65536 operations and calls.
  * The times of an edge between older operations or calls are not checked.
@@ -16,6 +16,9 @@
 #include "read/json_event.h"
 
 #define SL_EDGE_SPANS 65536u
+
+/* Further arrows of a row are not checked. */
+#define SL_EDGE_ARROWS 256u
 
 /* Times of an operation or a call. If the correlation id is 0, the entry is empty. */
 struct sl_edge_span {
@@ -38,10 +41,11 @@ struct sl_edge_check {
     /* number of calls that waited and that no edge released, and the first of them */
     uint64_t unreleased, unreleased_id, unreleased_at;
 
-    /* the last edge, while its arrow may follow */
-    int may_point; /* 1 if the tail of the arrow may follow; 2 if the head may follow */
+    /* the edges of the last row with edges whose arrows may still follow, in the row's order */
+    unsigned pending, pointed; /* number of these edges, and of those whose arrow has come */
+    int is_open;               /* not 0: the head of an arrow must follow */
     int64_t arrow;
-    const struct sl_edge_span *tail, *head; /* NULL: unknown */
+    const struct sl_edge_span *head, *tail[SL_EDGE_ARROWS]; /* NULL: unknown */
 };
 
 /* Checks a row of any kind. `at` is the row's offset in the text, in bytes. */

@@ -1,9 +1,9 @@
 /*
  * kineto.c - recompresses a Kineto trace and closes it properly.
  *
- * The text is copied byte for byte. Events and fields that are not valid JSON are left out. A
- * truncated trace is closed after its last complete event. Of some steps only their events are
- * copied (cut.h).
+ * The text is copied byte for byte, but for the few events that other programs refuse
+ * (kineto_row.h). Events and fields that are not valid JSON are left out. A truncated trace is
+ * closed after its last complete event. Of some steps only their events are copied (cut.h).
  *
  * Threads: main; a helper thread decompresses. Memory: see trace_file.h.
  */
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "convert/cut.h"
+#include "convert/kineto_row.h"
 #include "convert/output.h"
 #include "convert/request.h"
 #include "print/format.h"
@@ -25,12 +26,13 @@
 /* The result of the copy. */
 struct outcome {
     struct sl_cut *cut; /* NULL: the whole trace is copied */
-    uint64_t events;  /* number of events that were written */
-    uint64_t invalid; /* number of events and fields that are not JSON and were left out */
+    uint64_t events;    /* number of events that were written */
+    uint64_t invalid;   /* number of events and fields that are not JSON and were left out */
     char names[NAMED * (SL_ET_TEXT_SHOWN + 40)]; /* names and places of the first of them */
     enum sl_span_kind inside;                    /* kind of the last span that was written */
     int event_arrays;
-    int has_distributed;     /* 1: the text has the member distributedInfo */
+    int has_distributed; /* 1: the text has the member distributedInfo */
+    struct sl_kineto_row row;
     struct sl_header header; /* only the rank, from metadata events (sl_trace_take_rank()) */
     int64_t first_ns,
         last_ns;         /* first start and last end of the slices; first_ns > last_ns: none */
@@ -75,9 +77,9 @@ static int is_left_out(const struct outcome *result, const struct sl_trace_item 
     return span->kind == SL_SPAN_EVENT && !sl_cut_keeps(result->cut, item);
 }
 
-/* Writes a span and its lead. If the span is the first of an object or array because the spans
+/* Writes the lead of a span. If the span is the first of an object or array because the spans
  * before it were left out, the comma before it is left out too. */
-static void put_span(struct sl_output *o, const struct outcome *result, const struct sl_span *span)
+static void put_lead(struct sl_output *o, const struct outcome *result, const struct sl_span *span)
 {
     const char *lead = span->text - span->lead;
     size_t space = 0;
@@ -90,7 +92,24 @@ static void put_span(struct sl_output *o, const struct outcome *result, const st
         space = span->lead;
     sl_output_write(o, lead, space);
     space += space < span->lead && lead[space] == ',';
-    sl_output_write(o, lead + space, span->lead - space + span->size);
+    sl_output_write(o, lead + space, span->lead - space);
+}
+
+/* Writes a span and its lead, with the changes that an event needs. */
+static void put_span(struct sl_output *o, struct outcome *result, const struct sl_trace_item *item)
+{
+    struct sl_kineto_change change[SL_KINETO_CHANGES];
+    const char *from = item->span.text;
+    size_t changes =
+        item->span.kind == SL_SPAN_EVENT ? sl_kineto_row_changes(&result->row, item, change) : 0;
+
+    put_lead(o, result, &item->span);
+    for (size_t i = 0; i < changes; i++) {
+        sl_output_write(o, from, (size_t)(change[i].from - from));
+        put_text(o, change[i].text);
+        from = change[i].to;
+    }
+    sl_output_write(o, from, (size_t)(item->span.text + item->span.size - from));
 }
 
 /* Counts an event or field that is left out, and keeps its name and place for the report. */
@@ -126,7 +145,7 @@ static void copy_all(struct sl_trace *t, struct sl_output *o, const struct sl_co
             continue;
         if (item.span.kind == SL_SPAN_CLOSE)
             put_steps(o, r);
-        put_span(o, result, &item.span);
+        put_span(o, result, &item);
         result->inside = item.span.kind;
         result->event_arrays += item.span.kind == SL_SPAN_EVENTS_OPEN;
         result->events += item.span.kind == SL_SPAN_EVENT;

@@ -1,5 +1,5 @@
 /*
- * edge_row.c - reads an edge from the row that syncline wrote for it.
+ * edge_row.c - reads the edges in a row that syncline wrote.
  *
  * Threads, memory: see edge_row.h.
  */
@@ -83,10 +83,23 @@ void sl_edge_names_row(struct sl_edge_names *n, const struct sl_trace_row *row)
         *place = sl_intern_put(n->texts, row->args_name.data, row->args_name.size);
 }
 
-int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names,
+/* Returns the edge with the destination that its row has, if the row is a call. */
+static struct sl_row_edge complete(const struct sl_trace_row *row, struct sl_row_edge e)
+{
+    if (!sl_row_is_call(row))
+        return e;
+    e.number[SL_ROW_EDGE_DST_CORRELATION] = row->correlation;
+    e.number[SL_ROW_EDGE_DST_THREAD] = row->tid.number;
+    e.has |= 1u << SL_ROW_EDGE_DST_CORRELATION | 1u << SL_ROW_EDGE_DST_THREAD;
+    e.dst_name = row->name;
+    e.dst_point = (struct sl_text){"end", 3};
+    return e;
+}
+
+int sl_edge_row_read(const struct sl_trace_row *row, size_t i, struct sl_edge_names *names,
                      struct sl_edge *out)
 {
-    const struct sl_row_edge *e = row->edge;
+    const struct sl_row_edge whole = complete(row, row->edge[i]), *e = &whole;
     int kind = kind_of(e->kind), basis = basis_of(e->basis),
         at_start = sl_text_is(e->dst_point, "start");
     struct sl_edge edge = {.at_start = (uint8_t)at_start, .released = (uint8_t)e->released};

@@ -1,8 +1,10 @@
 /*
- * edge_row.h - reads an edge from the row that syncline wrote for it.
+ * edge_row.h - reads the edges in a row that syncline wrote.
  *
- * Separate rows hold the names of GPU operations. Syncline writes the row of a name before the
- * first edge that uses the name. Another program may have reordered the rows of the file.
+ * The edges of a call are in the args of its row, and other edges have a row of their own. In old
+ * files all edges have rows of their own, as metadata events, and separate rows hold the names of
+ * GPU operations, each before the first edge that uses the name. Another program may have reordered
+ * the rows of the file.
  *
  * Threads: one owner. Memory: at most 4 MiB for the name numbers, not counting the table of texts.
  */
@@ -27,9 +29,10 @@ void sl_edge_names_free(struct sl_edge_names *n);
 /* Adds a row that holds a name. */
 void sl_edge_names_row(struct sl_edge_names *n, const struct sl_trace_row *row);
 
-/* Reads an edge. Names are interned. If `names` is NULL, names are left out. The row holds no times
+/* Reads edge `i` of the row. If the row is the call that the edge ends at, the edge's destination
+ * is the row. Names are interned. If `names` is NULL, names are left out. The edge gets no times
  * except `wait_ns` and `wake_ns`. Returns 0, or -EINVAL if a member is missing or invalid. */
-int sl_edge_row_read(const struct sl_trace_row *row, struct sl_edge_names *names,
+int sl_edge_row_read(const struct sl_trace_row *row, size_t i, struct sl_edge_names *names,
                      struct sl_edge *out);
 
 #endif

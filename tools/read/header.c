@@ -44,8 +44,9 @@ static void own_value(struct sl_header *h, const char *key, struct sl_text value
 }
 
 /* Returns 1 if the path is this member of the object distributedInfo, or any member if `member` is
- * NULL. The object is in the header or after the events. A metadata event has the object in its
- * args (sl_trace_take_rank()). The object `syncline` may have a newer state of the object. */
+ * NULL. The object is in the header or after the events. An event of the same name has the object
+ * in its args (sl_trace_take_rank()). The object `syncline` may have a newer state of the object.
+ */
 static int is_of_distributed(const char *path, const char *member)
 {
     static const char *const objects[] = {"distributedInfo.args.", "distributedInfo.",

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -19,7 +20,7 @@ using simdjson::error_code;
 
 struct sl_json {
     od::parser parser;
-    sl_row_edge edge;
+    sl_json_walk::edge_list edges;
 };
 
 namespace
@@ -73,7 +74,7 @@ error_code begin(sl_json *j, const char *text, size_t size, sl_json_walk::visito
 
 int sl_json_create(struct sl_json **out)
 {
-    sl_json *j = new (std::nothrow) sl_json;
+    sl_json *j = new (std::nothrow) sl_json();
 
     if (!j)
         return -ENOMEM;
@@ -83,6 +84,8 @@ int sl_json_create(struct sl_json **out)
 
 void sl_json_destroy(struct sl_json *j)
 {
+    if (j)
+        free(j->edges.edge);
     delete j;
 }
 
@@ -101,7 +104,9 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
     if (e)
         return describe(e, text, size, nullptr, error);
     w.row = out;
-    w.edge = &j->edge;
+    w.edges = &j->edges;
+    w.edges->count = 0;
+    w.is_edge = false;
     w.visit = nullptr;
     ok = w.document(doc);
     if (ok && w.is_told_late()) {
@@ -112,6 +117,8 @@ int sl_json_row(struct sl_json *j, const char *text, size_t size, struct sl_trac
         return describe(w.error, text, size, &doc, error);
     if (!doc.at_end())
         return describe(simdjson::TAPE_ERROR, text, size, nullptr, error);
+    out->edge = w.edges->count ? w.edges->edge : nullptr;
+    out->edges = w.edges->count;
     if (out->has & SL_HAS_ORIGINAL_STREAM) {
         out->stream = out->original_stream;
         out->has |= SL_HAS_STREAM;

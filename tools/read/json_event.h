@@ -89,7 +89,8 @@ struct sl_row_lane {
     int is_number;
 };
 
-/* The args of a syncline row that describes an edge. A null or missing value is absent. */
+/* An edge in the args of a syncline row: an element of a call's "sync_edges", or all args of a row
+ * called "sync_edge". A null or missing value is absent. */
 struct sl_row_edge {
     uint32_t has; /* 1 << enum sl_row_edge_number */
     int64_t number[12];
@@ -106,8 +107,8 @@ enum sl_row_edge_number {
     SL_ROW_EDGE_DST_STREAM,
     SL_ROW_EDGE_WAIT_NS,
     SL_ROW_EDGE_WAKE_NS,
-    SL_ROW_EDGE_SRC_NAME, /* number of the "sync_name" row that holds the name; used if the edge
-                             itself has no name text */
+    SL_ROW_EDGE_SRC_NAME, /* in old files: number of the "sync_name" row that holds the name; used
+                             if the edge itself has no name text */
     SL_ROW_EDGE_DST_NAME,
     SL_ROW_EDGE_SRC_NODE, /* graph node */
     SL_ROW_EDGE_DST_NODE
@@ -120,10 +121,11 @@ struct sl_trace_row {
     struct sl_text category_text, name;
     struct sl_text args_name; /* args.name, of metadata events */
     struct sl_row_lane pid, tid;
-    const struct sl_row_edge *edge; /* the args of a "sync_edge" metadata row, valid until the next
-                                       row; NULL for other rows */
-    int is_edge_name;               /* not 0 for a "sync_name" metadata row, whose members are `id`
-                                       and args_name */
+    const struct sl_row_edge *edge; /* the edges in the args, valid until the next row; NULL if
+                                       there are none */
+    size_t edges;
+    int is_edge_name;      /* not 0 for a "sync_name" row of old files, whose members are `id` and
+                              args_name */
     int64_t ts_ns, dur_ns; /* exact, from the decimal text; the sum of any two fits int64 */
     int64_t id;            /* id of a flow */
     /* The row of a peer copy in Kineto's files has only one device and one context, in which the

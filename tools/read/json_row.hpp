@@ -7,6 +7,8 @@
 #ifndef SL_JSON_ROW_HPP
 #define SL_JSON_ROW_HPP
 
+#include <cstdlib>
+
 #include "read/json_walk.hpp"
 #include "read/unescape.h"
 
@@ -141,10 +143,17 @@ template <typename T, size_t N> struct by_length {
 constexpr by_length number_places(number_args);
 constexpr by_length word_places(word_args);
 
+/* The edges of a row. The memory is used again for the next row. */
+struct edge_list {
+    sl_row_edge *edge;
+    size_t count, cap;
+};
+
 /* Fills a row. */
 struct row_walk : visitor {
     sl_trace_row *row;
-    sl_row_edge *edge;
+    edge_list *edges;
+    bool is_edge; /* all args of the row are those of one edge */
 
     /* Decodes the escapes of a word. JSON allows escaped letters in a key, although few programs
      * write them. */
@@ -223,8 +232,72 @@ struct row_walk : visitor {
         return out ? text_of(v, od::json_type::array, 0, 1, out) : value(v, 0, 1);
     }
 
+    /* Adds an edge to the row. */
+    bool begin_edge()
+    {
+        if (edges->count == edges->cap) {
+            size_t cap = edges->cap ? 2 * edges->cap : 16;
+            void *more = realloc(edges->edge, cap * sizeof(*edges->edge));
+
+            if (!more)
+                return fail(simdjson::MEMALLOC);
+            edges->edge = static_cast<sl_row_edge *>(more);
+            edges->cap = cap;
+        }
+        edges->edge[edges->count++] = {};
+        return true;
+    }
+
+    bool edge_member(string_view name, od::value v)
+    {
+        od::json_type type;
+        string_view token;
+
+        if (error_code e = v.type().get(type))
+            return fail(e);
+        if (type == od::json_type::object || type == od::json_type::array)
+            return value(v, 0, 1);
+        token = v.raw_json_token();
+        edge_arg(name, token);
+        return show(token, 0);
+    }
+
+    /* Reads the edges in the args of a call. */
+    bool edge_array(od::value v)
+    {
+        od::array array;
+
+        if (error_code e = v.get_array().get(array))
+            return fail(e);
+        for (auto result : array) {
+            od::value element;
+            od::json_type type;
+            od::object object;
+
+            if (error_code e = std::move(result).get(element))
+                return fail(e);
+            if (error_code e = element.type().get(type))
+                return fail(e);
+            if (type != od::json_type::object) {
+                if (!value(element, 0, 1))
+                    return false;
+                continue;
+            }
+            if (error_code e = element.get_object().get(object))
+                return fail(e);
+            if (!begin_edge() || !members(object, [&](string_view name, od::field &field) {
+                    char room[WORD_MAX];
+
+                    return edge_member(meant(name, room), field.value());
+                }))
+                return false;
+        }
+        return true;
+    }
+
     void edge_arg(string_view name, string_view token)
     {
+        sl_row_edge *edge = &edges->edge[edges->count - 1];
         static const string_view numbers[] = {"src_correlation", "src_stream", "src_device",
                                               "dst_correlation", "dst_thread", "dst_stream",
                                               "wait_ns",         "wake_ns",    "src_name",
@@ -261,12 +334,12 @@ struct row_walk : visitor {
         if (type == od::json_type::object)
             return value(v, 0, 1);
         if (type == od::json_type::array)
-            return list(name, v);
+            return name == "sync_edges" ? edge_array(v) : list(name, v);
         token = v.raw_json_token();
         if (const number_arg *n = number_places.find(number_args, name)) {
             if (integer(token, n->bit, &(row->*n->out)))
                 return true;
-        } else if (row->edge)
+        } else if (is_edge)
             edge_arg(name, token);
         else if (const word_arg *w = word_places.find(word_args, name))
             word(token, &(row->*w->out));
@@ -281,17 +354,20 @@ struct row_walk : visitor {
         return show(token, 0);
     }
 
-    bool is_metadata(string_view name) const
+    /* Returns true for a row of syncline that is not a slice. Old files have these rows as metadata
+     * events. */
+    bool is_fact(string_view name) const
     {
-        return row->phase == 'M' && string_view(row->name.data, row->name.size) == name;
+        return (row->phase == 'i' || row->phase == 'M') &&
+               string_view(row->name.data, row->name.size) == name;
     }
 
     /* Returns true if the args of an edge come before the "name" and "ph" that show that the row is
      * an edge. This happens if another program sorted the members of the row. */
     bool is_told_late() const
     {
-        return (row->has & SL_HAS_ARGS) && ((is_metadata("sync_edge") && !row->edge) ||
-                                            (is_metadata("sync_name") && !row->is_edge_name));
+        return (row->has & SL_HAS_ARGS) &&
+               ((is_fact("sync_edge") && !is_edge) || (is_fact("sync_name") && !row->is_edge_name));
     }
 
     bool args(od::value v)
@@ -301,11 +377,11 @@ struct row_walk : visitor {
         if (error_code e = v.get_object().get(object))
             return fail(e);
         row->has |= SL_HAS_ARGS;
-        if (is_metadata("sync_edge")) {
-            *edge = {};
-            row->edge = edge;
-        }
-        row->is_edge_name = is_metadata("sync_name");
+        edges->count = 0;
+        is_edge = is_fact("sync_edge");
+        if (is_edge && !begin_edge())
+            return false;
+        row->is_edge_name = is_fact("sync_name");
         return members(object, [&](string_view name, od::field &field) {
             char room[WORD_MAX];
 

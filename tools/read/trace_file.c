@@ -157,7 +157,9 @@ void sl_trace_take_rank(struct sl_trace *t, const struct sl_trace_item *item,
     struct sl_span row = item->span;
     struct sl_json_error error;
 
-    if (item->status || item->row.phase != 'M' || !sl_text_is(item->row.name, name))
+    /* In old files the row is a metadata event. */
+    if (item->status || (item->row.phase != 'i' && item->row.phase != 'M') ||
+        !sl_text_is(item->row.name, name))
         return;
     row.key = name;
     row.key_size = sizeof(name) - 1;

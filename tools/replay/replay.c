@@ -80,19 +80,23 @@ static int has_joined(const struct sl_replay *f)
     return f->joined && f->header.has_edges;
 }
 
-/* Adds a recorded edge to the sort. Returns 0 or -errno of the temporary files. */
+/* Adds the recorded edges of a row to the sort. Returns 0 or -errno of the temporary files. */
 static int join_found(struct sl_replay *f, const struct sl_trace_row *row)
 {
     struct sl_edge edge;
     struct sl_event ev;
+    int rc = 0;
 
-    if (sl_edge_row_read(row, NULL, &edge) != 0) {
-        f->unusable++;
-        return 0;
+    for (size_t i = 0; i < row->edges && rc == 0; i++) {
+        if (sl_edge_row_read(row, i, NULL, &edge) != 0) {
+            f->unusable++;
+            continue;
+        }
+        f->edge_rows++;
+        ev = sl_recorded_edges_event(&edge);
+        rc = sl_event_sort_put(f->events->by_correlation, &ev);
     }
-    f->edge_rows++;
-    ev = sl_recorded_edges_event(&edge);
-    return sl_event_sort_put(f->events->by_correlation, &ev);
+    return rc;
 }
 
 static int has_found(const struct sl_replay *f)
@@ -100,12 +104,12 @@ static int has_found(const struct sl_replay *f)
     return f->sinks.found && f->header.has_edges;
 }
 
-static void give_found(struct sl_replay *f, const struct sl_trace_row *row)
+static void give_edge(struct sl_replay *f, const struct sl_trace_row *row, size_t i)
 {
     uint64_t missing = f->names.missing;
     struct sl_edge edge;
 
-    if (sl_edge_row_read(row, &f->names, &edge) != 0) {
+    if (sl_edge_row_read(row, i, &f->names, &edge) != 0) {
         f->unusable++;
         return;
     }
@@ -116,6 +120,12 @@ static void give_found(struct sl_replay *f, const struct sl_trace_row *row)
         return;
     f->given++;
     f->sinks.found(f->sinks.user, &edge);
+}
+
+static void give_found(struct sl_replay *f, const struct sl_trace_row *row)
+{
+    for (size_t i = 0; i < row->edges; i++)
+        give_edge(f, row, i);
 }
 
 static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
@@ -129,8 +139,7 @@ static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
             sl_trace_events_note(f->events, row);
         if (f->sinks.event && sl_trace_events_operation(f->events, row, &ev) == 0)
             f->sinks.event(f->sinks.user, &ev);
-        if (row->edge)
-            give_found(f, row);
+        give_found(f, row);
         return;
     }
     if (row->is_edge_name)
@@ -139,8 +148,7 @@ static void take_found(struct sl_replay *f, const struct sl_trace_row *row)
                                              follow */
     if (f->sinks.event && sl_trace_events_operation(f->events, row, &ev) == 0)
         f->sinks.event(f->sinks.user, &ev);
-    if (row->edge)
-        give_found(f, row);
+    give_found(f, row);
 }
 
 /* Reads the counts of edges that the job left out. */
@@ -166,6 +174,8 @@ static void take_field(void *user, const char *path, enum sl_json_type type, str
 
 static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_item *item)
 {
+    int rc;
+
     if (item->status) {
         f->invalid += item->status == -EBADMSG;
         f->too_long += item->status == -EFBIG;
@@ -189,9 +199,8 @@ static int take_item(struct sl_replay *f, struct sl_trace *t, struct sl_trace_it
             take_found(f, &item->row);
             return 0;
         }
-        if (item->row.edge && has_joined(f))
-            return join_found(f, &item->row);
-        return sl_trace_events_row(f->events, &item->row);
+        rc = has_joined(f) ? join_found(f, &item->row) : 0;
+        return rc ? rc : sl_trace_events_row(f->events, &item->row);
     default:
         return 0;
     }

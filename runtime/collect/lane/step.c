@@ -28,6 +28,9 @@
 #define RECENT 8u
 /* Maximum number of digits in a range's name, so that the number fits into 32 bits. */
 #define GIVEN_DIGITS 9
+/* A step's row ends this long before the next row begins. torch-tb-profiler reads times as doubles
+ * of microseconds, in which the ends of touching rows may cross by 1 ns, and drops such steps. */
+#define PAUSE_NS 2
 
 static struct {
     _Atomic int best;             /* best source so far */
@@ -83,6 +86,8 @@ static void put_row(uint64_t number, uint64_t began_ns, uint64_t ended_ns)
     char name[sizeof(NAME_PREFIX) + 20];
     size_t length = (size_t)(put_name(name, number) - name);
 
+    if (ended_ns > began_ns + PAUSE_NS)
+        ended_ns -= PAUSE_NS;
     sl_lane_put_past(SL_LANE_STEP, name, length, began_ns, ended_ns);
 }
 

@@ -1,12 +1,16 @@
 /*
- * edge.c - writes sync edges (sync/edge.h). Each edge has a row, and also an arrow if its
- * destination waited. This file also writes the members about a wait in a call's row.
+ * edge.c - writes sync edges (sync/edge.h). An edge that a call waited for is in the args of the
+ * call's row, as an element of the array `sync_edges`. The row of a GPU operation was written
+ * before its edges were found, so each of its edges is an instant event on the operation's track.
+ * So is an edge of a call whose row could not be held. An edge also has an arrow if its destination
+ * waited. This file also writes the members about a wait in a call's row.
  *
- * An edge's row is a metadata event on the track of its destination. The row has no time, and trace
- * readers skip it. The args of the row are the object that `syncline edges --json` prints, with one
- * exception: the names of GPU operations are numbers, because these names are long and occur too
- * far apart for the compressor to find the repetitions. The file has a row for each name that its
- * edges use. The members that similar edges share are at the front of the row, as in every row.
+ * Instant events have no duration, so HTA, torch-tb-profiler and TraceLens ignore them. (TraceLens
+ * refuses metadata events with names other than Chrome's five.)
+ *
+ * A row with edges is made of pieces, each of which has a cached text. The compressor finds each
+ * piece in an earlier row, although two such rows are rarely equal. The names of GPU operations are
+ * long, so each name is a piece of its own.
  *
  * Threads: one owner. Memory: the writer's block and text cache (kineto_internal.h).
  */
@@ -27,11 +31,18 @@
  * and so have no event kind. */
 enum {
     EDGE = SL_EV_KIND_COUNT,
-    NAME,
+    EDGE_IN_CALL,
+    END_OF_CALL,
+    SRC_NAME,
+    DST_NAME,
     TAIL,
     HEAD_AT_CALL,
     HEAD_AT_OPERATION
 };
+
+/* Edges are added to a call's row until their text has this many bytes. Readers bound the length of
+ * a row. */
+#define EDGES_IN_CALL_BYTES ((uint64_t)256 * 1024)
 
 static char *put_text(char *at, const char *text)
 {
@@ -58,25 +69,29 @@ static uint32_t name_of(const struct sl_kineto *k, const struct sl_edge_op *op)
     return s && s->name ? s->name : op->name;
 }
 
-static void introduce_name(struct sl_kineto *k, const struct sl_edge_op *op)
+/* Begins a piece inside a row. Returns the place after its constant text. */
+static char *begin_piece(struct sl_kineto *k, struct sl_text *text)
 {
-    const uint64_t key[2] = {NAME, name_of(k, op)};
+    char *at = sl_kineto_row_begin(k, text);
+
+    k->row.is_inside = 1;
+    return at;
+}
+
+/* Begins a piece that has the name of a GPU operation. */
+static char *begin_name(struct sl_kineto *k, unsigned what, const struct sl_edge_op *op)
+{
+    const uint64_t key[2] = {what, name_of(k, op)};
     struct sl_text *text = sl_text_cache_find(&k->cache, key[0], key[1]);
     char *at = sl_kineto_loose(k);
 
-    if (text && text->file == k->file)
-        return;
     if (!text) {
-        at = sl_json_u32(SL_JSON_LITERAL(at, "{\"ph\":\"M\",\"name\":\"sync_name\",\"pid\":"),
-                         k->meta.pid);
-        at = sl_json_u64(SL_JSON_LITERAL(at, ",\"tid\":0,\"id\":"), key[1]);
-        at = SL_JSON_LITERAL(at, ",\"args\":{\"name\":\"");
+        at = what == SRC_NAME ? SL_JSON_LITERAL(at, ",\"src_name\":\"")
+                              : SL_JSON_LITERAL(at, ",\"dst_name\":\"");
         at = sl_kineto_operation_name(k, at, op->kind, op->shape, op->name);
-        text = sl_kineto_keep(k, key, SL_JSON_LITERAL(at, "\"}},\n"));
+        text = sl_kineto_keep(k, key, SL_JSON_LITERAL(at, "\""));
     }
-    text->file = k->file;
-    sl_kineto_put(k, text->text, text->length);
-    k->time_frame = 0; /* this row has no time, so the next row cannot repeat its time */
+    return begin_piece(k, text);
 }
 
 static char *put_call_name(struct sl_kineto *k, char *at, const struct sl_edge *edge)
@@ -95,7 +110,8 @@ static char *text_of_edge(struct sl_kineto *k, char *at, const struct sl_edge *e
                    : edge->dst_thread ? edge->dst_thread
                                       : k->meta.pid;
 
-    at = SL_JSON_LITERAL(at, "{\"ph\":\"M\",\"name\":\"sync_edge\",\"pid\":");
+    at = SL_JSON_LITERAL(
+        at, "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"sync\",\"name\":\"sync_edge\",\"pid\":");
     at = sl_json_u32(at, edge->at_start ? edge->dst_op.device : k->meta.pid);
     at = sl_json_u32(SL_JSON_LITERAL(at, ",\"tid\":"), tid);
     at = put_text(SL_JSON_LITERAL(at, ",\"args\":{\"kind\":\""),
@@ -113,7 +129,7 @@ static char *text_of_edge(struct sl_kineto *k, char *at, const struct sl_edge *e
     at = put_text(SL_JSON_LITERAL(at, ",\"released\":"), edge->released ? "true" : "false");
     at = put_text(SL_JSON_LITERAL(at, ",\"basis\":\""),
                   sl_edge_basis_name((enum sl_edge_basis)edge->basis));
-    return SL_JSON_LITERAL(at, "\",\"src_name\":");
+    return SL_JSON_LITERAL(at, "\",\"dst_correlation\":");
 }
 
 /* Makes the key under which an edge's constant text is cached. Returns 0 if the edge does not fit
@@ -145,34 +161,87 @@ static struct sl_text *text_for_edge(struct sl_kineto *k, const struct sl_edge *
     return sl_kineto_keep(k, may_keep ? key : NULL, text_of_edge(k, sl_kineto_loose(k), edge));
 }
 
-/* Writes the graph nodes of the source and of the destination. The ids of these nodes distinguish
- * operations with the same correlation id. */
-static char *put_nodes(struct sl_kineto *k, char *at, const struct sl_edge *edge)
+/* Writes the piece with the source. Graph nodes distinguish operations with the same correlation
+ * id. */
+static char *put_source(struct sl_kineto *k, const struct sl_edge_op *source)
 {
-    if (edge->source.graph_node) {
-        at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"src_node\":"), edge->source.graph_node);
-    }
-    if (edge->at_start && edge->dst_op.graph_node) {
-        at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"dst_node\":"), edge->dst_op.graph_node);
-    }
+    char *at = begin_name(k, SRC_NAME, source);
+
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"src_correlation\":"), source->correlation);
+    if (source->graph_node)
+        at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"src_node\":"), source->graph_node);
     return at;
 }
 
+static char *put_times(struct sl_kineto *k, char *at, const struct sl_edge *edge)
+{
+    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wait_ns\":"), edge->wait_ns);
+    return sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wake_ns\":"), edge->wake_ns);
+}
+
+/* Writes the row of an edge. Its time is inside the destination, but not at the destination's
+ * begin, where an arrow may end: the arrow belongs to the destination. */
 static void put_edge(struct sl_kineto *k, const struct sl_edge *edge)
 {
+    uint64_t ns = edge->dst_start_ns + (edge->dst_end_ns > edge->dst_start_ns + 1);
     char *at = sl_kineto_row_begin(k, text_for_edge(k, edge));
 
-    at = sl_kineto_u32(k, at, name_of(k, &edge->source));
+    at = sl_kineto_u64(k, at, edge->dst_correlation);
+    sl_kineto_row_end(k, put_times(k, at, edge));
+    at = put_source(k, &edge->source);
     if (edge->at_start) {
-        at = sl_kineto_u32(k, SL_JSON_LITERAL(at, ",\"dst_name\":"), name_of(k, &edge->dst_op));
+        sl_kineto_row_end(k, at);
+        at = begin_name(k, DST_NAME, &edge->dst_op);
+        if (edge->dst_op.graph_node)
+            at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"dst_node\":"), edge->dst_op.graph_node);
     }
-    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"src_correlation\":"), edge->source.correlation);
-    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"dst_correlation\":"), edge->dst_correlation);
-    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wait_ns\":"), edge->wait_ns);
-    at = sl_kineto_u64(k, SL_JSON_LITERAL(at, ",\"wake_ns\":"), edge->wake_ns);
-    at = put_nodes(k, at, edge);
-    sl_kineto_row_end(k, SL_JSON_LITERAL(at, "}},\n"));
-    k->time_frame = 0;
+    sl_kineto_row_end(k, sl_kineto_end_at(k, SL_JSON_LITERAL(at, "}"), ns));
+}
+
+/* ---- edges in a call's row ---- */
+
+static struct sl_text *text_for_edge_in_call(struct sl_kineto *k, const struct sl_edge *edge,
+                                             int is_first)
+{
+    unsigned what = edge->kind | edge->basis << 5 | (edge->released != 0) << 7;
+    const uint64_t key[2] = {EDGE_IN_CALL | (uint64_t)what << 8 |
+                                 (uint64_t)edge->source.device << 16 | (uint64_t)is_first << 24,
+                             edge->source.stream};
+    struct sl_text *text = sl_text_cache_find(&k->cache, key[0], key[1]);
+    char *at = sl_kineto_loose(k);
+
+    if (text)
+        return text;
+    at = put_text(at, is_first ? ",\"sync_edges\":[{\"kind\":\"" : ",{\"kind\":\"");
+    at = put_text(at, sl_edge_kind_name((enum sl_edge_kind)edge->kind));
+    at = put_text(SL_JSON_LITERAL(at, "\",\"released\":"), edge->released ? "true" : "false");
+    at = put_text(SL_JSON_LITERAL(at, ",\"basis\":\""),
+                  sl_edge_basis_name((enum sl_edge_basis)edge->basis));
+    at = PUT_NUMBER(SL_JSON_LITERAL(at, "\""), "src_device", 1, edge->source.device);
+    at = PUT_NUMBER(at, "src_stream", edge->source.stream != SL_STREAM_NONE, edge->source.stream);
+    return sl_kineto_keep(k, key, at);
+}
+
+char *sl_kineto_put_edges(struct sl_kineto *k, const struct sl_output_edges *edges)
+{
+    static const uint64_t end_key[2] = {END_OF_CALL, 0};
+    uint64_t begin = k->position + k->used;
+    struct sl_text *end;
+    size_t i;
+
+    for (i = 0; i < edges->count && k->position + k->used - begin < EDGES_IN_CALL_BYTES; i++) {
+        const struct sl_edge *edge = &edges->edge[i];
+        char *at = begin_piece(k, text_for_edge_in_call(k, edge, i == 0));
+
+        sl_kineto_row_end(k, put_times(k, at, edge));
+        at = put_source(k, &edge->source);
+        sl_kineto_row_end(k, SL_JSON_LITERAL(at, "}"));
+    }
+    k->edges_in_call = i;
+    end = sl_text_cache_find(&k->cache, end_key[0], end_key[1]);
+    if (!end)
+        end = sl_kineto_keep(k, end_key, SL_JSON_LITERAL(sl_kineto_loose(k), "]}"));
+    return begin_piece(k, end);
 }
 
 /* ---- arrows ---- */
@@ -222,7 +291,7 @@ static void put_arrow(struct sl_kineto *k, const struct sl_edge *edge)
 
 /* ---- interface ---- */
 
-int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow)
+int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int row, int arrow)
 {
     if (!k->sink || k->error)
         return k->error;
@@ -230,10 +299,8 @@ int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow)
         k->header_out = 1;
         sl_kineto_put_header(k);
     }
-    introduce_name(k, &edge->source);
-    if (edge->at_start)
-        introduce_name(k, &edge->dst_op);
-    put_edge(k, edge);
+    if (row)
+        put_edge(k, edge);
     if (arrow && edge->wait_ns && k->opt.detail != SL_DETAIL_LEAN)
         put_arrow(k, edge);
     return k->error;

@@ -27,9 +27,9 @@ int sl_kineto_may_wait(const struct sl_event *ev)
     }
 }
 
-static void put_held(struct sl_kineto *k, struct sl_event *row, const struct sl_edge *by)
+static void put_held(struct sl_kineto *k, struct sl_event *row, const struct sl_output_edges *edges)
 {
-    sl_kineto_call(k, row, by);
+    sl_kineto_call(k, row, edges);
     sl_held_rows_drop(&k->held, row);
 }
 
@@ -43,12 +43,14 @@ void sl_kineto_hold(struct sl_kineto *k, const struct sl_event *call)
     sl_held_rows_put(&k->held, call);
 }
 
-void sl_kineto_put_waited(struct sl_kineto *k, const struct sl_edge *by)
+size_t sl_kineto_put_waited(struct sl_kineto *k, const struct sl_output_edges *edges)
 {
-    struct sl_event *row = sl_held_rows_find(&k->held, by->dst_correlation);
+    struct sl_event *row = sl_held_rows_find(&k->held, edges->by->dst_correlation);
 
+    k->edges_in_call = 0;
     if (row)
-        put_held(k, row, by);
+        put_held(k, row, edges);
+    return k->edges_in_call;
 }
 
 void sl_kineto_put_held(struct sl_kineto *k, uint64_t below)

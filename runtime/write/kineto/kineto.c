@@ -69,7 +69,8 @@ char *sl_kineto_time(struct sl_kineto *k, char *at, uint64_t ns)
 
 /* ---- interface ---- */
 
-static void take_event(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
+static void take_event(struct sl_kineto *k, const struct sl_event *ev,
+                       const struct sl_output_edges *edges)
 {
     switch (ev->kind) {
     case SL_EV_META_PROCESS:
@@ -112,7 +113,7 @@ static void take_event(struct sl_kineto *k, const struct sl_event *ev, const str
     if (ev->flags & SL_EVF_NO_TIME || ev->start_ns == 0)
         sl_stats_add(SL_STAT_RECORDS_NO_TIME, 1);
     else
-        sl_kineto_row(k, ev, by);
+        sl_kineto_row(k, ev, edges);
 }
 
 int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t count)
@@ -130,27 +131,29 @@ int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t coun
     return k->error;
 }
 
-int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
+int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev,
+                   const struct sl_output_edges *edges)
 {
     uint64_t before = k->written;
 
     if (!k->error)
-        take_event(k, ev, by);
+        take_event(k, ev, edges);
     sl_stats_add(SL_STAT_EVENTS_WRITTEN, k->written - before);
     return k->error;
 }
 
 int sl_kineto_edges(struct sl_kineto *k, const struct sl_output_edges *edges)
 {
+    size_t in_row;
+
     if (!k->sink)
         return 0;
-    if (edges->ends_a_call)
-        sl_kineto_put_waited(k, edges->by);
+    in_row = edges->ends_a_call ? sl_kineto_put_waited(k, edges) : 0;
     for (size_t i = 0; i < edges->count && !k->error; i++) {
         const struct sl_edge *edge = &edges->edge[i];
         int has_row = edge->at_start || edge->dst_domain;
 
-        sl_kineto_edge(k, edge,
+        sl_kineto_edge(k, edge, i >= in_row,
                        has_row && edge->source.start_ns >= edges->from_ns &&
                            edge->source.start_ns < edges->until_ns);
     }

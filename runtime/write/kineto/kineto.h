@@ -55,9 +55,9 @@ int sl_kineto_begin(struct sl_kineto *k, struct sl_sink *sink, const struct sl_t
  * arrived, or cannot arrive any more. */
 int sl_kineto_events(struct sl_kineto *k, const struct sl_event *ev, size_t count);
 
-/* Writes the row of the call that waited, and a row for each edge. An edge gets an arrow if the
- * destination really waited for the source, and if both have rows in this file. Returns the same as
- * sl_kineto_events(). */
+/* Writes the row of the call that waited, with its edges, and a row for each other edge. An edge
+ * gets an arrow if the destination really waited for the source, and if both have rows in this
+ * file. Returns the same as sl_kineto_events(). */
 int sl_kineto_edges(struct sl_kineto *k, const struct sl_output_edges *edges);
 
 /* Writes held waits whose event record will not arrive any more, and held calls whose edges will

@@ -58,6 +58,7 @@ struct sl_row {
     /* begin and end of each number that varies; the last number is the time */
     char *field[SL_ROW_FIELDS][2];
     int repeats_time; /* 1: the row ends with the same time as the previous row */
+    int is_inside;    /* 1: a piece inside a row, which does not follow the end of a line */
 };
 
 /* The thing that a metadata row names. */
@@ -129,7 +130,8 @@ struct sl_kineto {
     int header_out;
     uint64_t base_ns;
     uint64_t written;
-    uint64_t arrows; /* number of arrows of category "sync" so far */
+    uint64_t arrows;      /* number of arrows of category "sync" so far */
+    size_t edges_in_call; /* number of edges in the last call's row that could have edges */
     uint64_t devices_in_header;
     /* version of the job's `distributedInfo` that was written last (write/distributed.h) */
     uint32_t distributed;
@@ -167,24 +169,25 @@ struct sl_kineto {
     char *name;    /* SL_KINETO_NAME_MAX bytes, for demangled names */
 };
 
-/* Writes the row of a call, including the members about its wait. `by` is the edge that released
- * the wait, or if the wait took no time, the edge whose source ended last; NULL if there is no
- * edge. Returns the same as sl_kineto_events(). */
-int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
+/* Writes the row of a call, with its edges and the members about its wait. `edges` is NULL if there
+ * is no edge. Returns the same as sl_kineto_events(). */
+int sl_kineto_call(struct sl_kineto *k, const struct sl_event *ev,
+                   const struct sl_output_edges *edges);
 
 /* Stores a call whose row will be written later. The rows of the call's GPU operations may be
  * written before, and they name the operator that made the call. */
 void sl_kineto_expect(struct sl_kineto *k, const struct sl_event *call);
 
-/* Writes an edge's row, and if `arrow` is set, its arrow. Returns the same as
+/* Writes an edge's own row if `row` is set, and its arrow if `arrow` is set. Returns the same as
  * sl_kineto_events(). */
-int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int arrow);
+int sl_kineto_edge(struct sl_kineto *k, const struct sl_edge *edge, int row, int arrow);
 
 /* hold.c: returns 1 if an edge may end at this call's end. Such a call is held. */
 int sl_kineto_may_wait(const struct sl_event *ev);
 void sl_kineto_hold(struct sl_kineto *k, const struct sl_event *call);
-void sl_kineto_put_waited(struct sl_kineto *k,
-                          const struct sl_edge *by); /* writes the held call's row */
+/* Writes the row of the call that the edges end at, if it is held. Returns the number of edges that
+ * are in the row. */
+size_t sl_kineto_put_waited(struct sl_kineto *k, const struct sl_output_edges *edges);
 void sl_kineto_put_held(struct sl_kineto *k,
                         uint64_t below); /* writes held rows with lower correlation ids */
 
@@ -234,6 +237,9 @@ char *sl_kineto_call_name(struct sl_kineto *k, char *at, uint8_t domain, uint32_
 /* sl_kineto_put_wait() writes the source of the call's wait into the call's args.
  * sl_kineto_put_range_name() writes the user's range around the call (a pattern). */
 char *sl_kineto_put_wait(struct sl_kineto *k, char *at, const struct sl_edge *by);
+/* Writes edges into a call's args, in pieces after the call's last piece, and the end of the args.
+ * Returns the end of the text so far. */
+char *sl_kineto_put_edges(struct sl_kineto *k, const struct sl_output_edges *edges);
 char *sl_kineto_put_range_name(struct sl_kineto *k, char *at, uint32_t name, uint64_t numbers);
 
 /* Returns the constant text of an event's row from the cache. If the cache does not have the text,
@@ -305,8 +311,9 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns);
 void sl_kineto_hand_over(struct sl_kineto *k);
 
 /* Writes the row of one event, or the arrow of an SL_EV_FLOW*. The row of a wait may be written
- * later. `by` is the edge that released a call that waited. */
-void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by);
+ * later. `edges` are the edges of a call that waited; NULL if there are none. */
+void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev,
+                   const struct sl_output_edges *edges);
 void sl_kineto_flow(struct sl_kineto *k, const struct sl_event *ev);
 void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev);
 

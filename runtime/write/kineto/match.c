@@ -17,7 +17,8 @@
 
 #define MATCH_MIN 4
 
-/* Every row ends with these three bytes: },\n */
+/* Every row ends with these three bytes, so every row but a piece inside a row follows them: },\n
+ */
 #define LINE_END 3
 
 static uint64_t position_of(const struct sl_kineto *k, const char *at)
@@ -75,7 +76,8 @@ static int match_piece(struct sl_kineto *k, const char *piece, unsigned i, const
 
         piece = row->start;
         length += row->text->length;
-        if ((size_t)(piece - k->block) >= k->matched + LINE_END && from >= k->frame_at + LINE_END) {
+        if (!row->is_inside && (size_t)(piece - k->block) >= k->matched + LINE_END &&
+            from >= k->frame_at + LINE_END) {
             piece -= LINE_END;
             length += LINE_END;
             from -= LINE_END;

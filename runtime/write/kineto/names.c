@@ -46,17 +46,31 @@ static struct sl_place *find_place(struct sl_kineto *k, uint32_t kind, uint32_t 
     return p;
 }
 
+static char *open_row_of(struct sl_kineto *k, char *at, const char *what, const char *phase,
+                         int64_t pid, int64_t tid, const char *key)
+{
+    at = sl_json_raw(SL_JSON_LITERAL(at, "{\"name\":\""), what, strlen(what));
+    at = sl_json_raw(SL_JSON_LITERAL(at, "\",\"ph\":"), phase, strlen(phase));
+    at = sl_kineto_time(k, SL_JSON_LITERAL(at, ",\"ts\":"), k->meta.opened_ns);
+    at = sl_json_i64(SL_JSON_LITERAL(at, ",\"pid\":"), pid);
+    at = sl_json_i64(SL_JSON_LITERAL(at, ",\"tid\":"), tid);
+    at = sl_json_raw(SL_JSON_LITERAL(at, ",\"args\":{\""), key, strlen(key));
+    return SL_JSON_LITERAL(at, "\":");
+}
+
 /* Begins a row {"name":"WHAT","ph":"M","ts":T,"pid":PID,"tid":TID,"args":{"KEY":...}}, to which the
  * caller adds the value. */
 static char *open_row(struct sl_kineto *k, char *at, const char *what, int64_t pid, int64_t tid,
                       const char *key)
 {
-    at = sl_json_raw(SL_JSON_LITERAL(at, "{\"name\":\""), what, strlen(what));
-    at = sl_kineto_time(k, SL_JSON_LITERAL(at, "\",\"ph\":\"M\",\"ts\":"), k->meta.opened_ns);
-    at = sl_json_i64(SL_JSON_LITERAL(at, ",\"pid\":"), pid);
-    at = sl_json_i64(SL_JSON_LITERAL(at, ",\"tid\":"), tid);
-    at = sl_json_raw(SL_JSON_LITERAL(at, ",\"args\":{\""), key, strlen(key));
-    return SL_JSON_LITERAL(at, "\":");
+    return open_row_of(k, at, what, "\"M\"", pid, tid, key);
+}
+
+/* The same for a fact that Chrome has no metadata for. Such facts are instant events, because
+ * TraceLens refuses metadata with other names. */
+static char *open_fact(struct sl_kineto *k, char *at, const char *what, const char *key)
+{
+    return open_row_of(k, at, what, "\"i\",\"s\":\"p\"", k->meta.pid, 0, key);
 }
 
 static void close_row(struct sl_kineto *k, char *at)
@@ -117,7 +131,7 @@ void sl_kineto_introduce_process(struct sl_kineto *k)
 void sl_kineto_introduce_rank(struct sl_kineto *k)
 {
     int rank = k->meta.rank, world_size = k->meta.world_size;
-    char *at = open_row(k, k->scratch, "distributedInfo", k->meta.pid, 0, "rank");
+    char *at = open_fact(k, k->scratch, "distributedInfo", "rank");
 
     (void)sl_distributed_rank(&rank, &world_size);
     at = sl_json_i64(SL_JSON_LITERAL(sl_json_i64(at, rank), ",\"world_size\":"), world_size);
@@ -190,7 +204,7 @@ static char *put_handle(char *at, uint64_t handle)
 
 static void put_event_row(struct sl_kineto *k, const struct sl_place *p)
 {
-    char *at = open_row(k, k->scratch, "cuda_event_name", k->meta.pid, 0, "name");
+    char *at = open_fact(k, k->scratch, "cuda_event_name", "name");
 
     at = SL_JSON_LITERAL(put_interned(k, SL_JSON_LITERAL(at, "\""), p->name), "\",\"handle\":\"");
     at = put_handle(at, (uint64_t)p->device << 32 | p->id);

@@ -15,7 +15,7 @@ char *sl_kineto_row_begin(struct sl_kineto *k, struct sl_text *text)
 {
     k->row.text = text;
     k->row.fields = 0;
-    k->row.repeats_time = 0;
+    k->row.repeats_time = k->row.is_inside = 0;
     if (text->length + SL_KINETO_TAIL_MAX > SL_KINETO_BLOCK - k->used ||
         k->matches > SL_KINETO_MATCHES - SL_ROW_FIELDS - 1) {
         sl_kineto_hand_over(k);
@@ -145,7 +145,8 @@ static void put_gpu_operation(struct sl_kineto *k, const struct sl_event *ev)
     sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
 }
 
-static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
+static void put_call(struct sl_kineto *k, const struct sl_event *ev,
+                     const struct sl_output_edges *edges)
 {
     char *at =
         sl_kineto_row_begin(k, sl_kineto_text_for(k, (uint64_t)ev->u.call.cbid << 8 | ev->kind,
@@ -158,13 +159,16 @@ static void put_call(struct sl_kineto *k, const struct sl_event *ev, const struc
     }
     if (ev->u.call.result)
         at = sl_json_u32(SL_JSON_LITERAL(at, ",\"result\":"), ev->u.call.result);
-    if (by) {
-        at = sl_kineto_put_wait(k, at, by);
+    if (edges) {
+        at = sl_kineto_put_wait(k, at, edges->by);
         if (ev->u.call.range)
             at = sl_kineto_put_range_name(k, at, ev->u.call.range, ev->range_numbers);
-        at = sl_kineto_put_line(k, at, ev);
+        sl_kineto_row_end(k, sl_kineto_put_line(k, at, ev));
+        at = sl_kineto_put_edges(k, edges);
+    } else {
+        at = SL_JSON_LITERAL(at, "}");
     }
-    sl_kineto_row_end(k, sl_kineto_times(k, SL_JSON_LITERAL(at, "}"), ev));
+    sl_kineto_row_end(k, sl_kineto_times(k, at, ev));
 }
 
 static void put_overhead(struct sl_kineto *k, const struct sl_event *ev)
@@ -265,7 +269,8 @@ void sl_kineto_flow_back(struct sl_kineto *k, const struct sl_event *ev)
 
 /* ---- all rows ---- */
 
-void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct sl_edge *by)
+void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev,
+                   const struct sl_output_edges *edges)
 {
     if (!k->header_out) {
         k->header_out = 1;
@@ -281,7 +286,7 @@ void sl_kineto_row(struct sl_kineto *k, const struct sl_event *ev, const struct 
         break;
     case SL_EV_RUNTIME:
     case SL_EV_DRIVER:
-        put_call(k, ev, by);
+        put_call(k, ev, edges);
         break;
     case SL_EV_OVERHEAD:
         put_overhead(k, ev);

@@ -193,15 +193,16 @@ static void check(int level, uint64_t seed, uint32_t events, size_t cap)
         assert_int_equal(sl_kineto_events(plain.kineto, &ev, 1), 0);
         assert_int_equal(sl_kineto_events(packed.kineto, &ev, 1), 0);
         if (pick(5) == 0) {
-            struct sl_edge edge = some_edge();
+            struct sl_edge edge[3] = {some_edge(), some_edge(), some_edge()};
+            struct sl_output_edges edges = {.edge = edge, .count = 1 + pick(3), .by = edge};
             int arrow = pick(2) != 0;
 
             ev.kind = SL_EV_RUNTIME;
             ev.name = 0;
-            assert_int_equal(sl_kineto_call(plain.kineto, &ev, &edge), 0);
-            assert_int_equal(sl_kineto_call(packed.kineto, &ev, &edge), 0);
-            assert_int_equal(sl_kineto_edge(plain.kineto, &edge, arrow), 0);
-            assert_int_equal(sl_kineto_edge(packed.kineto, &edge, arrow), 0);
+            assert_int_equal(sl_kineto_call(plain.kineto, &ev, &edges), 0);
+            assert_int_equal(sl_kineto_call(packed.kineto, &ev, &edges), 0);
+            assert_int_equal(sl_kineto_edge(plain.kineto, edge, 1, arrow), 0);
+            assert_int_equal(sl_kineto_edge(packed.kineto, edge, 1, arrow), 0);
         }
         if (pick(5000) == 0) {
             assert_int_equal(sl_kineto_flush(plain.kineto), 0);

@@ -3,7 +3,8 @@
 #include "event/ops.h"
 #include "unit/write/kineto/fixture.h"
 
-static const struct sl_edge waited = {.kind = SL_EDGE_STREAM_SYNC, .released = 1, .wait_ns = 5};
+static const struct sl_edge edge = {.kind = SL_EDGE_STREAM_SYNC, .released = 1, .wait_ns = 5};
+static const struct sl_output_edges waited = {.edge = &edge, .count = 1, .by = &edge};
 
 /* Sets up a writer as in a job, with the details of operators. */
 static int set_up_job(void **state)

@@ -82,6 +82,7 @@ static const struct field edge_fields[] = {
     EDGE("wake", wake_ns),
     EDGE("source", source.correlation),
     EDGE("source_stream", source.stream),
+    EDGE("source_node", source.graph_node),
     EDGE("to", dst_correlation),
     EDGE("to_thread", dst_thread),
     EDGE("to_cbid", dst_cbid),
@@ -330,8 +331,8 @@ static void say_rows(void)
 
 static void run_line(char *line)
 {
-    static struct sl_edge waited;
-    static int has_waited;
+    static struct sl_edge waited[4];
+    static size_t edges;
     char *words = line + strcspn(line, " ");
     struct sl_event ev = {0};
     int only_expect = strncmp(line, "expect ", 7) == 0;
@@ -356,12 +357,11 @@ static void run_line(char *line)
     if (strncmp(line, "edge ", 5) == 0 || strncmp(line, "arrow ", 6) == 0) {
         struct sl_edge edge = read_edge(words);
 
-        assert_int_equal(sl_kineto_edge(f.kineto, &edge, *line == 'a'), 0);
+        assert_int_equal(sl_kineto_edge(f.kineto, &edge, 1, *line == 'a'), 0);
         return;
     }
     if (strncmp(line, "waited ", 7) == 0) {
-        waited = read_edge(words);
-        has_waited = 1;
+        waited[edges++] = read_edge(words);
         return;
     }
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -376,11 +376,14 @@ static void run_line(char *line)
     read_event(&ev, words);
     if (only_expect)
         sl_kineto_expect(f.kineto, &ev);
-    else if (has_waited)
-        assert_int_equal(sl_kineto_call(f.kineto, &ev, &waited), 0);
+    else if (edges)
+        assert_int_equal(
+            sl_kineto_call(f.kineto, &ev,
+                           &(struct sl_output_edges){.edge = waited, .count = edges, .by = waited}),
+            0);
     else
         put(ev);
-    has_waited = 0;
+    edges = 0;
 }
 
 static void run(const char *given)
