@@ -130,7 +130,7 @@ static struct sl_edge *add_edge(struct sl_waits *w, const struct sl_link *link, 
 
     if (edge)
         *edge = (struct sl_edge){.source = link->op->pub,
-                                 .basis = (uint8_t)basis_of(link, inferred | w->opt->clocks_apart),
+                                 .basis = (uint8_t)basis_of(link, inferred),
                                  .wait_ns = from - free_ns,
                                  .wake_ns = end_ns > from ? end_ns - from : 0};
     return edge;
@@ -199,7 +199,7 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
             w->lost[SL_EDGE_LOST_CYCLE]++;
             continue;
         }
-        edge = add_edge(w, at, free_ns, op->pub.start_ns, inferred);
+        edge = add_edge(w, at, free_ns, op->pub.start_ns, inferred | w->opt->clocks_apart);
         if (!edge)
             return;
         edge->kind = (uint8_t)kind_of(at->via);
@@ -279,6 +279,21 @@ static int covers_context(const struct sl_wait *wait)
     return wait->scope == SL_WAIT_CONTEXT && !wait->inferred;
 }
 
+/* Sets the destination of an edge to the call that waited. */
+static void set_call(struct sl_edge *edge, const struct sl_wait *wait)
+{
+    if (sl_edge_is_query(wait->kind))
+        edge->wait_ns = 0;
+    edge->kind = wait->kind;
+    edge->dst_correlation = wait->when.correlation;
+    edge->dst_start_ns = wait->when.from_ns;
+    edge->dst_end_ns = wait->when.to_ns;
+    edge->dst_thread = wait->when.thread;
+    edge->dst_name = wait->name;
+    edge->dst_cbid = wait->cbid;
+    edge->dst_domain = wait->domain;
+}
+
 /* Returns 1 if the source certainly ended before the call returned, although its time is later. In
  * files of other profilers, the clocks of CPU and GPU may differ by a few us. If several sources
  * are late, they were probably not awaited. */
@@ -294,40 +309,44 @@ static int is_clock_noise(const struct sl_waits *w, const struct sl_wait *wait,
     return 1;
 }
 
+/* Adds the edge of a source that ends after the call. The wait then ends with the call. */
+static void add_late_edge(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set,
+                          const struct sl_link *link)
+{
+    const struct sl_moment *when = &wait->when;
+    struct sl_edge *edge;
+
+    if (!is_clock_noise(w, wait, set, link)) {
+        w->lost[SL_EDGE_LOST_CYCLE]++;
+        return;
+    }
+    edge = add_edge(w, link, when->from_ns, when->to_ns, 1);
+    if (!edge)
+        return;
+    edge->source.end_ns = when->to_ns;
+    edge->wait_ns = when->to_ns - when->from_ns;
+    set_call(edge, wait);
+}
+
 static void add_call_edge(struct sl_waits *w, const struct sl_wait *wait, const struct sl_set *set,
                           const struct sl_link *link, int inferred)
 {
     const struct sl_moment *when = &wait->when;
-    int is_late = link->op->pub.end_ns > when->to_ns + SL_TICK_NS;
     struct sl_edge *edge;
 
     if (link->op->no_time ||
         ((is_for_some_context(wait) || wait->if_pending) && !fits(wait, link->op)))
         return;
-    if (is_late && !is_clock_noise(w, wait, set, link)) {
-        w->lost[SL_EDGE_LOST_CYCLE]++;
+    if (link->op->pub.end_ns > when->to_ns + SL_TICK_NS) {
+        add_late_edge(w, wait, set, link);
         return;
     }
     if (link->op->pub.end_ns <= when->from_ns && w->opt->online &&
         is_covered(w, when->thread, link->op))
         return;
-    edge = add_edge(w, link, when->from_ns, when->to_ns, inferred | is_late);
-    if (!edge)
-        return;
-    if (is_late) {
-        edge->source.end_ns = when->to_ns;
-        edge->wait_ns = when->to_ns - when->from_ns;
-    }
-    if (sl_edge_is_query(wait->kind))
-        edge->wait_ns = 0;
-    edge->kind = wait->kind;
-    edge->dst_correlation = when->correlation;
-    edge->dst_start_ns = when->from_ns;
-    edge->dst_end_ns = when->to_ns;
-    edge->dst_thread = when->thread;
-    edge->dst_name = wait->name;
-    edge->dst_cbid = wait->cbid;
-    edge->dst_domain = wait->domain;
+    edge = add_edge(w, link, when->from_ns, when->to_ns, inferred);
+    if (edge)
+        set_call(edge, wait);
 }
 
 /* Stores that the wait's thread has waited for the sources of the wait. Called when all edges of
@@ -384,7 +403,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     uint32_t lost = why_not(set);
     /* an inferred wait is marked as inferred in any case */
     int misses = !wait->inferred && sl_set_misses(w->streams, set);
-    int inferred = wait->inferred || misses;
+    int inferred = wait->inferred || misses || w->opt->clocks_apart;
 
     if (is_empty_free(wait, set))
         return;
