@@ -158,7 +158,7 @@ class Et:
 KINDS = {"is_cpu_op": "bool_val", "tid": "int64_val", "stream": "int64_val", "device": "int64_val",
          "context": "int64_val", "correlation": "int64_val", "rf_id": "int64_val", "seq_id": "int64_val",
          "start_ns": "int64_val", "duration_ns": "int64_val", "delay_ns": "int64_val",
-         "overlap_ns": "int64_val", "no_launch": "bool_val",
+         "overlap_ns": "int64_val", "no_launch": "bool_val", "queries": "int64_val",
          "tensor_size": "uint64_val", "comm_type": "int64_val", "comm_size": "int64_val",
          "comm_src": "int32_val", "comm_dst": "int32_val", "comm_tag": "int32_val",
          "pg_name": "string_val", "collective": "string_val", "num_ops": "int64_val"}

@@ -8,6 +8,7 @@ import subprocess
 
 import harness
 import pytest
+from chakra_live import check_live
 from conftest import JOBS, REPO
 from tiers import full_but
 
@@ -72,6 +73,7 @@ ONE_PROCESS = {
     # 2.7, no line of that code waits.
     "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"],
                     may_wait="optimizer.step()"),
+    "polls": Job([GEMM], 0, [").cuda()", "cuda.synchronize", ".item()", "done.query()"]),
     "regions": Job([GEMM], 0, [").cuda()", ".item()"]),
     "forwards": Job([GEMM], 0, [").cuda()", ".item()"]),
     "lines": Job([GEMM], 0, ["  # waits: "], may_wait=("# waits: free",)),
@@ -215,8 +217,9 @@ def check_steps(trace: harness.Trace, job: Job) -> None:
     assert len(names) == job.steps
 
 
-# In the default tier these jobs are left out here, because tests in other files run them.
-PLAYED_ELSEWHERE = {"profiled", "neighbour", "steps"}
+# In the default tier these jobs are left out here, because tests in other files run them, or because they
+# keep the machine busy (polls).
+PLAYED_ELSEWHERE = {"profiled", "neighbour", "steps", "polls"}
 
 
 @pytest.mark.parametrize("name", full_but(ONE_PROCESS.keys() - PLAYED_ELSEWHERE, ONE_PROCESS, seconds=6))
@@ -242,6 +245,7 @@ def test_job(torch, name):
     check_operators(trace, job.outside)
     check_steps(trace, job)
     check_lines(trace, job, JOBS / f"{name}.py")
+    assert len(check_live(runs[1].out, torch.tmp)) == len(runs[1].traces())
 
 
 @pytest.mark.parametrize("name", full_but(["transformer"], ONE_PROCESS, seconds=7))
@@ -268,6 +272,7 @@ def test_job_of_ranks(torch, name):
         check_operators(trace, job.outside)
         check_steps(trace, job)
         check_lines(trace, job, JOBS / f"{name}.py", rank)
+    assert len(check_live(runs[1].out, torch.tmp)) == 2
     check_hta(torch.tmp, traces, job)
 
 

@@ -131,6 +131,7 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
     c->header_out = 0;
     c->ending = 0;
     c->last_ns = 0;
+    c->done_ns = 0;
     return 0;
 }
 
@@ -199,8 +200,21 @@ static int lacks_launch(const struct sl_chakra *c, const struct sl_event *ev)
     return !sl_chakra_is_cpu(ev) && !sl_chakra_has_launch(c, ev->correlation);
 }
 
-/* Writes the rows that are ready by `until_ns`, but stops at an operation that must wait for later
- * rows. */
+/* Returns 1 if the writer must hold the row at turn[i], and all rows that began later, because
+ * later rows decide what is written. */
+static int must_wait(struct sl_chakra *c, const struct sl_chakra_turn *turn, size_t i, size_t ready,
+                     uint64_t complete_ns)
+{
+    struct sl_event *ev = &c->held[turn[i].index];
+
+    if (!sl_chakra_is_cpu(ev))
+        return sl_chakra_must_wait(c, ev, complete_ns);
+    return sl_chakra_is_call(ev) ? sl_chakra_may_be_cut(c, ev, complete_ns)
+                                 : sl_chakra_lacks_sequence(c, turn + i, ready - i, complete_ns);
+}
+
+/* Writes the rows that are ready by `until_ns`, but stops at a row that must wait for later rows.
+ */
 static void put_held(struct sl_chakra *c, uint64_t until_ns)
 {
     uint64_t complete_ns = until_ns;
@@ -226,7 +240,7 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
                 break;
             ev = &c->held[turn[i].index];
         }
-        if (!sl_chakra_is_cpu(ev) && sl_chakra_must_wait(c, ev, complete_ns)) {
+        if (must_wait(c, turn, i, ready, complete_ns)) {
             until_ns = sl_chakra_before(ev->start_ns);
             break;
         }
@@ -239,6 +253,7 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
         if (c->held[i].start_ns)
             c->held[kept++] = c->held[i];
     c->held_count = kept;
+    c->done_ns = until_ns;
     sl_chakra_settle_waits(c, until_ns);
     sl_chakra_sweep_edges(c, until_ns);
 }
@@ -291,13 +306,15 @@ static int is_crowded(const struct sl_chakra *c)
     return c->held_count > c->held_max / 16 * 15;
 }
 
-/* Makes room by writing the older half of the held time span, even if later events could still
- * change these rows. */
+/* Makes room. If joining the runs of queries frees too little, writes the older half of the held
+ * time span, even if later events could still change these rows. */
 static void make_room(struct sl_chakra *c)
 {
     uint64_t first = UINT64_MAX, last = 0, middle;
     size_t i;
 
+    if (sl_chakra_join_held_polls(c) > c->held_max / 4)
+        return;
     for (i = 0; i < c->held_count; i++) {
         uint64_t ns = ready_ns(&c->held[i]);
 
@@ -346,6 +363,8 @@ static void hold(struct sl_chakra *c, const struct sl_event *ev)
         c->last_ns = ev->end_ns;
     if (sl_chakra_is_call(ev))
         sl_chakra_note_call(c, ev);
+    if (sl_chakra_is_poll(ev))
+        held->u.call.queries = 1;
     if (sl_chakra_is_end(ev))
         held->start_ns = ev->end_ns;
 }

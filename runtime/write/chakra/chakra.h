@@ -71,6 +71,8 @@ struct sl_chakra_counts {
     uint64_t edges_no_source;
     /* sync edges left out because the waiting call or operation has no row, or did not wait */
     uint64_t edges_no_destination;
+    /* sync edges left out because they arrived after their destination was written */
+    uint64_t edges_late;
     /* sync edges left out because the source ends after the destination, so that the edge would
      * close a cycle */
     uint64_t edges_cycle;
@@ -80,6 +82,9 @@ struct sl_chakra_counts {
     /* rows of autograd threads whose caller is not known, because it may be one of several threads
      */
     uint64_t callers_unknown;
+    /* autograd evaluations written before their backward operator began, so without its sequence
+     * number */
+    uint64_t sequences_late;
     uint64_t gpu_without_launch; /* GPU operations whose call was not yet in the file */
     uint64_t gpu_overlaps;       /* GPU operations that began before their call had ended */
     /* total time by which the operations of gpu_overlaps begin later in a replay */

@@ -11,7 +11,8 @@
  *   name.c    names, made once and kept
  *   comm.c    collectives and their groups
  *   sort.c    rows in order of time
- *   early.c operations whose recorded start is before the start of their call, or whose call
+ *   polls.c   runs of queries that found unfinished work
+ *   early.c   operations whose recorded start is before the start of their call, or whose call
  *             outlasts the window
  *
  * A row is an event that is a slice in the trace. Rows are written in order of their start, except
@@ -27,6 +28,7 @@
 #define SL_CHAKRA_INTERNAL_H
 
 #include "event/device.h"
+#include "sync/call_class.h"
 #include "write/chakra/chakra.h"
 #include "write/text_cache.h"
 
@@ -70,6 +72,11 @@ enum {
      * The limit is much larger than this error of the clocks, and much smaller than a difference
      * that has another cause. */
     SL_CHAKRA_SKEW_NS = 100000,
+    /* A launch of over SL_CHAKRA_DELAY_MAX_NS is cut at the start of its operation only if the
+     * operation ended at most this long, in nanoseconds, after the launch returned. So the cut does
+     * not depend on when the operation's record arrived. Rows are held for that time, and also for
+     * the sequence number of an operator that has begun. */
+    SL_CHAKRA_CUT_NS = 50000000,
     /* Longest time, in nanoseconds, between the end of an operation and the return of a call that
      * is under way when the window ends. The time is limited because the rows that are held for the
      * call take memory. */
@@ -83,6 +90,7 @@ struct sl_chakra_edge {
     uint32_t src_device, src_context, src_stream;
     uint32_t next; /* next edge in the same bucket: index + 1 */
     uint8_t at_start, used;
+    uint8_t late; /* 1: the edge arrived after rows up to the end of its destination were taken */
 };
 
 /* A GPU operation that was written. */
@@ -166,14 +174,12 @@ struct sl_chakra_stream {
     uint64_t busy_until_ns;              /* latest recorded end of the stream's operations */
 };
 
-/* An operation whose call has not arrived, with the thread and the call that may have launched the
- * operation. The operation and all later rows are held. */
+/* An operation whose call has not arrived. The operation and all later rows are held. */
 struct sl_chakra_unseen {
     /* once all rows up to this time have arrived, the operation is written without its call; 0 if
      * no operation is held */
     uint64_t until_ns;
     uint64_t correlation;
-    uint32_t thread;
 };
 
 /* An entry of the sort, with an index into `held`. */
@@ -227,8 +233,9 @@ struct sl_chakra {
     size_t held_count, held_max;
     /* 1: for lack of memory, rows are written although earlier events may still arrive */
     int hurried;
-    int ending;                               /* 1: no more rows will arrive */
-    uint64_t last_ns;                         /* time at which the last row that arrived ended */
+    uint64_t done_ns; /* all rows that ended by this time are written, or their nodes have begun */
+    int ending;       /* 1: no more rows will arrive */
+    uint64_t last_ns; /* time at which the last row that arrived ended */
     struct sl_chakra_turn *turn, *turn_spare; /* arrays of held_max entries each */
 
     struct sl_chakra_edge *edge;
@@ -269,6 +276,32 @@ static inline int sl_chakra_is_call(const struct sl_event *ev)
 static inline int sl_chakra_is_range(const struct sl_event *ev)
 {
     return ev->kind == SL_EV_RANGE || ev->kind == SL_EV_NVTX_RANGE;
+}
+
+static inline enum sl_call_class sl_chakra_class_of(const struct sl_event *call)
+{
+    return sl_call_class_of((enum sl_event_kind)call->kind, call->u.call.cbid);
+}
+
+/* Returns 1 if the row is a query that found unfinished work. A run of such queries is one node. */
+static inline int sl_chakra_is_poll(const struct sl_event *ev)
+{
+    return sl_chakra_is_call(ev) && ev->u.call.result == SL_RESULT_NOT_READY &&
+           (sl_chakra_class_of(ev) == SL_CALL_EVENT_QUERY ||
+            sl_chakra_class_of(ev) == SL_CALL_STREAM_QUERY);
+}
+
+/* Adds the query `next`, which did not begin earlier, to the run `run`. Returns 0 if the two rows
+ * cannot be in one run. The caller knows that the thread did nothing between them. A query inside
+ * the run is one whose record arrived after the records of later queries. */
+static inline int sl_chakra_join_polls(struct sl_event *run, const struct sl_event *next)
+{
+    if (!sl_chakra_is_poll(run) || !sl_chakra_is_poll(next) || run->kind != next->kind ||
+        run->u.call.cbid != next->u.call.cbid)
+        return 0;
+    run->end_ns = next->end_ns > run->end_ns ? next->end_ns : run->end_ns;
+    run->u.call.queries += next->u.call.queries;
+    return 1;
 }
 
 /* Returns 1 if the row is an operator or a range, which may enclose calls. */
@@ -315,6 +348,10 @@ struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_cha
  * time. */
 struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_chakra_turn *turn,
                                        struct sl_chakra_turn *spare, size_t count);
+
+/* polls.c: joins the runs of queries among the held rows. Returns the number of rows that this
+ * freed. */
+size_t sl_chakra_join_held_polls(struct sl_chakra *c);
 
 /* early.c: examines the sorted rows from `at` to *count, and moves each operation that began before
  * its call to the position after the call. Returns the array that has the rows. Rows that must wait
@@ -374,6 +411,12 @@ struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id, 
 /* Called for each operator. Stores the threads of forward operators, and learns PyTorch's thread
  * numbers from backward operators. */
 void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op);
+/* Returns 1 if rows[0], which is to be written next, is an autograd evaluation whose backward
+ * operator has not begun. The evaluation has the sequence number of that operator. If the operator
+ * is among the `count` sorted rows, copies its number. After SL_CHAKRA_CUT_NS the evaluation is
+ * written without a number, and counted. */
+int sl_chakra_lacks_sequence(struct sl_chakra *c, const struct sl_chakra_turn *rows, size_t count,
+                             uint64_t complete_ns);
 /* Returns the thread that called the backward pass in which this row begins, if that thread is
  * known and idle. */
 struct sl_chakra_thread *sl_chakra_caller_of(struct sl_chakra *c, const struct sl_event *ev);
@@ -385,6 +428,10 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev);
  * known. `free_ns` is the time at which all other parents of the operation had ended. */
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
+/* Returns 1 if operations that have not arrived may still cut the call (SL_CHAKRA_CUT_NS). The
+ * writer then holds the call and all rows that began later. */
+int sl_chakra_may_be_cut(const struct sl_chakra *c, const struct sl_event *call,
+                         uint64_t complete_ns);
 /* Returns 1 if the launch is known, even if its node is not written yet. */
 int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation);
 /* Writes the thread's nodes up to `ns`, so that an operation that was launched at `ns` can depend
@@ -398,8 +445,8 @@ void sl_chakra_close_threads(struct sl_chakra *c);
 
 /* gpu.c */
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
-/* Returns 1 if later rows may show which thread launched the operation. In this case the writer
- * holds the operation and all rows that began later. */
+/* Returns 1 if later rows may show which call launched the operation. In this case the writer holds
+ * the operation and all rows that began later. */
 int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 
 /* lane.c: returns the stream's entry, or NULL if the stream is not known. */
@@ -411,10 +458,8 @@ struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct 
 
 /* early.c: the functions below handle operations whose call has not arrived. */
 void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);
-/* Returns 1 if later rows may still show that the thread that launched last on the stream made the
- * operation's call. */
-int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_chakra_stream *s,
-                           const struct sl_event *op, uint64_t complete_ns);
+/* Returns 1 if the operation's call may still arrive, or may be under way when the window ends. */
+int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 /* Returns the thread that was in the operation's call when the window ended, or NULL if the thread
  * is not known. */
 struct sl_chakra_thread *sl_chakra_unseen_caller(struct sl_chakra *c,

@@ -280,6 +280,14 @@ static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
     return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);
 }
 
+/* Adds a query to the run that is the pending row, if the thread did nothing between. Returns 0 if
+ * the query is not part of that run. */
+static int extends_run(struct sl_chakra_thread *t, const struct sl_event *ev)
+{
+    return t->pending && !t->named && !t->waits_for &&
+           (!t->open || t->open->row.end_ns > ev->start_ns) && sl_chakra_join_polls(&t->row, ev);
+}
+
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
 {
     struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread, ev->start_ns), *caller;
@@ -294,6 +302,8 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
         c->count.rows_late++;
         return;
     }
+    if (extends_run(t, ev))
+        return;
     if (t->pending && ends_first(t, ev))
         finish_row(c, t);
     if (ev->kind == SL_EV_CPU_OP)
@@ -312,7 +322,8 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
     t->row = *ev;
     t->pending = 1;
     t->named = 0;
-    if (correlation)
+    /* Calls that enqueue nothing must not replace a launch whose operations have not arrived. */
+    if (correlation && sl_call_may_enqueue(sl_chakra_class_of(ev)))
         *l = (struct sl_chakra_launch){correlation, 0, 0, ev->thread, 1};
 }
 
@@ -341,15 +352,32 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
         row->end_ns = ev->end_ns;
 }
 
+/* Returns the latest end of an operation at whose start the launch is cut. A later record of the
+ * operation might come after the thread's next nodes were written. */
+static uint64_t cut_until_ns(const struct sl_event *launch)
+{
+    return launch->end_ns +
+           (launch->end_ns - launch->start_ns > SL_CHAKRA_DELAY_MAX_NS ? SL_CHAKRA_CUT_NS : 0);
+}
+
+int sl_chakra_may_be_cut(const struct sl_chakra *c, const struct sl_event *call,
+                         uint64_t complete_ns)
+{
+    return call->flags & SL_EVF_LAUNCH && !c->hurried && !c->ending &&
+           cut_until_ns(call) > complete_ns;
+}
+
 /* Called when an operation of the pending row begins. Cuts the row into two pieces at the time at
  * which the operation was enqueued. */
-static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
+static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *op,
                      uint64_t free_ns)
 {
+    uint64_t start_ns = op->start_ns;
     uint64_t cut = start_ns < t->row.start_ns ? t->row.start_ns : earlier(start_ns, t->row.end_ns);
     int waits = sl_chakra_waits(c, sl_chakra_correlation(&t->row));
 
-    if (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS) {
+    if (op->end_ns > cut_until_ns(&t->row) ||
+        (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS)) {
         finish_row(c, t);
         return;
     }
@@ -390,7 +418,7 @@ const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const st
     t = sl_chakra_find_thread(c, l->thread);
     if (!t || !t->pending || t->named || sl_chakra_correlation(&t->row) != op->correlation)
         return NULL;
-    enqueued(c, t, op->start_ns, free_ns);
+    enqueued(c, t, op, free_ns);
     return l->id ? l : NULL;
 }
 

@@ -216,12 +216,20 @@ static char *put_more(struct sl_chakra *c, char *at, const struct sl_event *ev)
 }
 
 /* Writes the attributes that distinguish a row from other rows with the same name. */
-static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_event *ev)
+static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_chakra_node *n)
 {
-    if (!sl_chakra_is_outer(ev))
-        return PUT_INT64(at, NODE_ATTR, "correlation", ev->correlation & c->opt.correlation_mask);
+    const struct sl_event *ev = n->ev;
+
+    if (!sl_chakra_is_outer(ev)) {
+        at = PUT_INT64(at, NODE_ATTR, "correlation", ev->correlation & c->opt.correlation_mask);
+        return n->first && sl_chakra_is_poll(ev) && ev->u.call.queries > 1
+                   ? PUT_INT64(at, NODE_ATTR, "queries", ev->u.call.queries)
+                   : at;
+    }
     if (ev->kind == SL_EV_NVTX_RANGE)
-        return at;
+        return ev->value_type == SL_NOTE_RECORD_FUNCTION
+                   ? PUT_INT64(at, NODE_ATTR, "rf_id", ev->u.note.value)
+                   : at;
     if (ev->u.row.record_function)
         at = PUT_INT64(at, NODE_ATTR, "rf_id", ev->u.row.record_function);
     if (ev->u.row.sequence >= 0)
@@ -250,7 +258,7 @@ uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
                        c->opt.thread ? c->opt.thread(c->opt.thread_user, n->thread)
                                      : (int64_t)n->thread);
     if (n->ev)
-        at = put_row_attributes(c, at, n->ev);
+        at = put_row_attributes(c, at, n);
     at = PUT_INT64(at, NODE_ATTR, "start_ns", start);
     at = PUT_INT64(at, NODE_ATTR, "duration_ns", end > start ? end - start : 0);
     put_message(c, at);

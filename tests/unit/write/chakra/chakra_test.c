@@ -84,6 +84,45 @@ static void test_more_rows_than_room_go_out_early(void **state)
     assert_replays(0);
 }
 
+/* A thread polls while another thread's operators arrive before their calls. The polls take no
+ * memory from these calls, in whatever order the records of the polls come. */
+static void test_polls_cost_no_other_row_its_place(void **state)
+{
+    const unsigned polls = 200000, launches = 100;
+    struct sl_event op = {.kind = SL_EV_CPU_OP, .name = text("op"), .thread = 10};
+    struct sl_event poll = {.kind = SL_EV_RUNTIME, .name = text("query"), .thread = 11};
+    struct dom_file *d;
+
+    reopen(12 << 20);
+    op.u.row.sequence = -1;
+    poll.u.call.cbid = EVENT_QUERY;
+    poll.u.call.result = SL_RESULT_NOT_READY;
+    for (unsigned i = 0; i < launches; i++) {
+        op.start_ns = BASE + 10000 + i * 20000;
+        op.end_ns = op.start_ns + 15000;
+        op.order++;
+        put_event(&op);
+    }
+    for (unsigned i = 0; i < polls; i++) {
+        /* records of a thread arrive in blocks, of which two are exchanged */
+        poll.correlation = 1000 + (i / 1000 % 2 ? i - 1000 : i + 1000);
+        poll.start_ns = BASE + poll.correlation * 10;
+        poll.end_ns = poll.start_ns + 5;
+        put_event(&poll);
+    }
+    for (unsigned i = 0; i < launches; i++) {
+        launch(10, 12 + i * 20, 14 + i * 20, 1 + i);
+        kernel(7, 15 + i * 20, 18 + i * 20, 1 + i, "k");
+    }
+    d = read_back();
+    assert_int_equal(counts().forced, 0);
+    assert_int_equal(counts().rows_late, 0);
+    assert_int_equal(counts().gpu_without_launch, 0);
+    assert_int_equal(dom_count(d, "launch"), launches);
+    assert_int_equal(dom_count(d, "query"), 1);
+    assert_int_equal(dom_number(dom_find(d, "query"), "queries"), polls);
+}
+
 /* Driver calls arrive later than the operations that they launched. The writer does not write the
  * operations before their launches have arrived. */
 static void test_late_launches_are_waited_for(void **state)
@@ -181,6 +220,7 @@ int main(void)
         CHAKRA_TEST(test_micros_add_up),
         CHAKRA_TEST(test_rows_without_times_are_left_out),
         CHAKRA_TEST(test_more_rows_than_room_go_out_early),
+        CHAKRA_TEST(test_polls_cost_no_other_row_its_place),
         CHAKRA_TEST(test_late_launches_are_waited_for),
         CHAKRA_TEST(test_launches_that_come_too_late_have_their_time),
         CHAKRA_TEST(test_second_file_starts_anew),
