@@ -103,6 +103,9 @@ static int create(struct work *w)
         .clock_offset_ns = w->feed->header.base_ns - SL_TRACE_EVENTS_ORIGIN_NS,
     };
 
+    if (w->request->base_ns > w->feed->header.base_ns && w->feed->header.own_file)
+        opt.base_ns =
+            (uint64_t)(w->request->base_ns - w->feed->header.base_ns) + SL_TRACE_EVENTS_ORIGIN_NS;
     return sl_chakra_create(&w->chakra, &opt);
 }
 

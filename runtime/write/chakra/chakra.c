@@ -131,6 +131,8 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
     c->header_out = 0;
     c->ending = 0;
     c->last_ns = 0;
+    c->has_launched = 0;
+    c->host_ns = 0;
     c->done_ns = 0;
     return 0;
 }
@@ -141,6 +143,7 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
  * the device if it is known already. */
 static void put_header(struct sl_chakra *c)
 {
+    uint32_t thread = 0;
     size_t i;
 
     c->base_ns = c->meta.opened_ns ? c->meta.opened_ns : UINT64_MAX;
@@ -155,8 +158,17 @@ static void put_header(struct sl_chakra *c)
     }
     if (c->base_ns == UINT64_MAX)
         c->base_ns = 0;
+    c->from_ns = c->base_ns;
+    if (c->opt.base_ns && c->opt.base_ns < c->base_ns)
+        c->base_ns = c->opt.base_ns;
     sl_chakra_put_header(c);
     c->header_out = 1;
+    c->offset_id = 0;
+    for (i = 0; i < c->held_count && !thread; i++)
+        if (sl_chakra_is_cpu(&c->held[i]))
+            thread = c->held[i].thread;
+    if (c->from_ns > c->base_ns)
+        sl_chakra_put_offset(c, thread);
 }
 
 /* Lowers `complete_ns` to the start of a held launch that has not ended, because the launch must be

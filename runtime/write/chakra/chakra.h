@@ -59,6 +59,9 @@ struct sl_chakra_options {
     uint64_t correlation_mask;
     /* number of nanoseconds to add to event times to get the time since 1970; 0 in a job */
     int64_t clock_offset_ns;
+    /* The time base of the file, if it is before the window: the ranks of a job have one base. The
+     * first node then lasts from the base to the window. 0: the base is the start of the window. */
+    uint64_t base_ns;
 };
 
 /* Counts of the open file. If no file is open, these are the counts of the last file. */

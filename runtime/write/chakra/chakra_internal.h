@@ -125,8 +125,9 @@ struct sl_chakra_thread {
     uint32_t caller; /* the thread for which this thread works; valid if has_caller is set */
     uint8_t has_caller;
     uint8_t depth;
-    uint8_t pending; /* 1: `row` is not fully written */
-    uint8_t named;   /* 1: the first piece of `row` is written */
+    uint8_t launches; /* 1: the thread has launched GPU work, or works for a thread that has */
+    uint8_t pending;  /* 1: `row` is not fully written */
+    uint8_t named;    /* 1: the first piece of `row` is written */
     /* correlation id of a call that had not returned when the window ended, if this thread is
      * assumed to have made the call; 0 if there is none */
     uint64_t unseen;
@@ -197,6 +198,7 @@ struct sl_chakra_node {
     int first;
     uint32_t thread; /* CPU node: system id of the thread */
     uint64_t start_ns, end_ns;
+    uint64_t counted_ns; /* start of the part of the time that simulators count */
     uint64_t delay_ns; /* GPU node: time from the end of the last parent to the operation's start */
     /* GPU node: for how many nanoseconds the operation overlaps the previous operation on the
      * stream */
@@ -219,6 +221,8 @@ struct sl_chakra {
     int error;
     int header_out;
     uint64_t base_ns;
+    uint64_t from_ns;   /* start of the window, or of the first row: base_ns, or later */
+    uint64_t offset_id; /* id of the node from base_ns to from_ns; 0 if there is none */
     /* the device that the header names; SL_DEVICE_NONE if the header names no device */
     uint32_t device;
 
@@ -233,6 +237,8 @@ struct sl_chakra {
     size_t held_count, held_max;
     /* 1: for lack of memory, rows are written although earlier events may still arrive */
     int hurried;
+    int has_launched; /* 1: a thread has launched GPU work in this file */
+    uint64_t host_ns; /* time up to which the nodes of all threads count as host time */
     uint64_t done_ns; /* all rows that ended by this time are written, or their nodes have begun */
     int ending;       /* 1: no more rows will arrive */
     uint64_t last_ns; /* time at which the last row that arrived ended */
@@ -377,6 +383,8 @@ void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id);
 uint64_t sl_chakra_put_node(struct sl_chakra *c,
                             const struct sl_chakra_node *n); /* returns the node's id */
 void sl_chakra_put_header(struct sl_chakra *c);
+/* writes the first node, from base_ns to from_ns, on this thread */
+void sl_chakra_put_offset(struct sl_chakra *c, uint32_t thread);
 void sl_chakra_hand_over(struct sl_chakra *c);
 
 /* edge.c */

@@ -30,6 +30,11 @@
  * began last. These rules apply to rows that are reported at their begin, and to rows that arrive
  * complete.
  *
+ * A simulator runs the nodes of all threads one after the other. So that it does not count the same
+ * time twice, the duration in microseconds is only the part after the latest end of the nodes
+ * written before. Threads that launch nothing, such as NCCL's watchdog, are always beside a thread
+ * that does, so their nodes count nothing.
+ *
  * Threads: one owner. Memory: the tables that lane.c describes.
  */
 #include "write/chakra/chakra_internal.h"
@@ -37,6 +42,18 @@
 static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t correlation)
 {
     return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+}
+
+/* Returns the start of the part of a node that counts as host time, and counts that part. */
+static uint64_t count_host_time(struct sl_chakra *c, const struct sl_chakra_thread *t,
+                                uint64_t start_ns, uint64_t end_ns)
+{
+    uint64_t from = c->host_ns > start_ns ? c->host_ns : start_ns;
+
+    if ((c->has_launched && !t->launches) || from >= end_ns)
+        return end_ns;
+    c->host_ns = end_ns;
+    return from;
 }
 
 /* Writes the next node of a thread. The new node depends on the thread's last node and on the nodes
@@ -49,6 +66,7 @@ static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl
     n.first = ev == &t->row && !t->named;
     n.start_ns = start_ns;
     n.end_ns = end_ns;
+    n.counted_ns = count_host_time(c, t, start_ns, end_ns);
     n.name = ev ? sl_chakra_name(c, ev) : NULL;
     sl_chakra_add_dep(c, t->last);
     sl_chakra_add_dep(c, t->after);
@@ -258,6 +276,7 @@ static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
     t->after = caller->last;
     t->has_caller = 1;
     t->caller = caller->id;
+    t->launches |= caller->launches;
     caller->waits_for++;
     c->count.handovers++;
 }
@@ -308,6 +327,8 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
         finish_row(c, t);
     if (ev->kind == SL_EV_CPU_OP)
         sl_chakra_note_sequence(c, ev);
+    if (ev->flags & SL_EVF_LAUNCH)
+        t->launches = c->has_launched = 1;
     caller = ev->kind == SL_EV_CPU_OP && !t->has_caller && !sl_chakra_is_in(t, ev->start_ns, NULL)
                  ? sl_chakra_caller_of(c, ev)
                  : NULL;

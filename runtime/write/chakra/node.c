@@ -171,16 +171,19 @@ static char *put_name(char *at, const struct sl_chakra_node *n)
     return at + length + suffix;
 }
 
-/* Rounds the start and the end to microseconds. The duration itself is not rounded, so that
- * consecutive durations add up to the total time. */
-static char *put_micros(char *at, uint64_t start_ns, uint64_t end_ns)
+static uint64_t micros(uint64_t ns)
 {
-    uint64_t start = (start_ns + 500) / 1000, end = (end_ns + 500) / 1000;
+    return (ns + 500) / 1000;
+}
 
-    if (start)
-        at = sl_wire_u64(at, NODE_START_MICROS, start);
-    if (end > start)
-        at = sl_wire_u64(at, NODE_DURATION_MICROS, end - start);
+/* Rounds the times to microseconds. The duration itself is not rounded, so that consecutive
+ * durations add up to the total time. */
+static char *put_micros(char *at, uint64_t start_ns, uint64_t counted_ns, uint64_t end_ns)
+{
+    if (micros(start_ns))
+        at = sl_wire_u64(at, NODE_START_MICROS, micros(start_ns));
+    if (micros(end_ns) > micros(counted_ns))
+        at = sl_wire_u64(at, NODE_DURATION_MICROS, micros(end_ns) - micros(counted_ns));
     return at;
 }
 
@@ -237,6 +240,17 @@ static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_c
     return at;
 }
 
+void sl_chakra_put_offset(struct sl_chakra *c, uint32_t thread)
+{
+    const struct sl_chakra_node gap = {
+        .thread = thread, .start_ns = c->base_ns, .counted_ns = c->base_ns, .end_ns = c->from_ns};
+
+    c->offset_id = sl_chakra_put_node(c, &gap);
+    c->host_ns = c->from_ns;
+    c->count.cpu_nodes++;
+    c->count.gap_nodes++;
+}
+
 uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
 {
     uint64_t id = ++c->count.nodes;
@@ -247,7 +261,7 @@ uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
     at = put_name(at, n);
     at = sl_wire_u64(at, NODE_TYPE, sl_chakra_node_type(n->collective));
     at = put_deps(c, at);
-    at = put_micros(at, start, end);
+    at = put_micros(at, start, gpu ? start : relative(c, n->counted_ns), end);
     if (n->first)
         at = put_more(c, at, n->ev);
     at = PUT_BOOL(at, NODE_ATTR, "is_cpu_op", !gpu);
