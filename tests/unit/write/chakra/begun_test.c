@@ -347,6 +347,54 @@ static void test_an_operator_cut_at_the_end_holds_nothing_back(void **state)
     assert_int_equal(counts().gpu_nodes, 1);
 }
 
+static struct sl_event begun_op(const char *name, uint64_t start)
+{
+    struct sl_event op = {.kind = SL_EV_CPU_OP,
+                          .name = text(name),
+                          .thread = 10,
+                          .start_ns = BASE + start * 1000,
+                          .end_ns = SL_END_UNKNOWN};
+
+    op.order = (uint32_t)start;
+    op.u.row.sequence = -1;
+    return op;
+}
+
+/* Gives an autograd evaluation, and after `wait` microseconds the backward operator inside it. */
+static struct dom_file *evaluate(uint64_t wait)
+{
+    struct sl_event outer = begun_op("autograd::engine::evaluate_function: MulBackward0", 100);
+    struct sl_event inner = begun_op("MulBackward0", 100 + wait);
+
+    launch(11, 10, 15, 1);
+    kernel(7, 20, 30, 1, "k");
+    give(outer);
+    advance(99 + wait);
+    inner.u.row.sequence = 7;
+    inner.forward_thread = 1;
+    give(inner);
+    advance(101 + wait);
+    return read_back();
+}
+
+static void test_an_evaluation_waits_for_its_sequence_number(void **state)
+{
+    struct dom_file *d = evaluate(40000);
+
+    assert_int_equal(counts().sequences_late, 0);
+    assert_int_equal(
+        dom_number(dom_find(d, "autograd::engine::evaluate_function: MulBackward0"), "seq_id"), 7);
+}
+
+static void test_an_evaluation_that_waits_too_long_is_counted(void **state)
+{
+    struct dom_file *d = evaluate(60000);
+
+    assert_int_equal(counts().sequences_late, 1);
+    assert_null(
+        dom_attr(dom_find(d, "autograd::engine::evaluate_function: MulBackward0"), "seq_id"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +404,8 @@ int main(void)
         CHAKRA_TEST(test_a_note_that_was_never_begun_is_no_row),
         CHAKRA_TEST(test_an_end_without_its_beginning_ends_nothing),
         CHAKRA_TEST(test_an_operator_cut_at_the_end_holds_nothing_back),
+        CHAKRA_TEST(test_an_evaluation_waits_for_its_sequence_number),
+        CHAKRA_TEST(test_an_evaluation_that_waits_too_long_is_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
