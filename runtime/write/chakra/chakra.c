@@ -47,6 +47,7 @@ static size_t divide(struct sl_chakra *c, char *memory)
     TAKE(edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
     TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
     TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
+    TAKE(launch_bucket, SL_CHAKRA_LAUNCHES * sizeof(*c->launch_bucket));
     TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
     TAKE(thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
     TAKE(open, SL_CHAKRA_OPEN * sizeof(*c->open));
@@ -110,6 +111,7 @@ static void forget(struct sl_chakra *c)
     memset(&c->forgotten, 0, sizeof(c->forgotten));
     memset(c->first_context, 0, sizeof(c->first_context));
     memset(&c->count, 0, sizeof(c->count));
+    c->next_launch = 0;
     c->threads = 0;
     c->open_free = NULL;
     c->opened = 0;

@@ -101,13 +101,13 @@ struct sl_chakra_op {
     uint64_t late_ns : 24;
 };
 
-/* A launch, which is the parent of the GPU operations with its correlation id. */
+/* A launch, which is the parent of the GPU operations with its correlation id; 0: free entry. */
 struct sl_chakra_launch {
     uint64_t correlation;
     uint64_t id; /* id of the launch's node; 0 if the node is not written yet */
     uint64_t end_ns;
     uint32_t thread;
-    uint32_t taken;
+    uint32_t next; /* next launch in the same bucket: index + 1 */
 };
 
 /* An open row, which encloses the next rows of its thread. */
@@ -248,8 +248,12 @@ struct sl_chakra {
     size_t edges, edges_max;
     uint32_t *edge_bucket; /* SL_CHAKRA_EDGE_BUCKETS entries: index + 1 */
 
-    struct sl_chakra_op *op;         /* array of SL_CHAKRA_OPS entries */
-    struct sl_chakra_launch *launch; /* SL_CHAKRA_LAUNCHES entries, by correlation id */
+    struct sl_chakra_op *op; /* array of SL_CHAKRA_OPS entries */
+    /* A ring of SL_CHAKRA_LAUNCHES entries, so that the ids of calls that launch nothing, such as
+     * queries, evict no launch. */
+    struct sl_chakra_launch *launch;
+    uint32_t *launch_bucket; /* SL_CHAKRA_LAUNCHES entries, by correlation id: index + 1 */
+    uint32_t next_launch;    /* index of the entry that is used next */
     /* SL_CHAKRA_THREADS entries, of which the first `threads` are used */
     struct sl_chakra_thread *thread;
     size_t threads;

@@ -39,9 +39,40 @@
  */
 #include "write/chakra/chakra_internal.h"
 
-static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t correlation)
+/* Returns the link to the launch. If the launch is not known, the link is 0. */
+static uint32_t *link_to_launch(const struct sl_chakra *c, uint64_t correlation)
 {
-    return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+    uint32_t *link = &c->launch_bucket[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+
+    while (*link && c->launch[*link - 1].correlation != correlation)
+        link = &c->launch[*link - 1].next;
+    return link;
+}
+
+static struct sl_chakra_launch *find_launch(const struct sl_chakra *c, uint64_t correlation)
+{
+    uint32_t index = correlation ? *link_to_launch(c, correlation) : 0;
+
+    return index ? &c->launch[index - 1] : NULL;
+}
+
+/* Stores a launch, in place of the oldest one. */
+static void note_launch(struct sl_chakra *c, uint64_t correlation, uint32_t thread)
+{
+    struct sl_chakra_launch *l = find_launch(c, correlation);
+    uint32_t *link;
+
+    if (l) {
+        *l = (struct sl_chakra_launch){correlation, 0, 0, thread, l->next};
+        return;
+    }
+    l = &c->launch[c->next_launch];
+    if (l->correlation)
+        *link_to_launch(c, l->correlation) = l->next;
+    link = &c->launch_bucket[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+    *l = (struct sl_chakra_launch){correlation, 0, 0, thread, *link};
+    *link = c->next_launch + 1;
+    c->next_launch = (c->next_launch + 1) & (SL_CHAKRA_LAUNCHES - 1);
 }
 
 /* Returns the start of the part of a node that counts as host time, and counts that part. */
@@ -88,9 +119,9 @@ static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const str
 /* Makes the thread's last node the parent of the operations that the pending row launches. */
 static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
 {
-    struct sl_chakra_launch *l = launch_slot(c, sl_chakra_correlation(&t->row));
+    struct sl_chakra_launch *l = find_launch(c, sl_chakra_correlation(&t->row));
 
-    if (l->taken && l->correlation == sl_chakra_correlation(&t->row)) {
+    if (l) {
         l->id = t->last;
         l->end_ns = t->frontier_ns;
     }
@@ -311,7 +342,6 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
 {
     struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread, ev->start_ns), *caller;
     uint64_t correlation = sl_chakra_correlation(ev);
-    struct sl_chakra_launch *l = launch_slot(c, correlation);
 
     if (!t) {
         c->count.rows_full++;
@@ -343,9 +373,8 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
     t->row = *ev;
     t->pending = 1;
     t->named = 0;
-    /* Calls that enqueue nothing must not replace a launch whose operations have not arrived. */
     if (correlation && sl_call_may_enqueue(sl_chakra_class_of(ev)))
-        *l = (struct sl_chakra_launch){correlation, 0, 0, ev->thread, 1};
+        note_launch(c, correlation, ev->thread);
 }
 
 /* Returns the row that was added at its begin and ends with this event. Returns NULL if there is no
@@ -421,18 +450,16 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, const stru
 
 int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation)
 {
-    const struct sl_chakra_launch *l = launch_slot(c, correlation);
-
-    return l->taken && l->correlation == correlation;
+    return find_launch(c, correlation) != NULL;
 }
 
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns)
 {
-    struct sl_chakra_launch *l = launch_slot(c, op->correlation);
+    struct sl_chakra_launch *l = find_launch(c, op->correlation);
     struct sl_chakra_thread *t;
 
-    if (!l->taken || l->correlation != op->correlation)
+    if (!l)
         return NULL;
     if (l->id)
         return l;
