@@ -22,7 +22,7 @@
 #include "replay/replay.h"
 #include "write/chakra/chakra.h"
 
-/* Memory of the writer, in bytes. It holds about 600 000 rows that end late and about 200 000
+/* Memory of the writer, in bytes. It holds about 850 000 rows that end late and about 160 000
  * edges. */
 #define WRITER_BYTES (96u << 20)
 

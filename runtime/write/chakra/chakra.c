@@ -77,10 +77,10 @@ int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt
     c->opt = *opt;
     if (!c->opt.correlation_mask)
         c->opt.correlation_mask = UINT64_MAX;
-    /* A quarter of the memory left by the fixed areas is for edges. */
+    /* An eighth of the memory left by the fixed areas is for edges. */
     cap -= divide(c, NULL) + SL_CHAKRA_NAMES_BYTES;
-    c->held_max = cap / 4 * 3 / HELD_BYTES;
-    c->edges_max = cap / 4 / sizeof(*c->edge);
+    c->held_max = cap / 8 * 7 / HELD_BYTES;
+    c->edges_max = cap / 8 / sizeof(*c->edge);
     c->area_bytes = divide(c, NULL);
     c->area = sl_pages_map(c->area_bytes);
     if (!c->area || sl_text_cache_init(&c->names, SL_CHAKRA_NAMES_BYTES) != 0) {

@@ -35,7 +35,7 @@
 enum {
     SL_CHAKRA_BLOCK = 128 * 1024, /* number of bytes passed to the sink at a time */
     SL_CHAKRA_NAME_MAX = 64 * 1024,
-    SL_CHAKRA_NAMES_BYTES = 2 << 20,
+    SL_CHAKRA_NAMES_BYTES = 1 << 20,
     SL_CHAKRA_DEPS = 32768,         /* maximum number of dependencies of a node */
     SL_CHAKRA_MORE_MAX = 32 * 1024, /* maximum number of bytes that the caller may add to a node */
     /* maximum number of threads that are known at one time */
