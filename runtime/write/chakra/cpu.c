@@ -59,10 +59,11 @@ static struct sl_chakra_launch *find_launch(const struct sl_chakra *c, uint64_t 
 /* Stores a launch, in place of the oldest one. */
 static void note_launch(struct sl_chakra *c, uint64_t correlation, uint32_t thread)
 {
-    struct sl_chakra_launch *l = find_launch(c, correlation);
-    uint32_t *link;
+    uint32_t *link = link_to_launch(c, correlation);
+    struct sl_chakra_launch *l;
 
-    if (l) {
+    if (*link) {
+        l = &c->launch[*link - 1];
         *l = (struct sl_chakra_launch){correlation, 0, 0, thread, l->next};
         return;
     }
