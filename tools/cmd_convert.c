@@ -13,6 +13,7 @@
 #include "command.h"
 #include "convert/request.h"
 #include "convert/targets.h"
+#include "convert/window_starts.h"
 #include "read/job_files.h"
 
 enum {
@@ -196,6 +197,7 @@ static int convert_all(struct sl_convert_request *r, const struct format *f,
                                     .end = f->end,
                                     .folder = args->value[OPT_OUT_DIR],
                                     .force = r->force};
+    struct sl_window_starts starts = {0};
     struct sl_targets targets;
     size_t written = 0;
     int worst;
@@ -205,11 +207,16 @@ static int convert_all(struct sl_convert_request *r, const struct format *f,
     worst = sl_targets_find(&targets, &opt, files);
     if (worst)
         return worst;
+    if (f->kind == SL_TARGET_CHAKRA && sl_window_starts_read(&starts, files->path, files->count)) {
+        sl_targets_free(&targets);
+        return sl_args_complain(r->command, "not enough memory for the list of files");
+    }
     for (size_t i = 0; i < targets.count; i++) {
         int status;
 
         r->input = targets.of[i].input;
         r->output = targets.of[i].output;
+        r->base_ns = sl_window_starts_earliest(&starts, r->input);
         status = f->convert(r);
         written += status != SL_EXIT_USAGE;
         worst = status > worst ? status : worst;
@@ -220,6 +227,7 @@ static int convert_all(struct sl_convert_request *r, const struct format *f,
                opt.folder, targets.about, opt.folder);
     else if (written)
         printf("%s: %zu trace%s written\n", opt.folder, written, written == 1 ? "" : "s");
+    sl_window_starts_free(&starts);
     sl_targets_free(&targets);
     return worst;
 }

@@ -98,6 +98,16 @@ static const struct stat_text stat_text[SL_STAT_COUNT] = {
         {"chakra_rows_left_out",
          "events missing from an execution trace: they came too late, have no valid time, or "
          "found no memory"},
+    [SL_STAT_CHAKRA_EDGES_LATE] = {"chakra_edges_late",
+                                   "of these, sync edges found after the waiting call or operation "
+                                   "was written"},
+    [SL_STAT_CHAKRA_ROWS_LATE] = {"chakra_rows_late",
+                                  "of these, events that came after later nodes of their thread "
+                                  "were written"},
+    [SL_STAT_CHAKRA_SEQUENCES_LATE] =
+        {"chakra_sequences_late",
+         "autograd evaluations in execution traces written before their sequence number was "
+         "known"},
     [SL_STAT_CHAKRA_UNEXPLAINED] =
         {"chakra_unexplained", "GPU operations in execution traces that began over 20 us after "
                                "everything they are known to have waited for"},

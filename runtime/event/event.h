@@ -239,9 +239,12 @@ struct sl_event {
         struct {
             uint32_t cbid;   /* callback id within its domain */
             uint32_t result; /* cudaError_t or CUresult; 0 = success */
-            /* identifies the innermost operator around the call by the lower half of the id of its
-             * record function, which traces show as `External id`; 0 = none */
-            uint32_t op;
+            union {
+                /* identifies the innermost operator around the call by the lower half of the id of
+                 * its record function, which traces show as `External id`; 0 = none */
+                uint32_t op;
+                uint32_t queries; /* write/chakra: number of queries in a run */
+            };
             /* name of the innermost range around the call, a pattern (event/pattern.h); 0 = none */
             uint32_t range;
         } call;

@@ -13,8 +13,10 @@ static struct sl_event row_of(const struct sl_range *x)
                           .name = x->look.name,
                           .name_numbers = x->look.numbers,
                           .thread = x->row,
+                          .value_type = x->look.value_type,
                           .order = x->stamp};
 
+    ev.u.note.value = x->look.value;
     return ev;
 }
 
@@ -57,8 +59,6 @@ void sl_range_show(struct sl_ranges *r, struct sl_range *x, uint64_t end_ns)
         ev.flags |= SL_EVF_ASYNC;
     ev.more = x->look.more;
     ev.payload = x->look.payload;
-    ev.value_type = x->look.value_type;
-    ev.u.note.value = x->look.value;
     ev.u.note.payload_numbers = x->look.payload_numbers;
     r->opt.sink(r->opt.sink_user, &ev);
 }

@@ -24,6 +24,7 @@ from real_traces import TRACES, real
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
 BOUND, OPERATION_NS = 0.01, 20000
+NOT_READY = 600  # result of a query that found unfinished work
 HTOD, LAUNCH_NS = 1, 5000  # constants of the simulated GPU
 
 # Ten rounds in which the CPU waits 2 ms for the GPU, then works for 8 ms.
@@ -105,6 +106,7 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
         else:
             gpu[node.correlation, node.attr["stream"]].append((node.end, ends[node.id]))
     cpu_ends = sorted((node.end, ends[node.id]) for node in et.cpu)
+    ended_at = {(node.attr["tid"], node.end): ends[node.id] for node in et.cpu}
     found, looked_at = [], 0
     for row in rows:
         category = row.get("cat") if row["ph"] == "X" else None
@@ -113,6 +115,11 @@ def late(et: chakra.Et, ends: dict[int, float], trace: pathlib.Path) -> list[str
             nodes = gpu[row["args"]["correlation"], row["args"]["stream"]]
             end = next((replayed for recorded, replayed in nodes if recorded == wanted), None)
             slack = OPERATION_NS
+        elif category in CALLS and row["args"].get("result") == NOT_READY:
+            # A run of queries is one node, which ends with the last query.
+            end, slack = ended_at.get((row["tid"], wanted)), OPERATION_NS
+            if end is None:
+                continue
         elif category in CALLS:
             end, slack = max(cpu[row["args"]["correlation"]], default=None), OPERATION_NS
         elif category == "user_annotation" and row["name"].startswith("ProfilerStep#"):

@@ -6,8 +6,11 @@ import json
 import re
 import subprocess
 
+import chakra
+import chakra_replay
 import harness
 import pytest
+from chakra_live import check_live
 import summary_recount
 from conftest import JOBS, REPO
 from tiers import full_but
@@ -73,6 +76,7 @@ ONE_PROCESS = {
     # 2.7, no line of that code waits.
     "compiled": Job([GEMM], 0, [").cuda()", "optimizer.step()", "cuda.synchronize"],
                     may_wait="optimizer.step()"),
+    "polls": Job([GEMM], 0, [").cuda()", ".item()"], may_wait=("cuda.synchronize", "done.query()")),
     "regions": Job([GEMM], 0, [").cuda()", ".item()"]),
     "forwards": Job([GEMM], 0, [").cuda()", ".item()"]),
     "lines": Job([GEMM], 0, ["  # waits: "], may_wait=("# waits: free",)),
@@ -223,13 +227,20 @@ def check_hta(folder, traces: dict[int, harness.Trace], job: Job) -> None:
     assert all(sum(path.values()) > 1 for path in paths.values()), paths
 
 
+def check_simulated(et: chakra.Et) -> None:
+    """Checks that a simulator, which reads only `duration_micros`, needs the recorded time."""
+    recorded_us = max(node.end for node in et.nodes) / 1000
+    assert abs(chakra_replay.simulate(et) - recorded_us) <= 0.03 * recorded_us
+
+
 def check_steps(trace: harness.Trace, job: Job) -> None:
     names = {row["name"] for row in trace.of("user_annotation") if "ProfilerStep#" in row["name"]}
     assert len(names) == job.steps
 
 
-# In the default tier these jobs are left out here, because tests in other files run them.
-PLAYED_ELSEWHERE = {"profiled", "neighbour", "steps"}
+# In the default tier these jobs are left out here, because tests in other files run them, or because they
+# keep the machine busy (polls).
+PLAYED_ELSEWHERE = {"profiled", "neighbour", "steps", "polls"}
 
 
 @pytest.mark.parametrize("name", full_but(ONE_PROCESS.keys() - PLAYED_ELSEWHERE, ONE_PROCESS, seconds=6))
@@ -255,6 +266,7 @@ def test_job(torch, name):
     check_operators(trace, job.outside)
     check_steps(trace, job)
     check_lines(trace, job, JOBS / f"{name}.py")
+    assert len(check_live(runs[1].out, torch.tmp)) == len(runs[1].traces())
 
 
 @pytest.mark.parametrize("name", full_but(["transformer"], ONE_PROCESS, seconds=7))
@@ -282,6 +294,11 @@ def test_job_of_ranks(torch, name):
         check_steps(trace, job)
         check_lines(trace, job, JOBS / f"{name}.py", rank)
     check_job(runs[1].out, traces)
+    ets = check_live(runs[1].out, torch.tmp)
+    assert len(ets) == 2
+    if name == "ddp":
+        for et in ets:
+            check_simulated(et)
     check_hta(torch.tmp, traces, job)
 
 

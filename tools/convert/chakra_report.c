@@ -24,6 +24,7 @@ struct meaning {
 static const struct meaning left_out[] = {
     {COUNTER(edges_no_source), "edges whose source is not in the file"},
     {COUNTER(edges_no_destination), "edges whose destination is not in the file"},
+    {COUNTER(edges_late), "edges that came after their destination was written"},
     {COUNTER(edges_cycle), "edges that would form a cycle"},
     {COUNTER(edges_full), "edges past the memory limit"},
     {COUNTER(rows_late), "events that came too late"},

@@ -22,6 +22,9 @@ struct sl_convert_request {
     int has_rank;
     int32_t rank;
     const char *et; /* path of PyTorch's execution trace, or NULL */
+    /* time base of the files of all ranks, in ns since the epoch (window_starts.h); 0: each file
+     * has the start of its own window */
+    int64_t base_ns;
 };
 
 /* The converters. Each function returns the exit status, which is nonzero after a line on

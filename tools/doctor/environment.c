@@ -200,7 +200,7 @@ void sl_doctor_memory(struct sl_doctor *h, const struct sl_config *config)
     uint64_t need;
     int fits;
 
-    sl_memory_limit_read(&limit, "", h->local_ranks);
+    sl_memory_limit_read(&limit, "", h->local_ranks, NULL);
     if (!limit.source) {
         sl_doctor_add(h, SL_DOCTOR_OK, "memory", "", "no limit of a container, cgroup or ulimit");
         return;

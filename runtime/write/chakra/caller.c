@@ -118,6 +118,54 @@ void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op)
         learn(c, op, f->thread[0]);
 }
 
+/* ---- the sequence number of an evaluation ----
+ *
+ * PyTorch's engine runs each backward operator inside an operator of its own, the evaluation, which
+ * has no sequence number. The job gives it the number of the backward operator if that operator is
+ * the first one inside (event/ops.c). So an evaluation that is reported at its begin may lack its
+ * number.
+ */
+
+static int is_evaluation(const struct sl_chakra *c, const struct sl_event *ev)
+{
+    static const char prefix[] = "autograd::engine::evaluate_function";
+    size_t length = 0;
+    const char *name =
+        ev->name && c->opt.intern ? sl_intern_get(c->opt.intern, ev->name, &length) : NULL;
+
+    return name && length >= sizeof(prefix) - 1 && memcmp(name, prefix, sizeof(prefix) - 1) == 0;
+}
+
+int sl_chakra_lacks_sequence(struct sl_chakra *c, const struct sl_chakra_turn *rows, size_t count,
+                             uint64_t complete_ns)
+{
+    struct sl_event *ev = &c->held[rows[0].index];
+
+    if (ev->kind != SL_EV_CPU_OP || ev->end_ns != SL_END_UNKNOWN || ev->u.row.sequence >= 0 ||
+        !is_evaluation(c, ev))
+        return 0;
+    for (size_t i = 1; i < count; i++) {
+        const struct sl_event *inside = &c->held[rows[i].index];
+
+        if (!sl_chakra_is_cpu(inside) || inside->thread != ev->thread)
+            continue;
+        if (inside->kind == SL_EV_NVTX_RANGE && inside->value_type == SL_NOTE_RECORD_FUNCTION)
+            return 0;
+        if (inside->kind != SL_EV_CPU_OP ||
+            (sl_chakra_is_end(inside) && inside->order != ev->order))
+            continue;
+        if (sl_chakra_is_end(inside) || inside->forward_thread) {
+            ev->u.row.sequence = inside->u.row.sequence;
+            ev->forward_thread = inside->forward_thread;
+        }
+        return 0;
+    }
+    if (!c->hurried && !c->ending && ev->start_ns + SL_CHAKRA_CUT_NS > complete_ns)
+        return 1;
+    c->count.sequences_late++;
+    return 0;
+}
+
 /* Returns the thread among `f` that ran the forward operator. A single thread in `f` is returned
  * unless its PyTorch number differs. Returns 0 if no thread in `f` ran the operator, or if it is
  * not known which thread did. */

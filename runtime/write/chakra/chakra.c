@@ -47,6 +47,7 @@ static size_t divide(struct sl_chakra *c, char *memory)
     TAKE(edge_bucket, SL_CHAKRA_EDGE_BUCKETS * sizeof(*c->edge_bucket));
     TAKE(op, SL_CHAKRA_OPS * sizeof(*c->op));
     TAKE(launch, SL_CHAKRA_LAUNCHES * sizeof(*c->launch));
+    TAKE(launch_bucket, SL_CHAKRA_LAUNCHES * sizeof(*c->launch_bucket));
     TAKE(thread, SL_CHAKRA_THREADS * sizeof(*c->thread));
     TAKE(thread_at, SL_CHAKRA_THREAD_PLACES * sizeof(*c->thread_at));
     TAKE(open, SL_CHAKRA_OPEN * sizeof(*c->open));
@@ -76,10 +77,10 @@ int sl_chakra_create(struct sl_chakra **out, const struct sl_chakra_options *opt
     c->opt = *opt;
     if (!c->opt.correlation_mask)
         c->opt.correlation_mask = UINT64_MAX;
-    /* A quarter of the memory left by the fixed areas is for edges. */
+    /* An eighth of the memory left by the fixed areas is for edges. */
     cap -= divide(c, NULL) + SL_CHAKRA_NAMES_BYTES;
-    c->held_max = cap / 4 * 3 / HELD_BYTES;
-    c->edges_max = cap / 4 / sizeof(*c->edge);
+    c->held_max = cap / 8 * 7 / HELD_BYTES;
+    c->edges_max = cap / 8 / sizeof(*c->edge);
     c->area_bytes = divide(c, NULL);
     c->area = sl_pages_map(c->area_bytes);
     if (!c->area || sl_text_cache_init(&c->names, SL_CHAKRA_NAMES_BYTES) != 0) {
@@ -110,6 +111,7 @@ static void forget(struct sl_chakra *c)
     memset(&c->forgotten, 0, sizeof(c->forgotten));
     memset(c->first_context, 0, sizeof(c->first_context));
     memset(&c->count, 0, sizeof(c->count));
+    c->next_launch = 0;
     c->threads = 0;
     c->open_free = NULL;
     c->opened = 0;
@@ -131,6 +133,9 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
     c->header_out = 0;
     c->ending = 0;
     c->last_ns = 0;
+    c->has_launched = 0;
+    c->host_ns = 0;
+    c->done_ns = 0;
     return 0;
 }
 
@@ -140,6 +145,7 @@ int sl_chakra_begin(struct sl_chakra *c, struct sl_sink *sink, const struct sl_t
  * the device if it is known already. */
 static void put_header(struct sl_chakra *c)
 {
+    uint32_t thread = 0;
     size_t i;
 
     c->base_ns = c->meta.opened_ns ? c->meta.opened_ns : UINT64_MAX;
@@ -154,8 +160,17 @@ static void put_header(struct sl_chakra *c)
     }
     if (c->base_ns == UINT64_MAX)
         c->base_ns = 0;
+    c->from_ns = c->base_ns;
+    if (c->opt.base_ns && c->opt.base_ns < c->base_ns)
+        c->base_ns = c->opt.base_ns;
     sl_chakra_put_header(c);
     c->header_out = 1;
+    c->offset_id = 0;
+    for (i = 0; i < c->held_count && !thread; i++)
+        if (sl_chakra_is_cpu(&c->held[i]))
+            thread = c->held[i].thread;
+    if (c->from_ns > c->base_ns)
+        sl_chakra_put_offset(c, thread);
 }
 
 /* Lowers `complete_ns` to the start of a held launch that has not ended, because the launch must be
@@ -199,8 +214,21 @@ static int lacks_launch(const struct sl_chakra *c, const struct sl_event *ev)
     return !sl_chakra_is_cpu(ev) && !sl_chakra_has_launch(c, ev->correlation);
 }
 
-/* Writes the rows that are ready by `until_ns`, but stops at an operation that must wait for later
- * rows. */
+/* Returns 1 if the writer must hold the row at turn[i], and all rows that began later, because
+ * later rows decide what is written. */
+static int must_wait(struct sl_chakra *c, const struct sl_chakra_turn *turn, size_t i, size_t ready,
+                     uint64_t complete_ns)
+{
+    struct sl_event *ev = &c->held[turn[i].index];
+
+    if (!sl_chakra_is_cpu(ev))
+        return sl_chakra_must_wait(c, ev, complete_ns);
+    return sl_chakra_is_call(ev) ? sl_chakra_may_be_cut(c, ev, complete_ns)
+                                 : sl_chakra_lacks_sequence(c, turn + i, ready - i, complete_ns);
+}
+
+/* Writes the rows that are ready by `until_ns`, but stops at a row that must wait for later rows.
+ */
 static void put_held(struct sl_chakra *c, uint64_t until_ns)
 {
     uint64_t complete_ns = until_ns;
@@ -226,7 +254,7 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
                 break;
             ev = &c->held[turn[i].index];
         }
-        if (!sl_chakra_is_cpu(ev) && sl_chakra_must_wait(c, ev, complete_ns)) {
+        if (must_wait(c, turn, i, ready, complete_ns)) {
             until_ns = sl_chakra_before(ev->start_ns);
             break;
         }
@@ -239,6 +267,7 @@ static void put_held(struct sl_chakra *c, uint64_t until_ns)
         if (c->held[i].start_ns)
             c->held[kept++] = c->held[i];
     c->held_count = kept;
+    c->done_ns = until_ns;
     sl_chakra_settle_waits(c, until_ns);
     sl_chakra_sweep_edges(c, until_ns);
 }
@@ -291,13 +320,15 @@ static int is_crowded(const struct sl_chakra *c)
     return c->held_count > c->held_max / 16 * 15;
 }
 
-/* Makes room by writing the older half of the held time span, even if later events could still
- * change these rows. */
+/* Makes room. If joining the runs of queries frees too little, writes the older half of the held
+ * time span, even if later events could still change these rows. */
 static void make_room(struct sl_chakra *c)
 {
     uint64_t first = UINT64_MAX, last = 0, middle;
     size_t i;
 
+    if (sl_chakra_join_held_polls(c) > c->held_max / 4)
+        return;
     for (i = 0; i < c->held_count; i++) {
         uint64_t ns = ready_ns(&c->held[i]);
 
@@ -346,6 +377,8 @@ static void hold(struct sl_chakra *c, const struct sl_event *ev)
         c->last_ns = ev->end_ns;
     if (sl_chakra_is_call(ev))
         sl_chakra_note_call(c, ev);
+    if (sl_chakra_is_poll(ev))
+        held->u.call.queries = 1;
     if (sl_chakra_is_end(ev))
         held->start_ns = ev->end_ns;
 }

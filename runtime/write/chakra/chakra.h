@@ -59,6 +59,9 @@ struct sl_chakra_options {
     uint64_t correlation_mask;
     /* number of nanoseconds to add to event times to get the time since 1970; 0 in a job */
     int64_t clock_offset_ns;
+    /* The time base of the file, if it is before the window: the ranks of a job have one base. The
+     * first node then lasts from the base to the window. 0: the base is the start of the window. */
+    uint64_t base_ns;
 };
 
 /* Counts of the open file. If no file is open, these are the counts of the last file. */
@@ -71,6 +74,8 @@ struct sl_chakra_counts {
     uint64_t edges_no_source;
     /* sync edges left out because the waiting call or operation has no row, or did not wait */
     uint64_t edges_no_destination;
+    /* sync edges left out because they arrived after their destination was written */
+    uint64_t edges_late;
     /* sync edges left out because the source ends after the destination, so that the edge would
      * close a cycle */
     uint64_t edges_cycle;
@@ -80,6 +85,9 @@ struct sl_chakra_counts {
     /* rows of autograd threads whose caller is not known, because it may be one of several threads
      */
     uint64_t callers_unknown;
+    /* autograd evaluations written before their backward operator began, so without its sequence
+     * number */
+    uint64_t sequences_late;
     uint64_t gpu_without_launch; /* GPU operations whose call was not yet in the file */
     uint64_t gpu_overlaps;       /* GPU operations that began before their call had ended */
     /* total time by which the operations of gpu_overlaps begin later in a replay */

@@ -11,7 +11,8 @@
  *   name.c    names, made once and kept
  *   comm.c    collectives and their groups
  *   sort.c    rows in order of time
- *   early.c operations whose recorded start is before the start of their call, or whose call
+ *   polls.c   runs of queries that found unfinished work
+ *   early.c   operations whose recorded start is before the start of their call, or whose call
  *             outlasts the window
  *
  * A row is an event that is a slice in the trace. Rows are written in order of their start, except
@@ -27,13 +28,14 @@
 #define SL_CHAKRA_INTERNAL_H
 
 #include "event/device.h"
+#include "sync/call_class.h"
 #include "write/chakra/chakra.h"
 #include "write/text_cache.h"
 
 enum {
     SL_CHAKRA_BLOCK = 128 * 1024, /* number of bytes passed to the sink at a time */
     SL_CHAKRA_NAME_MAX = 64 * 1024,
-    SL_CHAKRA_NAMES_BYTES = 2 << 20,
+    SL_CHAKRA_NAMES_BYTES = 1 << 20,
     SL_CHAKRA_DEPS = 32768,         /* maximum number of dependencies of a node */
     SL_CHAKRA_MORE_MAX = 32 * 1024, /* maximum number of bytes that the caller may add to a node */
     /* maximum number of threads that are known at one time */
@@ -70,6 +72,11 @@ enum {
      * The limit is much larger than this error of the clocks, and much smaller than a difference
      * that has another cause. */
     SL_CHAKRA_SKEW_NS = 100000,
+    /* A launch of over SL_CHAKRA_DELAY_MAX_NS is cut at the start of its operation only if the
+     * operation ended at most this long, in nanoseconds, after the launch returned. So the cut does
+     * not depend on when the operation's record arrived. Rows are held for that time, and also for
+     * the sequence number of an operator that has begun. */
+    SL_CHAKRA_CUT_NS = 50000000,
     /* Longest time, in nanoseconds, between the end of an operation and the return of a call that
      * is under way when the window ends. The time is limited because the rows that are held for the
      * call take memory. */
@@ -83,6 +90,7 @@ struct sl_chakra_edge {
     uint32_t src_device, src_context, src_stream;
     uint32_t next; /* next edge in the same bucket: index + 1 */
     uint8_t at_start, used;
+    uint8_t late; /* 1: the edge arrived after rows up to the end of its destination were taken */
 };
 
 /* A GPU operation that was written. */
@@ -93,13 +101,13 @@ struct sl_chakra_op {
     uint64_t late_ns : 24;
 };
 
-/* A launch, which is the parent of the GPU operations with its correlation id. */
+/* A launch, which is the parent of the GPU operations with its correlation id; 0: free entry. */
 struct sl_chakra_launch {
     uint64_t correlation;
     uint64_t id; /* id of the launch's node; 0 if the node is not written yet */
     uint64_t end_ns;
     uint32_t thread;
-    uint32_t taken;
+    uint32_t next; /* next launch in the same bucket: index + 1 */
 };
 
 /* An open row, which encloses the next rows of its thread. */
@@ -117,8 +125,9 @@ struct sl_chakra_thread {
     uint32_t caller; /* the thread for which this thread works; valid if has_caller is set */
     uint8_t has_caller;
     uint8_t depth;
-    uint8_t pending; /* 1: `row` is not fully written */
-    uint8_t named;   /* 1: the first piece of `row` is written */
+    uint8_t launches; /* 1: the thread has launched GPU work, or works for a thread that has */
+    uint8_t pending;  /* 1: `row` is not fully written */
+    uint8_t named;    /* 1: the first piece of `row` is written */
     /* correlation id of a call that had not returned when the window ended, if this thread is
      * assumed to have made the call; 0 if there is none */
     uint64_t unseen;
@@ -166,14 +175,12 @@ struct sl_chakra_stream {
     uint64_t busy_until_ns;              /* latest recorded end of the stream's operations */
 };
 
-/* An operation whose call has not arrived, with the thread and the call that may have launched the
- * operation. The operation and all later rows are held. */
+/* An operation whose call has not arrived. The operation and all later rows are held. */
 struct sl_chakra_unseen {
     /* once all rows up to this time have arrived, the operation is written without its call; 0 if
      * no operation is held */
     uint64_t until_ns;
     uint64_t correlation;
-    uint32_t thread;
 };
 
 /* An entry of the sort, with an index into `held`. */
@@ -191,6 +198,7 @@ struct sl_chakra_node {
     int first;
     uint32_t thread; /* CPU node: system id of the thread */
     uint64_t start_ns, end_ns;
+    uint64_t counted_ns; /* start of the part of the time that simulators count */
     uint64_t delay_ns; /* GPU node: time from the end of the last parent to the operation's start */
     /* GPU node: for how many nanoseconds the operation overlaps the previous operation on the
      * stream */
@@ -213,6 +221,8 @@ struct sl_chakra {
     int error;
     int header_out;
     uint64_t base_ns;
+    uint64_t from_ns;   /* start of the window, or of the first row: base_ns, or later */
+    uint64_t offset_id; /* id of the node from base_ns to from_ns; 0 if there is none */
     /* the device that the header names; SL_DEVICE_NONE if the header names no device */
     uint32_t device;
 
@@ -227,16 +237,23 @@ struct sl_chakra {
     size_t held_count, held_max;
     /* 1: for lack of memory, rows are written although earlier events may still arrive */
     int hurried;
-    int ending;                               /* 1: no more rows will arrive */
-    uint64_t last_ns;                         /* time at which the last row that arrived ended */
+    int has_launched; /* 1: a thread has launched GPU work in this file */
+    uint64_t host_ns; /* time up to which the nodes of all threads count as host time */
+    uint64_t done_ns; /* all rows that ended by this time are written, or their nodes have begun */
+    int ending;       /* 1: no more rows will arrive */
+    uint64_t last_ns; /* time at which the last row that arrived ended */
     struct sl_chakra_turn *turn, *turn_spare; /* arrays of held_max entries each */
 
     struct sl_chakra_edge *edge;
     size_t edges, edges_max;
     uint32_t *edge_bucket; /* SL_CHAKRA_EDGE_BUCKETS entries: index + 1 */
 
-    struct sl_chakra_op *op;         /* array of SL_CHAKRA_OPS entries */
-    struct sl_chakra_launch *launch; /* SL_CHAKRA_LAUNCHES entries, by correlation id */
+    struct sl_chakra_op *op; /* array of SL_CHAKRA_OPS entries */
+    /* A ring of SL_CHAKRA_LAUNCHES entries, so that the ids of calls that launch nothing, such as
+     * queries, evict no launch. */
+    struct sl_chakra_launch *launch;
+    uint32_t *launch_bucket; /* SL_CHAKRA_LAUNCHES entries, by correlation id: index + 1 */
+    uint32_t next_launch;    /* index of the entry that is used next */
     /* SL_CHAKRA_THREADS entries, of which the first `threads` are used */
     struct sl_chakra_thread *thread;
     size_t threads;
@@ -269,6 +286,32 @@ static inline int sl_chakra_is_call(const struct sl_event *ev)
 static inline int sl_chakra_is_range(const struct sl_event *ev)
 {
     return ev->kind == SL_EV_RANGE || ev->kind == SL_EV_NVTX_RANGE;
+}
+
+static inline enum sl_call_class sl_chakra_class_of(const struct sl_event *call)
+{
+    return sl_call_class_of((enum sl_event_kind)call->kind, call->u.call.cbid);
+}
+
+/* Returns 1 if the row is a query that found unfinished work. A run of such queries is one node. */
+static inline int sl_chakra_is_poll(const struct sl_event *ev)
+{
+    return sl_chakra_is_call(ev) && ev->u.call.result == SL_RESULT_NOT_READY &&
+           (sl_chakra_class_of(ev) == SL_CALL_EVENT_QUERY ||
+            sl_chakra_class_of(ev) == SL_CALL_STREAM_QUERY);
+}
+
+/* Adds the query `next`, which did not begin earlier, to the run `run`. Returns 0 if the two rows
+ * cannot be in one run. The caller knows that the thread did nothing between them. A query inside
+ * the run is one whose record arrived after the records of later queries. */
+static inline int sl_chakra_join_polls(struct sl_event *run, const struct sl_event *next)
+{
+    if (!sl_chakra_is_poll(run) || !sl_chakra_is_poll(next) || run->kind != next->kind ||
+        run->u.call.cbid != next->u.call.cbid)
+        return 0;
+    run->end_ns = next->end_ns > run->end_ns ? next->end_ns : run->end_ns;
+    run->u.call.queries += next->u.call.queries;
+    return 1;
 }
 
 /* Returns 1 if the row is an operator or a range, which may enclose calls. */
@@ -316,6 +359,10 @@ struct sl_chakra_turn *sl_chakra_sort(struct sl_chakra_turn *turn, struct sl_cha
 struct sl_chakra_turn *sl_chakra_order(const struct sl_event *held, struct sl_chakra_turn *turn,
                                        struct sl_chakra_turn *spare, size_t count);
 
+/* polls.c: joins the runs of queries among the held rows. Returns the number of rows that this
+ * freed. */
+size_t sl_chakra_join_held_polls(struct sl_chakra *c);
+
 /* early.c: examines the sorted rows from `at` to *count, and moves each operation that began before
  * its call to the position after the call. Returns the array that has the rows. Rows that must wait
  * for a call that is still held are removed from the end of the array. *until_ns is then lowered,
@@ -340,6 +387,8 @@ void sl_chakra_add_dep(struct sl_chakra *c, uint64_t id);
 uint64_t sl_chakra_put_node(struct sl_chakra *c,
                             const struct sl_chakra_node *n); /* returns the node's id */
 void sl_chakra_put_header(struct sl_chakra *c);
+/* writes the first node, from base_ns to from_ns, on this thread */
+void sl_chakra_put_offset(struct sl_chakra *c, uint32_t thread);
 void sl_chakra_hand_over(struct sl_chakra *c);
 
 /* edge.c */
@@ -374,6 +423,12 @@ struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id, 
 /* Called for each operator. Stores the threads of forward operators, and learns PyTorch's thread
  * numbers from backward operators. */
 void sl_chakra_note_sequence(struct sl_chakra *c, const struct sl_event *op);
+/* Returns 1 if rows[0], which is to be written next, is an autograd evaluation whose backward
+ * operator has not begun. The evaluation has the sequence number of that operator. If the operator
+ * is among the `count` sorted rows, copies its number. After SL_CHAKRA_CUT_NS the evaluation is
+ * written without a number, and counted. */
+int sl_chakra_lacks_sequence(struct sl_chakra *c, const struct sl_chakra_turn *rows, size_t count,
+                             uint64_t complete_ns);
 /* Returns the thread that called the backward pass in which this row begins, if that thread is
  * known and idle. */
 struct sl_chakra_thread *sl_chakra_caller_of(struct sl_chakra *c, const struct sl_event *ev);
@@ -385,6 +440,10 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev);
  * known. `free_ns` is the time at which all other parents of the operation had ended. */
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns);
+/* Returns 1 if operations that have not arrived may still cut the call (SL_CHAKRA_CUT_NS). The
+ * writer then holds the call and all rows that began later. */
+int sl_chakra_may_be_cut(const struct sl_chakra *c, const struct sl_event *call,
+                         uint64_t complete_ns);
 /* Returns 1 if the launch is known, even if its node is not written yet. */
 int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation);
 /* Writes the thread's nodes up to `ns`, so that an operation that was launched at `ns` can depend
@@ -398,8 +457,8 @@ void sl_chakra_close_threads(struct sl_chakra *c);
 
 /* gpu.c */
 void sl_chakra_take_op(struct sl_chakra *c, const struct sl_event *ev);
-/* Returns 1 if later rows may show which thread launched the operation. In this case the writer
- * holds the operation and all rows that began later. */
+/* Returns 1 if later rows may show which call launched the operation. In this case the writer holds
+ * the operation and all rows that began later. */
 int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 
 /* lane.c: returns the stream's entry, or NULL if the stream is not known. */
@@ -411,10 +470,8 @@ struct sl_chakra_stream *sl_chakra_get_stream(struct sl_chakra *c, const struct 
 
 /* early.c: the functions below handle operations whose call has not arrived. */
 void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call);
-/* Returns 1 if later rows may still show that the thread that launched last on the stream made the
- * operation's call. */
-int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_chakra_stream *s,
-                           const struct sl_event *op, uint64_t complete_ns);
+/* Returns 1 if the operation's call may still arrive, or may be under way when the window ends. */
+int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns);
 /* Returns the thread that was in the operation's call when the window ended, or NULL if the thread
  * is not known. */
 struct sl_chakra_thread *sl_chakra_unseen_caller(struct sl_chakra *c,

@@ -30,13 +30,62 @@
  * began last. These rules apply to rows that are reported at their begin, and to rows that arrive
  * complete.
  *
+ * A simulator runs the nodes of all threads one after the other. So that it does not count the same
+ * time twice, the duration in microseconds is only the part after the latest end of the nodes
+ * written before. Threads that launch nothing, such as NCCL's watchdog, are always beside a thread
+ * that does, so their nodes count nothing.
+ *
  * Threads: one owner. Memory: the tables that lane.c describes.
  */
 #include "write/chakra/chakra_internal.h"
 
-static struct sl_chakra_launch *launch_slot(const struct sl_chakra *c, uint64_t correlation)
+/* Returns the link to the launch. If the launch is not known, the link is 0. */
+static uint32_t *link_to_launch(const struct sl_chakra *c, uint64_t correlation)
 {
-    return &c->launch[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+    uint32_t *link = &c->launch_bucket[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+
+    while (*link && c->launch[*link - 1].correlation != correlation)
+        link = &c->launch[*link - 1].next;
+    return link;
+}
+
+static struct sl_chakra_launch *find_launch(const struct sl_chakra *c, uint64_t correlation)
+{
+    uint32_t index = correlation ? *link_to_launch(c, correlation) : 0;
+
+    return index ? &c->launch[index - 1] : NULL;
+}
+
+/* Stores a launch, in place of the oldest one. */
+static void note_launch(struct sl_chakra *c, uint64_t correlation, uint32_t thread)
+{
+    uint32_t *link = link_to_launch(c, correlation);
+    struct sl_chakra_launch *l;
+
+    if (*link) {
+        l = &c->launch[*link - 1];
+        *l = (struct sl_chakra_launch){correlation, 0, 0, thread, l->next};
+        return;
+    }
+    l = &c->launch[c->next_launch];
+    if (l->correlation)
+        *link_to_launch(c, l->correlation) = l->next;
+    link = &c->launch_bucket[correlation & (SL_CHAKRA_LAUNCHES - 1)];
+    *l = (struct sl_chakra_launch){correlation, 0, 0, thread, *link};
+    *link = c->next_launch + 1;
+    c->next_launch = (c->next_launch + 1) & (SL_CHAKRA_LAUNCHES - 1);
+}
+
+/* Returns the start of the part of a node that counts as host time, and counts that part. */
+static uint64_t count_host_time(struct sl_chakra *c, const struct sl_chakra_thread *t,
+                                uint64_t start_ns, uint64_t end_ns)
+{
+    uint64_t from = c->host_ns > start_ns ? c->host_ns : start_ns;
+
+    if ((c->has_launched && !t->launches) || from >= end_ns)
+        return end_ns;
+    c->host_ns = end_ns;
+    return from;
 }
 
 /* Writes the next node of a thread. The new node depends on the thread's last node and on the nodes
@@ -49,6 +98,7 @@ static void put(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl
     n.first = ev == &t->row && !t->named;
     n.start_ns = start_ns;
     n.end_ns = end_ns;
+    n.counted_ns = count_host_time(c, t, start_ns, end_ns);
     n.name = ev ? sl_chakra_name(c, ev) : NULL;
     sl_chakra_add_dep(c, t->last);
     sl_chakra_add_dep(c, t->after);
@@ -70,9 +120,9 @@ static void put_until(struct sl_chakra *c, struct sl_chakra_thread *t, const str
 /* Makes the thread's last node the parent of the operations that the pending row launches. */
 static void set_launch(struct sl_chakra *c, const struct sl_chakra_thread *t)
 {
-    struct sl_chakra_launch *l = launch_slot(c, sl_chakra_correlation(&t->row));
+    struct sl_chakra_launch *l = find_launch(c, sl_chakra_correlation(&t->row));
 
-    if (l->taken && l->correlation == sl_chakra_correlation(&t->row)) {
+    if (l) {
         l->id = t->last;
         l->end_ns = t->frontier_ns;
     }
@@ -258,6 +308,7 @@ static void hand_over(struct sl_chakra *c, struct sl_chakra_thread *t,
     t->after = caller->last;
     t->has_caller = 1;
     t->caller = caller->id;
+    t->launches |= caller->launches;
     caller->waits_for++;
     c->count.handovers++;
 }
@@ -280,11 +331,18 @@ static int is_late(const struct sl_chakra_thread *t, const struct sl_event *ev)
     return ev->start_ns < t->frontier_ns && ev->end_ns <= t->frontier_ns && !sl_chakra_is_outer(ev);
 }
 
+/* Adds a query to the run that is the pending row, if the thread did nothing between. Returns 0 if
+ * the query is not part of that run. */
+static int extends_run(struct sl_chakra_thread *t, const struct sl_event *ev)
+{
+    return t->pending && !t->named && !t->waits_for &&
+           (!t->open || t->open->row.end_ns > ev->start_ns) && sl_chakra_join_polls(&t->row, ev);
+}
+
 void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
 {
     struct sl_chakra_thread *t = sl_chakra_get_thread(c, ev->thread, ev->start_ns), *caller;
     uint64_t correlation = sl_chakra_correlation(ev);
-    struct sl_chakra_launch *l = launch_slot(c, correlation);
 
     if (!t) {
         c->count.rows_full++;
@@ -294,10 +352,14 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
         c->count.rows_late++;
         return;
     }
+    if (extends_run(t, ev))
+        return;
     if (t->pending && ends_first(t, ev))
         finish_row(c, t);
     if (ev->kind == SL_EV_CPU_OP)
         sl_chakra_note_sequence(c, ev);
+    if (ev->flags & SL_EVF_LAUNCH)
+        t->launches = c->has_launched = 1;
     caller = ev->kind == SL_EV_CPU_OP && !t->has_caller && !sl_chakra_is_in(t, ev->start_ns, NULL)
                  ? sl_chakra_caller_of(c, ev)
                  : NULL;
@@ -312,8 +374,8 @@ void sl_chakra_take_row(struct sl_chakra *c, const struct sl_event *ev)
     t->row = *ev;
     t->pending = 1;
     t->named = 0;
-    if (correlation)
-        *l = (struct sl_chakra_launch){correlation, 0, 0, ev->thread, 1};
+    if (correlation && sl_call_may_enqueue(sl_chakra_class_of(ev)))
+        note_launch(c, correlation, ev->thread);
 }
 
 /* Returns the row that was added at its begin and ends with this event. Returns NULL if there is no
@@ -341,15 +403,32 @@ void sl_chakra_take_end(struct sl_chakra *c, const struct sl_event *ev)
         row->end_ns = ev->end_ns;
 }
 
+/* Returns the latest end of an operation at whose start the launch is cut. A later record of the
+ * operation might come after the thread's next nodes were written. */
+static uint64_t cut_until_ns(const struct sl_event *launch)
+{
+    return launch->end_ns +
+           (launch->end_ns - launch->start_ns > SL_CHAKRA_DELAY_MAX_NS ? SL_CHAKRA_CUT_NS : 0);
+}
+
+int sl_chakra_may_be_cut(const struct sl_chakra *c, const struct sl_event *call,
+                         uint64_t complete_ns)
+{
+    return call->flags & SL_EVF_LAUNCH && !c->hurried && !c->ending &&
+           cut_until_ns(call) > complete_ns;
+}
+
 /* Called when an operation of the pending row begins. Cuts the row into two pieces at the time at
  * which the operation was enqueued. */
-static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t start_ns,
+static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, const struct sl_event *op,
                      uint64_t free_ns)
 {
+    uint64_t start_ns = op->start_ns;
     uint64_t cut = start_ns < t->row.start_ns ? t->row.start_ns : earlier(start_ns, t->row.end_ns);
     int waits = sl_chakra_waits(c, sl_chakra_correlation(&t->row));
 
-    if (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS) {
+    if (op->end_ns > cut_until_ns(&t->row) ||
+        (!waits && t->row.end_ns - cut <= SL_CHAKRA_DELAY_MAX_NS)) {
         finish_row(c, t);
         return;
     }
@@ -372,25 +451,23 @@ static void enqueued(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t s
 
 int sl_chakra_has_launch(const struct sl_chakra *c, uint64_t correlation)
 {
-    const struct sl_chakra_launch *l = launch_slot(c, correlation);
-
-    return l->taken && l->correlation == correlation;
+    return find_launch(c, correlation) != NULL;
 }
 
 const struct sl_chakra_launch *sl_chakra_launch_of(struct sl_chakra *c, const struct sl_event *op,
                                                    uint64_t free_ns)
 {
-    struct sl_chakra_launch *l = launch_slot(c, op->correlation);
+    struct sl_chakra_launch *l = find_launch(c, op->correlation);
     struct sl_chakra_thread *t;
 
-    if (!l->taken || l->correlation != op->correlation)
+    if (!l)
         return NULL;
     if (l->id)
         return l;
     t = sl_chakra_find_thread(c, l->thread);
     if (!t || !t->pending || t->named || sl_chakra_correlation(&t->row) != op->correlation)
         return NULL;
-    enqueued(c, t, op->start_ns, free_ns);
+    enqueued(c, t, op, free_ns);
     return l->id ? l : NULL;
 }
 

@@ -108,10 +108,10 @@ struct sl_chakra_turn *sl_chakra_behind_calls(struct sl_chakra *c, struct sl_cha
  * Such a call has no record. The thread that made such a call has made no later call. We assume
  * that this is the thread that launched last on the operation's stream, if no other thread has
  * launched on that stream, or if no other thread can have made such a call. Any other guess is
- * often wrong, and would connect the operation with unrelated work. A call whose record was lost
- * looks the same until its thread's next call arrives, so the operation is held until that next
- * call arrives. Two threads may share an entry in the table of SL_CHAKRA_CALLED ids. A later call
- * of one thread then counts as a later call of both threads.
+ * often wrong, and would connect the operation with unrelated work. A call that has not returned
+ * yet looks the same, so the operation is held for SL_CHAKRA_OUTLAST_NS. Two threads may share an
+ * entry in the table of SL_CHAKRA_CALLED ids. A later call of one thread then counts as a later
+ * call of both threads.
  */
 
 static uint64_t *called_by(const struct sl_chakra *c, uint32_t thread)
@@ -125,7 +125,7 @@ void sl_chakra_note_call(struct sl_chakra *c, const struct sl_event *call)
 
     if (call->correlation > *called)
         *called = call->correlation;
-    if (call->thread == c->unseen.thread || call->correlation == c->unseen.correlation)
+    if (call->correlation == c->unseen.correlation)
         c->unseen.until_ns = 0;
 }
 
@@ -159,14 +159,13 @@ static int another_can_be_in(const struct sl_chakra *c, const struct sl_chakra_t
     return 0;
 }
 
-int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_chakra_stream *s,
-                           const struct sl_event *op, uint64_t complete_ns)
+int sl_chakra_is_undecided(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns)
 {
     uint64_t until_ns = op->end_ns + SL_CHAKRA_OUTLAST_NS;
 
-    if (until_ns <= complete_ns || !last_launcher(c, s, op))
+    if (until_ns <= complete_ns)
         return 0;
-    c->unseen = (struct sl_chakra_unseen){until_ns, op->correlation, s->thread};
+    c->unseen = (struct sl_chakra_unseen){until_ns, op->correlation};
     return 1;
 }
 

@@ -67,6 +67,7 @@ int sl_chakra_edges(struct sl_chakra *c, const struct sl_edge *edge, size_t coun
         e->dst_end_ns = from->dst_end_ns;
         e->at_start = from->at_start;
         e->used = 0;
+        e->late = from->dst_end_ns <= c->done_ns;
         link_edge(c, (uint32_t)c->edges++);
     }
     return c->error;
@@ -205,7 +206,8 @@ void sl_chakra_sweep_edges(struct sl_chakra *c, uint64_t complete_ns)
         if (e->used)
             continue;
         if (e->dst_end_ns <= complete_ns) {
-            c->count.edges_no_destination++;
+            c->count.edges_late += e->late;
+            c->count.edges_no_destination += !e->late;
             continue;
         }
         c->edge[kept] = *e;

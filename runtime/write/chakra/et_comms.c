@@ -21,9 +21,11 @@ enum {
     DIGITS_MAX = 18,
 };
 
-/* A call's entry, in which the call's operations find their collective. */
+/* A call's entry, in which the call's operations find their collective. The entries are a ring, so
+ * that the ids of other calls, of which a thread that polls makes very many, evict none of them. */
 struct joined {
-    uint64_t correlation;
+    uint64_t correlation; /* 0: free */
+    uint32_t next;        /* next entry in the same bucket: index + 1 */
     struct sl_collective does;
 };
 
@@ -38,6 +40,8 @@ struct sl_et_comms {
     const struct sl_intern *places, *details;
     struct sl_collectives *comms;
     struct joined joined[CALLS];
+    uint32_t bucket[CALLS]; /* by correlation id: index in `joined` + 1 */
+    uint32_t newest;        /* index of the entry that is used next */
     struct told told[TOLD];
 };
 
@@ -128,6 +132,36 @@ static int read_detail(struct sl_et_comms *x, uint32_t id, struct sl_collective 
     return sl_collectives_read(x->comms, &told, out);
 }
 
+/* ---- calls ---- */
+
+/* Returns the link to the call's entry. If the call has none, the link is 0. */
+static uint32_t *link_to(struct sl_et_comms *x, uint64_t correlation)
+{
+    uint32_t *link = &x->bucket[correlation % CALLS];
+
+    while (*link && x->joined[*link - 1].correlation != correlation)
+        link = &x->joined[*link - 1].next;
+    return link;
+}
+
+/* Stores the collective of a call, in place of that of the oldest call. */
+static void join(struct sl_et_comms *x, uint64_t correlation, const struct sl_collective *does)
+{
+    struct joined *j = &x->joined[x->newest];
+    uint32_t *link = link_to(x, correlation);
+
+    if (*link) {
+        x->joined[*link - 1].does = *does;
+        return;
+    }
+    if (j->correlation)
+        *link_to(x, j->correlation) = j->next;
+    link = &x->bucket[correlation % CALLS];
+    *j = (struct joined){correlation, *link, *does};
+    *link = x->newest + 1;
+    x->newest = (x->newest + 1) % CALLS;
+}
+
 int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
 {
     uint32_t detail = sl_op_place_of(x->places, call).collective;
@@ -140,20 +174,19 @@ int sl_et_comms_call(struct sl_et_comms *x, const struct sl_event *call)
         told->detail = detail;
         told->is_known = read_detail(x, detail, &told->does) == 0;
     }
-    if (told->is_known)
-        x->joined[call->correlation % CALLS] = (struct joined){call->correlation, told->does};
+    if (told->is_known && call->correlation)
+        join(x, call->correlation, &told->does);
     return sl_collectives_group_count(x->comms) > groups;
 }
 
 int sl_et_comms_find(void *et_comms, const struct sl_event *op, struct sl_collective *out)
 {
-    const struct sl_et_comms *x = et_comms;
-    const struct joined *joined = &x->joined[op->correlation % CALLS];
+    struct sl_et_comms *x = et_comms;
+    uint32_t index = op->correlation ? *link_to(x, op->correlation) : 0;
 
-    if (!op->correlation || joined->correlation != op->correlation)
-        return 0;
-    *out = joined->does;
-    return 1;
+    if (index)
+        *out = x->joined[index - 1].does;
+    return index != 0;
 }
 
 void sl_et_comms_groups(const struct sl_et_comms *x,

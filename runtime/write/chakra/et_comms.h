@@ -5,8 +5,8 @@
  * Calls arrive before their operations. The event of a call names its operator by struct
  * sl_op_place (event/ops.h), which refers to the operator's details (event/op_detail.h).
  *
- * Threads: one owner. Memory: 2 MiB. If the correlation ids of two calls differ by 16384 or more,
- * the older call may be forgotten. The operations of a forgotten call count as computation.
+ * Threads: one owner. Memory: 2 MiB. The last 16384 calls of collectives are known. The operations
+ * of older calls count as computation.
  */
 #ifndef SL_CHAKRA_ET_COMMS_H
 #define SL_CHAKRA_ET_COMMS_H

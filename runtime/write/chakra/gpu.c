@@ -116,12 +116,8 @@ static int begins_late(const struct sl_event *op, uint64_t free_ns)
 
 int sl_chakra_must_wait(struct sl_chakra *c, const struct sl_event *op, uint64_t complete_ns)
 {
-    const struct sl_chakra_stream *s;
-
-    if (c->hurried || c->ending || sl_chakra_has_launch(c, op->correlation))
-        return 0;
-    s = sl_chakra_find_stream(c, op->device, op->context, op->stream);
-    return s && begins_late(op, free_at(c, s, op)) && sl_chakra_is_undecided(c, s, op, complete_ns);
+    return !c->hurried && !c->ending && !sl_chakra_has_launch(c, op->correlation) &&
+           sl_chakra_is_undecided(c, op, complete_ns);
 }
 
 /* Counts an operation that began before its call had ended. An operation cannot begin before it was

@@ -108,7 +108,7 @@ struct sl_chakra_thread *sl_chakra_get_thread(struct sl_chakra *c, uint32_t id, 
     if (c->threads == SL_CHAKRA_THREADS)
         return NULL;
     t = &c->thread[c->threads++];
-    *t = (struct sl_chakra_thread){.id = id, .frontier_ns = c->base_ns};
+    *t = (struct sl_chakra_thread){.id = id, .frontier_ns = c->from_ns, .after = c->offset_id};
     if (c->forgotten.id) {
         t->after = c->forgotten.id;
         t->frontier_ns = c->forgotten.end_ns;

@@ -171,16 +171,19 @@ static char *put_name(char *at, const struct sl_chakra_node *n)
     return at + length + suffix;
 }
 
-/* Rounds the start and the end to microseconds. The duration itself is not rounded, so that
- * consecutive durations add up to the total time. */
-static char *put_micros(char *at, uint64_t start_ns, uint64_t end_ns)
+static uint64_t micros(uint64_t ns)
 {
-    uint64_t start = (start_ns + 500) / 1000, end = (end_ns + 500) / 1000;
+    return (ns + 500) / 1000;
+}
 
-    if (start)
-        at = sl_wire_u64(at, NODE_START_MICROS, start);
-    if (end > start)
-        at = sl_wire_u64(at, NODE_DURATION_MICROS, end - start);
+/* Rounds the times to microseconds. The duration itself is not rounded, so that consecutive
+ * durations add up to the total time. */
+static char *put_micros(char *at, uint64_t start_ns, uint64_t counted_ns, uint64_t end_ns)
+{
+    if (micros(start_ns))
+        at = sl_wire_u64(at, NODE_START_MICROS, micros(start_ns));
+    if (micros(end_ns) > micros(counted_ns))
+        at = sl_wire_u64(at, NODE_DURATION_MICROS, micros(end_ns) - micros(counted_ns));
     return at;
 }
 
@@ -216,17 +219,36 @@ static char *put_more(struct sl_chakra *c, char *at, const struct sl_event *ev)
 }
 
 /* Writes the attributes that distinguish a row from other rows with the same name. */
-static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_event *ev)
+static char *put_row_attributes(struct sl_chakra *c, char *at, const struct sl_chakra_node *n)
 {
-    if (!sl_chakra_is_outer(ev))
-        return PUT_INT64(at, NODE_ATTR, "correlation", ev->correlation & c->opt.correlation_mask);
+    const struct sl_event *ev = n->ev;
+
+    if (!sl_chakra_is_outer(ev)) {
+        at = PUT_INT64(at, NODE_ATTR, "correlation", ev->correlation & c->opt.correlation_mask);
+        return n->first && sl_chakra_is_poll(ev) && ev->u.call.queries > 1
+                   ? PUT_INT64(at, NODE_ATTR, "queries", ev->u.call.queries)
+                   : at;
+    }
     if (ev->kind == SL_EV_NVTX_RANGE)
-        return at;
+        return ev->value_type == SL_NOTE_RECORD_FUNCTION
+                   ? PUT_INT64(at, NODE_ATTR, "rf_id", ev->u.note.value)
+                   : at;
     if (ev->u.row.record_function)
         at = PUT_INT64(at, NODE_ATTR, "rf_id", ev->u.row.record_function);
     if (ev->u.row.sequence >= 0)
         at = PUT_INT64(at, NODE_ATTR, "seq_id", ev->u.row.sequence);
     return at;
+}
+
+void sl_chakra_put_offset(struct sl_chakra *c, uint32_t thread)
+{
+    const struct sl_chakra_node gap = {
+        .thread = thread, .start_ns = c->base_ns, .counted_ns = c->base_ns, .end_ns = c->from_ns};
+
+    c->offset_id = sl_chakra_put_node(c, &gap);
+    c->host_ns = c->from_ns;
+    c->count.cpu_nodes++;
+    c->count.gap_nodes++;
 }
 
 uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
@@ -239,7 +261,7 @@ uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
     at = put_name(at, n);
     at = sl_wire_u64(at, NODE_TYPE, sl_chakra_node_type(n->collective));
     at = put_deps(c, at);
-    at = put_micros(at, start, end);
+    at = put_micros(at, start, gpu ? start : relative(c, n->counted_ns), end);
     if (n->first)
         at = put_more(c, at, n->ev);
     at = PUT_BOOL(at, NODE_ATTR, "is_cpu_op", !gpu);
@@ -250,7 +272,7 @@ uint64_t sl_chakra_put_node(struct sl_chakra *c, const struct sl_chakra_node *n)
                        c->opt.thread ? c->opt.thread(c->opt.thread_user, n->thread)
                                      : (int64_t)n->thread);
     if (n->ev)
-        at = put_row_attributes(c, at, n->ev);
+        at = put_row_attributes(c, at, n);
     at = PUT_INT64(at, NODE_ATTR, "start_ns", start);
     at = PUT_INT64(at, NODE_ATTR, "duration_ns", end > start ? end - start : 0);
     put_message(c, at);

@@ -36,7 +36,8 @@ struct chakra_output {
 
 static uint64_t edges_left_out(const struct sl_chakra_counts *c)
 {
-    return c->edges_no_source + c->edges_no_destination + c->edges_cycle + c->edges_full;
+    return c->edges_no_source + c->edges_no_destination + c->edges_late + c->edges_cycle +
+           c->edges_full;
 }
 
 static uint64_t rows_left_out(const struct sl_chakra_counts *c)
@@ -54,6 +55,9 @@ static void count_nodes(struct chakra_output *o)
     sl_stats_add(SL_STAT_CHAKRA_EDGES, now.edges - was.edges);
     sl_stats_add(SL_STAT_CHAKRA_EDGES_LEFT_OUT, edges_left_out(&now) - edges_left_out(&was));
     sl_stats_add(SL_STAT_CHAKRA_ROWS_LEFT_OUT, rows_left_out(&now) - rows_left_out(&was));
+    sl_stats_add(SL_STAT_CHAKRA_EDGES_LATE, now.edges_late - was.edges_late);
+    sl_stats_add(SL_STAT_CHAKRA_ROWS_LATE, now.rows_late - was.rows_late);
+    sl_stats_add(SL_STAT_CHAKRA_SEQUENCES_LATE, now.sequences_late - was.sequences_late);
     sl_stats_add(SL_STAT_CHAKRA_UNEXPLAINED, now.unexplained - was.unexplained);
     sl_stats_add(SL_STAT_CHAKRA_NO_LAUNCH, now.gpu_without_launch - was.gpu_without_launch);
     sl_stats_add(SL_STAT_CHAKRA_COMM_UNKNOWN, now.comm_unknown - was.comm_unknown);

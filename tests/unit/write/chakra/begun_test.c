@@ -57,6 +57,8 @@ static struct sl_event *add(uint8_t kind, const char *name, uint32_t thread, uin
     return ev;
 }
 
+static int has_backward;
+
 /* The time in ns from which the stream of each thread is idle. */
 static uint64_t stream_free[CPU_THREADS + 1];
 
@@ -68,9 +70,13 @@ static uint64_t launch_kernel(uint32_t thread, uint64_t at)
     ev->flags = SL_EVF_LAUNCH;
     ev->correlation = correlation;
     ev->end_ns = ev->start_ns + 1 + random_below(9000);
+    from = ev->end_ns - BASE + random_below(5000);
+    /* The operation of a long launch begins before the launch returns. A real caller is in no
+     * launch when its backward pass begins, and its worker in none when it ends. */
+    if (!has_backward && random_below(6) == 0)
+        ev->end_ns = from + BASE + 15000 + random_below(50000);
     uint64_t end = ev->end_ns - BASE;
 
-    from = end + random_below(5000);
     if (from <= stream_free[thread])
         from = stream_free[thread] + 1;
     ev = add(SL_EV_KERNEL, "kernel", 0, from);
@@ -81,6 +87,21 @@ static uint64_t launch_kernel(uint32_t thread, uint64_t at)
     return end;
 }
 
+static uint64_t poll(uint32_t thread, uint64_t at)
+{
+    for (unsigned i = random_below(5); i > 0; i--) {
+        uint64_t correlation = count + 1;
+        struct sl_event *ev = add(SL_EV_RUNTIME, "query", thread, at + random_below(3000));
+
+        ev->correlation = correlation;
+        ev->u.call.cbid = EVENT_QUERY;
+        ev->u.call.result = SL_RESULT_NOT_READY;
+        ev->end_ns = ev->start_ns + 1 + random_below(2000);
+        at = ev->end_ns - BASE;
+    }
+    return at;
+}
+
 /* Adds random work of a thread from `at` on. Returns the time at which the work ends. */
 static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
 {
@@ -89,7 +110,7 @@ static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
     for (unsigned i = 0; i < times; i++) {
         at += 100 + random_below(20000);
         if (depth == 0 || random_below(3) == 0) {
-            at = launch_kernel(thread, at);
+            at = poll(thread, launch_kernel(thread, at));
             continue;
         }
         uint8_t kind = random_below(2) ? SL_EV_CPU_OP : SL_EV_RANGE;
@@ -97,7 +118,7 @@ static uint64_t do_something(uint32_t thread, uint64_t at, int depth)
 
         add(kind, kind == SL_EV_CPU_OP ? "op" : "range", thread, at);
         /* Some operators are forward operators, and some belong to autograd. */
-        if (kind == SL_EV_CPU_OP && random_below(3) == 0) {
+        if (has_backward && kind == SL_EV_CPU_OP && random_below(3) == 0) {
             rows[mine].forward_thread = thread == CPU_THREADS;
             rows[mine].u.row.sequence = random_below(6);
         }
@@ -114,6 +135,7 @@ static void make_job(uint64_t seed)
     uint64_t at[CPU_THREADS + 1] = {0};
 
     random_state = seed;
+    has_backward = seed % 4 != 0;
     count = 0;
     memset(stream_free, 0, sizeof(stream_free));
     for (unsigned i = 0; i < 12; i++) {
@@ -181,7 +203,7 @@ static void test_a_job_is_the_same_however_it_is_told(void **state)
     unsigned handovers = 0;
 
     this_case = &told_whole;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 80; seed++) {
         reopen(0);
         make_job(seed);
         say_written(0, ROWS);
@@ -325,6 +347,54 @@ static void test_an_operator_cut_at_the_end_holds_nothing_back(void **state)
     assert_int_equal(counts().gpu_nodes, 1);
 }
 
+static struct sl_event begun_op(const char *name, uint64_t start)
+{
+    struct sl_event op = {.kind = SL_EV_CPU_OP,
+                          .name = text(name),
+                          .thread = 10,
+                          .start_ns = BASE + start * 1000,
+                          .end_ns = SL_END_UNKNOWN};
+
+    op.order = (uint32_t)start;
+    op.u.row.sequence = -1;
+    return op;
+}
+
+/* Gives an autograd evaluation, and after `wait` microseconds the backward operator inside it. */
+static struct dom_file *evaluate(uint64_t wait)
+{
+    struct sl_event outer = begun_op("autograd::engine::evaluate_function: MulBackward0", 100);
+    struct sl_event inner = begun_op("MulBackward0", 100 + wait);
+
+    launch(11, 10, 15, 1);
+    kernel(7, 20, 30, 1, "k");
+    give(outer);
+    advance(99 + wait);
+    inner.u.row.sequence = 7;
+    inner.forward_thread = 1;
+    give(inner);
+    advance(101 + wait);
+    return read_back();
+}
+
+static void test_an_evaluation_waits_for_its_sequence_number(void **state)
+{
+    struct dom_file *d = evaluate(40000);
+
+    assert_int_equal(counts().sequences_late, 0);
+    assert_int_equal(
+        dom_number(dom_find(d, "autograd::engine::evaluate_function: MulBackward0"), "seq_id"), 7);
+}
+
+static void test_an_evaluation_that_waits_too_long_is_counted(void **state)
+{
+    struct dom_file *d = evaluate(60000);
+
+    assert_int_equal(counts().sequences_late, 1);
+    assert_null(
+        dom_attr(dom_find(d, "autograd::engine::evaluate_function: MulBackward0"), "seq_id"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +404,8 @@ int main(void)
         CHAKRA_TEST(test_a_note_that_was_never_begun_is_no_row),
         CHAKRA_TEST(test_an_end_without_its_beginning_ends_nothing),
         CHAKRA_TEST(test_an_operator_cut_at_the_end_holds_nothing_back),
+        CHAKRA_TEST(test_an_evaluation_waits_for_its_sequence_number),
+        CHAKRA_TEST(test_an_evaluation_that_waits_too_long_is_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,100 @@ static void test_more_rows_than_room_go_out_early(void **state)
     assert_replays(0);
 }
 
+/* A thread polls while another thread's operators arrive before their calls. The polls take no
+ * memory from these calls, in whatever order the records of the polls come. */
+static void test_polls_cost_no_other_row_its_place(void **state)
+{
+    const unsigned polls = 200000, launches = 100;
+    struct sl_event op = {.kind = SL_EV_CPU_OP, .name = text("op"), .thread = 10};
+    struct sl_event poll = {.kind = SL_EV_RUNTIME, .name = text("query"), .thread = 11};
+    struct dom_file *d;
+
+    reopen(12 << 20);
+    op.u.row.sequence = -1;
+    poll.u.call.cbid = EVENT_QUERY;
+    poll.u.call.result = SL_RESULT_NOT_READY;
+    for (unsigned i = 0; i < launches; i++) {
+        op.start_ns = BASE + 10000 + i * 20000;
+        op.end_ns = op.start_ns + 15000;
+        op.order++;
+        put_event(&op);
+    }
+    for (unsigned i = 0; i < polls; i++) {
+        /* records of a thread arrive in blocks, of which two are exchanged */
+        poll.correlation = 1000 + (i / 1000 % 2 ? i - 1000 : i + 1000);
+        poll.start_ns = BASE + poll.correlation * 10;
+        poll.end_ns = poll.start_ns + 5;
+        put_event(&poll);
+    }
+    for (unsigned i = 0; i < launches; i++) {
+        launch(10, 12 + i * 20, 14 + i * 20, 1 + i);
+        kernel(7, 15 + i * 20, 18 + i * 20, 1 + i, "k");
+    }
+    d = read_back();
+    assert_int_equal(counts().forced, 0);
+    assert_int_equal(counts().rows_late, 0);
+    assert_int_equal(counts().gpu_without_launch, 0);
+    assert_int_equal(dom_count(d, "launch"), launches);
+    assert_int_equal(dom_count(d, "query"), 1);
+    assert_int_equal(dom_number(dom_find(d, "query"), "queries"), polls);
+}
+
+/* A simulator adds up `duration_micros`. Time that two threads spent at once counts once, and time
+ * of a thread that launches nothing counts only until another thread has launched. */
+static void test_host_time_counts_once(void **state)
+{
+    uint64_t sum = 0, watched = 0;
+    struct dom_file *d;
+
+    call("early", 11, 5, 10, 1);
+    launch(10, 20, 30, 2);
+    kernel(7, 31, 40, 2, "k");
+    call("poll", 11, 50, 52, 3);
+    launch(12, 60, 65, 4);
+    kernel(8, 66, 70, 4, "k");
+    call("work", 10, 80, 90, 5);
+    call("work", 12, 85, 100, 6);
+    call("poll", 11, 300, 302, 7);
+    d = read_back();
+    for (size_t i = 0; i < d->nodes; i++) {
+        const struct dom_node *n = &d->node[i];
+
+        if (!dom_number(n, "is_cpu_op"))
+            continue;
+        sum += n->duration_us;
+        if (dom_number(n, "tid") == 11 && dom_number(n, "start_ns") >= 10000)
+            watched += n->duration_us;
+    }
+    assert_int_equal(sum, 100);
+    assert_int_equal(watched, 0);
+}
+
+/* The files of all ranks have the base of the first rank. Their first node lasts up to the window.
+ */
+static void test_a_base_before_the_window(void **state)
+{
+    struct sl_chakra_options opt = {.intern = f.intern, .shapes = f.shapes};
+    struct dom_file *d;
+
+    close_file();
+    opt.base_ns = BASE - 250000;
+    assert_int_equal(sl_chakra_create(&f.chakra, &opt), 0);
+    assert_int_equal(sl_chakra_begin(f.chakra, &f.sink, &f.meta), 0);
+    launch(10, 10, 15, 1);
+    kernel(7, 20, 30, 1, "k");
+    call("other", 11, 40, 45, 2);
+    d = read_back();
+    assert_int_equal(dom_number(&d->meta, "clock_base_ns"), BASE - 250000);
+    assert_int_equal(dom_number(&d->node[0], "start_ns"), 0);
+    assert_int_equal(dom_number(&d->node[0], "duration_ns"), 250000);
+    assert_int_equal(dom_number(dom_find(d, "k"), "start_ns"), 270000);
+    assert_int_equal(dom_find(d, "k")->replay_end, 280000);
+    for (size_t i = 1; i < d->nodes; i++)
+        assert_true(d->node[i].deps > 0);
+    assert_int_equal(dom_count(d, "gap"), 3);
+}
+
 /* Driver calls arrive later than the operations that they launched. The writer does not write the
  * operations before their launches have arrived. */
 static void test_late_launches_are_waited_for(void **state)
@@ -181,6 +275,9 @@ int main(void)
         CHAKRA_TEST(test_micros_add_up),
         CHAKRA_TEST(test_rows_without_times_are_left_out),
         CHAKRA_TEST(test_more_rows_than_room_go_out_early),
+        CHAKRA_TEST(test_polls_cost_no_other_row_its_place),
+        CHAKRA_TEST(test_host_time_counts_once),
+        CHAKRA_TEST(test_a_base_before_the_window),
         CHAKRA_TEST(test_late_launches_are_waited_for),
         CHAKRA_TEST(test_launches_that_come_too_late_have_their_time),
         CHAKRA_TEST(test_second_file_starts_anew),

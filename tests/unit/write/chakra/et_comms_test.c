@@ -128,10 +128,22 @@ static void what_is_not_told_whole_is_not_known(void **state)
 
 static void calls_of_long_ago_are_forgotten(void **state)
 {
-    call(10, ALL_REDUCE);
-    call(10 + 16384, OF_A_PAIR);
+    for (uint64_t id = 10; id <= 10 + 16384; id++)
+        call(id, ALL_REDUCE);
     assert_int_equal(find(10), 0);
+    assert_int_equal(find(11), 1);
     assert_int_equal(find(10 + 16384), 1);
+}
+
+/* Calls of a thread that polls take ids, too. */
+static void calls_far_apart_are_both_known(void **state)
+{
+    for (uint64_t i = 0; i < 100; i++)
+        call(10 + i * 16384, i % 2 ? OF_A_PAIR : ALL_REDUCE);
+    for (uint64_t i = 0; i < 100; i++) {
+        assert_int_equal(find(10 + i * 16384), 1);
+        assert_int_equal(found.type, i % 2 ? SL_COLLECTIVE_ALL_GATHER : SL_COLLECTIVE_ALL_REDUCE);
+    }
 }
 
 /* Each collective has another size, as in a mixture of experts. The size of each node is right. */
@@ -154,8 +166,11 @@ static void collectives_of_ever_new_sizes_are_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(operations_do_what_their_call_is_part_of), CASE(a_part_of_the_ranks_is_a_group),
-        CASE(what_is_not_told_whole_is_not_known),      CASE(calls_of_long_ago_are_forgotten),
+        CASE(operations_do_what_their_call_is_part_of),
+        CASE(a_part_of_the_ranks_is_a_group),
+        CASE(what_is_not_told_whole_is_not_known),
+        CASE(calls_of_long_ago_are_forgotten),
+        CASE(calls_far_apart_are_both_known),
         CASE(collectives_of_ever_new_sizes_are_known),
     };
 

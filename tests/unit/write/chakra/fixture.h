@@ -17,6 +17,8 @@
 
 #define BASE 1700000000000000000u
 
+#define EVENT_QUERY 138 /* callback id of cudaEventQuery */
+
 #define CHAKRA_TEST(name) cmocka_unit_test_setup_teardown(name, chakra_set_up, chakra_tear_down)
 
 struct chakra_fixture {

@@ -41,7 +41,7 @@ static inline void say_node(const struct dom_node *n, const struct dom_node *all
     say_us(" ", start);
     say_us("+", duration);
     for (const char *const *attr =
-             (const char *const[]){"delay_ns", "overlap_ns", "no_launch", NULL};
+             (const char *const[]){"delay_ns", "overlap_ns", "no_launch", "queries", NULL};
          *attr; attr++)
         if (dom_attr(n, *attr) && dom_number(n, *attr))
             say(" %s=%" PRId64, *attr, dom_number(n, *attr));

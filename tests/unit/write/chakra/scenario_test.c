@@ -74,7 +74,8 @@ static int put_row(char *line)
         const char *word;
         enum sl_event_kind kind;
     } kinds[] = {{"call", SL_EV_RUNTIME}, {"launch", SL_EV_RUNTIME}, {"kernel", SL_EV_KERNEL},
-                 {"copy", SL_EV_MEMCPY},  {"op", SL_EV_CPU_OP},      {"range", SL_EV_RANGE}};
+                 {"copy", SL_EV_MEMCPY},  {"op", SL_EV_CPU_OP},      {"range", SL_EV_RANGE},
+                 {"query", SL_EV_RUNTIME}};
     struct sl_event ev = {0};
     double start, end;
     char word[16];
@@ -97,6 +98,10 @@ static int put_row(char *line)
     }
     if (ev.kind == SL_EV_CPU_OP || ev.kind == SL_EV_RANGE)
         ev.u.row.sequence = -1;
+    if (strcmp(word, "query") == 0) {
+        ev.u.call.cbid = EVENT_QUERY;
+        ev.u.call.result = SL_RESULT_NOT_READY;
+    }
     ev.name = text(read_words(line + length, &ev));
     assert_int_equal(sl_chakra_events(f.chakra, &ev, 1), 0);
     return ev.kind != 0;
