@@ -177,6 +177,7 @@ int sl_trace_events_end(struct sl_trace_events *t)
     uint32_t thread = 0;
     unsigned depth = 0;
     struct sl_event ev;
+    size_t at = 0;
     int rc = sl_event_sort_end(t->by_time);
 
     if (t->first_ns == UINT64_MAX)
@@ -198,11 +199,16 @@ int sl_trace_events_end(struct sl_trace_events *t)
         }
         if (depth && stack[depth - 1].collective)
             sl_row_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
+        if (ev.flags & SL_EVF_LAUNCH)
+            sl_overheads_call(&t->overheads, &ev);
         ev.around = depth ? stack[depth - 1].name : 0;
         ev.around_line = depth ? stack[depth - 1].line : 0;
         ev.around_step = sl_trace_events_step(t, ev.start_ns);
         rc = sl_event_sort_put(t->by_correlation, &ev);
     }
+    while (rc == 0 && sl_overheads_next(&t->overheads, &at, &ev))
+        rc = sl_event_sort_put(t->by_correlation, &ev);
+    sl_overheads_free(&t->overheads);
     /* The memory is freed now, because the edge engine needs memory. */
     sl_event_sort_destroy(t->by_time);
     t->by_time = NULL;
@@ -307,7 +313,8 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
         place_wait(t, out);
         break;
     case 3:
-        place_operation(t, out);
+        if (out->kind != SL_EV_OVERHEAD)
+            place_operation(t, out);
         break;
     default:
         break;
@@ -385,6 +392,7 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     sl_event_sort_destroy(t->by_start);
     sl_stream_home_free(&t->home);
     sl_thread_ids_free(&t->threads);
+    sl_overheads_free(&t->overheads);
     sl_intern_destroy(t->inputs);
     free(t->plain);
     sl_shape_destroy(t->shapes);
