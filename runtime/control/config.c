@@ -38,7 +38,7 @@ static const struct sl_option_word kind_words[] = {
     {"runtime", SL_CUPTI_RUNTIME, "runtime API calls (`cuda*`)"},
     {"driver", SL_CUPTI_DRIVER, "driver API calls (`cu*`)"},
     {"sync", SL_CUPTI_SYNC, "synchronization and CUDA events"},
-    {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead"},
+    {"overhead", SL_CUPTI_OVERHEAD, "CUPTI's own overhead, full queues, loading of modules"},
     {"none", 0, "given alone, without other words; neither GPU work nor CUDA calls are recorded"},
     {"off", 0, "the same"},
     {NULL, 0, NULL},

@@ -49,7 +49,8 @@ enum sl_event_kind {
      * range_numbers and `u.call`. */
     SL_EV_RUNTIME, /* a call of the runtime API (cuda*) */
     SL_EV_DRIVER,  /* a call of the driver API (cu*) */
-    /* time that CUPTI itself spent; also uses correlation; thread 0 means unknown */
+    /* time that CUPTI, or the driver within a call, spent; also uses correlation and
+     * `u.overhead`; thread 0 means unknown */
     SL_EV_OVERHEAD,
     SL_EV_CPU_OP, /* a PyTorch operator; also forward_thread, order, inputs, `u.row` */
     SL_EV_RANGE,  /* a range of the user; the same members as SL_EV_CPU_OP */
@@ -117,6 +118,14 @@ enum sl_sync_type {
     SL_SYNC_STREAM_WAIT = 2, /* cudaStreamWaitEvent */
     SL_SYNC_STREAM = 3,      /* cudaStreamSynchronize, blocking copies */
     SL_SYNC_CONTEXT = 4,     /* cudaDeviceSynchronize */
+};
+
+/* What the time of an SL_EV_OVERHEAD was spent on (u.overhead.type). In the types that are named
+ * here, a call may have waited for the GPU. */
+enum sl_overhead_type {
+    SL_OVERHEAD_OTHER,
+    SL_OVERHEAD_QUEUE_FULL,  /* CUPTI's COMMAND_BUFFER_FULL */
+    SL_OVERHEAD_MODULE_LOAD, /* CUPTI's RUNTIME_TRIGGERED_MODULE_LOADING */
 };
 
 /* Facts about a graph node (`u.node.id`). */
@@ -248,6 +257,10 @@ struct sl_event {
             /* name of the innermost range around the call, a pattern (event/pattern.h); 0 = none */
             uint32_t range;
         } call;
+        struct {
+            uint32_t type; /* enum sl_overhead_type */
+            uint32_t pad[3];
+        } overhead;
         struct {
             uint64_t event_sync_id; /* CUPTI's cudaEventSyncId; 0 before CUPTI 12.8 */
             uint32_t event_id;      /* CUPTI's id of the CUDA event; 0 = none */

@@ -65,6 +65,10 @@ struct sl_edges {
     int closing;                   /* 1: no more records of the applied calls will arrive */
     /* 1: there was no memory for the work of a call, so the tails of streams are unknown */
     int starved;
+    /* Kernels that were launched, by context. Not used if `loads_told` is 1: then a record says
+     * which launch loaded a module. */
+    struct sl_map launched;
+    int loads_told;
     struct sl_unreturned
         unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last calls without a record */
     unsigned unreturned_next;            /* number of calls put into the ring so far */
@@ -80,6 +84,7 @@ struct sl_call {
     struct sl_moment by;
     enum sl_call_class class;
     int is_graph;          /* 1: the call's operations are nodes of a graph */
+    int waited;            /* 1: sl_call_copy_waits() has added a wait */
     struct sl_op *last_op; /* the operation that the call enqueued last; NULL if there is none */
 };
 

@@ -40,6 +40,7 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     e->store.cap_bytes = opt->cap_bytes ? opt->cap_bytes : DEFAULT_CAP;
     sl_order_init(&e->order, &e->store);
     sl_streams_init(&e->streams, &e->store);
+    e->loads_told = !opt->foreign;
     e->streams.unseen = opt->recording_since_ns != 0;
     sl_foreign_init(opt, &e->streams);
     sl_records_init(&e->records, &e->streams);
@@ -47,6 +48,7 @@ int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt)
     sl_execs_init(&e->execs, &e->streams);
     sl_nodes_init(&e->nodes, &e->store);
     sl_map_init(&e->context_of, &e->store);
+    sl_map_init(&e->launched, &e->store);
     *out = e;
     return 0;
 }
@@ -61,6 +63,7 @@ void sl_edges_destroy(struct sl_edges *e)
     sl_nodes_free(&e->nodes);
     sl_waits_free(&e->waits);
     sl_map_free(&e->context_of);
+    sl_map_free(&e->launched);
     sl_streams_free(&e->streams);
     sl_pages_unmap(e, sizeof *e);
 }
@@ -89,6 +92,10 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
         item->more = ev->u.call.result != 0;
         return 0;
     }
+    if (ev->kind == SL_EV_OVERHEAD) {
+        item->what = ev->u.overhead.type;
+        return 0;
+    }
     stream = sl_streams_get(&e->streams, ev->device, ev->context, ev->stream);
     if (!stream)
         return -ENOMEM;
@@ -113,7 +120,7 @@ static int to_item(struct sl_edges *e, const struct sl_event *ev, struct sl_item
 /* Releases the item's stream, because the item is about to be removed. */
 static void let_go(struct sl_edges *e, const struct sl_item *item)
 {
-    if (!sl_item_is_call(item))
+    if (!sl_item_is_call(item) && item->kind != SL_EV_OVERHEAD)
         sl_streams_at(&e->streams, item->where)->held--;
 }
 
@@ -236,6 +243,11 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
     case SL_EV_META_NODE:
         sl_nodes_tell(&e->nodes, ev);
         return;
+    case SL_EV_OVERHEAD:
+        if (ev->correlation == 0 || ev->u.overhead.type == SL_OVERHEAD_OTHER)
+            return;
+        e->loads_told |= ev->u.overhead.type == SL_OVERHEAD_MODULE_LOAD;
+        break;
     case SL_EV_KERNEL:
     case SL_EV_MEMCPY:
     case SL_EV_MEMSET:
@@ -414,7 +426,7 @@ uint64_t sl_edges_lost(const struct sl_edges *e, enum sl_edge_loss reason)
 static const char *const kinds[] = {"device_sync", "context_sync", "stream_sync", "event_sync",
                                     "event_query", "stream_query", "copy",        "memset",
                                     "free",        "alloc",        "stream_wait", "legacy_default",
-                                    "graph",       "implicit"};
+                                    "graph",       "queue_full",   "module_load", "implicit"};
 static const char *const bases[] = {"exact", "overlapping", "inferred"};
 static const char *const losses[] = {"before_window", "gave_up",   "ambiguous", "flag_unknown",
                                      "graph_inside",  "no_record", "memory",    "cycle"};

@@ -39,6 +39,8 @@ enum sl_edge_kind {
     SL_EDGE_STREAM_WAIT,
     SL_EDGE_LEGACY_DEFAULT,
     SL_EDGE_GRAPH,
+    SL_EDGE_QUEUE_FULL,
+    SL_EDGE_MODULE_LOAD,
     SL_EDGE_IMPLICIT,
     SL_EDGE_KIND_COUNT
 };
@@ -141,9 +143,9 @@ struct sl_edges;
 int sl_edges_create(struct sl_edges **out, const struct sl_edges_options *opt);
 void sl_edges_destroy(struct sl_edges *e); /* accepts NULL */
 
-/* Adds one assembled event: a GPU operation, call, sync, event record or stream metadata. Before
- * all other events of a foreign file, the caller adds one event for each context, with stream
- * SL_STREAM_NONE. */
+/* Adds one assembled event: a GPU operation, call, sync, event record, overhead of a call, or
+ * stream metadata. Before all other events of a foreign file, the caller adds one event for each
+ * context, with stream SL_STREAM_NONE. */
 void sl_edges_event(struct sl_edges *e, const struct sl_event *ev);
 
 /* The caller guarantees that every record that ended before `complete_ns` has been added. Emits the

@@ -24,7 +24,9 @@ struct sl_item {
     uint64_t id; /* GPU operation: id of the graph node; sync or event record: event_sync_id */
     /* GPU operation or call: intern id of the name; sync or event record: id of the CUDA event */
     uint32_t name;
-    uint32_t what; /* GPU operation: shape id; call: callback id; sync: result of the wait */
+    /* GPU operation: shape id; call: callback id; sync: result of the wait; overhead: enum
+     * sl_overhead_type */
+    uint32_t what;
     /* call: system thread id; other records: the stream's number (sync/stream_state.h) */
     uint32_t where;
     uint8_t kind; /* enum sl_event_kind; copied from the event, like `flags` */

@@ -423,6 +423,7 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     op->by = *by;
     op->stream = stream;
     op->older = at;
+    op->newer = above;
     op->refs = 1;
     op->no_time = pub->end_ns == 0;
     look = sl_look_at(stream, at, by);
@@ -431,6 +432,8 @@ int sl_stream_push(struct sl_streams *s, struct sl_stream *stream, const struct 
     stream->ops++;
     sl_stream_forget_lost(s, stream, by);
     *(above ? &above->older : &stream->newest) = op;
+    if (at)
+        at->newer = op;
     take_waits(stream, op, above);
     sl_op_note_ends(op, above);
     *previous_end_ns = at ? sl_op_all_ended_ns(at) : 0;

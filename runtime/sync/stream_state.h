@@ -75,7 +75,8 @@ struct sl_op {
     struct sl_edge_op pub;
     struct sl_moment by; /* the launching call */
     struct sl_stream *stream;
-    struct sl_op *older;  /* the previous operation on the same stream */
+    /* the previous and the next operation on the same stream, as far as they are stored */
+    struct sl_op *older, *newer;
     struct sl_set behind; /* the operations that the stream was made to wait for right before this
                            * operation */
     /* latest end of the earlier operations of the same stream (stream_trim.c) */
@@ -136,6 +137,9 @@ struct sl_stream {
     struct sl_op *newest;
     /* the operation that was added last; NULL if the operation was forgotten */
     struct sl_op *pushed;
+    /* The operation that sl_stream_oldest_pending() found last, or NULL, and the time for which. */
+    struct sl_op *oldest;
+    uint64_t oldest_ns;
     struct sl_set extra; /* the operations that the stream was made to wait for since `newest` */
     uint64_t dropped_ns; /* time at which the members that were dropped from `extra` had ended */
     struct sl_stream *used_before, *used_after;
@@ -169,8 +173,8 @@ struct sl_stream {
     uint32_t ops; /* number of the stream's operations that are referred to by the stream's list or
                    * by a set */
     /* `kept`: number of operations in the list. `trim_at`: number at which sl_stream_trim() is
-     * called. */
-    uint32_t kept, trim_at;
+     * called. `ended`: number of operations in the list that are older than `oldest`. */
+    uint32_t kept, trim_at, ended;
 };
 
 /* What a call may have done to a stream that no record names (unknown_deps.c). */
@@ -292,6 +296,11 @@ void sl_stream_collect(struct sl_streams *s, struct sl_stream *stream, uint64_t 
 /* Adds the tails of all streams of the context that were used after `since_ns`. */
 void sl_context_collect(struct sl_streams *s, struct sl_context *context, uint64_t since_ns,
                         const struct sl_moment *when, struct sl_set *set);
+
+/* Returns the stream's oldest operation that had not ended at `ns`, and writes the number of
+ * operations from this operation to the newest. Returns NULL if all had ended, or if it is not
+ * known. Fast if later times follow each other. */
+struct sl_op *sl_stream_oldest_pending(struct sl_stream *stream, uint64_t ns, uint32_t *pending);
 
 /* Returns 1 if work enqueued on one stream is ordered after earlier work on the other. This is the
  * case if `a` and `b` are the same stream, or if one is the legacy default stream and the other is

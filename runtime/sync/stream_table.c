@@ -156,7 +156,7 @@ void sl_stream_empty(struct sl_streams *s, struct sl_stream *stream, uint64_t se
 {
     sl_ops_drop(s, stream->newest);
     sl_set_clear(s, &stream->extra);
-    stream->newest = stream->pushed = NULL;
+    stream->newest = stream->pushed = stream->oldest = NULL;
     stream->kept = 0;
     stream->trim_at = SL_STREAM_TRIM_AT;
     stream->seen_ns = seen_ns;

@@ -63,6 +63,25 @@ void sl_op_note_ends(struct sl_op *op, struct sl_op *above)
 
 /* ---- operations ---- */
 
+struct sl_op *sl_stream_oldest_pending(struct sl_stream *stream, uint64_t ns, uint32_t *pending)
+{
+    struct sl_op *op = stream->oldest;
+
+    /* After sl_stream_trim(), the search begins at the newest operation. While a queue is full,
+     * sl_stream_trim() is called once for as many operations as the queue holds. */
+    if (!op || ns < stream->oldest_ns) {
+        stream->ended = stream->kept - 1;
+        for (op = stream->newest; op && op->older && op->older->pub.end_ns > ns; op = op->older)
+            stream->ended--;
+    }
+    for (; op && op->newer && op->pub.end_ns <= ns; op = op->newer)
+        stream->ended++;
+    stream->oldest = op;
+    stream->oldest_ns = ns;
+    *pending = stream->kept - stream->ended;
+    return op && op->pub.end_ns > ns && !(op->older && op->older->no_time) ? op : NULL;
+}
+
 /* Drops the operations that are older than `op`. If one of these operations ends after `op`, it is
  * kept. */
 static void drop_behind(struct sl_streams *s, struct sl_stream *stream, struct sl_op *op)
@@ -81,6 +100,7 @@ static void drop_behind(struct sl_streams *s, struct sl_stream *stream, struct s
     }
     if (!op->older)
         return;
+    last->newer = op;
     stream->kept++;
     stream->trimmed |= last->older != NULL;
     sl_ops_drop(s, last->older);
@@ -97,6 +117,7 @@ void sl_stream_trim(struct sl_streams *s, struct sl_stream *stream, const struct
     struct sl_op *op = stream->newest;
     int is_passed = op == pushed;
 
+    stream->oldest = NULL;
     stream->kept = 1;
     while ((may_be_asked_for(s, op) || !is_passed) && op->older) {
         op = op->older;
@@ -124,6 +145,7 @@ static void thin(struct sl_streams *s, struct sl_stream *stream)
         while (last && between && between != stream->pushed && between != last &&
                is_same_call(op, between) && is_same_call(between, between->older)) {
             op->older = between->older;
+            op->older->newer = op;
             between->older = NULL;
             sl_ops_drop(s, between);
             stream->kept--;

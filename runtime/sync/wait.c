@@ -228,13 +228,14 @@ void sl_waits_operation(struct sl_waits *w, const struct sl_op *op, const struct
  */
 static int is_for_some_context(const struct sl_wait *wait)
 {
-    return wait->scope == SL_WAIT_CONTEXT && wait->inferred;
+    return wait->scope == SL_WAIT_CONTEXT && wait->inferred && !wait->if_pending;
 }
 
 /* Returns 1 if the operation may have released the wait, that is, if it ended during the call. */
 static int fits(const struct sl_wait *wait, const struct sl_op *op)
 {
-    return op->pub.end_ns > wait->when.from_ns && op->pub.end_ns <= wait->when.to_ns;
+    return op->pub.end_ns > sl_later(wait->when.from_ns, wait->pending_ns) &&
+           op->pub.end_ns <= wait->when.to_ns;
 }
 
 /* Returns 1 if all operations in the set had ended when the call returned. */
@@ -385,11 +386,12 @@ static int guess(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     return 1;
 }
 
-/* Returns 1 for a free that waited for nothing, such as cudaFree(NULL). It returns sooner than a
- * free that waits, and no operation ended meanwhile. */
-static int is_empty_free(const struct sl_wait *wait, const struct sl_set *set)
+/* Returns 1 if no awaited operation ended during the call, for a call that then waited for nothing.
+ * One such call is a free that returns sooner than a free that waits, as cudaFree(NULL) does. */
+static int is_empty(const struct sl_wait *wait, const struct sl_set *set)
 {
-    if (wait->kind != SL_EDGE_FREE || wait->when.to_ns - wait->when.from_ns >= FREE_NS)
+    if (!wait->if_pending &&
+        (wait->kind != SL_EDGE_FREE || wait->when.to_ns - wait->when.from_ns >= FREE_NS))
         return 0;
     for (const struct sl_link *at = set->first; at; at = at->next)
         if (fits(wait, at->op))
@@ -405,7 +407,7 @@ static void tell(struct sl_waits *w, const struct sl_wait *wait, const struct sl
     int misses = !wait->inferred && sl_set_misses(w->streams, set);
     int inferred = wait->inferred || misses || w->opt->clocks_apart;
 
-    if (is_empty_free(wait, set))
+    if (is_empty(wait, set))
         return;
     if (wait->scope == SL_WAIT_GUESS)
         lost &= ~unseen;

@@ -33,8 +33,9 @@ struct sl_wait {
     struct sl_stream *stream; /* the awaited stream, or the stream that stands for the context */
     struct sl_set set;        /* the awaited operations; used only with SL_WAIT_SET */
     uint8_t scope, kind, inferred;
-    uint8_t if_pending; /* 1: the call waited only if awaited work ended during the call */
-    uint8_t anywhere;   /* 1: not even the context is known; `stream` stands for any context */
+    /* 1: the call waited only if awaited work ended during the call, after `pending_ns` */
+    uint8_t if_pending;
+    uint8_t anywhere; /* 1: not even the context is known; `stream` stands for any context */
     /* `domain`, `name` and `cbid` are copied from the call's record; they are 0 if there is no
      * record */
     uint8_t domain;
@@ -42,6 +43,7 @@ struct sl_wait {
     /* Start of the call's own operation, which is ordered after the awaited work. At this time the
      * awaited work had ended. 0 if the call has no such operation. */
     uint64_t over_ns;
+    uint64_t pending_ns; /* see `if_pending`; 0: the call's start */
 };
 
 /* Waits whose call has not returned yet (wait_open.c). There is one open wait for each thread that

@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 
 import harness
-from edge_truth import INFERRED, NONE, RECORDED, Destination, Truth, edge_of
+from edge_truth import GUESSED, INFERRED, NONE, STALLS, RECORDED, Destination, Truth, edge_of
 
 # kinds of waits for a whole context. If streams are unknown, some of their edges are missing and
 # counted
@@ -22,7 +22,7 @@ UNCOUNTED = {"legacy_default", "graph"}
 # Each of these reasons can explain only missing edges of the listed kinds. All other reasons can explain
 # missing edges of any kind.
 EXPLAINS = {
-    "ambiguous": INFERRED,  # the context of a free is ambiguous
+    "ambiguous": GUESSED,  # the context of a free is ambiguous
     "flag_unknown": {"legacy_default"},
     # The record of an event is missing, or the launch of an operation has no record. Edges of later
     # operations may be missing, too.
@@ -85,6 +85,12 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     inside graphs may be missing. `window`: only calls and operations that began in this time span are
     expected."""
     out = Outcome()
+    # If earlier work or a record is missing, it is not known which operation was the oldest of a queue.
+    # (0 stands for the record of CUPTI's final flush, which is never delivered.)
+    if ((truth.lost_ops | truth.lost_calls) - {0}
+            or any(op["queued"] < window[0] for op in truth.ops.values())):
+        for to in (to for to in truth.destinations if to.kind in STALLS):
+            to.may, to.must = to.may + to.must, []
     found = collections.defaultdict(list)
     for edge in edges:
         if may_have_staged(truth, edge):
@@ -154,7 +160,7 @@ def one(out: Outcome, truth: Truth, key, to: list[Destination], found: list[dict
                       if whole and edge["released"] and edge["basis"] == "exact"
                       and any(wanted[7] > edge["wait_ns"] for d in to for wanted in d.must)]
         return
-    if not to and truth.broken and {edge["kind"] for edge in found} <= INFERRED:
+    if not to and truth.broken and {edge["kind"] for edge in found} <= GUESSED:
         # a reset does not wait for a broken context, but the reset's record does not show that the context is
         # broken
         return
@@ -273,11 +279,12 @@ def by_another_rule(truth: Truth, to: list[Destination], edge: tuple) -> tuple |
 
 def comes_after_unseen(truth: Truth, to: Destination, window: tuple[int, int]) -> bool:
     """Returns whether the destination is a GPU operation whose predecessor on its stream was not
-    recorded or does not exist."""
+    recorded or does not exist. A call that began before the window may enqueue until it returns."""
+    since = max((call["end"] for call in truth.calls.values() if call["start"] < window[0]), default=0)
     ops = [op for op in truth.ops.values() if (op["corr"], op["stream"]) == (to.corr, to.stream)]
     before = [truth.before.get(op["id"]) for op in ops]
     return any(not op or op["id"] in truth.lost_ops or truth.lossy or
-               truth.calls[op["corr"]]["start"] < window[0] for op in before)
+               truth.calls[op["corr"]]["start"] < max(window[0], since) for op in before)
 
 
 def by_who_saw_less(truth: Truth, to: list[Destination], edge: tuple, window) -> tuple | None:

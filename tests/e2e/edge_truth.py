@@ -21,7 +21,10 @@ import dataclasses
 
 import harness
 
-INFERRED = {"free", "implicit"}
+GUESSED = {"free", "implicit"}  # no record names the context of these waits
+STALLS = {"queue_full", "module_load"}  # waits of calls that enqueue work
+INFERRED = GUESSED | STALLS
+OVERHEADS = {4 << 16, 6 << 16}  # CUPTI's records that show such waits: module loading, command buffer full
 QUERIES = {"event_query", "stream_query"}  # a query does not wait, even if an operation ends while the query runs
 UNRECORDED = INFERRED | {"copy", "memset"}  # waits for which CUPTI makes no record
 NONE = 0xffffffff  # stands for a missing stream or event
@@ -87,6 +90,9 @@ class Truth:
                 self.calls[call["corr"]] = call
         self.ops = {op["id"]: op for op in lines if op["t"] == "op"}
         self.waits = [line for line in lines if line["t"] == "wait"]
+        # calls whose wait for room in a queue, or for a module, CUPTI recorded, and when the record began
+        self.stalls_told = {line["correlation"]: line["start"] for line in log
+                            if line.get("what") == "overhead" and line["type"] in OVERHEADS}
         self._find_unrecorded(log)
         self.records = [line for line in lines if line["t"] == "event"]
         self.follows = [line for line in lines if line["t"] == "follow"]
@@ -156,9 +162,9 @@ class Truth:
                          for line in self.records if line["corr"] in self.calls]
                       + [(line["corr"], line["thread"], line["context"]) for line in self.waits
                          if line["stream"] == line["event"] == NONE])
-        of = {wait["corr"]: wait for wait in self.waits if wait["kind"] in INFERRED}
+        of = {wait["corr"]: wait for wait in self.waits if wait["kind"] in GUESSED}
         for to in self.destinations:
-            if to.kind in INFERRED:
+            if to.kind in GUESSED:
                 before = [place for corr, thread, place in used if thread == to.thread and corr < to.corr
                           and corr not in of]
                 to.unsure |= len(self.contexts) > 1 and before[-1:] != [of[to.corr]["context"]]
@@ -200,7 +206,10 @@ class Truth:
                 op = self.ops[link["op"]]
                 edge = edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 place = place_of(op)
-                if wait["kind"] in INFERRED:
+                if wait["kind"] in STALLS:
+                    if op["end"] > self.stalls_told.get(wait["corr"] & NONE, wait["start"]):
+                        (to.must if op["end"] > wait["start"] else to.may).append(edge)
+                elif wait["kind"] in INFERRED:
                     if op["end"] > call["start"]:
                         to.must.append(edge)
                 elif op["id"] in to.behind:
@@ -215,6 +224,8 @@ class Truth:
                     to.must.append(edge)
             if wait["stream"] == wait["event"] == NONE:
                 to.may += self._gone(wait, call)
+            if wait["kind"] in STALLS:
+                self._stall(to, wait, call)
             sure = wait["kind"] not in INFERRED
             for link in members:
                 op = self.ops[link["op"]]
@@ -222,6 +233,21 @@ class Truth:
                 known[place_of(op)] = max(known.get(place_of(op), 0), op["id"])
             found.append(to)
         return found
+
+    def _stall(self, to: Destination, wait: dict, call: dict):
+        """Adds the edges that a call may have that waited before it enqueued work. Only edges of a call whose
+        wait was recorded, and that enqueued a recorded operation and waited for nothing else, are required."""
+        if (wait["corr"] & NONE not in self.stalls_told
+                or not any(op["corr"] == wait["corr"] and op["kind"] in RECORDED and not op["graph"]
+                           for op in self.ops.values())
+                or any(other["corr"] == wait["corr"] and other is not wait for other in self.waits)):
+            to.may += to.must
+            to.must = []
+        # The operation that ended last may make no record. Then another one of the stream may fit.
+        to.may += [edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
+                   for op in self.ops.values() if wait["kind"] == "queue_full" and op["corr"] < wait["corr"]
+                   and place_of(op) == (wait["context"], wait["stream"])
+                   and wait["start"] < op["end"] <= wait["end"]]
 
     def began(self, corr: int) -> tuple[int, int]:
         """Returns a key that orders calls by start time. Correlation ids may be in a different order."""

@@ -119,12 +119,22 @@ class Thread:
             if (slot := self.free_slot(self.modules)) is None:
                 return
             self.modules[slot] = self.context
-            self.step("module", slot, self.r.randrange(3))
+            self.step("module", slot, self.r.choice([0, 0, 1, 2]))
         if self.r.random() < 0.8:
             self.work()
+        if self.r.random() < 0.6:
+            self.step("first", slot, self.stream(), self.r.choice([5, 60]))
         if self.r.random() < 0.9:
             del self.modules[slot]
             self.step("unload", slot)
+
+    def load(self):
+        """Adds the first launch of a module, usually while an operation is running."""
+        if (slot := self.free_slot(self.modules)) is not None:
+            self.modules[slot] = self.context
+            self.step("module", slot, 0)
+            self.work()
+            self.step("first", slot, self.stream(), self.r.choice([5, 60]))
 
     def reset(self):
         """Adds a reset of the device or the end of a context, if the program has only one thread. Forgets all
@@ -269,7 +279,7 @@ class Thread:
         elif what < 0.91:
             self.objects()
         elif what < 0.93:
-            self.pool()
+            (self.pool if self.r.random() < 0.5 else self.load)()
         elif what < 0.96:
             (self.launch if self.g.graphs else self.work)()
         elif what < 0.97:
@@ -364,8 +374,10 @@ class Generator:
             sim.append("--nested-driver")
         if r.random() < 0.2:
             sim += ["--cupti-per-thread-buffers", r.choice("01")]
-        if r.random() < 0.1:
-            sim += ["--queue-depth", "4"]
+        if r.random() < 0.5:
+            sim += ["--queue-depth", r.choice(["1", "2", "4", "16"])]
+        if r.random() < 0.5:
+            sim.append("--module-load")
         return sim + self.losses() + self.failures()
 
     def losses(self) -> list[str]:

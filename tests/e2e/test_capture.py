@@ -258,8 +258,8 @@ def test_what_cupti_itself_costs(go):
     lost = [line for line in run.lost() if line["kind"] == "overhead"]
     found = [(row["start"], row["end"]) for row in rows]
     assert set(found) <= set(made) and len(found) == len(made) - len(lost)
-    assert {"Activity Buffer Request", "Command Buffer Full"} <= {row["name"] for row in rows}
-    assert sum(row["name"] == "Command Buffer Full" for row in rows) == 5
+    assert {"Activity Buffer Request", "Lazy Function Loading"} <= {row["name"] for row in rows}
+    assert sum(row["name"] == "Lazy Function Loading" for row in rows) == 5
     assert {row["pid"] for row in rows} == {-1}
     assert go("context kernel:5 sync", sim=["--cupti-overhead"],
               kinds="kernel,driver").trace().of("overhead") == []

@@ -26,9 +26,9 @@ def run(trace, out, *options, status=0, **more) -> subprocess.CompletedProcess:
     return done
 
 
-def convert(trace, tmp_path, *options) -> chakra.Et:
+def convert(trace, tmp_path, *options, status=0) -> chakra.Et:
     out = tmp_path / "out.0.et"
-    run(trace, out, "--force", *options)
+    run(trace, out, "--force", *options, status=status)
     return chakra.Et(out)
 
 

@@ -33,7 +33,7 @@ def chosen(run):
 # Ids and times, and args computed from them, which differ in every run.
 IDS = {"correlation", "graph id", "graph node id", "wait_on_cuda_event_record_corr_id",
        "wait_on_context_record_corr_id", "cuda_event_sync_id", "memory bandwidth (GB/s)"}
-WAITED = {"wait_kind", "wait_ns", "wake_ns", "released_by", "wait_basis"}
+WAITED = {"wait_kind", "wait_ns", "wake_ns", "released_by", "wait_basis", "sync_edges"}
 
 
 def content(trace):

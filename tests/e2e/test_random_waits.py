@@ -199,6 +199,28 @@ def test_operations_that_end_while_a_query_runs(tmp_path):
     assert outcome.kinds["event_query"] > 30
 
 
+def test_full_queues_and_loaded_modules(tmp_path):
+    """Launches wait for room in a queue of 4 operations, and for all work before they load a module. The
+    comparison notices each of these edges that is missing."""
+    module = "0 kernel 3 900\n0 module 8 0\n0 first 8 2 20\n0 unload 8\n"
+    steps = ("# sim --queue-depth 4 --module-load\n0 use 0\n0 stream 2 1\n0 stream 3 1\n"
+             + ("0 kernel 2 300\n" * 9 + "0 copy 2 0 1 1 64 1\n0 csync 0\n" + module) * 10)
+    program = random_waits.from_text(steps)
+    (tmp_path / "steps").write_text(program.text())
+    run = harness.run(tmp_path, random_waits.PROGRAM, tmp_path / "steps", sim=program.sim)
+    edges, lost = random_waits.edges_of(run.trace())
+
+    def compared(edges):
+        truth = edge_truth.Truth(run.truth, run.log)
+        return edge_compare.compare(truth, edges, lost, False, (0, 1 << 64))
+
+    outcome = compared(edges)
+    assert not outcome.wrong, "\n".join(outcome.wrong)
+    assert outcome.kinds["queue_full"] > 5 and outcome.kinds["module_load"] > 2
+    for kind in edge_truth.STALLS:
+        assert compared([edge for edge in edges if edge["kind"] != kind]).wrong
+
+
 # Tests of the comparison: it notices wrong edges
 
 # The first kernel is long, so that even on a busy machine each call waits for the work after that kernel.

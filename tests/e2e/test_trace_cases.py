@@ -79,6 +79,91 @@ def test_a_small_asynchronous_copy_from_pageable_memory_does_not_wait(tmp_path):
     assert not any(edge["kind"] == "copy" for edge in found)
 
 
+def launches(trace, folder):
+    """Returns the names of the nodes that `convert --to chakra` makes of launches, and how many kernels depend
+    on a wait of their own launch."""
+    run("convert", trace, "--to", "chakra", "-o", folder / "x.0.et")
+    nodes = {node.id: node for node in chakra.Et(folder / "x.0.et").nodes}
+    names = [node.name for node in nodes.values() if node.name.startswith("cudaLaunchKernel")]
+    behind = [node for node in nodes.values() for dep in node.deps
+              if nodes[dep].name == "cudaLaunchKernel.wait" and "stream" in node.attr
+              and node.attr["correlation"] == nodes[dep].attr["correlation"]]
+    return names, len(behind)
+
+
+@pytest.mark.parametrize("without", [(), ("overhead",), ("overhead", "cuda_driver")])
+def test_a_launch_that_loads_its_module(tmp_path, without):
+    """From a recording of an RTX 4060 Ti: the first launch of a program took 37 ms. Two copies were pending.
+    CUPTI's record says that the launch loaded its module. Without this record, the time of the process's first
+    launch says so, if the file has the process's first call (cuModuleGetLoadingMode)."""
+    rows = json.loads((CASES / "module_load.json").read_text())["traceEvents"]
+    trace = write(tmp_path / "t.json", [row for row in rows if row["cat"] not in without])
+    found, lost = edges(trace)
+    known = [("module_load", 132, 133, 32300931, True, "inferred")] if len(without) < 2 else []
+    assert [(e["kind"], e["src_correlation"], e["dst_correlation"], e["wait_ns"], e["released"], e["basis"])
+            for e in found] == known
+    assert not lost
+    assert launches(trace, tmp_path) == (["cudaLaunchKernel", *["cudaLaunchKernel.wait"] * len(known),
+                                          "cudaLaunchKernel"], len(known))
+
+
+def full_queue(depth=1022, more=10):
+    """Returns the rows of launches as they were measured on an RTX 2080: a launch takes 2.1 us. With 1,022
+    operations pending, it returns 2.6 us after the oldest, a kernel of 41 us, has ended. An event record behind
+    them waits in the same way, but the file does not say on which stream."""
+    rows, now = [row("cuda_driver", "cuInit", 1, 10, 20, 42, cbid=1)], 1000.0
+    for i in range(depth + more):
+        end = 5000.0 + 41 * (i + 1)
+        took = 2.1 if i < depth else 5000.0 + 41 * (i - depth + 1) + 2.6 - now
+        rows += [row("cuda_runtime", "cudaLaunchKernel", i + 11, now, took, 42, cbid=211),
+                 row("kernel", "step", i + 11, end - 41, 41, 7, device=0, context=1, stream=7)]
+        now = round(now + took + 0.9, 3)
+    return rows
+
+
+def test_launches_into_a_full_queue(tmp_path):
+    """Each launch waits for the operation 1,022 before it. This was 31 % of the time of a real program."""
+    trace = write(tmp_path / "t.json", full_queue())
+    found, _ = edges(trace)
+    assert [(e["kind"], e["src_correlation"], e["dst_correlation"], e["basis"], e["released"]) for e in found] == [
+        ("queue_full", i + 11, 1022 + i + 11, "inferred", True) for i in range(10)]
+    assert [e["wake_ns"] for e in found] == pytest.approx([2600] * 10, abs=2)
+    assert [e["wait_ns"] for e in found[1:]] == pytest.approx([37500] * 9, abs=2)
+    names, behind = launches(trace, tmp_path)
+    assert names.count("cudaLaunchKernel.wait") == behind == 10
+    out, _ = run("edges", "--summary", trace)
+    assert "queue_full" in out
+
+
+def test_a_queue_of_another_length(tmp_path):
+    """Here 100 operations fill the queue. Only CUPTI's records say so, which in torch.profiler's files name no
+    thread. Another thread's launch does not fit."""
+    rows = full_queue(100)
+    assert not edges(write(tmp_path / "t.json", rows))[0]
+    for call in [each for each in rows if each["name"] == "cudaLaunchKernel" and each["dur"] > 3]:
+        rows.append({**call, "cat": "overhead", "name": "Command Buffer Full", "pid": -1, "tid": 0, "args": {},
+                     "ts": call["ts"] + 1, "dur": call["dur"] - 1.5})
+    rows += launch(500, rows[-1]["ts"], 20000, 20010, 13, 43)
+    found, _ = edges(write(tmp_path / "t.json", rows))
+    assert [(e["src_correlation"], e["dst_correlation"]) for e in found if e["kind"] == "queue_full"] == [
+        (i + 11, 100 + i + 11) for i in range(10)]
+
+
+def test_a_copy_into_a_full_queue(tmp_path):
+    """The call of an asynchronous copy from pageable memory waited for room in a queue. So it did not wait
+    because of the pageable memory."""
+    rows = json.loads((CASES / "pageable_async_htod.json").read_text())["traceEvents"]
+    call = next(row for row in rows if row["name"] == "cudaMemcpyAsync")
+    for each in rows:  # correlation id 1 is the first kernel's
+        if each["args"].get("correlation") in (1, 2, 3):
+            each["args"]["correlation"] += 10
+    rows += [{**call, "cat": "overhead", "name": "Command Buffer Full", "dur": call["dur"] - 1, "args": {}},
+             {**call, "cat": "cuda_driver", "name": "cuInit", "ts": 10, "dur": 1, "args": {"correlation": 1}}]
+    found, _ = edges(write(tmp_path / "t.json", rows))
+    assert ("queue_full", 11, 12) in {(e["kind"], e["src_correlation"], e["dst_correlation"]) for e in found}
+    assert not any(edge["kind"] == "copy" for edge in found)
+
+
 def event_sync(correlation, ts, dur, recorded):
     """Returns the rows of a wait for the event that call `recorded` recorded on stream 7."""
     return [row("cuda_runtime", "cudaEventSynchronize", correlation, ts, dur, 42, cbid=137),

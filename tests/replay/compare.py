@@ -15,7 +15,7 @@ import sys
 import kineto
 
 CPU = ("cuda_runtime", "cuda_driver")
-EDGE_ARGS = {"wait_kind", "wait_ns", "wake_ns", "released_by", "wait_basis"}
+EDGE_ARGS = {"wait_kind", "wait_ns", "wake_ns", "released_by", "wait_basis", "sync_edges"}
 COUNTERS = ("records", "records_filtered", "records_no_time", "records_unknown", "records_invalid",
             "dropped_cupti", "gpu_without_call", "call_without_gpu", "not_ready", "nested_dropped",
             "duplicates")

@@ -178,6 +178,7 @@ int sl_trace_events_end(struct sl_trace_events *t)
     uint32_t thread = 0;
     unsigned depth = 0;
     struct sl_event ev;
+    size_t at = 0;
     int rc = sl_event_sort_end(t->by_time);
 
     if (t->first_ns == UINT64_MAX)
@@ -199,6 +200,8 @@ int sl_trace_events_end(struct sl_trace_events *t)
         }
         if (depth && stack[depth - 1].collective)
             sl_row_collectives_join(t->collectives, ev.correlation, stack[depth - 1].collective);
+        if (ev.flags & SL_EVF_LAUNCH)
+            sl_overheads_call(&t->overheads, &ev);
         if (depth)
             ev.around = stack[depth - 1].name;
         if (!ev.around_line && depth) /* the row of a call that waited names its line itself */
@@ -206,6 +209,9 @@ int sl_trace_events_end(struct sl_trace_events *t)
         ev.around_step = sl_trace_events_step(t, ev.start_ns);
         rc = sl_event_sort_put(t->by_correlation, &ev);
     }
+    while (rc == 0 && sl_overheads_next(&t->overheads, &at, &ev))
+        rc = sl_event_sort_put(t->by_correlation, &ev);
+    sl_overheads_free(&t->overheads);
     /* The memory is freed now, because the edge engine needs memory. */
     sl_event_sort_destroy(t->by_time);
     t->by_time = NULL;
@@ -371,7 +377,8 @@ int sl_trace_events_next(struct sl_trace_events *t, struct sl_event *out)
             sl_event_records_wait(&t->records, out, t->has_first_call);
         break;
     case 3:
-        give_operation(t, out);
+        if (out->kind != SL_EV_OVERHEAD)
+            give_operation(t, out);
         break;
     default:
         break;
@@ -456,6 +463,7 @@ void sl_trace_events_destroy(struct sl_trace_events *t)
     sl_map_free(&t->thread_name);
     sl_stream_home_free(&t->home);
     sl_thread_ids_free(&t->threads);
+    sl_overheads_free(&t->overheads);
     sl_intern_destroy(t->inputs);
     free(t->plain);
     sl_shape_destroy(t->shapes);

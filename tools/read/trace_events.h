@@ -3,7 +3,8 @@
  *
  * The edge engine (sync/edge.h) needs events in order of enqueue, but torch.profiler writes all CPU
  * rows before the GPU rows. Correlation ids give the order of the calls, so events are sorted by
- * them. For each correlation id the order is: call, event record, wait, GPU operations.
+ * them. For each correlation id the order is: call, event record, wait, GPU operations and
+ * overheads.
  *
  *   while (rows) sl_trace_events_row(t, &row);
  *   sl_trace_events_end(t);
@@ -33,6 +34,7 @@
 #include "read/event_records.h"
 #include "read/event_sort.h"
 #include "read/json_event.h"
+#include "read/overheads.h"
 #include "read/row_collectives.h"
 #include "read/stream_home.h"
 #include "read/thread_ids.h"
@@ -91,7 +93,8 @@ struct sl_trace_events {
     struct sl_row_collectives *collectives;
     struct sl_thread_ids threads;
     struct sl_stream_home home; /* contexts of waits and event records */
-    char *plain;                /* buffer for an unescaped name */
+    struct sl_overheads overheads;
+    char *plain; /* buffer for an unescaped name */
     /* SL_TRACE_CALLS entries each, indexed by the low bits of the correlation id. After
      * sl_trace_events_note(), calls that did not wait are in `other_call` and not in `call`. There
      * are so many of them that they would overwrite waiting calls too early. */

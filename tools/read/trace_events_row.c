@@ -231,6 +231,23 @@ static int take_call(struct sl_trace_events *t, const struct sl_trace_row *row)
     return sl_event_sort_put(t->by_time, &ev);
 }
 
+/* In files of torch.profiler, such rows have thread 0. */
+static void take_overhead(struct sl_trace_events *t, const struct sl_trace_row *row)
+{
+    struct sl_event ev;
+    enum sl_overhead_type type =
+        sl_text_is(row->name, "Command Buffer Full")                ? SL_OVERHEAD_QUEUE_FULL
+        : sl_text_is(row->name, "Runtime Triggered Module Loading") ? SL_OVERHEAD_MODULE_LOAD
+                                                                    : SL_OVERHEAD_OTHER;
+
+    if (type == SL_OVERHEAD_OTHER || begin_range(t, row, &ev) != 0)
+        return;
+    if (row->tid.is_number && row->tid.number > 0 && set_thread(t, row, &ev) != 0)
+        return;
+    ev.u.overhead.type = type;
+    sl_overheads_put(&t->overheads, &ev);
+}
+
 /* Kineto names a copy "Memcpy DtoH (Device -> Pageable)". The words stand for the numbers of
  * CUPTI's enums for copy kinds and memory kinds. */
 /* Returns the number of a word, or 0 if the word is unknown. After its end, `word` returns the
@@ -485,6 +502,8 @@ int sl_trace_events_row(struct sl_trace_events *t, const struct sl_trace_row *ro
         return take_python(t, row);
     if (row->category == SL_CAT_EVENT_RECORD)
         return t->own ? 0 : take_record(t, row);
+    if (row->category == SL_CAT_OVERHEAD)
+        take_overhead(t, row);
     return row->category == SL_CAT_SYNC ? take_wait(t, row) : 0;
 }
 

@@ -346,6 +346,11 @@ static int give(struct run *r, const struct sl_event *ev)
     int is_call = ev->kind == SL_EV_RUNTIME || ev->kind == SL_EV_DRIVER;
     int rc = is_call ? give_rows(r, ev->start_ns) : 0;
 
+    if (ev->kind == SL_EV_OVERHEAD) { /* only the engine uses it */
+        if (r->engine)
+            sl_edges_event(r->engine, ev);
+        return rc;
+    }
     /* A call is the first event with its correlation id, so all events with earlier ids have been
      * passed on. */
     if (is_call && ++r->calls % ENGINE_CALLS == 0) {

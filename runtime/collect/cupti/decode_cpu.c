@@ -144,6 +144,13 @@ static const char *overhead_text(uint32_t type)
     return "Unknown";
 }
 
+static enum sl_overhead_type overhead_type(uint32_t type)
+{
+    return type == SL_CUPTI_OVERHEAD_COMMAND_BUFFER_FULL                ? SL_OVERHEAD_QUEUE_FULL
+           : type == SL_CUPTI_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING ? SL_OVERHEAD_MODULE_LOAD
+                                                                        : SL_OVERHEAD_OTHER;
+}
+
 int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
 {
     const struct sl_cupti_overhead_layout *at = d->layout->overhead;
@@ -167,6 +174,7 @@ int sl_decode_overhead(struct sl_decode *d, const uint8_t *record)
         ev.thread = sl_load32(record + at->thread);
         sl_cupti_objects_thread(d->seen, sl_load32(record + at->pid), ev.thread);
     }
+    ev.u.overhead.type = overhead_type(type);
     ev.name = sl_decode_own_text(d, overhead_text(type),
                                  place < SL_DECODE_OVERHEADS ? &d->overhead_name[place] : &once);
     sl_decode_emit(d, &ev);

@@ -13,7 +13,8 @@
  * call's end. A copy from pageable memory first waits for its stream and then reads the memory, so
  * all sources have ended before the call's own operation begins. For such a copy, NAME.wait ends
  * when the operation begins, and NAME.wait is the operation's parent. A third piece lasts until the
- * call's end.
+ * call's end. NAME.wait is also the parent of a kernel whose launch waited, as a launch into a full
+ * queue does. There is no third piece then.
  *
  *     thread   |gap|   NAME   |                     |.wait|gap|
  *     stream             |  own operation or source |
@@ -37,6 +38,7 @@
  *
  * Threads: one owner. Memory: the tables that lane.c describes.
  */
+#include "sync/call_class.h"
 #include "write/chakra/chakra_internal.h"
 
 /* Returns the link to the launch. If the launch is not known, the link is 0. */
@@ -150,11 +152,21 @@ static void put_wait(struct sl_chakra *c, struct sl_chakra_thread *t, uint64_t u
     put(c, t, &t->row, 1, earlier(from, until_ns), until_ns);
 }
 
+/* A call that launches a kernel never waits for it. If the call waits, it does so before it
+ * enqueues the kernel. */
+static int launches_kernel(const struct sl_event *row)
+{
+    return sl_chakra_is_call(row) && sl_call_class_of((enum sl_event_kind)row->kind,
+                                                      row->u.call.cbid) == SL_CALL_KERNEL_LAUNCH;
+}
+
 static void finish_wait(struct sl_chakra *c, struct sl_chakra_thread *t)
 {
     if (!t->named && t->row.flags & SL_EVF_LAUNCH)
         put_named(c, t, earlier(t->row.end_ns, t->row.start_ns + SL_CHAKRA_ENQUEUE_NS));
     put_wait(c, t, t->row.end_ns);
+    if (launches_kernel(&t->row))
+        set_launch(c, t);
 }
 
 /* Writes the rest of the pending row, up to its end. */

@@ -32,6 +32,7 @@
  *     module U KIND            Loads module U. KIND is 0 for a module, 1 for a library of the
  *                              driver, or 2 for a library of the runtime.
  *     unload U                 Unloads module U.
+ *     first U S US             Launches the kernel of module U, if its KIND is 0, on stream S.
  *     begin S                  Begins a capture on stream S. Other streams join by events.
  *     end S G                  Ends the capture on stream S, and makes graph G.
  *     launch G S API           Launches graph G on stream S.
@@ -76,14 +77,28 @@ static pthread_barrier_t meeting;
 
 /* ---- steps that enqueue work ---- */
 
-static void kernel(const int *arg)
+static void launch_kernel(CUfunction function, int s, int us)
 {
-    uint64_t ns = (uint64_t)arg[1] * 1000;
+    uint64_t ns = (uint64_t)us * 1000;
     void *arguments[] = {&ns};
 
-    if (may_enqueue(arg[0]))
-        cu.LaunchKernel(contexts[current].kernel, 1, 1, 1, 32, 1, 1, 0, stream(arg[0]), arguments,
-                        NULL);
+    if (may_enqueue(s))
+        cu.LaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream(s), arguments, NULL);
+}
+
+static void kernel(const int *arg)
+{
+    if (current >= 0)
+        launch_kernel(contexts[current].kernel, arg[0], arg[1]);
+}
+
+static void kernel_of_module(const int *arg)
+{
+    CUfunction function;
+
+    if (has(modules, arg[0]) && modules[arg[0]].context == current && kind_of_module[arg[0]] == 0 &&
+        cu.ModuleGetFunction(&function, modules[arg[0]].object, "work_spin_ns") == CUDA_SUCCESS)
+        launch_kernel(function, arg[1], arg[2]);
 }
 
 static void copy(const int *arg)
@@ -305,6 +320,7 @@ static const struct verb {
     {"module", load_module},
     {"unload", unload_module},
     {"kernel", kernel},
+    {"first", kernel_of_module},
     {"copy", copy},
     {"set", set},
     {"record", record},

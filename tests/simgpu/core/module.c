@@ -13,7 +13,8 @@
 #include "core/sim.h"
 
 enum {
-    MAGIC = 0x30d01e01
+    MAGIC = 0x30d01e01,
+    LOAD_NS = 60000 /* a launch on a real GPU took 46 to 132 us to load its module */
 };
 
 struct scan {
@@ -247,6 +248,31 @@ int sim_module_load(const void *image, struct sim_module **out)
     }
     *out = module;
     return SIM_OK;
+}
+
+/* --module-load: the first launch of a module's kernels in each context waits for the context's
+ * work, and then loads the module. A kernel that belongs to no module is a module of its own. */
+void sim_module_use(struct sim_stream *stream, struct sim_kernel *kernel)
+{
+    struct sim_context *context = stream->context;
+    uint64_t *used = kernel->module ? &kernel->module->used : &kernel->used;
+    uint64_t start, bit = 1ull << (context->id % 64);
+    bool loads;
+
+    if (!sim_option("MODULE_LOAD")) {
+        return;
+    }
+    sim_lock();
+    loads = !(*used & bit) && !stream->capture;
+    *used |= loads ? bit : 0;
+    sim_unlock();
+    if (!loads) {
+        return;
+    }
+    start = sim_now_ns();
+    sim_context_wait_all(context, "module_load");
+    sim_clock_sleep_until(sim_now_ns() + sim_clock_scaled(LOAD_NS));
+    sim_tell_overhead(SIM_OVERHEAD_MODULE_LOAD, start);
 }
 
 bool sim_module_valid(const struct sim_module *module)

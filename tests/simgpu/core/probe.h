@@ -94,6 +94,11 @@ struct sim_object { /* a device, context or stream was created or destroyed */
     uint32_t correlation;
 };
 
+enum sim_overhead_kind { /* CUpti_ActivityOverheadKind */
+    SIM_OVERHEAD_MODULE_LOAD = 4 << 16,
+    SIM_OVERHEAD_QUEUE_FULL = 6 << 16
+};
+
 enum sim_graph_what { /* CUpti_CallbackIdResource */
     SIM_NODE_CREATED = 13,
     SIM_NODE_DEPENDS = 15,
@@ -141,7 +146,7 @@ struct sim_probe {
     void (*object)(const struct sim_object *object);
     void (*graph)(const struct sim_graph_fact *fact);
     void (*overhead)(uint32_t kind, uint64_t start_ns,
-                     uint64_t end_ns); /* CUpti_ActivityOverheadKind */
+                     uint64_t end_ns); /* enum sim_overhead_kind */
     void (*at_exit)(void);             /* called when the process exits */
 
     /* For a process that replays a recording (sim_replay_begin()). */

@@ -16,6 +16,10 @@
 #include "core/memory.h"
 #include "core/schedule.h"
 
+enum {
+    ROOM_NS = 2600 /* measured on a real GPU */
+};
+
 struct waiter {
     struct op *op;
     struct waiter *next;
@@ -266,17 +270,51 @@ static void announce(struct op *op)
 
 /* ---- functions that other files call ---- */
 
-/* A full queue blocks the launching call, as on hardware. The caller holds the lock, which is
- * released meanwhile. */
+void sim_tell_overhead(enum sim_overhead_kind kind, uint64_t start_ns)
+{
+    const struct sim_probe *probe = sim_probe_get();
+
+    if (probe && probe->overhead) {
+        probe->overhead(kind, start_ns, sim_now_ns());
+    }
+}
+
+/* A full queue blocks the call that enqueues, until the oldest operation has ended. On hardware
+ * too, where the call returns about 2.6 us later. */
 static void wait_for_room(struct sim_stream *stream)
 {
-    struct op *head = stream->head;
-    uint64_t end = head->timed ? head->pub.end_ns : 0, now = sim_now_ns();
+    struct sim_truth_wait wait = {
+        .kind = "queue_full", .context = stream->context->id, .event = SIM_NONE};
+    struct sim_set set = {0};
 
-    sim_unlock();
-    sim_clock_sleep_until(end > now ? end : now + sim_schedule.wake_ns);
-    sim_progress();
     sim_lock();
+    while (stream->queued >= sim_schedule.queue_depth && !sim_thread_self()->in_callback) {
+        struct op *head = stream->head;
+        uint64_t now = sim_now_ns(), until = now + sim_schedule.wake_ns;
+
+        if (!head->timed || head->pub.end_ns > now) {
+            wait.start_ns = wait.start_ns ? wait.start_ns : now;
+            until = head->timed ? head->pub.end_ns + sim_clock_scaled(ROOM_NS) : until;
+            sim_set_clear(&set);
+            sim_set_add(&set, head, SIM_VIA_STREAM, 0);
+        }
+        sim_unlock();
+        sim_clock_sleep_until(until);
+        sim_progress();
+        sim_lock();
+    }
+    sim_unlock();
+    if (!set.n) {
+        return;
+    }
+    wait.stream = stream->id;
+    wait.set = &set;
+    wait.end_ns = sim_now_ns();
+    if (sim_truth_on) {
+        sim_truth_wait(&wait);
+    }
+    sim_set_clear(&set);
+    sim_tell_overhead(SIM_OVERHEAD_QUEUE_FULL, wait.start_ns);
 }
 
 bool sim_schedule_ended(const struct sim_set *set, uint64_t now_ns)
@@ -303,10 +341,11 @@ int sim_submit(struct sim_stream *stream, const struct sim_work *work, struct op
     bool later = work->kind == SIM_WORK_HOST || work->kind == SIM_WORK_FREE;
     struct sim_set behind = {0};
 
-    sim_lock();
-    while (stream->queued >= sim_schedule.queue_depth && !sim_thread_self()->in_callback) {
-        wait_for_room(stream);
+    if (work->kind == SIM_WORK_KERNEL) {
+        sim_module_use(stream, work->launch.kernel);
     }
+    wait_for_room(stream);
+    sim_lock();
     int error = stream->capture ? sim_capture_add(stream, work) : sim_capture_implicit(stream);
 
     if (stream->capture && work->kind == SIM_WORK_KERNEL && work->launch.remote) {

@@ -230,7 +230,7 @@ void sim_schedule_start(void)
 {
     sim_lock();
     if (!started && !stopping) {
-        sim_schedule.queue_depth = (uint32_t)sim_option_u64("QUEUE_DEPTH", 1024);
+        sim_schedule.queue_depth = (uint32_t)sim_option_u64("QUEUE_DEPTH", 1022);
         sim_schedule.latency_ns = sim_clock_scaled(LAUNCH_LATENCY_NS);
         sim_schedule.wake_ns = sim_clock_scaled(WAKE_NS);
         started = pthread_create(&service, NULL, serve, NULL) == 0;

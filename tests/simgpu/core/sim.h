@@ -381,6 +381,8 @@ int sim_stream_query(struct sim_stream *stream);
 int sim_stream_wait_event(struct sim_stream *stream, struct sim_event *event, unsigned flags);
 int sim_wait_op(struct op *op, const char *kind); /* consumes the reference */
 int sim_wait_stream(struct sim_stream *stream, const char *kind);
+/* Reports the time from `start_ns` until now, which the current call spent, to CUPTI. */
+void sim_tell_overhead(enum sim_overhead_kind kind, uint64_t start_ns);
 int sim_host_callback(struct sim_stream *stream, const struct sim_work *work);
 
 /* ---- events (event.c) ---- */
@@ -427,6 +429,7 @@ struct sim_kernel {
     bool fixed;          /* an option gives the duration */
     uint64_t fixed_ns;
     int max_dynamic_shared;
+    uint64_t used; /* for a kernel without a module: like `used` of sim_module */
 };
 
 struct sim_symbol {
@@ -441,6 +444,7 @@ struct sim_module {
     struct sim_kernel *kernels;
     uint32_t kernel_count;
     bool binary; /* true if the image is not PTX text; its kernels are then not known in advance */
+    uint64_t used; /* bit N: a kernel was launched in the context whose id modulo 64 is N */
     struct sim_symbol *symbols;
 };
 
@@ -458,6 +462,7 @@ int sim_kernel_fault(const struct sim_kernel *kernel); /* returns the error that
 int sim_module_load(const void *image, struct sim_module **out);
 int sim_module_unload(struct sim_module *module);
 bool sim_module_valid(const struct sim_module *module);
+void sim_module_use(struct sim_stream *stream, struct sim_kernel *kernel);
 struct sim_kernel *sim_module_kernel(struct sim_module *module, const char *name);
 struct sim_symbol *sim_module_symbol(struct sim_module *module, const char *name);
 int sim_kernel_occupancy(const struct sim_kernel *kernel, int block, size_t dynamic_shared);

@@ -86,7 +86,7 @@ static void op_enqueued_for_one(struct sim_op *op)
     if (sim_trouble.overhead && op->kind == SIM_OP_KERNEL) {
         uint64_t now = sim_now_ns();
 
-        sim_overhead(CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, now, now + 1000);
+        sim_overhead(CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, now, now + 1000);
     }
 }
 
@@ -370,6 +370,11 @@ static void event_recorded(const struct sim_event_record *e)
 
 static void overhead(uint32_t kind, uint64_t start_ns, uint64_t end_ns)
 {
+    bool stalls = kind == SIM_OVERHEAD_QUEUE_FULL || kind == SIM_OVERHEAD_MODULE_LOAD;
+
+    if (stalls && sim_version()->number < 21) { /* older records of overhead do not name the call */
+        return;
+    }
     SIM_EACH_CLIENT
     {
         overhead_for_one(kind, start_ns, end_ns);

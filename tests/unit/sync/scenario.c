@@ -63,7 +63,7 @@ static void check(struct run *r)
 
 /* ---- the lines of a scenario ---- */
 
-/* Reads an attribute of a row: s13, c1, d0, t100, e5, e5/77 or n101. */
+/* Reads an attribute of a row: s13, c1, d0, t100, k3, e5, e5/77 or n101. */
 static int read_letter(struct words *w, const char *word, struct scenario_row *row)
 {
     const char *at = word + 1;
@@ -80,6 +80,9 @@ static int read_letter(struct words *w, const char *word, struct scenario_row *r
         break;
     case 't':
         row->thread = (uint32_t)words_sum(w, &at);
+        break;
+    case 'k':
+        row->name = (uint32_t)words_sum(w, &at);
         break;
     case 'n':
         row->node = words_sum(w, &at);
@@ -196,7 +199,7 @@ static void run_row(struct run *r, const char *name, const struct scenario_verb 
     call = facts_call_of(&r->facts, row.id);
     if (call && has_call)
         call->thread = row.thread;
-    if (call && row.ran) {
+    if (call && row.ran && verb->kind != SL_EV_OVERHEAD) {
         call->device = row.device;
         call->plain += row.node == 0;
     }

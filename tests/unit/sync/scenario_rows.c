@@ -28,6 +28,8 @@ static const struct scenario_verb verbs[] = {
     {"reset", 164, 0, 0},
     {"capture_begin", 315, 0, 0},
     {"capture_end", 319, 0, 0},
+    {"queue_full", 0, SL_EV_OVERHEAD, SL_OVERHEAD_QUEUE_FULL},
+    {"module_load", 0, SL_EV_OVERHEAD, SL_OVERHEAD_MODULE_LOAD},
 };
 
 /* Words of a scenario for kinds of memory, indexed by CUpti_ActivityMemoryKind. */
@@ -116,7 +118,14 @@ static void make_record(const struct scenario_verb *verb, const struct scenario_
                             .device = (uint16_t)row->device,
                             .context = row->context,
                             .stream = row->stream};
+    if (verb->kind == SL_EV_OVERHEAD) {
+        ev->start_ns = row->from_ns;
+        ev->end_ns = row->to_ns;
+        ev->u.overhead.type = verb->sync;
+        return;
+    }
     if (is_operation(verb)) {
+        ev->name = row->name;
         ev->start_ns = row->ran_from_ns;
         ev->end_ns = row->ran_to_ns;
         ev->shape = shape_of(verb, row, shapes);

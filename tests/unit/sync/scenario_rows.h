@@ -15,7 +15,7 @@ struct scenario_verb {
     const char *word;
     uint32_t cbid; /* callback id of the runtime call; 0 if there is no call */
     uint8_t kind;  /* enum sl_event_kind of the other record; 0 if there is none */
-    uint8_t sync;  /* enum sl_sync_type */
+    uint8_t sync;  /* enum sl_sync_type, or enum sl_overhead_type */
 };
 
 /* What a line says about a call and about the call's other record. */
@@ -25,6 +25,7 @@ struct scenario_row {
     uint64_t ran_from_ns, ran_to_ns;
     uint64_t sync_id, node;
     uint32_t thread, context, stream, device, event;
+    uint32_t name;                   /* number of a kernel's name; 0: none */
     uint32_t src_memory, dst_memory; /* CUpti_ActivityMemoryKind */
     int ran;                         /* true if the operation has a record */
     int call_only, record_only;

@@ -220,17 +220,18 @@ static void overhead_of_every_version(void **state)
     static const struct {
         uint32_t kind;
         const char *name;
+        enum sl_overhead_type type;
     } want[] = {
-        {1, "Driver Compiler"},
-        {1u << 16, "Buffer Flush"},
-        {2u << 16, "Instrumentation"},
-        {3u << 16, "Resource"},
-        {4u << 16, "Runtime Triggered Module Loading"},
-        {5u << 16, "Lazy Function Loading"},
-        {6u << 16, "Command Buffer Full"},
-        {7u << 16, "Activity Buffer Request"},
-        {8u << 16, "UVM Activity Init"},
-        {99u << 16, "Unknown"},
+        {1, "Driver Compiler", SL_OVERHEAD_OTHER},
+        {1u << 16, "Buffer Flush", SL_OVERHEAD_OTHER},
+        {2u << 16, "Instrumentation", SL_OVERHEAD_OTHER},
+        {3u << 16, "Resource", SL_OVERHEAD_OTHER},
+        {4u << 16, "Runtime Triggered Module Loading", SL_OVERHEAD_MODULE_LOAD},
+        {5u << 16, "Lazy Function Loading", SL_OVERHEAD_OTHER},
+        {6u << 16, "Command Buffer Full", SL_OVERHEAD_QUEUE_FULL},
+        {7u << 16, "Activity Buffer Request", SL_OVERHEAD_OTHER},
+        {8u << 16, "UVM Activity Init", SL_OVERHEAD_OTHER},
+        {99u << 16, "Unknown", SL_OVERHEAD_OTHER},
     };
 
     for (unsigned i = 0; i < sl_cupti_tables_layout_count; i++) {
@@ -253,6 +254,7 @@ static void overhead_of_every_version(void **state)
 
             assert_non_null(ev);
             assert_string_equal(record_text(b, ev->name), want[k].name);
+            assert_int_equal(ev->u.overhead.type, want[k].type);
             assert_int_equal(ev->thread, k == 0 ? 0 : 79);
             assert_int_equal(ev->start_ns, 100 + k);
             assert_int_equal(ev->end_ns, 200 + k);
