@@ -227,8 +227,10 @@ static int write_page(const struct request *r, const struct sl_report *report,
         return sl_args_complain(r->command, "cannot write %s: %s", part, strerror(errno));
     rc = sl_report_print_page(f, report, findings, tables);
     failed = ferror(f) != 0;
-    if (fclose(f) != 0 || failed)
-        rc = errno ? -errno : -EIO;
+    if (fclose(f) != 0)
+        rc = -errno;
+    else if (failed && rc == 0)
+        rc = -EIO;
     if (rc == 0 && rename(part, r->html) != 0)
         rc = -errno;
     if (rc == 0)

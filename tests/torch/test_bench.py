@@ -22,7 +22,7 @@ def run(tmp_path, name: str, job: str, rounds: int = 1) -> tuple[list[list[str]]
     rows = tmp_path / "rows.json"
     done = subprocess.run([REPO / "bench" / name, "--rounds", str(rounds), "--steps", "3", "--job", job,
                            "--build", harness.BUILD, "--json", rows],
-                          capture_output=True, text=True, timeout=400, check=False)
+                          capture_output=True, text=True, timeout=1500, check=False)
     assert done.returncode == 0, done.stderr
     table = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in row] for row in table], list(map(json.loads, rows.open()))
@@ -101,7 +101,7 @@ def test_torch_ops(tmp_path):
     rows = tmp_path / "rows.json"
     done = subprocess.run([REPO / "bench" / "torch_ops_bench.sh", "--turns", "1", "--json", rows],
                           env=os.environ | {"SL_BENCH_BUILD": str(harness.BUILD)},
-                          capture_output=True, text=True, timeout=400, check=False)
+                          capture_output=True, text=True, timeout=1500, check=False)
     assert done.returncode == 0, done.stderr
     found = {row["metric"]: row for row in map(json.loads, rows.open())}
     assert set(found) == {"observer lean, more an operator", "observer full, more an operator",
