@@ -69,6 +69,7 @@ struct sl_edges {
      * which launch loaded a module. */
     struct sl_map launched;
     int loads_told;
+    int queues_told; /* 1: a record says which calls waited for a full queue */
     struct sl_unreturned
         unreturned[SL_APPLY_UNRETURNED]; /* a ring of the last calls without a record */
     unsigned unreturned_next;            /* number of calls put into the ring so far */

@@ -96,7 +96,8 @@ static struct sl_op *made_room(const struct sl_call *c, struct sl_stream *stream
     struct sl_op *op;
     uint32_t pending;
 
-    if (!told && (to_ns - from_ns < QUEUE_CALL_NS || stream->kept < QUEUE_LENGTH))
+    if (!told && (c->e->queues_told || to_ns - from_ns < QUEUE_CALL_NS ||
+                  stream->kept < QUEUE_LENGTH))
         return NULL;
     /* if the call's records are late, its operation is not the newest of the stream */
     if (stream->newest != c->last_op &&
@@ -107,7 +108,9 @@ static struct sl_op *made_room(const struct sl_call *c, struct sl_stream *stream
     if (!op || op->pub.correlation == c->by.correlation || op->after_unseen ||
         op->pub.end_ns > to_ns)
         return NULL;
-    if (!told && (pending < QUEUE_LENGTH || to_ns - op->pub.end_ns > QUEUE_WAKE_NS))
+    /* An operation may also have ended by chance while the thread was not scheduled. */
+    if (!told && (pending < QUEUE_LENGTH || to_ns - op->pub.end_ns > QUEUE_WAKE_NS ||
+                  op->pub.end_ns - from_ns < QUEUE_CALL_NS))
         return NULL;
     return op;
 }

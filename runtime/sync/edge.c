@@ -247,6 +247,7 @@ void sl_edges_event(struct sl_edges *e, const struct sl_event *ev)
         if (ev->correlation == 0 || ev->u.overhead.type == SL_OVERHEAD_OTHER)
             return;
         e->loads_told |= ev->u.overhead.type == SL_OVERHEAD_MODULE_LOAD;
+        e->queues_told |= ev->u.overhead.type == SL_OVERHEAD_QUEUE_FULL;
         break;
     case SL_EV_KERNEL:
     case SL_EV_MEMCPY:
