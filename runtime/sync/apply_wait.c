@@ -29,12 +29,14 @@ enum {
 /* As measured on real GPUs. With QUEUE_LENGTH operations pending on its stream, a call that
  * enqueues took a kernel's length (6 us and more) instead of 2 us, and returned 2.2 to 5 us (in 99
  * of 100 calls up to 10.7 us) after the oldest of these operations had ended. Launches that loaded
- * a module took more than LOAD_NS. */
+ * a module took more than LOAD_NS; work that was pending for LOAD_PENDING_NS or more had always
+ * ended when they returned. */
 enum {
     QUEUE_LENGTH = 1022,
     QUEUE_CALL_NS = 5000,
     QUEUE_WAKE_NS = 10000,
     LOAD_NS = 100000,
+    LOAD_PENDING_NS = 20000,
     LAUNCHED_SHARE = 32 /* the map of launched kernels may use 1/LAUNCHED_SHARE of the store */
 };
 
@@ -96,8 +98,8 @@ static struct sl_op *made_room(const struct sl_call *c, struct sl_stream *stream
     struct sl_op *op;
     uint32_t pending;
 
-    if (!told && (c->e->queues_told || to_ns - from_ns < QUEUE_CALL_NS ||
-                  stream->kept < QUEUE_LENGTH))
+    if (!told &&
+        (c->e->queues_told || to_ns - from_ns < QUEUE_CALL_NS || stream->kept < QUEUE_LENGTH))
         return NULL;
     /* if the call's records are late, its operation is not the newest of the stream */
     if (stream->newest != c->last_op &&
@@ -459,7 +461,7 @@ static int wait_for_load(struct sl_call *c)
         return 0;
     wait = new_wait(c, c->last_op->stream, SL_WAIT_CONTEXT, SL_EDGE_MODULE_LOAD);
     wait.inferred = wait.if_pending = 1;
-    wait.pending_ns = told ? told->start_ns : 0;
+    wait.pending_ns = (told ? told->start_ns : c->by.from_ns) + LOAD_PENDING_NS;
     sl_waits_add(&c->e->waits, &wait);
     return 1;
 }

@@ -61,17 +61,19 @@ class Operations:
         until = self.rows[i]["end"]
         since = until - edge["wait_ns"]
         ran = collections.Counter()
-        kernel = None
+        longest = {}
         while i is not None and self.rows[i]["end"] > since:
             row = self.rows[i]
             ns = min(row["end"], until) - max(row["start"], since)
             if ns > 0:
                 ran[row["cat"] == "kernel"] += ns
-                if row["cat"] == "kernel" and kernel is None:
-                    kernel = row["name"]
+                if row["cat"] == "kernel":
+                    longest[i] = ns
             until = min(until, max(row["start"], since))
             i = self.behind(i)
-        return kernel if ran[True] > ran[False] else self.rows[first]["name"]
+        if ran[True] <= ran[False]:
+            return self.rows[first]["name"]
+        return self.rows[max(longest, key=longest.get)]["name"]  # of equal ones, the last
 
 
 def waits_of(edges):

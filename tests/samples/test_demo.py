@@ -21,8 +21,8 @@ def test_twice_from_anywhere(repo, tmp_path):
     for title in ("GPU busy, of", "Top kernels", "by what was waited for", "longest CPU waits"):
         assert title in first.stdout
     # The copy of the loss follows the step's last kernel. On a busy machine another wait may be the longest.
-    assert re.search(r"^  stream_sync +\d[\d.]+ ms +adamw_spin_ns +cuStreamSynchronize$",
-                     first.stdout.split("longest CPU waits")[1], re.MULTILINE)
+    assert re.search(r" ms  stream_sync +cuStreamSynchronize\n +for adamw_spin_ns\n",
+                     first.stdout.split("longest CPU waits")[1])
     assert "gemm_128x128_backward_spin_ns" in first.stdout
     assert "cuStreamSynchronize" in first.stdout
     content = trace_of(first).read_bytes()

@@ -68,7 +68,8 @@ struct node {
     uint32_t index;  /* number of the node; 0: the entry was never used */
     uint32_t number; /* number of the operation in the file */
     uint32_t chained, before, jump, depth;
-    uint32_t kernel; /* the next kernel on the path */
+    uint32_t longest; /* the kernel that ran longest on the path to `jump`; 0: none */
+    int64_t longest_ns;
     uint32_t name, context, stream;
     uint8_t device, kind;
 };
@@ -270,20 +271,46 @@ static int64_t ran_ns(const struct node *before, const struct node *n, uint64_t 
     return before->kind == SL_EV_KERNEL ? ran_ns : -ran_ns;
 }
 
+/* A kernel, and how long it ran; number 0: none. */
+struct longest {
+    uint32_t index;
+    int64_t ns;
+};
+
+static struct longest longer(struct longest a, struct longest b)
+{
+    return b.ns > a.ns ? b : a;
+}
+
+static struct longest on_jump(const struct node *n)
+{
+    return (struct longest){n->longest, n->longest_ns};
+}
+
+static struct longest on_step(const struct node *before, const struct node *n, uint64_t since_ns)
+{
+    int64_t ran = ran_ns(before, n, since_ns);
+
+    return ran > 0 ? (struct longest){before->index, ran} : (struct longest){0, 0};
+}
+
 /* Adds the predecessor, which begins before the node, and everything that follows from it. */
 static void join(const struct forest *f, struct node *n, const struct node *before)
 {
     const struct node *jump = node_at(f, before->jump);
     const struct node *far = jump ? node_at(f, jump->jump) : NULL;
-    int64_t ran = ran_ns(before, n, 0);
+    struct longest longest = on_step(before, n, 0);
 
     n->before = before->index;
     n->depth = before->depth + 1;
     n->jump = jump && far && before->depth - jump->depth == jump->depth - far->depth
                   ? far->index
                   : before->index;
-    n->lead_ns = before->lead_ns + ran;
-    n->kernel = ran > 0 ? before->index : before->kernel;
+    n->lead_ns = before->lead_ns + ran_ns(before, n, 0);
+    if (n->jump != before->index)
+        longest = longer(longer(longest, on_jump(before)), on_jump(jump));
+    n->longest = longest.index;
+    n->longest_ns = longest.ns;
 }
 
 static void add_operation(struct forest *f, const struct record *record)
@@ -329,17 +356,23 @@ static void add_link(struct forest *f, const struct record *record)
     f->linked_from = source->index;
 }
 
-/* Returns the last node on the path from `n` that begins after `since_ns`, as `n` does. */
+/* Returns the last node on the path from `n` that begins after `since_ns`, as `n` does. Sets
+ * *longest to the kernel that ran longest on the path to it. */
 static const struct node *first_inside(const struct forest *f, const struct node *n,
-                                       uint64_t since_ns)
+                                       uint64_t since_ns, struct longest *longest)
 {
+    *longest = (struct longest){0, 0};
     for (;;) {
-        const struct node *next = node_at(f, n->jump);
+        const struct node *next = node_at(f, n->jump), *before = node_at(f, n->before);
 
-        if (!next || next->start_ns <= since_ns)
-            next = node_at(f, n->before);
-        if (!next || next->start_ns <= since_ns)
-            return n;
+        if (next && next->start_ns > since_ns) {
+            *longest = longer(*longest, on_jump(n));
+        } else {
+            next = before;
+            if (!next || next->start_ns <= since_ns)
+                return n;
+            *longest = longer(*longest, on_step(next, n, 0));
+        }
         n = next;
     }
 }
@@ -350,16 +383,19 @@ static const struct node *spent_on(const struct forest *f, const struct record *
 {
     uint64_t since_ns = wait->at_ns - wait->u.wait.wait_ns;
     const struct node *n = node_of(f, wait->number), *first, *before;
+    struct longest longest;
     int64_t lead_ns;
 
     if (!n || n->kind == SL_EV_KERNEL || n->start_ns <= since_ns)
         return NULL;
-    first = first_inside(f, n, since_ns);
+    first = first_inside(f, n, since_ns, &longest);
     before = node_at(f, first->before);
     lead_ns = n->lead_ns - first->lead_ns - (int64_t)(n->end_ns - n->start_ns);
-    if (before)
+    if (before) {
         lead_ns += ran_ns(before, first, since_ns);
-    return lead_ns > 0 ? node_at(f, n->kernel) : NULL;
+        longest = longer(longest, on_step(before, first, since_ns));
+    }
+    return lead_ns > 0 ? node_at(f, longest.index) : NULL;
 }
 
 static void report_wait(const struct forest *f, const struct record *wait, sl_wait_blame_fn report,

@@ -6,7 +6,7 @@
  * call, the search starts there and continues from each operation to the operation's predecessor.
  * The predecessor is the previous operation on the stream or the source of an edge to the
  * operation, whichever ended last. If kernels ran longer than copies and memsets during the wait,
- * the time was spent on the last of these kernels. Otherwise the time was spent on the operation
+ * the time was spent on the longest of these kernels. Otherwise the time was spent on the operation
  * that released the wait. See docs/sync-edges-details.md.
  *
  *   sl_wait_blame_event(s, &ev);  sl_wait_blame_edge(s, &edge);   in the order of the file
