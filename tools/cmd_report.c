@@ -127,8 +127,30 @@ static int by_rank_and_time(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
+static int is_of_rank(const struct sl_recording *r, uint64_t rank)
+{
+    return r->header.has_rank && (uint64_t)r->header.rank == rank;
+}
+
+/* Leaves out the recordings of other ranks. Their collectives are matched by now. */
+static void choose_rank(struct sl_recordings *all, struct sl_peers *peers, uint64_t rank)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        if (is_of_rank(&all->of[i], rank)) {
+            all->of[kept] = all->of[i];
+            peers[kept++] = peers[i];
+        } else {
+            sl_recording_free(&all->of[i]);
+            free(peers[i].last_start_ns);
+        }
+    }
+    all->count = kept;
+}
+
 /* Divides the time of all recordings. Returns 0 or -ENOMEM. */
-static int divide(struct sl_report *report)
+static int divide(const struct request *r, struct sl_report *report)
 {
     struct sl_recordings *all = &report->recordings;
     struct sl_peers *peers = calloc(all->count + 1, sizeof(*peers));
@@ -142,6 +164,9 @@ static int divide(struct sl_report *report)
     report->matched = sl_peers_match(all, peers);
     if (report->matched < 0)
         rc = -ENOMEM;
+    sl_report_find_late(report);
+    if (r->has_rank)
+        choose_rank(all, peers, r->rank);
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = sl_parts_make(&report->parts[i], &all->of[i], &peers[i]);
     for (size_t i = 0; i < all->count; i++)
@@ -150,40 +175,24 @@ static int divide(struct sl_report *report)
     return rc;
 }
 
-/* Leaves out the recordings of other ranks. */
-static void choose_rank(struct sl_recordings *all, uint64_t rank)
+/* Reads all files. Sets *any to 1 if one is to be reported. Returns an exit status. */
+static int read_all(const struct request *r, struct sl_report *report,
+                    const struct sl_job_files *files, int *any)
 {
-    size_t kept = 0;
+    int worst = 0, found = 0;
 
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->of[i].header.has_rank && (uint64_t)all->of[i].header.rank == rank)
-            all->of[kept++] = all->of[i];
-        else
-            sl_recording_free(&all->of[i]);
-    }
-    all->count = kept;
-}
-
-static int read_all(const struct request *r, struct sl_report *report, const struct sl_args *args,
-                    const struct sl_job_files *files)
-{
-    int worst = 0;
-
-    (void)args;
     for (size_t i = 0; i < files->count; i++) {
         int status = sl_recordings_read(&report->recordings, r->command, files->path[i]);
 
         worst = status > worst ? status : worst;
     }
-    if (r->has_rank)
-        choose_rank(&report->recordings, r->rank);
-    if (report->recordings.count == 0) {
-        if (worst == 0)
-            worst = r->has_rank
-                        ? sl_args_complain(r->command, "no file is of rank %" PRIu64, r->rank)
-                        : sl_args_complain(r->command, "no trace was found");
-        return worst;
-    }
+    for (size_t i = 0; i < report->recordings.count; i++)
+        found |= !r->has_rank || is_of_rank(&report->recordings.of[i], r->rank);
+    *any = found;
+    if (!found && report->recordings.count)
+        return sl_args_complain(r->command, "no file is of rank %" PRIu64, r->rank);
+    if (!found)
+        return worst ? worst : sl_args_complain(r->command, "no trace was found");
     qsort(report->recordings.of, report->recordings.count, sizeof(*report->recordings.of),
           by_rank_and_time);
     return worst;
@@ -287,18 +296,18 @@ static int make_folder(const struct request *r)
 }
 
 static int report_files(const struct request *r, struct sl_report *report,
-                        const struct sl_args *args, const struct sl_job_files *files)
+                        const struct sl_job_files *files)
 {
-    int worst, status;
+    int worst, status, any = 0;
 
     if (sl_recordings_create(&report->recordings, files->count) != 0)
         return cannot(r);
-    worst = read_all(r, report, args, files);
-    if (report->recordings.count == 0) {
+    worst = read_all(r, report, files, &any);
+    if (!any) {
         sl_recordings_free(&report->recordings);
-        return worst ? worst : SL_EXIT_USAGE;
+        return worst;
     }
-    status = divide(report) != 0 ? cannot(r) : print(r, report);
+    status = divide(r, report) != 0 ? cannot(r) : print(r, report);
     for (size_t i = 0; report->parts && i < report->recordings.count; i++)
         sl_parts_free(&report->parts[i]);
     free(report->parts);
@@ -328,7 +337,7 @@ static int run(const struct sl_args *args)
         return sl_args_complain(r.command, "--rank %s is not valid: give a number",
                                 value[OPT_RANK]);
     worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
-    status = worst && files.count == 0 ? worst : report_files(&r, &report, args, &files);
+    status = worst && files.count == 0 ? worst : report_files(&r, &report, &files);
     sl_job_files_free(&files);
     return status > worst ? status : worst;
 }

@@ -19,7 +19,9 @@
 
 #define SHORT_KERNEL_NS                                                                            \
     20000u /* below this, a launch takes longer than the kernel, if the CPU is busy */
-#define NAME_WIDTH 48
+#define LONG_GAP_NS    200000u /* mostly more than one operator of Python */
+#define LONG_LAUNCH_NS 1000000u
+#define NAME_WIDTH     48
 
 /* The members of a group's key. */
 enum {
@@ -41,6 +43,7 @@ struct making {
     struct sl_report_findings *out;
     struct sl_sums groups;
     struct work work;
+    const char *per; /* "a step", or "in all" if there are no steps */
 };
 
 const char *sl_sure_name(enum sl_sure sure)
@@ -199,47 +202,59 @@ static const char *place_of(char *to, const struct making *m, const struct sl_re
 static const char few_launches[] =
     "torch.compile(mode=\"reduce-overhead\") or CUDA graphs: fewer, larger launches";
 
-static void describe_late_cpu(const struct making *m, struct sl_report_finding *f,
-                              const char *where)
+/* Returns how often a cause occurs in a step. */
+static double times_of(const struct making *m, const struct sl_sum *cause)
 {
-    char median[SL_FORMAT_SIZE];
-    int is_short = m->work.median_ns < SHORT_KERNEL_NS;
-
-    put(f->text, "%s: %" PRIu64 " launches a step, half the kernels under %s", where,
-        m->work.launches, sl_format_span(median, m->work.median_ns));
-    put(f->advice, "%s",
-        is_short ? few_launches
-                 : "make the CPU work between the launches shorter, or do it in "
-                   "another thread");
+    return m->out->time.steps ? (double)cause->count / (double)m->out->time.steps : 0;
 }
 
-/* Names the rank for which the others waited longest. */
+static void describe_late_cpu(const struct making *m, struct sl_report_finding *f,
+                              const char *where, const struct sl_sum *cause)
+{
+    uint64_t mean_ns = cause ? cause->total_ns / cause->count : 0;
+    char span[SL_FORMAT_SIZE];
+
+    if (mean_ns >= LONG_GAP_NS) {
+        put(f->text, "before %s the CPU does other work for %s, %.1f times %s", where,
+            sl_format_span(span, mean_ns), times_of(m, cause), m->per);
+        put(f->advice, "look at the code before it (data, Python, I/O): make it shorter, or do it "
+                       "in another thread");
+        return;
+    }
+    put(f->text, "%s and others: %" PRIu64 " launches %s, half the kernels under %s", where,
+        m->work.launches, m->per, sl_format_span(span, m->work.median_ns));
+    put(f->advice, "%s",
+        m->work.median_ns < SHORT_KERNEL_NS
+            ? few_launches
+            : "make the CPU work between the launches shorter, or do it in another thread");
+}
+
+static void describe_launch(const struct making *m, struct sl_report_finding *f, const char *where,
+                            const struct sl_sum *cause)
+{
+    uint64_t mean_ns = cause ? cause->total_ns / cause->count : 0;
+    char span[SL_FORMAT_SIZE];
+
+    if (mean_ns >= LONG_LAUNCH_NS) {
+        put(f->text, "%s: a launch takes %s, %.1f times %s", where, sl_format_span(span, mean_ns),
+            times_of(m, cause), m->per);
+        put(f->advice, "first launches load modules: leave them out (--steps)");
+        return;
+    }
+    put(f->text, "the GPU waits for launches under way; %" PRIu64 " launches %s in all",
+        m->work.launches, m->per);
+    put(f->advice, "%s", few_launches);
+}
+
+/* Names the rank that the others waited longest for. */
 static void describe_late_rank(const struct making *m, struct sl_report_finding *f,
                                const char *collective)
 {
-    const struct sl_recordings *all = &m->report->recordings;
-    uint64_t worst_ns = 0, lates = 0;
-    int64_t worst = -1;
-    size_t end;
+    int64_t rank = m->report->late_rank;
 
-    for (size_t i = 0; i < all->count; i = end) {
-        uint64_t late_ns = 0, count = 0;
-
-        end = sl_report_rank_end(m->report, i);
-        for (size_t k = i; k < end; k++) {
-            late_ns += all->of[k].late_ns;
-            count += all->of[k].lates;
-        }
-        if (late_ns > worst_ns) {
-            worst_ns = late_ns;
-            worst = sl_report_rank(&all->of[i]);
-            lates = count;
-        }
-    }
-    put(f->text,
-        "waits in %s for rank %" PRId64 ", the last in %" PRIu64 " of %" PRId64 " collectives",
-        collective, worst, lates, m->report->matched);
-    put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, worst, worst);
+    put(f->text, "waits in %s, %.0f %% of the time for rank %" PRId64, collective,
+        100 * m->report->late_ratio, rank);
+    put(f->advice, "see what holds rank %" PRId64 " up: --rank %" PRId64, rank, rank);
 }
 
 static void describe(const struct making *m, struct sl_report_finding *f,
@@ -252,20 +267,20 @@ static void describe(const struct making *m, struct sl_report_finding *f,
     switch (f->part) {
     case SL_PART_SYNC:
         f->id = "sync";
-        put(f->text, "%s: %s waits for the GPU, which then has nothing to do", in, what);
-        put(f->advice, "wait less often, or later: up to %s a step back",
-            sl_format_span(span, f->per_step_ns));
+        put(f->text, "%s: %s returns %s after the GPU has nothing left to do, %.1f times %s", in,
+            what, sl_format_span(span, cause ? cause->total_ns / cause->count : 0),
+            cause ? times_of(m, cause) : 0, m->per);
+        put(f->advice, "wait less often; a long delay means that the CPU is busy");
         break;
     case SL_PART_CPU:
         f->id = "cpu-late";
         f->sure = SL_SURE_INFERRED;
-        describe_late_cpu(m, f, in);
+        describe_late_cpu(m, f, in, cause);
         break;
     case SL_PART_LAUNCH:
         f->id = "launch";
         f->sure = SL_SURE_INFERRED;
-        put(f->text, "the GPU waits for launches under way: %" PRIu64 " a step", m->work.launches);
-        put(f->advice, "%s", few_launches);
+        describe_launch(m, f, in, cause);
         break;
     case SL_PART_LOADER:
         f->id = "loader";
@@ -299,8 +314,9 @@ static void describe(const struct making *m, struct sl_report_finding *f,
     default:
         f->id = "unknown";
         f->sure = SL_SURE_UNKNOWN;
-        put(f->text, "idle, and the launch of the next operation is not in the file");
-        put(f->advice, "record CPU activity too, and more than this window");
+        put(f->text,
+            "idle; the launch of the next operation is not in the file, or its times do not fit");
+        put(f->advice, "record CPU activity too; `syncline check` says whether the clocks differ");
         break;
     }
 }
@@ -342,7 +358,8 @@ static int by_time(const void *a, const void *b)
 
 int sl_report_findings_make(struct sl_report_findings *out, const struct sl_report *report)
 {
-    struct making m = {.report = report, .out = out};
+    struct making m = {
+        .report = report, .out = out, .per = sl_report_has_steps(report) ? "a step" : "in all"};
     uint64_t largest = 0;
     int rc;
 

@@ -142,7 +142,6 @@ static void set_last(struct sl_recordings *all, const struct member *m, size_t s
         late_ns += (uint64_t)(last->start_ns - m[i].start_ns);
     }
     all->of[last->recording].late_ns += late_ns;
-    all->of[last->recording].lates++;
 }
 
 static int make_arrays(const struct sl_recordings *all, uint64_t **last_start_ns)

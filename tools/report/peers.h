@@ -13,7 +13,7 @@
 #include "report/parts.h"
 
 /* Makes an array for each recording; the caller frees each `last_start_ns`. Returns the number of
- * collectives that were matched, or -ENOMEM. Sets late_ns and lates of each recording. */
+ * collectives that were matched, or -ENOMEM. Sets late_ns of each recording. */
 int64_t sl_peers_match(struct sl_recordings *all, struct sl_peers *out);
 
 #endif

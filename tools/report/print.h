@@ -32,7 +32,8 @@ int sl_report_print_page(FILE *f, const struct sl_report *report,
 /* The first two sentences of the first screen, without line ends. Used by the page too. */
 void sl_report_print_head(FILE *f, const struct sl_report *report,
                           const struct sl_report_findings *findings);
-void sl_report_print_verdict(FILE *f, const struct sl_report_findings *findings);
+void sl_report_print_verdict(FILE *f, const struct sl_report *report,
+                             const struct sl_report_findings *findings);
 
 /* Returns the name of the job, or of the first file. */
 const char *sl_report_title(const struct sl_report *report);

@@ -212,7 +212,7 @@ static void put_sentences(FILE *f, const struct sl_report *report,
         if (i == 0)
             sl_report_print_head(sentence, report, findings);
         else
-            sl_report_print_verdict(sentence, findings);
+            sl_report_print_verdict(sentence, report, findings);
         if (fclose(sentence) == 0)
             put_optional(f, i ? ", \"verdict\": " : ", \"head\": ", text);
         free(text);

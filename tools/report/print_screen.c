@@ -154,12 +154,14 @@ static double percent(uint64_t part, uint64_t of)
     return of ? 100.0 * (double)part / (double)of : 0;
 }
 
-void sl_report_print_verdict(FILE *f, const struct sl_report_findings *findings)
+void sl_report_print_verdict(FILE *f, const struct sl_report *report,
+                             const struct sl_report_findings *findings)
 {
     const struct sl_report_time *t = &findings->time;
 
-    fprintf(f, "%s: the GPUs compute %.0f %% of a step", verdict(findings->bound),
-            percent(t->part_ns[SL_PART_COMPUTE], t->length_ns));
+    fprintf(f, "%s: the GPUs compute %.0f %% of %s", verdict(findings->bound),
+            percent(t->part_ns[SL_PART_COMPUTE], t->length_ns),
+            sl_report_has_steps(report) ? "a step" : "the time");
     for (size_t i = 0; i < findings->count && i < 2; i++)
         fprintf(f, "%s %s %.0f %%", i ? "," : ";", loss_name(findings->of[i].part),
                 100 * findings->of[i].share);
@@ -202,7 +204,8 @@ static void put_wrapped(FILE *f, int is_first, const char *text, const char *end
     }
 }
 
-static void put_finding(FILE *f, const struct sl_report_finding *it, size_t number, size_t ranks)
+static void put_finding(FILE *f, const struct sl_report_finding *it, size_t number, size_t ranks,
+                        int has_steps)
 {
     char span[SL_FORMAT_SIZE], who[40], advice[SL_FINDING_TEXT + 4];
     const char *sure = sl_sure_name(it->sure);
@@ -213,8 +216,8 @@ static void put_finding(FILE *f, const struct sl_report_finding *it, size_t numb
         snprintf(who, sizeof(who), "rank %" PRId64, it->rank);
     else
         snprintf(who, sizeof(who), "%zu ranks", it->ranks);
-    fprintf(f, " %zu %-16s%11s/step %-8s ", number, loss_name(it->part),
-            sl_format_span(span, it->per_step_ns), who);
+    fprintf(f, " %zu %-16s%11s%-5s %-8s ", number, loss_name(it->part),
+            sl_format_span(span, it->per_step_ns), has_steps ? "/step" : "", who);
     put_wrapped(f, 1, it->text, *it->advice ? NULL : sure);
     if (!*it->advice)
         return;
@@ -363,6 +366,22 @@ static int communicates(const struct sl_report *report)
     return 0;
 }
 
+/* Returns which part of the recorded time, in percent, the chosen steps are. */
+static double covered_percent(const struct sl_report *report)
+{
+    uint64_t in_ns = 0, all_ns = 0;
+
+    for (size_t i = 0; i < report->recordings.count; i++)
+        for (size_t k = 0; k < report->parts[i].intervals; k++) {
+            const struct sl_interval *in = &report->parts[i].interval[k];
+
+            all_ns += in->end_ns - in->begin_ns;
+            if (sl_report_counts_step(report, &report->recordings.of[i], in->step))
+                in_ns += in->end_ns - in->begin_ns;
+        }
+    return all_ns ? 100.0 * (double)in_ns / (double)all_ns : 100;
+}
+
 static void put_missing(FILE *f, const struct sl_report *report)
 {
     const struct sl_header *h = &report->recordings.of[0].header;
@@ -386,6 +405,12 @@ static void put_missing(FILE *f, const struct sl_report *report)
                 " Waiting for late ranks is not told from transfer: that needs the traces of all "
                 "%" PRId64 " ranks,\n recorded on one host in the same steps.\n",
                 h->world_size);
+    if (covered_percent(report) < 50)
+        fprintf(
+            f,
+            " Only %.0f %% of the recorded time is in the chosen steps; the rest is in the rows "
+            "without a step\n of --only parts.\n",
+            covered_percent(report));
     if (without_steps)
         fputs(" No steps: call step() of torch.profiler or of syncline in each iteration; see "
               "README.\n",
@@ -406,10 +431,10 @@ void sl_report_print_screen(FILE *f, const struct sl_report *report,
         return;
     }
     fputs("\n ", f);
-    sl_report_print_verdict(f, findings);
+    sl_report_print_verdict(f, report, findings);
     fputs("\n", f);
     for (size_t i = 0; i < findings->count && i < FINDINGS; i++)
-        put_finding(f, &findings->of[i], i + 1, ranks);
+        put_finding(f, &findings->of[i], i + 1, ranks, sl_report_has_steps(report));
     put_ranks(f, report, findings);
     put_kernels(f, report, findings);
     fputs("\n", f);

@@ -98,9 +98,9 @@ struct sl_recording {
     struct sl_report_group *group;
     size_t ops, launches, waits, loads, steps, groups;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
-    /* Collectives that this rank began last, and the time that the other ranks together waited for
-     * it there; set by peers.h. */
-    uint64_t lates, late_ns;
+    /* The time that the other ranks together waited for this rank in collectives that it began
+     * last; set by peers.h. */
+    uint64_t late_ns;
     uint64_t cpu_calls; /* number of CUDA calls in the file */
     uint64_t
         without_time;  /* GPU operations left out because they have no time, or a negative one */

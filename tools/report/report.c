@@ -28,6 +28,36 @@ int sl_report_counts_step(const struct sl_report *report, const struct sl_record
     return number >= report->first_step && number <= report->last_step;
 }
 
+int sl_report_has_steps(const struct sl_report *report)
+{
+    for (size_t i = 0; i < report->recordings.count; i++)
+        if (report->recordings.of[i].steps)
+            return 1;
+    return 0;
+}
+
+void sl_report_find_late(struct sl_report *report)
+{
+    const struct sl_recordings *all = &report->recordings;
+    uint64_t worst_ns = 0, total_ns = 0;
+    size_t end;
+
+    report->late_rank = -1;
+    for (size_t first = 0; first < all->count; first = end) {
+        uint64_t late_ns = 0;
+
+        end = sl_report_rank_end(report, first);
+        for (size_t i = first; i < end; i++)
+            late_ns += all->of[i].late_ns;
+        total_ns += late_ns;
+        if (late_ns <= worst_ns)
+            continue;
+        worst_ns = late_ns;
+        report->late_rank = sl_report_rank(&all->of[first]);
+    }
+    report->late_ratio = total_ns ? (double)worst_ns / (double)total_ns : 0;
+}
+
 size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r)
 {
     size_t count = 0;

@@ -11,6 +11,9 @@
 #include "report/sums.h"
 
 struct sl_report {
+    /* The rank that the other ranks waited longest for, -1: none, and its part of all waiting. */
+    int64_t late_rank;
+    double late_ratio;
     struct sl_recordings recordings; /* by rank and time; those of no rank stand alone */
     int64_t matched;                 /* collectives that were matched between ranks (peers.h) */
     struct sl_parts *parts;          /* of each recording, in the same order */
@@ -42,6 +45,12 @@ struct sl_report_time {
 /* Adds up the steps of a device in the recordings [first, end). */
 struct sl_report_time sl_report_time(const struct sl_report *report, size_t first, size_t end,
                                      uint8_t device);
+
+/* Returns 1 if a recording has steps. Without any, times are of the whole recordings. */
+int sl_report_has_steps(const struct sl_report *report);
+
+/* Sets late_rank and late_ratio from the recordings, when their collectives are matched. */
+void sl_report_find_late(struct sl_report *report);
 
 /* Returns the number of chosen steps of a recording, or 1 if it has none at all. */
 size_t sl_report_cpu_steps(const struct sl_report *report, const struct sl_recording *r);
