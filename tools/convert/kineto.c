@@ -209,7 +209,8 @@ static int hopeless(const struct outcome *result, const char **why)
     if (result->input.end != SL_INPUT_WHOLE && result->input.text_bytes == 0)
         *why = result->input.what;
     else if (result->event_arrays == 0 && last->kind == SL_SPAN_END)
-        *why = "it is JSON without traceEvents";
+        *why = "it is JSON without traceEvents (an execution trace of PyTorch belongs to `convert "
+               "--et`)";
     else if (result->event_arrays == 0 && result->inside == SL_SPAN_OPEN)
         *why = last->kind == SL_SPAN_BAD ? last->why : "it ends before the first field";
     else

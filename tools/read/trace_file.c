@@ -181,7 +181,8 @@ const char *sl_trace_not_one(const struct sl_trace *t, const struct sl_span *las
         return what ? what : last->why;
     }
     if (last->kind == SL_SPAN_END && t->event_arrays == 0)
-        return "it is JSON without traceEvents";
+        return "it is JSON without traceEvents (an execution trace of PyTorch belongs to `convert "
+               "--et`)";
     return NULL;
 }
 
