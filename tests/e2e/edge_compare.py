@@ -93,7 +93,7 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
             to.may, to.must = to.may + to.must, []
     found = collections.defaultdict(list)
     for edge in edges:
-        if may_have_staged(truth, edge):
+        if may_have_staged(truth, edge) or may_have_loaded(truth, edge):
             continue
         found[edge["dst_correlation"], edge["dst_point"], edge["dst_stream"]
               if edge["dst_point"] == "start" else None].append(edge)
@@ -116,6 +116,17 @@ def compare(truth: Truth, edges: list[dict], lost: collections.Counter, whole: b
     if whole and counted > expected:
         out.wrong.append(f"everything was there, but edges were left out: {dict(lost)}")
     return out
+
+
+def may_have_loaded(truth: Truth, edge: dict) -> bool:
+    """Says whether the edge is one of a load of a module before which the thread was descheduled. By its
+    record the load had begun while the source was pending, but the simulator looked only when it had ended."""
+    correlation = edge["dst_correlation"]
+    told, call = truth.stalls_told.get(correlation & 0xffffffff), truth.calls.get(correlation)
+    return (edge["kind"] == "module_load" and told is not None and call is not None
+            and not any(to.corr == correlation and to.kind == "module_load" for to in truth.destinations)
+            and any(op["corr"] == edge["src_correlation"] and told < op["end"] <= call["end"]
+                    for op in truth.ops.values()))
 
 
 def may_have_staged(truth: Truth, edge: dict) -> bool:

@@ -23,6 +23,7 @@ import harness
 
 GUESSED = {"free", "implicit"}  # no record names the context of these waits
 STALLS = {"queue_full", "module_load"}  # waits of calls that enqueue work
+MODULE_LOAD_NS = 20_000  # a load has an edge only to work that was still pending for this time
 INFERRED = GUESSED | STALLS
 OVERHEADS = {4 << 16, 6 << 16}  # CUPTI's records that show such waits: module loading, command buffer full
 QUERIES = {"event_query", "stream_query"}  # a query does not wait, even if an operation ends while the query runs
@@ -207,8 +208,10 @@ class Truth:
                 edge = edge_of(wait["kind"], op, wait["corr"], "end", call["start"], call["end"])
                 place = place_of(op)
                 if wait["kind"] in STALLS:
-                    if op["end"] > self.stalls_told.get(wait["corr"] & NONE, wait["start"]):
-                        (to.must if op["end"] > wait["start"] else to.may).append(edge)
+                    told = self.stalls_told.get(wait["corr"] & NONE, wait["start"])
+                    least = MODULE_LOAD_NS if wait["kind"] == "module_load" else 0
+                    if op["end"] > told:
+                        (to.must if op["end"] > max(wait["start"], told + least) else to.may).append(edge)
                 elif wait["kind"] in INFERRED:
                     if op["end"] > call["start"]:
                         to.must.append(edge)

@@ -215,12 +215,21 @@ void sl_kineto_put_gap(struct sl_kineto *k, uint64_t from_ns, uint64_t until_ns)
     }
 }
 
-static char *put_gaps(const struct sl_kineto *k, char *at)
+/* Writes the gaps in the window. A gap may begin while the window drains, after its end. */
+static char *put_gaps(const struct sl_kineto *k, char *at, uint64_t closed_ns)
 {
+    const char *separator = "";
+
     at = SL_JSON_LITERAL(at, ",\"gaps\":[");
     for (unsigned i = 0; i < k->gaps; i++) {
-        at = sl_json_u64(i ? SL_JSON_LITERAL(at, ",[") : SL_JSON_LITERAL(at, "["), k->gap[i][0]);
-        at = SL_JSON_LITERAL(sl_json_u64(SL_JSON_LITERAL(at, ","), k->gap[i][1]), "]");
+        uint64_t end_ns = k->gap[i][1] < closed_ns ? k->gap[i][1] : closed_ns;
+
+        if (k->gap[i][0] >= closed_ns)
+            continue;
+        at = sl_json_raw(at, separator, strlen(separator));
+        at = sl_json_u64(SL_JSON_LITERAL(at, "["), k->gap[i][0]);
+        at = SL_JSON_LITERAL(sl_json_u64(SL_JSON_LITERAL(at, ","), end_ns), "]");
+        separator = ",";
     }
     return SL_JSON_LITERAL(at, "]");
 }
@@ -269,7 +278,7 @@ void sl_kineto_put_trailer(struct sl_kineto *k, uint64_t closed_ns)
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "closed_ns", closed_ns);
     at = PUT_FIELD(SL_JSON_LITERAL(at, ","), "events", k->written);
     if (k->gaps)
-        at = put_gaps(k, at);
+        at = put_gaps(k, at, closed_ns);
     if (late)
         at = put_devices(k, SL_JSON_LITERAL(at, ",\"deviceProperties\":"), late);
     sl_kineto_put(k, k->scratch, (size_t)(at - k->scratch));
