@@ -239,8 +239,10 @@ class Truth:
 
     def _stall(self, to: Destination, wait: dict, call: dict):
         """Adds the edges that a call may have that waited before it enqueued work. Only edges of a call whose
-        wait was recorded, and that enqueued a recorded operation and waited for nothing else, are required."""
+        wait was recorded, and that enqueued a recorded operation and waited for nothing else, are required. A
+        wait for a node of a graph is not required: of several streams in a graph, another may count."""
         if (wait["corr"] & NONE not in self.stalls_told
+                or any(self.ops[link["op"]]["graph"] for link in wait["sources"])
                 or not any(op["corr"] == wait["corr"] and op["kind"] in RECORDED and not op["graph"]
                            for op in self.ops.values())
                 or any(other["corr"] == wait["corr"] and other is not wait for other in self.waits)):
