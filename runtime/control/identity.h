@@ -14,7 +14,7 @@
 #include "base/folder.h"
 #include "control/config.h"
 
-/* What the environment says about the run. */
+/* The environment's facts about the run. */
 struct sl_run_facts {
     uint64_t hash;        /* of the variables */
     const char *variable; /* static name of a variable that the launcher sets; NULL: none */

@@ -120,7 +120,7 @@ enum sl_sync_type {
     SL_SYNC_CONTEXT = 4,     /* cudaDeviceSynchronize */
 };
 
-/* What the time of an SL_EV_OVERHEAD was spent on (u.overhead.type). In the types that are named
+/* The cause of an SL_EV_OVERHEAD (u.overhead.type). In the types that are named
  * here, a call may have waited for the GPU. */
 enum sl_overhead_type {
     SL_OVERHEAD_OTHER,

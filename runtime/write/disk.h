@@ -8,7 +8,7 @@
  * window are never deleted. In `run` mode there is only one window. When a limit is reached, this
  * window ends.
  *
- * What is written between two checks may exceed a limit. So the limits are checked every half
+ * Data written between two checks may exceed a limit. So the limits are checked every half
  * second, and also after a number of bytes that depends on the room that is left.
  *
  * Threads: one owner, the writer thread. Memory: at most 1 MiB of mapped pages.

@@ -69,7 +69,7 @@ def decompress(path: pathlib.Path) -> bytes:
     return data
 
 
-# What `syncline edges --json` says of an edge that is in other rows than the edge's.
+# Members of `syncline edges --json` that come from other rows than the edge's.
 OF_OTHER_ROWS = ("dst_thread_name", "place", "line", "step", "ts")
 
 

@@ -71,7 +71,7 @@ def test_a_hundred_thousand_late_rows(tmp_path):
         "late.py:9 step": ["Memcpy DtoH"]}
 
 
-# What is said of each edge
+# The members of each edge
 
 def test_the_line_the_step_the_thread_and_the_time(tmp_path):
     """The steps of recorded edges are known, although the row of a step follows the waits in it."""

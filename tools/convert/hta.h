@@ -14,7 +14,7 @@
 
 #define SL_TARGET_NO_RANK (-1)
 
-/* What targets.c knows of a trace. */
+/* The facts about a trace that targets.c knows. */
 struct sl_target_trace {
     const char *path;
     char window[256]; /* name of the file without suffixes */

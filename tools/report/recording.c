@@ -108,10 +108,6 @@ static void take_op(struct reading *r, const struct sl_event *ev)
     struct sl_collective collective;
     struct sl_report_op *op;
 
-    if (ev->start_ns <= SL_TRACE_EVENTS_ORIGIN_NS && ev->end_ns == ev->start_ns) {
-        out->without_time++; /* the operation has no time */
-        return;
-    }
     op = append(r, (void **)&out->op, &out->ops, &r->op_slots, sizeof(*op));
     if (!op)
         return;
@@ -148,7 +144,6 @@ static void take_call(struct reading *r, const struct sl_event *ev)
     struct sl_report_launch *launch;
     struct sl_report_wait *wait;
 
-    out->cpu_calls++;
     if (waits_by_nature(class)) {
         wait = append(r, (void **)&out->wait, &out->waits, &r->wait_slots, sizeof(*wait));
         if (!wait)

@@ -101,9 +101,6 @@ struct sl_recording {
     /* The time that the other ranks together waited for this rank in collectives that it began
      * last; set by peers.h. */
     uint64_t late_ns;
-    uint64_t cpu_calls; /* number of CUDA calls in the file */
-    uint64_t
-        without_time;  /* GPU operations left out because they have no time, or a negative one */
     int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
     int status;        /* 1: only a part of the file was read; the command has said so */
 };

@@ -75,12 +75,6 @@ uint32_t sl_spans_at(struct sl_spans *lists, int count, uint64_t ns, uint64_t *u
     return found;
 }
 
-void sl_spans_rewind(struct sl_spans *lists, int count)
-{
-    for (int i = 0; i < count; i++)
-        lists[i].at = 0;
-}
-
 void sl_spans_free(struct sl_spans *s)
 {
     free(s->span);

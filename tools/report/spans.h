@@ -32,7 +32,4 @@ void sl_spans_merge(struct sl_spans *s);
  * time at which the result may change. `ns` must not be less than at the call before. */
 uint32_t sl_spans_at(struct sl_spans *lists, int count, uint64_t ns, uint64_t *until);
 
-/* Lets the next call of sl_spans_at() begin at any moment. */
-void sl_spans_rewind(struct sl_spans *lists, int count);
-
 #endif
