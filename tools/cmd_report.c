@@ -27,6 +27,7 @@ enum {
     OPT_ONLY,
     OPT_STEPS,
     OPT_RANK,
+    OPT_SET,
     OPT_RUN
 };
 
@@ -37,6 +38,8 @@ static const struct sl_flag options[] = {
     [OPT_ONLY] = {"only", 0, "NAME,...", "only these tables, in full"},
     [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
     [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
+    [OPT_SET] = {"set", 0, "METRIC.NAME=VALUE",
+                 "change a setting of a table; --set help lists them"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
     {NULL, 0, NULL, NULL},
 };
@@ -111,6 +114,17 @@ static int take_steps(const struct sl_command *self, struct sl_report *report, c
         return sl_args_complain(self, "--steps %s is not valid: give N or N..M, such as 10..20",
                                 text);
     return 0;
+}
+
+/* Reads each --set. Returns 0 or an exit status. */
+static int take_settings(struct sl_settings *settings, const struct sl_args *args)
+{
+    int status = 0;
+
+    for (int i = 0; i < args->givens && status == 0; i++)
+        if (args->given[i].option == OPT_SET)
+            status = sl_settings_take(settings, args->command, sl_metrics, args->given[i].value);
+    return status;
 }
 
 /* ---- reading ---- */
@@ -315,6 +329,25 @@ static int report_files(const struct request *r, struct sl_report *report,
     return status > worst ? status : worst;
 }
 
+/* Reads all options. Returns 0 or an exit status. */
+static int take_options(struct request *r, struct sl_report *report, const struct sl_args *args)
+{
+    const char *const *value = args->value;
+    int status;
+
+    if (args->operands == 0)
+        return sl_args_complain(r->command, "PATH is missing: syncline %s", r->command->usage);
+    if ((status = take_only(r, value[OPT_ONLY])) != 0 ||
+        (status = take_steps(r->command, report, value[OPT_STEPS])) != 0 ||
+        (status = take_settings(&report->settings, args)) != 0)
+        return status;
+    r->has_rank = value[OPT_RANK] != NULL;
+    if (r->has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r->rank) != 0)
+        return sl_args_complain(r->command, "--rank %s is not valid: give a number",
+                                value[OPT_RANK]);
+    return make_folder(r);
+}
+
 static int run(const struct sl_args *args)
 {
     const char *const *value = args->value;
@@ -326,20 +359,19 @@ static int run(const struct sl_args *args)
     struct sl_job_files files;
     int worst, status;
 
-    if (args->operands == 0)
-        return sl_args_complain(r.command, "PATH is missing: syncline %s", r.command->usage);
-    if ((status = take_only(&r, value[OPT_ONLY])) != 0 ||
-        (status = take_steps(r.command, &report, value[OPT_STEPS])) != 0 ||
-        (status = make_folder(&r)) != 0)
-        return status;
-    r.has_rank = value[OPT_RANK] != NULL;
-    if (r.has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r.rank) != 0)
-        return sl_args_complain(r.command, "--rank %s is not valid: give a number",
-                                value[OPT_RANK]);
-    worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
-    status = worst && files.count == 0 ? worst : report_files(&r, &report, &files);
-    sl_job_files_free(&files);
-    return status > worst ? status : worst;
+    if (value[OPT_SET] && strcmp(value[OPT_SET], "help") == 0) {
+        sl_settings_print(sl_metrics);
+        return 0;
+    }
+    status = take_options(&r, &report, args);
+    if (status == 0) {
+        worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
+        status = worst && files.count == 0 ? worst : report_files(&r, &report, &files);
+        status = status > worst ? status : worst;
+        sl_job_files_free(&files);
+    }
+    sl_settings_free(&report.settings);
+    return status;
 }
 
 const struct sl_command sl_cmd_report = {
