@@ -96,6 +96,21 @@ static int take_only(struct request *r, const char *list)
     return count ? 0 : sl_args_complain(r->command, "--only needs the name of a table");
 }
 
+/* Returns 1 if tables are wanted. The first screen needs none. */
+static int wants_tables(const struct request *r)
+{
+    return r->json || r->csv || r->html || r->is_only;
+}
+
+static uint32_t needs_of(const struct request *r)
+{
+    uint32_t needs = 0;
+
+    for (size_t i = 0; wants_tables(r) && r->metric[i]; i++)
+        needs |= r->metric[i]->needs;
+    return needs;
+}
+
 /* Reads --steps N..M or N. Returns 0 or an exit status. */
 static int take_steps(const struct sl_command *self, struct sl_report *report, const char *text)
 {
@@ -293,8 +308,7 @@ static int print(const struct request *r, const struct sl_report *report)
     struct sl_report_findings findings;
     int status = 0, rc = sl_report_findings_make(&findings, report);
 
-    /* The first screen needs no table. */
-    for (size_t i = 0; (r->json || r->csv || r->html || r->is_only) && rc == 0 && r->metric[i]; i++)
+    for (size_t i = 0; wants_tables(r) && rc == 0 && r->metric[i]; i++)
         rc = sl_metric_make(r->metric[i], report, &tables[i]);
     status = rc ? cannot(r) : print_tables(r, report, &findings, tables);
     for (size_t i = 0; tables[i].metric; i++)
@@ -316,6 +330,7 @@ static int report_files(const struct request *r, struct sl_report *report,
 
     if (sl_recordings_create(&report->recordings, files->count) != 0)
         return cannot(r);
+    report->recordings.needs = needs_of(r);
     worst = read_all(r, report, files, &any);
     if (!any) {
         sl_recordings_free(&report->recordings);
