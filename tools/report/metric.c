@@ -11,10 +11,23 @@
 
 #define COLUMNS_MAX 32
 
-const struct sl_metric *const sl_metrics[] = {
-    &sl_metric_parts,  &sl_metric_idle,    &sl_metric_waits,
-    &sl_metric_steps,  &sl_metric_kernels, &sl_metric_overlap,
-    &sl_metric_launch, &sl_metric_copies,  NULL};
+const struct sl_metric *const sl_metrics[] = {&sl_metric_parts,
+                                              &sl_metric_idle,
+                                              &sl_metric_waits,
+                                              &sl_metric_steps,
+                                              &sl_metric_ranks,
+                                              &sl_metric_kernels,
+                                              &sl_metric_overlap,
+                                              &sl_metric_launch,
+                                              &sl_metric_copies,
+                                              &sl_metric_busy,
+                                              &sl_metric_short_kernels,
+                                              &sl_metric_graphs,
+                                              &sl_metric_flops,
+                                              &sl_metric_collectives,
+                                              &sl_metric_cost,
+                                              &sl_metric_scaled,
+                                              NULL};
 
 const struct sl_metric *sl_metric_find(const char *name, size_t size)
 {

@@ -70,8 +70,10 @@ static inline int sl_column_is_real(enum sl_column_type type)
     return type == SL_COLUMN_RATIO || type == SL_COLUMN_REAL || type == SL_COLUMN_REAL_NS;
 }
 
-extern const struct sl_metric sl_metric_copies, sl_metric_idle, sl_metric_kernels, sl_metric_launch,
-    sl_metric_overlap, sl_metric_parts, sl_metric_steps, sl_metric_waits;
+extern const struct sl_metric sl_metric_busy, sl_metric_collectives, sl_metric_copies,
+    sl_metric_cost, sl_metric_flops, sl_metric_graphs, sl_metric_idle, sl_metric_kernels,
+    sl_metric_launch, sl_metric_overlap, sl_metric_parts, sl_metric_ranks, sl_metric_scaled,
+    sl_metric_short_kernels, sl_metric_steps, sl_metric_waits;
 
 /* Returns the metric of this name, or NULL. */
 const struct sl_metric *sl_metric_find(const char *name, size_t size);
@@ -99,6 +101,12 @@ static inline struct sl_cell sl_cell_number(uint64_t number)
 static inline struct sl_cell sl_cell_id(int64_t id)
 {
     return (struct sl_cell){.has = id >= 0, .number = (uint64_t)id};
+}
+
+/* 0 stands for none. */
+static inline struct sl_cell sl_cell_nonzero(uint64_t number)
+{
+    return (struct sl_cell){.has = number != 0, .number = number};
 }
 
 /* `of` 0 gives no value. */
