@@ -13,6 +13,7 @@ import pytest
 from edges_tool import launch, operation, row, write
 from real_traces import REAL, TRACES, real
 from test_report import nccl, ns, rank_trace, report, step, table, union
+from test_tool import run
 
 
 def steps_of(starts, kernels, late=()):
@@ -254,3 +255,96 @@ def test_collectives_of_a_real_trace(tmp_path):
                                 for key, of in expected.items()}
     for c in found:
         assert c["bus_gb_per_s"] == pytest.approx(c["input_bytes"] * c["count"] / c["sum_ns"])
+
+
+def screen(*arguments):
+    """Returns the first screen, and the same as one line without line breaks."""
+    out, _ = run("report", *arguments)
+    lines = out.splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100, out
+    return out, " ".join(out.split())
+
+
+def test_sentences_of_the_first_screen(tmp_path):
+    path = write(tmp_path / "t.json", steps_of(range(0, 8000, 1000), [100] * 8, late={5}))
+    _, text = screen(path)
+    assert "Launch-bound in 7 of 8 steps: the GPUs wait for late launches in 89 % of the time." in text
+    assert "1 of 8 steps is long: step 5 on GPU 0 took 1.500 ms (median 1.000 ms); `cpu` grew most." in text
+    starts = [0, *itertools.accumulate(1000 + 20 * n for n in range(9))]
+    _, text = screen(write(tmp_path / "t.json", steps_of(starts, [100 + 20 * n for n in range(10)])))
+    assert ("Steps become longer on 1 of 1 GPUs: on GPU 0 by 20.000 us each, 16.7 % of a step from the first to "
+            "the last; `compute` changes most.") in text
+    rows = [step(1, 0, 100), *launch(1, 5, 10, 110), overhead("Buffer Flush", 20, 3),
+            *launch(2, 50, 110, 120, **{"graph id": 4})]
+    found = report(write(tmp_path / "t.json", rows))
+    assert [note.split(":")[0] for note in found["notes"]] == [
+        "GPU-bound in all 1 steps", "Of some replays of CUDA graphs the nodes were not recorded",
+        "The recording itself cost up to 2.7 % of the steps, so they are shorter without it. --only cost"]
+    assert len(report("--set", "cost.shown_ratio=0.03", tmp_path / "t.json")["notes"]) == 2
+    _, text = screen(window(tmp_path, 1, [1, 2], 0, 200), window(tmp_path, 2, [9, 10], 1800, 2000))
+    assert "2 windows hold 40 % of the steps from the first to the last window." in text
+    assert "by the factor 2.50: --only scaled" in text
+
+
+def test_lost_records_are_on_the_first_line(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"traceEvents": launch(1, 5, 10, 110), "syncline": {
+        "version": "0.1.0", "counters": {"records": 9, "dropped_cupti": 3, "dropped_ring": 4, "dropped_write": 0}}}))
+    out, _ = screen(path)
+    assert out.splitlines()[0].endswith("; 7 records were lost")
+
+
+def wait_at(correlation, ts, dur, line):
+    return [row("cuda_runtime", "cudaStreamSynchronize", correlation, ts, dur, 42, cbid=131, wait_at=line)]
+
+
+def test_the_line_nearest_to_late_launches(tmp_path):
+    """A recording of syncline has lines of waits. The CPU is late for kernel 2, after the wait at line 5 and before
+    that at line 9; and for kernel 3, in a step without waits."""
+    path = tmp_path / "t.json"
+    rows = [step(1, 0, 500), *wait_at(10, 30, 5, "/a/train.py:5 main"), *launch(1, 5, 10, 30),
+            *launch(2, 300, 310, 330), *wait_at(11, 400, 20, "/a/train.py:9 main"),
+            step(2, 500, 500), *launch(3, 700, 710, 720)]
+    path.write_text(json.dumps({"traceEvents": rows, "syncline": {"version": "0.1.0"}}))
+    found = report("--steps", "1", path)
+    (late,) = [f for f in found["findings"] if f["part"] == "cpu"]
+    assert late["where"] == {"file": "/a/train.py", "line": 9, "function": "main", "op": None,
+                             "call": "cudaLaunchKernel", "relation": "before"}
+    assert "cudaLaunchKernel (next wait: train.py:9 main)" in late["text"]
+    (late,) = [f for f in report("--steps", "2", path)["findings"] if f["part"] == "cpu"]
+    assert (late["where"]["line"], late["where"]["relation"]) == (None, None)
+
+
+def many_ranks(folder, ranks):
+    """Rank 17 comes 400 us late to the all-reduce of each of 3 steps, and rank 40 copies for 300 us. Rank 5 has
+    what makes further sentences."""
+    args = {"Collective name": "allreduce", "In msg nelems": 64, "Out msg nelems": 64, "Group size": ranks,
+            "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": str(list(range(ranks)))}
+    for rank in range(ranks):
+        rows = []
+        for n in range(3):
+            at, begin = 1000 * n, 1000 * n + (550 if rank == 17 else 150)
+            rows += [step(n, at, 990), *launch(10 * n + 1, at + 5, at + 10, at + 110),
+                     *nccl(10 * n + 2, begin - 10, begin, at + 600, **args)]
+            if rank == 5:
+                rows += [overhead("Buffer Flush", at, 50), *launch(10 * n + 4, at + 610, at + 700, at + 701),
+                         *launch(10 * n + 5, at + 620, at + 710, at + 800, **{"graph id": 4})]
+            if rank == 40:
+                rows += [row("cuda_runtime", "cudaMemcpyAsync", 10 * n + 3, at + 601, 2, 42, cbid=41),
+                         operation("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 10 * n + 3, at + 605, at + 905)]
+        (folder / f"rank-{rank}.json").write_text(json.dumps({
+            "schemaVersion": 1, "baseTimeNanoseconds": 10**18, "traceEvents": rows,
+            "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": ranks}}))
+
+
+def test_the_first_screen_of_64_ranks(tmp_path):
+    many_ranks(tmp_path, 64)
+    out, text = screen(*sorted(tmp_path.iterdir()))
+    assert out.startswith("rank-0.json: 64 of 64 ranks, 64 GPUs; steps 0..2 of ")
+    assert "in NCCL AllReduce, 100 % of it for rank 17, which spends 398.838 us more a step in `cpu`" in text
+    assert "(of 64 GPUs, those that compute the least, median and most part of a step)" in text
+    assert len([line for line in out.splitlines() if line.startswith("  rank ")]) == 3
+    assert "cpu: rank 17" in text and "copy: rank 40" in text
+    assert "ncclDevKernel_AllReduce" in text
+    late = {(c["rank"], c["late_rank"]) for c in table(report(*sorted(tmp_path.iterdir())), "collectives")}
+    assert late == {(rank, None if rank == 17 else 17) for rank in range(64)}

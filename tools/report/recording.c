@@ -71,6 +71,15 @@ static uint32_t shared(struct reading *r, uint32_t id)
     return r->known[id];
 }
 
+/* Returns the operator or range around a call, or 0. A step is no place in the program, and has
+ * another name each time. */
+static uint32_t place_of(struct reading *r, const struct sl_trace_call *call)
+{
+    const char *name = call ? sl_intern_get(r->replay->events->names, call->place, NULL) : NULL;
+
+    return name && strncmp(name, "ProfilerStep#", 13) != 0 ? shared(r, call->place) : 0;
+}
+
 /* ---- events ---- */
 
 static int begins(const char *name, size_t size, const char *with)
@@ -156,7 +165,7 @@ static void take_call(struct reading *r, const struct sl_event *ev)
                                         .correlation = ev->correlation,
                                         .thread = ev->thread,
                                         .name = shared(r, ev->name),
-                                        .place = call ? shared(r, call->place) : 0,
+                                        .place = place_of(r, call),
                                         .line = call ? shared(r, call->line) : 0,
                                         .kind = SL_EDGE_KIND_COUNT};
         return;
@@ -172,7 +181,7 @@ static void take_call(struct reading *r, const struct sl_event *ev)
                                         .end_ns = ev->end_ns,
                                         .thread = ev->thread,
                                         .name = shared(r, ev->name),
-                                        .place = call ? shared(r, call->place) : 0,
+                                        .place = place_of(r, call),
                                         .line = call ? shared(r, call->line) : 0,
                                         .range = ev->u.call.range};
     r->last_launch = ev->correlation;
@@ -265,7 +274,7 @@ static struct sl_report_wait *wait_of(struct reading *r, const struct sl_edge *e
                                  .correlation = edge->dst_correlation,
                                  .thread = edge->dst_thread,
                                  .name = shared(r, edge->dst_name),
-                                 .place = call ? shared(r, call->place) : 0,
+                                 .place = place_of(r, call),
                                  .line = call ? shared(r, call->line) : 0,
                                  .kind = SL_EDGE_KIND_COUNT};
     return w;
