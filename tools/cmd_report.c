@@ -172,7 +172,7 @@ static void choose_rank(struct sl_recordings *all, struct sl_peers *peers, uint6
             peers[kept++] = peers[i];
         } else {
             sl_recording_free(&all->of[i]);
-            free(peers[i].last_start_ns);
+            sl_peers_free(&peers[i]);
         }
     }
     all->count = kept;
@@ -185,11 +185,10 @@ static int divide(const struct request *r, struct sl_report *report)
     struct sl_peers *peers = calloc(all->count + 1, sizeof(*peers));
     int rc = 0;
 
+    report->peers = peers;
     report->parts = calloc(all->count + 1, sizeof(*report->parts));
-    if (!peers || !report->parts) {
-        free(peers);
+    if (!peers || !report->parts)
         return -ENOMEM;
-    }
     report->matched = sl_peers_match(all, peers);
     if (report->matched < 0)
         rc = -ENOMEM;
@@ -198,9 +197,6 @@ static int divide(const struct request *r, struct sl_report *report)
         choose_rank(all, peers, r->rank);
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = sl_parts_make(&report->parts[i], &all->of[i], &peers[i]);
-    for (size_t i = 0; i < all->count; i++)
-        free(peers[i].last_start_ns);
-    free(peers);
     return rc;
 }
 
@@ -339,7 +335,10 @@ static int report_files(const struct request *r, struct sl_report *report,
     status = divide(r, report) != 0 ? cannot(r) : print(r, report);
     for (size_t i = 0; report->parts && i < report->recordings.count; i++)
         sl_parts_free(&report->parts[i]);
+    for (size_t i = 0; report->peers && i < report->recordings.count; i++)
+        sl_peers_free(&report->peers[i]);
     free(report->parts);
+    free(report->peers);
     sl_recordings_free(&report->recordings);
     return status > worst ? status : worst;
 }
