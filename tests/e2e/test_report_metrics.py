@@ -11,7 +11,7 @@ import pytest
 from edges_tool import launch, operation, row, stream_sync, write
 from real_traces import REAL, real
 from test_edges_made import stream_wait
-from test_report import cpu_op, report, step, table
+from test_report import cpu_op, nccl, report, step, table
 from test_tool import one_line, run
 
 SUMMARY = ["mean", "std", "min", "p25", "median", "p75", "max"]
@@ -163,6 +163,37 @@ def test_sequences_of_a_chosen_operator(tmp_path):
     assert sequences("operator=inner", "min_length=2") == [("aten::inner", 2, "a | b")]
     assert sequences("operator=nothing") == []
     assert sequences("min_length=1", "top=1") == [("aten::outer", 2, "a | b x 2")]
+
+
+# ---- ranks ----
+
+def rank_steps(tmp_path, rank, starts):
+    """Steps of 1 ms, each with an all-reduce of two ranks from one of the starts until 200 us."""
+    args = {"Collective name": "allreduce", "In msg nelems": 64, "Out msg nelems": 64, "Group size": 2,
+            "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}
+    rows = [r for n, start in enumerate(starts)
+            for r in [step(n + 1, 1000 * n, 900),
+                      *nccl(n + 1, 1000 * n + 5, 1000 * n + start, 1000 * n + 200, **args)]]
+    path = tmp_path / f"rank-{rank}.json"
+    path.write_text(json.dumps({
+        "schemaVersion": 1, "baseTimeNanoseconds": 10**18, "traceEvents": rows,
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}}))
+    return path
+
+
+def test_the_rank_that_comes_late(tmp_path):
+    """Rank 1 is 40 and 10 us late in the first two steps, and rank 0 5 us in the third."""
+    paths = [rank_steps(tmp_path, 0, [20, 20, 25, 20]), rank_steps(tmp_path, 1, [60, 30, 20, 20])]
+    found = table(report(*paths), "stragglers")
+    assert us(found, "rank", "collectives", "last", "late_steps", "late_ns", "waited_ns", "pattern") == [
+        (0, 4, 2, 1, 5, 50, "rotating"), (1, 4, 2, 2, 50, 5, "recurring")]
+    # The steps of rank 1 are from 60 to 3200 us, those of rank 0 from 20 us on.
+    assert [r["score_ratio"] for r in found] == [1 - 5 / 3140, 1 - 50 / 3180]
+    assert found[1]["late_ratio"] == 50 / 55
+    first = table(report("--steps", "1", *paths), "stragglers")[1]
+    assert (first["late_ns"], first["pattern"]) == (40000, None)
+    assert "all ranks" in run("report", "--only", "stragglers", "--rank", "1", *paths)[0]
+    assert "No collective was matched" in run("report", "--only", "stragglers", paths[0])[0]
 
 
 # ---- launches ----

@@ -35,6 +35,7 @@ const struct sl_metric *const sl_metrics[] = {&sl_metric_parts,
                                               &sl_metric_graphs,
                                               &sl_metric_flops,
                                               &sl_metric_collectives,
+                                              &sl_metric_stragglers,
                                               &sl_metric_cost,
                                               &sl_metric_scaled,
                                               NULL};
