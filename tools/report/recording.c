@@ -231,9 +231,14 @@ static void take_op_edge(struct reading *r, const struct sl_edge *edge)
     struct sl_recording *out = r->out;
 
     for (size_t i = first_op(out, edge->dst_op.correlation);
-         i < out->ops && out->op[i].correlation == edge->dst_op.correlation; i++)
-        if (out->op[i].start_ns == edge->dst_op.start_ns)
-            out->op[i].awaited = shared(r, edge->source.name);
+         i < out->ops && out->op[i].correlation == edge->dst_op.correlation; i++) {
+        struct sl_report_op *op = &out->op[i];
+
+        if (op->start_ns != edge->dst_op.start_ns || (op->has_waited && !edge->released))
+            continue;
+        op->awaited = shared(r, edge->source.name);
+        op->has_waited |= edge->wait_ns != 0;
+    }
 }
 
 /* Returns the wait of a call in `waits`, which are in the order of correlation ids, or NULL. */
@@ -378,16 +383,20 @@ static void take_row(void *user, const struct sl_trace_row *row)
 static void take_range(void *user, const struct sl_event *ev, uint32_t around)
 {
     struct reading *r = user;
+    size_t size = 0;
+    const char *name = sl_intern_get(r->replay->events->names, ev->name, &size);
     struct sl_report_range *range =
         append(r, (void **)&r->out->range, &r->out->ranges, &r->range_slots, sizeof(*range));
 
-    if (range)
-        *range = (struct sl_report_range){.start_ns = ev->start_ns,
-                                          .end_ns = ev->end_ns,
-                                          .thread = ev->thread,
-                                          .name = shared(r, ev->name),
-                                          .around = around,
-                                          .is_operator = ev->kind == SL_TRACE_RANGE};
+    if (!range)
+        return;
+    *range = (struct sl_report_range){.start_ns = ev->start_ns,
+                                      .end_ns = ev->end_ns,
+                                      .thread = ev->thread,
+                                      .name = shared(r, ev->name),
+                                      .around = around,
+                                      .is_step = name && begins(name, size, "ProfilerStep#")};
+    range->is_operator = ev->kind == SL_TRACE_RANGE && !range->is_step;
 }
 
 /* ---- the end of a file ---- */

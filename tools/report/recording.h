@@ -45,10 +45,11 @@ struct sl_report_op {
         awaited;    /* name of the operation on another stream that this one waited for; 0: none */
     uint32_t group; /* number of the group of ranks of a collective, plus 1; 0: not known */
     uint8_t device; /* SL_DEVICE_NONE: not known */
-    uint8_t work : 4;    /* enum sl_work */
-    uint8_t is_node : 1; /* 1: a node of a CUDA graph that has its own row */
-    uint8_t collective;  /* enum sl_collective_type, if `group` is not 0 */
-    uint8_t dtype;       /* of a collective: see sl_collective_dtype(); 0: not known */
+    uint8_t work : 4;       /* enum sl_work */
+    uint8_t is_node : 1;    /* 1: a node of a CUDA graph that has its own row */
+    uint8_t has_waited : 1; /* 1: the operation began later because of `awaited` */
+    uint8_t collective;     /* enum sl_collective_type, if `group` is not 0 */
+    uint8_t dtype;          /* of a collective: see sl_collective_dtype(); 0: not known */
 };
 
 struct sl_report_launch {
@@ -66,7 +67,8 @@ struct sl_report_range {
     uint64_t start_ns, end_ns;
     uint32_t thread, name;
     uint32_t around;     /* index into `range` + 1 of the next outer one, which comes earlier */
-    uint8_t is_operator; /* 0: a range of the user */
+    uint8_t is_step;     /* 1: a step of torch.profiler */
+    uint8_t is_operator; /* 1: an operator; else a range of the user or a step */
 };
 
 /* A call that waited for the GPU, or that waits by its nature (cudaStreamSynchronize). */

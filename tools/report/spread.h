@@ -1,5 +1,5 @@
 /*
- * spread.h - median and spread of times.
+ * spread.h - median and spread of times and other values.
  *
  * Pure functions; any thread. Memory: at most 160 kB, while a slope is computed.
  */
@@ -23,5 +23,14 @@ uint64_t sl_spread_limit(uint64_t *ns, size_t count, double deviations, double l
  * are used, at equal distances. Less than 5 times have the slope 0. Returns 0 or -ENOMEM. */
 int sl_spread_slope(const uint64_t *x, const uint64_t *ns, size_t count, double *slope,
                     double *agree);
+
+/* The statistics of a sample. The deviation of a single value is 0. Quartiles are interpolated, as
+ * pandas does. */
+struct sl_summary {
+    double mean, std, min, p25, median, p75, max;
+};
+
+/* `count` is not 0. Reorders the values. */
+struct sl_summary sl_spread_summary(double *value, size_t count);
 
 #endif
