@@ -27,6 +27,7 @@ enum {
     OPT_ONLY,
     OPT_STEPS,
     OPT_RANK,
+    OPT_STREAM,
     OPT_SET,
     OPT_RUN
 };
@@ -38,6 +39,7 @@ static const struct sl_flag options[] = {
     [OPT_ONLY] = {"only", 0, "NAME,...", "only these tables, in full"},
     [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
     [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
+    [OPT_STREAM] = {"stream", 0, "S", "only this stream, in tables of GPU work; may be repeated"},
     [OPT_SET] = {"set", 0, "METRIC.NAME=VALUE",
                  "change a setting of a table; --set help lists them"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
@@ -52,6 +54,7 @@ struct request {
     const char *html; /* file for the page, or NULL */
     int json, has_rank;
     uint64_t rank;
+    uint64_t stream[SL_ARGS_GIVEN];                  /* of --stream */
     const struct sl_metric *metric[METRICS_MAX + 1]; /* the wanted tables; NULL-terminated */
     int is_only;                                     /* 1: --only was given */
 };
@@ -128,6 +131,28 @@ static int take_steps(const struct sl_command *self, struct sl_report *report, c
         report->first_step > report->last_step)
         return sl_args_complain(self, "--steps %s is not valid: give N or N..M, such as 10..20",
                                 text);
+    return 0;
+}
+
+/* Reads each --stream, after --only. Returns 0 or an exit status. */
+static int take_streams(struct request *r, struct sl_report *report, const struct sl_args *args)
+{
+    int has_effect = 0;
+
+    report->stream = r->stream;
+    for (int i = 0; i < args->givens; i++)
+        if (args->given[i].option == OPT_STREAM &&
+            sl_args_number(args->given[i].value, UINT32_MAX, &r->stream[report->streams++]) != 0)
+            return sl_args_complain(r->command, "--stream %s is not valid: give a number",
+                                    args->given[i].value);
+    for (size_t i = 0; wants_tables(r) && r->metric[i]; i++)
+        has_effect |= r->metric[i]->is_by_stream;
+    if (report->streams && !wants_tables(r))
+        return sl_args_complain(r->command, "--stream needs --only, --json, --csv or --html: the "
+                                            "first screen is about whole devices");
+    if (report->streams && !has_effect)
+        return sl_args_complain(r->command, "--stream has no effect on these tables: they are "
+                                            "about whole devices, or about calls");
     return 0;
 }
 
@@ -353,6 +378,7 @@ static int take_options(struct request *r, struct sl_report *report, const struc
         return sl_args_complain(r->command, "PATH is missing: syncline %s", r->command->usage);
     if ((status = take_only(r, value[OPT_ONLY])) != 0 ||
         (status = take_steps(r->command, report, value[OPT_STEPS])) != 0 ||
+        (status = take_streams(r, report, args)) != 0 ||
         (status = take_settings(&report->settings, args)) != 0)
         return status;
     r->has_rank = value[OPT_RANK] != NULL;

@@ -63,6 +63,21 @@ def test_idle_time_of_streams(tmp_path):
                  "streams")[3]["gaps"] == 3
 
 
+def test_chosen_streams(tmp_path):
+    path = write(tmp_path / "t.json", idle_streams())
+    found = report("--stream", "20", path)
+    assert [k["name"] for k in table(found, "kernels")] == ["k6"]
+    assert [q["stream"] for q in table(found, "queue")] == [20]
+    assert [sum(r["launches"] for r in table(report("--only", "launch", *streams, path), "launch")) for streams in [
+        (), ("--stream", "20"), ("--stream", "7", "--stream=20"), ("--stream", "9")]] == [6, 1, 6, 0]
+    assert table(found, "parts") == table(report(path), "parts")
+    assert found["metrics"]["parts"]["notes"][-1].startswith("--stream has no effect")
+    assert not any("--stream" in note for note in found["metrics"]["kernels"]["notes"])
+    for wrong, expected in [(("--stream", "x"), "give a number"), (("--stream", "7"), "--only, --json"),
+                            (("--stream", "7", "--only", "parts,idle"), "has no effect")]:
+        assert expected in one_line(run("report", *wrong, path, status=2)[1])
+
+
 # ---- queues ----
 
 def test_queue_lengths(tmp_path):
