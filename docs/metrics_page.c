@@ -58,13 +58,16 @@ static void print_wrapped(FILE *f, const char *text)
 
 static void print_metric(FILE *f, const struct sl_metric *metric)
 {
+    char source[512];
+
     fprintf(f, "\n## %s\n\n", metric->name);
     fprintf(f, "The table shows %s.\n\n", metric->title);
     print_wrapped(f, metric->formula);
     if (metric->is_by_stream)
         fputs("\n`--stream` restricts this table.\n", f);
-    fputs("\nSource: ", f);
-    print_wrapped(f, metric->source);
+    snprintf(source, sizeof(source), "Source: %s", metric->source);
+    fputs("\n", f);
+    print_wrapped(f, source);
     fputs("\n| Column | Meaning |\n|---|---|\n", f);
     for (const struct sl_column *c = metric->columns; c->name; c++)
         fprintf(f, "| `%s` | %s |\n", c->name, c->meaning);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "augment.h"
 #include "command.h"
 #include "read/job_files.h"
 #include "report/finding.h"
@@ -24,6 +25,7 @@ enum {
     OPT_JSON,
     OPT_CSV,
     OPT_HTML,
+    OPT_AUGMENT,
     OPT_ONLY,
     OPT_STEPS,
     OPT_RANK,
@@ -36,6 +38,7 @@ static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print everything as one JSON object, for programs"},
     [OPT_CSV] = {"csv", 0, "DIR", "write each table to DIR/NAME.csv"},
     [OPT_HTML] = {"html", 0, "OUT", "write a page with charts and all tables; it loads nothing"},
+    [OPT_AUGMENT] = {"augment", 0, "OUT", "write the trace with counters, to a file or a folder"},
     [OPT_ONLY] = {"only", 0, "NAME,...", "only these tables, in full"},
     [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
     [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
@@ -50,8 +53,9 @@ static const struct sl_flag options[] = {
 
 struct request {
     const struct sl_command *command;
-    const char *csv;  /* folder for CSV files, or NULL */
-    const char *html; /* file for the page, or NULL */
+    const char *csv;     /* folder for CSV files, or NULL */
+    const char *html;    /* file for the page, or NULL */
+    const char *augment; /* file or folder for traces with counters, or NULL */
     int json, has_rank;
     uint64_t rank;
     uint64_t stream[SL_ARGS_GIVEN];                  /* of --stream */
@@ -358,6 +362,8 @@ static int report_files(const struct request *r, struct sl_report *report,
         return worst;
     }
     status = divide(r, report) != 0 ? cannot(r) : print(r, report);
+    if (r->augment && status == 0)
+        status = sl_augment(r->command, report, r->augment);
     for (size_t i = 0; report->parts && i < report->recordings.count; i++)
         sl_parts_free(&report->parts[i]);
     for (size_t i = 0; report->peers && i < report->recordings.count; i++)
@@ -394,6 +400,7 @@ static int run(const struct sl_args *args)
     struct request r = {.command = args->command,
                         .csv = value[OPT_CSV],
                         .html = value[OPT_HTML],
+                        .augment = value[OPT_AUGMENT],
                         .json = value[OPT_JSON] != NULL};
     struct sl_report report = {0};
     struct sl_job_files files;
