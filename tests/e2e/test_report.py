@@ -246,8 +246,11 @@ def test_real_traces_against_an_independent_count(path):
 
 
 def without_times(found: dict) -> dict:
-    for p in found["metrics"]["parts"]["rows"]:
-        p[3] = None
+    for metric in found["metrics"].values():
+        for n, column in enumerate(metric["columns"]):
+            if column["name"].startswith("begin_"):
+                for values in metric["rows"]:
+                    values[n] = None
     return {key: found[key] for key in ("steps", "findings", "metrics")}
 
 
