@@ -171,12 +171,10 @@ static int refuse_with_hta(const struct request *r, const char *const *value)
 
     for (size_t i = 0; r->hta && i < sizeof(refused) / sizeof(refused[0]); i++)
         if (value[refused[i]])
-            return sl_args_complain(r->command,
-                                    "--%s is for syncline's own tables: leave out --hta%s",
-                                    options[refused[i]].name,
-                                    refused[i] == OPT_STREAM
-                                        ? ", or use --set idle_time_breakdown.streams=S"
-                                        : "");
+            return sl_args_complain(
+                r->command, "--%s is for syncline's own tables: leave out --hta%s",
+                options[refused[i]].name,
+                refused[i] == OPT_STREAM ? ", or use --set idle_time_breakdown.streams=S" : "");
     return 0;
 }
 

@@ -9,9 +9,9 @@ import subprocess
 import harness
 import pytest
 
-from edges_tool import launch, operation, row, write
+from edges_tool import launch, write
 from real_traces import TRACES, real
-from test_report import cpu_op, report, step, table
+from test_report import breaches, report, step, table
 from test_tool import one_line, run
 
 # Limits at which the traces have rows.
@@ -248,3 +248,74 @@ def test_random_traces(tmp_path):
     every = random_jobs(tmp_path, range(len(RANDOM), 40))
     for name, expected in run_hta(tmp_path, every).items():
         check(*every[name], expected)
+
+
+def steps_trace(path, first, **header):
+    """Three steps with a kernel each, on a rank."""
+    rows = [each for n in range(3) for each in (step(first + n, 100 * n, 90), *launch(n + 1, 100 * n + 5, 100 * n + 10,
+                                                                                    100 * n + 30))]
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": rows, **header}))
+    return path
+
+
+def test_forms_of_output(tmp_path):
+    trace = steps_trace(tmp_path / "t.json", 1)
+    found = report("--hta", trace)
+    assert breaches(found, json.loads((harness.REPO / "docs" / "report.schema.json").read_text())) == []
+    assert table(found, "temporal_breakdown") == [{
+        "rank": 0, "idle_time(us)": 80, "compute_time(us)": 40, "non_compute_time(us)": 0, "kernel_time(us)": 120,
+        "idle_time_pctg": 66.67, "compute_time_pctg": 33.33, "non_compute_time_pctg": 0}]
+    assert found["metrics"]["profiler_steps"]["rows"] == [[1], [2]]
+    text = run("report", "--hta", trace)[0]
+    assert [name for name in found["metrics"] if f"{name}: " not in text] == []
+    only = run("report", "--hta", "--only", "profiler_steps,temporal_breakdown", "--csv", tmp_path / "csv", trace)[0]
+    assert only.split("\n\n")[0] == "profiler_steps: the steps that count\nprofiler_step\n            1\n            2"
+    assert (tmp_path / "csv" / "profiler_steps.csv").read_text() == "profiler_step\n1\n2\n"
+    kept = report("--hta", "--set=profiler_steps.include_last_profiler_step=1", trace)
+    assert kept["metrics"]["profiler_steps"]["rows"] == [[1], [2], [3]]
+
+
+def test_refusals(tmp_path):
+    trace = steps_trace(tmp_path / "t.json", 1)
+    for option in ("--html=x.html", "--steps=2", "--stream=7", "--augment=x"):
+        assert option.split("=")[0] in one_line(run("report", "--hta", option, trace, status=2)[1])
+    assert "did you mean temporal_breakdown" in one_line(
+        run("report", "--hta", "--only", "temporal_breakdwn", trace, status=2)[1])
+    assert "no table" in one_line(run("report", "--hta", "--only", "parts", trace, status=2)[1])
+    assert "no file is of rank 3" in one_line(run("report", "--hta", "--rank=3", trace, status=2)[1])
+
+
+def test_files_of_ranks(tmp_path):
+    """Of two files of a rank the later one counts, whatever their order, and a line says so."""
+    ranks = [steps_trace(tmp_path / f"{name}.json", first, baseTimeNanoseconds=base,
+                         distributedInfo={"rank": rank, "world_size": 2})
+             for name, rank, first, base in (("a", 1, 10, 500), ("b", 0, 20, 100), ("c", 0, 30, 900))]
+    for files in (ranks, ranks[::-1]):
+        out, err = run("report", "--hta", "--json", *files)
+        assert f"{ranks[1]} is left out" in one_line(err)
+        found = json.loads(out)
+        assert [each["rank"] for each in found["inputs"]] == [0, 1]
+        assert [row[0] for row in found["metrics"]["temporal_breakdown"]["rows"]] == [0, 1]
+        assert found["metrics"]["profiler_steps"]["rows"] == [[10], [11], [30], [31]]
+    assert len(report("--hta", "--rank=1", *ranks[::2])["metrics"]["temporal_breakdown"]["rows"]) == 1
+
+
+def test_bad_input(tmp_path):
+    text = steps_trace(tmp_path / "t.json", 1).read_text()
+    cut = tmp_path / "cut.json"
+    cut.write_text(text[:len(text) // 2])
+    out, err = run("report", "--hta", "--json", cut, status=1)
+    assert "truncated" in one_line(err) and json.loads(out)["metrics"]["temporal_breakdown"]["rows"]
+    assert "no_such" in one_line(run("report", "--hta", tmp_path / "no_such.json", status=2)[1])
+    other = tmp_path / "other.json"
+    other.write_text("[1, 2]")
+    assert "is not a Kineto trace" in one_line(run("report", "--hta", other, status=2)[1])
+    name, far = '</script>\\"\n,' + "x" * 70000, 2**62 // 1000
+    odd = [*launch(1, 5, 10, 30), *launch(2, far, far, far), *launch(3, 7, 9, 4),
+           {"ph": "X", "cat": "kernel", "name": name, "pid": "p", "tid": None, "ts": 1, "dur": 2,
+            "args": {"stream": -5, "correlation": -7, "memory bandwidth (GB/s)": "N/A"}},
+           {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy", "pid": 0, "tid": 7, "ts": 50, "dur": 0,
+            "args": {"stream": 7, "correlation": 2, "memory bandwidth (GB/s)": "N/A"}}, step(7, 0, -5)]
+    for rows in ([], odd[:1], odd, [step(1, 0, 5)]):
+        found = report("--hta", "--set=frequent_cuda_kernel_sequences.operator_name=k", write(tmp_path / "odd.json", rows))
+        assert "NaN" not in json.dumps(found)

@@ -166,6 +166,12 @@ static void put_integer(FILE *f, int64_t value)
     fwrite(digits, 1, (size_t)(sl_json_i64(digits, value) - digits), f);
 }
 
+/* Most numbers of these tables are whole, and a fast way to print them is worth it. */
+static int is_small_integer(double value)
+{
+    return fabs(value) < 1e9 && value == (double)(int32_t)value;
+}
+
 static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *cell)
 {
     if (!cell->has)
@@ -174,7 +180,7 @@ static void put_cell(FILE *f, enum sl_column_type type, const struct sl_cell *ce
         put_string(f, cell->text);
     else if (type == SL_COLUMN_INTEGER)
         put_integer(f, cell->integer);
-    else if (type == SL_COLUMN_FLOAT && cell->real == (double)(int32_t)cell->real)
+    else if (type == SL_COLUMN_FLOAT && is_small_integer(cell->real))
         put_integer(f, (int32_t)cell->real);
     else if (sl_column_is_real(type))
         put_real(f, cell->real);

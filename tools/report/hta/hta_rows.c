@@ -17,6 +17,7 @@
 #include "report/grow.h"
 
 #define NAME_MAX_BYTES (64u << 10)
+#define LANES_BYTES    (64u << 20)
 
 /* Doubles hold whole numbers exactly up to this. */
 #define EXACT_MAX (INT64_C(1) << 53)
@@ -117,6 +118,8 @@ struct reading {
     struct sl_hta *hta;
     struct sl_hta_rank *out;
     struct sl_recordings *all;
+    struct sl_intern *lane_ids; /* an id is an index into `lane` of the rank, plus 1 */
+    uint32_t last_lane;
     struct sl_header header;
     uint64_t invalid;
     int failed; /* -ENOMEM */
@@ -136,21 +139,25 @@ static double microseconds(int64_t ns)
 static uint32_t lane_of(struct reading *r, const struct sl_trace_row *row)
 {
     struct sl_hta_rank *out = r->out;
-    struct sl_hta_lane lane = {row->pid.is_number ? row->pid.number : -1,
-                               row->tid.is_number ? row->tid.number : -1};
+    const struct sl_hta_lane lane = {row->pid.is_number ? row->pid.number : -1,
+                                     row->tid.is_number ? row->tid.number : -1};
+    const struct sl_hta_lane *last = out->lanes ? &out->lane[r->last_lane] : NULL;
     struct sl_hta_lane *added;
+    uint32_t id;
 
-    /* Neighbours often share a lane, so the search begins with the latest. */
-    for (size_t i = out->lanes; i-- > 0;)
-        if (out->lane[i].pid == lane.pid && out->lane[i].tid == lane.tid)
-            return (uint32_t)i;
-    added = sl_grow((void **)&out->lane, &out->lanes, &out->lane_slots, sizeof(*added));
-    if (!added) {
+    if (last && last->pid == lane.pid && last->tid == lane.tid)
+        return r->last_lane;
+    id = sl_intern_put(r->lane_ids, (const char *)&lane, sizeof(lane));
+    if (id > out->lanes) {
+        added = sl_grow((void **)&out->lane, &out->lanes, &out->lane_slots, sizeof(*added));
+        if (added)
+            *added = lane;
+    }
+    if (id == 0 || id > out->lanes) {
         r->failed = -ENOMEM;
         return 0;
     }
-    *added = lane;
-    return (uint32_t)(out->lanes - 1);
+    return r->last_lane = id - 1;
 }
 
 /* Returns whether a table needs the row and not only its times. */
@@ -300,7 +307,10 @@ int sl_hta_read(struct sl_hta *h, struct sl_recordings *all, const struct sl_com
     r->hta = h;
     r->all = all;
     r->out = &h->of[h->count];
-    status = read_file(r, command, path);
+    if (sl_intern_create(&r->lane_ids, LANES_BYTES) != 0)
+        status = sl_args_complain(command, "not enough memory to read %s", path);
+    else
+        status = read_file(r, command, path);
     if (status == SL_EXIT_USAGE) {
         free_rank(r->out);
     } else {
@@ -311,6 +321,7 @@ int sl_hta_read(struct sl_hta *h, struct sl_recordings *all, const struct sl_com
         h->count++;
         all->count++;
     }
+    sl_intern_destroy(r->lane_ids);
     free(r);
     return status;
 }
