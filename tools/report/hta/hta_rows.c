@@ -135,9 +135,12 @@ struct reading {
  * error of the fraction does not matter. */
 static double microseconds(int64_t ns)
 {
+    int64_t whole;
+
     if (ns < EXACT_MAX && ns > -EXACT_MAX)
         return (double)ns / 1000.0;
-    return (double)(ns / 1000) + (double)(ns % 1000) / 1000.0;
+    whole = ns / 1000;
+    return (double)whole + (double)(ns - whole * 1000) / 1000.0;
 }
 
 static uint32_t lane_of(struct reading *r, const struct sl_trace_row *row)
