@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "report/report.h"
+#include "report/setting.h"
 
 enum sl_column_type {
     SL_COLUMN_TEXT,
@@ -54,6 +55,8 @@ struct sl_metric {
     const char *name;
     const char *title;
     const struct sl_column *columns;
+    const struct sl_setting *settings; /* NULL: none */
+    uint32_t needs;                    /* flags of enum sl_need (recording.h) */
     const char *formula;
     const char *source; /* where the formula comes from */
     void (*make)(const struct sl_report *report, struct sl_table *out);

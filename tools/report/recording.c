@@ -25,7 +25,7 @@ struct reading {
     struct sl_replay *replay;
     uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
     size_t known_slots;
-    size_t op_slots, launch_slots, wait_slots, load_slots, group_slots;
+    size_t op_slots, launch_slots, wait_slots, load_slots, group_slots, range_slots;
     /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
      * order of the others. */
     struct sl_report_wait *found;
@@ -170,7 +170,8 @@ static void take_call(struct reading *r, const struct sl_event *ev)
                                         .thread = ev->thread,
                                         .name = shared(r, ev->name),
                                         .place = call ? shared(r, call->place) : 0,
-                                        .line = call ? shared(r, call->line) : 0};
+                                        .line = call ? shared(r, call->line) : 0,
+                                        .range = ev->u.call.range};
     r->last_launch = ev->correlation;
 }
 
@@ -314,6 +315,21 @@ static void take_row(void *user, const struct sl_trace_row *row)
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
 }
 
+static void take_range(void *user, const struct sl_event *ev, uint32_t around)
+{
+    struct reading *r = user;
+    struct sl_report_range *range =
+        append(r, (void **)&r->out->range, &r->out->ranges, &r->range_slots, sizeof(*range));
+
+    if (range)
+        *range = (struct sl_report_range){.start_ns = ev->start_ns,
+                                          .end_ns = ev->end_ns,
+                                          .thread = ev->thread,
+                                          .name = shared(r, ev->name),
+                                          .around = around,
+                                          .is_operator = ev->kind == SL_TRACE_RANGE};
+}
+
 /* ---- the end of a file ---- */
 
 static int compare(uint64_t a, uint64_t b)
@@ -432,6 +448,7 @@ void sl_recording_free(struct sl_recording *out)
     free(out->load);
     free(out->step);
     free(out->group);
+    free(out->range);
     memset(out, 0, sizeof(*out));
 }
 
@@ -461,8 +478,11 @@ int sl_recordings_read(struct sl_recordings *all, const struct sl_command *comma
 {
     struct sl_recording *out = &all->of[all->count];
     struct reading r = {.all = all, .out = out};
-    const struct sl_replay_sinks sinks = {
-        .edges = take_edges, .event = take_event, .row = take_row, .user = &r};
+    const struct sl_replay_sinks sinks = {.edges = take_edges,
+                                          .event = take_event,
+                                          .row = take_row,
+                                          .range = all->needs & SL_NEED_RANGES ? take_range : NULL,
+                                          .user = &r};
     int status;
 
     out->path = path;

@@ -8,6 +8,7 @@
 
 #include "report/parts.h"
 #include "report/recording.h"
+#include "report/setting.h"
 #include "report/sums.h"
 
 struct sl_report {
@@ -20,6 +21,7 @@ struct sl_report {
     /* Only intervals of these steps count. Without steps in a recording, its whole time counts as
      * one step. */
     uint64_t first_step, last_step;
+    struct sl_settings settings;
 };
 
 /* Returns the rank of a recording, or -1 if the file does not name it. */
