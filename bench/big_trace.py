@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Makes a large Kineto trace from a small one: repeats its events with later times and other ids.
 
-    bench/big_trace.py SOURCE EVENTS OUT     SOURCE is gzipped; OUT is plain, with about EVENTS events
+    python3 bench/big_trace.py SOURCE EVENTS OUT     SOURCE is gzipped; OUT is plain, with about EVENTS events
 
 All ids and the numbers of steps are shifted in each copy, so `syncline check` finds OUT as valid as SOURCE."""
 import gzip

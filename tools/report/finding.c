@@ -241,8 +241,8 @@ static void describe_launch(const struct making *m, struct sl_report_finding *f,
         put(f->advice, "first launches load modules: leave them out (--steps)");
         return;
     }
-    put(f->text, "the GPU waits for launches under way; %" PRIu64 " launches %s",
-        m->work.launches, m->per);
+    put(f->text, "the GPU waits for launches under way; %" PRIu64 " launches %s", m->work.launches,
+        m->per);
     put(f->advice, "%s", few_launches);
 }
 

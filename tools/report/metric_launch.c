@@ -86,7 +86,8 @@ static void add_rows(const struct sl_report *report, int64_t rank, struct launch
 {
     sl_sums_sort(&all->call);
     for (size_t i = 0; i < all->call.count; i++) {
-        const struct sl_sum *call = &all->call.sum[i], *delay = sl_sums_find(&all->delay, call->key);
+        const struct sl_sum *call = &all->call.sum[i],
+                            *delay = sl_sums_find(&all->delay, call->key);
         struct sl_cell *row = sl_table_row(out);
 
         row[RANK] = sl_cell_id(rank);
