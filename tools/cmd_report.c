@@ -4,7 +4,7 @@
  * The command reads each trace once, divides the time of each device (report/parts.h), and prints
  * the first screen, some of the tables, or everything as JSON or CSV.
  *
- * Threads: main; a helper thread decompresses. Memory: report/recording.h.
+ * Threads: main; helper threads read the file. Memory: report/recording.h.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -5,10 +5,9 @@
  * work on the arrays, so a further metric costs no further reading. Names of all recordings of a
  * report are interned in one table, so equal names have equal ids on all ranks.
  *
- * Threads: one owner; a helper thread decompresses while the file is read. Memory: 64 bytes for
- * each GPU operation, 40 for each launch and 48 for each wait. If a metric needs them, 32 bytes for
- * each operator and range with a CUDA call inside. While a file is read, also the memory that
- * replay.h states.
+ * Threads: one owner; helper threads read the file. Memory: 64 bytes for each GPU operation, 40 for
+ * each launch and 48 for each wait. If a metric needs them, 32 bytes for each operator and range with
+ * a CUDA call inside. While a file is read, also the memory that replay.h states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
