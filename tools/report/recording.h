@@ -6,8 +6,8 @@
  * report are interned in one table, so equal names have equal ids on all ranks.
  *
  * Threads: one owner; helper threads read the file. Memory: 64 bytes for each GPU operation, 40 for
- * each launch and 48 for each wait. If a metric needs them, 32 bytes for each operator and range with
- * a CUDA call inside. While a file is read, also the memory that replay.h states.
+ * each launch and 48 for each wait. If a metric needs them, 32 bytes for each operator and range
+ * with a CUDA call inside. While a file is read, also the memory that replay.h states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
