@@ -74,7 +74,7 @@ static int write_all(const struct sl_command *command, const struct sl_report *r
                                     .suffix = SUFFIX,
                                     .end = ".gz",
                                     .force = 1};
-    struct sl_job_files files = {.path = calloc(all->count, sizeof(char *))};
+    struct sl_job_files files = {.path = calloc(all->count + 1, sizeof(char *))};
     struct sl_targets targets = {0};
     int status = 0;
 
