@@ -274,6 +274,9 @@ def test_the_input_is_not_overwritten(tmp_path):
     for out in [path, tmp_path / "link.json", tmp_path / "." / "t.json"]:
         assert "choose another name" in one_line(run("report", "--augment", out, path, status=2)[1])
     assert path.read_bytes() == before
+    again = write(tmp_path / "t_with_counters.json.gz", launch(1, 0, 10, 20))
+    assert "is an input" in one_line(run("report", "--augment", f"{tmp_path}/", path, again, status=2)[1])
+    assert "standard input" in one_line(run("report", "--augment", tmp_path / "x.json", "-", status=2)[1])
 
 
 @real
