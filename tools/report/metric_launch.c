@@ -114,7 +114,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
         const struct sl_recording *r = &report->recordings.of[i];
 
         for (size_t k = 0; k < r->ops; k++)
-            if (r->op[k].launch && sl_report_counts_part(report, r, r->op[k].part))
+            if (r->op[k].launch && sl_report_counts_op(report, r, &r->op[k]))
                 add_op(&all, &r->op[k], &r->launch[r->op[k].launch - 1]);
     }
     out->failed |= all.call.failed || all.delay.failed || all.is_short.failed || all.slow.failed ||
@@ -138,6 +138,7 @@ const struct sl_metric sl_metric_launch = {
     .title = "launches and their delay",
     .columns = columns,
     .settings = settings,
+    .is_by_stream = 1,
     .formula = "delay = max(0, start of the operation - end of the call). All calls that launched "
                "count; HTA "
                "leaves out cuLaunchKernelEx, which Triton uses.",
