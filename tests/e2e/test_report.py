@@ -365,6 +365,33 @@ def test_names_come_back_whole(tmp_path):
     assert [(k["rank"], k["name"], k["sum_ns"]) for k in kernels] == [(None, name, 10000) for name in names]
 
 
+def many_launches(count=4000):
+    """Returns launches on four streams in no order of time, some at the same time."""
+    random_ = random.Random(1)
+    times = [random_.randrange(5 * count) for _ in range(count)]
+    return [step(i, 5000 * i, 4000) for i in range(count // 1000)] + [
+        r for i, ts in enumerate(times) for r in launch(i + 1, ts, ts + 3, ts + 3 + i % 7, stream=7 + i % 4)]
+
+
+@pytest.mark.sanitize
+def test_little_memory_changes_nothing(tmp_path):
+    """What does not fit goes to files without a name."""
+    path, folder = write(tmp_path / "t.json", many_launches()), tmp_path / "tmp"
+    folder.mkdir()
+    found = [run("report", "--json", *memory, path, env={"TMPDIR": str(folder)})
+             for memory in ([], ["--memory=0"], ["--memory", "100K"])]
+    assert found[0] == found[1] == found[2]
+    assert sum(p["operations"] for p in table(json.loads(found[0][0]), "parts")) == 4000
+    assert list(folder.iterdir()) == []
+    assert "--memory" in one_line(run("report", "--memory", "little", path, status=2)[1])
+
+
+def test_no_room_for_what_does_not_fit(tmp_path, small_disk):
+    path = write(tmp_path / "t.json", many_launches(8000))
+    error = one_line(run("report", "--memory=0", path, status=2, env={"TMPDIR": str(small_disk)})[1])
+    assert "temporary file: No space left on device: free some space" in error
+
+
 @pytest.mark.full(seconds=10)
 def test_many_of_each_thing(tmp_path):
     """Steps, names, threads and streams, 60,000 of each and on four ranks: would not end in quadratic time."""

@@ -18,6 +18,7 @@
 #include "base/intern.h"
 #include "read/header.h"
 #include "read/trace_events.h"
+#include "report/spill.h"
 #include "sync/edge.h"
 
 #define SL_REPORT_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
@@ -135,8 +136,6 @@ struct sl_recording {
     int status;        /* 1: only a part of the file was read; the command has said so */
 };
 
-void sl_recording_free(struct sl_recording *r);
-
 /* Facts that are kept only if a wanted metric needs them. */
 enum sl_need {
     SL_NEED_RANGES = 1 << 0,  /* operators, and ranges of the user */
@@ -145,14 +144,19 @@ enum sl_need {
 
 struct sl_recordings {
     struct sl_intern *names;
+    struct sl_spill spill; /* has all arrays whose size depends on the number of events */
     struct sl_recording *of;
     size_t count;
     uint32_t needs; /* flags of enum sl_need, set before the first file is read */
 };
 
-/* Returns 0 or -ENOMEM. */
-int sl_recordings_create(struct sl_recordings *r, size_t most);
+#define SL_RECORDINGS_MEMORY (2ull << 30) /* in bytes, the default */
+
+/* Makes room for `most` recordings. What does not fit into `memory_bytes` goes to temporary files.
+ * Returns 0 or -ENOMEM. */
+int sl_recordings_create(struct sl_recordings *r, size_t most, uint64_t memory_bytes);
 void sl_recordings_free(struct sl_recordings *r);
+void sl_recording_free(struct sl_recordings *all, struct sl_recording *r);
 
 struct sl_command;
 
