@@ -35,9 +35,9 @@ static const char intro[] =
     "(build target `metrics_doc`).\n";
 
 /* Prints a paragraph in lines of at most PAGE_COLUMNS. */
-static void print_wrapped(FILE *f, const char *text)
+static void print_wrapped(FILE *f, const char *first, const char *text)
 {
-    size_t column = 0;
+    size_t column = (size_t)fprintf(f, "%s", first);
 
     while (*text) {
         size_t word = strcspn(text, " ");
@@ -57,9 +57,8 @@ static void print_metric(FILE *f, const struct sl_metric *metric)
 {
     fprintf(f, "\n## %s\n\n", metric->name);
     fprintf(f, "The table shows %s.\n\n", metric->title);
-    print_wrapped(f, metric->formula);
-    fputs("\nSource: ", f);
-    print_wrapped(f, metric->source);
+    print_wrapped(f, "", metric->formula);
+    print_wrapped(f, "\nSource:", metric->source);
     fputs("\n| Column | Meaning |\n|---|---|\n", f);
     for (const struct sl_column *c = metric->columns; c->name; c++)
         fprintf(f, "| `%s` | %s |\n", c->name, c->meaning);
