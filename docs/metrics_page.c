@@ -31,13 +31,16 @@ static const char intro[] =
     "`--set launch.runtime_cutoff=20`; `--set` may be repeated, and `--set "
     "help` lists all settings.\n"
     "\n"
+    "`--stream S` restricts the tables that say so to operations of this "
+    "stream. It may be repeated.\n"
+    "\n"
     "This page is generated from the table in `tools/report/metric.c` "
     "(build target `metrics_doc`).\n";
 
 /* Prints a paragraph in lines of at most PAGE_COLUMNS. */
-static void print_wrapped(FILE *f, const char *first, const char *text)
+static void print_wrapped(FILE *f, const char *text)
 {
-    size_t column = (size_t)fprintf(f, "%s", first);
+    size_t column = 0;
 
     while (*text) {
         size_t word = strcspn(text, " ");
@@ -55,10 +58,16 @@ static void print_wrapped(FILE *f, const char *first, const char *text)
 
 static void print_metric(FILE *f, const struct sl_metric *metric)
 {
+    char source[512];
+
     fprintf(f, "\n## %s\n\n", metric->name);
     fprintf(f, "The table shows %s.\n\n", metric->title);
-    print_wrapped(f, "", metric->formula);
-    print_wrapped(f, "\nSource:", metric->source);
+    print_wrapped(f, metric->formula);
+    if (metric->is_by_stream)
+        fputs("\n`--stream` restricts this table.\n", f);
+    snprintf(source, sizeof(source), "Source: %s", metric->source);
+    fputs("\n", f);
+    print_wrapped(f, source);
     fputs("\n| Column | Meaning |\n|---|---|\n", f);
     for (const struct sl_column *c = metric->columns; c->name; c++)
         fprintf(f, "| `%s` | %s |\n", c->name, c->meaning);

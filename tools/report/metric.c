@@ -55,10 +55,22 @@ int sl_metric_make(const struct sl_metric *metric, const struct sl_report *repor
     while (metric->columns[out->columns].name)
         out->columns++;
     metric->make(report, out);
+    if (report->streams && !metric->is_by_stream)
+        sl_table_note(out, "--stream has no effect on this table, which is about whole devices or "
+                           "about calls.");
     if (!out->failed)
         return 0;
     sl_table_free(out);
     return -ENOMEM;
+}
+
+void sl_table_note(struct sl_table *t, const char *note)
+{
+    for (size_t i = 0; i < sizeof(t->note) / sizeof(t->note[0]); i++)
+        if (!t->note[i]) {
+            t->note[i] = note;
+            return;
+        }
 }
 
 void sl_table_free(struct sl_table *t)

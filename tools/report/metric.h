@@ -88,6 +88,9 @@ int sl_metric_make(const struct sl_metric *metric, const struct sl_report *repor
                    struct sl_table *out);
 void sl_table_free(struct sl_table *t);
 
+/* Adds a sentence (borrowed) about the table, unless it has four already. */
+void sl_table_note(struct sl_table *t, const char *note);
+
 /* Adds a row without values, and returns its first cell. If there is no memory, returns a row that
  * is not in the table. */
 struct sl_cell *sl_table_row(struct sl_table *t);

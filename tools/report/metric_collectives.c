@@ -254,8 +254,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
         const struct sl_recording *r = &report->recordings.of[at];
 
         for (size_t i = 0; i < r->ops; i++)
-            if (r->op[i].work == SL_WORK_COMMUNICATION &&
-                sl_report_counts_part(report, r, r->op[i].part))
+            if (r->op[i].work == SL_WORK_COMMUNICATION && sl_report_counts_op(report, r, &r->op[i]))
                 out->failed |= add_call(&all, &slots, report, at, i) != 0;
     }
     if (all.count && !out->failed) {
@@ -274,6 +273,7 @@ const struct sl_metric sl_metric_collectives = {
     .name = "collectives",
     .title = "collectives by type, group and size",
     .columns = columns,
+    .is_by_stream = 1,
     .formula =
         "Collectives of the chosen steps are matched as for the part `waiting` (docs/report.md). "
         "With n ranks, the algorithm's bandwidth is S / t, where S is the input or, for all_gather "

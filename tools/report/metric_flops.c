@@ -60,7 +60,7 @@ static uint64_t add_recording(const struct sl_report *report, const struct sl_re
         const struct sl_report_launch *l = op->launch ? &r->launch[op->launch - 1] : NULL;
         const struct sl_report_product *p;
 
-        if (op->work != SL_WORK_COMPUTE || !sl_report_counts_part(report, r, op->part))
+        if (op->work != SL_WORK_COMPUTE || !sl_report_counts_op(report, r, op))
             continue;
         all_ns += op->end_ns - op->start_ns;
         p = l ? sl_product_at(r, l->thread, l->start_ns) : NULL;
@@ -122,6 +122,7 @@ const struct sl_metric sl_metric_flops = {
     .name = "flops",
     .title = "the speed of matrix products and convolutions",
     .columns = columns,
+    .is_by_stream = 1,
     .needs = SL_NEED_PRODUCTS,
     .formula =
         "A kernel belongs to the innermost of these operators around its launch: aten::mm, addmm, "

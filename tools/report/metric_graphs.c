@@ -148,7 +148,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
         const struct sl_recording *r = &report->recordings.of[at];
 
         for (size_t i = 0; i < r->ops; i++)
-            if (sl_report_counts_part(report, r, r->op[i].part) &&
+            if (sl_report_counts_op(report, r, &r->op[i]) &&
                 sl_report_is_replayed(report, r, &r->op[i]))
                 out->failed |= add_op(&g, (uint32_t)at, &r->op[i]) != 0;
     }
@@ -172,6 +172,7 @@ const struct sl_metric sl_metric_graphs = {
     .name = "graphs",
     .title = "the nodes of CUDA graphs",
     .columns = columns,
+    .is_by_stream = 1,
     .formula = "Sums over the operations of the chosen steps that a replay launched: those with "
                "the number of a graph, and those of a call whose name contains GraphLaunch. All "
                "operations with one correlation id are one replay.",

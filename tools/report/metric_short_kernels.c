@@ -66,7 +66,7 @@ static void add_rank(const struct sl_report *report, size_t first, size_t end, s
             uint64_t ns = r->op[i].end_ns - r->op[i].start_ns;
             struct bucket *b = &of[r->op[i].work][ns ? 63 - __builtin_clzll(ns) : 0];
 
-            if (!sl_report_counts_part(report, r, r->op[i].part))
+            if (!sl_report_counts_op(report, r, &r->op[i]))
                 continue;
             b->count++;
             b->sum_ns += ns;
@@ -85,6 +85,7 @@ const struct sl_metric sl_metric_short_kernels = {
     .name = "short_kernels",
     .title = "how many kernels have which length",
     .columns = columns,
+    .is_by_stream = 1,
     .formula = "Each row counts the kernels of the chosen steps whose length is from a power of "
                "two to below the next. Many kernels below 10 us mean that launches cost more than "
                "they bring. Rows between the shortest and the longest kernel may be 0.",

@@ -25,7 +25,7 @@ int sl_report_counts_step(const struct sl_report *report, const struct sl_record
     uint64_t number;
 
     if (!step)
-        return r->steps == 0;
+        return report->counts_between || r->steps == 0;
     number = r->step[step - 1].number;
     return number >= report->first_step && number <= report->last_step;
 }

@@ -22,6 +22,7 @@ struct sl_report {
     /* Only intervals of these steps count. Without steps in a recording, its whole time counts as
      * one step. */
     uint64_t first_step, last_step;
+    int counts_between;     /* 1: what is outside of steps counts too */
     const uint64_t *stream; /* only these streams count, in tables of streams' work */
     size_t streams;         /* 0: all streams count */
     struct sl_settings settings;
