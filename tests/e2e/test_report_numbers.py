@@ -313,6 +313,11 @@ def test_the_line_nearest_to_late_launches(tmp_path):
     assert "cudaLaunchKernel (next known line: train.py:9 main)" in late["text"]
     (late,) = [f for f in report("--steps", "2", path)["findings"] if f["part"] == "cpu"]
     assert (late["where"]["line"], late["where"]["relation"]) == (None, None)
+    # Another thread launches, such as autograd's, which has no lines.
+    rows[4:] = [*launch(2, 60, 70, 80, thread=43), *launch(3, 450, 460, 470, thread=43), rows[-4]]
+    path.write_text(json.dumps({"traceEvents": rows, "syncline": {"version": "0.1.0"}}))
+    (late,) = [f for f in report(path)["findings"] if f["part"] == "cpu"]
+    assert (late["where"]["line"], late["where"]["relation"]) == (9, "after")
 
 
 def many_ranks(folder, ranks):
