@@ -115,6 +115,9 @@ def test_long_series_keep_their_extremes(tmp_path):
     found = table(report("--only", "queue_series", "--set", "queue_series.points=9", path), "queue_series")
     assert len(found) == 8 and max(r["length"] for r in found) == 7 and min(r["length"] for r in found) == 0
     assert [r["begin_ns"] for r in found] == sorted(r["begin_ns"] for r in found)
+    rows = [r for i in range(4000) for r in launch(i + 1, 10 * i, 10 * i + 5, 10 * i + 6, stream=i % 400)]
+    found = table(report("--only", "queue_series", "--set", "queue_series.points=8", write(path, rows)), "queue_series")
+    assert len(found) == 400 * 2
 
 
 # ---- bandwidth ----
@@ -271,6 +274,9 @@ def test_the_input_is_not_overwritten(tmp_path):
     for out in [path, tmp_path / "link.json", tmp_path / "." / "t.json"]:
         assert "choose another name" in one_line(run("report", "--augment", out, path, status=2)[1])
     assert path.read_bytes() == before
+    again = write(tmp_path / "t_with_counters.json.gz", launch(1, 0, 10, 20))
+    assert "is an input" in one_line(run("report", "--augment", f"{tmp_path}/", path, again, status=2)[1])
+    assert "standard input" in one_line(run("report", "--augment", tmp_path / "x.json", "-", status=2)[1])
 
 
 @real
@@ -328,10 +334,15 @@ class Counted:
 
     def join(self):
         """Adds each chosen operation to the ranges around its launch."""
-        for o in self.operations:
-            if o["chosen"] and o["launch"]:
-                for x in self.ranges[o["thread"]]:
-                    if x["begin"] <= o["launch"][0] < x["end"] and not x["name"].startswith("ProfilerStep#"):
+        for thread, ranges in self.ranges.items():
+            waiting, around = ranges[::-1], []
+            for o in sorted((o for o in self.operations if o["chosen"] and o["launch"] and o["thread"] == thread),
+                            key=lambda o: o["launch"]):
+                while waiting and waiting[-1]["begin"] <= o["launch"][0]:
+                    around.append(waiting.pop())
+                around = [x for x in around if x["end"] > o["launch"][0]]
+                for x in around:
+                    if not x["name"].startswith("ProfilerStep#"):
                         x["operations"].append(o)
         return [x for thread in self.ranges.values() for x in thread if x["operations"]]
 

@@ -33,6 +33,7 @@ struct reading {
     struct sl_report_wait *found;
     size_t founds, found_slots;
     uint64_t last_launch; /* correlation id of the last launch */
+    int has_launched;     /* 1: an operation of the last launch has come */
     int failed;           /* -ENOMEM */
 };
 
@@ -126,7 +127,10 @@ static void take_op(struct reading *r, const struct sl_event *ev)
     op->end_ns = ev->end_ns;
     op->correlation = ev->correlation;
     op->bytes = ev->u.op.bytes;
-    op->launch = out->launches && r->last_launch == ev->correlation ? (uint32_t)out->launches : 0;
+    if (out->launches && r->last_launch == ev->correlation) {
+        op->launch = (uint32_t)out->launches;
+        r->has_launched = 1;
+    }
     op->name = shared(r, ev->name);
     op->stream = ev->stream;
     op->graph = ev->graph;
@@ -172,8 +176,9 @@ static void take_call(struct reading *r, const struct sl_event *ev)
     }
     /* Whether a call launches is known only when its operation comes, so a call without one is
      * overwritten by the next. */
-    if (out->launches && (!out->ops || out->op[out->ops - 1].launch != out->launches))
+    if (out->launches && !r->has_launched)
         out->launches--;
+    r->has_launched = 0;
     launch = append(r, (void **)&out->launch, &out->launches, &r->launch_slots, sizeof(*launch));
     if (!launch)
         return;
