@@ -31,7 +31,7 @@ struct reading {
     uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
     size_t known_slots;
     size_t op_slots, launch_slots, wait_slots, load_slots, group_slots, range_slots, product_slots,
-        overhead_slots;
+        overhead_slots, site_slots;
     /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
      * order of the others. */
     struct sl_report_wait *found;
@@ -371,6 +371,15 @@ static void take_overhead(struct reading *r, const struct sl_trace_row *row)
                                          .name = put_text(r, row->name)};
 }
 
+static void add_site(struct reading *r, const struct sl_report_site *site)
+{
+    struct sl_report_site *to =
+        append(r, (void **)&r->out->site, &r->out->sites, &r->site_slots, sizeof(*to));
+
+    if (to)
+        *to = *site;
+}
+
 static void take_row(void *user, const struct sl_trace_row *row)
 {
     struct reading *r = user;
@@ -383,7 +392,13 @@ static void take_row(void *user, const struct sl_trace_row *row)
     if ((row->category != SL_CAT_CPU_OP && row->category != SL_CAT_USER_ANNOTATION) ||
         !row->tid.is_number)
         return;
-    if (sl_text_begins(row->name, "enumerate(DataLoader)"))
+    if (row->source.data && sl_text_is(row->name, "record_param_comms"))
+        add_site(r, &(struct sl_report_site){
+                        .start_ns = begin_of(row),
+                        .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+                        .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
+                        .line = put_text(r, row->source)});
+    else if (sl_text_begins(row->name, "enumerate(DataLoader)"))
         take_load(r, row);
     else if (r->all->needs & SL_NEED_PRODUCTS && row->dims.data && sl_product_is(row->name))
         take_product(r, row);
@@ -479,6 +494,22 @@ static void nest_products(struct sl_recording *out)
     }
 }
 
+size_t sl_recording_site(const struct sl_recording *r, uint32_t thread, uint64_t ns)
+{
+    size_t low = 0, high = r->sites;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct sl_report_site *s = &r->site[middle];
+
+        if (s->thread < thread || (s->thread == thread && s->start_ns < ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns)
 {
     size_t low = 0, high = r->steps;
@@ -544,6 +575,39 @@ static void join_waits(struct reading *r)
     }
 }
 
+static int order_of_sites(const void *a, const void *b)
+{
+    const struct sl_report_site *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return compare(x->thread, y->thread);
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    return x->end_ns != y->end_ns ? compare(x->end_ns, y->end_ns) : compare(x->line, y->line);
+}
+
+/* Adds the waits that have a line to the sites. A launch inside of a collective has the line of the
+ * collective. */
+static void make_sites(struct reading *r)
+{
+    struct sl_recording *out = r->out;
+
+    for (size_t i = 0; i < out->waits; i++)
+        if (out->wait[i].line)
+            add_site(r, &(struct sl_report_site){out->wait[i].start_ns, out->wait[i].end_ns,
+                                                 out->wait[i].thread, out->wait[i].line});
+    if (out->sites)
+        qsort(out->site, out->sites, sizeof(*out->site), order_of_sites);
+    for (size_t i = 0; out->sites && i < out->launches; i++) {
+        struct sl_report_launch *l = &out->launch[i];
+        size_t at = sl_recording_site(out, l->thread, l->start_ns + 1);
+
+        if (!l->line && at && out->site[at - 1].thread == l->thread &&
+            out->site[at - 1].end_ns > l->start_ns)
+            l->line = out->site[at - 1].line;
+    }
+}
+
 /* Sorts operations that are in a file, in runs. Returns 0, -ENOMEM, or -errno of the temporary
  * file. */
 static int sort_runs(const struct sl_spill *spill, struct sl_report_op *op, size_t count)
@@ -594,7 +658,8 @@ static int sort_all(const struct sl_spill *spill, struct sl_recording *out)
 void sl_recording_free(struct sl_recordings *all, struct sl_recording *out)
 {
     void *const array[] = {out->op,    out->launch, out->wait,    out->load,
-                           out->group, out->range,  out->product, out->overhead};
+                           out->group, out->range,  out->product, out->overhead,
+                           out->site};
 
     for (size_t i = 0; i < sizeof(array) / sizeof(array[0]); i++)
         sl_spill_free(&all->spill, array[i]);
@@ -626,6 +691,7 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
     take_steps(r);
     sl_row_collectives_groups(f->collectives, take_group, r);
     join_waits(r);
+    make_sites(r);
     rc = r->failed ? r->failed : sort_all(&r->all->spill, r->out);
     if (rc)
         return cannot_read(command, path, rc);

@@ -97,6 +97,12 @@ struct sl_report_product {
     uint32_t around;        /* index into `product` + 1 of the next outer one; 0: none */
 };
 
+/* A call that waited, or a collective, with its line of code. */
+struct sl_report_site {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, line;
+};
+
 /* A time that CUPTI or the driver spent on something else than the program's calls. */
 struct sl_report_overhead {
     uint64_t start_ns, end_ns;
@@ -127,7 +133,8 @@ struct sl_recording {
     struct sl_report_range *range;     /* by thread and start; none unless SL_NEED_RANGES */
     struct sl_report_product *product; /* by thread and start; none unless SL_NEED_PRODUCTS */
     struct sl_report_overhead *overhead;
-    size_t ops, launches, waits, loads, steps, groups, ranges, products, overheads;
+    struct sl_report_site *site; /* by thread and start */
+    size_t ops, launches, waits, loads, steps, groups, ranges, products, overheads, sites;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
     /* The time that the other ranks together waited for this rank in collectives that it began
      * last; set by peers.h. */
@@ -167,6 +174,10 @@ int sl_recordings_read(struct sl_recordings *r, const struct sl_command *command
 /* Times of the CPU are divided into parts, numbered in order: 2 i + 1 is step i, 2 i is the time
  * before step i and after the step before. Returns the part that holds `ns`. */
 uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns);
+
+/* Returns the index of the first site of the thread that begins at `ns` or later, or of a later
+ * thread. */
+size_t sl_recording_site(const struct sl_recording *r, uint32_t thread, uint64_t ns);
 
 /* Returns the number of ranks of the group of an operation (sl_report_op.group), or 0 if it is not
  * known. */
