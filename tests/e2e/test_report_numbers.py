@@ -136,6 +136,7 @@ def test_floating_point_operations(tmp_path):
     assert sorted((f["op"], f["flop_per_call"] or 0, f["calls"], f["kernel_ns"]) for f in found) == sorted(
         [(name, flop or 0, 1, 10000) for name, *_, flop in calls if name != "aten::addmm"]
         + [("aten::addmm", 120, 2, 20000)])
+    assert {f["sizes"] for f in found if f["op"] == "aten::addmm"} == {"[[5], [3, 4], [4, 5]]"}
     for f in found:
         assert f["tflop_per_s"] == (pytest.approx(f["flop_per_call"] / 10000 / 1000) if f["flop_per_call"] else None)
         assert f["share_ratio"] == f["kernel_ns"] / 120000
