@@ -4,6 +4,7 @@ import collections
 import decimal
 import gzip
 import json
+import random
 import statistics
 
 import harness
@@ -426,3 +427,49 @@ def test_operators_against_an_independent_count(path):
         name: (len(values), *(sum(each) for each in zip(*values))) for name, values in spans.items()}
     assert sum(k["sum_ns"] for k in table(found, "annotation_kernels")) == sum(
         o["end"] - o["start"] for o in counted.operations if o["chosen"])
+
+
+class RandomTrace:
+    """Rows of nested operators and annotations of two threads, with launches on three streams."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.rows, self.correlation, self.end = [], 0, collections.Counter()
+        length = self.random.randint(20, 1500)
+        if self.random.random() < 0.5:
+            self.rows += [step(1, 0, length // 2, 99), step(2, length // 2 + 3, length // 3, 99)]
+        for thread in (42, 43):
+            self.put_calls(thread, 0, length, 0)
+        self.random.shuffle(self.rows)
+
+    def put_calls(self, thread, at, end, depth):
+        while at < end - 4:
+            if self.random.random() < 0.45 and depth < 5:
+                inner = min(end - 1, at + self.random.randint(5, 120))
+                make = self.random.choice([cpu_op, cpu_op, annotation])
+                self.rows.append(make(self.random.choice(["a", "b", "c"]), at, inner - at, thread))
+                self.put_calls(thread, at + 1, inner, depth + 1)
+                at = inner + self.random.randint(0, 3)
+            else:
+                at += self.put_launch(thread, at, min(self.random.choice([1, 3, 60]), end - at - 1))
+
+    def put_launch(self, thread, at, length):
+        self.correlation += 1
+        stream = self.random.choice([7, 8, 20])
+        start = max(self.end[stream] + self.random.choice([0, 1, 40]), at + self.random.choice([1, 5, 200]))
+        self.end[stream] = start + self.random.choice([0, 1, 4, 30])
+        if self.random.random() < 0.95:
+            self.rows.append(row("cuda_runtime", "cudaLaunchKernel", self.correlation, at, length, thread, cbid=211))
+        kind, name = self.random.choice([("kernel", "k"), ("kernel", "q"), ("gpu_memcpy", "Memcpy HtoD")])
+        self.rows.append(operation(kind, name, self.correlation, start, self.end[stream], stream))
+        self.rows[-1]["args"]["bytes"] = self.random.choice([0, 100, 5000])
+        return length + self.random.randint(0, 20)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_traces_against_an_independent_count(tmp_path, seed):
+    path = tmp_path / "t.json.gz"
+    with gzip.open(path, "wt") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": RandomTrace(seed).rows}, f)
+    test_streams_and_counters_against_an_independent_count(path)
+    test_operators_against_an_independent_count(path)
