@@ -345,6 +345,21 @@ static void take_load(struct reading *r, const struct sl_trace_row *row)
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
 }
 
+/* Returns the sizes of inputs without the last ones, "[]", which are no tensors. */
+static uint32_t put_sizes(struct reading *r, struct sl_text text)
+{
+    char plain[256];
+    size_t size = text.size;
+
+    while (size > 2 && memchr("[], ", text.data[size - 1], 4))
+        size--;
+    if (size + 2 >= sizeof(plain) || size == text.size || size <= 2)
+        return put_text(r, text);
+    memcpy(plain, text.data, size);
+    memcpy(plain + size, "]]", 2);
+    return put_text(r, (struct sl_text){plain, size + 2});
+}
+
 static void take_product(struct reading *r, const struct sl_trace_row *row)
 {
     struct sl_report_product *p =
@@ -356,7 +371,7 @@ static void take_product(struct reading *r, const struct sl_trace_row *row)
             .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
             .name = put_text(r, row->name),
-            .sizes = put_text(r, row->dims),
+            .sizes = put_sizes(r, row->dims),
             .values = sl_product_has_values(row->name) ? put_text(r, row->values) : 0};
 }
 
