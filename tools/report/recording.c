@@ -672,9 +672,8 @@ static int sort_all(const struct sl_spill *spill, struct sl_recording *out)
 
 void sl_recording_free(struct sl_recordings *all, struct sl_recording *out)
 {
-    void *const array[] = {out->op,    out->launch, out->wait,    out->load,
-                           out->group, out->range,  out->product, out->overhead,
-                           out->site};
+    void *const array[] = {out->op,    out->launch,  out->wait,     out->load, out->group,
+                           out->range, out->product, out->overhead, out->site};
 
     for (size_t i = 0; i < sizeof(array) / sizeof(array[0]); i++)
         sl_spill_free(&all->spill, array[i]);
