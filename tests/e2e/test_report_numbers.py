@@ -85,6 +85,15 @@ def test_collectives_of_two_ranks(tmp_path):
     assert alone["bus_gb_per_s"] == pytest.approx(256 / 70000)
 
 
+def test_ranks_whose_clocks_differ(tmp_path):
+    """By its clock rank 1 begins after rank 0 has ended, so their times cannot be compared."""
+    paths = [rank_trace(tmp_path, 0, 0, 30), rank_trace(tmp_path, 1, 3, 70, baseTimeNanoseconds=10**18 + 500000)]
+    found = report(*paths)
+    assert {(c["matched"], c["late_rank"], c["waiting_ns"]) for c in table(found, "collectives")} == {
+        (0, None, None)}
+    assert {p["waiting_ns"] for p in table(found, "parts")} == {0}
+
+
 def test_bandwidth_of_each_type(tmp_path):
     """Each kernel takes 10 us on 4 ranks, with an input of 4000 bytes."""
     rows = []
@@ -136,6 +145,7 @@ def test_floating_point_operations(tmp_path):
     assert sorted((f["op"], f["flop_per_call"] or 0, f["calls"], f["kernel_ns"]) for f in found) == sorted(
         [(name, flop or 0, 1, 10000) for name, *_, flop in calls if name != "aten::addmm"]
         + [("aten::addmm", 120, 2, 20000)])
+    assert {f["sizes"] for f in found if f["op"] == "aten::addmm"} == {"[[5], [3, 4], [4, 5]]"}
     for f in found:
         assert f["tflop_per_s"] == (pytest.approx(f["flop_per_call"] / 10000 / 1000) if f["flop_per_call"] else None)
         assert f["share_ratio"] == f["kernel_ns"] / 120000
@@ -282,7 +292,7 @@ def test_sentences_of_the_first_screen(tmp_path):
         "The recording itself cost up to 2.7 % of the steps, so they are shorter without it. --only cost"]
     assert len(report("--set", "cost.shown_ratio=0.03", tmp_path / "t.json")["notes"]) == 2
     _, text = screen(window(tmp_path, 1, [1, 2], 0, 200), window(tmp_path, 2, [9, 10], 1800, 2000))
-    assert "2 windows hold 40 % of the steps from the first to the last window." in text
+    assert "2 windows hold 4 of the 10 steps from the first to the last." in text
     assert "by the factor 2.50: --only scaled" in text
 
 
@@ -310,9 +320,14 @@ def test_the_line_nearest_to_late_launches(tmp_path):
     (late,) = [f for f in found["findings"] if f["part"] == "cpu"]
     assert late["where"] == {"file": "/a/train.py", "line": 9, "function": "main", "op": None,
                              "call": "cudaLaunchKernel", "relation": "before"}
-    assert "cudaLaunchKernel (next wait: train.py:9 main)" in late["text"]
+    assert "cudaLaunchKernel (next known line: train.py:9 main)" in late["text"]
     (late,) = [f for f in report("--steps", "2", path)["findings"] if f["part"] == "cpu"]
     assert (late["where"]["line"], late["where"]["relation"]) == (None, None)
+    # Another thread launches, such as autograd's, which has no lines.
+    rows[4:] = [*launch(2, 60, 70, 80, thread=43), *launch(3, 450, 460, 470, thread=43), rows[-4]]
+    path.write_text(json.dumps({"traceEvents": rows, "syncline": {"version": "0.1.0"}}))
+    (late,) = [f for f in report(path)["findings"] if f["part"] == "cpu"]
+    assert (late["where"]["line"], late["where"]["relation"]) == (9, "after")
 
 
 def many_ranks(folder, ranks):
@@ -348,3 +363,23 @@ def test_the_first_screen_of_64_ranks(tmp_path):
     assert "ncclDevKernel_AllReduce" in text
     late = {(c["rank"], c["late_rank"]) for c in table(report(*sorted(tmp_path.iterdir())), "collectives")}
     assert late == {(rank, None if rank == 17 else 17) for rank in range(64)}
+
+
+def test_tables_of_one_stream(tmp_path):
+    path = write(tmp_path / "t.json", [*launch(1, 5, 10, 60), *nccl(2, 30, 50, 90)])  # streams 7 and 20
+    found = report("--stream", "7", path)
+    assert table(found, "collectives") == []
+    assert [k["class"] for k in table(found, "short_kernels")] == ["compute"]
+    assert len(table(report("--stream", "20", path), "collectives")) == 1
+
+
+def test_the_line_of_a_collective(tmp_path):
+    """The operator of a collective has the line, not its launch."""
+    path = tmp_path / "t.json"
+    rows = [{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 42, "tid": 42, "ts": 0, "dur": 40,
+             "args": {"source": "/a/train.py:7 main", "External id": 1}}, *nccl(1, 5, 10, 60)]
+    path.write_text(json.dumps({"traceEvents": rows, "syncline": {"version": "0.1.0"}}))
+    (transfer,) = report(path)["findings"]
+    assert transfer["where"] == {"file": "/a/train.py", "line": 7, "function": "main", "op": "record_param_comms",
+                                 "call": "cudaLaunchKernel", "relation": "at"}
+    assert transfer["text"] == "train.py:7 main: NCCL AllReduce, and nothing runs beside it"

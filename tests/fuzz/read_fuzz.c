@@ -11,7 +11,6 @@
  */
 #undef NDEBUG /* assertions are needed in release builds, too, because they are the test */
 #include <assert.h>
-#include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "corpus.h"
 #include "edges/edges.h"
 #include "edges/print.h"
 #include "edges/wait_blame.h"
@@ -102,7 +102,7 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
 {
     struct sl_trace_events *events;
     struct sl_input_status status;
-    struct sl_trace_item item;
+    struct sl_trace_item *item;
     struct sl_check *c;
     uint64_t seen = 0;
     int more;
@@ -113,19 +113,19 @@ static void check_all(struct sl_trace *t, const uint8_t *text)
         abort();
     do {
         more = sl_trace_next(t, &item);
-        assert(item.span.offset - item.span.lead == seen);
-        seen += item.span.lead + item.span.size;
+        assert(item->span.offset - item->span.lead == seen);
+        seen += item->span.lead + item->span.size;
         if (text)
-            assert(memcmp(item.span.text - item.span.lead,
-                          text + seen - item.span.size - item.span.lead,
-                          item.span.lead + item.span.size) == 0);
+            assert(memcmp(item->span.text - item->span.lead,
+                          text + seen - item->span.size - item->span.lead,
+                          item->span.lead + item->span.size) == 0);
         if (more)
-            sl_check_item(c, t, &item);
-        if (more && item.span.kind == SL_SPAN_EVENT && item.status == 0)
-            sl_trace_events_row(events, &item.row);
+            sl_check_item(c, t, item);
+        if (more && item->span.kind == SL_SPAN_EVENT && item->status == 0)
+            sl_trace_events_row(events, &item->row);
     } while (more);
     sl_trace_get_status(t, &status);
-    sl_check_end(c, &item.span, &status);
+    sl_check_end(c, &item->span, &status);
     sl_check_print_text(nowhere, "fuzz", c, &status);
     sl_check_print_verbose(nowhere, "fuzz", c, &status);
     sl_check_print_json(nowhere, "fuzz", c, &status);
@@ -164,29 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static int is_seed(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
 size_t fuzz_seed(uint32_t seed, uint8_t *data, size_t cap)
 {
-    struct dirent **entry;
-    int count = scandir(FUZZ_CORPUS "/read", &entry, is_seed, alphasort);
-    char path[1024];
-    size_t size;
-    FILE *f;
-
-    if (count <= 0)
-        abort();
-    snprintf(path, sizeof(path), FUZZ_CORPUS "/read/%s", entry[seed % (uint32_t)count]->d_name);
-    for (int i = 0; i < count; i++)
-        free(entry[i]);
-    free(entry);
-    f = fopen(path, "rb");
-    if (!f)
-        abort();
-    size = fread(data, 1, cap, f);
-    fclose(f);
-    return size;
+    return corpus_seed(seed, data, cap);
 }

@@ -50,8 +50,8 @@ void sl_finding_place(char to[SL_FINDING_TEXT], const struct sl_report *report,
     if (!*line)
         put(to, "%s", *place ? place : "(place not known)");
     else if (f->near != SL_NEAR_AT)
-        put(to, "%s (%s wait: %s)", place, f->near == SL_NEAR_BEFORE ? "next" : "last", code);
-    else if (f->place)
+        put(to, "%s (%s known line: %s)", place, f->near == SL_NEAR_BEFORE ? "next" : "last", code);
+    else if (f->place && strcmp(place, "record_param_comms") != 0)
         put(to, "%s (%s)", code, place);
     else
         put(to, "%s", code);
@@ -108,7 +108,8 @@ static void describe_late_cpu(struct sl_report_finding *f, const struct sl_loss 
         return;
     }
     put(f->text,
-        "%.0f %% of it before %s; %" PRIu64 " launches %s, %.0f of them after %s without GPU work; "
+        "%.0f %% of it before %s; launches: %" PRIu64
+        " %s, %.0f of them after %s without GPU work; "
         "half the kernels under %s",
         100 * share(loss), where, loss->launches, per(loss), times(loss, loss->causes),
         sl_format_span(span, loss->causes ? loss->total_ns / loss->causes : 0),
@@ -161,9 +162,11 @@ static void describe_late_rank(struct sl_report_finding *f, const struct sl_loss
     if (*loss->late_place)
         put(f->text,
             "in %s, %.0f %% of it for rank %" PRId64 ", which spends %s more %s in `%s` than the "
-            "mean, most before %s",
+            "mean, most %s %s",
             collective, 100 * loss->report->late_ratio, rank, sl_format_span(span, loss->late_ns),
-            per(loss), sl_part_name(loss->late_part), loss->late_place);
+            per(loss), sl_part_name(loss->late_part),
+            loss->late_part == SL_PART_SYNC || loss->late_part == SL_PART_COPY ? "in" : "before",
+            loss->late_place);
     else
         put(f->text, "in %s, %.0f %% of it for rank %" PRId64, collective,
             100 * loss->report->late_ratio, rank);
@@ -217,7 +220,10 @@ void sl_finding_describe(struct sl_report_finding *f, const struct sl_loss *loss
         break;
     case SL_PART_TRANSFER:
         f->id = "transfer";
-        put(f->text, "%s, and nothing runs beside it", communication(other, source));
+        if (f->line)
+            put(f->text, "%s: %s, and nothing runs beside it", where, communication(other, source));
+        else
+            put(f->text, "%s, and nothing runs beside it", communication(other, source));
         put(f->advice, "let it overlap with computing: DDP's bucket_cap_mb, FSDP's prefetching");
         break;
     case SL_PART_WAITING:

@@ -1,11 +1,9 @@
 /*
- * near.c - looks for the waits before and after a launch.
+ * near.c - looks for the calls with a line before and after a launch.
  *
  * Threads, memory: see near.h.
  */
 #include "report/near.h"
-
-#define MOST 64u /* waits without a line that are passed over */
 
 const char *sl_near_name(enum sl_near near)
 {
@@ -14,47 +12,42 @@ const char *sl_near_name(enum sl_near near)
     return names[near];
 }
 
-/* Returns the index of the first wait of the thread that begins at `ns` or later, or of a later
- * thread. */
-static size_t first_from(const struct sl_recording *r, uint32_t thread, uint64_t ns)
+/* The nearest site to a launch that was found so far. */
+struct nearest {
+    const struct sl_report_site *site;
+    enum sl_near near;
+    uint64_t ns; /* the time between them */
+};
+
+/* Looks at the sites of a thread before and after the launch, in the same part of the CPU's time.
+ */
+static void look(struct nearest *found, const struct sl_recording *r, uint32_t thread, uint64_t ns)
 {
-    size_t low = 0, high = r->waits;
+    uint32_t part = sl_recording_part(r, ns);
+    size_t at = sl_recording_site(r, thread, ns);
+    const struct sl_report_site *next = at < r->sites ? &r->site[at] : NULL,
+                                *last = at ? &r->site[at - 1] : NULL;
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const struct sl_report_wait *w = &r->wait[middle];
-
-        if (w->thread < thread || (w->thread == thread && w->start_ns < ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (next && next->thread == thread && sl_recording_part(r, next->start_ns) == part &&
+        next->start_ns - ns < found->ns)
+        *found = (struct nearest){next, SL_NEAR_BEFORE, next->start_ns - ns};
+    if (last && last->thread == thread && sl_recording_part(r, last->start_ns) == part &&
+        last->end_ns <= ns && ns - last->end_ns < found->ns)
+        *found = (struct nearest){last, SL_NEAR_AFTER, ns - last->end_ns};
 }
 
-/* Returns the wait that is nearest to the launch, or NULL. Sets *near. */
-static const struct sl_report_wait *nearest(const struct sl_recording *r,
-                                            const struct sl_report_launch *l, enum sl_near *near)
+/* Finds the site that is nearest to a launch: of its thread or, if that has none in the step, of
+ * any. Autograd launches on threads that run no Python code. */
+static struct nearest find(const struct sl_recording *r, const struct sl_report_launch *l)
 {
-    uint32_t part = sl_recording_part(r, l->start_ns);
-    const struct sl_report_wait *next = NULL, *last = NULL;
-    size_t from = first_from(r, l->thread, l->start_ns);
+    struct nearest found = {NULL, SL_NEAR_AT, UINT64_MAX};
 
-    for (size_t i = from; i < r->waits && r->wait[i].thread == l->thread && !next; i++) {
-        if (i - from == MOST || sl_recording_part(r, r->wait[i].start_ns) != part)
-            break;
-        next = r->wait[i].line ? &r->wait[i] : NULL;
-    }
-    for (size_t i = from; i > 0 && r->wait[i - 1].thread == l->thread && !last; i--) {
-        if (from - i == MOST || sl_recording_part(r, r->wait[i - 1].start_ns) != part)
-            break;
-        last = r->wait[i - 1].line ? &r->wait[i - 1] : NULL;
-    }
-    *near = next ? SL_NEAR_BEFORE : SL_NEAR_AFTER;
-    if (next && last && last->end_ns < l->start_ns &&
-        l->start_ns - last->end_ns < next->start_ns - l->start_ns)
-        *near = SL_NEAR_AFTER;
-    return *near == SL_NEAR_BEFORE ? next : last;
+    look(&found, r, l->thread, l->start_ns);
+    if (found.site)
+        return found;
+    for (size_t i = 0; i < r->sites; i = sl_recording_site(r, r->site[i].thread, UINT64_MAX))
+        look(&found, r, r->site[i].thread, l->start_ns);
+    return found;
 }
 
 static void add_recording(const struct sl_report *report, size_t at, enum sl_part part,
@@ -67,15 +60,14 @@ static void add_recording(const struct sl_report *report, size_t at, enum sl_par
         const struct sl_gap *gap = &p->gap[i];
         const struct sl_report_launch *l =
             gap->next && gap->next->launch ? &r->launch[gap->next->launch - 1] : NULL;
-        const struct sl_report_wait *wait;
-        enum sl_near near;
+        struct nearest found;
 
         if (!l || l->line || l->place != place || l->name != name || !gap->part_ns[part] ||
             !sl_report_counts_step(report, r, p->interval[gap->interval].step))
             continue;
-        wait = nearest(r, l, &near);
-        if (wait) {
-            const uint32_t key[SL_SUM_KEYS] = {wait->line, near};
+        found = find(r, l);
+        if (found.site) {
+            const uint32_t key[SL_SUM_KEYS] = {found.site->line, found.near};
 
             sl_sums_add(lines, key, gap->part_ns[part]);
         }

@@ -191,11 +191,17 @@ static void say_scaled(struct sl_report_findings *out, const struct sl_report *r
         s = sl_scaled_make(report, first, end);
         if (s.windows < 2 || s.factor <= 0)
             continue;
-        put(out,
-            "%zu windows hold %.0f %% of the %s from the first to the last window. Totals scaled "
-            "to "
-            "all of it, by the factor %.2f: --only scaled",
-            s.windows, 100 / s.factor, s.is_steps ? "steps" : "time", s.factor);
+        if (s.is_steps)
+            put(out,
+                "%zu windows hold %" PRIu64 " of the %" PRIu64
+                " steps from the first to the last. Totals scaled to all of them, by the factor "
+                "%.2f: --only scaled",
+                s.windows, s.recorded, s.all, s.factor);
+        else
+            put(out,
+                "%zu windows hold %.1f %% of the time from the first to the last. Totals scaled to "
+                "all of it, by the factor %.2f: --only scaled",
+                s.windows, 100 / s.factor, s.factor);
         return;
     }
 }

@@ -18,6 +18,10 @@
 #include "sync/call_class.h"
 
 #define NAMES_BYTES (256u << 20)
+/* The events of a sorted run, and the number of runs. A merge needs a buffer for each run. */
+#define RUN_LEAST 1024u
+#define RUN_MOST  (512u << 10)
+#define RUNS_MOST 1024u
 
 /* The state while one file is read. */
 struct reading {
@@ -27,22 +31,23 @@ struct reading {
     uint32_t *known; /* maps the file's intern ids to those of `all`; 0: not looked up yet */
     size_t known_slots;
     size_t op_slots, launch_slots, wait_slots, load_slots, group_slots, range_slots, product_slots,
-        overhead_slots;
+        overhead_slots, site_slots;
     /* Calls that wait only at times. Edges come later than calls, so these waits are not in the
      * order of the others. */
     struct sl_report_wait *found;
     size_t founds, found_slots;
     uint64_t last_launch; /* correlation id of the last launch */
-    int failed;           /* -ENOMEM */
+    int has_launched;     /* 1: an operation of the last launch has come */
+    int failed;           /* -ENOMEM, or -errno of a temporary file */
 };
 
 /* Returns a new, zeroed last element, or NULL if there is no memory. */
 static void *append(struct reading *r, void **array, size_t *count, size_t *slots, size_t size)
 {
-    void *at = sl_grow(array, count, slots, size);
+    void *at = sl_spill_grow(&r->all->spill, array, count, slots, size);
 
     if (!at)
-        r->failed = -ENOMEM;
+        r->failed = r->all->spill.error;
     return at;
 }
 
@@ -126,7 +131,10 @@ static void take_op(struct reading *r, const struct sl_event *ev)
     op->end_ns = ev->end_ns;
     op->correlation = ev->correlation;
     op->bytes = ev->u.op.bytes;
-    op->launch = out->launches && r->last_launch == ev->correlation ? (uint32_t)out->launches : 0;
+    if (out->launches && r->last_launch == ev->correlation) {
+        op->launch = (uint32_t)out->launches;
+        r->has_launched = 1;
+    }
     op->name = shared(r, ev->name);
     op->stream = ev->stream;
     op->graph = ev->graph;
@@ -172,8 +180,9 @@ static void take_call(struct reading *r, const struct sl_event *ev)
     }
     /* Whether a call launches is known only when its operation comes, so a call without one is
      * overwritten by the next. */
-    if (out->launches && (!out->ops || out->op[out->ops - 1].launch != out->launches))
+    if (out->launches && !r->has_launched)
         out->launches--;
+    r->has_launched = 0;
     launch = append(r, (void **)&out->launch, &out->launches, &r->launch_slots, sizeof(*launch));
     if (!launch)
         return;
@@ -336,6 +345,21 @@ static void take_load(struct reading *r, const struct sl_trace_row *row)
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number)};
 }
 
+/* Returns the sizes of inputs without the last ones, "[]", which are no tensors. */
+static uint32_t put_sizes(struct reading *r, struct sl_text text)
+{
+    char plain[256];
+    size_t size = text.size;
+
+    while (size > 2 && memchr("[], ", text.data[size - 1], 4))
+        size--;
+    if (size + 2 >= sizeof(plain) || size == text.size || size <= 2)
+        return put_text(r, text);
+    memcpy(plain, text.data, size);
+    memcpy(plain + size, "]]", 2);
+    return put_text(r, (struct sl_text){plain, size + 2});
+}
+
 static void take_product(struct reading *r, const struct sl_trace_row *row)
 {
     struct sl_report_product *p =
@@ -347,7 +371,7 @@ static void take_product(struct reading *r, const struct sl_trace_row *row)
             .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
             .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
             .name = put_text(r, row->name),
-            .sizes = put_text(r, row->dims),
+            .sizes = put_sizes(r, row->dims),
             .values = sl_product_has_values(row->name) ? put_text(r, row->values) : 0};
 }
 
@@ -362,6 +386,15 @@ static void take_overhead(struct reading *r, const struct sl_trace_row *row)
                                          .name = put_text(r, row->name)};
 }
 
+static void add_site(struct reading *r, const struct sl_report_site *site)
+{
+    struct sl_report_site *to =
+        append(r, (void **)&r->out->site, &r->out->sites, &r->site_slots, sizeof(*to));
+
+    if (to)
+        *to = *site;
+}
+
 static void take_row(void *user, const struct sl_trace_row *row)
 {
     struct reading *r = user;
@@ -374,7 +407,13 @@ static void take_row(void *user, const struct sl_trace_row *row)
     if ((row->category != SL_CAT_CPU_OP && row->category != SL_CAT_USER_ANNOTATION) ||
         !row->tid.is_number)
         return;
-    if (sl_text_begins(row->name, "enumerate(DataLoader)"))
+    if (row->source.data && sl_text_is(row->name, "record_param_comms"))
+        add_site(r, &(struct sl_report_site){
+                        .start_ns = begin_of(row),
+                        .end_ns = begin_of(row) + (uint64_t)row->dur_ns,
+                        .thread = sl_thread_ids_put(&r->replay->events->threads, row->tid.number),
+                        .line = put_text(r, row->source)});
+    else if (sl_text_begins(row->name, "enumerate(DataLoader)"))
         take_load(r, row);
     else if (r->all->needs & SL_NEED_PRODUCTS && row->dims.data && sl_product_is(row->name))
         take_product(r, row);
@@ -416,7 +455,11 @@ static int order_of_ops(const void *a, const void *b)
         return compare(x->start_ns, y->start_ns);
     if (x->correlation != y->correlation)
         return compare(x->correlation, y->correlation);
-    return x->stream != y->stream ? compare(x->stream, y->stream) : compare(x->name, y->name);
+    if (x->stream != y->stream)
+        return compare(x->stream, y->stream);
+    if (x->name != y->name)
+        return compare(x->name, y->name);
+    return memcmp(x, y, sizeof(*x)); /* so that any sort gives the same */
 }
 
 static int order_of_waits(const void *a, const void *b)
@@ -464,6 +507,22 @@ static void nest_products(struct sl_recording *out)
             around = out->product[around - 1].around;
         p->around = around;
     }
+}
+
+size_t sl_recording_site(const struct sl_recording *r, uint32_t thread, uint64_t ns)
+{
+    size_t low = 0, high = r->sites;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct sl_report_site *s = &r->site[middle];
+
+        if (s->thread < thread || (s->thread == thread && s->start_ns < ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns)
@@ -531,35 +590,106 @@ static void join_waits(struct reading *r)
     }
 }
 
-static void sort_all(struct sl_recording *out)
+static int order_of_sites(const void *a, const void *b)
 {
+    const struct sl_report_site *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return compare(x->thread, y->thread);
+    if (x->start_ns != y->start_ns)
+        return compare(x->start_ns, y->start_ns);
+    return x->end_ns != y->end_ns ? compare(x->end_ns, y->end_ns) : compare(x->line, y->line);
+}
+
+/* Adds the waits that have a line to the sites. A launch inside of a collective has the line of the
+ * collective. */
+static void make_sites(struct reading *r)
+{
+    struct sl_recording *out = r->out;
+
+    for (size_t i = 0; i < out->waits; i++)
+        if (out->wait[i].line)
+            add_site(r, &(struct sl_report_site){out->wait[i].start_ns, out->wait[i].end_ns,
+                                                 out->wait[i].thread, out->wait[i].line});
+    if (out->sites)
+        qsort(out->site, out->sites, sizeof(*out->site), order_of_sites);
+    for (size_t i = 0; out->sites && i < out->launches; i++) {
+        struct sl_report_launch *l = &out->launch[i];
+        size_t at = sl_recording_site(out, l->thread, l->start_ns + 1);
+
+        if (!l->line && at && out->site[at - 1].thread == l->thread &&
+            out->site[at - 1].end_ns > l->start_ns)
+            l->line = out->site[at - 1].line;
+    }
+}
+
+/* Sorts operations that are in a file, in runs. Returns 0, -ENOMEM, or -errno of the temporary
+ * file. */
+static int sort_runs(const struct sl_spill *spill, struct sl_report_op *op, size_t count)
+{
+    size_t run = spill->limit_bytes / 4 / sizeof(*op), least = count / RUNS_MOST + RUN_LEAST;
+    struct sl_event_sort *sort;
+    struct sl_event ev;
+    int rc;
+
+    _Static_assert(sizeof(*op) == sizeof(ev), "an operation can be sorted as an event");
+    run = run > RUN_MOST ? RUN_MOST : run;
+    rc = sl_event_sort_create(&sort, run > least ? run : least, order_of_ops);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        memcpy(&ev, &op[i], sizeof(ev));
+        rc = sl_event_sort_put(sort, &ev);
+    }
+    if (rc == 0)
+        rc = sl_event_sort_end(sort);
+    for (size_t i = 0; rc >= 0 && (rc = sl_event_sort_next(sort, &ev)) == 1; i++)
+        memcpy(&op[i], &ev, sizeof(ev));
+    sl_event_sort_destroy(sort);
+    return rc;
+}
+
+/* Returns what sort_runs() returns. */
+static int sort_all(const struct sl_spill *spill, struct sl_recording *out)
+{
+    int rc = 0;
+
     for (size_t i = 0; i < out->ops; i++) {
         struct sl_report_op *op = &out->op[i];
 
         op->part = sl_recording_part(out, op->launch ? out->launch[op->launch - 1].start_ns
                                                      : op->start_ns);
     }
-    if (out->ops)
+    if (sl_spill_has(spill, out->op))
+        rc = sort_runs(spill, out->op, out->ops);
+    else if (out->ops)
         qsort(out->op, out->ops, sizeof(*out->op), order_of_ops);
     if (out->waits)
         qsort(out->wait, out->waits, sizeof(*out->wait), order_of_waits);
     if (out->loads)
         qsort(out->load, out->loads, sizeof(*out->load), order_of_loads);
     nest_products(out);
+    return rc;
 }
 
-void sl_recording_free(struct sl_recording *out)
+void sl_recording_free(struct sl_recordings *all, struct sl_recording *out)
 {
-    free(out->op);
-    free(out->launch);
-    free(out->wait);
-    free(out->load);
+    void *const array[] = {out->op,    out->launch,  out->wait,     out->load, out->group,
+                           out->range, out->product, out->overhead, out->site};
+
+    for (size_t i = 0; i < sizeof(array) / sizeof(array[0]); i++)
+        sl_spill_free(&all->spill, array[i]);
     free(out->step);
-    free(out->group);
-    free(out->range);
-    free(out->product);
-    free(out->overhead);
     memset(out, 0, sizeof(*out));
+}
+
+/* Says why the file was not read to its end. Returns an exit status. */
+static int cannot_read(const struct sl_command *command, const char *path, int rc)
+{
+    if (rc == -ENOMEM)
+        return sl_args_complain(command, "not enough memory to read %s", path);
+    return sl_args_complain(
+        command,
+        "%s: what does not fit into --memory could not be written to a temporary file: %s%s", path,
+        strerror(-rc), rc == -ENOSPC ? ": free some space, or name another folder in TMPDIR" : "");
 }
 
 /* Reads the file. Returns an exit status. */
@@ -567,6 +697,7 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
 {
     struct sl_replay *f = r->replay;
     char why[512];
+    int rc;
 
     if (sl_replay_read(f, path, why, sizeof(why)) != 0 ||
         sl_replay_run(f, path, why, sizeof(why)) != 0)
@@ -574,9 +705,10 @@ static int read_file(struct reading *r, const struct sl_command *command, const 
     take_steps(r);
     sl_row_collectives_groups(f->collectives, take_group, r);
     join_waits(r);
-    if (r->failed)
-        return sl_args_complain(command, "not enough memory to read %s", path);
-    sort_all(r->out);
+    make_sites(r);
+    rc = r->failed ? r->failed : sort_all(&r->all->spill, r->out);
+    if (rc)
+        return cannot_read(command, path, rc);
     r->out->header = f->header;
     r->out->has_sync_rows |= f->header.has_edges;
     memcpy(r->out->lost_edges, f->lost, sizeof(r->out->lost_edges));
@@ -602,17 +734,18 @@ int sl_recordings_read(struct sl_recordings *all, const struct sl_command *comma
         status = read_file(&r, command, path);
     sl_replay_destroy(r.replay);
     free(r.known);
-    free(r.found);
+    sl_spill_free(&all->spill, r.found);
     if (status == SL_EXIT_USAGE)
-        sl_recording_free(out);
+        sl_recording_free(all, out);
     else
         all->count++;
     return status;
 }
 
-int sl_recordings_create(struct sl_recordings *r, size_t most)
+int sl_recordings_create(struct sl_recordings *r, size_t most, uint64_t memory_bytes)
 {
-    *r = (struct sl_recordings){.of = calloc(most + 1, sizeof(*r->of))};
+    *r = (struct sl_recordings){.of = calloc(most + 1, sizeof(*r->of)),
+                                .spill.limit_bytes = memory_bytes};
     if (r->of && sl_intern_create(&r->names, NAMES_BYTES) == 0)
         return 0;
     free(r->of);
@@ -622,7 +755,8 @@ int sl_recordings_create(struct sl_recordings *r, size_t most)
 void sl_recordings_free(struct sl_recordings *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        sl_recording_free(&r->of[i]);
+        sl_recording_free(r, &r->of[i]);
     free(r->of);
+    sl_spill_end(&r->spill);
     sl_intern_destroy(r->names);
 }

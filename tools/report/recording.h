@@ -5,10 +5,9 @@
  * work on the arrays, so a further metric costs no further reading. Names of all recordings of a
  * report are interned in one table, so equal names have equal ids on all ranks.
  *
- * Threads: one owner; a helper thread decompresses while the file is read. Memory: 64 bytes for
- * each GPU operation, 40 for each launch and 48 for each wait. If a metric needs them, 32 bytes for
- * each operator and range with a CUDA call inside. While a file is read, also the memory that
- * replay.h states.
+ * Threads: one owner; helper threads read the file. Memory: 64 bytes for each GPU operation, 40 for
+ * each launch and 48 for each wait. If a metric needs them, 32 bytes for each operator and range
+ * with a CUDA call inside. While a file is read, also the memory that replay.h states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
@@ -19,6 +18,7 @@
 #include "base/intern.h"
 #include "read/header.h"
 #include "read/trace_events.h"
+#include "report/spill.h"
 #include "sync/edge.h"
 
 #define SL_REPORT_ORIGIN_NS SL_TRACE_EVENTS_ORIGIN_NS
@@ -97,6 +97,12 @@ struct sl_report_product {
     uint32_t around;        /* index into `product` + 1 of the next outer one; 0: none */
 };
 
+/* A call that waited, or a collective, with its line of code. */
+struct sl_report_site {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, line;
+};
+
 /* A time that CUPTI or the driver spent on something else than the program's calls. */
 struct sl_report_overhead {
     uint64_t start_ns, end_ns;
@@ -127,7 +133,8 @@ struct sl_recording {
     struct sl_report_range *range;     /* by thread and start; none unless SL_NEED_RANGES */
     struct sl_report_product *product; /* by thread and start; none unless SL_NEED_PRODUCTS */
     struct sl_report_overhead *overhead;
-    size_t ops, launches, waits, loads, steps, groups, ranges, products, overheads;
+    struct sl_report_site *site; /* by thread and start */
+    size_t ops, launches, waits, loads, steps, groups, ranges, products, overheads, sites;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
     /* The time that the other ranks together waited for this rank in collectives that it began
      * last; set by peers.h. */
@@ -135,8 +142,6 @@ struct sl_recording {
     int has_sync_rows; /* 1: the file has rows of CUDA's synchronization, or edges of waits */
     int status;        /* 1: only a part of the file was read; the command has said so */
 };
-
-void sl_recording_free(struct sl_recording *r);
 
 /* Facts that are kept only if a wanted metric needs them. */
 enum sl_need {
@@ -146,14 +151,19 @@ enum sl_need {
 
 struct sl_recordings {
     struct sl_intern *names;
+    struct sl_spill spill; /* has all arrays whose size depends on the number of events */
     struct sl_recording *of;
     size_t count;
     uint32_t needs; /* flags of enum sl_need, set before the first file is read */
 };
 
-/* Returns 0 or -ENOMEM. */
-int sl_recordings_create(struct sl_recordings *r, size_t most);
+#define SL_RECORDINGS_MEMORY (2ull << 30) /* in bytes, the default */
+
+/* Makes room for `most` recordings. What does not fit into `memory_bytes` goes to temporary files.
+ * Returns 0 or -ENOMEM. */
+int sl_recordings_create(struct sl_recordings *r, size_t most, uint64_t memory_bytes);
 void sl_recordings_free(struct sl_recordings *r);
+void sl_recording_free(struct sl_recordings *all, struct sl_recording *r);
 
 struct sl_command;
 
@@ -164,6 +174,10 @@ int sl_recordings_read(struct sl_recordings *r, const struct sl_command *command
 /* Times of the CPU are divided into parts, numbered in order: 2 i + 1 is step i, 2 i is the time
  * before step i and after the step before. Returns the part that holds `ns`. */
 uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns);
+
+/* Returns the index of the first site of the thread that begins at `ns` or later, or of a later
+ * thread. */
+size_t sl_recording_site(const struct sl_recording *r, uint32_t thread, uint64_t ns);
 
 /* Returns the number of ranks of the group of an operation (sl_report_op.group), or 0 if it is not
  * known. */

@@ -39,7 +39,8 @@ uint64_t sl_spread_limit(uint64_t *ns, size_t count, double deviations, double l
         ns[i] = ns[i] > median ? ns[i] - median : median - ns[i];
     spread = deviations * (double)sl_spread_median(ns, count);
     least = least_ratio * (double)median;
-    return median + (uint64_t)(spread > least ? spread : least);
+    spread = spread > least ? spread : least;
+    return spread < (double)(INT64_MAX - median) ? median + (uint64_t)spread : UINT64_MAX;
 }
 
 static int ascending_slope(const void *a, const void *b)
@@ -94,7 +95,9 @@ int sl_spread_slope(const uint64_t *x, const uint64_t *ns, size_t count, double 
 static void select_value(double *value, size_t low, size_t high, size_t k)
 {
     while (low < high) {
-        double pivot = value[low + (high - low) / 2], swap;
+        /* The pivot is at no regular place, because values often rise and fall, and then the one in
+         * the middle is the largest. It is not the last. */
+        double pivot = value[low + (high * 0x9e3779b97f4a7c15u >> 16) % (high - low)], swap;
         size_t i = low, j = high;
 
         for (;;) {
