@@ -171,7 +171,7 @@ static int take_streams(struct request *r, struct sl_report *report, const struc
 /* Refuses options that change syncline's own tables alone. Returns 0 or an exit status. */
 static int refuse_with_hta(const struct request *r, const char *const *value)
 {
-    static const int refused[] = {OPT_HTML, OPT_AUGMENT, OPT_STEPS, OPT_STREAM};
+    static const int refused[] = {OPT_HTML, OPT_AUGMENT, OPT_STEPS, OPT_STREAM, OPT_MEMORY};
 
     for (size_t i = 0; r->hta && i < sizeof(refused) / sizeof(refused[0]); i++)
         if (value[refused[i]])

@@ -296,7 +296,7 @@ def test_forms_of_output(tmp_path):
 
 def test_refusals(tmp_path):
     trace = steps_trace(tmp_path / "t.json", 1)
-    for option in ("--html=x.html", "--steps=2", "--stream=7", "--augment=x"):
+    for option in ("--html=x.html", "--steps=2", "--stream=7", "--augment=x", "--memory=1G"):
         assert option.split("=")[0] in one_line(run("report", "--hta", option, trace, status=2)[1])
     assert "did you mean temporal_breakdown" in one_line(
         run("report", "--hta", "--only", "temporal_breakdwn", trace, status=2)[1])
