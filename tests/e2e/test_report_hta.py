@@ -311,7 +311,7 @@ def test_files_of_ranks(tmp_path):
              for name, rank, first, base in (("a", 1, 10, 500), ("b", 0, 20, 100), ("c", 0, 30, 900))]
     for files in (ranks, ranks[::-1]):
         out, err = run("report", "--hta", "--json", *files)
-        assert f"{ranks[1]} is left out" in one_line(err)
+        assert f"left out: 1 file, such as {ranks[1]}" in one_line(err)
         found = json.loads(out)
         assert [each["rank"] for each in found["inputs"]] == [0, 1]
         assert [row[0] for row in found["metrics"]["temporal_breakdown"]["rows"]] == [0, 1]
