@@ -127,7 +127,8 @@ static const struct analyzer analyzers[] = {
     {"get_aten_op_kernels_and_delay", NULL,
      "equal for one rank; HTA fails if a launch has not exactly one operation"},
     {"get_frequent_cuda_kernel_sequences", NULL,
-     "equal; HTA fails, or nests wrongly, if rounding made a row shorter than nothing"},
+     "equal; HTA fails, or nests wrongly, if rounding made a row shorter than nothing, or empty "
+     "between others"},
     {"get_potential_stragglers", NULL, "equal; HTA fails without kernels named ncclKernel"},
     {"get_profiler_steps", "`steps`", EQUAL},
     {"generate_trace_with_counters", "the option `--augment`", "not a table"},

@@ -522,10 +522,14 @@ const struct sl_metric sl_hta_sequences = {
     .columns = columns,
     .settings = settings,
     .needs = SL_HTA_NEED_ALL,
-    .formula = "The outermost operators whose name contains operator_name, with at least "
-               "min_pattern_len kernels below them. Rows that rounding made shorter than nothing "
-               "count as empty; HTA fails or nests them wrongly. HTA's second trace file with the "
-               "patterns (top_k, output_dir) is not written.",
+    .formula =
+        "The outermost operators whose name contains operator_name, with at least "
+        "min_pattern_len kernels below them. Kernels that begin at one time are in the order "
+        "of the file; in HTA their order is that of a Python set. Rows that rounding made "
+        "shorter than nothing count as empty; HTA fails or nests them wrongly. If one row "
+        "ends, an empty row is there and another row begins at one time, HTA's comparison is "
+        "circular; here the empty row is below the one that begins. HTA's second trace file "
+        "with the patterns (top_k, output_dir) is not written.",
     .source = "HTA get_frequent_cuda_kernel_sequences",
     .make = make,
 };
