@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "augment.h"
 #include "command.h"
 #include "read/job_files.h"
 #include "report/finding.h"
@@ -24,9 +25,12 @@ enum {
     OPT_JSON,
     OPT_CSV,
     OPT_HTML,
+    OPT_AUGMENT,
     OPT_ONLY,
     OPT_STEPS,
     OPT_RANK,
+    OPT_STREAM,
+    OPT_SET,
     OPT_RUN
 };
 
@@ -34,9 +38,13 @@ static const struct sl_flag options[] = {
     [OPT_JSON] = {"json", 0, NULL, "print everything as one JSON object, for programs"},
     [OPT_CSV] = {"csv", 0, "DIR", "write each table to DIR/NAME.csv"},
     [OPT_HTML] = {"html", 0, "OUT", "write a page with charts and all tables; it loads nothing"},
+    [OPT_AUGMENT] = {"augment", 0, "OUT", "write the trace with counters, to a file or a folder"},
     [OPT_ONLY] = {"only", 0, "NAME,...", "only these tables, in full"},
     [OPT_STEPS] = {"steps", 0, "N..M", "only these steps"},
     [OPT_RANK] = {"rank", 0, "R", "only the files of this rank"},
+    [OPT_STREAM] = {"stream", 0, "S", "only this stream, in tables of GPU work; may be repeated"},
+    [OPT_SET] = {"set", 0, "METRIC.NAME=VALUE",
+                 "change a setting of a table; --set help lists them"},
     [OPT_RUN] = SL_JOB_FILES_RUN,
     {NULL, 0, NULL, NULL},
 };
@@ -45,10 +53,12 @@ static const struct sl_flag options[] = {
 
 struct request {
     const struct sl_command *command;
-    const char *csv;  /* folder for CSV files, or NULL */
-    const char *html; /* file for the page, or NULL */
+    const char *csv;     /* folder for CSV files, or NULL */
+    const char *html;    /* file for the page, or NULL */
+    const char *augment; /* file or folder for traces with counters, or NULL */
     int json, has_rank;
     uint64_t rank;
+    uint64_t stream[SL_ARGS_GIVEN];                  /* of --stream */
     const struct sl_metric *metric[METRICS_MAX + 1]; /* the wanted tables; NULL-terminated */
     int is_only;                                     /* 1: --only was given */
 };
@@ -93,6 +103,21 @@ static int take_only(struct request *r, const char *list)
     return count ? 0 : sl_args_complain(r->command, "--only needs the name of a table");
 }
 
+/* Returns 1 if tables are wanted. The first screen needs none. */
+static int wants_tables(const struct request *r)
+{
+    return r->json || r->csv || r->html || r->is_only;
+}
+
+static uint32_t needs_of(const struct request *r)
+{
+    uint32_t needs = 0;
+
+    for (size_t i = 0; wants_tables(r) && r->metric[i]; i++)
+        needs |= r->metric[i]->needs;
+    return needs;
+}
+
 /* Reads --steps N..M or N. Returns 0 or an exit status. */
 static int take_steps(const struct sl_command *self, struct sl_report *report, const char *text)
 {
@@ -111,6 +136,39 @@ static int take_steps(const struct sl_command *self, struct sl_report *report, c
         return sl_args_complain(self, "--steps %s is not valid: give N or N..M, such as 10..20",
                                 text);
     return 0;
+}
+
+/* Reads each --stream, after --only. Returns 0 or an exit status. */
+static int take_streams(struct request *r, struct sl_report *report, const struct sl_args *args)
+{
+    int has_effect = 0;
+
+    report->stream = r->stream;
+    for (int i = 0; i < args->givens; i++)
+        if (args->given[i].option == OPT_STREAM &&
+            sl_args_number(args->given[i].value, UINT32_MAX, &r->stream[report->streams++]) != 0)
+            return sl_args_complain(r->command, "--stream %s is not valid: give a number",
+                                    args->given[i].value);
+    for (size_t i = 0; wants_tables(r) && r->metric[i]; i++)
+        has_effect |= r->metric[i]->is_by_stream;
+    if (report->streams && !wants_tables(r))
+        return sl_args_complain(r->command, "--stream needs --only, --json, --csv or --html: the "
+                                            "first screen is about whole devices");
+    if (report->streams && !has_effect)
+        return sl_args_complain(r->command, "--stream has no effect on these tables: they are "
+                                            "about whole devices, or about calls");
+    return 0;
+}
+
+/* Reads each --set. Returns 0 or an exit status. */
+static int take_settings(struct sl_settings *settings, const struct sl_args *args)
+{
+    int status = 0;
+
+    for (int i = 0; i < args->givens && status == 0; i++)
+        if (args->given[i].option == OPT_SET)
+            status = sl_settings_take(settings, args->command, sl_metrics, args->given[i].value);
+    return status;
 }
 
 /* ---- reading ---- */
@@ -143,7 +201,7 @@ static void choose_rank(struct sl_recordings *all, struct sl_peers *peers, uint6
             peers[kept++] = peers[i];
         } else {
             sl_recording_free(&all->of[i]);
-            free(peers[i].last_start_ns);
+            sl_peers_free(&peers[i]);
         }
     }
     all->count = kept;
@@ -156,11 +214,10 @@ static int divide(const struct request *r, struct sl_report *report)
     struct sl_peers *peers = calloc(all->count + 1, sizeof(*peers));
     int rc = 0;
 
+    report->peers = peers;
     report->parts = calloc(all->count + 1, sizeof(*report->parts));
-    if (!peers || !report->parts) {
-        free(peers);
+    if (!peers || !report->parts)
         return -ENOMEM;
-    }
     report->matched = sl_peers_match(all, peers);
     if (report->matched < 0)
         rc = -ENOMEM;
@@ -169,9 +226,6 @@ static int divide(const struct request *r, struct sl_report *report)
         choose_rank(all, peers, r->rank);
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = sl_parts_make(&report->parts[i], &all->of[i], &peers[i]);
-    for (size_t i = 0; i < all->count; i++)
-        free(peers[i].last_start_ns);
-    free(peers);
     return rc;
 }
 
@@ -279,8 +333,7 @@ static int print(const struct request *r, const struct sl_report *report)
     struct sl_report_findings findings;
     int status = 0, rc = sl_report_findings_make(&findings, report);
 
-    /* The first screen needs no table. */
-    for (size_t i = 0; (r->json || r->csv || r->html || r->is_only) && rc == 0 && r->metric[i]; i++)
+    for (size_t i = 0; wants_tables(r) && rc == 0 && r->metric[i]; i++)
         rc = sl_metric_make(r->metric[i], report, &tables[i]);
     status = rc ? cannot(r) : print_tables(r, report, &findings, tables);
     for (size_t i = 0; tables[i].metric; i++)
@@ -298,21 +351,49 @@ static int make_folder(const struct request *r)
 static int report_files(const struct request *r, struct sl_report *report,
                         const struct sl_job_files *files)
 {
-    int worst, status, any = 0;
+    int worst, status = r->augment ? sl_augment_check(r->command, files, r->augment) : 0, any = 0;
 
+    if (status)
+        return status;
     if (sl_recordings_create(&report->recordings, files->count) != 0)
         return cannot(r);
+    report->recordings.needs = needs_of(r);
     worst = read_all(r, report, files, &any);
     if (!any) {
         sl_recordings_free(&report->recordings);
         return worst;
     }
     status = divide(r, report) != 0 ? cannot(r) : print(r, report);
+    if (r->augment && status == 0)
+        status = sl_augment(r->command, report, r->augment);
     for (size_t i = 0; report->parts && i < report->recordings.count; i++)
         sl_parts_free(&report->parts[i]);
+    for (size_t i = 0; report->peers && i < report->recordings.count; i++)
+        sl_peers_free(&report->peers[i]);
     free(report->parts);
+    free(report->peers);
     sl_recordings_free(&report->recordings);
     return status > worst ? status : worst;
+}
+
+/* Reads all options. Returns 0 or an exit status. */
+static int take_options(struct request *r, struct sl_report *report, const struct sl_args *args)
+{
+    const char *const *value = args->value;
+    int status;
+
+    if (args->operands == 0)
+        return sl_args_complain(r->command, "PATH is missing: syncline %s", r->command->usage);
+    if ((status = take_only(r, value[OPT_ONLY])) != 0 ||
+        (status = take_steps(r->command, report, value[OPT_STEPS])) != 0 ||
+        (status = take_streams(r, report, args)) != 0 ||
+        (status = take_settings(&report->settings, args)) != 0)
+        return status;
+    r->has_rank = value[OPT_RANK] != NULL;
+    if (r->has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r->rank) != 0)
+        return sl_args_complain(r->command, "--rank %s is not valid: give a number",
+                                value[OPT_RANK]);
+    return make_folder(r);
 }
 
 static int run(const struct sl_args *args)
@@ -321,25 +402,25 @@ static int run(const struct sl_args *args)
     struct request r = {.command = args->command,
                         .csv = value[OPT_CSV],
                         .html = value[OPT_HTML],
+                        .augment = value[OPT_AUGMENT],
                         .json = value[OPT_JSON] != NULL};
     struct sl_report report = {0};
     struct sl_job_files files;
     int worst, status;
 
-    if (args->operands == 0)
-        return sl_args_complain(r.command, "PATH is missing: syncline %s", r.command->usage);
-    if ((status = take_only(&r, value[OPT_ONLY])) != 0 ||
-        (status = take_steps(r.command, &report, value[OPT_STEPS])) != 0 ||
-        (status = make_folder(&r)) != 0)
-        return status;
-    r.has_rank = value[OPT_RANK] != NULL;
-    if (r.has_rank && sl_args_number(value[OPT_RANK], INT64_MAX, &r.rank) != 0)
-        return sl_args_complain(r.command, "--rank %s is not valid: give a number",
-                                value[OPT_RANK]);
-    worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
-    status = worst && files.count == 0 ? worst : report_files(&r, &report, &files);
-    sl_job_files_free(&files);
-    return status > worst ? status : worst;
+    if (value[OPT_SET] && strcmp(value[OPT_SET], "help") == 0) {
+        sl_settings_print(sl_metrics);
+        return 0;
+    }
+    status = take_options(&r, &report, args);
+    if (status == 0) {
+        worst = sl_job_files_find(&files, args, value[OPT_RUN], 0);
+        status = worst && files.count == 0 ? worst : report_files(&r, &report, &files);
+        status = status > worst ? status : worst;
+        sl_job_files_free(&files);
+    }
+    sl_settings_free(&report.settings);
+    return status;
 }
 
 const struct sl_command sl_cmd_report = {

@@ -6,8 +6,9 @@
  * report are interned in one table, so equal names have equal ids on all ranks.
  *
  * Threads: one owner; a helper thread decompresses while the file is read. Memory: 64 bytes for
- * each GPU operation, 32 for each launch and 48 for each wait. While a file is read, also the
- * memory that replay.h states.
+ * each GPU operation, 40 for each launch and 48 for each wait. If a metric needs them, 32 bytes for
+ * each operator and range with a CUDA call inside. While a file is read, also the memory that
+ * replay.h states.
  */
 #ifndef SL_REPORT_RECORDING_H
 #define SL_REPORT_RECORDING_H
@@ -44,9 +45,11 @@ struct sl_report_op {
         awaited;    /* name of the operation on another stream that this one waited for; 0: none */
     uint32_t group; /* number of the group of ranks of a collective, plus 1; 0: not known */
     uint8_t device; /* SL_DEVICE_NONE: not known */
-    uint8_t work;   /* enum sl_work */
-    uint8_t collective; /* enum sl_collective_type, if `group` is not 0 */
-    uint8_t is_node;    /* 1: a node of a CUDA graph that has its own row */
+    uint8_t work : 4;       /* enum sl_work */
+    uint8_t is_node : 1;    /* 1: a node of a CUDA graph that has its own row */
+    uint8_t has_waited : 1; /* 1: the operation began later because of `awaited` */
+    uint8_t collective;     /* enum sl_collective_type, if `group` is not 0 */
+    uint8_t dtype;          /* of a collective: see sl_collective_dtype(); 0: not known */
 };
 
 struct sl_report_launch {
@@ -55,6 +58,17 @@ struct sl_report_launch {
     uint32_t name;
     uint32_t place; /* the innermost operator or range around the call; 0: none */
     uint32_t line;  /* the user's line of code; 0: not known */
+    uint32_t range; /* index into `range` + 1 of the innermost operator or range around the call; 0:
+                       none, or not needed */
+};
+
+/* An operator, or a range of the user, in which a CUDA call was made. */
+struct sl_report_range {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, name;
+    uint32_t around;     /* index into `range` + 1 of the next outer one, which comes earlier */
+    uint8_t is_step;     /* 1: a step of torch.profiler */
+    uint8_t is_operator; /* 1: an operator; else a range of the user or a step */
 };
 
 /* A call that waited for the GPU, or that waits by its nature (cudaStreamSynchronize). */
@@ -73,6 +87,26 @@ struct sl_report_wait {
 struct sl_report_load {
     uint64_t start_ns, end_ns;
     uint32_t thread;
+};
+
+/* A matrix product or convolution (product.h). */
+struct sl_report_product {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, name;
+    uint32_t sizes, values; /* "Input Dims" and "Concrete Inputs": names of their JSON text */
+    uint32_t around;        /* index into `product` + 1 of the next outer one; 0: none */
+};
+
+/* A call that waited, or a collective, with its line of code. */
+struct sl_report_site {
+    uint64_t start_ns, end_ns;
+    uint32_t thread, line;
+};
+
+/* A time that CUPTI or the driver spent on something else than the program's calls. */
+struct sl_report_overhead {
+    uint64_t start_ns, end_ns;
+    uint32_t name;
 };
 
 struct sl_report_step {
@@ -96,7 +130,11 @@ struct sl_recording {
     struct sl_report_load *load; /* by thread and start */
     struct sl_report_step *step; /* by start */
     struct sl_report_group *group;
-    size_t ops, launches, waits, loads, steps, groups;
+    struct sl_report_range *range;     /* by thread and start; none unless SL_NEED_RANGES */
+    struct sl_report_product *product; /* by thread and start; none unless SL_NEED_PRODUCTS */
+    struct sl_report_overhead *overhead;
+    struct sl_report_site *site; /* by thread and start */
+    size_t ops, launches, waits, loads, steps, groups, ranges, products, overheads, sites;
     uint64_t lost_edges[SL_EDGE_LOST_COUNT];
     /* The time that the other ranks together waited for this rank in collectives that it began
      * last; set by peers.h. */
@@ -107,10 +145,17 @@ struct sl_recording {
 
 void sl_recording_free(struct sl_recording *r);
 
+/* Facts that are kept only if a wanted metric needs them. */
+enum sl_need {
+    SL_NEED_RANGES = 1 << 0,  /* operators, and ranges of the user */
+    SL_NEED_PRODUCTS = 1 << 1 /* matrix products and convolutions, with the sizes of their inputs */
+};
+
 struct sl_recordings {
     struct sl_intern *names;
     struct sl_recording *of;
     size_t count;
+    uint32_t needs; /* flags of enum sl_need, set before the first file is read */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -126,6 +171,14 @@ int sl_recordings_read(struct sl_recordings *r, const struct sl_command *command
 /* Times of the CPU are divided into parts, numbered in order: 2 i + 1 is step i, 2 i is the time
  * before step i and after the step before. Returns the part that holds `ns`. */
 uint32_t sl_recording_part(const struct sl_recording *r, uint64_t ns);
+
+/* Returns the index of the first site of the thread that begins at `ns` or later, or of a later
+ * thread. */
+size_t sl_recording_site(const struct sl_recording *r, uint32_t thread, uint64_t ns);
+
+/* Returns the number of ranks of the group of an operation (sl_report_op.group), or 0 if it is not
+ * known. */
+size_t sl_recording_group_size(const struct sl_recording *r, uint32_t group);
 
 /* Returns the kind of work of a kernel by its name. */
 enum sl_work sl_recording_work(const char *name, size_t size);
